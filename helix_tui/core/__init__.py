@@ -1,0 +1,1 @@
+"""Everything that works without a screen. Nothing in here imports Textual or Rich."""

@@ -1,0 +1,211 @@
+"""The bead record: one line of ``.ddx/beads.jsonl``, of either era.
+
+Format: reference/ddx.md §1. A line is decoded only as far as queue and list need it; the raw line stays
+with the record and ``document()`` decodes the rest when somebody looks at it. Fields are read the way DDx
+reads them: each by itself, so that one field of a wrong type costs that field and not the bead.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+
+TERMINAL = frozenset({"closed", "cancelled"})
+"""Statuses that a bead does not leave by itself."""
+
+STATUSES = frozenset({"open", "in_progress", "closed", "blocked", "proposed", "cancelled"})
+"""Every status DDx knows; the last three came with the head era."""
+
+_HEAD_STATUSES = frozenset({"blocked", "proposed", "cancelled"})
+
+
+class Dependency(msgspec.Struct, frozen=True, gc=False):
+    """One edge: the bead that carries it waits for ``depends_on_id``. DDx's queue ignores ``type``."""
+
+    depends_on_id: str = ""
+    type: str = ""
+
+
+class Bead(msgspec.Struct, frozen=True, gc=False):
+    """What queue and list need of a bead; absent fields hold DDx's zero values."""
+
+    id: str = ""
+    title: str = ""
+    status: str = "open"
+    priority: int = 0
+    issue_type: str = "task"
+    schema_version: int | None = None
+    owner: str = ""
+    parent: str = ""
+    labels: tuple[str, ...] = ()
+    dependencies: tuple[Dependency, ...] = ()
+    created_at: str = ""
+    updated_at: str = ""
+    execution_eligible: bool | None = msgspec.field(default=None, name="execution-eligible")
+    superseded_by: str = msgspec.field(default="", name="superseded-by")
+    raw_rank: int | float | str | None = msgspec.field(default=None, name="queue-rank")
+    raw_rank_alias: int | float | str | None = msgspec.field(default=None, name="queue_rank")
+    work_retry_after: str = msgspec.field(default="", name="work-retry-after")
+    work_last_status: str = msgspec.field(default="", name="work-last-status")
+    work_base_rev: str = msgspec.field(default="", name="work-cooldown-base-rev")
+    work_heartbeat_at: str = msgspec.field(default="", name="work-heartbeat-at")
+    loop_retry_after: str = msgspec.field(default="", name="execute-loop-retry-after")
+    loop_last_status: str = msgspec.field(default="", name="execute-loop-last-status")
+    loop_heartbeat_at: str = msgspec.field(default="", name="execute-loop-heartbeat-at")
+    claimed_at: str = msgspec.field(default="", name="claimed-at")
+    claimed_pid: str | int | None = msgspec.field(default=None, name="claimed-pid")
+    claimed_machine: str = msgspec.field(default="", name="claimed-machine")
+    blocker_reason: str = msgspec.field(default="", name="lifecycle-external-blocker-reason")
+    skip_reason: str = msgspec.field(default="", name="execution-skip-reason")
+    review_blocked_at: str = msgspec.field(default="", name="preserved-review-blocked-at")
+    review_blocked_attempt: str = msgspec.field(default="", name="preserved-review-blocked-attempt")
+    review_unblocked_at: str = msgspec.field(default="", name="preserved-review-unblocked-at")
+    review_unblocked_attempt: str = msgspec.field(default="", name="preserved-review-unblocked-attempt")
+    spec_id: str = msgspec.field(default="", name="spec-id")
+    events_attachment: str = ""
+    raw: bytes = msgspec.field(default=b"", name="\x00raw")
+    """The line as it stands in the file, without its newline. No field of a record can have this name."""
+
+    @property
+    def depends_on(self) -> tuple[str, ...]:
+        """Ids this bead waits for, in the order of the record, each once."""
+        return tuple(dict.fromkeys(edge.depends_on_id for edge in self.dependencies if edge.depends_on_id))
+
+    @property
+    def queue_rank(self) -> int | None:
+        """The operator's rank inside a priority, or None; a text or a whole float counts, as in DDx."""
+        for raw in (self.raw_rank, self.raw_rank_alias):
+            if isinstance(raw, int):
+                return raw
+            if isinstance(raw, float) and raw.is_integer():
+                return int(raw)
+            if isinstance(raw, str):
+                text = raw.strip()
+                if text.lstrip("+-").isdecimal():
+                    return int(text)
+        return None
+
+    @property
+    def pid(self) -> int | None:
+        """Process id in a row claim; the record holds it as a text or as a number."""
+        raw = self.claimed_pid
+        if isinstance(raw, int):
+            return raw
+        return int(raw) if raw and raw.isdecimal() else None
+
+    @property
+    def era(self) -> str | None:
+        """``head`` or ``april`` where the record itself shows it, else None.
+
+        Both kinds of key in one row mean a row of April that a later DDx has touched since: head.
+        """
+        if (
+            self.schema_version is not None
+            or self.work_retry_after
+            or self.work_last_status
+            or self.work_heartbeat_at
+            or self.work_base_rev
+            or self.raw_rank is not None
+            or self.events_attachment
+            or self.status in _HEAD_STATUSES
+        ):
+            return "head"
+        if self.loop_retry_after or self.loop_last_status or self.loop_heartbeat_at or self.claimed_at:
+            return "april"
+        return None
+
+    def document(self) -> dict[str, Any]:
+        """Every field of the record, known or not, as the line has them."""
+        document = _decode_leniently(self.raw)
+        return document if isinstance(document, dict) else {}
+
+
+class UnreadableLine(ValueError):
+    """A line that is no bead record; the message says why in a few words."""
+
+
+_decode_row = msgspec.json.Decoder(Bead).decode
+_force = msgspec.structs.force_setattr
+
+# The types that a field may have, by the name in the file: what the lenient way checks by.
+_FIELDS = {field.encode_name: field for field in msgspec.structs.fields(Bead) if field.name != "raw"}
+
+
+def decode_bead(line: bytes) -> Bead:
+    """Decode one line.
+
+    Raises:
+        UnreadableLine: no JSON, not an object, or no id. Any other oddity is tolerated: a field of the wrong
+            type takes its zero value, an invalid character becomes U+FFFD.
+    """
+    try:
+        bead = _decode_row(line)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        bead = _decode_by_field(line)
+    if not bead.status or not bead.issue_type:
+        bead = msgspec.structs.replace(
+            bead, status=bead.status or "open", issue_type=bead.issue_type or "task"
+        )
+    if not bead.id:
+        raise UnreadableLine("no id")
+    _force(bead, "raw", line)
+    return bead
+
+
+def _decode_leniently(line: bytes) -> Any:
+    try:
+        return json.loads(line.decode("utf-8", "replace"), parse_constant=_refuse_constant)
+    except RecursionError:
+        raise UnreadableLine("nested too deeply") from None
+    except ValueError as error:
+        reason = "cut off" if "Unterminated" in str(error) or "Expecting" in str(error) else "no JSON"
+        raise UnreadableLine(f"{reason}: {error}") from None
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _decode_by_field(line: bytes) -> Bead:
+    document = _decode_leniently(line)
+    if not isinstance(document, dict):
+        raise UnreadableLine(f"not an object but {type(document).__name__}")
+    values: dict[str, Any] = {}
+    for name, field in _FIELDS.items():
+        if name not in document:
+            continue
+        value = document[name]
+        if name == "labels":
+            values["labels"] = _texts(value)
+        elif name == "dependencies":
+            values["dependencies"] = _edges(value)
+        else:
+            try:
+                values[field.name] = msgspec.convert(_without_surrogates(value), field.type)
+            except msgspec.ValidationError:
+                continue
+    return Bead(**values)
+
+
+def _without_surrogates(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8") if not value.isascii() else value
+    return value
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        return ()
+    return tuple(_without_surrogates(item) for item in value if isinstance(item, str))
+
+
+def _edges(value: Any) -> tuple[Dependency, ...]:
+    edges = []
+    for item in value if isinstance(value, list) else ():
+        target = item.get("depends_on_id") if isinstance(item, dict) else None
+        if isinstance(target, str) and target:
+            kind = item.get("type")
+            edges.append(Dependency(_without_surrogates(target), kind if isinstance(kind, str) else ""))
+    return tuple(edges)

@@ -1,0 +1,95 @@
+"""Instants as DDx writes them, and how people read them.
+
+DDx writes RFC 3339 in UTC with 0 to 9 fraction digits, trailing zeros cut (reference/ddx.md §1). An
+instant here is an ``int``: nanoseconds since the Unix epoch, so that two records that differ only in
+the ninth digit keep DDx's order.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from datetime import UTC, datetime
+
+NS = 1_000_000_000
+"""Nanoseconds in a second."""
+
+NEVER = -62_135_596_800 * NS
+"""Go's zero time, 0001-01-01T00:00:00Z: what DDx holds for a missing or unreadable time."""
+
+_RFC3339 = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:[.,](\d+))?(Z|[+-]\d\d:\d\d)\Z")
+
+
+def parse_instant(text: object) -> int | None:
+    """Nanoseconds since the epoch for an RFC 3339 text, or None for anything else.
+
+    As strict as Go's ``time.Parse(time.RFC3339, …)``: a zone is required, a date alone is not a time.
+    """
+    if not isinstance(text, str):
+        return None
+    found = _RFC3339.match(text)
+    if found is None:
+        return None
+    day, clock, fraction, zone = found.groups()
+    try:
+        whole = datetime.fromisoformat(f"{day}T{clock}{'+00:00' if zone == 'Z' else zone}")
+    except ValueError:
+        return None
+    seconds = (whole - _EPOCH).total_seconds()
+    nanoseconds = int((fraction or "0")[:9].ljust(9, "0"))
+    return int(seconds) * NS + nanoseconds
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def parse_now(text: str) -> int:
+    """The instant of a ``--now`` argument; a missing zone means UTC, a date alone its midnight.
+
+    Raises:
+        ValueError: the text is no ISO 8601 date or time.
+    """
+    exact = parse_instant(text)
+    if exact is not None:
+        return exact
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"not an ISO 8601 time: {text!r} (write it like 2026-08-21T22:00:28Z)") from None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return int((moment - _EPOCH).total_seconds() * 1_000_000) * 1000
+
+
+def now_ns() -> int:
+    """The present instant."""
+    return time.time_ns()
+
+
+def format_instant(instant: int) -> str:
+    """An instant as RFC 3339 in UTC, whole seconds: ``2026-08-21T22:00:28Z``."""
+    if instant <= NEVER:
+        return "0001-01-01T00:00:00Z"
+    return datetime.fromtimestamp(instant // NS, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def format_age(seconds: float) -> str:
+    """A span of time in at most four characters, for a list: ``12s 5m 3h 9d 14w 2y``."""
+    seconds = max(0, int(seconds))
+    for limit, unit, name in ((60, 1, "s"), (3600, 60, "m"), (86_400, 3600, "h"), (14 * 86_400, 86_400, "d")):
+        if seconds < limit:
+            return f"{seconds // unit}{name}"
+    weeks = seconds // (7 * 86_400)
+    return f"{weeks}w" if weeks < 104 else f"{seconds // (365 * 86_400)}y"
+
+
+def format_span(seconds: float) -> str:
+    """A span of time with two units, for what runs or waits: ``4m 12s``, ``5h 12m``, ``3d 2h``."""
+    seconds = max(0, int(seconds))
+    if seconds < 60:
+        return f"{seconds}s"
+    if seconds < 3600:
+        return f"{seconds // 60}m {seconds % 60:02d}s"
+    if seconds < 86_400:
+        return f"{seconds // 3600}h {seconds % 3600 // 60:02d}m"
+    return f"{seconds // 86_400}d {seconds % 86_400 // 3600}h"

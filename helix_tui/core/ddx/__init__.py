@@ -1,0 +1,1 @@
+"""The boundary with DDx: names, client, live runs, attempts, evidence."""

@@ -1,0 +1,101 @@
+"""Text from files and processes is hostile until it has passed through here.
+
+A title may hold escape sequences that recolour or retitle the terminal, bidirectional controls that make
+one id look like another, or newlines that break a row. ``clean_line`` and ``clean_block`` return text that
+is safe to write to a terminal as it is; nothing on screen may come from outside by another way.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+# ESC-introduced sequences: CSI, OSC/DCS/APC/PM/SOS up to their terminator, and two-byte escapes.
+_ESCAPES = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?|\x1b[@-Z\\^_`-~0-?]?"
+)
+# C0 and C1 controls, bidi controls and isolates, zero-width characters, BOM, tags, lone surrogates,
+# variation selectors (terminals disagree on the width that they give the character before).
+_UNSAFE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
+    "\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e01ef]"
+)
+_CLEAN = re.compile(r"[ -~]*\Z")
+_BLANKS = re.compile(r"\s+")
+
+MAX_LINE = 2_000
+"""Characters of one line that are ever kept for a screen."""
+
+
+def clean_line(text: object, limit: int = MAX_LINE) -> str:
+    """One line without control sequences, bidi controls or runs of blanks, at most ``limit`` characters."""
+    if not isinstance(text, str):
+        text = "" if text is None else str(text)
+    cut = len(text) > limit
+    if cut:
+        text = text[: limit * 2]
+    if not _CLEAN.match(text):
+        text = _UNSAFE.sub("", _BLANKS.sub(" ", _ESCAPES.sub("", text)))
+    text = _BLANKS.sub(" ", text).strip() if "  " in text or text[:1] == " " or text[-1:] == " " else text
+    return text[: limit - 1] + "…" if cut or len(text) > limit else text
+
+
+def clean_block(text: object, limit: int = 400_000, tab: int = 4) -> str:
+    """Text of several lines, without control sequences; tabs become blanks, CRLF becomes LF.
+
+    What lies past ``limit`` characters is cut, and the last line says how much.
+    """
+    if not isinstance(text, str):
+        text = "" if text is None else str(text)
+    beyond = len(text) - limit
+    if beyond > 0:
+        text = text[:limit]
+    text = text.replace("\r\n", "\n").replace("\r", "\n").expandtabs(tab)
+    text = _UNSAFE.sub("", _ESCAPES.sub("", text))
+    return f"{text}\n… {beyond:,} more characters" if beyond > 0 else text
+
+
+def cell_width(text: str) -> int:
+    """Terminal cells that cleaned text takes: wide East Asian and emoji 2, combining marks 0."""
+    if text.isascii():
+        return len(text)
+    return sum(_char_width(char) for char in text)
+
+
+def _char_width(char: str) -> int:
+    if char < "\u0300":
+        return 1
+    if unicodedata.combining(char):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+def fit(text: str, width: int) -> str:
+    """Cleaned text cut or padded to exactly ``width`` cells; a cut ends in ``…``."""
+    if width <= 0:
+        return ""
+    if text.isascii():
+        return text.ljust(width) if len(text) <= width else text[: width - 1] + "…"
+    have = cell_width(text)
+    if have <= width:
+        return text + " " * (width - have)
+    out: list[str] = []
+    used = 0
+    for char in text:
+        cells = _char_width(char)
+        if used + cells > width - 1:
+            break
+        out.append(char)
+        used += cells
+    return "".join(out) + "…" + " " * (width - 1 - used)
+
+
+def short_id(bead_id: str, width: int = 12) -> str:
+    """A bead id for a narrow place: the part after the last dash when that tells, else cut in the middle."""
+    if len(bead_id) <= width:
+        return bead_id
+    tail = bead_id.rpartition("-")[2]
+    if 4 <= len(tail) <= width:
+        return tail
+    half = (width - 1) // 2
+    return f"{bead_id[: width - 1 - half]}…{bead_id[-half:]}"

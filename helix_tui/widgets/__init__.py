@@ -1,0 +1,1 @@
+"""What can be looked at: data in, messages out, no I/O, no clock of its own."""
