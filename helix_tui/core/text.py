@@ -12,7 +12,9 @@ import unicodedata
 
 # ESC-introduced sequences: CSI, OSC/DCS/APC/PM/SOS up to their terminator, and two-byte escapes.
 _ESCAPES = re.compile(
-    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?|\x1b[@-Z\\^_`-~0-?]?"
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"
+    r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"
+    r"|\x1b[ -~]?"
 )
 # C0 and C1 controls, bidi controls and isolates, zero-width characters, BOM, tags, lone surrogates,
 # variation selectors (terminals disagree on the width that they give the character before).

@@ -8,6 +8,7 @@ reads them: each by itself, so that one field of a wrong type costs that field a
 from __future__ import annotations
 
 import json
+import mmap
 from typing import Any
 
 import msgspec
@@ -19,6 +20,10 @@ STATUSES = frozenset({"open", "in_progress", "closed", "blocked", "proposed", "c
 """Every status DDx knows; the last three came with the head era."""
 
 _HEAD_STATUSES = frozenset({"blocked", "proposed", "cancelled"})
+
+
+Buffer = bytes | mmap.mmap
+"""What can hold lines: an mmap lets 3,000 raw lines cost no memory of their own."""
 
 
 class Dependency(msgspec.Struct, frozen=True, gc=False):
@@ -65,8 +70,15 @@ class Bead(msgspec.Struct, frozen=True, gc=False):
     review_unblocked_attempt: str = msgspec.field(default="", name="preserved-review-unblocked-attempt")
     spec_id: str = msgspec.field(default="", name="spec-id")
     events_attachment: str = ""
-    raw: bytes = msgspec.field(default=b"", name="\x00raw")
-    """The line as it stands in the file, without its newline. No field of a record can have this name."""
+    where: Any = msgspec.field(default=(b"", 0, 0), name=" where")
+    """(buffer, start, end) of the line; whatever a record itself has under that name is overwritten."""
+
+    @property
+    def raw(self) -> bytes:
+        """The line as it stands in the file, without its newline."""
+        buffer, start, end = self.where
+        line: bytes = buffer[start:end]
+        return line
 
     @property
     def depends_on(self) -> tuple[str, ...]:
@@ -129,8 +141,14 @@ class UnreadableLine(ValueError):
 _decode_row = msgspec.json.Decoder(Bead).decode
 _force = msgspec.structs.force_setattr
 
+
+def move_line(bead: Bead, buffer: Buffer, start: int, end: int) -> None:
+    """Let a bead find its line elsewhere; the bytes there must be the same as before."""
+    _force(bead, "where", (buffer, start, end))
+
+
 # The types that a field may have, by the name in the file: what the lenient way checks by.
-_FIELDS = {field.encode_name: field for field in msgspec.structs.fields(Bead) if field.name != "raw"}
+_FIELDS = {field.encode_name: field for field in msgspec.structs.fields(Bead) if field.name != "where"}
 
 
 def decode_bead(line: bytes) -> Bead:
@@ -150,7 +168,7 @@ def decode_bead(line: bytes) -> Bead:
         )
     if not bead.id:
         raise UnreadableLine("no id")
-    _force(bead, "raw", line)
+    _force(bead, "where", (line, 0, len(line)))
     return bead
 
 

@@ -1,0 +1,348 @@
+"""ReadyExecution of both eras, with a reason for every bead that is not ready.
+
+The rule is DDx's own (reference/ddx.md §2): which bead a worker may pick, in which order, and which of the
+reasons against it decides. Two engines exist because the rule changed in May 2026:
+
+* ``april``: open, or in progress with a stale heartbeat; every dependency closed; no epic; no active
+  ``execute-loop-retry-after``; not ``execution-eligible: false``; not superseded. By priority, creation, id.
+* ``head``: the first of claimed, waiting_dependencies, superseded, epic_container, retry_cooldown,
+  preserved_review_blocked, not_eligible that holds, else ready. By priority, rank, creation, id.
+
+``auto`` asks each record which era it is of, and takes the tracker's era for a record that does not show it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from helix_tui.core.beads.graph import Graph
+from helix_tui.core.beads.record import STATUSES, TERMINAL, Bead
+from helix_tui.core.clock import NEVER, NS, format_instant, format_span, parse_instant
+
+Era = Literal["auto", "april", "head"]
+
+STATES = (
+    "ready",
+    "running",
+    "waiting_dependencies",
+    "superseded",
+    "epic_container",
+    "retry_cooldown",
+    "preserved_review_blocked",
+    "not_eligible",
+    "claimed",
+    "blocked_external",
+    "proposed",
+    "closed",
+    "cancelled",
+    "unknown_status",
+)
+"""Every state a bead can be in: what ``queue --json`` promises."""
+
+HEARTBEAT_TTL = 90 * NS
+"""Age at which a claim without a lease counts as stale, in both eras."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One reason why a bead is not next. ``kind`` is a state; ``refs`` are the ids it speaks of."""
+
+    kind: str
+    detail: str
+    refs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a bead stands in the queue."""
+
+    state: str
+    reasons: tuple[Reason, ...] = ()
+    """Every reason that holds, the deciding one first; empty for a ready bead."""
+    until: int | None = None
+    """When a cooldown ends, an instant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """What the world outside the tracker says, gathered by ``core.ddx``."""
+
+    leases: Mapping[str, bool] = field(default_factory=dict)
+    """Per bead with a readable lease file: whether DDx holds it for fresh."""
+    running: frozenset[str] = frozenset()
+    """Beads that a live worker is on, by any evidence. Shown; it does not change what DDx would pick."""
+    origin_head: str = ""
+    """Commit of origin/main: ends a cooldown that was set on another one (head era)."""
+
+
+NO_CLAIMS = Claims()
+
+_CLOSED = Standing("closed")
+_CANCELLED = Standing("cancelled")
+_READY = Standing("ready")
+
+
+class Queue:
+    """One classified state of a tracker.
+
+    Attributes:
+        beads: by id, in tracker order.
+        era: the engine asked for: ``auto``, ``april`` or ``head``.
+        as_of: the instant it was evaluated at.
+        ready: ids that DDx would pick, in the order it would pick them.
+    """
+
+    def __init__(self, beads: Mapping[str, Bead], *, now: int, era: Era = "auto", claims: Claims = NO_CLAIMS):
+        self.beads = beads
+        self.graph = Graph(beads)
+        self.era = era
+        self.as_of = now
+        self.claims = claims
+        self.default_era = _tracker_era(beads) if era == "auto" else era
+        self._standings: dict[str, Standing] = {}
+        self._classify_all()
+        pickable = [bead_id for bead_id, standing in self._standings.items() if standing is _READY]
+        order = _head_order if self.default_era == "head" else _april_order
+        self.ready: tuple[str, ...] = tuple(sorted(pickable, key=lambda bead_id: order(beads[bead_id])))
+        self.position: Mapping[str, int] = {bead_id: place for place, bead_id in enumerate(self.ready, 1)}
+
+    def standing(self, bead_id: str) -> Standing:
+        """Where a bead stands; a live worker shows as ``running`` before anything else.
+
+        Raises:
+            KeyError: the tracker holds no such bead.
+        """
+        standing = self._standings[bead_id]
+        if bead_id in self.claims.running and standing.state not in TERMINAL:
+            return Standing("running", standing.reasons, standing.until)
+        return standing
+
+    def state(self, bead_id: str) -> str:
+        """The state alone."""
+        if bead_id in self.claims.running and self._standings[bead_id].state not in TERMINAL:
+            return "running"
+        return self._standings[bead_id].state
+
+    def counts(self) -> dict[str, int]:
+        """How many beads are in each state; states with none are left out."""
+        counted = Counter(self.state(bead_id) for bead_id in self.beads)
+        return {state: counted[state] for state in STATES if counted[state]}
+
+    def unknown_statuses(self) -> dict[str, int]:
+        """Statuses that DDx does not know, verbatim, with the number of beads."""
+        return dict(Counter(bead.status for bead in self.beads.values() if bead.status not in STATUSES))
+
+    def engine(self, bead: Bead) -> str:
+        """Which era's rule this record is judged by."""
+        return bead.era or self.default_era if self.era == "auto" else self.era
+
+    def unblocks(self, bead_id: str) -> tuple[str, ...]:
+        """Ids that become ready when this bead closes, in the order they would be picked."""
+        if self.beads[bead_id].status == "closed":
+            return ()
+        freed = [
+            other
+            for other in self.graph.dependents.get(bead_id, ())
+            if other != bead_id
+            and self._standings[other].state == "waiting_dependencies"
+            and self._judge(self.beads[other], closed=bead_id) is _READY
+        ]
+        order = _head_order if self.default_era == "head" else _april_order
+        return tuple(sorted(freed, key=lambda other: order(self.beads[other])))
+
+    def with_claims(self, claims: Claims) -> Queue:
+        """The same tracker judged again with other facts from outside."""
+        return Queue(self.beads, now=self.as_of, era=self.era, claims=claims)
+
+    def _classify_all(self) -> None:
+        standings, judge = self._standings, self._judge
+        for bead_id, bead in self.beads.items():
+            status = bead.status
+            if status == "closed":
+                standings[bead_id] = _CLOSED
+            elif status == "cancelled":
+                standings[bead_id] = _CANCELLED
+            else:
+                standings[bead_id] = judge(bead)
+
+    def _judge(self, bead: Bead, closed: str = "") -> Standing:
+        """Judge one unfinished bead, as if ``closed`` were closed already."""
+        if bead.status not in STATUSES:
+            return Standing("unknown_status", (Reason("unknown_status", f"status is “{bead.status}”"),))
+        if bead.status == "blocked":
+            why = bead.blocker_reason.strip() or "blocked status requires an explicit external blocker reason"
+            return Standing("blocked_external", (Reason("blocked_external", why),))
+        if bead.status == "proposed":
+            return Standing("proposed", (Reason("proposed", "status=proposed requires operator attention"),))
+        tests = _HEAD_TESTS if self.engine(bead) == "head" else _APRIL_TESTS
+        reasons = tuple(reason for test in tests if (reason := test(self, bead, closed)) is not None)
+        if not reasons:
+            return _READY
+        cooling = any(reason.kind == "retry_cooldown" for reason in reasons)
+        return Standing(reasons[0].kind, reasons, self._cooldown_end(bead) if cooling else None)
+
+    def _cooldown_end(self, bead: Bead) -> int | None:
+        """When the bead may be tried again, or None when it may be now."""
+        if self.engine(bead) == "april":
+            end = parse_instant(bead.loop_retry_after)
+            return end if end is not None and end > self.as_of else None
+        end = parse_instant(bead.work_retry_after)
+        if end is None or end <= self.as_of:
+            return None
+        base, head = bead.work_base_rev, self.claims.origin_head
+        return None if base and head and base != head else end
+
+
+def classify(beads: Mapping[str, Bead], *, now: int, era: Era = "auto", claims: Claims = NO_CLAIMS) -> Queue:
+    """Judge every bead of a tracker as of an instant (ns since the epoch)."""
+    return Queue(beads, now=now, era=era, claims=claims)
+
+
+def _tracker_era(beads: Mapping[str, Bead]) -> Literal["april", "head"]:
+    """The era of the DDx that wrote the file last: head as soon as one row shows it, or none shows any."""
+    april = False
+    for bead in beads.values():
+        era = bead.era
+        if era == "head":
+            return "head"
+        april = april or era == "april"
+    return "april" if april else "head"
+
+
+def _april_order(bead: Bead) -> tuple[object, ...]:
+    return bead.priority, parse_instant(bead.created_at) or NEVER, bead.id.encode()
+
+
+def _head_order(bead: Bead) -> tuple[object, ...]:
+    rank = bead.queue_rank
+    return bead.priority, rank is None, rank or 0, parse_instant(bead.created_at) or NEVER, bead.id.encode()
+
+
+# --- the tests, one a reason, in the order in which they decide ------------------------------------------
+
+
+def _claimed(queue: Queue, bead: Bead, closed: str) -> Reason | None:
+    lease = queue.claims.leases.get(bead.id)
+    fresh = lease if lease is not None else queue.as_of - _beat(bead.work_heartbeat_at) <= HEARTBEAT_TTL
+    return Reason("claimed", f"held by {bead.owner or 'a worker'}, lease is fresh") if fresh else None
+
+
+def _claimed_april(queue: Queue, bead: Bead, closed: str) -> Reason | None:
+    if bead.status != "in_progress" or queue.as_of - _beat(bead.loop_heartbeat_at) > HEARTBEAT_TTL:
+        return None
+    return Reason("claimed", f"held by {bead.owner or 'a worker'}, heartbeat is fresh")
+
+
+def _beat(text: str) -> int:
+    instant = parse_instant(text)
+    return NEVER if instant is None else instant
+
+
+def _waits(queue: Queue, bead: Bead, closed: str) -> Reason | None:
+    if not bead.dependencies:
+        return None
+    open_ids, missing = [], []
+    for target in bead.depends_on:
+        other = queue.beads.get(target)
+        if other is None:
+            missing.append(target)
+        elif other.status != "closed" and target != closed:
+            open_ids.append(target)
+    if not open_ids and not missing:
+        return None
+    parts = []
+    if open_ids:
+        parts.append(f"waits on {', '.join(open_ids)}")
+    if missing:
+        parts.append(f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not in the tracker")
+    unclosed = tuple(target for target in bead.depends_on if target in open_ids or target in missing)
+    return Reason("waiting_dependencies", "; ".join(parts), unclosed)
+
+
+def _superseded(queue: Queue, bead: Bead, closed: str) -> Reason | None:
+    by = bead.superseded_by.strip()
+    return Reason("superseded", f"superseded by {by}", (by,)) if by else None
+
+
+def _superseded_april(queue: Queue, bead: Bead, closed: str) -> Reason | None:
+    by = bead.superseded_by
+    return Reason("superseded", f"superseded by {by}", (by,)) if by else None
+
+
+def _epic_container(queue: Queue, bead: Bead, closed: str) -> Reason | None:
+    if not looks_like_epic(bead):
+        return None
+    children = queue.graph.children.get(bead.id, ())
+    if not children:
+        return None
+    left = tuple(child for child in children if queue.beads[child].status != "closed")
+    detail = f"an epic with {len(left)} of {len(children)} children not closed"
+    return Reason("epic_container", detail if left else "an epic whose children are all closed", left)
+
+
+def looks_like_epic(bead: Bead) -> bool:
+    """Head's notion of an epic: by type, or by how the title begins."""
+    title = bead.title.strip().lower()
+    return bead.issue_type.strip().lower() == "epic" or title.startswith(("epic:", "epic "))
+
+
+def _epic_april(queue: Queue, bead: Bead, closed: str) -> Reason | None:
+    if bead.issue_type != "epic":
+        return None
+    left = tuple(
+        child for child in queue.graph.children.get(bead.id, ()) if queue.beads[child].status != "closed"
+    )
+    return Reason("epic_container", "the loop never picks an epic", left)
+
+
+def _cooldown(queue: Queue, bead: Bead, closed: str) -> Reason | None:
+    end = queue._cooldown_end(bead)
+    if end is None:
+        return None
+    last = bead.work_last_status or bead.loop_last_status
+    after = f" after {last}" if last else ""
+    wait = format_span((end - queue.as_of) / NS)
+    return Reason("retry_cooldown", f"retry in {wait}, at {format_instant(end)}{after}")
+
+
+def _review_blocked(queue: Queue, bead: Bead, closed: str) -> Reason | None:
+    blocked = parse_instant(bead.review_blocked_at)
+    if blocked is None:
+        return None
+    attempt = bead.review_blocked_attempt
+    unblocked = parse_instant(bead.review_unblocked_at)
+    lifted = unblocked is not None and unblocked > blocked
+    if lifted and attempt and bead.review_unblocked_attempt == attempt:
+        return None
+    return Reason("preserved_review_blocked", f"the review of attempt {attempt or 'unknown'} is not resolved")
+
+
+def _not_eligible(queue: Queue, bead: Bead, closed: str) -> Reason | None:
+    if bead.execution_eligible is not False:
+        return None
+    return Reason("not_eligible", bead.skip_reason.strip() or "execution-eligible is false")
+
+
+_Test = Callable[[Queue, Bead, str], Reason | None]
+
+_HEAD_TESTS: tuple[_Test, ...] = (
+    _claimed,
+    _waits,
+    _superseded,
+    _epic_container,
+    _cooldown,
+    _review_blocked,
+    _not_eligible,
+)
+
+_APRIL_TESTS: tuple[_Test, ...] = (
+    _claimed_april,
+    _waits,
+    _epic_april,
+    _cooldown,
+    _not_eligible,
+    _superseded_april,
+)
