@@ -6,8 +6,20 @@ and the head of ``origin/main`` are read from git's own files.
 
 from __future__ import annotations
 
+import hashlib
+import os
+import shutil
+import socket
+import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
+
+LEASES = "ddx-claim-heartbeats"
+"""Name of the folder that holds one folder of leases a project."""
+
+_SMALL_FILE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +45,245 @@ class Project:
         return self.ddx_dir / "beads.jsonl"
 
     @property
+    def archive_file(self) -> Path:
+        """Closed beads that DDx moved out of the tracker (head era)."""
+        return self.ddx_dir / "beads-archive.jsonl"
+
+    @property
     def helix_dir(self) -> Path:
         """HELIX's own folder."""
         return self.root / ".helix"
+
+    @property
+    def main_root(self) -> Path:
+        """The main work tree of a linked one, else the root itself."""
+        if self.common_dir is not None and self.common_dir != self.git_dir and self.common_dir.name == ".git":
+            return self.common_dir.parent
+        return self.root
+
+    def branch(self) -> str | None:
+        """The branch checked out; a detached head as its first seven digits; None without git."""
+        if self.git_dir is None:
+            return None
+        head = _first_line(self.git_dir / "HEAD")
+        if head.startswith("ref: "):
+            name = head[5:].strip().removeprefix("refs/heads/")
+            return None if name == ".invalid" else name  # reftable keeps the real head elsewhere
+        return head[:7] or None
+
+    def origin_head(self) -> str | None:
+        """The commit of ``origin/main`` as last fetched, which ends a cooldown (reference/ddx.md §2)."""
+        return self.ref("refs/remotes/origin/main")
+
+    def ref(self, name: str) -> str | None:
+        """The commit a full ref name stands for, loose or packed; None where git's files do not tell."""
+        if self.common_dir is None:
+            return None
+        for _ in range(5):
+            loose = _first_line(self.common_dir / name)
+            if not loose:
+                return _packed_ref(self.common_dir / "packed-refs", name)
+            if not loose.startswith("ref: "):
+                return loose
+            name = loose[5:].strip()
+        return None
+
+
+def find_project(start: Path, *, env: Mapping[str, str] | None = None) -> Project:
+    """The project that ``start`` lies in: the git root above it, else ``start`` itself.
+
+    Where the git root has no ``.ddx`` but ``start`` has one, the project is ``start``: a tracker put into a
+    folder of some other repository is still meant.
+    """
+    env = os.environ if env is None else env
+    start = Path(os.path.abspath(start))
+    for folder in (start, *start.parents):
+        git_dir = _git_dir(folder / ".git")
+        if git_dir is not None:
+            common_dir = _common_dir(git_dir)
+            root = start if (start / ".ddx").is_dir() and not (folder / ".ddx").is_dir() else folder
+            return Project(root, _ddx_dir(root, common_dir, env), git_dir, common_dir)
+    return Project(start, _ddx_dir(start, None, env))
+
+
+def find_ddx(explicit: str | os.PathLike[str] | None, env: Mapping[str, str] | None = None) -> Path | None:
+    """The ddx to use: what was asked for, else ``DDX_BIN``, else the first on ``PATH``.
+
+    A ddx that was asked for and is not there is not replaced by another one: the answer is None.
+    """
+    env = os.environ if env is None else env
+    wanted = os.fspath(explicit) if explicit else env.get("DDX_BIN", "")
+    found = shutil.which(wanted or "ddx", path=env.get("PATH", os.defpath))
+    return Path(os.path.abspath(found)) if found else None
+
+
+def machine_name(env: Mapping[str, str] | None = None) -> str:
+    """The name that DDx writes into a claim made here."""
+    env = os.environ if env is None else env
+    return env.get("DDX_MACHINE_ID") or socket.gethostname()
+
+
+def user_cache_dir(env: Mapping[str, str]) -> Path | None:
+    """Go's ``os.UserCacheDir``: where newer releases keep leases and attempt work trees."""
+    home = env.get("HOME", "")
+    if sys.platform == "darwin":
+        return Path(home, "Library", "Caches") if home else None
+    cache = env.get("XDG_CACHE_HOME", "")
+    if cache:
+        return Path(cache)
+    return Path(home, ".cache") if home else None
+
+
+def lease_roots(project: Project, env: Mapping[str, str] | None = None) -> tuple[Path, ...]:
+    """Every folder in which some release of DDx would keep this project's leases, the likeliest first.
+
+    The folder is named by the SHA-1 of the real path of the folder that holds ``.ddx``; where it stands has
+    changed between releases (reference/ddx.md §4.3), so all places are candidates.
+    """
+    env = os.environ if env is None else env
+    owners = dict.fromkeys(
+        os.path.realpath(path) for path in (project.ddx_dir.parent, project.root, project.main_root)
+    )
+    hashes = [hashlib.sha1(os.fsencode(owner), usedforsecurity=False).hexdigest() for owner in owners]
+    return tuple(base / digest for base in _lease_bases(project, env) for digest in hashes)
+
+
+def worktree_roots(project: Project, env: Mapping[str, str] | None = None) -> tuple[Path, ...]:
+    """Folders in which attempts get their work trees, when a record does not name one."""
+    env = os.environ if env is None else env
+    roots = _exec_roots(project, env)
+    temp = env.get("TMPDIR") or "/tmp"
+    cache = user_cache_dir(env)
+    if cache is not None:
+        roots.append(cache / "ddx" / "exec-wt")
+    roots += [Path(temp, "ddx-exec-wt"), Path("/tmp/ddx-exec-wt"), Path("/var/tmp/ddx-exec-wt")]
+    return tuple(dict.fromkeys(roots))
+
+
+def _lease_bases(project: Project, env: Mapping[str, str]) -> list[Path]:
+    temps = [Path(text) for text in (env.get("TMPDIR", ""), "/tmp") if text]
+    cache = user_cache_dir(env)
+    bases: list[Path] = []
+    if env.get("DDX_CLAIM_HEARTBEAT_DIR"):
+        bases.append(Path(env["DDX_CLAIM_HEARTBEAT_DIR"]))
+    bases += [root / LEASES for root in _exec_roots(project, env)]
+    if cache is not None:
+        bases += [cache / "ddx" / LEASES, cache / "ddx" / "exec-wt" / LEASES, cache / "fleet-tmp" / LEASES]
+    for temp in temps:
+        bases += [temp / LEASES, temp / "ddx" / LEASES, temp / "ddx-exec-wt" / LEASES]
+    return list(dict.fromkeys(bases))
+
+
+def _exec_roots(project: Project, env: Mapping[str, str]) -> list[Path]:
+    """Execution roots that somebody configured: the environment, the project, the user."""
+    texts = [env.get("DDX_EXEC_WT_DIR", ""), _configured_worktree_root(project.ddx_dir / "config.yaml")]
+    home = env.get("HOME", "")
+    if home:
+        texts.append(_configured_worktree_root(Path(home, ".ddx", "config.yaml")))
+    roots = []
+    for text in texts:
+        if text.startswith("~/") and home:
+            text = os.path.join(home, text[2:])
+        if text:
+            roots.append(project.root / text)
+    return roots
+
+
+def _configured_worktree_root(config: Path) -> str:
+    """``executions.temp_worktree_root`` of a config.yaml: the one plain scalar of it that is needed here."""
+    inside = False
+    for line in _text(config).split("\n"):
+        if line[:1] not in ("", " ", "\t", "#"):
+            inside = line.split("#")[0].strip() == "executions:"
+        elif inside and line.strip().startswith("temp_worktree_root:"):
+            value = line.split(":", 1)[1].strip()
+            if value[:1] in ("'", '"'):
+                return value[1:].partition(value[0])[0]
+            return value.partition(" #")[0].strip()
+    return ""
+
+
+def _ddx_dir(root: Path, common_dir: Path | None, env: Mapping[str, str]) -> Path:
+    """DDx's folder: ``DDX_BEAD_DIR``, else in the tree, else by convention under the user's data."""
+    named = env.get("DDX_BEAD_DIR", "")
+    if named:
+        return Path(os.path.abspath(root / named))
+    in_tree = root / ".ddx"
+    if in_tree.is_dir():
+        return in_tree
+    by_convention = _convention_dir(root, common_dir, env)
+    return by_convention if by_convention is not None and by_convention.is_dir() else in_tree
+
+
+def _convention_dir(root: Path, common_dir: Path | None, env: Mapping[str, str]) -> Path | None:
+    home = env.get("HOME", "")
+    data = env.get("XDG_DATA_HOME") or (os.path.join(home, ".local", "share") if home else "")
+    if not data:
+        return None
+    identity = _remote_identity(_origin_url(common_dir)) if common_dir is not None else None
+    if identity is None:
+        digest = hashlib.sha1(os.fsencode(root), usedforsecurity=False).hexdigest()[:8]
+        identity = f"local/{root.name or 'project'}-{digest}"
+    return Path(data, "ddx", "projects", identity)
+
+
+def _remote_identity(url: str) -> str | None:
+    """``host/path`` of a remote's address, in both spellings git knows."""
+    if "://" in url:
+        parts = urlsplit(url)
+        host, path = parts.netloc.rpartition("@")[2], parts.path
+    else:
+        host, colon, path = url.partition(":")
+        if not colon or "@" not in host:
+            return None
+        host = host.rpartition("@")[2]
+    steps = [step for step in path.strip().strip("/").removesuffix(".git").split("/") if step]
+    return "/".join([host, *steps]) if host and steps and ".." not in steps else None
+
+
+def _origin_url(common_dir: Path) -> str:
+    inside = False
+    for line in _text(common_dir / "config").split("\n"):
+        line = line.strip()
+        if line.startswith("["):
+            inside = line.replace(" ", "") == '[remote"origin"]'
+        elif inside and line.partition("=")[0].strip() == "url":
+            return line.partition("=")[2].strip()
+    return ""
+
+
+def _git_dir(dot_git: Path) -> Path | None:
+    """The git folder that a ``.git`` folder or file stands for."""
+    if dot_git.is_dir():
+        return dot_git if (dot_git / "HEAD").exists() else None
+    line = _first_line(dot_git)
+    if not line.startswith("gitdir: "):
+        return None
+    git_dir = Path(os.path.abspath(dot_git.parent / line[8:].strip()))
+    return git_dir if git_dir.is_dir() else None
+
+
+def _common_dir(git_dir: Path) -> Path:
+    shared = _first_line(git_dir / "commondir")
+    return Path(os.path.abspath(git_dir / shared)) if shared else git_dir
+
+
+def _packed_ref(packed: Path, name: str) -> str | None:
+    wanted = f" {name}"
+    for line in _text(packed, limit=64 << 20).split("\n"):
+        if line.endswith(wanted) and line[:1] not in "#^":
+            return line[: -len(wanted)]
+    return None
+
+
+def _first_line(path: Path) -> str:
+    return _text(path).partition("\n")[0].strip()
+
+
+def _text(path: Path, limit: int = _SMALL_FILE) -> str:
+    """A small text file, or nothing where it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return file.read(limit).decode("utf-8", "replace")
+    except (OSError, ValueError):
+        return ""

@@ -1,0 +1,117 @@
+"""The one table of DDx's words: verbs and field names of each era, result statuses and what they mean.
+
+Sources: reference/ddx.md §0, §4, §5. A new release with a new word costs a row here and nothing else; a word
+that has no row is shown as it is and never counts as success (rulings.md 3).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+Era = Literal["april", "head"]
+StatusClass = Literal["landed", "preserved", "failed", "no_changes", "other"]
+
+VERBS: dict[str, dict[Era, tuple[str, ...]]] = {
+    "drain": {"april": ("agent", "execute-loop"), "head": ("work",)},
+    "one_bead": {"april": ("agent", "execute-bead"), "head": ("try",)},
+    "ask_model": {"april": ("agent", "run"), "head": ("run",)},
+    "workers": {"april": ("agent", "workers"), "head": ("work", "status")},
+    "usage": {"april": ("agent", "usage"), "head": ("metrics", "summary")},
+    "plan": {"head": ("work", "plan")},
+    "queue": {"head": ("bead", "queue")},
+    "operator_attention": {"head": ("bead", "operator-attention")},
+    "cooldown": {"head": ("bead", "cooldown")},
+    "archive": {"head": ("bead", "archive")},
+    "ready": {"april": ("bead", "ready"), "head": ("bead", "ready")},
+    "show": {"april": ("bead", "show"), "head": ("bead", "show")},
+    "create": {"april": ("bead", "create"), "head": ("bead", "create")},
+    "update": {"april": ("bead", "update"), "head": ("bead", "update")},
+    "close": {"april": ("bead", "close"), "head": ("bead", "close")},
+    "reopen": {"april": ("bead", "reopen"), "head": ("bead", "reopen")},
+    "dep": {"april": ("bead", "dep"), "head": ("bead", "dep")},
+    "evidence": {"april": ("bead", "evidence"), "head": ("bead", "evidence")},
+    "export": {"april": ("bead", "export"), "head": ("bead", "export")},
+}
+"""What each era calls a deed, as arguments after ``ddx``; the probe asks for each by its own ``--help``."""
+
+WORKER_PREFIX: dict[Era, str] = {"april": "execute-loop-", "head": "work-"}
+"""Start of the row keys that a worker writes: retry-after, last-status, last-detail, heartbeat-at, …"""
+
+WORKER_KEYS = ("retry-after", "last-status", "last-detail", "no-changes-count", "heartbeat-at")
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What one result status means."""
+
+    word: str
+    """DDx's own, verbatim."""
+    kind: StatusClass
+    successful: bool
+    meaning: str
+    known: bool = True
+
+
+def _rows(*rows: tuple[str, StatusClass, bool, str]) -> dict[str, Status]:
+    return {word: Status(word, kind, successful, meaning) for word, kind, successful, meaning in rows}
+
+
+STATUSES = _rows(
+    ("success", "landed", True, "the change is on the branch"),
+    ("already_satisfied", "no_changes", True, "what the bead asks for was there already"),
+    ("no_changes", "no_changes", False, "the agent changed nothing"),
+    ("no_evidence_produced", "no_changes", False, "the agent left neither a commit nor a reason"),
+    ("execution_failed", "failed", False, "the agent or its harness failed"),
+    ("structural_validation_failed", "failed", False, "the bead is malformed or lacks a required field"),
+    ("resource_exhausted", "failed", False, "the machine ran out of disk, files or memory"),
+    ("declined_needs_decomposition", "failed", False, "the agent declined: the bead must be split first"),
+    ("land_conflict", "preserved", False, "the change conflicts with the branch"),
+    ("land_conflict_unresolvable", "preserved", False, "the conflict could not be resolved"),
+    ("land_conflict_operator_required", "preserved", False, "a person must resolve the conflict"),
+    ("land_operator_attention", "preserved", False, "a person must look before it can land"),
+    ("land_retry", "preserved", False, "landing lost a race and is tried again"),
+    ("post_run_check_failed", "preserved", False, "a check after the run failed"),
+    ("ratchet_failed", "preserved", False, "a measured value got worse than its ratchet allows"),
+    ("preserved_needs_review", "preserved", False, "the change waits for a person's review"),
+    ("push_failed", "preserved", False, "the change could not be pushed"),
+    ("push_conflict", "preserved", False, "the remote branch has moved"),
+    ("repair-cycle-exhausted", "preserved", False, "review found faults that the repairs did not mend"),
+    ("review_fixable_gap", "preserved", False, "review found a gap that can be mended"),
+    ("review_terminal_block", "preserved", False, "review refuses the change"),
+    ("review_request_clarification", "preserved", False, "review needs an answer from a person"),
+    ("review_request_changes", "other", False, "review asks for changes; the bead is open again"),
+    ("review_block", "other", False, "review refuses the change; the bead is open again"),
+    ("review_malfunction", "other", False, "the reviewer did not answer usably"),
+)
+"""Every status seen or read in the sources; the six of CONTRACT-001 among them."""
+
+ATTEMPT_ID = re.compile(r"\d{8}T\d{6}-[0-9a-f]{8}(?![0-9a-f])")
+"""An attempt's id; its first part is the UTC time at which it began."""
+
+
+def status_of(word: str) -> Status:
+    """What is known of a status; an unknown one is itself, of class ``other``, and no success."""
+    known = STATUSES.get(word)
+    if known is not None:
+        return known
+    return Status(word, "other", False, "a status this program does not know", known=False)
+
+
+def classify(word: str, *, landed: bool, preserved: bool) -> StatusClass:
+    """Under which heading an attempt is listed: facts first, then what its status word means.
+
+    ``success`` that neither landed nor was preserved (yet) is ``other``: nobody has seen it land.
+    """
+    if landed:
+        return "landed"
+    if preserved:
+        return "preserved"
+    kind = status_of(word).kind
+    return "other" if kind == "landed" else kind
+
+
+def worker_key(era: Era, name: str) -> str:
+    """The row key of a worker's note in one era, as ``worker_key("head", "retry-after")``."""
+    return WORKER_PREFIX[era] + name
