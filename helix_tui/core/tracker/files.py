@@ -1,0 +1,88 @@
+"""Every byte that helix-ddx puts on disk goes through a ``Disk``.
+
+DDx replaces whole files by rename and appends to logs with one write a line (reference/ddx.md §3, §4);
+a reader never sees half a record. A watcher hears of each write in the order in which it happened, which
+is how the tests compare a rehearsal with a recorded run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+Watcher = Callable[[str, Path, str], None]
+"""Called with the operation (create, append, replace, delete), the path and the text that was written."""
+
+
+class Disk:
+    """Writes files as DDx does, and tells its watchers."""
+
+    def __init__(self, *watchers: Watcher, durable: bool = False) -> None:
+        self.watchers = list(watchers)
+        self.durable = durable
+
+    def replace(self, path: Path, text: str) -> None:
+        """Write the whole file beside its place and rename it there."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        existed = path.exists()
+        beside = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
+        try:
+            with open(beside, "w", encoding="utf-8", newline="") as out:
+                out.write(text)
+                if self.durable:
+                    out.flush()
+                    os.fsync(out.fileno())
+            beside.replace(path)
+        except BaseException:
+            beside.unlink(missing_ok=True)
+            raise
+        self._tell("replace" if existed else "create", path, text)
+
+    def create(self, path: Path, text: str = "") -> None:
+        """Write a file in place, as logs begin."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(path, "w", encoding="utf-8", newline="") as out:
+            out.write(text)
+        self._tell("create", path, text)
+
+    def append(self, path: Path, text: str) -> None:
+        """Add whole lines to a log with one write; the first one creates it."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        existed = path.exists()
+        with open(path, "a", encoding="utf-8", newline="") as out:
+            out.write(text)
+        self._tell("append" if existed else "create", path, text)
+
+    def delete(self, path: Path) -> None:
+        """Remove a file; that it is gone already is no error."""
+        path.unlink(missing_ok=True)
+        self._tell("delete", path, "")
+
+    def delete_tree(self, folder: Path) -> None:
+        """Remove a folder with all that is in it; the watchers hear of each file."""
+        if not folder.exists():
+            return
+        gone = sorted(path for path in folder.rglob("*") if not path.is_dir()) if self.watchers else []
+        shutil.rmtree(folder)
+        for path in gone:
+            self._tell("delete", path, "")
+
+    def _tell(self, op: str, path: Path, text: str) -> None:
+        for watcher in self.watchers:
+            watcher(op, path, text)
+
+
+_HTML = str.maketrans(
+    {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+)
+
+
+def go_json(value: Any, *, sort: bool = False, indent: int | None = None) -> str:
+    """JSON as Go's encoding/json writes it: compact, ``<>&`` and line separators escaped."""
+    separators = (",", ": ") if indent else (",", ":")
+    text = json.dumps(value, ensure_ascii=False, sort_keys=sort, indent=indent, separators=separators)
+    return text.translate(_HTML)
