@@ -1,0 +1,315 @@
+"""The filter language: ``status:open -label:docs p<=1 ready:yes "two words"``.
+
+Terms are joined by *and*; ``-`` before a term negates it; a comma inside a value means *or*. A word without
+a field is looked for in id and title. What is not understood is searched for as text and said in
+``Query.problem``: a filter never hides beads because of a typing error without telling.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from helix_tui.core.beads.readiness import STATES, Queue
+from helix_tui.core.beads.record import STATUSES, Bead
+from helix_tui.core.clock import NS, parse_instant
+from helix_tui.core.text import clean_line
+
+_Test = Callable[[Bead, Queue], bool]
+
+_TOKEN = re.compile(r'(-?)(?:([A-Za-z_-]+)(<=|>=|:|=|<|>))?("[^"]*"?|[^\s"]*)')
+_SPAN = re.compile(r"(\d+(?:\.\d+)?)(s|m|h|d|w)\Z")
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+_TRUE = frozenset({"yes", "y", "true", "1"})
+_FALSE = frozenset({"no", "n", "false", "0"})
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A parsed filter. The empty one matches everything."""
+
+    text: str
+    tests: tuple[_Test, ...] = ()
+    problem: str = ""
+    """What was not understood and what would be, in one sentence; empty when all is well."""
+    words: tuple[str, ...] = ()
+    """Plain words looked for, lower case: what a list may highlight."""
+
+    def __bool__(self) -> bool:
+        return bool(self.tests)
+
+    def matches(self, bead: Bead, queue: Queue) -> bool:
+        """Whether every term holds for this bead."""
+        return all(test(bead, queue) for test in self.tests)
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """One way to go on typing: put ``text`` in place of what stands from ``replace_from`` to the cursor."""
+
+    text: str
+    replace_from: int
+    help: str
+
+
+def parse_query(text: str) -> Query:
+    """Parse a filter; never fails."""
+    tests: list[_Test] = []
+    words: list[str] = []
+    problem = ""
+    for token in _TOKEN.finditer(text):
+        minus, name, operator, value = token.groups()
+        if not token.group().strip():
+            continue
+        value = value.strip('"')
+        try:
+            test = _term((name or "").lower(), operator or "", value)
+        except ValueError as error:
+            problem = problem or str(error)
+            literal = token.group().lstrip("-").replace('"', "")
+            test = _word(literal)
+        if test is None:
+            continue  # a term that is still being typed
+        if not name and not minus:
+            words.append(value.lower())
+        tests.append(_negated(test) if minus else test)
+    return Query(text, tuple(tests), problem, tuple(words))
+
+
+def complete(text: str, cursor: int, queue: Queue, limit: int = 12) -> list[Completion]:
+    """Ways to finish the term at the cursor, the likeliest first."""
+    start = max(text.rfind(" ", 0, cursor), -1) + 1
+    term = text[start:cursor]
+    if term.startswith("-"):
+        start, term = start + 1, term[1:]
+    name, colon, typed = term.partition(":")
+    if not colon:
+        found = [
+            Completion(key, start, field.help) for key, field in _COMPLETED.items() if key.startswith(term)
+        ]
+        return found[:limit] if term else found
+    field = _FIELDS.get(name.lower())
+    if field is None:
+        return []
+    typed = typed.rpartition(",")[2]
+    begin = cursor - len(typed)
+    values = [
+        (value, help_) for value, help_ in field.values(queue) if value.lower().startswith(typed.lower())
+    ]
+    return [
+        Completion(f'"{value}"' if " " in value else value, begin, help_)
+        for value, help_ in values[:limit]
+        if value != typed
+    ]
+
+
+def _term(name: str, operator: str, value: str) -> _Test | None:
+    if not name:
+        return _word(value) if value else None
+    field = _FIELDS.get(name)
+    if field is None:
+        raise ValueError(f"no field “{clean_line(name, 20)}”; there are {', '.join(_FIELDS)}")
+    if not value:
+        return None
+    if operator in ("<", ">", "<=", ">=") and not field.ordered:
+        raise ValueError(f"“{name}” cannot be compared; write {name}:{clean_line(value, 20)}")
+    return field.make(operator or ":", value)
+
+
+def _word(value: str) -> _Test:
+    wanted = value.lower()
+    return lambda bead, queue: wanted in bead.title.lower() or wanted in bead.id.lower()
+
+
+def _negated(test: _Test) -> _Test:
+    return lambda bead, queue: not test(bead, queue)
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    help: str
+    make: Callable[[str, str], _Test]
+    values: Callable[[Queue], Iterable[tuple[str, str]]] = lambda queue: ()
+    ordered: bool = False
+
+
+def _one_of(read: Callable[[Bead, Queue], str]) -> Callable[[str, str], _Test]:
+    def make(operator: str, value: str) -> _Test:
+        wanted = tuple(part.lower() for part in value.split(",") if part)
+        return lambda bead, queue: read(bead, queue).lower() in wanted
+
+    return make
+
+
+def _part_of(read: Callable[[Bead, Queue], str]) -> Callable[[str, str], _Test]:
+    def make(operator: str, value: str) -> _Test:
+        wanted = tuple(part.lower() for part in value.split(",") if part)
+
+        def test(bead: Bead, queue: Queue) -> bool:
+            have = read(bead, queue).lower()
+            return any(part in have for part in wanted)
+
+        return test
+
+    return make
+
+
+def _label(operator: str, value: str) -> _Test:
+    """``label:area:ui`` is that label; ``label:area:`` and ``label:area:*`` are all that begin so."""
+    wanted = tuple(part.lower() for part in value.split(",") if part)
+    exact = frozenset(wanted)
+    prefixes = tuple(part.rstrip("*") for part in wanted if part.endswith((":", "*")))
+
+    def test(bead: Bead, queue: Queue) -> bool:
+        return any(
+            label.lower() in exact or (bool(prefixes) and label.lower().startswith(prefixes))
+            for label in bead.labels
+        )
+
+    return test
+
+
+def _yes_no(read: _Test) -> Callable[[str, str], _Test]:
+    def make(operator: str, value: str) -> _Test:
+        if value.lower() in _TRUE:
+            return read
+        if value.lower() in _FALSE:
+            return lambda bead, queue: not read(bead, queue)
+        if "yes".startswith(value.lower()) or "no".startswith(value.lower()):
+            return lambda bead, queue: True  # still being typed
+        raise ValueError(f"“{clean_line(value, 20)}” is neither yes nor no")
+
+    return make
+
+
+def _compared(
+    read: Callable[[Bead, Queue], float | None], parse: Callable[[str], float]
+) -> Callable[[str, str], _Test]:
+    def make(operator: str, value: str) -> _Test:
+        wanted = parse(value)
+
+        def test(bead: Bead, queue: Queue) -> bool:
+            have = read(bead, queue)
+            if have is None:
+                return False
+            if operator == "<":
+                return have < wanted
+            if operator == "<=":
+                return have <= wanted
+            if operator == ">":
+                return have > wanted
+            return have >= wanted if operator == ">=" else have == wanted
+
+        return test
+
+    return make
+
+
+def _number(value: str) -> float:
+    try:
+        return int(value.lower().removeprefix("p"))
+    except ValueError:
+        raise ValueError(f"“{clean_line(value, 20)}” is no number") from None
+
+
+def _span(value: str) -> float:
+    found = _SPAN.match(value.lower())
+    if found is None:
+        raise ValueError(f"“{clean_line(value, 20)}” is no span of time; write it like 30m, 12h or 3d")
+    return float(found.group(1)) * _SECONDS[found.group(2)]
+
+
+def _age(read: Callable[[Bead], str]) -> Callable[[Bead, Queue], float | None]:
+    def age(bead: Bead, queue: Queue) -> float | None:
+        instant = parse_instant(read(bead))
+        return None if instant is None else (queue.as_of - instant) / NS
+
+    return age
+
+
+def _missing(bead: Bead, queue: Queue) -> bool:
+    return any(target not in queue.beads for target in bead.depends_on)
+
+
+def _seen(read: Callable[[Bead], Iterable[str]]) -> Callable[[Queue], Iterable[tuple[str, str]]]:
+    def values(queue: Queue) -> Iterable[tuple[str, str]]:
+        counted = Counter(value for bead in queue.beads.values() for value in read(bead) if value)
+        return [(clean_line(value, 60), f"{count} beads") for value, count in counted.most_common(200)]
+
+    return values
+
+
+def _words_of(words: Iterable[str]) -> Callable[[Queue], Iterable[tuple[str, str]]]:
+    fixed = [(word, "") for word in words]
+    return lambda queue: fixed
+
+
+def _parents(queue: Queue) -> Iterable[tuple[str, str]]:
+    return [
+        (parent, clean_line(queue.beads[parent].title, 60))
+        for parent in queue.graph.children
+        if parent in queue.beads
+    ]
+
+
+_YES_NO = _words_of(("yes", "no"))
+
+_FIELDS: dict[str, _Field] = {
+    "status": _Field(
+        "as the record says: open, closed …",
+        _one_of(lambda bead, queue: bead.status),
+        lambda queue: [
+            *((status, "") for status in sorted(STATUSES)),
+            *((s, "") for s in queue.unknown_statuses()),
+        ],
+    ),
+    "state": _Field(
+        "as DDx would treat it: ready, retry_cooldown …",
+        _one_of(lambda bead, queue: queue.state(bead.id)),
+        _words_of(STATES),
+    ),
+    "label": _Field("a label; area:* for all of a kind", _label, _seen(lambda bead: bead.labels)),
+    "p": _Field("priority, 0 is highest: p<=1", _compared(lambda b, q: b.priority, _number), ordered=True),
+    "type": _Field(
+        "issue type: task, bug, epic …",
+        _one_of(lambda bead, queue: bead.issue_type),
+        _seen(lambda bead: (bead.issue_type,)),
+    ),
+    "ready": _Field("yes: DDx would pick it", _yes_no(lambda b, q: b.id in q.position), _YES_NO),
+    "running": _Field("yes: a worker is on it", _yes_no(lambda b, q: b.id in q.claims.running), _YES_NO),
+    "parent": _Field("children of this bead", _part_of(lambda bead, queue: bead.parent), _parents),
+    "waits": _Field(
+        "waits on this bead",
+        _part_of(lambda bead, queue: " ".join(bead.depends_on)),
+        lambda queue: [(target, "") for target in queue.graph.dependents],
+    ),
+    "id": _Field("part of the id", _part_of(lambda bead, queue: bead.id)),
+    "owner": _Field(
+        "who holds or held it", _one_of(lambda bead, queue: bead.owner), _seen(lambda bead: (bead.owner,))
+    ),
+    "spec": _Field(
+        "part of the spec id", _part_of(lambda bead, queue: bead.spec_id), _seen(lambda bead: (bead.spec_id,))
+    ),
+    "unblocks": _Field(
+        "how many beads closing it makes ready",
+        _compared(lambda bead, queue: len(queue.unblocks(bead.id)), _number),
+        ordered=True,
+    ),
+    "missing": _Field("yes: waits on a bead that is not there", _yes_no(_missing), _YES_NO),
+    "age": _Field(
+        "since it was made: age<3d", _compared(_age(lambda bead: bead.created_at), _span), ordered=True
+    ),
+    "updated": _Field(
+        "since its last change: updated<1h",
+        _compared(_age(lambda bead: bead.updated_at), _span),
+        ordered=True,
+    ),
+    "body": _Field(
+        "anywhere in the record, description and notes too",
+        _part_of(lambda bead, queue: bead.raw.decode("utf-8", "replace")),
+    ),
+}
+
+_COMPLETED = {f"{name}{'<=' if field.ordered else ':'}": field for name, field in _FIELDS.items()}

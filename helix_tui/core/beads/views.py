@@ -1,0 +1,380 @@
+"""The four ways to look at a queue, as plain rows: dag, tree, lanes, order.
+
+A view decides which beads show, in which order and with which lines of the gutter; how a row looks is the
+widgets' business. Finished beads fold into one row with a count, and so do beads without any link unless
+they are ready, run or wait for a person: nothing that matters now is ever folded away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from helix_tui.core.beads.gutter import draw, order_rows
+from helix_tui.core.beads.query import Query, parse_query
+from helix_tui.core.beads.readiness import Queue
+from helix_tui.core.beads.record import TERMINAL
+from helix_tui.core.clock import NEVER, parse_instant
+
+ViewKind = Literal["dag", "tree", "lanes", "order"]
+VIEWS: tuple[ViewKind, ...] = ("dag", "tree", "lanes", "order")
+
+FOLD_DONE = "fold:done"
+FOLD_LOOSE = "fold:loose"
+FOLD_REST = "fold:rest"
+
+LANES: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("running", ("running", "claimed")),
+    ("ready", ("ready",)),
+    ("needs a person", ("proposed", "preserved_review_blocked", "unknown_status")),
+    ("waiting", ("waiting_dependencies", "retry_cooldown", "blocked_external")),
+    ("set aside", ("epic_container", "not_eligible", "superseded")),
+    ("done", ("closed", "cancelled")),
+)
+"""Columns of the board: a title and the states it gathers."""
+
+_URGENCY = {
+    state: place
+    for place, state in enumerate(
+        (
+            "running",
+            "claimed",
+            "ready",
+            "proposed",
+            "unknown_status",
+            "preserved_review_blocked",
+            "retry_cooldown",
+            "waiting_dependencies",
+            "blocked_external",
+            "epic_container",
+            "not_eligible",
+            "superseded",
+            "closed",
+            "cancelled",
+        )
+    )
+}
+
+_NEVER_FOLDED = frozenset(
+    {"running", "claimed", "ready", "proposed", "unknown_status", "preserved_review_blocked"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ViewRow:
+    """One row. ``key`` is unique in its view and stays the same over reloads."""
+
+    key: str
+    kind: Literal["bead", "missing", "fold", "heading"]
+    bead_id: str = ""
+    """The bead; for ``missing`` the id that the tracker does not hold."""
+    gutter: str = ""
+    depth: int = 0
+    see: tuple[str, ...] = ()
+    """Further prerequisites, shown as ``↳ id``."""
+    position: int = 0
+    """Place in DDx's pick order, from 1; 0 when it would not be picked."""
+    text: str = ""
+    """Words of a fold or heading."""
+    count: int = 0
+    open: bool = True
+    """Of a heading, fold, or a bead with children in the tree: whether what belongs to it is shown."""
+    context: bool = False
+    """Shown only because something under it matches."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The rows of one view, and how many beads match of how many."""
+
+    kind: ViewKind
+    rows: tuple[ViewRow, ...]
+    matching: int
+    total: int
+
+
+def build_view(
+    queue: Queue,
+    kind: ViewKind = "dag",
+    query: Query | str = "",
+    *,
+    unfolded: frozenset[str] = frozenset(),
+    collapsed: frozenset[str] = frozenset(),
+) -> View:
+    """The rows of a view.
+
+    Args:
+        queue: the classified tracker.
+        kind: which view.
+        query: filter, parsed or as text.
+        unfolded: keys of fold rows that are open (`FOLD_DONE`, `FOLD_LOOSE`, `FOLD_REST`, ``done:<parent>``).
+        collapsed: ids of beads (tree) or titles of lanes whose children are hidden.
+    """
+    parsed = parse_query(query) if isinstance(query, str) else query
+    beads = queue.beads
+    if parsed:
+        shown = [bead_id for bead_id, bead in beads.items() if parsed.matches(bead, queue)]
+    else:
+        shown = list(beads)
+    build = {"dag": _dag, "tree": _tree, "lanes": _lanes, "order": _order}[kind]
+    rows = tuple(build(queue, shown, bool(parsed), unfolded, collapsed))
+    return View(kind, rows, len(shown), len(beads))
+
+
+def urgency(queue: Queue) -> Callable[[str], tuple[object, ...]]:
+    """A sort key over ids: what runs, then what DDx picks next in its order, then the rest by state."""
+    position, beads = queue.position, queue.beads
+
+    def key(bead_id: str) -> tuple[object, ...]:
+        bead = beads[bead_id]
+        created = parse_instant(bead.created_at)
+        return (
+            _URGENCY[queue.state(bead_id)],
+            position.get(bead_id, 0),
+            bead.priority,
+            NEVER if created is None else created,
+            bead_id,
+        )
+
+    return key
+
+
+def _row(queue: Queue, bead_id: str, **more: object) -> ViewRow:
+    return ViewRow(bead_id, "bead", bead_id, position=queue.position.get(bead_id, 0), **more)  # type: ignore[arg-type]
+
+
+def _fold(key: str, text: str, count: int, unfolded: frozenset[str]) -> ViewRow:
+    return ViewRow(key, "fold", text=text, count=count, open=key in unfolded)
+
+
+def _dag(
+    queue: Queue, shown: list[str], filtered: bool, unfolded: frozenset[str], collapsed: frozenset[str]
+) -> Iterator[ViewRow]:
+    graph, state = queue.graph, queue.state
+    waited_on = {
+        target
+        for bead_id, targets in graph.depends_on.items()
+        if queue.beads[bead_id].status not in TERMINAL
+        for target in targets
+        if target not in queue.beads or queue.beads[target].status != "closed"
+    }
+    live, done, loose = [], [], []
+    for bead_id in shown:
+        if queue.beads[bead_id].status in TERMINAL and bead_id not in waited_on:
+            done.append(bead_id)
+        elif filtered or state(bead_id) in _NEVER_FOLDED or _linked(queue, bead_id):
+            live.append(bead_id)
+        else:
+            loose.append(bead_id)
+    if filtered and not live:
+        live, done = done, []  # a filter that asks for finished beads gets them
+    yield from _gutter_rows(queue, live, with_missing=True)
+    for key, ids, word in ((FOLD_DONE, done, "closed"), (FOLD_LOOSE, loose, "without links")):
+        if not ids:
+            continue
+        yield _fold(key, _fold_words(queue, ids, word), len(ids), unfolded)
+        if key in unfolded:
+            yield from _gutter_rows(queue, ids, with_missing=False)
+
+
+def _fold_words(queue: Queue, ids: list[str], word: str) -> str:
+    if word != "closed":
+        return f"{len(ids):,} {word}"
+    cancelled = sum(queue.beads[bead_id].status == "cancelled" for bead_id in ids)
+    parts = [f"{len(ids) - cancelled:,} closed"] if len(ids) > cancelled else []
+    return ", ".join([*parts, f"{cancelled:,} cancelled"] if cancelled else parts)
+
+
+def _linked(queue: Queue, bead_id: str) -> bool:
+    bead = queue.beads[bead_id]
+    return bool(
+        bead.dependencies
+        or bead_id in queue.graph.dependents
+        or bead_id in queue.graph.children
+        or (bead.parent and bead.parent in queue.beads)
+    )
+
+
+def _gutter_rows(queue: Queue, ids: list[str], with_missing: bool) -> Iterator[ViewRow]:
+    key = urgency(queue)
+    missing = _missing_targets(queue, ids) if with_missing else {}
+    rank: Callable[[str], object] = lambda i: min(map(key, missing[i])) if i in missing else key(i)  # noqa: E731
+    edges = queue.graph.depends_on
+    order = order_rows([*missing, *ids] if missing else ids, edges, rank)
+    for row in draw(order, edges):
+        if row.bead_id in missing:
+            yield ViewRow(f"missing:{row.bead_id}", "missing", row.bead_id, row.cells)
+        else:
+            yield _row(queue, row.bead_id, gutter=row.cells, see=row.see)
+
+
+def _missing_targets(queue: Queue, ids: Iterable[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    shown = set(ids)
+    for edge in queue.graph.dangling:
+        if edge.bead_id in shown:
+            found.setdefault(edge.missing, []).append(edge.bead_id)
+    return found
+
+
+def _tree(
+    queue: Queue, shown: list[str], filtered: bool, unfolded: frozenset[str], collapsed: frozenset[str]
+) -> Iterator[ViewRow]:
+    beads = queue.beads
+    matching = set(shown)
+    visible = set(matching)
+    for bead_id in shown if filtered else ():
+        parent = beads[bead_id].parent
+        while parent in beads and parent not in visible:
+            visible.add(parent)
+            parent = beads[parent].parent
+    rank = urgency(queue)
+    children: dict[str, list[str]] = {}
+    roots: list[str] = []
+    for bead_id in beads:
+        if bead_id in visible:
+            parent = beads[bead_id].parent
+            (children.setdefault(parent, []) if parent in visible and parent != bead_id else roots).append(
+                bead_id
+            )
+    roots.extend(_circled(roots, children, visible))
+    top: dict[str, list[str]] = {"": roots, **children}
+    best = _best_ranks(top, rank)
+    for ids in top.values():
+        ids.sort(key=best.__getitem__)
+    stack: list[tuple[str, str, int]] = [("walk", "", -1)]
+    done_rows: set[str] = set()
+    while stack:
+        action, bead_id, depth = stack.pop()
+        if action == "fold":
+            done = [child for child in top[bead_id] if _folds(queue, child, top)]
+            key = f"done:{bead_id}" if bead_id else FOLD_DONE
+            words = _fold_words(queue, done, "closed")
+            yield ViewRow(
+                key, "fold", bead_id, depth=depth, text=words, count=len(done), open=key in unfolded
+            )
+            continue
+        if bead_id:
+            if bead_id in done_rows:
+                continue
+            done_rows.add(bead_id)
+            kids = top.get(bead_id, [])
+            closed = bead_id in collapsed
+            yield _row(
+                queue,
+                bead_id,
+                depth=depth,
+                see=beads[bead_id].depends_on if queue.state(bead_id) == "waiting_dependencies" else (),
+                count=len(kids),
+                open=not closed,
+                context=bead_id not in matching,
+            )
+            if closed:
+                continue
+        kids = top.get(bead_id, [])
+        done = [child for child in kids if not filtered and _folds(queue, child, top)]
+        key = f"done:{bead_id}" if bead_id else FOLD_DONE
+        hidden = set(done)
+        entries = [("walk", child, depth + 1) for child in kids if child not in hidden]
+        if done:
+            entries.append(("fold", bead_id, depth + 1))
+            if key in unfolded:
+                entries.extend(("walk", child, depth + 1) for child in done)
+        stack.extend(reversed(entries))
+
+
+def _folds(queue: Queue, bead_id: str, children: dict[str, list[str]]) -> bool:
+    """A finished bead folds unless something unfinished hangs under it."""
+    stack = [bead_id]
+    seen = set()
+    while stack:
+        one = stack.pop()
+        if one in seen:
+            continue
+        seen.add(one)
+        if queue.beads[one].status not in TERMINAL:
+            return False
+        stack.extend(children.get(one, ()))
+    return True
+
+
+def _circled(roots: list[str], children: dict[str, list[str]], visible: set[str]) -> list[str]:
+    """Beads that no root leads to, because their parents go in a circle: shown at the top all the same."""
+    reached: set[str] = set()
+    stack = list(roots)
+    while stack:
+        bead_id = stack.pop()
+        if bead_id not in reached:
+            reached.add(bead_id)
+            stack.extend(children.get(bead_id, ()))
+    found = []
+    for bead_id in sorted(visible - reached):
+        if bead_id in reached:
+            continue
+        found.append(bead_id)
+        stack = [bead_id]
+        while stack:
+            one = stack.pop()
+            if one not in reached:
+                reached.add(one)
+                stack.extend(children.get(one, ()))
+    return found
+
+
+def _best_ranks(
+    children: dict[str, list[str]], rank: Callable[[str], tuple[object, ...]]
+) -> dict[str, tuple[object, ...]]:
+    """Per bead the best rank of itself and all under it, so that an epic stands where its next is."""
+    best: dict[str, tuple[object, ...]] = {}
+    stack = [(bead_id, False) for bead_id in children[""]]
+    while stack:
+        bead_id, ready = stack.pop()
+        kids = children.get(bead_id, ())
+        if ready or not kids:
+            best[bead_id] = min([rank(bead_id), *(best[kid] for kid in kids if kid in best)])
+        elif bead_id not in best:
+            best[bead_id] = rank(bead_id)
+            stack.append((bead_id, True))
+            stack.extend((kid, False) for kid in kids if kid not in best)
+    return best
+
+
+def _lanes(
+    queue: Queue, shown: list[str], filtered: bool, unfolded: frozenset[str], collapsed: frozenset[str]
+) -> Iterator[ViewRow]:
+    rank = urgency(queue)
+    by_state: dict[str, list[str]] = {}
+    for bead_id in shown:
+        by_state.setdefault(queue.state(bead_id), []).append(bead_id)
+    for title, states in LANES:
+        ids = sorted((bead_id for state in states for bead_id in by_state.get(state, ())), key=rank)
+        done = title == "done"
+        is_open = (FOLD_DONE in unfolded or filtered) if done else title not in collapsed
+        key = FOLD_DONE if done else f"lane:{title}"
+        yield ViewRow(key, "heading", text=title, count=len(ids), open=is_open)
+        if is_open:
+            for bead_id in ids:
+                yield _row(queue, bead_id)
+
+
+def _order(
+    queue: Queue, shown: list[str], filtered: bool, unfolded: frozenset[str], collapsed: frozenset[str]
+) -> Iterator[ViewRow]:
+    wanted = set(shown)
+    for bead_id in queue.ready:
+        if bead_id in wanted:
+            yield _row(queue, bead_id)
+    rest = [bead_id for bead_id in shown if bead_id not in queue.position]
+    if not rest:
+        return
+    open_ids = [bead_id for bead_id in rest if queue.beads[bead_id].status not in TERMINAL]
+    done = [bead_id for bead_id in rest if queue.beads[bead_id].status in TERMINAL]
+    if open_ids:
+        yield _fold(FOLD_REST, f"{len(open_ids):,} not ready", len(open_ids), unfolded)
+        if FOLD_REST in unfolded:
+            yield from (_row(queue, bead_id) for bead_id in sorted(open_ids, key=urgency(queue)))
+    if done:
+        yield _fold(FOLD_DONE, _fold_words(queue, done, "closed"), len(done), unfolded)
+        if FOLD_DONE in unfolded:
+            yield from (_row(queue, bead_id) for bead_id in sorted(done, key=urgency(queue)))
