@@ -1,0 +1,252 @@
+"""Reading files that another program keeps rewriting, appending to, moving and deleting.
+
+Nothing here raises for what stands on disk: a file that is gone, half-written or no JSON is a *problem*,
+kept with its path, and reads as absent. What did not change is not read again.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from helix_tui.core.text import clean_line
+
+Stamp = tuple[int, int, int]
+"""What tells one state of a file from the next: modification time, size, inode."""
+
+MAX_DOCUMENT = 16 << 20
+"""Bytes of one JSON document that are read; DDx's own largest are near one megabyte."""
+
+MAX_POLL = 8 << 20
+"""Bytes of an append-only file that one poll reads."""
+
+_HEAD = 256
+_TAIL = 64
+_SETTLED_NS = 100_000_000
+
+
+def stamp_of(path: str | os.PathLike[str]) -> Stamp | None:
+    """The stamp of a regular file, or None where there is none."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return (found.st_mtime_ns, found.st_size, found.st_ino) if stat.S_ISREG(found.st_mode) else None
+
+
+def _settled(mtime_ns: int) -> bool:
+    """Whether a later change must show in the stamp: the kernel's clock for it ticks only every few ms."""
+    return abs(time.time_ns() - mtime_ns) > _SETTLED_NS
+
+
+def read_bytes(path: str | os.PathLike[str], limit: int = MAX_DOCUMENT) -> bytes | None:
+    """The first ``limit`` bytes of a regular file, or None where it cannot be read."""
+    try:
+        with open(path, "rb", buffering=0, opener=_open_nonblocking) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                return None
+            return _read_all(file.read, limit)
+    except (OSError, ValueError):
+        return None
+
+
+def _open_nonblocking(path: str, flags: int) -> int:
+    """A FIFO that somebody put in the place of a file must not hang the reader."""
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
+def _read_all(read: Callable[[int], bytes | None], limit: int) -> bytes:
+    parts: list[bytes] = []
+    left = limit
+    while left > 0:
+        part = read(min(left, 1 << 20))
+        if not part:
+            break
+        parts.append(part)
+        left -= len(part)
+    return b"".join(parts)
+
+
+def decode_object(raw: bytes) -> dict[str, Any]:
+    """The JSON object in ``raw``.
+
+    Raises:
+        ValueError: no JSON, or no object.
+    """
+    try:
+        document = msgspec.json.decode(raw)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise ValueError(str(error)) from None
+    if not isinstance(document, dict):
+        raise ValueError(f"not an object but {type(document).__name__}")
+    return document
+
+
+class JsonCache:
+    """JSON objects by path, decoded again only when the file's stamp changes.
+
+    Attributes:
+        problems: per unreadable file, why; it leaves the list when it reads well or is gone.
+    """
+
+    def __init__(self, limit: int = MAX_DOCUMENT) -> None:
+        self.problems: dict[Path, str] = {}
+        self._limit = limit
+        self._known: dict[str, tuple[Stamp, dict[str, Any] | None]] = {}
+
+    def load(self, path: str | os.PathLike[str]) -> dict[str, Any] | None:
+        """The object in a file; None where the file is absent or unreadable."""
+        key = os.fspath(path)
+        stamp = stamp_of(key)
+        if stamp is None:
+            if self._known.pop(key, None) is not None:
+                self.problems.pop(Path(key), None)
+            return None
+        known = self._known.get(key)
+        if known is not None and known[0] == stamp and _settled(stamp[0]):
+            return known[1]
+        document = self._decode(key, stamp[1])
+        self._known[key] = (stamp, document)
+        return document
+
+    def forget_except(self, keep: set[str]) -> None:
+        """Drop what is no longer looked at, so that a long session does not gather dead paths."""
+        for key in [key for key in self._known if key not in keep]:
+            del self._known[key]
+            self.problems.pop(Path(key), None)
+
+    def _decode(self, key: str, size: int) -> dict[str, Any] | None:
+        path = Path(key)
+        self.problems.pop(path, None)
+        if size > self._limit:
+            self.problems[path] = f"{size:,} bytes, more than is read"
+            return None
+        raw = read_bytes(key, self._limit)
+        if raw is None:
+            return None
+        try:
+            return decode_object(raw)
+        except ValueError as error:
+            self.problems[path] = clean_line(f"half-written or no JSON: {error}", 200)
+            return None
+
+
+class Folder:
+    """The names in a folder, listed again only when the folder itself changed."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._stamp: tuple[int, int] | None = None
+        self._names: tuple[str, ...] = ()
+
+    def names(self) -> tuple[str, ...]:
+        """Names in the folder, sorted; none where it is absent."""
+        try:
+            found = os.stat(self.path)
+        except (OSError, ValueError):
+            self._stamp, self._names = None, ()
+            return ()
+        stamp = (found.st_mtime_ns, found.st_ino)
+        if stamp != self._stamp or not _settled(stamp[0]):
+            try:
+                self._names = tuple(sorted(os.listdir(self.path)))
+            except OSError:
+                self._names = ()
+            self._stamp = stamp
+        return self._names
+
+
+class LineTail:
+    """New complete lines of an append-only file, poll by poll.
+
+    An unterminated last line waits for its end. A file that shrank or begins differently is another file:
+    it is read from its start, and ``replaced`` is true for that poll.
+
+    Attributes:
+        replaced: the last poll found another file under the same path.
+        skipped: lines left out because they were longer than a poll may read.
+        behind: the last poll stopped at its cap; another poll will bring more.
+    """
+
+    def __init__(self, path: Path, *, start_at_last: int | None = None, cap: int = MAX_POLL) -> None:
+        self.path = path
+        self.replaced = False
+        self.skipped = 0
+        self.behind = False
+        self._cap = cap
+        self._window = start_at_last
+        self._offset = 0
+        self._head = b""
+        self._tail = b""
+        self._stamp: Stamp | None = None
+        self._partial_first = False
+
+    @property
+    def offset(self) -> int:
+        """Bytes taken so far: the start of the first line not yet returned."""
+        return self._offset
+
+    def poll(self) -> list[bytes]:
+        """Complete lines that came since the last poll, without their newlines."""
+        self.replaced = self.behind = False
+        stamp = stamp_of(self.path)
+        if stamp is None or (stamp == self._stamp and stamp[1] == self._offset and _settled(stamp[0])):
+            return []
+        try:
+            with open(self.path, "rb", buffering=0, opener=_open_nonblocking) as file:
+                return self._take(file.fileno(), stamp)
+        except OSError:
+            return []
+
+    def _take(self, fd: int, stamp: Stamp) -> list[bytes]:
+        head = os.pread(fd, _HEAD, 0)
+        if not head.startswith(self._head) or not self._is_behind_offset(fd):
+            self.replaced = True
+            self._offset, self._tail, self._partial_first, self._window = 0, b"", False, None
+        if self._offset == 0 and self._window is not None and stamp[1] > self._window:
+            self._offset = stamp[1] - self._window
+            self._partial_first = True
+        self._window = None
+        self._head = head
+        self._stamp = stamp
+        data = _read_all(_reader(fd, self._offset), self._cap)
+        self.behind = len(data) == self._cap
+        end = data.rfind(b"\n") + 1
+        if end == 0:
+            if self.behind:
+                self._advance(data)
+                self.skipped += 0 if self._partial_first else 1
+                self._partial_first = True
+            return []
+        self._advance(data[:end])
+        lines = data[: end - 1].split(b"\n")
+        if self._partial_first:
+            self._partial_first = False
+            del lines[0]
+        return lines
+
+    def _advance(self, taken: bytes) -> None:
+        self._offset += len(taken)
+        self._tail = (self._tail + taken[-_TAIL:])[-_TAIL:]
+
+    def _is_behind_offset(self, fd: int) -> bool:
+        """Whether what was read last still stands before the offset."""
+        return os.pread(fd, len(self._tail), self._offset - len(self._tail)) == self._tail
+
+
+def _reader(fd: int, offset: int) -> Callable[[int], bytes]:
+    at = offset
+
+    def read(count: int) -> bytes:
+        nonlocal at
+        part = os.pread(fd, count, at)
+        at += len(part)
+        return part
+
+    return read
