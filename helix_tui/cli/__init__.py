@@ -1,1 +1,1 @@
-"""Subcommands of helix-tui: one file each, found by the table in ``helix_tui.cli``."""
+"""The command line: one file a subcommand, found by the table in ``program``, imported when it is called."""

@@ -1,0 +1,94 @@
+"""One call of the program: its global options, and the only ways by which a command writes anything."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from helix_tui.cli.paint import Paint
+from helix_tui.core.clock import now_ns, parse_now
+from helix_tui.core.text import clean_block
+
+
+class CliError(Exception):
+    """A command failed: what happened, what to do about it, and the exit code of design/cli.md."""
+
+    def __init__(self, message: str, fix: str = "", code: int = 1) -> None:
+        super().__init__(message)
+        self.message = message
+        self.fix = fix
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What a command gets."""
+
+    command: str
+    options: argparse.Namespace
+    directory: Path
+    """Where to look for the project: what ``-C`` says, else the current folder."""
+    now: int
+    """The instant to judge by: what ``--now`` says, else the present."""
+    fixed_now: bool
+    """``--now`` was given: time stands still."""
+    read_only: bool
+    ddx: str | None
+    """The executable that ``--ddx`` names."""
+    json: bool
+    paint: Paint
+
+    @classmethod
+    def of(cls, command: str, options: argparse.Namespace) -> Call:
+        """The call that parsed options stand for; unusable values end the program with 2."""
+        try:
+            now = parse_now(options.now) if options.now else now_ns()
+        except ValueError as error:
+            print(f"helix-tui {command}: {error}", file=sys.stderr)
+            raise SystemExit(2) from None
+        return cls(
+            command=command,
+            options=options,
+            directory=options.directory or Path.cwd(),
+            now=now,
+            fixed_now=bool(options.now),
+            read_only=options.read_only,
+            ddx=options.ddx,
+            json=options.json,
+            paint=Paint.for_stream(sys.stdout, plain=options.no_color),
+        )
+
+    def emit(self, document: dict[str, Any]) -> None:
+        """Write the one JSON document of this call."""
+        whole = {"schema": f"{self.command}/1", **document}
+        sys.stdout.buffer.write(msgspec.json.encode(whole, enc_hook=_plain) + b"\n")
+        sys.stdout.buffer.flush()
+
+    def print(self, text: str = "") -> None:
+        """Write a line for people; its parts from outside have been cleaned already."""
+        sys.stdout.write(text + "\n")
+
+    def note(self, text: str) -> None:
+        """Write a message beside the output."""
+        print(clean_block(text), file=sys.stderr, flush=True)
+
+    def fail(self, error: CliError) -> None:
+        """Say what went wrong; a machine gets it as its one document too."""
+        self.note(f"helix-tui: {error.message}")
+        if error.fix:
+            self.note(f"  {error.fix}")
+        if self.json:
+            self.emit({"error": {"message": error.message, "fix": error.fix, "code": error.code}})
+
+
+def _plain(value: object) -> str:
+    """Paths in JSON; bytes of a name that are no UTF-8 become U+FFFD."""
+    if isinstance(value, Path):
+        return os.fsencode(value).decode("utf-8", "replace")
+    raise NotImplementedError(f"{type(value).__name__} has no form in JSON")

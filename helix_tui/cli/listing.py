@@ -1,0 +1,151 @@
+"""The queue in lines for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from helix_tui.cli.call import Call
+from helix_tui.cli.loading import Present
+from helix_tui.cli.paint import ROLES, counted
+from helix_tui.core.beads.readiness import STATES, Queue, Standing
+from helix_tui.core.beads.record import TERMINAL
+from helix_tui.core.beads.views import ViewRow, build_view
+from helix_tui.core.clock import NS, format_age, format_instant, format_span
+from helix_tui.core.text import cell_width, clean_line, fit, short_id
+
+
+def queue_lines(call: Call, present: Present, shown: Sequence[str]) -> list[str]:
+    """The queue: what is unfinished in the order asked for; what is finished is counted."""
+    if call.options.order == "pick":
+        body = _by_state(call, present.queue, shown)
+    else:
+        body = _as_on_screen(call, present.queue)
+    return [_headline(call, present, len(shown)), "", *body, "", *notes(call, present)]
+
+
+def _by_state(call: Call, queue: Queue, shown: Sequence[str]) -> list[str]:
+    """One paragraph a state, what runs first; with a filter, finished beads that pass it too."""
+    states = {bead_id: queue.state(bead_id) for bead_id in shown}
+    told = [
+        state for state in STATES if state != "running" and (call.options.filter or state not in TERMINAL)
+    ]
+    lines: list[str] = []
+    for state in ("running", *told):
+        group = [bead_id for bead_id in shown if states[bead_id] == state]
+        if group:
+            lines += ["", f"{call.paint.state(state)} {len(group)}"]
+            lines += [_row(call, queue, bead_id) for bead_id in group]
+    return lines[1:] or ["nothing to show" if call.options.filter else "nothing to do: the queue is empty"]
+
+
+def _as_on_screen(call: Call, queue: Queue) -> Iterator[str]:
+    """The tree or the graph as the console has it, folds and all."""
+    tree = call.options.order == "tree"
+    rows = build_view(queue, "tree" if tree else "dag", call.options.filter).rows
+    leads = [("  " * row.depth if tree else row.gutter + " ") for row in rows]
+    width = 0 if tree else min(16, max(map(cell_width, leads), default=0))
+    for row, lead in zip(rows, leads, strict=True):
+        lead = lead if tree else fit(lead, width)
+        if row.kind == "fold":
+            yield call.paint(f"{'':>24}{lead}… {row.text}", "muted")
+        elif row.kind == "missing":
+            name = fit(clean_line(short_id(row.bead_id)), 12)
+            yield f"{'':>10}{name}  {lead}" + call.paint("not in the tracker", "attention")
+        elif row.kind == "bead":
+            yield _row(call, queue, row.bead_id, lead, name_state=True)
+
+
+def _headline(call: Call, present: Present, shown: int) -> str:
+    queue, project = present.queue, present.project
+    branch = project.branch()
+    age = format_age((call.now - present.tracker.mtime_ns) / NS)
+    parts = [
+        clean_line(project.name, 40) + (f" ⎇ {clean_line(branch, 30)}" if branch else ""),
+        f"{shown:,} of {counted(len(queue.beads), 'bead')}"
+        if call.options.filter
+        else counted(len(queue.beads), "bead"),
+        f"{len(queue.ready)} ready",
+        f"rules of {queue.default_era}",
+        f"as of {format_instant(queue.as_of)}" if call.fixed_now else f"written {age} ago",
+    ]
+    return " · ".join(parts)
+
+
+def _row(call: Call, queue: Queue, bead_id: str, lead: str = "", *, name_state: bool = False) -> str:
+    """``   1  P0  ddx-0e268fe3  title … why``, as wide as the terminal."""
+    bead, standing = queue.beads[bead_id], queue.standing(bead_id)
+    place = queue.position.get(bead_id)
+    head = f"{place if place and standing.state == 'ready' else '':>4}  P{bead.priority}  "
+    name = fit(clean_line(short_id(bead_id)), 12)
+    note = _why_in_short(queue, bead_id, standing)
+    if name_state and standing.state not in ("ready", "waiting_dependencies"):
+        note = f"{standing.state} {note}".rstrip()
+    left = call.paint.width - len(head) - 14 - (cell_width(note) + 2 if note else 0)
+    title = fit(lead + clean_line(bead.title, 400), max(12, left))
+    tail = "  " + call.paint(note, "muted") if note else ""
+    return f"{head}{call.paint(name, ROLES.get(standing.state, 'muted'))}  {title}{tail}".rstrip()
+
+
+def _why_in_short(queue: Queue, bead_id: str, standing: Standing) -> str:
+    """What a list has room for: what it waits for, or what waits for it."""
+    if standing.state == "waiting_dependencies":
+        first, *others = standing.reasons[0].refs
+        gone = " (missing)" if first not in queue.beads else ""
+        return f"waits on {clean_line(short_id(first))}{gone}" + (f" +{len(others)}" if others else "")
+    if standing.state == "superseded":
+        return f"by {clean_line(short_id(standing.reasons[0].refs[0]))}"
+    if standing.until is not None:
+        return f"in {format_span((standing.until - queue.as_of) / NS)}"
+    if standing.state == "epic_container":
+        closed, all_ = queue.graph.progress(bead_id)
+        return f"{closed}/{all_}" if all_ else ""
+    if standing.state == "proposed" or (
+        standing.state == "not_eligible" and not queue.beads[bead_id].skip_reason
+    ):
+        return ""  # the state says it all
+    if standing.state == "ready":
+        freed = len(queue.unblocks(bead_id))
+        return f"unblocks {freed}" if freed else ""
+    return fit(clean_line(standing.reasons[0].detail), 28).rstrip() if standing.reasons else ""
+
+
+def notes(call: Call, present: Present) -> list[str]:
+    """What must not pass in silence: what is finished, unread, unknown, missing or in a circle."""
+    queue, tracker = present.queue, present.tracker
+    counts = queue.counts()
+    lines = [
+        call.paint(
+            ", ".join(f"{counts.get(state, 0):,} {state}" for state in sorted(TERMINAL)[::-1]), "muted"
+        )
+    ]
+    if tracker.dropped:
+        lines.append(call.paint(f"{counted(len(tracker.dropped), 'line')} unread:", "attention"))
+        lines += [f"  line {line.line}: {line.reason}" for line in tracker.dropped[:5]]
+        if len(tracker.dropped) > 5:
+            lines.append(f"  … {len(tracker.dropped) - 5} more, all of them in --json")
+    if tracker.folded:
+        lines.append(f"{counted(len(tracker.folded), 'id')} on more than one line; the last one holds")
+    for status, number in queue.unknown_statuses().items():
+        lines.append(
+            call.paint(
+                f"{counted(number, 'bead')} with unknown status “{clean_line(status, 40)}”", "attention"
+            )
+        )
+    dangling = queue.graph.dangling
+    if dangling:
+        missing = dict.fromkeys(edge.missing for edge in dangling)
+        waiting = dict.fromkeys(edge.bead_id for edge in dangling)
+        some = ", ".join(clean_line(bead_id, 40) for bead_id in list(missing)[:3]) + (
+            ", …" if len(missing) > 3 else ""
+        )
+        lines.append(
+            call.paint(
+                f"{counted(len(waiting), 'bead')} wait for {len(missing)} that the tracker lacks: ",
+                "attention",
+            )
+            + some
+        )
+    for circle in queue.graph.cycles[:5]:
+        ids = " → ".join(clean_line(short_id(bead_id)) for bead_id in circle[:6])
+        lines.append(call.paint("circle of dependencies: ", "error") + ids)
+    return lines

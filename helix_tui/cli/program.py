@@ -1,0 +1,125 @@
+"""Find the subcommand, read its options, run it, turn what goes wrong into a message and an exit code.
+
+Contract: design/cli.md. A process that prints a queue must not pay for the screen, so a command's module is
+imported when it is called, and none of the shared modules here imports Textual, Rich or asyncio.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import NoReturn
+
+from helix_tui import __version__
+from helix_tui.cli.call import Call, CliError
+
+CONSOLE = "helix_tui.cli.console"
+"""What runs where no subcommand is named."""
+
+COMMANDS = {
+    "queue": ("helix_tui.cli.queue", "the queue as DDx sees it"),
+    "why": ("helix_tui.cli.why", "why a bead is or is not next, and what closing it makes ready"),
+}
+"""Subcommand -> its module, and what it does in a few words."""
+
+_TAKE_A_VALUE = {"-C", "--now", "--ddx", "--screen", "--theme"}
+"""Options that may stand before the subcommand and are followed by a value."""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one command line and return its exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="replace")  # a C locale must not break the output
+    try:
+        code = _run(words)
+        sys.stdout.flush()
+        return code
+    except KeyboardInterrupt:
+        print("helix-tui: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # The reader has had enough. Python would complain once more when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except SystemExit as exit_:  # argparse: 0 after --help, 2 after a usage error
+        return exit_.code if isinstance(exit_.code, int) else 2
+
+
+def _run(words: list[str]) -> int:
+    name, rest = split_command(words)
+    if name is not None and name not in COMMANDS:
+        _refuse(name)
+    module = import_module(CONSOLE if name is None else COMMANDS[name][0])
+    parser = _parser(name)
+    module.add_arguments(parser)
+    options = parser.parse_args(rest)
+    call = Call.of(name or "console", options)
+    try:
+        code: int = module.run(call)
+    except CliError as error:
+        call.fail(error)
+        code = error.code
+    return code
+
+
+def split_command(words: list[str]) -> tuple[str | None, list[str]]:
+    """The subcommand and all other words; global options may stand on both sides of it."""
+    skip = False
+    for place, word in enumerate(words):
+        if skip:
+            skip = False
+        elif word == "--":
+            break
+        elif word in _TAKE_A_VALUE:
+            skip = True
+        elif not word.startswith("-"):
+            return word, words[:place] + words[place + 1 :]
+    return None, words
+
+
+def _parser(name: str | None) -> argparse.ArgumentParser:
+    if name is None:
+        parser = argparse.ArgumentParser(
+            "helix-tui",
+            usage="helix-tui [COMMAND] [options]",
+            description="Without a command: the console on this project's queue.",
+            epilog=_command_list(),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+    else:
+        parser = argparse.ArgumentParser(
+            f"helix-tui {name}", description=COMMANDS[name][1], allow_abbrev=False
+        )
+    shared = parser.add_argument_group("for every command, before or after it")
+    shared.add_argument(
+        "-C", dest="directory", metavar="DIR", type=Path, help="project (default: the git root above here)"
+    )
+    shared.add_argument("--now", metavar="TIME", help="judge as of this ISO 8601 time")
+    shared.add_argument("--read-only", action="store_true", help="change nothing, whatever is asked")
+    shared.add_argument(
+        "--ddx", metavar="PATH", help="the ddx to use (default: DDX_BIN, else the one on PATH)"
+    )
+    shared.add_argument("--no-color", action="store_true", help="plain text")
+    shared.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    parser.add_argument("--version", action="version", version=f"helix-tui {__version__}")
+    return parser
+
+
+def _command_list() -> str:
+    width = max(map(len, COMMANDS))
+    lines = [f"  {name:<{width}}  {summary}" for name, (_, summary) in COMMANDS.items()]
+    return "\n".join(["commands (helix-tui COMMAND --help tells more):", *lines])
+
+
+def _refuse(name: str) -> NoReturn:
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, COMMANDS, n=1)
+    hint = f"Did you mean “{close[0]}”?" if close else f"There are: {', '.join(COMMANDS)}."
+    print(f"helix-tui: no command “{name[:60]}”. {hint}", file=sys.stderr)
+    raise SystemExit(2)

@@ -1,0 +1,143 @@
+"""``helix-tui queue``: the queue as DDx sees it."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from helix_tui.cli.call import Call
+from helix_tui.cli.loading import Present, load
+from helix_tui.core.beads.query import parse_query
+from helix_tui.core.beads.readiness import Queue, Standing
+from helix_tui.core.clock import format_instant
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this command."""
+    parser.add_argument(
+        "--order",
+        choices=("pick", "tree", "dag"),
+        default="pick",
+        help="as DDx picks, by parent, by dependency",
+    )
+    parser.add_argument(
+        "--filter", metavar="QUERY", default="", help="like: status:open label:area:ui p<=1 text"
+    )
+    parser.add_argument("--era", choices=("auto", "april", "head"), default="auto", help="one rule for all")
+
+
+def run(call: Call) -> int:
+    """Print the queue."""
+    present = load(call, era=call.options.era, digest=call.json)
+    if call.json:
+        call.emit(document(present, chosen(call, present.queue)))
+        return 0
+    from helix_tui.cli import listing
+
+    for line in listing.queue_lines(call, present, chosen(call, present.queue)):
+        call.print(line)
+    return 0
+
+
+def chosen(call: Call, queue: Queue) -> list[str]:
+    """The ids that pass the filter, in the order asked for."""
+    text, order = call.options.filter, call.options.order
+    shown: Iterable[str] = queue.beads
+    if text:
+        query = parse_query(text)
+        if query.problem:
+            call.note(f"helix-tui queue: {query.problem}")
+        shown = [bead_id for bead_id, bead in queue.beads.items() if query.matches(bead, queue)]
+    if order == "pick":
+        wanted, position = frozenset(shown), queue.position
+        picked = [bead_id for bead_id in queue.ready if bead_id in wanted]
+        return picked + [bead_id for bead_id in shown if bead_id not in position]
+    return in_view(queue, order, text)
+
+
+def in_view(queue: Queue, order: str, text: str) -> list[str]:
+    """Every id that passes the filter, as the tree or the graph on screen has them, nothing folded."""
+    from helix_tui.core.beads.views import FOLD_DONE, FOLD_LOOSE, build_view
+
+    parents = (f"done:{bead_id}" for bead_id in queue.graph.children)
+    view = build_view(
+        queue,
+        "tree" if order == "tree" else "dag",
+        text,
+        unfolded=frozenset((FOLD_DONE, FOLD_LOOSE, *parents)),
+    )
+    return list(dict.fromkeys(row.bead_id for row in view.rows if row.kind == "bead" and not row.context))
+
+
+# --- for machines ----------------------------------------------------------------------------------------
+
+
+def document(present: Present, shown: Sequence[str]) -> dict[str, Any]:
+    """The queue as design/cli.md promises it."""
+    queue, tracker = present.queue, present.tracker
+    wanted = frozenset(shown)
+    return {
+        "source": {
+            "kind": "jsonl",
+            "path": tracker.path,
+            "sha256": tracker.digest,
+            "mtime": format_instant(tracker.mtime_ns),
+            "rows": tracker.rows,
+        },
+        "era": queue.default_era,
+        "as_of": format_instant(queue.as_of),
+        "counts": queue.counts(),
+        "ready": [bead_id for bead_id in queue.ready if bead_id in wanted],
+        "beads": _rows(queue, shown),
+        "running": [],
+        "dropped": [
+            {"line": line.line, "reason": line.reason, "excerpt": line.excerpt} for line in tracker.dropped
+        ],
+        "folded": [{"id": bead_id, "lines": lines} for bead_id, lines in tracker.folded.items()],
+        "unknown_statuses": queue.unknown_statuses(),
+        "dangling": [{"bead_id": edge.bead_id, "missing": edge.missing} for edge in queue.graph.dangling],
+        "cycles": queue.graph.cycles,
+    }
+
+
+def _rows(queue: Queue, shown: Iterable[str]) -> list[dict[str, Any]]:
+    freed, dependents, running = unblock_counts(queue), queue.graph.dependents, queue.claims.running
+    rows = []
+    for bead_id in shown:
+        bead, standing = queue.beads[bead_id], queue.standing(bead_id)
+        rows.append(
+            {
+                "id": bead_id,
+                "title": bead.title,
+                "status": bead.status,
+                "state": standing.state,
+                "reasons": reasons(standing),
+                "priority": bead.priority,
+                "parent": bead.parent or None,
+                "depends_on": bead.depends_on if bead.dependencies else (),
+                "dependents": dependents.get(bead_id, ()),
+                "unblocks": freed[bead_id],
+                "running": bead_id in running,
+            }
+        )
+    return rows
+
+
+def reasons(standing: Standing) -> list[dict[str, Any]]:
+    """Every reason that holds, the deciding one first."""
+    return [{"kind": why.kind, "detail": why.detail, "refs": why.refs} for why in standing.reasons]
+
+
+def unblock_counts(queue: Queue) -> Mapping[str, int]:
+    """Per id, how many beads become ready when it closes: `Queue.unblocks` for all beads in one pass.
+
+    A bead is freed by one other exactly when waiting for that one is all that holds it.
+    """
+    freed: Counter[str] = Counter()
+    for bead_id in queue.beads:
+        why = queue.standing(bead_id).reasons
+        if len(why) == 1 and why[0].kind == "waiting_dependencies" and len(why[0].refs) == 1:
+            freed[why[0].refs[0]] += why[0].refs[0] != bead_id
+    return freed

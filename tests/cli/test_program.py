@@ -1,0 +1,73 @@
+"""The program around the commands: options, exit codes, streams."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from helix_tui import __version__
+from helix_tui.cli.program import COMMANDS
+from tests.cli.conftest import Cli
+from tests.cli.test_queue import NOW, ROWS
+from tests.conftest import ProjectFactory
+
+
+def test_version(cli: Cli) -> None:
+    assert cli("--version").out.strip() == f"helix-tui {__version__}"
+
+
+def test_help_lists_every_command(cli: Cli) -> None:
+    ran = cli("--help")
+    assert ran.code == 0
+    assert all(name in ran.out for name in COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help(cli: Cli, name: str) -> None:
+    ran = cli(name, "--help")
+    assert ran.code == 0
+    assert "--json" in ran.out
+
+
+def test_unknown_command_is_usage_with_a_suggestion(cli: Cli) -> None:
+    ran = cli("queu")
+    assert (ran.code, ran.out) == (2, "")
+    assert "“queue”" in ran.err
+
+
+def test_unusable_values_are_usage(cli: Cli, project: ProjectFactory) -> None:
+    root = project(ROWS)
+    assert cli("queue", "--now", "yesterday", "-C", root).code == 2
+    assert cli("queue", "--nonsense", "-C", root).code == 2
+    assert cli("queue", "-C", root / "nowhere").code == 1
+
+
+def test_global_options_stand_on_either_side(cli: Cli, project: ProjectFactory) -> None:
+    root = project(ROWS)
+    before = cli("-C", root, "--now", NOW, "--json", "queue").document
+    after = cli("queue", "-C", root, "--now", NOW, "--json").document
+    assert before == after
+
+
+def test_a_reader_that_leaves_is_no_error(project: ProjectFactory) -> None:
+    root = project(ROWS * 400)
+    with subprocess.Popen(
+        [sys.executable, "-m", "helix_tui", "queue", "--json", "-C", str(root)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        process.stdout = None
+        _, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (0, b"")
+
+
+def test_interrupt_is_130(cli: Cli, project: ProjectFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("helix_tui.cli.queue.load", interrupt)
+    assert cli("queue", "-C", project(ROWS)).code == 130

@@ -1,0 +1,37 @@
+"""``helix-tui why``."""
+
+from __future__ import annotations
+
+from tests.cli.conftest import Cli
+from tests.cli.test_queue import NOW, ROWS
+from tests.conftest import ProjectFactory
+
+
+def test_ready_bead_has_a_place_and_says_what_it_frees(cli: Cli, project: ProjectFactory) -> None:
+    document = cli("why", "demo-a1", "--json", "-C", project(ROWS), "--now", NOW).document
+    assert document["schema"] == "why/1"
+    assert (document["id"], document["state"], document["position"]) == ("demo-a1", "ready", 1)
+    assert document["unblocks"] == ["demo-b2"]
+    assert document["reasons"] == []
+
+
+def test_ids_are_known_by_their_beginning_or_end(cli: Cli, project: ProjectFactory) -> None:
+    root = project(ROWS)
+    assert cli("why", "c3", "--json", "-C", root).document["id"] == "demo-c3"
+    assert cli("why", "demo-c", "--json", "-C", root).document["id"] == "demo-c3"
+    several = cli("why", "demo-", "-C", root)
+    assert several.code == 1
+    assert "fits 9 beads" in several.err
+    none = cli("why", "demo-a2", "-C", root)
+    assert none.code == 1
+    assert "demo-a1" in none.err
+
+
+def test_people_read_the_reason_and_the_names(cli: Cli, project: ProjectFactory) -> None:
+    root = project(ROWS)
+    ready = cli("why", "a1", "-C", root).out
+    assert "number 1 of 1" in ready
+    assert "demo-b2" in ready
+    waiting = cli("why", "d4", "-C", root).out
+    assert "not in the tracker" in waiting
+    assert "\x1b" not in waiting

@@ -1,0 +1,73 @@
+"""What every test may use: an isolated home, projects in temporary folders, the shared data where present."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Row = Mapping[str, Any] | str | bytes
+"""A bead as a mapping, or a line as it is to stand in the file."""
+
+ProjectFactory = Callable[..., Path]
+
+_REPOSITORY = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(autouse=True)
+def _isolated(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test sees or touches the home, the configuration or the temporary files of whoever runs it."""
+    home = tmp_path_factory.mktemp("home")
+    places = {"HOME": home, "TMPDIR": home / "tmp"}
+    places |= {f"XDG_{kind}_HOME": home / kind.lower() for kind in ("CONFIG", "CACHE", "DATA", "STATE")}
+    for name, place in places.items():
+        place.mkdir(exist_ok=True)
+        monkeypatch.setenv(name, str(place))
+    for name in list(os.environ):
+        if name.startswith(("DDX_", "HELIX_", "GIT_", "TEXTUAL")) or name in {"NO_COLOR", "TMUX"}:
+            monkeypatch.delenv(name)
+    for name, value in {
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_AUTHOR_NAME": "Tester",
+        "GIT_AUTHOR_EMAIL": "tester@example.com",
+        "GIT_COMMITTER_NAME": "Tester",
+        "GIT_COMMITTER_EMAIL": "tester@example.com",
+    }.items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder with the design, the references and the real data; a clone alone does not have it."""
+    folder = _REPOSITORY.parent / "shared"
+    if not folder.is_dir():
+        pytest.skip("the shared data is not on this machine")
+    return folder
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> ProjectFactory:
+    """Make a project: ``project(rows)`` writes ``.ddx/beads.jsonl``; ``git=True`` makes it a repository."""
+
+    def make(rows: Iterable[Row] = (), *, name: str = "demo", git: bool = False) -> Path:
+        root = tmp_path / name
+        (root / ".ddx").mkdir(parents=True)
+        (root / ".ddx" / "beads.jsonl").write_bytes(b"".join(_line(row) + b"\n" for row in rows))
+        if git:
+            for words in (("init", "-q", "-b", "main"), ("add", "-A"), ("commit", "-q", "-m", "start")):
+                subprocess.run(["git", "-C", str(root), *words], check=True, timeout=30)
+        return root
+
+    return make
+
+
+def _line(row: Row) -> bytes:
+    if isinstance(row, bytes):
+        return row
+    return (row if isinstance(row, str) else json.dumps(dict(row), sort_keys=True)).encode()
