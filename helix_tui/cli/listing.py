@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from helix_tui.cli.call import Call
 from helix_tui.cli.loading import Present
 from helix_tui.cli.paint import ROLES, counted
 from helix_tui.core.beads.readiness import STATES, Queue, Standing
 from helix_tui.core.beads.record import TERMINAL
-from helix_tui.core.beads.views import ViewRow, build_view
+from helix_tui.core.beads.views import build_view
 from helix_tui.core.clock import NS, format_age, format_instant, format_span
 from helix_tui.core.text import cell_width, clean_line, fit, short_id
 
@@ -17,7 +17,7 @@ from helix_tui.core.text import cell_width, clean_line, fit, short_id
 def queue_lines(call: Call, present: Present, shown: Sequence[str]) -> list[str]:
     """The queue: what is unfinished in the order asked for; what is finished is counted."""
     if call.options.order == "pick":
-        body = _by_state(call, present.queue, shown)
+        body: Iterable[str] = _by_state(call, present.queue, shown)
     else:
         body = _as_on_screen(call, present.queue)
     return [_headline(call, present, len(shown)), "", *body, "", *notes(call, present)]
