@@ -1,0 +1,193 @@
+"""The arrows of the house, stated as a test: who may know whom (docs/house.md).
+
+Two looks at the same thing. The syntax tree shows every import, those inside functions too; a process of its
+own shows what is really loaded, third-party packages and all.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ProjectFactory
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "helix_tui"
+
+BASICS = {"core.clock", "core.text"}
+"""What any room may use: how to write an instant, and how to clean a text."""
+
+MAY_KNOW: dict[str, set[str]] = {
+    "core.clock": set(),
+    "core.text": set(),
+    "core.project": set(),
+    "core.journal": {"core.project"},
+    "core.beads": set(),
+    "core.ddx": {"core.beads", "core.project"},
+    "core.live": {"core.ddx", "core.beads", "core.project"},
+    "core.tracker": {"core.beads", "core.ddx", "core.project"},
+    "core.memory": {"core.project"},
+    "core.ask": {"core.project"},
+    "core.supervision": {"core.ddx", "core.beads", "core.memory", "core.journal", "core.project"},
+    "core.insights": {"core.ddx", "core.beads", "core.project"},
+    "themes": set(),
+    "keymap": set(),
+    "settings": set(),
+    "widgets": {"themes", "keymap", "core.beads", "core.ddx", "core.live"},
+    "screens": {"widgets", "themes", "keymap", "settings", "core"},
+    "app": {"screens", "widgets", "themes", "keymap", "settings", "core"},
+    "cli": {"app", "themes", "settings", "core"},
+    "__main__": {"cli"},
+    "": set(),
+}
+"""Room -> the rooms it may import from, beside itself and the basics. ``core`` stands for all of core."""
+
+NOBODY_IMPORTS = {"core.tracker"}
+"""helix-ddx is another program: it is started, never imported."""
+
+PURE = {"subprocess", "socket", "time", "datetime", "threading", "watchfiles", "shutil", "sqlite3"}
+"""What a widget has no business with: it does no I/O and has no clock."""
+
+HEAVY = ("textual", "rich", "asyncio", "watchfiles", "sqlite3", "subprocess", "unittest")
+"""What a process that prints a queue must not load."""
+
+
+def _sources(*folders: str) -> list[Path]:
+    return [path for folder in folders for path in sorted((ROOT / folder).rglob("*.py"))]
+
+
+def _room(module: str) -> str:
+    """The room of a module named from the package on: ``core.beads.graph`` -> ``core.beads``."""
+    parts = module.split(".")
+    return ".".join(parts[:2]) if parts[0] == "core" and len(parts) > 1 else parts[0]
+
+
+def _imports(path: Path) -> Iterator[tuple[int, str]]:
+    """(line, module) of every import in a file; ``from x import y`` counts as ``x.y`` too."""
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            for name in node.names:
+                yield node.lineno, name.name
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{path}:{node.lineno}: relative import"
+            for name in node.names:
+                yield node.lineno, f"{node.module}.{name.name}"
+
+
+def _module(path: Path) -> str:
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join(part for part in parts if part != "__init__")
+
+
+def _target(imported: str) -> str | None:
+    """The room that an import leads to; None outside the package, and for the package's own version."""
+    if not imported.startswith("helix_tui."):
+        return None
+    inside = imported.removeprefix("helix_tui.")
+    room = _room(inside)
+    return None if room not in MAY_KNOW and "." not in inside else room
+
+
+def test_every_module_stands_in_a_room() -> None:
+    strangers = {_room(_module(path)) for path in _sources("helix_tui")} - MAY_KNOW.keys() - {"core"}
+    assert not strangers
+
+
+def test_imports_follow_the_arrows() -> None:
+    broken = []
+    for path in _sources("helix_tui"):
+        room = _room(_module(path))
+        allowed = MAY_KNOW.get(room, set()) | BASICS | {room}
+        for line, imported in _imports(path):
+            target = _target(imported)
+            if target is None:
+                continue
+            ok = target in allowed or ("core" in allowed and target.startswith("core."))
+            if not ok or (target in NOBODY_IMPORTS and room != target):
+                broken.append(f"{path.relative_to(ROOT)}:{line} imports {imported}")
+    assert not broken
+
+
+def test_core_knows_no_screen_library() -> None:
+    broken = [
+        f"{path.relative_to(ROOT)}:{line} imports {imported}"
+        for path in _sources("helix_tui/core")
+        for line, imported in _imports(path)
+        if imported.split(".")[0] in {"textual", "rich"}
+    ]
+    assert not broken
+
+
+def test_widgets_do_no_io_and_have_no_clock() -> None:
+    broken = [
+        f"{path.relative_to(ROOT)}:{line} imports {imported}"
+        for path in _sources("helix_tui/widgets")
+        for line, imported in _imports(path)
+        if imported.split(".")[0] in PURE or imported.endswith(".now_ns")
+    ]
+    assert not broken
+
+
+def test_nobody_imports_by_the_links_at_the_root() -> None:
+    broken = [
+        f"{path.relative_to(ROOT)}:{line} imports {imported}"
+        for path in _sources("helix_tui", "tests", "bench")
+        for line, imported in _imports(path)
+        if imported.split(".")[0] in {"core", "screens", "widgets", "themes"}
+    ]
+    assert not broken
+
+
+@pytest.mark.parametrize("name", ["core", "screens", "widgets", "themes"])
+def test_prescribed_names_are_links_into_the_package(name: str) -> None:
+    link = ROOT / name
+    assert link.is_symlink()
+    assert os.readlink(link) == f"helix_tui/{name}"
+    if (ROOT / ".git").exists():
+        listed = subprocess.run(
+            ["git", "-C", str(ROOT), "ls-files", "-s", name],
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=True,
+        )
+        assert listed.stdout.startswith("120000 ")
+
+
+def _loaded(*words: str) -> set[str]:
+    """The modules that a process loads, by its own account."""
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", *words], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return {
+        line.rpartition("|")[2].strip()
+        for line in done.stderr.splitlines()
+        if line.startswith("import time:")
+    }
+
+
+def _heavy(modules: set[str], names: tuple[str, ...]) -> set[str]:
+    return {module for module in modules if module.split(".")[0] in names}
+
+
+def test_core_loads_no_screen_library() -> None:
+    modules = [
+        f"helix_tui.{_module(path)}" for path in _sources("helix_tui/core") if path.name != "__main__.py"
+    ]
+    loaded = _loaded("-c", "import " + ", ".join(modules))
+    assert "helix_tui.core.beads.readiness" in loaded
+    assert not _heavy(loaded, ("textual", "rich"))
+
+
+def test_queue_as_json_loads_only_what_it_needs(project: ProjectFactory) -> None:
+    root = project(['{"id": "demo-1", "title": "t"}'])
+    loaded = _loaded("-m", "helix_tui", "queue", "--json", "-C", str(root))
+    assert "helix_tui.core.beads.tracker" in loaded
+    assert not _heavy(loaded, HEAVY)
