@@ -1,0 +1,255 @@
+"""ReadyExecution against what DDx's own code answered, and rule by rule."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helix_tui.core.beads.readiness import Claims, Era, Queue, classify
+from helix_tui.core.beads.tracker import parse_rows, read_tracker
+from helix_tui.core.clock import parse_now
+
+NOW = parse_now("2026-08-21T22:00:28Z")
+
+GOLDEN = [
+    ("beads-head.jsonl", "head-headengine", "head", "2026-08-21T22:00:28Z"),
+    ("beads-2026-04.jsonl", "april-oldengine", "april", "2026-04-24T13:41:04Z"),
+]
+
+KINDS = {
+    "dependency": "waiting_dependencies",
+    "blocked-status": "blocked_external",
+    "operator-attention": "proposed",
+    "epic-only": "epic_container",
+    "not-execution-eligible": "not_eligible",
+    "superseded": "superseded",
+    "retry-cooldown": "retry_cooldown",
+}
+
+
+def queue_of(*rows: dict[str, Any], era: Era = "head", claims: Claims | None = None, now: int = NOW) -> Queue:
+    data = "\n".join(json.dumps({"title": "t", **row}) for row in rows).encode()
+    return classify(parse_rows(data).beads, now=now, era=era, claims=claims or Claims())
+
+
+def decided(queue: Queue, bead_id: str) -> tuple[str, list[str]]:
+    standing = queue.standing(bead_id)
+    return standing.state, [reason.kind for reason in standing.reasons]
+
+
+@pytest.mark.parametrize(("tracker", "golden", "era", "clock"), GOLDEN)
+@pytest.mark.parametrize("auto", [False, True])
+def test_ready_execution_equals_ddx_in_order(
+    shared: Path, tracker: str, golden: str, era: Era, clock: str, auto: bool
+) -> None:
+    want = json.loads((shared / "data/ddx/golden" / golden / "ready-execution.json").read_text())
+    beads = read_tracker(shared / "data/ddx" / tracker).beads
+    queue = classify(beads, now=parse_now(clock), era="auto" if auto else era)
+    assert list(queue.ready) == [bead["id"] for bead in want]
+
+
+def test_every_blocker_equals_ddx(shared: Path) -> None:
+    golden = json.loads((shared / "data/ddx/golden/head-headengine/blocked-all.json").read_text())
+    queue = classify(read_tracker(shared / "data/ddx/beads-head.jsonl").beads, now=NOW, era="head")
+    for bead in golden:
+        blocker, standing = bead["blocker"], queue.standing(bead["id"])
+        assert standing.state == KINDS[blocker["kind"]], bead["id"]
+        if blocker["kind"] == "dependency":
+            assert list(standing.reasons[0].refs) == blocker["unclosed_dep_ids"]
+    listed = {bead["id"] for bead in golden}
+    unlisted = {queue.state(bead_id) for bead_id in queue.beads if bead_id not in listed}
+    assert unlisted == {"ready", "closed", "cancelled"}
+
+
+def test_status_counts_equal_ddx(shared: Path) -> None:
+    status = json.loads((shared / "data/ddx/golden/head-headengine/status.json").read_text())
+    counts = classify(read_tracker(shared / "data/ddx/beads-head.jsonl").beads, now=NOW).counts()
+    assert counts["ready"] == status["worker_ready"]
+    assert counts["waiting_dependencies"] == status["dependency_waiting"]
+    assert counts["proposed"] == status["operator_attention"]
+    assert counts["blocked_external"] == status["external_blocked"]
+
+
+def test_head_takes_the_first_reason_that_holds_and_lists_the_rest() -> None:
+    queue = queue_of(
+        {"id": "a", "status": "open"},
+        {
+            "id": "b",
+            "dependencies": [{"depends_on_id": "a"}],
+            "superseded-by": "c",
+            "work-retry-after": "2026-08-22T00:00:00Z",
+            "execution-eligible": False,
+            "preserved-review-blocked-at": "2026-08-20T00:00:00Z",
+            "preserved-review-blocked-attempt": "x",
+        },
+    )
+    assert decided(queue, "b") == (
+        "waiting_dependencies",
+        ["waiting_dependencies", "superseded", "retry_cooldown", "preserved_review_blocked", "not_eligible"],
+    )
+
+
+def test_april_knows_its_own_keys_only() -> None:
+    rows = (
+        {"id": "head-cooling", "work-retry-after": "2026-08-22T00:00:00Z"},
+        {"id": "april-cooling", "execute-loop-retry-after": "2026-08-22T00:00:00Z"},
+        {"id": "epic", "issue_type": "epic"},
+        {"id": "parked", "status": "proposed"},
+    )
+    assert set(queue_of(*rows, era="april").ready) == {"head-cooling"}
+    assert set(queue_of(*rows, era="head").ready) == {"april-cooling", "epic"}
+
+
+@pytest.mark.parametrize(
+    ("row", "ready"),
+    [
+        ({"execution-eligible": "false"}, True),
+        ({"execution-eligible": False}, False),
+        ({"execution-eligible": 0}, True),
+        ({"superseded-by": "  "}, True),
+        ({"superseded_by": "x"}, True),
+        ({"superseded-by": 7}, True),
+        ({"work-retry-after": "tomorrow"}, True),
+        ({"work-retry-after": "2026-08-21T22:00:28Z"}, True),
+        ({"work-retry-after": "2026-08-21T22:00:28.000000001Z"}, False),
+        ({"work-retry-after": "2026-08-22T00:00:00+02:00"}, True),
+        ({"work-retry-after": 5}, True),
+        ({"title": "Epic: big"}, True),
+        ({"status": ""}, True),
+        ({"status": "paused"}, False),
+        ({"priority": "0"}, True),
+        ({"dependencies": [{"depends_on_id": "gone"}]}, False),
+        ({"dependencies": [{"depends_on_id": ""}]}, True),
+        ({"dependencies": "a"}, True),
+    ],
+)
+def test_head_reads_fields_as_strictly_as_ddx(row: dict[str, Any], ready: bool) -> None:
+    assert (queue_of({"id": "a", **row}).ready == ("a",)) is ready
+
+
+def test_only_closed_satisfies_a_dependent() -> None:
+    queue = queue_of(
+        {"id": "done", "status": "closed"},
+        {"id": "dropped", "status": "cancelled"},
+        {"id": "a", "dependencies": [{"depends_on_id": "done"}]},
+        {"id": "b", "dependencies": [{"depends_on_id": "dropped"}]},
+    )
+    assert queue.ready == ("a",)
+    assert queue.standing("b").reasons[0].refs == ("dropped",)
+
+
+def test_an_epic_is_a_container_only_with_children_in_head() -> None:
+    rows = (
+        {"id": "e1", "issue_type": " Epic "},
+        {"id": "e2", "issue_type": "epic"},
+        {"id": "kid", "parent": "e2"},
+        {"id": "e3", "title": "epic plan"},
+        {"id": "kid3", "parent": "e3", "status": "closed"},
+    )
+    queue = queue_of(*rows)
+    assert queue.state("e1") == "ready"
+    assert queue.state("e2") == "epic_container"
+    assert queue.state("e3") == "epic_container"
+
+
+def test_claims_decide_before_anything_else() -> None:
+    rows = (
+        {"id": "leased", "dependencies": [{"depends_on_id": "gone"}]},
+        {"id": "stale", "status": "in_progress", "work-heartbeat-at": "2026-08-21T22:00:00Z"},
+        {"id": "beating", "status": "in_progress", "work-heartbeat-at": "2026-08-21T21:59:00Z"},
+        {"id": "silent", "status": "in_progress", "work-heartbeat-at": "2026-08-21T21:58:00Z"},
+    )
+    queue = queue_of(*rows, claims=Claims(leases={"leased": True, "stale": False}))
+    assert decided(queue, "leased") == ("claimed", ["claimed", "waiting_dependencies"])
+    assert queue.state("beating") == "claimed"
+    assert set(queue.ready) == {"stale", "silent"}
+
+
+def test_april_in_progress_is_ready_again_after_90_seconds() -> None:
+    rows = (
+        {"id": "fresh", "status": "in_progress", "execute-loop-heartbeat-at": "2026-08-21T21:58:58Z"},
+        {"id": "stale", "status": "in_progress", "execute-loop-heartbeat-at": "2026-08-21T21:58:57.9Z"},
+        {"id": "none", "status": "in_progress"},
+    )
+    queue = queue_of(*rows, era="april")
+    assert set(queue.ready) == {"stale", "none"}
+    assert queue.state("fresh") == "claimed"
+
+
+def test_a_moved_origin_ends_a_cooldown() -> None:
+    row = {"id": "a", "work-retry-after": "2026-08-22T00:00:00Z", "work-cooldown-base-rev": "old"}
+    assert queue_of(row).state("a") == "retry_cooldown"
+    assert queue_of(row, claims=Claims(origin_head="old")).state("a") == "retry_cooldown"
+    assert queue_of(row, claims=Claims(origin_head="new")).state("a") == "ready"
+
+
+def test_a_review_block_lifts_only_for_its_own_attempt_and_later() -> None:
+    blocked = {"preserved-review-blocked-at": "2026-08-20T00:00:00Z", "preserved-review-blocked-attempt": "x"}
+
+    def state(**unblock: str) -> str:
+        row = {"id": "a", **blocked, **{f"preserved-review-unblocked-{k}": v for k, v in unblock.items()}}
+        return queue_of(row).state("a")
+
+    assert state() == "preserved_review_blocked"
+    assert state(at="2026-08-20T00:00:01Z", attempt="x") == "ready"
+    assert state(at="2026-08-20T00:00:00Z", attempt="x") == "preserved_review_blocked"
+    assert state(at="2026-08-20T00:00:01Z", attempt="y") == "preserved_review_blocked"
+    assert state(at="later", attempt="x") == "preserved_review_blocked"
+
+
+def test_order_by_priority_rank_creation_and_id() -> None:
+    rows = (
+        {"id": "e", "priority": 1, "created_at": "2026-01-01T00:00:00.5Z"},
+        {"id": "d", "priority": 1, "created_at": "2026-01-01T00:00:00.45Z"},
+        {"id": "c", "priority": 1, "queue-rank": 7},
+        {"id": "b", "priority": 1, "queue-rank": "3"},
+        {"id": "a", "priority": 1, "queue_rank": 3.0, "created_at": "2026-01-01T00:00:00Z"},
+        {"id": "z", "priority": 0, "created_at": "2026-01-02T01:00:00+02:00"},
+        {"id": "y", "priority": 0, "created_at": "2026-01-01T22:00:00Z"},
+        {"id": "x", "priority": 0, "created_at": "whenever"},
+    )
+    assert queue_of(*rows).ready == ("x", "y", "z", "b", "a", "c", "d", "e")
+    assert queue_of(*rows, era="april").ready == ("x", "y", "z", "b", "c", "a", "d", "e")
+
+
+def test_auto_judges_each_record_by_the_era_it_shows() -> None:
+    later = "2026-08-22T00:00:00Z"
+    queue = queue_of(
+        {"id": "april", "execute-loop-retry-after": later},
+        {"id": "head", "work-retry-after": later},
+        {"id": "touched", "schema_version": 1, "execute-loop-retry-after": later},
+        {"id": "plain", "issue_type": "epic"},
+        era="auto",
+    )
+    assert queue.state("april") == "retry_cooldown"
+    assert queue.state("head") == "retry_cooldown"
+    assert set(queue.ready) == {"touched", "plain"}
+
+
+def test_unblocks_tells_what_closing_makes_ready() -> None:
+    queue = queue_of(
+        {"id": "a"},
+        {"id": "b", "priority": 2, "dependencies": [{"depends_on_id": "a"}]},
+        {"id": "c", "priority": 1, "dependencies": [{"depends_on_id": "a"}]},
+        {"id": "d", "dependencies": [{"depends_on_id": "a"}, {"depends_on_id": "b"}]},
+        {"id": "e", "execution-eligible": False, "dependencies": [{"depends_on_id": "a"}]},
+    )
+    assert queue.unblocks("a") == ("c", "b")
+    assert queue.unblocks("d") == ()
+
+
+def test_a_live_worker_shows_as_running_but_does_not_change_the_pick() -> None:
+    queue = queue_of({"id": "a"}, {"id": "b", "status": "closed"}, claims=Claims(running=frozenset("ab")))
+    assert queue.state("a") == "running"
+    assert queue.state("b") == "closed"
+    assert queue.ready == ("a",)
+
+
+def test_unknown_statuses_are_shown_and_counted() -> None:
+    queue = queue_of({"id": "a", "status": "paused"}, {"id": "b", "status": "paused"})
+    assert queue.unknown_statuses() == {"paused": 2}
+    assert queue.counts() == {"unknown_status": 2}
+    assert "paused" in queue.standing("a").reasons[0].detail
