@@ -15,6 +15,7 @@ from collections.abc import Sequence
 
 _VERBS: dict[str, tuple[str, str]] = {
     "play": ("playing", "write a recorded run into a folder"),
+    "demo-workspace": ("demoing", "make a throw-away project with a queue"),
 }
 """Verb -> (module with ``add_arguments`` and ``run``, one line of help)."""
 

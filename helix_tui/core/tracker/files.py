@@ -29,7 +29,7 @@ class Disk:
         """Write the whole file beside its place and rename it there."""
         path.parent.mkdir(parents=True, exist_ok=True)
         existed = path.exists()
-        beside = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
+        beside = path.with_name(f"{path.name}.tmp-{os.getpid()}-{os.urandom(4).hex()}")
         try:
             with open(beside, "w", encoding="utf-8", newline="") as out:
                 out.write(text)

@@ -1,0 +1,166 @@
+"""What is going to happen to a bead in the rehearsal: data, never a branch for one bead in the code.
+
+A bead carries its act in the field ``rehearse`` (a name of an outcome, or an object with the fields of
+``Act``) or in a label ``rehearse:<outcome>``; a plan file holds acts by bead id. A bead without one
+succeeds by editing a file that it names.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+HARNESS = "rehearsal"
+"""The harness in every record of a rehearsal, so that nobody mistakes it for real work."""
+MODEL = "rehearsal-medium"
+
+OUTCOMES = (
+    "success",
+    "no_changes",
+    "already_satisfied",
+    "execution_failed",
+    "land_conflict",
+    "post_run_check_failed",
+    "structural_validation_failed",
+    "review_block",
+    "review_request_changes",
+    "stall",
+    "killed",
+)
+
+
+class ScriptError(ValueError):
+    """An act that cannot be played; the message says which bead and why."""
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One change of one file: ``old`` becomes ``new``; without ``old``, ``new`` is added at the end."""
+
+    path: str
+    new: str
+    old: str = ""
+
+
+@dataclass(frozen=True)
+class Call:
+    """One tool call as the transcript shows it."""
+
+    tool: str
+    input: Mapping[str, Any]
+    output: str
+    beats: float = 1.0
+    """How long it takes, in steps of the rehearsal's pace."""
+
+
+@dataclass(frozen=True)
+class Act:
+    """Everything that happens in one attempt."""
+
+    outcome: str = "success"
+    edits: tuple[Edit, ...] = ()
+    calls: tuple[Call, ...] = ()
+    opening: str = ""
+    closing: str = ""
+    detail: str = ""
+    rationale: str = ""
+    model: str = MODEL
+    input_tokens: int = 2850
+    output_tokens: int = 150
+    cost_usd: float | None = 0.0421
+    person: Edit | None = None
+    """What a person commits to the branch while the attempt runs."""
+    silence_beats: float = 0.0
+    """How long the transcript says nothing while the heartbeat goes on."""
+
+
+def act_for(row: Mapping[str, Any], plan: Mapping[str, Any] | None = None) -> Act:
+    """The act of a bead: from the plan, its own field, its label, or the default.
+
+    Raises:
+        ScriptError: the act names an unknown outcome or holds something of a wrong type.
+    """
+    bead_id = str(row.get("id", ""))
+    spec = (plan or {}).get(bead_id, row.get("rehearse"))
+    if spec is None:
+        labels = row.get("labels")
+        for label in labels if isinstance(labels, list) else ():
+            if isinstance(label, str) and label.startswith("rehearse:"):
+                spec = label.removeprefix("rehearse:")
+    act = _read(spec, bead_id)
+    if not act.edits and act.outcome not in (
+        "no_changes",
+        "already_satisfied",
+        "structural_validation_failed",
+    ):
+        act = replace(act, edits=(default_edit(row),))
+    return replace(
+        act,
+        calls=act.calls or default_calls(row, act),
+        opening=act.opening or f"I will work on: {row.get('title', bead_id)}",
+        closing=act.closing or ("Done." if act.edits else "There is nothing to change."),
+    )
+
+
+def read_plan(path: Path) -> dict[str, Any]:
+    """A plan file: a JSON object, bead id -> act.
+
+    Raises:
+        ScriptError: it cannot be read or is no such object.
+    """
+    try:
+        plan = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ScriptError(f"plan {path}: {error}") from None
+    if not isinstance(plan, dict):
+        raise ScriptError(f"plan {path}: an object with bead ids as keys is expected")
+    return plan
+
+
+def default_edit(row: Mapping[str, Any]) -> Edit:
+    """A line at the end of the first file that the bead names, or of a note of its own."""
+    named = re.search(
+        r"(?m)^[-*]\s+`?([\w./-]+\.\w+)`?\s*$|`([\w-][\w./-]*\.\w{1,5})`",
+        f"{row.get('description', '')}\n{row.get('acceptance', '')}",
+    )
+    path = (named[1] or named[2]) if named else f"docs/notes/{row.get('id', 'bead')}.md"
+    if path.startswith(("/", "../")) or "/../" in path or ".git/" in path:
+        path = f"docs/notes/{row.get('id', 'bead')}.md"
+    comment = {"py": "#", "sh": "#", "txt": "#", "toml": "#", "yaml": "#"}.get(path.rpartition(".")[2], "")
+    return Edit(path, f"{comment} {row.get('title', '')}".strip() + "\n")
+
+
+def default_calls(row: Mapping[str, Any], act: Act) -> tuple[Call, ...]:
+    """Look at the files, edit them, run what the acceptance asks for."""
+    calls = [
+        Call("Edit", {"file_path": edit.path, "old_string": edit.old, "new_string": edit.new}, "ok")
+        for edit in act.edits
+    ]
+    wanted = re.search(r"`([^`\n]+)` passes", str(row.get("acceptance", "")))
+    command = wanted[1] if wanted else f"cat {act.edits[0].path}" if act.edits else "git log --oneline -5"
+    return (*calls, Call("Bash", {"command": command}, "ok\n", 2.0))
+
+
+def _read(spec: object, bead_id: str) -> Act:
+    if spec is None:
+        return Act()
+    if isinstance(spec, str):
+        spec = {"outcome": spec}
+    if not isinstance(spec, dict):
+        raise ScriptError(f"{bead_id}: rehearse is neither an outcome nor an object")
+    values: dict[str, Any] = dict(spec)
+    try:
+        values["edits"] = tuple(Edit(**edit) for edit in values.get("edits", ()))
+        values["calls"] = tuple(Call(**call) for call in values.get("calls", ()))
+        if values.get("person") is not None:
+            values["person"] = Edit(**values["person"])
+        act = Act(**values)
+    except TypeError as error:
+        raise ScriptError(f"{bead_id}: rehearse: {error}") from None
+    if act.outcome not in OUTCOMES:
+        raise ScriptError(f"{bead_id}: unknown outcome {act.outcome!r}; known are {', '.join(OUTCOMES)}")
+    return act
