@@ -3,20 +3,24 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+# errors only: what pip warns about (its cache, its mirrors) is nothing the reader can act on
+PIP    := pip install --quiet --quiet --no-input --disable-pip-version-check --retries 5
 
-.PHONY: demo test lint bench wheel clean help
+.PHONY: help demo test lint bench wheel clean
 
 help:
 	@echo "make demo   the console on a throw-away queue that a rehearsal drains"
 	@echo "make test   the whole suite"
 	@echo "make lint   formatting, lint and types"
 	@echo "make bench  speed as ratios, measured here and now"
+	@echo "make wheel  build it, install it where nothing else is, run it"
 
 $(STAMP): pyproject.toml
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "helix-tui needs Python 3.11 or later; try make PYTHON=python3.12")'
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
-	touch $(STAMP)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "helix-tui needs Python 3.11 or later; try make PYTHON=python3.12")'
+	@echo "making $(VENV), once"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/$(PIP) --editable '.[dev]'
+	@touch $(STAMP)
 
 demo: $(STAMP)
 	@$(BIN)/helix-tui demo
@@ -30,15 +34,15 @@ lint: $(STAMP)
 	$(BIN)/mypy
 
 bench: $(STAMP)
-	$(BIN)/python bench/ratios.py
+	$(BIN)/python -m bench.ratios
 
-# the built wheel, installed where nothing else is, runs: links and data files are all in it
+# links and data files must all be in the wheel: only a clean environment tells
 wheel: $(STAMP)
 	rm -rf build/wheel build/clean
-	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build/wheel .
+	$(BIN)/pip wheel --quiet --quiet --no-input --disable-pip-version-check --retries 5 --no-deps --wheel-dir build/wheel .
 	$(PYTHON) -m venv build/clean
-	build/clean/bin/pip install --quiet --disable-pip-version-check build/wheel/*.whl
-	cd build && clean/bin/helix-tui --version && clean/bin/helix-tui demo --headless --seconds 0 >/dev/null
+	build/clean/bin/$(PIP) build/wheel/*.whl
+	cd build && clean/bin/helix-tui --version && clean/bin/helix-tui demo --headless
 
 clean:
 	rm -rf $(VENV) build dist
