@@ -1,1 +1,82 @@
-"""Colours and stylesheets, nothing else."""
+"""Colours, glyphs and stylesheets, nothing else."""
+
+from __future__ import annotations
+
+from helix_tui.themes.roles import INKS, PREFIX, Palette, Roles, make_theme
+
+NIGHT = Roles(
+    ground="#11151c",
+    text="#d9dee7",
+    muted="#919bad",
+    success="#82cf8a",
+    running="#62c4ff",
+    waiting="#cdb974",
+    attention="#ffb03b",
+    error="#ff8087",
+    edge="#8494b0",
+    rule="#2c3443",
+    selection="#1f2b40",
+    tint="#1c2a26",
+    match="#4a3f16",
+)
+
+PAPER = Roles(
+    ground="#faf9f5",
+    text="#22262d",
+    muted="#5a6370",
+    success="#15692f",
+    running="#0a58a6",
+    waiting="#6f5600",
+    attention="#a03c00",
+    error="#ae1c28",
+    edge="#566580",
+    rule="#d3d3ca",
+    selection="#dfe7f3",
+    tint="#e4f0df",
+    match="#ffe9a6",
+)
+
+STARK = Roles(
+    ground="#000000",
+    text="#ffffff",
+    muted="#c8ccd4",
+    success="#7dff8a",
+    running="#6fd3ff",
+    waiting="#ffe38a",
+    attention="#ffc14d",
+    error="#ff9aa0",
+    edge="#c0cbe0",
+    rule="#5a6270",
+    selection="#123a6b",
+    tint="#0d331a",
+    match="#5c4a00",
+)
+
+SIXTEEN = Roles(
+    ground="ansi_default",
+    text="ansi_default",
+    muted="ansi_bright_black",
+    success="ansi_green",
+    running="ansi_cyan",
+    waiting="ansi_yellow",
+    attention="ansi_bright_yellow",
+    error="ansi_bright_red",
+    edge="ansi_bright_black",
+    rule="ansi_bright_black",
+    selection="ansi_white",
+    tint="ansi_default",
+    match="ansi_default",
+    selected_text="ansi_black",
+)
+
+THEMES = (
+    make_theme("helix-night", NIGHT, dark=True),
+    make_theme("helix-paper", PAPER, dark=False),
+    make_theme("helix-stark", STARK, dark=True),
+    make_theme("helix-16", SIXTEEN, dark=True, ansi=True),
+)
+"""Every theme the console ships, the default one first. ``helix-16`` leaves all colours to the terminal."""
+
+DEFAULT_THEME = THEMES[0].name
+
+__all__ = ["DEFAULT_THEME", "INKS", "PREFIX", "THEMES", "Palette", "Roles", "make_theme"]

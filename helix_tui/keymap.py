@@ -1,0 +1,137 @@
+"""The one registry of keys: bindings, footer, help and command palette are all read from here.
+
+A key means one thing everywhere. A row stands here from the day its key does something.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from textual.binding import Binding
+
+GROUPS = {"move": "Move", "go": "Go", "find": "Find", "copy": "Copy", "app": "Program"}
+"""What the first word of an id stands for, in the order of the help screen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One thing that a key does."""
+
+    id: str
+    """What a keymap in the settings names it by; its first word is the group."""
+    keys: str
+    """Keys in Textual's spelling, by comma; the first is the one that is shown."""
+    action: str
+    label: str
+    """One or two words, for the footer."""
+    scope: str
+    """Where it holds: ``app``, ``screen`` (any of ours), ``list``, or the name of a screen; by comma."""
+    help: str
+    """One sentence, for the help screen and the palette."""
+
+    @property
+    def group(self) -> str:
+        """The heading that it stands under."""
+        return GROUPS[self.id.partition(".")[0]]
+
+
+KEYS: tuple[Key, ...] = (
+    Key("move.down", "j,down", "cursor_down", "down", "list", "Next row."),
+    Key("move.up", "k,up", "cursor_up", "up", "list", "Previous row."),
+    Key("move.first", "g,home", "first", "top", "list", "First row."),
+    Key("move.last", "G,end", "last", "bottom", "list", "Last row."),
+    Key("move.half-down", "ctrl+d", "half_down", "half down", "list", "Half a page down."),
+    Key("move.half-up", "ctrl+u", "half_up", "half up", "list", "Half a page up."),
+    Key("move.page-down", "pagedown", "page_down", "page down", "list", "A page down."),
+    Key("move.page-up", "pageup", "page_up", "page up", "list", "A page up."),
+    Key("move.fold", "h,left", "fold", "fold", "queue", "Fold the row, or go to the pane on the left."),
+    Key("move.unfold", "l,right", "unfold", "unfold", "queue", "Unfold it, or go to the pane on the right."),
+    Key(
+        "move.dependent", "J", "dependent", "dependent", "queue", "Along an edge to what waits on this bead."
+    ),
+    Key("move.needed", "K", "needed", "needed", "queue", "Along an edge to what this bead waits on."),
+    Key("move.jump", "f", "jump", "jump", "list", "A letter on every row in view; type it to go there."),
+    Key("go.queue", "1", "show_screen('queue')", "queue", "app", "The queue."),
+    Key("go.loop", "2", "show_screen('loop')", "loop", "app", "Attempts, and what runs now."),
+    Key("go.needs-me", "exclamation_mark", "needs_me", "needs me", "app", "What waits on a person, ranked."),
+    Key("go.to", "colon", "go_to", "go to", "app", "Go to a bead, a screen or a command by name."),
+    Key("go.palette", "ctrl+p", "command_palette", "palette", "app", "Every command, with search."),
+    Key("go.open", "enter", "open", "open", "list", "Open the row."),
+    Key("go.back", "escape", "back", "back", "screen", "One step back; never quits."),
+    Key("go.pane", "tab", "next_pane", "next pane", "screen", "The next pane."),
+    Key("go.pane-back", "shift+tab", "previous_pane", "pane before", "screen", "The pane before."),
+    Key("go.view", "right_square_bracket", "next_tab", "view", "queue", "The next view of this pane."),
+    Key("go.view-back", "left_square_bracket", "previous_tab", "view before", "queue", "The view before."),
+    Key("find.filter", "slash", "filter", "filter", "queue", "Show only what a query matches, as you type."),
+    Key("find.next", "n", "next_match", "next match", "list", "Next row that matches."),
+    Key("find.previous", "N", "previous_match", "match before", "list", "Previous row that matches."),
+    Key("copy.id", "y", "copy_id", "copy id", "queue", "Copy the id to the clipboard."),
+    Key("copy.markdown", "Y", "copy_markdown", "copy all", "queue", "Copy the bead as markdown."),
+    Key("app.help", "question_mark", "help", "all", "app", "Every key."),
+    Key("app.quit", "q", "quit", "quit", "app", "Leave; the loop goes on without the console."),
+)
+
+BY_ID: Mapping[str, Key] = {key.id: key for key in KEYS}
+
+_SHOWN = {
+    "exclamation_mark": "!",
+    "colon": ":",
+    "slash": "/",
+    "question_mark": "?",
+    "left_square_bracket": "[",
+    "right_square_bracket": "]",
+    "full_stop": ".",
+    "plus": "+",
+    "minus": "-",
+    "escape": "esc",
+    "pagedown": "pgdn",
+    "pageup": "pgup",
+}
+
+
+def bindings(scope: str) -> list[Binding]:
+    """What a node of this scope binds, as Textual wants it."""
+    return [
+        Binding(key.keys, key.action, key.label, show=False, id=key.id, tooltip=key.help)
+        for key in KEYS
+        if scope in key.scope.split(",")
+    ]
+
+
+def shown(key: Key, keymap: Mapping[str, str] | None = None) -> str:
+    """The key as people write it, after what the settings say."""
+    first = names((keymap or {}).get(key.id, key.keys))[0]
+    return _SHOWN.get(first, first)
+
+
+def groups() -> dict[str, list[Key]]:
+    """Every key under its heading."""
+    found: dict[str, list[Key]] = {title: [] for title in GROUPS.values()}
+    for key in KEYS:
+        found[key.group].append(key)
+    return found
+
+
+def checked_keymap(wanted: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+    """The part of a user's keymap that can hold, and one sentence for each part that cannot."""
+    held: dict[str, str] = {}
+    problems: list[str] = []
+    taken = {name: key.id for key in KEYS if key.id not in wanted for name in names(key.keys)}
+    for key_id, keys in wanted.items():
+        clash = next((name for name in names(keys) if taken.get(name, key_id) != key_id), None)
+        if key_id not in BY_ID:
+            problems.append(f"no key is called {key_id!r}")
+        elif not names(keys):
+            problems.append(f"{key_id}: no key given")
+        elif clash is not None:
+            problems.append(f"{key_id}: {clash!r} already is {taken[clash]}")
+        else:
+            held[key_id] = ",".join(names(keys))
+            taken.update(dict.fromkeys(names(keys), key_id))
+    return held, problems
+
+
+def names(keys: str) -> Sequence[str]:
+    """The single keys of a list by comma."""
+    return [name.strip() for name in keys.split(",") if name.strip()]
