@@ -104,6 +104,11 @@ class Queue:
         self.default_era = _tracker_era(beads) if era == "auto" else era
         self._standings: dict[str, Standing] = {}
         self._classify_all()
+        self._timed = [
+            standing
+            for standing in self._standings.values()
+            if standing.until is not None or standing.state == "claimed"
+        ]
         pickable = [bead_id for bead_id, standing in self._standings.items() if standing is _READY]
         order = _head_order if self.default_era == "head" else _april_order
         self.ready: tuple[str, ...] = tuple(sorted(pickable, key=lambda bead_id: order(beads[bead_id])))
@@ -125,6 +130,17 @@ class Queue:
         if bead_id in self.claims.running and self._standings[bead_id].state not in TERMINAL:
             return "running"
         return self._standings[bead_id].state
+
+    def expired(self, now: int) -> bool:
+        """Whether by ``now`` time alone may have changed a verdict: a cooldown ended, a claim grew old."""
+        if now < self.as_of:
+            return True
+        return any(
+            standing.until is not None and standing.until <= now
+            if standing.state != "claimed"
+            else now - self.as_of > NS
+            for standing in self._timed
+        )
 
     def counts(self) -> dict[str, int]:
         """How many beads are in each state; states with none are left out."""

@@ -1,0 +1,118 @@
+"""*Needs me*: everything that waits on a person, ranked, each with its reason and what waits on it.
+
+Only what nobody but a person can move is in here: beads parked for an operator, reviews that hold work back,
+workers that died or fell silent, prerequisites that no longer exist, beads in a circle, unreadable lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from helix_tui.core.beads.readiness import Queue
+from helix_tui.core.beads.record import TERMINAL
+from helix_tui.core.beads.tracker import Tracker
+from helix_tui.core.ddx.running import Run
+
+KINDS = (
+    "dead_run",
+    "silent_run",
+    "proposed",
+    "preserved_review_blocked",
+    "cycle",
+    "missing_dependency",
+    "cancelled_dependency",
+    "unknown_status",
+    "unread_lines",
+)
+"""What a need can be, the most urgent first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """One thing that waits on a person."""
+
+    kind: str
+    bead_id: str
+    """The bead it is about; empty for unread lines."""
+    reason: str
+    waiting: int
+    """Unfinished beads that wait on it, directly or through others."""
+
+    @property
+    def key(self) -> str:
+        """Unique among needs and the same over reloads."""
+        return f"{self.kind}:{self.bead_id}"
+
+
+def needs_of(queue: Queue, runs: Iterable[Run], tracker: Tracker) -> tuple[Need, ...]:
+    """Everything that waits on a person, by urgency, then by how much waits on it, then by priority."""
+    found = [*_run_needs(queue, runs), *_parked(queue), *_cycles(queue), *_starving(queue)]
+    needs = [Need(kind, bead_id, reason, _waiting(queue, bead_id)) for kind, bead_id, reason in found]
+    if tracker.dropped:
+        lines = ", ".join(str(dropped.line) for dropped in tracker.dropped[:5])
+        more = f" and {len(tracker.dropped) - 5} more" if len(tracker.dropped) > 5 else ""
+        word = "line" if len(tracker.dropped) == 1 else "lines"
+        needs.append(
+            Need("unread_lines", "", f"{word} {lines}{more} of {tracker.path.name} cannot be read", 0)
+        )
+    return tuple(sorted(needs, key=lambda need: _rank(queue, need)))
+
+
+def _rank(queue: Queue, need: Need) -> tuple[int, int, int, str]:
+    bead = queue.beads.get(need.bead_id)
+    return KINDS.index(need.kind), -need.waiting, bead.priority if bead else 0, need.bead_id
+
+
+_Found = tuple[str, str, str]
+
+
+def _run_needs(queue: Queue, runs: Iterable[Run]) -> Iterable[_Found]:
+    for run in runs:
+        if run.verdict == "alive" or run.bead_id is None:
+            continue
+        bead = queue.beads.get(run.bead_id)
+        if bead is None or bead.status not in TERMINAL:
+            yield ("dead_run" if run.verdict == "dead" else "silent_run"), run.bead_id, run.why
+
+
+def _parked(queue: Queue) -> Iterable[_Found]:
+    for bead_id in queue.beads:
+        state = queue.state(bead_id)
+        if state in ("proposed", "preserved_review_blocked", "unknown_status"):
+            yield state, bead_id, queue.standing(bead_id).reasons[0].detail
+
+
+def _cycles(queue: Queue) -> Iterable[_Found]:
+    for cycle in queue.graph.cycles:
+        if any(queue.beads[bead_id].status not in TERMINAL for bead_id in cycle):
+            yield "cycle", cycle[0], f"waits in a circle: {' → '.join((*cycle, cycle[0]))}"
+
+
+def _starving(queue: Queue) -> Iterable[_Found]:
+    for bead_id, targets in queue.graph.depends_on.items():
+        if queue.state(bead_id) != "waiting_dependencies":
+            continue
+        missing = [target for target in targets if target not in queue.beads]
+        if missing:
+            yield "missing_dependency", bead_id, f"waits on {', '.join(missing)}, not in the tracker"
+            continue
+        dropped = [target for target in targets if queue.beads[target].status == "cancelled"]
+        if dropped:
+            yield (
+                "cancelled_dependency",
+                bead_id,
+                f"waits on {', '.join(dropped)}, cancelled and never closed",
+            )
+
+
+def _waiting(queue: Queue, bead_id: str) -> int:
+    """Unfinished beads downstream of a bead."""
+    seen: set[str] = set()
+    stack = [bead_id]
+    while stack:
+        for other in queue.graph.dependents.get(stack.pop(), ()):
+            if other not in seen and other != bead_id and queue.beads[other].status not in TERMINAL:
+                seen.add(other)
+                stack.append(other)
+    return len(seen)
