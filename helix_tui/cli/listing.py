@@ -11,20 +11,25 @@ from helix_tui.core.beads.readiness import STATES, Queue, Standing
 from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.beads.views import build_view
 from helix_tui.core.clock import NS, format_age, format_instant, format_span
+from helix_tui.core.ddx.running import Run
 from helix_tui.core.text import cell_width, clean_line, fit, short_id
 
 
 def queue_lines(call: Call, present: Present, shown: Sequence[str]) -> list[str]:
     """The queue: what is unfinished in the order asked for; what is finished is counted."""
     if call.options.order == "pick":
-        body: Iterable[str] = _by_state(call, present.queue, shown)
+        body: Iterable[str] = _by_state(call, present, shown)
     else:
         body = _as_on_screen(call, present.queue)
     return [_headline(call, present, len(shown)), "", *body, "", *notes(call, present)]
 
 
-def _by_state(call: Call, queue: Queue, shown: Sequence[str]) -> list[str]:
+def _by_state(call: Call, present: Present, shown: Sequence[str]) -> list[str]:
     """One paragraph a state, what runs first; with a filter, finished beads that pass it too."""
+    queue = present.queue
+    runs: dict[str, list[Run]] = {}
+    for run in present.runs:
+        runs.setdefault(run.bead_id or "", []).append(run)
     states = {bead_id: queue.state(bead_id) for bead_id in shown}
     told = [
         state for state in STATES if state != "running" and (call.options.filter or state not in TERMINAL)
@@ -34,7 +39,9 @@ def _by_state(call: Call, queue: Queue, shown: Sequence[str]) -> list[str]:
         group = [bead_id for bead_id in shown if states[bead_id] == state]
         if group:
             lines += ["", f"{call.paint.state(state)} {len(group)}"]
-            lines += [_row(call, queue, bead_id) for bead_id in group]
+            for bead_id in group:
+                lines.append(_row(call, queue, bead_id))
+                lines += [run_line(run, queue.as_of, " " * 10) for run in runs.get(bead_id, ()) if run.live]
     return lines[1:] or ["nothing to show" if call.options.filter else "nothing to do: the queue is empty"]
 
 
@@ -86,6 +93,15 @@ def _row(call: Call, queue: Queue, bead_id: str, lead: str = "", *, name_state: 
     return f"{head}{call.paint(name, ROLES.get(standing.state, 'muted'))}  {title}{tail}".rstrip()
 
 
+def run_line(run: Run, now: int, indent: str) -> str:
+    """One run: what it does, for how long, with what, and whether it still lives."""
+    since = format_span((now - run.started_at) / NS) if run.started_at else ""
+    doing = " ".join(filter(None, (run.phase, run.last_tool))) or run.message
+    what = " · ".join(filter(None, (clean_line(doing, 60), since, clean_line(run.model or run.harness, 30))))
+    verdict = "" if run.verdict == "alive" else f"{run.verdict}: {clean_line(run.why, 160)}"
+    return indent + " · ".join(filter(None, (what, verdict, f"by {run.source}")))
+
+
 def _why_in_short(queue: Queue, bead_id: str, standing: Standing) -> str:
     """What a list has room for: what it waits for, or what waits for it."""
     if standing.state == "waiting_dependencies":
@@ -130,6 +146,14 @@ def notes(call: Call, present: Present) -> list[str]:
             call.paint(
                 f"{counted(number, 'bead')} with unknown status “{clean_line(status, 40)}”", "attention"
             )
+        )
+    gone = [run for run in present.runs if not run.live]
+    if gone:
+        some = ", ".join(clean_line(short_id(run.bead_id or run.worker_id or "?")) for run in gone[:4])
+        lines.append(
+            call.paint(f"{counted(len(gone), 'claim')} of workers that are gone: ", "attention")
+            + some
+            + (", …" if len(gone) > 4 else "")
         )
     dangling = queue.graph.dangling
     if dangling:

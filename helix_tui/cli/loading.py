@@ -1,14 +1,17 @@
-"""The present data of a project, read once, for the commands that print it."""
+"""The present data of a project, read once, for the commands that print it.
+
+`core.live.take_snapshot` reads more than a queue needs; what one cold process pays counts here.
+"""
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 
 from helix_tui.cli.call import Call, CliError
 from helix_tui.core.beads.readiness import Claims, Era, Queue, classify
 from helix_tui.core.beads.tracker import Tracker, read_tracker
+from helix_tui.core.ddx.running import Run, RunReader
 from helix_tui.core.project import Project, find_project
 from helix_tui.core.text import clean_line
 
@@ -22,6 +25,8 @@ class Present:
     project: Project
     tracker: Tracker
     queue: Queue
+    runs: tuple[Run, ...]
+    """What some file calls running, dead claims too."""
 
 
 def locate(call: Call) -> Project:
@@ -50,8 +55,15 @@ def load(call: Call, *, era: Era = "auto", digest: bool = False) -> Present:
         raise CliError(f"no queue here: looked for {path}", NO_TRACKER)
     if tracker.problem:
         raise CliError(tracker.problem, f"Look at {path}: DDx itself needs to read it too.")
-    claims = Claims(origin_head=project.origin_head() or "")
-    return Present(project, tracker, classify(tracker.beads, now=call.now, era=era, claims=claims))
+    reader = RunReader(project)
+    runs = reader.find(tracker.beads, call.now)
+    claims = Claims(
+        leases=reader.fresh_leases(call.now),
+        running=frozenset(run.bead_id for run in runs if run.live and run.bead_id),
+        origin_head=project.origin_head() or "",
+    )
+    queue = classify(tracker.beads, now=call.now, era=era, claims=claims)
+    return Present(project, tracker, queue, runs)
 
 
 def find_bead(queue: Queue, text: str) -> str:
@@ -72,6 +84,8 @@ def find_bead(queue: Queue, text: str) -> str:
         some = ", ".join(clean_line(bead_id, 60) for bead_id in fits[:6])
         more = f" and {len(fits) - 6} more" if len(fits) > 6 else ""
         raise CliError(f"“{shown}” fits {len(fits)} beads: {some}{more}", "Write more of the id.")
+    from difflib import get_close_matches
+
     near = get_close_matches(text[:80], queue.beads, n=3)
     hint = f"Near it: {', '.join(clean_line(bead_id, 60) for bead_id in near)}." if near else ""
     raise CliError(f"no bead “{shown}” in the tracker", hint or "`helix-tui queue` lists the ids.")

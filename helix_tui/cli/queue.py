@@ -12,6 +12,7 @@ from helix_tui.cli.loading import Present, load
 from helix_tui.core.beads.query import parse_query
 from helix_tui.core.beads.readiness import Queue, Standing
 from helix_tui.core.clock import format_instant
+from helix_tui.core.ddx.running import Run
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -91,7 +92,7 @@ def document(present: Present, shown: Sequence[str]) -> dict[str, Any]:
         "counts": queue.counts(),
         "ready": [bead_id for bead_id in queue.ready if bead_id in wanted],
         "beads": _rows(queue, shown),
-        "running": [],
+        "running": [_run(run) for run in present.runs],
         "dropped": [
             {"line": line.line, "reason": line.reason, "excerpt": line.excerpt} for line in tracker.dropped
         ],
@@ -123,6 +124,25 @@ def _rows(queue: Queue, shown: Iterable[str]) -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+def _run(run: Run) -> dict[str, Any]:
+    return {
+        "bead_id": run.bead_id,
+        "attempt_id": run.attempt_id or None,
+        "worker_id": run.worker_id or None,
+        "source": run.source,
+        "age_s": None if run.age_s is None else round(run.age_s, 3),
+        "phase": run.phase or None,
+        "live": run.live,
+        "verdict": run.verdict,
+        "why": run.why,
+        "last_tool": run.last_tool or None,
+        "harness": run.harness or None,
+        "model": run.model or None,
+        "pid": run.pid,
+        "tokens": run.tokens,
+    }
 
 
 def reasons(standing: Standing) -> list[dict[str, Any]]:

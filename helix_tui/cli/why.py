@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Iterable
 
 from helix_tui.cli.call import Call
+from helix_tui.cli.listing import run_line
 from helix_tui.cli.loading import Present, find_bead, load
 from helix_tui.cli.queue import reasons
 from helix_tui.core.beads.readiness import Queue
@@ -64,6 +65,9 @@ def explanation(call: Call, present: Present, bead_id: str) -> list[str]:
         f"{'id':<{_LABEL}}{clean_line(bead_id)} · {clean_line(bead.issue_type)} · P{bead.priority}",
         f"{'state':<{_LABEL}}{state}",
     ]
+    for run in present.runs:
+        if run.bead_id == bead_id:
+            lines.append(f"{'worker':<{_LABEL}}{run_line(run, queue.as_of, '')}")
     for number, why in enumerate(standing.reasons):
         lines.append(f"{'because' if not number else '':<{_LABEL}}{clean_line(why.detail)}")
         lines += _named(call, queue, why.refs)
