@@ -65,9 +65,8 @@ def explanation(call: Call, present: Present, bead_id: str) -> list[str]:
         f"{'id':<{_LABEL}}{clean_line(bead_id)} · {clean_line(bead.issue_type)} · P{bead.priority}",
         f"{'state':<{_LABEL}}{state}",
     ]
-    for run in present.runs:
-        if run.bead_id == bead_id:
-            lines.append(f"{'worker':<{_LABEL}}{run_line(run, queue.as_of, '')}")
+    runs = [run for run in present.runs if run.bead_id == bead_id]
+    lines += [f"{'worker':<{_LABEL}}{run_line(run, queue.as_of, '')}" for run in runs]
     for number, why in enumerate(standing.reasons):
         lines.append(f"{'because' if not number else '':<{_LABEL}}{clean_line(why.detail)}")
         lines += _named(call, queue, why.refs)
