@@ -1,0 +1,257 @@
+"""The files in which DDx says that somebody holds a bead, each read as one kind of claim.
+
+Formats: reference/ddx.md §1 (lease, row), §4.1 (run record), §4.2 (worker sidecar, server worker record).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from helix_tui.core.beads.record import Bead
+from helix_tui.core.clock import NEVER, NS
+from helix_tui.core.ddx.fields import instant
+from helix_tui.core.ddx.files import Folder, JsonCache, read_bytes
+from helix_tui.core.project import Project, lease_roots, machine_name
+from helix_tui.core.text import clean_line
+
+Source = Literal["run-state", "lease", "sidecar", "row"]
+
+FRESH = 90 * NS
+"""How long a heartbeat counts, in both eras."""
+
+HELD = 2 * 3600 * NS
+"""How long a lease counts whose process lives on this machine, and the end of any claim's credit."""
+
+_ENDED = frozenset({"exited", "failed", "stopped", "reaped"})
+"""States of a server's worker record that mean: no longer at work."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What one file says about one holder of a bead (or about a worker that holds none)."""
+
+    source: Source
+    path: Path | None
+    bead_id: str = ""
+    attempt_id: str = ""
+    worker_id: str = ""
+    pid: int | None = None
+    machine: str = ""
+    owner: str = ""
+    started_at: int | None = None
+    at: int | None = None
+    """The last sign of life the file holds."""
+    expires_at: int | None = None
+    """Until when the file itself vouches; None where it has no such rule."""
+    harness: str = ""
+    model: str = ""
+    phase: str = ""
+    message: str = ""
+    worktree: Path | None = None
+
+
+class ClaimReader:
+    """Reads every claim of a project; files that did not change are not decoded again.
+
+    Attributes:
+        documents: the cache behind it; its ``problems`` name the files that could not be read.
+    """
+
+    def __init__(self, project: Project, env: Mapping[str, str] | None = None) -> None:
+        self.documents = JsonCache(limit=4 << 20)
+        self._env = os.environ if env is None else env
+        self._project = project
+        ddx = project.ddx_dir
+        self._run_states = Folder(ddx / "run-state")
+        self._workers = Folder(ddx / "workers")
+        self._leases: dict[Path, Folder] = {}
+        self.here = machine_name(self._env)
+
+    def read(self, beads: Iterable[Bead]) -> list[Claim]:
+        """Every claim that stands in a file now: run records, leases, sidecars, rows in progress."""
+        claims = [*self.run_states(), *self.leases(), *self.sidecars()]
+        claims += [row_claim(bead) for bead in beads if bead.status == "in_progress"]
+        return claims
+
+    def run_states(self) -> list[Claim]:
+        """Run records: one a project (April), one an attempt (head)."""
+        ddx = self._project.ddx_dir
+        paths = [self._run_states.path / name for name in self._run_states.names() if name.endswith(".json")]
+        paths.append(ddx / "run-state.json")
+        by_attempt: dict[tuple[str, str], Claim] = {}
+        for path in paths:
+            document = self.documents.load(path)
+            claim = run_state_claim(path, document) if document is not None else None
+            if claim is not None:
+                known = by_attempt.get((claim.bead_id, claim.attempt_id))
+                if known is None or (claim.at or NEVER) > (known.at or NEVER):
+                    by_attempt[claim.bead_id, claim.attempt_id] = claim
+        return list(by_attempt.values())
+
+    def leases(self) -> list[Claim]:
+        """Leases in every place where some release keeps them; of two on one bead, the fresher."""
+        by_bead: dict[str, Claim] = {}
+        for root in lease_roots(self._project, self._env):
+            folder = self._leases.setdefault(root, Folder(root))
+            for name in folder.names():
+                if not name.endswith(".json"):
+                    continue
+                document = self.documents.load(root / name)
+                if document is None:
+                    continue
+                claim = lease_claim(root / name, document)
+                known = by_bead.get(claim.bead_id)
+                if known is None or (claim.at or NEVER) > (known.at or NEVER):
+                    by_bead[claim.bead_id] = claim
+        return list(by_bead.values())
+
+    def sidecars(self) -> list[Claim]:
+        """What workers say of themselves, in both shapes."""
+        claims = []
+        for name in self._workers.names():
+            path = self._workers.path / name / "status.json"
+            document = self.documents.load(path)
+            claim = sidecar_claim(path, name, document) if document is not None else None
+            if claim is not None:
+                claims.append(claim)
+        return claims
+
+    def fresh_leases(self, now: int) -> dict[str, bool]:
+        """Per bead with a readable lease: whether DDx holds it for fresh as of ``now``."""
+        return {claim.bead_id: lease_is_fresh(claim, now, self.here) for claim in self.leases()}
+
+
+def fresh_claims(
+    project: Project, now: int, *, env: Mapping[str, str] | None = None, reader: ClaimReader | None = None
+) -> dict[str, tuple[bool, bool]]:
+    """Per bead with a readable lease: (found, fresh) by DDx's rule; an unreadable lease is an absent one."""
+    reader = ClaimReader(project, env) if reader is None else reader
+    return {bead_id: (True, fresh) for bead_id, fresh in reader.fresh_leases(now).items()}
+
+
+def lease_is_fresh(claim: Claim, now: int, here: str) -> bool:
+    """DDx's own rule: touched within 90 s; or its process lives on this machine and it is under 2 h old."""
+    if claim.at is None or claim.at <= NEVER:
+        return False
+    age = now - claim.at
+    if age <= FRESH:
+        return True
+    same = claim.machine != "" and claim.machine == here
+    return same and age <= HELD and claim.pid is not None and pid_alive(claim.pid)
+
+
+def pid_alive(pid: int) -> bool:
+    """Whether a process of this host is at work; one that has ended and was not yet reaped is not."""
+    if not 0 < pid < 1 << 31:
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    stat = read_bytes(f"/proc/{pid}/stat", 4096)
+    return stat is None or stat.rpartition(b")")[2].split()[:1] != [b"Z"]
+
+
+def run_state_claim(path: Path, document: dict[str, Any]) -> Claim | None:
+    """The claim of a run record; None where it names no bead."""
+    bead_id = _word(document, "bead_id")
+    if not bead_id:
+        return None
+    worktree = document.get("worktree_path")
+    started = instant(document.get("started_at"))
+    return Claim(
+        "run-state",
+        path,
+        bead_id=bead_id,
+        attempt_id=_word(document, "attempt_id"),
+        worker_id=_word(document, "worker_id"),
+        pid=_pid(document.get("pid")),
+        machine=_word(document, "machine"),
+        started_at=started,
+        at=instant(document.get("refreshed_at")) or started,
+        expires_at=instant(document.get("expires_at")),
+        harness=_word(document, "harness"),
+        model=_word(document, "model"),
+        phase=_word(document, "candidate_cycle_phase") or _word(document, "phase"),
+        message=_word(document, "message"),
+        worktree=Path(worktree) if isinstance(worktree, str) and worktree else None,
+    )
+
+
+def lease_claim(path: Path, document: dict[str, Any]) -> Claim:
+    """The claim of a lease file; a lease that does not name its bead is named by its file."""
+    at = instant(document.get("updated_at"))
+    return Claim(
+        "lease",
+        path,
+        bead_id=_word(document, "bead_id") or path.name.removesuffix(".json"),
+        pid=_pid(document.get("pid")),
+        machine=_word(document, "machine"),
+        owner=_word(document, "owner"),
+        started_at=instant(document.get("started_at")),
+        at=at,
+        expires_at=(at if at is not None else NEVER) + FRESH,
+    )
+
+
+def sidecar_claim(path: Path, name: str, document: dict[str, Any]) -> Claim | None:
+    """The claim of a worker's status file, in the worker's own shape or in the server's record of it."""
+    if "worker_id" not in document and _word(document, "state") in _ENDED:
+        return None
+    attempt = document.get("current_attempt")
+    attempt = attempt if isinstance(attempt, dict) else {}
+    at = instant(document.get("last_activity_at"))
+    phase = _word(document, "phase") or _word(attempt, "phase") or _word(document, "substate")
+    ended = phase == "terminal"
+    message = _word(document, "message") or _word(attempt, "message") or _word(document, "route")
+    return Claim(
+        "sidecar",
+        path,
+        bead_id="" if ended else _word(document, "current_bead") or _word(attempt, "bead_id"),
+        attempt_id=_word(document, "attempt_id") or _word(attempt, "attempt_id"),
+        worker_id=_word(document, "worker_id") or _word(document, "id") or name,
+        pid=_pid(document.get("pid")),
+        machine=_word(document, "machine"),
+        started_at=instant(attempt.get("started_at")) or instant(document.get("started_at")),
+        at=at,
+        expires_at=at + FRESH if at is not None else None,
+        harness=_word(attempt, "harness") or _word(document, "harness"),
+        model=_word(attempt, "model") or _word(document, "model"),
+        phase=phase,
+        message=message,
+    )
+
+
+def row_claim(bead: Bead) -> Claim:
+    """The claim of a tracker row in progress: April's worker, or a person of either era."""
+    at = instant(bead.loop_heartbeat_at) or instant(bead.work_heartbeat_at)
+    claimed = instant(bead.claimed_at)
+    seen = at or claimed or instant(bead.updated_at)
+    return Claim(
+        "row",
+        None,
+        bead_id=bead.id,
+        pid=bead.pid,
+        machine=bead.claimed_machine,
+        owner=bead.owner,
+        started_at=claimed or at or seen,
+        at=seen,
+        expires_at=seen + FRESH if seen is not None else None,
+    )
+
+
+def _word(document: Mapping[str, Any], key: str) -> str:
+    value = document.get(key)
+    return clean_line(value, 400) if isinstance(value, str) else ""
+
+
+def _pid(value: object) -> int | None:
+    if isinstance(value, str) and value.isdecimal():
+        value = int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
