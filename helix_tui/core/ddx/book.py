@@ -9,13 +9,11 @@ from helix_tui.core.ddx.attempts import Attempt
 
 
 class AttemptBook:
-    """Every known attempt of a project at one moment. Attempts sort by id, which begins with their time."""
+    """Every known attempt of a project at one moment."""
 
     def __init__(self, attempts: Iterable[Attempt] = ()) -> None:
-        self._by_id: Mapping[str, Attempt] = {
-            attempt.attempt_id: attempt
-            for attempt in sorted(attempts, key=lambda attempt: attempt.attempt_id, reverse=True)
-        }
+        """Take attempts, newest first."""
+        self._by_id: Mapping[str, Attempt] = {attempt.attempt_id: attempt for attempt in attempts}
 
     def __len__(self) -> int:
         return len(self._by_id)

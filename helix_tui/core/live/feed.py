@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 
 from helix_tui.core.beads.readiness import Claims, Era, Queue, classify
 from helix_tui.core.beads.tracker import Tracker, TrackerReader
 from helix_tui.core.clock import now_ns
+from helix_tui.core.ddx.attempts import AttemptIndex
+from helix_tui.core.ddx.book import AttemptBook
 from helix_tui.core.ddx.running import Run, RunReader
 from helix_tui.core.live.snapshot import Change, Condition, Notice, Snapshot, compare
 from helix_tui.core.live.watch import Watcher, folders_to_watch
@@ -46,17 +49,24 @@ class Gatherer:
         self.clock = clock
         self._tracker = TrackerReader(project.beads_file)
         self._runs = RunReader(project, env=env)
+        self._attempts = AttemptIndex(project.ddx_dir)
         self._seen = False
         self.snapshot = empty_snapshot(project, clock())
 
-    def gather(self, *, attempts: bool = True) -> Snapshot:
-        """A snapshot of now; the attempts of the last one are kept when they are not asked for."""
+    def gather(self, *, attempts: bool = True, changed: Iterable[str] | None = None) -> Snapshot:
+        """A snapshot of now.
+
+        Args:
+            attempts: whether to look for attempts; else those of the last snapshot are kept.
+            changed: the only paths under ``.ddx/executions`` and the like that can have changed; None has
+                everything looked at.
+        """
         last, now = self.snapshot, self.clock()
         tracker = self._tracker.read()
         self._seen = self._seen or not tracker.missing
         runs, claims = self._running(tracker, now)
         queue = self._queue(last, tracker, claims, now)
-        book = last.attempts
+        book = self._book(last, tracker, changed) if attempts else last.attempts
         self.snapshot = Snapshot(
             project=self.project,
             tracker=tracker,
@@ -84,6 +94,12 @@ class Gatherer:
         if tracker.beads is old.beads and claims == old.claims and not old.expired(now):
             return old
         return classify(tracker.beads, now=now, era=self.era, claims=claims)
+
+    def _book(self, last: Snapshot, tracker: Tracker, changed: Iterable[str] | None) -> AttemptBook:
+        paths = None if changed is None else [Path(path) for path in changed]
+        if not self._attempts.refresh(tracker.beads, paths):
+            return last.attempts
+        return AttemptBook(self._attempts.attempts)
 
     def _condition(self, tracker: Tracker) -> Condition:
         if tracker.missing:
@@ -181,7 +197,7 @@ class Live:
                 return
             if changed and not self._concerns(changed):
                 continue
-            news = self._publish(attempts=True)
+            news = self._publish(attempts=True, changed=changed or None)
             if folders_to_watch(self._gatherer.project, self.snapshot.runs) != folders:
                 return
             rest = min(rest * 2, LONGEST_REST_S) if changed and news else REST_S
@@ -195,10 +211,10 @@ class Live:
         ours = (str(project.ddx_dir), str(project.root / ".ddx"), str(project.root / ".git"))
         return any(not path.startswith(root) or path.startswith(ours) for path in changed)
 
-    def _publish(self, *, attempts: bool) -> bool:
+    def _publish(self, *, attempts: bool, changed: set[str] | None = None) -> bool:
         """Take a snapshot and pass it on if it says anything new."""
         old = self.snapshot
-        new = self._gatherer.gather(attempts=attempts)
+        new = self._gatherer.gather(attempts=attempts, changed=changed)
         change = compare(old, new)
         if change or old.condition == "loading":
             self._on_change(new, change)
