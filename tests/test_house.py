@@ -51,7 +51,7 @@ MAY_KNOW: dict[str, set[str]] = {
 NOBODY_IMPORTS = {"core.tracker"}
 """helix-ddx is another program: it is started, never imported."""
 
-PURE = {"subprocess", "socket", "time", "datetime", "threading", "watchfiles", "shutil", "sqlite3"}
+PURE = {"subprocess", "socket", "time", "threading", "watchfiles", "shutil", "sqlite3"}
 """What a widget has no business with: it does no I/O and has no clock."""
 
 HEAVY = ("textual", "rich", "asyncio", "watchfiles", "sqlite3", "subprocess", "unittest")
@@ -130,6 +130,15 @@ def test_widgets_do_no_io_and_have_no_clock() -> None:
         for path in _sources("helix_tui/widgets")
         for line, imported in _imports(path)
         if imported.split(".")[0] in PURE or imported.endswith(".now_ns")
+    ]
+    broken += [
+        f"{path.relative_to(ROOT)}:{node.lineno} asks for the time"
+        for path in _sources("helix_tui/widgets")
+        for node in ast.walk(ast.parse(path.read_bytes()))
+        if isinstance(node, ast.Attribute)
+        and node.attr in {"now", "today", "utcnow"}
+        and isinstance(node.value, ast.Name)
+        and node.value.id in {"datetime", "date"}
     ]
     assert not broken
 

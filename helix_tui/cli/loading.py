@@ -55,6 +55,11 @@ def load(call: Call, *, era: Era = "auto", digest: bool = False) -> Present:
         raise CliError(f"no queue here: looked for {path}", NO_TRACKER)
     if tracker.problem:
         raise CliError(tracker.problem, f"Look at {path}: DDx itself needs to read it too.")
+    return judge(call, project, tracker, era=era)
+
+
+def judge(call: Call, project: Project, tracker: Tracker, *, era: Era = "auto") -> Present:
+    """What runs, and which bead stands where."""
     reader = RunReader(project)
     runs = reader.find(tracker.beads, call.now)
     claims = Claims(

@@ -22,6 +22,8 @@ CONSOLE = "helix_tui.cli.console"
 COMMANDS = {
     "queue": ("helix_tui.cli.queue", "the queue as DDx sees it"),
     "why": ("helix_tui.cli.why", "why a bead is or is not next, and what closing it makes ready"),
+    "attempts": ("helix_tui.cli.attempts", "what was executed, with evidence, cost and outcome"),
+    "doctor": ("helix_tui.cli.doctor", "what is here, what is not, and whether ddx agrees with us"),
     "tmux": ("helix_tui.cli.tmux", "the side pane beside the current tmux pane"),
 }
 """Subcommand -> its module, and what it does in a few words."""

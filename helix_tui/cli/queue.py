@@ -51,11 +51,14 @@ def chosen(call: Call, queue: Queue) -> list[str]:
         if query.problem:
             call.note(f"helix-tui queue: {query.problem}")
         shown = [bead_id for bead_id, bead in queue.beads.items() if query.matches(bead, queue)]
-    if order == "pick":
-        wanted, position = frozenset(shown), queue.position
-        picked = [bead_id for bead_id in queue.ready if bead_id in wanted]
-        return picked + [bead_id for bead_id in shown if bead_id not in position]
-    return in_view(queue, order, text)
+    return order_by_pick(queue, shown) if order == "pick" else in_view(queue, order, text)
+
+
+def order_by_pick(queue: Queue, shown: Iterable[str]) -> list[str]:
+    """What DDx would pick, in its order; then the rest, as the tracker has it."""
+    wanted = dict.fromkeys(shown)
+    picked = [bead_id for bead_id in queue.ready if bead_id in wanted]
+    return picked + [bead_id for bead_id in wanted if bead_id not in queue.position]
 
 
 def in_view(queue: Queue, order: str, text: str) -> list[str]:
@@ -83,7 +86,7 @@ def document(present: Present, shown: Sequence[str]) -> dict[str, Any]:
         "source": {
             "kind": "jsonl",
             "path": tracker.path,
-            "sha256": tracker.digest,
+            "sha256": tracker.digest or None,
             "mtime": format_instant(tracker.mtime_ns),
             "rows": tracker.rows,
         },
@@ -92,7 +95,7 @@ def document(present: Present, shown: Sequence[str]) -> dict[str, Any]:
         "counts": queue.counts(),
         "ready": [bead_id for bead_id in queue.ready if bead_id in wanted],
         "beads": _rows(queue, shown),
-        "running": [_run(run) for run in present.runs],
+        "running": [as_running(run) for run in present.runs],
         "dropped": [
             {"line": line.line, "reason": line.reason, "excerpt": line.excerpt} for line in tracker.dropped
         ],
@@ -126,7 +129,8 @@ def _rows(queue: Queue, shown: Iterable[str]) -> list[dict[str, Any]]:
     return rows
 
 
-def _run(run: Run) -> dict[str, Any]:
+def as_running(run: Run) -> dict[str, Any]:
+    """One piece of work that some file calls running."""
     return {
         "bead_id": run.bead_id,
         "attempt_id": run.attempt_id or None,

@@ -1,0 +1,130 @@
+"""``helix-tui demo``: a throw-away project, the rehearsal draining it, and the console on it."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from helix_tui.cli import attempts as evidence
+from helix_tui.cli import programs
+from helix_tui.cli.call import Call, CliError
+from helix_tui.cli.children import finish, last_words, running, tidy_when_killed
+from helix_tui.cli.console import add_looks, open_console
+from helix_tui.core.beads.tracker import Tracker, read_tracker
+from helix_tui.core.clock import NS, now_ns
+from helix_tui.core.ddx.attempts import Attempt
+from helix_tui.core.project import Project, find_project
+from helix_tui.core.text import clean_line, fit
+
+BUILD_LIMIT = 60.0
+DRAIN_LIMIT = 300.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this command."""
+    parser.add_argument("--headless", action="store_true", help="no console: drain it, print a summary")
+    parser.add_argument("--seconds", type=float, metavar="N", help="end after N seconds")
+    parser.add_argument("--keep", action="store_true", help="leave the project on disk afterwards")
+    parser.add_argument("--era", choices=("april", "head"), default="head", help="the DDx that it plays")
+    parser.add_argument("--pane", action="store_true", help="side-pane posture")
+    parser.add_argument("--screen", metavar="NAME", default="queue", help="the screen to open on")
+    add_looks(parser)
+
+
+def run(call: Call) -> int:
+    """Build the project, drain it, and show it; without a terminal, sum it up."""
+    headless = call.options.headless or call.json or not (sys.stdout.isatty() and sys.stdin.isatty())
+    with tidy_when_killed(), throw_away(call) as holder:
+        root = build(call, holder)
+        return drain(call, root) if headless else watch(call, root)
+
+
+@contextmanager
+def throw_away(call: Call) -> Iterator[Path]:
+    """A temporary folder that is gone afterwards, unless it is to be kept."""
+    holder = Path(tempfile.mkdtemp(prefix="helix-demo-"))
+    try:
+        yield holder
+    finally:
+        if call.options.keep:
+            call.note(f"helix-tui demo: kept {holder / 'demo'}")
+        else:
+            shutil.rmtree(holder, ignore_errors=True)
+
+
+def build(call: Call, holder: Path) -> Path:
+    """Let helix-ddx make the project; where it is."""
+    root = holder / "demo"
+    command = [*programs.helix_ddx(), "demo-workspace", str(root), "--era", call.options.era]
+    finish(command, cwd=holder, env=programs.quiet_environment(), timeout=BUILD_LIMIT)
+    return root
+
+
+def drain(call: Call, root: Path) -> int:
+    """Drain it as fast as the rehearsal can, then say what came of it, by the evidence on disk."""
+    begun, clock = now_ns(), time.monotonic()
+    limit = DRAIN_LIMIT if call.options.seconds is None else call.options.seconds
+    command = [*programs.helix_ddx(), "drain", "-C", str(root), "--pace", "0", "--json"]
+    with running(command, cwd=root, env=programs.quiet_environment()) as process:
+        try:
+            _, said = process.communicate(timeout=limit)
+        except subprocess.TimeoutExpired:
+            call.note(f"helix-tui demo: stopped after {limit:g} s")
+        else:
+            if process.returncode:
+                raise CliError(
+                    f"the rehearsal failed: {last_words(said)}", "`helix-tui demo --keep` keeps its files."
+                )
+    project = find_project(root)
+    tracker = read_tracker(project.beads_file)
+    found = evidence.read_attempts(project, tracker)
+    attempts = [attempt for attempt in found if (attempt.started_at or 0) >= begun // NS * NS]
+    summarise(call, project, tracker, attempts, time.monotonic() - clock)
+    return 0
+
+
+def summarise(
+    call: Call, project: Project, tracker: Tracker, attempts: list[Attempt], seconds: float
+) -> None:
+    """What came of the drain, for people or for a machine."""
+    counts = evidence.counts(attempts)
+    if call.json:
+        call.emit(
+            {
+                "workspace": project.root,
+                "kept": call.options.keep,
+                "attempts": [evidence.as_document(attempt) for attempt in attempts],
+                "counts": counts,
+                "memories": {},
+                "seconds": round(seconds, 3),
+            }
+        )
+        return
+    call.print(f"REHEARSAL in {clean_line(str(project.root))}: no agent, no cost, real files and commits")
+    for attempt in reversed(attempts):
+        kind = attempt.kind
+        bead = tracker.beads.get(attempt.bead_id)
+        title = clean_line(bead.title if bead else attempt.bead_id, 200)
+        word = call.paint(fit(kind.replace("_", " "), 10), evidence.ROLES.get(kind, "muted"))
+        call.print(
+            f"  {word}  {fit(clean_line(attempt.status) or 'no result', 18)}  {fit(title, 60).rstrip()}"
+        )
+    said = " · ".join(f"{number} {kind.replace('_', ' ')}" for kind, number in counts.items() if number)
+    call.print(f"{len(attempts)} attempts in {seconds:.1f} s: {said or 'nothing was ready'}")
+
+
+def watch(call: Call, root: Path) -> int:
+    """Open the console on it while the rehearsal works at a person's pace."""
+    command = [*programs.helix_ddx(), "drain", "-C", str(root), "--pace", "1"]
+    with (
+        open(root.parent / "rehearsal.log", "wb") as log,
+        running(command, cwd=root, env=programs.quiet_environment(), log=log.fileno()),
+    ):
+        return open_console(call, find_project(root), seconds=call.options.seconds)

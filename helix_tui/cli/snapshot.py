@@ -1,0 +1,135 @@
+"""``helix-tui snapshot``: one frame of a screen, drawn by the real app where no terminal is needed."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import io
+import re
+import shutil
+from typing import TYPE_CHECKING, Any
+
+from helix_tui.cli import attempts as evidence
+from helix_tui.cli import queue as queue_command
+from helix_tui.cli.call import Call, CliError
+from helix_tui.cli.console import OnChange, add_looks, make_app
+from helix_tui.cli.loading import Present, locate
+from helix_tui.core.live import Change, Snapshot, take_snapshot
+from helix_tui.core.project import Project
+
+if TYPE_CHECKING:
+    from helix_tui.app import HelixApp
+
+DEFAULT_SIZE = (120, 40)
+DRAW_LIMIT = 30.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this command."""
+    parser.add_argument(
+        "--screen", metavar="S", default="queue", choices=("queue", "loop"), help="queue or loop"
+    )
+    parser.add_argument(
+        "--size", type=_size, metavar="WxH", help="columns and rows (the terminal's, or 120x40)"
+    )
+    parser.add_argument("--format", choices=("text", "svg", "json"), default="text", help="what to print")
+    parser.add_argument("--pane", action="store_true", help="side-pane posture")
+    add_looks(parser)
+
+
+def _size(text: str) -> tuple[int, int]:
+    found = re.fullmatch(r"(\d{1,3})[x×](\d{1,3})", text)
+    size = (int(found.group(1)), int(found.group(2))) if found else (0, 0)
+    if min(size) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no size; write it like 120x40")
+    return size
+
+
+def run(call: Call) -> int:
+    """Print one frame."""
+    return print_frame(call, locate(call))
+
+
+def print_frame(call: Call, project: Project) -> int:
+    """Draw a frame and print it in the format asked for."""
+    options = call.options
+    form = "json" if call.json else getattr(options, "format", "text")
+    size = getattr(options, "size", None) or tuple(shutil.get_terminal_size(DEFAULT_SIZE))
+    snapshot = take_snapshot(project, now=call.now)
+    text, svg = asyncio.run(_draw(call, snapshot, size))
+    if form == "json":
+        lines = text.splitlines()
+        call.emit(
+            {
+                "screen": options.screen,
+                "width": size[0],
+                "height": size[1],
+                "condition": snapshot.condition,
+                "lines": lines,
+                "data": _data(snapshot, options.screen),
+            }
+        )
+    else:
+        call.print(svg if form == "svg" else text)
+    return 0
+
+
+def _data(snapshot: Snapshot, screen: str) -> dict[str, Any]:
+    """What the screen shows, as the command of the same name prints it."""
+    if screen == "loop":
+        return {
+            "running": [queue_command.as_running(run) for run in snapshot.runs],
+            "attempts": [evidence.as_document(attempt) for attempt in snapshot.attempts],
+        }
+    present = Present(snapshot.project, snapshot.tracker, snapshot.queue, snapshot.runs)
+    return queue_command.document(present, queue_command.order_by_pick(snapshot.queue, snapshot.queue.beads))
+
+
+class StillFeed:
+    """A feed that has one snapshot and nothing after it."""
+
+    def __init__(self, snapshot: Snapshot, on_change: OnChange) -> None:
+        self.snapshot = snapshot
+        self._on_change = on_change
+
+    def start(self) -> None:
+        """Say that there it is."""
+        self._on_change(self.snapshot, Change(everything=True))
+
+    def stop(self) -> None:
+        """Nothing is left to stop."""
+
+
+async def _draw(call: Call, snapshot: Snapshot, size: tuple[int, int]) -> tuple[str, str]:
+    """One frame as text and as SVG."""
+    app = make_app(call, lambda on_change: StillFeed(snapshot, on_change))
+    app.animation_level = "none"
+    try:
+        async with asyncio.timeout(DRAW_LIMIT), app.run_test(size=size) as pilot:
+            for _ in range(3):  # what a worker brings may ask for another one
+                await app.workers.wait_for_complete()
+                await pilot.pause()
+            return frame_text(app, colour=call.paint.colour), app.export_screenshot()
+    except TimeoutError:
+        raise CliError(
+            f"the frame was not drawn within {DRAW_LIMIT:.0f} s", "Try a smaller --size."
+        ) from None
+
+
+def frame_text(app: HelixApp, *, colour: bool) -> str:
+    """What stands on the screen, line by line; Textual itself exports only SVG."""
+    from rich.console import Console
+
+    width, height = app.size
+    console = Console(
+        file=io.StringIO(),
+        width=width,
+        height=height,
+        force_terminal=True,
+        color_system="truecolor",
+        legacy_windows=False,
+        record=True,
+    )
+    console.print(app.screen._compositor.render_update(full=True))
+    lines = console.export_text(styles=colour).splitlines()[:height]
+    return "\n".join(line if colour else line.rstrip() for line in lines)
