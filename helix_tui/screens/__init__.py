@@ -1,1 +1,38 @@
-"""One file a screen: arranges widgets, turns keys into calls to core, holds no rule of the field."""
+"""One file a screen: arranges widgets, turns keys into calls to core, holds no rule of the field.
+
+A new screen is one file and one line here; its module is imported when somebody first goes there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from helix_tui.screens.base import HelixScreen
+
+
+@dataclass(frozen=True, slots=True)
+class ScreenEntry:
+    """A screen that a number key leads to."""
+
+    key: str
+    name: str
+    title: str
+    module: str
+    class_name: str
+
+    def make(self) -> HelixScreen:
+        """Import the screen and make it."""
+        screen: HelixScreen = getattr(import_module(self.module), self.class_name)()
+        return screen
+
+
+SCREENS: Mapping[str, ScreenEntry] = {
+    entry.name: entry
+    for entry in (ScreenEntry("1", "queue", "Queue", "helix_tui.screens.queue", "QueueScreen"),)
+}
+
+TABS = tuple((entry.key, entry.name, entry.title) for entry in SCREENS.values())

@@ -99,6 +99,33 @@ def wrap(text: str, width: int, indent: str = "") -> list[str]:
     return [*lines, current] if current or not lines else lines
 
 
+def wrap_spans(spans: Line, width: int) -> list[list[Span]]:
+    """Spans as lines of at most ``width`` cells, broken at blanks, else inside the word."""
+    lines: list[list[Span]] = [[]]
+    used = 0
+    for text, ink in spans:
+        for word in _WORDS.findall(text):
+            size = cell_len(word)
+            if word == " ":
+                if used and used < width:
+                    lines[-1].append((word, ink))
+                    used += 1
+                continue
+            if used + size > width and used:
+                lines.append([])
+                used = 0
+            for part in chop_cells(word, width) if size > width else [word]:
+                if used + cell_len(part) > width and used:
+                    lines.append([])
+                    used = 0
+                lines[-1].append((part, ink))
+                used += cell_len(part)
+    return [line for line in lines if line] or [[]]
+
+
+_WORDS = re.compile(r"[^\s]+|\s")
+
+
 def highlight(spans: Line, pattern: re.Pattern[str] | None) -> list[tuple[str, str, bool]]:
     """Spans as (text, ink, matches): what the pattern finds in a span stands apart."""
     if pattern is None:

@@ -1,0 +1,212 @@
+"""The shell of the console: takes snapshots from the live feed, hands them to the screen in view.
+
+News comes from the feed's own thread as one message that replaces an older one still waiting; what changed is
+gathered meanwhile. Screens are imported when somebody first goes there.
+"""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Callable, Iterable
+from pathlib import Path, PurePath
+from typing import Any, ClassVar, Protocol
+
+from textual.app import App
+from textual.binding import BindingType
+from textual.message import Message
+from textual.screen import Screen
+
+from helix_tui.core.clock import now_ns
+from helix_tui.core.live.snapshot import Change, Snapshot
+from helix_tui.core.supervision.needs import Need, needs_of
+from helix_tui.keymap import bindings, checked_keymap
+from helix_tui.screens import SCREENS
+from helix_tui.screens.base import POSTURES, HelixScreen
+from helix_tui.settings import Settings
+from helix_tui.themes import DEFAULT_THEME, THEMES
+from helix_tui.widgets.tabs import Tabs
+
+TICK_SECONDS = 1.0
+"""How often ages on screen are looked at."""
+
+SETTLE_SECONDS = 60.0
+"""How often garbage is collected, outside the way of keys."""
+
+_HERE = Path(__file__).parent
+
+OnChange = Callable[[Snapshot, Change], None]
+
+
+class Feed(Protocol):
+    """Where snapshots come from: `helix_tui.core.live.Live`, or a test's own."""
+
+    @property
+    def snapshot(self) -> Snapshot: ...
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+
+class NewsArrived(Message):
+    """There is a newer snapshot. One of these in the queue is enough."""
+
+    def can_replace(self, message: Message) -> bool:
+        """An older one that still waits says nothing that this one does not."""
+        return isinstance(message, NewsArrived)
+
+
+class HelixApp(App[int]):
+    """The console on one project."""
+
+    TITLE = "helix-tui"
+    CSS_PATH: ClassVar[list[str | PurePath]] = ["themes/app.tcss", *sorted(_HERE.glob("screens/*.tcss"))]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("app")]
+    HORIZONTAL_BREAKPOINTS = list(POSTURES)
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (8, "-tall-enough")]
+
+    def __init__(
+        self,
+        open_feed: Callable[[OnChange], Feed],
+        *,
+        read_only: bool = False,
+        pane: bool = False,
+        ascii_only: bool = False,
+        theme: str | None = None,
+        screen: str = "queue",
+        settings: Settings | None = None,
+        clock: Callable[[], int] = now_ns,
+    ) -> None:
+        """Make a console.
+
+        Args:
+            open_feed: makes the feed, given whom to call with news.
+            read_only: offer nothing that changes the queue.
+            pane: keep to the postures of a side pane at any width.
+            ascii_only: the ASCII column of the alphabet.
+            theme: by name; else the one of the settings, else the default.
+            screen: the screen to open on.
+            settings: what the user has set.
+            clock: the present instant, for ages.
+        """
+        super().__init__()
+        self.read_only = read_only
+        self.ascii_only = ascii_only
+        self.now = clock
+        self._feed = open_feed(self._news_from_thread)
+        self.snapshot = self._feed.snapshot
+        self.needs: tuple[Need, ...] = ()
+        self._pending: list[Change] = []
+        self._lock = threading.Lock()
+        self._first_screen = screen if screen in SCREENS else "queue"
+        self._problems: list[str] = []
+        self.keymap: dict[str, str] = {}
+        if pane:
+            self.HORIZONTAL_BREAKPOINTS = [entry for entry in POSTURES if entry[1] in ("-strip", "-side")]
+        self._apply(settings or Settings(), theme)
+
+    def _apply(self, settings: Settings, theme: str | None) -> None:
+        for known in THEMES:
+            self.register_theme(known)
+        wanted = theme or settings.theme or DEFAULT_THEME
+        if wanted not in self.available_themes:
+            self._problems.append(f"no theme is called {wanted}")
+            wanted = DEFAULT_THEME
+        self.theme = wanted
+        self.keymap, clashes = checked_keymap(settings.keymap)
+        self.set_keymap(self.keymap)
+        self._problems += [*settings.problems, *clashes]
+
+    # --- news ---------------------------------------------------------------------------------------------
+
+    def get_default_screen(self) -> Screen[Any]:
+        """The screen to open on; no other one is made before."""
+        return self._screen(self._first_screen)
+
+    def on_load(self) -> None:
+        """Begin to read while the terminal is being set up."""
+        self._feed.start()
+
+    def on_mount(self) -> None:
+        """Begin to count the seconds."""
+        self.set_interval(TICK_SECONDS, self._tick)
+        self.set_interval(SETTLE_SECONDS, gc.collect)
+        for problem in self._problems:
+            self.say(problem, "warning")
+
+    def on_unmount(self) -> None:
+        """Stop reading."""
+        self._feed.stop()
+
+    def _news_from_thread(self, snapshot: Snapshot, change: Change) -> None:
+        with self._lock:
+            self._pending.append(change)
+        self.post_message(NewsArrived())
+
+    def on_news_arrived(self) -> None:
+        """Take the newest snapshot, with everything that changed since the last one taken."""
+        with self._lock:
+            changes, self._pending = self._pending, []
+        was_loading, self.snapshot = self.snapshot.condition == "loading", self._feed.snapshot
+        self.needs = needs_of(self.snapshot.queue, self.snapshot.runs, self.snapshot.tracker)
+        change = merged(changes)
+        screen = self.screen
+        for shown in self.screen_stack if screen.is_modal else (screen,):
+            if isinstance(shown, HelixScreen):
+                shown.receive(self.snapshot, change)
+        if was_loading or change.everything:
+            self.call_after_refresh(settle_memory)
+
+    def _tick(self) -> None:
+        if isinstance(self.screen, HelixScreen):
+            self.screen.tick()
+
+    # --- going --------------------------------------------------------------------------------------------
+
+    def _screen(self, name: str) -> Screen[Any]:
+        if not self.is_screen_installed(name):
+            self.install_screen(SCREENS[name].make(), name)
+        return self.get_screen(name)
+
+    async def action_show_screen(self, name: str) -> None:
+        """Go to a screen by name, leaving whatever lies on the present one."""
+        while len(self.screen_stack) > 1:
+            await self.pop_screen()
+        await self.switch_screen(self._screen(name))
+
+    def on_tabs_pressed(self, event: Tabs.Pressed) -> None:
+        """A click on a tab."""
+        self.run_worker(self.action_show_screen(event.name), group="go", exclusive=True)
+
+    def say(self, text: str, severity: Any = "information") -> None:
+        """A word to the user; whatever is in it, it is not markup."""
+        self.notify(text, severity=severity, markup=False, timeout=4)
+
+    def copy(self, text: str, what: str) -> None:
+        """To the clipboard, through the terminal (OSC 52)."""
+        self.copy_to_clipboard(text)
+        self.say(f"copied {what}")
+
+
+def merged(changes: Iterable[Change]) -> Change:
+    """Several changes in a row as one."""
+    changes = list(changes)
+    return Change(
+        beads=frozenset().union(*(change.beads for change in changes)),
+        runs=any(change.runs for change in changes),
+        attempts=frozenset().union(*(change.attempts for change in changes)),
+        condition=any(change.condition for change in changes),
+        everything=any(change.everything for change in changes),
+    )
+
+
+def settle_memory() -> None:
+    """Keep the collector off the way of keys: what stands now is not looked through again.
+
+    A collection over 10,000 beads costs 30 ms in the middle of a key press (reference/textual.md §2).
+    """
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(100_000, 50, 100)

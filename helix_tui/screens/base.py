@@ -1,0 +1,131 @@
+"""What every screen of the console has: pulse, tabs, body, footer; and how news reaches it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.screen import Screen
+from textual.widget import Widget
+
+from helix_tui.keymap import bindings
+from helix_tui.screens import TABS
+from helix_tui.screens.facts import pulse_facts
+from helix_tui.widgets.footer import KeyLine
+from helix_tui.widgets.pulse import Pulse
+from helix_tui.widgets.tabs import Tabs
+
+if TYPE_CHECKING:
+    from helix_tui.core.live import Change, Snapshot
+    from helix_tui.core.supervision.needs import Need
+
+POSTURES = ((0, "-strip"), (40, "-side"), (60, "-stack"), (100, "-split"), (140, "-wide"))
+"""Widths from which a posture holds, as Textual's breakpoints."""
+
+
+class Console(Protocol):
+    """What a screen may ask of the app that it runs in."""
+
+    snapshot: Snapshot
+    needs: tuple[Need, ...]
+    keymap: dict[str, str]
+
+    def now(self) -> int: ...
+
+    def go_to_bead(self, bead_id: str) -> bool: ...
+
+    def open_bead(self, bead_id: str) -> None: ...
+
+    def copy(self, text: str, what: str) -> None: ...
+
+
+class HelixScreen(Screen[Any]):
+    """A screen of the console. Subclasses give the body, and take the news in `show_snapshot`."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("screen")]
+    AUTO_FOCUS = "RowList"
+    NAME: ClassVar[str] = ""
+    """Its name in the registry; empty for a screen that no number key leads to."""
+    FOOTER: ClassVar[tuple[str, ...]] = ("go.back", "app.help")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pulse = Pulse()
+        self.tabs = Tabs(TABS, self.NAME)
+        self.footer = KeyLine(self.FOOTER)
+        self._generation = -1
+
+    @property
+    def console(self) -> Console:
+        """The app, as far as screens know it."""
+        return cast(Console, self.app)
+
+    @property
+    def posture(self) -> str:
+        """``strip``, ``side``, ``stack``, ``split`` or ``wide``."""
+        found = [name for _, name in POSTURES if self.has_class(name)]
+        return found[-1].lstrip("-") if found else "split"
+
+    def compose(self) -> ComposeResult:
+        """Pulse, tabs, body, footer."""
+        yield self.pulse
+        yield self.tabs
+        yield from self.compose_body()
+        yield self.footer
+
+    def compose_body(self) -> ComposeResult:
+        """Everything between the tabs and the footer."""
+        raise NotImplementedError
+
+    def show_snapshot(self, snapshot: Snapshot, change: Change) -> None:
+        """Show a new state; ``change`` says what differs from the last one that was shown."""
+
+    def on_mount(self) -> None:
+        """Know the user's keys."""
+        self.footer.keymap = dict(self.console.keymap)
+
+    def on_screen_resume(self) -> None:
+        """A screen that was away catches up."""
+        self.catch_up()
+
+    def catch_up(self) -> None:
+        """Show the present state if it is another than the last one shown."""
+        from helix_tui.core.live.snapshot import Change
+
+        self.receive(self.console.snapshot, Change(everything=True))
+
+    def receive(self, snapshot: Snapshot, change: Change) -> None:
+        """News from the app: once for every snapshot."""
+        self.tick()
+        if snapshot.generation != self._generation:
+            self._generation = snapshot.generation
+            self.show_snapshot(snapshot, change)
+
+    def tick(self) -> None:
+        """Time has passed: what shows an age shows the new one."""
+        console = self.console
+        self.pulse.show(pulse_facts(console.snapshot, console.needs, console.now()))
+
+    def panes(self) -> list[Widget]:
+        """What ``tab`` goes through, in order."""
+        return [widget for widget in self.focus_chain if widget.display]
+
+    def action_next_pane(self) -> None:
+        """Focus the next pane."""
+        self._focus_pane(1)
+
+    def action_previous_pane(self) -> None:
+        """Focus the pane before."""
+        self._focus_pane(-1)
+
+    def _focus_pane(self, step: int) -> None:
+        panes = self.panes()
+        if panes:
+            here = panes.index(self.focused) if self.focused in panes else -step
+            panes[(here + step) % len(panes)].focus(scroll_visible=False)
+
+    async def action_back(self) -> None:
+        """One step back: leave a screen that lies on another one; never the last one."""
+        if len(self.app.screen_stack) > 1:
+            await self.app.pop_screen()

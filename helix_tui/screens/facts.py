@@ -1,0 +1,46 @@
+"""What the pulse says of a snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from helix_tui.core.clock import NS
+from helix_tui.core.text import clean_line
+from helix_tui.widgets.pulse import PulseFacts
+
+if TYPE_CHECKING:
+    from helix_tui.core.live import Snapshot
+    from helix_tui.core.supervision.needs import Need
+
+STALE_AFTER_S = 60
+"""Age of the newest write from which it is called old, while something runs."""
+
+_TROUBLE = {
+    "loading": "reading …",
+    "no-ddx": "no .ddx here",
+    "gone": "the tracker is gone",
+    "unreadable": "the tracker cannot be read",
+}
+
+
+def pulse_facts(snapshot: Snapshot, needs: Sequence[Need], now: int) -> PulseFacts:
+    """The facts of line 1 at an instant."""
+    age = max(0.0, (now - snapshot.written_at) / NS) if snapshot.written_at else None
+    running = sum(run.live and run.verdict != "dead" for run in snapshot.runs)
+    ready = len(snapshot.queue.ready)
+    return PulseFacts(
+        project=clean_line(snapshot.project.name, 60),
+        branch=clean_line(snapshot.branch, 60),
+        age_s=age,
+        stale=bool(running) and age is not None and age >= STALE_AFTER_S,
+        running=running,
+        dead=sum(run.verdict == "dead" for run in snapshot.runs),
+        ready=ready,
+        needs_me=len(needs),
+        action="BUILD" if ready else "",
+        because=f"{ready:,} ready" if ready else "",
+        rehearsal=snapshot.rehearsal,
+        unread=len(snapshot.tracker.dropped),
+        trouble=_TROUBLE.get(snapshot.condition, ""),
+    )

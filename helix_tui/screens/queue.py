@@ -1,0 +1,317 @@
+"""The queue: the bead DAG, tree, lanes or pick order on the left, the bead under the cursor on the right."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Container, Vertical
+from textual.timer import Timer
+from textual.widget import Widget
+
+from helix_tui.core.beads.query import Completion, Query, complete, parse_query
+from helix_tui.core.beads.readiness import classify
+from helix_tui.core.beads.views import FOLD_DONE, FOLD_LOOSE, FOLD_REST, VIEWS, ViewKind, ViewRow, build_view
+from helix_tui.core.text import clean_line
+from helix_tui.keymap import bindings
+from helix_tui.screens.base import HelixScreen
+from helix_tui.screens.placards import placard
+from helix_tui.widgets.beadrow import QueueRows, World, runs_by_bead
+from helix_tui.widgets.caption import Caption
+from helix_tui.widgets.detail import DetailFacts, DetailView, as_markdown
+from helix_tui.widgets.placard import Placard
+from helix_tui.widgets.rowlist import RowList
+
+if TYPE_CHECKING:
+    from helix_tui.core.live import Change, Snapshot
+    from helix_tui.widgets.prompt import Prompt
+
+DETAIL_DELAY = 0.06
+"""Seconds that the cursor rests before the detail follows: holding a key down never waits for it."""
+
+
+class QueueScreen(HelixScreen):
+    """Screen 1."""
+
+    NAME = "queue"
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("queue")]
+    FOOTER = ("find.filter", "go.view", "move.jump", "go.needs-me", "go.to", "app.help")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kind: ViewKind = "dag"
+        self.filter = parse_query("")
+        self.unfolded: frozenset[str] = frozenset()
+        self.collapsed: frozenset[str] = frozenset()
+        self.world = World(classify({}, now=0), {}, 0)
+        self.list = RowList(id="queue")
+        self.detail = DetailView(id="detail")
+        self.placard = Placard(id="placard")
+        self.list_caption = Caption()
+        self.detail_caption = Caption()
+        self.prompt: Prompt | None = None
+        self._detail_timer: Timer | None = None
+        self._shown_posture = ""
+        self._view = build_view(self.world.queue)
+
+    def compose_body(self) -> ComposeResult:
+        """List, detail, and a third pane that only the widest posture has."""
+        with Container(id="panes"):
+            with Vertical(id="left"):
+                yield self.list_caption
+                yield self.list
+            with Vertical(id="right"):
+                yield self.detail_caption
+                yield self.detail
+        yield self.placard
+
+    # --- news ---------------------------------------------------------------------------------------------
+
+    def show_snapshot(self, snapshot: Snapshot, change: Change) -> None:
+        """Rows, detail, or the words in their place."""
+        said = placard(snapshot)
+        self.placard.display = said is not None
+        self.query_one("#panes").display = said is None
+        if said is not None:
+            self.placard.show(said)
+        self.world = World(snapshot.queue, runs_by_bead(snapshot.runs), self.console.now())
+        self._show_rows(changed=frozenset() if change.everything else change.beads)
+        self._show_detail()
+
+    def tick(self) -> None:
+        """Ages and times left go on."""
+        super().tick()
+        if self.list.source:
+            self.world = World(self.world.queue, self.world.runs, self.console.now())
+            self.list.show(self._rows())
+
+    def on_resize(self) -> None:
+        """Another posture shows other rows."""
+        if self.posture != self._shown_posture:
+            self._shown_posture = self.posture
+            self._show_rows()
+
+    def _rows(self) -> QueueRows:
+        view = self._view
+        return QueueRows(view, self.world, two_lines=self.posture in ("side", "strip"))
+
+    def _show_rows(self, changed: frozenset[str] = frozenset()) -> None:
+        self._view = build_view(
+            self.world.queue, self.kind, self.filter, unfolded=self.unfolded, collapsed=self.collapsed
+        )
+        view = self._view
+        self.list.show(self._rows(), changed=changed)
+        count = f"{view.matching:,} of {view.total:,}" if self.filter else f"{view.total:,}"
+        self.list_caption.show(self.kind, count)
+        text = clean_line(self.filter.text, 200)
+        self.tabs.show(filter_text=text, problem=self.filter.problem, count=count)
+        if self.prompt is None:
+            narrow = self.posture in ("side", "strip")
+            self.footer.show(self.FOOTER, f"/ {text}  {count}" if text and narrow else "")
+
+    # --- the detail ---------------------------------------------------------------------------------------
+
+    @property
+    def selected_bead(self) -> str | None:
+        """The bead under the cursor."""
+        row = self._row(self.list.selected_key)
+        return row.bead_id if row is not None and row.kind == "bead" else None
+
+    def _row(self, key: str | None) -> ViewRow | None:
+        index = self.list.source.index(key) if key is not None else None
+        source = self.list.source
+        return source.rows[index] if index is not None and isinstance(source, QueueRows) else None
+
+    @on(RowList.Selected, "#queue")
+    def follow_with_detail(self) -> None:
+        """The detail follows when the cursor rests."""
+        if self._detail_timer is not None:
+            self._detail_timer.stop()
+        self._detail_timer = self.set_timer(DETAIL_DELAY, self._show_detail)
+
+    def _show_detail(self) -> None:
+        if not self.detail.size.width:
+            return
+        bead_id = self.selected_bead
+        self.detail_caption.show("bead" if bead_id else "")
+        self.detail.show_bead(self.facts(bead_id) if bead_id else None)
+
+    def facts(self, bead_id: str) -> DetailFacts:
+        """Everything around a bead."""
+        attempts = self.console.snapshot.attempts.of_bead(bead_id)
+        return DetailFacts(self.world.queue.beads[bead_id], self.world, attempts)
+
+    @on(DetailView.BeadChosen)
+    def go_to_chosen(self, event: DetailView.BeadChosen) -> None:
+        """A line of the detail leads to another bead."""
+        if not self.go_to(event.bead_id):
+            self.app.notify(f"{event.bead_id} is not in the tracker", markup=False)
+
+    # --- going --------------------------------------------------------------------------------------------
+
+    def go_to(self, bead_id: str) -> bool:
+        """Put the cursor on a bead, opening whatever hides it; False where there is no such bead."""
+        if bead_id not in self.world.queue.beads:
+            return False
+        if self.list.select(bead_id):
+            return True
+        self.collapsed = frozenset()
+        self.unfolded |= {FOLD_DONE, FOLD_LOOSE, FOLD_REST, f"done:{self.world.queue.beads[bead_id].parent}"}
+        self._show_rows()
+        if not self.list.select(bead_id) and self.filter:
+            self.filter = parse_query("")
+            self._show_rows()
+        return self.list.select(bead_id)
+
+    @on(RowList.Opened, "#queue")
+    def open_row(self, event: RowList.Opened) -> None:
+        """Folds open and close; a bead opens beside the list, or over it where there is no beside."""
+        row = self._row(event.key)
+        if row is None:
+            return
+        if row.kind != "bead":
+            self._toggle(row)
+        elif self.detail.size.width:
+            self.detail.focus(scroll_visible=False)
+        else:
+            self.console.open_bead(row.bead_id)
+
+    def _toggle(self, row: ViewRow) -> None:
+        if row.kind == "heading" and row.key != FOLD_DONE:
+            self.collapsed ^= {row.text}
+        elif row.kind in ("fold", "heading"):
+            self.unfolded ^= {row.key}
+        elif row.kind == "bead":
+            self.collapsed ^= {row.bead_id}
+        self._show_rows()
+
+    async def action_back(self) -> None:
+        """From the detail to the list; from a filter to all beads."""
+        if self.focused is not self.list:
+            self.list.focus(scroll_visible=False)
+        elif self.filter:
+            self._filter_with("")
+
+    def action_fold(self) -> None:
+        """Fold what is open; from the detail, back to the list; in the tree, up to the parent."""
+        row = self._row(self.list.selected_key)
+        if self.focused is not self.list:
+            self.list.focus(scroll_visible=False)
+        elif row is not None and row.open and (row.kind in ("fold", "heading") or row.count):
+            self._toggle(row)
+        elif row is not None and self.kind == "tree" and row.kind == "bead":
+            self.list.select(self.world.queue.beads[row.bead_id].parent)
+
+    def action_unfold(self) -> None:
+        """Open what is folded; else go to the detail."""
+        row = self._row(self.list.selected_key)
+        if row is not None and not row.open:
+            self._toggle(row)
+        elif self.detail.size.width:
+            self.detail.focus(scroll_visible=False)
+
+    def action_next_tab(self) -> None:
+        """The next view."""
+        self._turn_view(1)
+
+    def action_previous_tab(self) -> None:
+        """The view before."""
+        self._turn_view(-1)
+
+    def _turn_view(self, step: int) -> None:
+        self.show_view(VIEWS[(VIEWS.index(self.kind) + step) % len(VIEWS)])
+
+    def show_view(self, kind: ViewKind) -> None:
+        """Look at the queue another way, with the same bead under the cursor."""
+        bead_id, self.kind = self.selected_bead, kind
+        self._show_rows()
+        if bead_id is not None:
+            self.list.select(bead_id)
+
+    def action_dependent(self) -> None:
+        """Along an edge, down."""
+        self._along(self.world.queue.graph.dependents, "nothing waits on it")
+
+    def action_needed(self) -> None:
+        """Along an edge, up."""
+        self._along(self.world.queue.graph.depends_on, "it waits on nothing")
+
+    def _along(self, edges: Mapping[str, tuple[str, ...]], nothing: str) -> None:
+        bead_id = self.selected_bead
+        if bead_id is None:
+            return
+        beads = self.world.queue.beads
+        ids = [other for other in edges.get(bead_id, ()) if other in beads]
+        ids.sort(key=lambda other: beads[other].status == "closed")
+        if ids:
+            self.go_to(ids[0])
+        else:
+            self.app.notify(nothing, timeout=2)
+
+    # --- the filter ---------------------------------------------------------------------------------------
+
+    async def action_filter(self) -> None:
+        """Type a filter; the list follows every key."""
+        if self.prompt is None:
+            from helix_tui.widgets.prompt import Prompt
+
+            self.prompt = Prompt("/", self._ways_on, text=self.filter.text, id="filter")
+            await self.mount(self.prompt)
+            self._say_count()
+
+    def _ways_on(self, text: str, cursor: int) -> list[Completion]:
+        return complete(text, cursor, self.world.queue, limit=8)
+
+    def on_prompt_changed(self, event: Prompt.Changed) -> None:
+        """Live: what matches so far."""
+        self._filter_with(event.text)
+        self._say_count()
+
+    async def on_prompt_done(self, event: Prompt.Done) -> None:
+        """Keep the filter, or go back to the one before."""
+        event.stop()
+        self.prompt = None
+        self.list.focus(scroll_visible=False)
+        await event.prompt.remove()
+        self._filter_with(event.text)
+
+    def _filter_with(self, text: str) -> None:
+        self.filter = parse_query(text.strip())
+        self._show_rows()
+        self.list.mark_matches(_pattern(self.filter))
+
+    def _say_count(self) -> None:
+        if self.prompt is None:
+            return
+        if self.filter.problem:
+            self.prompt.say([(self.filter.problem, "error")])
+        else:
+            self.prompt.say([(f"{self._view.matching:,} of {self._view.total:,}", "muted")])
+
+    # --- taking along -------------------------------------------------------------------------------------
+
+    def action_copy_id(self) -> None:
+        """The id, to the clipboard."""
+        if self.selected_bead is not None:
+            self.console.copy(clean_line(self.selected_bead), clean_line(self.selected_bead, 60))
+
+    def action_copy_markdown(self) -> None:
+        """The bead as text, to the clipboard."""
+        bead_id = self.selected_bead
+        if bead_id is not None:
+            self.console.copy(as_markdown(self.world.queue.beads[bead_id], self.world), "as markdown")
+
+    def panes(self) -> list[Widget]:
+        """List and detail, where it shows."""
+        return [pane for pane in (self.list, self.detail) if pane.size.width]
+
+
+def _pattern(query: Query) -> re.Pattern[str] | None:
+    """What the words of a filter light up in the rows."""
+    if not query.words:
+        return None
+    return re.compile("|".join(map(re.escape, query.words)), re.IGNORECASE)

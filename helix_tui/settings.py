@@ -1,0 +1,59 @@
+"""What the user has set: ``~/.config/helix-tui/settings.toml``, a theme and keys of their own.
+
+    theme = "helix-paper"
+    [keys]
+    "move.down" = "n,down"
+
+A file that cannot be read costs its settings and one notice, never the start. Whether a theme or a key exists
+is the app's to say.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from helix_tui.core.text import clean_line
+
+_MAX_FILE = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Settings as written, and one sentence for each that could not be read."""
+
+    theme: str = ""
+    keymap: Mapping[str, str] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
+
+
+def settings_file(env: Mapping[str, str] | None = None) -> Path:
+    """Where the settings lie, whether or not they are there."""
+    env = os.environ if env is None else env
+    base = env.get("XDG_CONFIG_HOME") or os.path.join(env.get("HOME", ""), ".config")
+    return Path(base, "helix-tui", "settings.toml")
+
+
+def load_settings(path: Path | None = None) -> Settings:
+    """The settings of a file; the defaults where there is none."""
+    path = settings_file() if path is None else path
+    try:
+        with path.open("rb") as file:
+            document = tomllib.loads(file.read(_MAX_FILE).decode())
+    except FileNotFoundError:
+        return Settings()
+    except (OSError, ValueError) as error:
+        return Settings(problems=(f"{path.name} is not read: {clean_line(str(error), 120)}",))
+    theme, keys = document.get("theme", ""), document.get("keys", {})
+    problems = [] if isinstance(theme, str) else ["theme: write a name as a text"]
+    if not isinstance(keys, dict):
+        problems.append("keys: write a table, key id = key")
+        keys = {}
+    keymap = {key_id: names for key_id, names in keys.items() if isinstance(names, str)}
+    problems += [
+        f"{clean_line(key_id, 40)}: write a key as a text" for key_id in keys if key_id not in keymap
+    ]
+    return Settings(theme if isinstance(theme, str) else "", keymap, tuple(problems))
