@@ -59,7 +59,7 @@ class BeadEvents:
     def __init__(self, ddx_dir: Path) -> None:
         self._attachments = ddx_dir / "attachments"
         self.rows: dict[str, RowFacts] = {}
-        self._inline: dict[str, tuple[bytes, tuple[EventRow, ...]]] = {}
+        self._inline: dict[str, tuple[Bead, tuple[EventRow, ...]]] = {}
         self._attached: dict[str, tuple[Stamp, tuple[EventRow, ...]]] = {}
 
     def refresh(self, beads: Mapping[str, Bead], changed: Iterable[Path] | None = None) -> set[str]:
@@ -73,7 +73,7 @@ class BeadEvents:
         hints = None if changed is None else {path.parent.name for path in changed}
         for bead in beads.values():
             known = self._inline.get(bead.id)
-            if known is None or (known[0] is not bead.raw and known[0] != bead.raw):
+            if known is None or known[0] is not bead:  # a row that did not change keeps its object
                 self._take_row(bead)
                 dirty.add(bead.id)
             elif hints is not None and bead.id not in hints:
@@ -94,7 +94,7 @@ class BeadEvents:
         except (msgspec.DecodeError, UnicodeDecodeError):
             row = _lenient_row(bead.document())
         events = tuple(_event_row(event) for event in row.events if event.kind in _EVENT_KINDS)
-        self._inline[bead.id] = (bead.raw, events)
+        self._inline[bead.id] = (bead, events)
         self.rows[bead.id] = RowFacts(
             status=bead.status,
             session_id=row.session_id,

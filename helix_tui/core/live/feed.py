@@ -25,6 +25,9 @@ from helix_tui.core.project import Project
 TICK_MS = 1000
 """How often time itself is looked at when no file changes."""
 
+FULL_LOOK_TICKS = 15
+"""After how many quiet ticks even what no watch tells of is looked at."""
+
 REST_S = 0.02
 """Pause after a snapshot before the next; it doubles while changes keep coming, up to `LONGEST_REST_S`."""
 
@@ -190,14 +193,16 @@ class Live:
 
     def _follow(self, watcher: Watcher, folders: Mapping[str, tuple[int, int]]) -> None:
         """Publish what changes until the folders to watch are others."""
-        rest = REST_S
+        rest, ticks = REST_S, 0
         while not self._stop.is_set():
             changed = watcher.wait()
             if self._stop.is_set():
                 return
             if changed and not self._concerns(changed):
                 continue
-            news = self._publish(attempts=True, changed=changed or None)
+            ticks = 0 if changed else ticks + 1
+            news = self._publish(attempts=True, changed=None if ticks == FULL_LOOK_TICKS else changed)
+            ticks %= FULL_LOOK_TICKS
             if folders_to_watch(self._gatherer.project, self.snapshot.runs) != folders:
                 return
             rest = min(rest * 2, LONGEST_REST_S) if changed and news else REST_S
