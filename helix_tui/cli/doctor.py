@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
+from textwrap import wrap
 
 from helix_tui import __version__
 from helix_tui.cli.call import Call
