@@ -153,7 +153,7 @@ class RunReader:
         doing = self._activities.of(bead_id, attempt_id, folders) if attempt_id else None
         session = None
         if self._verdict(work, None, now, 1 << 62)[0] != "dead":
-            session = self._side_session(work, doing, alone)
+            session = self._side_session(work, doing, alone and bundle is not None and bundle.finished)
         last_event = _latest(
             doing.last_event_at if doing else None, session.last_event_at if session else None
         )
@@ -353,7 +353,8 @@ def _phase(work: _Work, record: Claim | None, bundle: Bundle | None, session: Se
         return "review" if open_session == "review" or (bundle.reviewing and not reviewed) else "landing"
     if bundle is not None:
         return told or "running"
-    return told or open_session or "claimed"
+    checked = session.phase if session is not None and session.phase == "readiness" else ""
+    return told or open_session or checked or "claimed"
 
 
 def _message(work: _Work, doing: Doing | None, session: Session | None) -> str:

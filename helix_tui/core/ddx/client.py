@@ -1,0 +1,266 @@
+"""Asking ddx: one command at a time, with an error that says what to do, and what this ddx can do at all.
+
+Rules: reference/ddx.md §0 (detection, CLI conventions), §2 (commands), §9 (quiet environment).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from helix_tui.core.ddx.files import Stamp, stamp_of
+from helix_tui.core.ddx.looplog import LoopReport, MalformedReport, parse_report
+from helix_tui.core.ddx.names import VERBS, Era
+from helix_tui.core.ddx.process import Finished, run
+from helix_tui.core.text import clean_line
+
+QUIET = {"DDX_DISABLE_UPDATE_CHECK": "1", "NO_COLOR": "1"}
+"""What keeps ddx to the point when a program asks."""
+
+FAILED, MALFORMED, TOO_OLD, MISSING = 1, 65, 69, 127
+"""Exit codes that the console answers with (design/cli.md)."""
+
+
+class DdxError(Exception):
+    """A ddx command that did not do what was asked.
+
+    Attributes:
+        argv: the command.
+        message: ddx's own last error line, cleaned.
+        advice: what to do next.
+        exit_code: what a command line should exit with.
+        output: what ddx printed, for whoever wants to keep it.
+    """
+
+    def __init__(
+        self, argv: Sequence[str], message: str, advice: str, exit_code: int = FAILED, output: bytes = b""
+    ) -> None:
+        super().__init__(f"{message} ({advice})")
+        self.argv = tuple(argv)
+        self.message = message
+        self.advice = advice
+        self.exit_code = exit_code
+        self.output = output
+
+
+@dataclass(frozen=True, slots=True)
+class Ddx:
+    """One ddx executable, used on one project."""
+
+    path: Path
+    root: Path
+    env: Mapping[str, str] | None = None
+
+    def run(self, *args: str, timeout: float = 60.0, cap: int = 64 << 20) -> Finished:
+        """Run a command that must succeed.
+
+        Raises:
+            DdxError: it cannot be started, takes too long, or fails.
+        """
+        finished = self.attempt(*args, timeout=timeout, cap=cap)
+        if finished.timed_out:
+            advice = "it was ended; see whether another ddx holds the tracker, then run it again"
+            raise DdxError(finished.argv, f"no answer after {timeout:g} s", advice)
+        if finished.rc != 0:
+            message = last_error(finished)
+            raise DdxError(finished.argv, message, advice_for(message, finished.argv), _code(message))
+        return finished
+
+    def attempt(self, *args: str, timeout: float = 60.0, cap: int = 64 << 20) -> Finished:
+        """Run a command whose failure the caller looks at itself.
+
+        Raises:
+            DdxError: it cannot be started.
+        """
+        argv = (os.fspath(self.path), *args)
+        try:
+            return run(argv, cwd=self.root, env=self._environment(), timeout=timeout, cap=cap)
+        except FileNotFoundError:
+            advice = "install ddx, or name it with --ddx or DDX_BIN"
+            raise DdxError(argv, f"there is no ddx at {self.path}", advice, MISSING) from None
+        except OSError as error:
+            message = clean_line(f"{self.path} does not start: {error.strerror}", 300)
+            raise DdxError(argv, message, "see that it is an executable for this machine", MISSING) from None
+
+    def json(self, *args: str, timeout: float = 60.0) -> Any:
+        """The JSON that a command prints.
+
+        Raises:
+            DdxError: it fails, or prints something else (exit code 65).
+        """
+        finished = self.run(*args, timeout=timeout)
+        try:
+            return msgspec.json.decode(finished.stdout)
+        except (msgspec.DecodeError, RecursionError):
+            pass
+        try:
+            return parse_report(finished.out).document
+        except MalformedReport as error:
+            raise self._malformed(finished, str(error)) from None
+
+    def report(self, finished: Finished) -> LoopReport:
+        """The report at the end of a loop's output; its exit code tells nothing (reference/ddx.md).
+
+        Raises:
+            DdxError: there is none (exit code 65).
+        """
+        try:
+            return parse_report(finished.out)
+        except MalformedReport as error:
+            raise self._malformed(finished, str(error)) from None
+
+    def ready_execution(self, *, timeout: float = 60.0) -> tuple[str, ...]:
+        """Ids of the beads ddx would pick, in its order: what our own readiness is compared with."""
+        rows = self.json("bead", "ready", "--execution", "--json", timeout=timeout)
+        if isinstance(rows, list) and all(isinstance(row, dict) for row in rows):
+            return tuple(str(row.get("id", "")) for row in rows)
+        if rows is None:
+            return ()
+        argv = (os.fspath(self.path), "bead", "ready", "--execution", "--json")
+        raise DdxError(argv, "the answer is no list of beads", _MALFORMED_ADVICE, MALFORMED)
+
+    def _malformed(self, finished: Finished, why: str) -> DdxError:
+        message = f"ddx answered with something that is not JSON: {why}"
+        return DdxError(finished.argv, message, _MALFORMED_ADVICE, MALFORMED, finished.stdout)
+
+    def _environment(self) -> dict[str, str]:
+        return {**(os.environ if self.env is None else self.env), **QUIET}
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """Which deeds a ddx can do, and by which verb."""
+
+    path: Path
+    verbs: Mapping[str, Mapping[Era, tuple[str, ...]]]
+    """Per deed the verbs that it answered to, by era."""
+    helps: Mapping[tuple[str, ...], str]
+    """Per verb its help text."""
+
+    def argv(self, deed: str) -> tuple[str, ...] | None:
+        """The verb for a deed; where a release speaks both eras' verbs, the newer."""
+        spoken = self.verbs.get(deed, {})
+        return spoken.get("head") or spoken.get("april")
+
+    def has_flag(self, deed: str, flag: str) -> bool:
+        """Whether the deed's verb knows a flag."""
+        verb = self.argv(deed)
+        return (
+            verb is not None
+            and re.search(rf"(?<![\w-]){re.escape(flag)}(?![\w-])", self.helps[verb]) is not None
+        )
+
+    @property
+    def can_drain(self) -> bool:
+        """Whether it can execute beads at all."""
+        return self.argv("drain") is not None
+
+    @property
+    def eras(self) -> tuple[Era, ...]:
+        """The eras whose loop verb it speaks; an intermediate release may speak both."""
+        return tuple(self.verbs.get("drain", {}))
+
+
+def probe(ddx: Ddx, *, timeout: float = 20.0) -> Capabilities:
+    """What this ddx can do, each verb asked by its own ``--help``; asked again when the file changes.
+
+    Raises:
+        DdxError: it cannot be started.
+    """
+    stamp = stamp_of(ddx.path)
+    if stamp is None:
+        raise DdxError(
+            (os.fspath(ddx.path),),
+            f"there is no ddx at {ddx.path}",
+            "install ddx, or name it with --ddx or DDX_BIN",
+            MISSING,
+        )
+    environment = tuple(sorted(ddx._environment().items()))
+    return _probe(os.fspath(ddx.path), stamp, os.fspath(ddx.root), environment, timeout)
+
+
+@lru_cache(maxsize=8)
+def _probe(
+    path: str, stamp: Stamp, root: str, environment: tuple[tuple[str, str], ...], timeout: float
+) -> Capabilities:
+    ddx = Ddx(Path(path), Path(root), dict(environment))
+    wanted = sorted({verb for by_era in VERBS.values() for verb in by_era.values()})
+
+    def ask(verb: tuple[str, ...]) -> str:
+        finished = ddx.attempt(*verb, "--help", timeout=timeout, cap=1 << 20)
+        return finished.out if finished.rc == 0 and not finished.timed_out else ""
+
+    with ThreadPoolExecutor(4) as pool:
+        helps = dict(zip(wanted, pool.map(ask, wanted), strict=True))
+    verbs: dict[str, dict[Era, tuple[str, ...]]] = {}
+    for deed, by_era in VERBS.items():
+        spoken = {era: verb for era, verb in by_era.items() if _is_help_of(helps[verb], verb, era)}
+        if spoken:
+            verbs[deed] = spoken
+    return Capabilities(Path(path), verbs, helps)
+
+
+def _is_help_of(text: str, verb: tuple[str, ...], era: Era) -> bool:
+    """Whether a help text is the verb's own: a parent answers for a child that it does not have."""
+    usage = text.partition("Usage:")[2]
+    wanted = re.compile(r"^\s*\S+\s+" + r"\s+".join(map(re.escape, verb)) + r"(?=\s|$)", re.MULTILINE)
+    if wanted.search(usage) is None:
+        return False
+    # April has `ddx work` too, as another name of its loop; head's knows --watch.
+    return not (verb == ("work",) and era == "head") or "--watch" in text
+
+
+def last_error(finished: Finished) -> str:
+    """What ddx said was wrong: its last ``Error:`` line, else the last line it wrote."""
+    lines = [line.strip() for line in finished.err.split("\n") if line.strip()]
+    errors = [line.removeprefix("Error:").strip() for line in lines if line.startswith("Error:")]
+    if errors:
+        return clean_line(errors[-1], 1000)
+    if lines:
+        return clean_line(lines[-1], 1000)
+    said = [line.strip() for line in finished.out.split("\n") if line.strip()]
+    return clean_line(said[-1], 1000) if said else f"ddx ended with {finished.rc} and said nothing"
+
+
+def advice_for(message: str, argv: Sequence[str]) -> str:
+    """What to do about one of ddx's own errors."""
+    for pattern, advice in _ADVICE:
+        if re.search(pattern, message):
+            return advice
+    return f"run it by hand to see all it says: ddx {' '.join(argv[1:])}"
+
+
+_MALFORMED_ADVICE = "run the command by hand; a newer ddx may have changed its output"
+
+_ADVICE = (
+    (
+        r"lock timeout",
+        "another ddx holds the tracker; wait for it, or end the process it names, and try again",
+    ),
+    (r"hook validate-bead", "the project's own hook refuses it; give what it asks for"),
+    (r"unclosed blocking dependencies", "close or remove what it waits for first"),
+    (r"dependencies are open|open dependencies", "close or remove what it waits for first"),
+    (r"circular dependency", "one of the two must not wait for the other"),
+    (r"cannot depend on self", "name two different beads"),
+    (r"dependency not found|bead not found|not found", "see that the id is spelled as in the queue"),
+    (
+        r"lifecycle transition",
+        "this status cannot follow that one; see `ddx bead --help` for the ways there are",
+    ),
+    (r"dirty_project_root|uncommitted", "commit or put away the changes in the work tree first"),
+    (r"unknown (command|flag|shorthand)", "this ddx does not know it; a newer ddx does"),
+    (r"migrat", "run the migration that ddx names, then try again"),
+    (r"no server|connection refused", "start `ddx server`, or run the loop here with --local"),
+)
+
+
+def _code(message: str) -> int:
+    return TOO_OLD if re.search(r"unknown (command|flag|shorthand)", message) else FAILED

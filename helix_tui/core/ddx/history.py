@@ -1,0 +1,121 @@
+"""Where a bead that is no longer in the tracker was last seen, and in what state.
+
+A dependency on such a bead blocks for ever and DDx shows it nowhere (reference/ddx.md §2). Whether the bead
+was closed is told by the archive (head era) or by the git history of the tracker.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from helix_tui.core.beads.record import Bead, UnreadableLine, decode_bead
+from helix_tui.core.clock import NS, parse_instant
+from helix_tui.core.ddx.files import Stamp, stamp_of
+from helix_tui.core.ddx.process import Finished, run
+from helix_tui.core.project import Project
+
+_CAP = 256 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class LastSeen:
+    """The last record of a bead that the tracker no longer holds."""
+
+    where: Literal["archive", "git"]
+    status: str
+    title: str
+    rev: str = ""
+    """The commit that took it out; empty for the archive."""
+    when: int | None = None
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was done when it left."""
+        return self.status == "closed"
+
+
+class History:
+    """Looks up missing beads; answers are kept until the archive or the branch changes."""
+
+    def __init__(self, project: Project, *, timeout: float = 10.0) -> None:
+        self._project = project
+        self._timeout = timeout
+        self._known: dict[str, LastSeen | None] = {}
+        self._state: tuple[Stamp | None, str | None] | None = None
+
+    def last_seen(self, bead_id: str) -> LastSeen | None:
+        """The bead's last record in the archive, else in git; None where neither knows it.
+
+        This runs git: call it from a worker.
+        """
+        if not bead_id or "\0" in bead_id or "\n" in bead_id:
+            return None
+        state = (stamp_of(self._project.archive_file), self._head())
+        if state != self._state:
+            self._known.clear()
+            self._state = state
+        if bead_id not in self._known:
+            self._known[bead_id] = self._in_archive(bead_id) or self._in_git(bead_id)
+        return self._known[bead_id]
+
+    def _head(self) -> str | None:
+        branch = self._project.branch()
+        return self._project.ref(f"refs/heads/{branch}") or branch if branch else None
+
+    def _in_archive(self, bead_id: str) -> LastSeen | None:
+        try:
+            with self._project.archive_file.open("rb") as file:
+                bead = _find_row(file, bead_id)
+        except OSError:
+            return None
+        if bead is None:
+            return None
+        return LastSeen("archive", bead.status, bead.title, when=parse_instant(bead.updated_at))
+
+    def _in_git(self, bead_id: str) -> LastSeen | None:
+        """The newest commit that changed how often the id stands in the tracker took it out."""
+        try:
+            tracker = self._project.beads_file.resolve().relative_to(self._project.root.resolve()).as_posix()
+        except ValueError:
+            return None
+        needle = f'-S"id":"{bead_id}"'
+        log = self._git("log", "-1", "--format=%H %ct", needle, "--", tracker)
+        rev, _, seconds = log.out.strip().partition(" ") if log is not None and log.rc == 0 else ("", "", "")
+        if not rev:
+            return None
+        for spec in (f"{rev}^", rev):
+            blob = self._git("cat-file", "blob", f"{spec}:{tracker}")
+            if blob is not None and blob.rc == 0:
+                bead = _find_row(blob.stdout.split(b"\n"), bead_id)
+                if bead is not None:
+                    when = int(seconds) * NS if seconds.isdecimal() else None
+                    return LastSeen("git", bead.status, bead.title, rev, when)
+        return None
+
+    def _git(self, *args: str) -> Finished | None:
+        if self._project.git_dir is None:
+            return None
+        env = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
+        argv = ("git", "--no-pager", "-C", os.fspath(self._project.root), *args)
+        try:
+            finished = run(argv, env=env, timeout=self._timeout, cap=_CAP, stop_at_cap=True)
+        except OSError:
+            return None
+        return None if finished.timed_out else finished
+
+
+def _find_row(lines: Iterable[bytes], bead_id: str) -> Bead | None:
+    """The last record of a bead among lines of JSON."""
+    needle = f'"{bead_id}"'.encode()
+    found = None
+    for line in lines:
+        if needle in line:
+            try:
+                bead = decode_bead(line.rstrip(b"\n"))
+            except UnreadableLine:
+                continue
+            found = bead if bead.id == bead_id else found
+    return found

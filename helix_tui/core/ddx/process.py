@@ -1,0 +1,148 @@
+"""Running one program to its end: no shell, no input, a time limit, a limit on what it may print.
+
+The program gets a session of its own, so that a time limit ends its children too and a ``ctrl+c`` meant for
+the console does not reach it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+_CHUNK = 1 << 16
+_GRACE_S = 2.0
+_LINGER_S = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """How a program ended and what it printed."""
+
+    argv: tuple[str, ...]
+    rc: int
+    stdout: bytes
+    stderr: bytes
+    seconds: float
+    truncated: bool = False
+    """It printed more than was kept."""
+    timed_out: bool = False
+
+    @property
+    def out(self) -> str:
+        """Standard output as text."""
+        return self.stdout.decode("utf-8", "replace")
+
+    @property
+    def err(self) -> str:
+        """Standard error as text."""
+        return self.stderr.decode("utf-8", "replace")
+
+
+def run(
+    argv: Sequence[str | os.PathLike[str]],
+    *,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    timeout: float = 30.0,
+    cap: int = 16 << 20,
+    stop_at_cap: bool = False,
+) -> Finished:
+    """Run a program and wait for it.
+
+    Past ``cap`` bytes of output the rest is read and dropped, so that a command that changes something is
+    not ended half-way; ``stop_at_cap`` ends it instead.
+
+    Raises:
+        OSError: the program cannot be started.
+    """
+    words = tuple(os.fspath(word) for word in argv)
+    started = time.monotonic()
+    process = subprocess.Popen(
+        words,
+        cwd=cwd,
+        env=None if env is None else dict(env),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    with process:
+        collected = _Collected(cap)
+        try:
+            timed_out = not collected.read(process, started + timeout, stop_at_cap)
+        finally:
+            _end(process)
+    return Finished(
+        words,
+        process.returncode,
+        bytes(collected.stdout),
+        bytes(collected.stderr),
+        time.monotonic() - started,
+        truncated=collected.truncated,
+        timed_out=timed_out,
+    )
+
+
+class _Collected:
+    def __init__(self, cap: int) -> None:
+        self.stdout = bytearray()
+        self.stderr = bytearray()
+        self.truncated = False
+        self._cap = cap
+
+    def read(self, process: subprocess.Popen[bytes], deadline: float, stop_at_cap: bool) -> bool:
+        """Collect until both streams end; false when the time is up.
+
+        A child that outlives the program and holds its streams open is not waited for.
+        """
+        assert process.stdout is not None
+        assert process.stderr is not None
+        with selectors.DefaultSelector() as selector:
+            selector.register(process.stdout, selectors.EVENT_READ, self.stdout)
+            selector.register(process.stderr, selectors.EVENT_READ, self.stderr)
+            while selector.get_map():
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    return False
+                ready = selector.select(min(left, _LINGER_S))
+                if not ready and process.poll() is not None:
+                    break
+                for key, _ in ready:
+                    data = os.read(key.fd, _CHUNK)
+                    if not data:
+                        selector.unregister(key.fileobj)
+                        continue
+                    self._keep(key.data, data)
+                    if self.truncated and stop_at_cap:
+                        return True
+        try:
+            process.wait(max(0.0, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def _keep(self, kept: bytearray, data: bytes) -> None:
+        room = self._cap - len(kept)
+        kept += data[:room]
+        self.truncated = self.truncated or len(data) > room
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End whatever still runs: the program and its children, politely first."""
+    if process.poll() is not None:
+        return
+    for sign, wait in ((signal.SIGTERM, _GRACE_S), (signal.SIGKILL, _GRACE_S)):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, sign)
+        try:
+            process.wait(wait)
+            return
+        except subprocess.TimeoutExpired:
+            continue
