@@ -42,7 +42,7 @@ MAY_KNOW: dict[str, set[str]] = {
     "widgets": {"themes", "keymap", "core.beads", "core.ddx", "core.live"},
     "screens": {"widgets", "themes", "keymap", "settings", "core"},
     "app": {"screens", "widgets", "themes", "keymap", "settings", "core"},
-    "cli": {"app", "themes", "settings", "core"},
+    "cli": {"app", "screens", "settings", "core"},
     "__main__": {"cli"},
     "": set(),
 }

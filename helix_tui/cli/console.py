@@ -11,11 +11,12 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from helix_tui.cli.call import Call
+from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.loading import locate
 from helix_tui.core.clock import now_ns
 from helix_tui.core.live import Change, Live, Snapshot
 from helix_tui.core.project import Project
+from helix_tui.core.text import clean_line
 
 if TYPE_CHECKING:
     from helix_tui.app import Feed, HelixApp
@@ -24,16 +25,9 @@ OnChange = Callable[[Snapshot, Change], None]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this command."""
+    """What the console, its snapshot and the demo all understand."""
+    parser.add_argument("--screen", metavar="NAME", default="queue", help="the screen: queue, loop")
     parser.add_argument("--pane", action="store_true", help="side-pane posture, for 40 to 60 columns")
-    parser.add_argument(
-        "--screen", metavar="NAME", default="queue", help="the screen to open on: queue, loop"
-    )
-    add_looks(parser)
-
-
-def add_looks(parser: argparse.ArgumentParser) -> None:
-    """The options of everything that draws the console."""
     parser.add_argument("--theme", metavar="NAME", help="helix-night, helix-paper, helix-stark, helix-16")
     parser.add_argument("--ascii", action="store_true", help="plain letters instead of glyphs")
 
@@ -65,16 +59,20 @@ def open_console(call: Call, project: Project, *, seconds: float | None = None) 
 def make_app(call: Call, open_feed: Callable[[OnChange], Feed]) -> HelixApp:
     """The app as this call wants it."""
     from helix_tui.app import HelixApp
+    from helix_tui.screens import SCREENS
     from helix_tui.settings import load_settings
 
     options = call.options
+    if options.screen not in SCREENS:
+        name = clean_line(options.screen, 40)
+        raise CliError(f"there is no screen “{name}”", f"There are: {', '.join(SCREENS)}.", 2)
     return HelixApp(
         open_feed,
         read_only=call.read_only,
-        pane=getattr(options, "pane", False),
+        pane=options.pane,
         ascii_only=options.ascii,
         theme=options.theme,
-        screen=getattr(options, "screen", "queue"),
+        screen=options.screen,
         settings=load_settings(),
         clock=clock_of(call),
     )

@@ -13,10 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from helix_tui.cli import attempts as evidence
-from helix_tui.cli import programs
+from helix_tui.cli import console, programs
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.children import finish, last_words, running, tidy_when_killed
-from helix_tui.cli.console import add_looks, open_console
 from helix_tui.core.beads.tracker import Tracker, read_tracker
 from helix_tui.core.clock import NS, now_ns
 from helix_tui.core.ddx.attempts import Attempt
@@ -33,9 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seconds", type=float, metavar="N", help="end after N seconds")
     parser.add_argument("--keep", action="store_true", help="leave the project on disk afterwards")
     parser.add_argument("--era", choices=("april", "head"), default="head", help="the DDx that it plays")
-    parser.add_argument("--pane", action="store_true", help="side-pane posture")
-    parser.add_argument("--screen", metavar="NAME", default="queue", help="the screen to open on")
-    add_looks(parser)
+    console.add_arguments(parser)
 
 
 def run(call: Call) -> int:
@@ -63,8 +60,13 @@ def build(call: Call, holder: Path) -> Path:
     """Let helix-ddx make the project; where it is."""
     root = holder / "demo"
     command = [*programs.helix_ddx(), "demo-workspace", str(root), "--era", call.options.era]
-    finish(command, cwd=holder, env=programs.quiet_environment(), timeout=BUILD_LIMIT)
+    finish(command, cwd=holder, env=environment(call), timeout=BUILD_LIMIT)
     return root
+
+
+def environment(call: Call) -> dict[str, str]:
+    """What helix-ddx is told: which era to play, and nothing of another project."""
+    return programs.quiet_environment() | {"HELIX_DDX_ERA": call.options.era}
 
 
 def drain(call: Call, root: Path) -> int:
@@ -72,7 +74,7 @@ def drain(call: Call, root: Path) -> int:
     begun, clock = now_ns(), time.monotonic()
     limit = DRAIN_LIMIT if call.options.seconds is None else call.options.seconds
     command = [*programs.helix_ddx(), "drain", "-C", str(root), "--pace", "0", "--json"]
-    with running(command, cwd=root, env=programs.quiet_environment()) as process:
+    with running(command, cwd=root, env=environment(call)) as process:
         try:
             _, said = process.communicate(timeout=limit)
         except subprocess.TimeoutExpired:
@@ -122,9 +124,9 @@ def summarise(
 
 def watch(call: Call, root: Path) -> int:
     """Open the console on it while the rehearsal works at a person's pace."""
-    command = [*programs.helix_ddx(), "drain", "-C", str(root), "--pace", "1"]
+    command = [*programs.helix_ddx(), "drain", "-C", str(root)]
     with (
         open(root.parent / "rehearsal.log", "wb") as log,
-        running(command, cwd=root, env=programs.quiet_environment(), log=log.fileno()),
+        running(command, cwd=root, env=environment(call), log=log.fileno()),
     ):
-        return open_console(call, find_project(root), seconds=call.options.seconds)
+        return console.open_console(call, find_project(root), seconds=call.options.seconds)

@@ -24,6 +24,8 @@ COMMANDS = {
     "why": ("helix_tui.cli.why", "why a bead is or is not next, and what closing it makes ready"),
     "attempts": ("helix_tui.cli.attempts", "what was executed, with evidence, cost and outcome"),
     "doctor": ("helix_tui.cli.doctor", "what is here, what is not, and whether ddx agrees with us"),
+    "snapshot": ("helix_tui.cli.snapshot", "one frame of a screen as text, SVG or JSON"),
+    "demo": ("helix_tui.cli.demo", "the console on a throw-away queue that a rehearsal drains"),
     "tmux": ("helix_tui.cli.tmux", "the side pane beside the current tmux pane"),
 }
 """Subcommand -> its module, and what it does in a few words."""

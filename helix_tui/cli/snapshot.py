@@ -10,9 +10,9 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 from helix_tui.cli import attempts as evidence
+from helix_tui.cli import console
 from helix_tui.cli import queue as queue_command
 from helix_tui.cli.call import Call, CliError
-from helix_tui.cli.console import OnChange, add_looks, make_app
 from helix_tui.cli.loading import Present, locate
 from helix_tui.core.live import Change, Snapshot, take_snapshot
 from helix_tui.core.project import Project
@@ -26,15 +26,11 @@ DRAW_LIMIT = 30.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this command."""
-    parser.add_argument(
-        "--screen", metavar="S", default="queue", choices=("queue", "loop"), help="queue or loop"
-    )
+    console.add_arguments(parser)
     parser.add_argument(
         "--size", type=_size, metavar="WxH", help="columns and rows (the terminal's, or 120x40)"
     )
     parser.add_argument("--format", choices=("text", "svg", "json"), default="text", help="what to print")
-    parser.add_argument("--pane", action="store_true", help="side-pane posture")
-    add_looks(parser)
 
 
 def _size(text: str) -> tuple[int, int]:
@@ -58,14 +54,13 @@ def print_frame(call: Call, project: Project) -> int:
     snapshot = take_snapshot(project, now=call.now)
     text, svg = asyncio.run(_draw(call, snapshot, size))
     if form == "json":
-        lines = text.splitlines()
         call.emit(
             {
                 "screen": options.screen,
                 "width": size[0],
                 "height": size[1],
                 "condition": snapshot.condition,
-                "lines": lines,
+                "lines": text.splitlines(),
                 "data": _data(snapshot, options.screen),
             }
         )
@@ -88,7 +83,7 @@ def _data(snapshot: Snapshot, screen: str) -> dict[str, Any]:
 class StillFeed:
     """A feed that has one snapshot and nothing after it."""
 
-    def __init__(self, snapshot: Snapshot, on_change: OnChange) -> None:
+    def __init__(self, snapshot: Snapshot, on_change: console.OnChange) -> None:
         self.snapshot = snapshot
         self._on_change = on_change
 
@@ -102,7 +97,7 @@ class StillFeed:
 
 async def _draw(call: Call, snapshot: Snapshot, size: tuple[int, int]) -> tuple[str, str]:
     """One frame as text and as SVG."""
-    app = make_app(call, lambda on_change: StillFeed(snapshot, on_change))
+    app = console.make_app(call, lambda on_change: StillFeed(snapshot, on_change))
     app.animation_level = "none"
     try:
         async with asyncio.timeout(DRAW_LIMIT), app.run_test(size=size) as pilot:
@@ -121,7 +116,7 @@ def frame_text(app: HelixApp, *, colour: bool) -> str:
     from rich.console import Console
 
     width, height = app.size
-    console = Console(
+    recorder = Console(
         file=io.StringIO(),
         width=width,
         height=height,
@@ -130,6 +125,6 @@ def frame_text(app: HelixApp, *, colour: bool) -> str:
         legacy_windows=False,
         record=True,
     )
-    console.print(app.screen._compositor.render_update(full=True))
-    lines = console.export_text(styles=colour).splitlines()[:height]
+    recorder.print(app.screen._compositor.render_update(full=True))
+    lines = recorder.export_text(styles=colour).splitlines()[:height]
     return "\n".join(line if colour else line.rstrip() for line in lines)

@@ -1,0 +1,66 @@
+"""``helix-tui snapshot``, and what the program prints where there is no terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.cli.conftest import Cli
+from tests.cli.test_queue import NOW, ROWS, bead
+from tests.conftest import ProjectFactory
+
+
+@pytest.mark.parametrize("size", [(32, 12), (48, 20), (120, 30)])
+def test_text_is_a_frame_of_that_size(cli: Cli, project: ProjectFactory, size: tuple[int, int]) -> None:
+    columns, rows = size
+    ran = cli("snapshot", "--size", f"{columns}x{rows}", "-C", project(ROWS), "--now", NOW)
+    assert ran.code == 0
+    lines = ran.out.splitlines()
+    assert len(lines) == rows
+    assert all(len(line) <= columns for line in lines)
+    assert "Title of" in ran.out
+    assert "\x1b" not in ran.out
+
+
+def test_svg_is_a_picture(cli: Cli, project: ProjectFactory) -> None:
+    ran = cli("snapshot", "--format", "svg", "--size", "80x24", "-C", project(ROWS), "--now", NOW)
+    assert ElementTree.fromstring(ran.out).tag.endswith("svg")
+
+
+def test_json_has_the_lines_and_the_data(cli: Cli, project: ProjectFactory) -> None:
+    root = project(ROWS)
+    document = cli("snapshot", "--json", "--size", "80x24", "-C", root, "--now", NOW).document
+    assert document["schema"] == "snapshot/1"
+    assert (document["screen"], document["width"], len(document["lines"])) == ("queue", 80, 24)
+    assert document["data"]["ready"] == ["demo-a1"]
+
+
+def test_hostile_title_does_no_harm(cli: Cli, project: ProjectFactory) -> None:
+    title = "[/bold] [@click=app.quit]x[/] \x1b[2J\u202e " + "w" * 10_000
+    ran = cli("snapshot", "--size", "60x12", "-C", project([bead("demo-a1", title=title)]), "--now", NOW)
+    assert ran.code == 0
+    assert "[/bold] [@click=app.quit]x[/]" in ran.out
+    assert "\x1b" not in ran.out
+    assert all(len(line) <= 60 for line in ran.out.splitlines())
+
+
+def test_unusable_words_are_usage(cli: Cli, project: ProjectFactory) -> None:
+    root = project(ROWS)
+    assert cli("snapshot", "--size", "wide", "-C", root).code == 2
+    unknown = cli("snapshot", "--screen", "kitchen", "-C", root)
+    assert unknown.code == 2
+    assert "queue" in unknown.err
+
+
+def test_no_command_and_no_terminal_prints_a_frame(program: Cli, project: ProjectFactory) -> None:
+    ran = program("-C", project(ROWS), "--now", NOW)
+    assert (ran.code, ran.err) == (0, "")
+    assert "Title of demo-a1" in ran.out
+
+
+def test_a_folder_without_records_is_a_designed_screen(cli: Cli, tmp_path: Path) -> None:
+    ran = cli("snapshot", "--size", "80x24", "-C", tmp_path)
+    assert ran.code == 0
+    assert "demo" in ran.out
