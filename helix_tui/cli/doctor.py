@@ -9,17 +9,18 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from textwrap import wrap
 
 from helix_tui import __version__
+from helix_tui.cli.agreement import examine_ddx
 from helix_tui.cli.call import Call
+from helix_tui.cli.checks import Check
 from helix_tui.cli.loading import NO_TRACKER, Present, judge, locate
 from helix_tui.cli.paint import counted
 from helix_tui.core.beads.tracker import Tracker, read_tracker
-from helix_tui.core.project import Project, find_ddx
+from helix_tui.core.project import Project
 from helix_tui.core.text import clean_line
 
 NOT_YET = "not part of this release"
@@ -29,16 +30,6 @@ _MARKS = {True: ("ok   ", "success"), False: ("BAD  ", "error"), None: ("–    
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """This command has no options of its own."""
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One thing that was looked at; ``ok`` is None where there is nothing to judge."""
-
-    name: str
-    ok: bool | None
-    detail: str
-    fix: str = ""
 
 
 def run(call: Call) -> int:
@@ -87,7 +78,7 @@ def examine(call: Call) -> Iterator[Check]:
     present = None if tracker.missing or tracker.problem else judge(call, project, tracker)
     if present is not None:
         yield from _queue(present)
-    yield from _ddx(call, project, present)
+    yield from examine_ddx(call, project, present)
     yield _database(project)
     yield _embedder()
 
@@ -188,21 +179,6 @@ def _queue(present: Present) -> Iterator[Check]:
         )
     else:
         yield Check("workers", True, f"{len(present.runs)} at work")
-
-
-def _ddx(call: Call, project: Project, present: Present | None) -> Iterator[Check]:
-    ddx = find_ddx(call.ddx)
-    if ddx is None:
-        wanted = call.ddx or os.environ.get("DDX_BIN")
-        detail = f"{wanted} is no executable" if wanted else "no ddx on PATH"
-        yield Check(
-            "ddx",
-            False,
-            f"{detail}; reading works without it",
-            "Name one with --ddx PATH or DDX_BIN, or install it.",
-        )
-        return
-    yield Check("ddx", True, str(ddx))
 
 
 def _database(project: Project) -> Check:

@@ -58,17 +58,19 @@ def load(call: Call, *, era: Era = "auto", digest: bool = False) -> Present:
     return judge(call, project, tracker, era=era)
 
 
-def judge(call: Call, project: Project, tracker: Tracker, *, era: Era = "auto") -> Present:
-    """What runs, and which bead stands where."""
+def judge(
+    call: Call, project: Project, tracker: Tracker, *, era: Era = "auto", now: int | None = None
+) -> Present:
+    """What runs, and which bead stands where, as of the call's instant or of another one."""
+    now = call.now if now is None else now
     reader = RunReader(project)
-    runs = reader.find(tracker.beads, call.now)
+    runs = reader.find(tracker.beads, now)
     claims = Claims(
-        leases=reader.fresh_leases(call.now),
+        leases=reader.fresh_leases(now),
         running=frozenset(run.bead_id for run in runs if run.live and run.bead_id),
         origin_head=project.origin_head() or "",
     )
-    queue = classify(tracker.beads, now=call.now, era=era, claims=claims)
-    return Present(project, tracker, queue, runs)
+    return Present(project, tracker, classify(tracker.beads, now=now, era=era, claims=claims), runs)
 
 
 def find_bead(queue: Queue, text: str) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from helix_tui.cli.agreement import compare
 from tests.cli.conftest import Cli
 from tests.cli.test_queue import ROWS, bead
 from tests.conftest import ProjectFactory
@@ -56,3 +58,61 @@ def test_a_folder_without_records_is_the_first_thing_to_mend(cli: Cli, tmp_path:
     ran = cli("doctor", "-C", tmp_path)
     assert ran.code == 1
     assert "helix-tui demo" in ran.out
+
+
+FAKE = """#!{python}
+import json, sys
+words = sys.argv[1:]
+if "--help" in words:
+    verb = " ".join(words[:-1])
+    print("Usage:\\n  ddx " + verb + " [flags]\\n  --watch")
+elif words[:2] == ["bead", "ready"]:
+    print({answer!r})
+"""
+
+
+@pytest.fixture
+def fake_ddx(tmp_path: Path) -> Any:
+    """Make an executable that answers like a ddx."""
+
+    def make(answer: str) -> Path:
+        path = tmp_path / "ddx"
+        path.write_text(FAKE.format(python=sys.executable, answer=answer))
+        path.chmod(0o755)
+        return path
+
+    return make
+
+
+def test_ddx_that_agrees(cli: Cli, project: ProjectFactory, fake_ddx: Any) -> None:
+    ddx = fake_ddx('[{"id": "demo-a1"}, {"id": "demo-b2"}]')
+    ran = cli("doctor", "--json", "--ddx", ddx, "-C", project([bead("demo-a1"), bead("demo-b2")], git=True))
+    checks = by_name(ran.document)
+    assert checks["ddx"]["detail"] == str(ddx)
+    assert checks["verbs"]["ok"] is True
+    assert checks["readiness"]["ok"] is True
+    assert "same 2" in checks["readiness"]["detail"]
+    assert ran.code == 0
+
+
+def test_ddx_that_differs_is_shown_with_the_ids(cli: Cli, project: ProjectFactory, fake_ddx: Any) -> None:
+    ddx = fake_ddx('[{"id": "demo-b2"}, {"id": "demo-z9"}]')
+    ran = cli("doctor", "--json", "--ddx", ddx, "-C", project([bead("demo-a1"), bead("demo-b2")], git=True))
+    check = by_name(ran.document)["readiness"]
+    assert check["ok"] is False
+    assert "only we say ready: demo-a1" in check["detail"]
+    assert "only ddx says ready: demo-z9" in check["detail"]
+
+
+def test_ddx_that_talks_nonsense_has_its_answer_kept(
+    cli: Cli, project: ProjectFactory, fake_ddx: Any
+) -> None:
+    ran = cli("doctor", "--json", "--ddx", fake_ddx("panic: nil"), "-C", project([bead("demo-a1")], git=True))
+    check = by_name(ran.document)["readiness"]
+    assert check["ok"] is False
+    kept = Path(check["fix"].rpartition(" ")[2])
+    assert kept.read_text().strip() == "panic: nil"
+
+
+def test_another_order_is_told_by_its_first_place() -> None:
+    assert "place 2 is b here, c there" in compare(["a", "b", "c"], ["a", "c", "b"]).detail

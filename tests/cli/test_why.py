@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+
 from tests.cli.conftest import Cli
-from tests.cli.test_queue import NOW, ROWS
+from tests.cli.test_queue import NOW, ROWS, bead
 from tests.conftest import ProjectFactory
 
 
@@ -35,3 +37,15 @@ def test_people_read_the_reason_and_the_names(cli: Cli, project: ProjectFactory)
     waiting = cli("why", "d4", "-C", root).out
     assert "not in the tracker" in waiting
     assert "\x1b" not in waiting
+
+
+def test_a_missing_target_is_looked_for_in_git(cli: Cli, project: ProjectFactory) -> None:
+    root = project([bead("demo-a1"), bead("demo-b2", "demo-a1")], git=True)
+    tracker = root / ".ddx" / "beads.jsonl"
+    tracker.write_text(tracker.read_text().split("\n", 1)[1])
+    git = ["git", "-C", str(root)]
+    subprocess.run([*git, "commit", "-qam", "lose one"], check=True, timeout=30)
+    document = cli("why", "b2", "--json", "-C", root).document
+    assert document["missing"][0]["id"] == "demo-a1"
+    assert document["missing"][0]["last_seen"]["status"] == "open"
+    assert "last in git" in cli("why", "b2", "-C", root).out
