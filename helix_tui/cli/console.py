@@ -21,6 +21,9 @@ from helix_tui.core.text import clean_line
 if TYPE_CHECKING:
     from helix_tui.app import Feed, HelixApp
 
+FIRST_PAINT_S = 2.0
+"""How long the first frame may keep back what takes longer to read."""
+
 OnChange = Callable[[Snapshot, Change], None]
 
 
@@ -47,6 +50,7 @@ def open_console(call: Call, project: Project, *, seconds: float | None = None) 
     feed.begin()
     try:
         app = make_app(call, feed.open)
+        feed.when_started = lambda: app.call_after_refresh(feed.go_on)
         if seconds is not None:
             ender = threading.Timer(seconds, lambda: app.call_from_thread(app.exit, 0))
             ender.daemon = True
@@ -84,7 +88,11 @@ def clock_of(call: Call) -> Callable[[], int]:
 
 
 class EarlyFeed:
-    """The live feed, begun before there is an app to tell; it keeps what it hears until there is."""
+    """The live feed, begun before there is an app to tell.
+
+    The first snapshot, the bare queue, is kept until the app runs; the thread that read it rests until the
+    first frame stands, for what comes next (attempts, watches) would only keep that frame waiting.
+    """
 
     def __init__(self, project: Project, clock: Callable[[], int]) -> None:
         self._live = Live(project, self._hear, clock=clock)
@@ -92,6 +100,9 @@ class EarlyFeed:
         self._kept: list[tuple[Snapshot, Change]] = []
         self._tell: OnChange | None = None
         self._on_change: OnChange | None = None
+        self._may_go_on = threading.Event()
+        self.when_started: Callable[[], object] = self._may_go_on.set
+        """Called once the app runs; must see to it that `go_on` is called after the first frame."""
 
     @property
     def snapshot(self) -> Snapshot:
@@ -115,9 +126,15 @@ class EarlyFeed:
             for snapshot, change in self._kept:
                 self._tell(snapshot, change)
             self._kept.clear()
+        self.when_started()
+
+    def go_on(self) -> None:
+        """The first frame stands: read the rest."""
+        self._may_go_on.set()
 
     def stop(self) -> None:
         """End the thread that reads."""
+        self._may_go_on.set()
         self._live.stop()
 
     def _hear(self, snapshot: Snapshot, change: Change) -> None:
@@ -126,3 +143,4 @@ class EarlyFeed:
                 self._kept.append((snapshot, change))
             else:
                 self._tell(snapshot, change)
+        self._may_go_on.wait()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
-from helix_tui.core.ddx.attempts import Attempt
+from helix_tui.core.ddx.attempt import Attempt
 
 
 class AttemptBook:

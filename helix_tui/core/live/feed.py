@@ -11,16 +11,19 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from helix_tui.core.beads.readiness import Claims, Era, Queue, classify
 from helix_tui.core.beads.tracker import Tracker, TrackerReader
 from helix_tui.core.clock import now_ns
-from helix_tui.core.ddx.attempts import AttemptIndex
 from helix_tui.core.ddx.book import AttemptBook
 from helix_tui.core.ddx.running import Run, RunReader
 from helix_tui.core.live.snapshot import Change, Condition, Notice, Snapshot, compare
 from helix_tui.core.live.watch import Watcher, folders_to_watch
 from helix_tui.core.project import Project
+
+if TYPE_CHECKING:
+    from helix_tui.core.ddx.attempts import AttemptIndex
 
 TICK_MS = 1000
 """How often time itself is looked at when no file changes."""
@@ -52,7 +55,7 @@ class Gatherer:
         self.clock = clock
         self._tracker = TrackerReader(project.beads_file)
         self._runs = RunReader(project, env=env)
-        self._attempts = AttemptIndex(project.ddx_dir)
+        self._attempts: AttemptIndex | None = None
         self._seen = False
         self.snapshot = empty_snapshot(project, clock())
 
@@ -99,6 +102,10 @@ class Gatherer:
         return classify(tracker.beads, now=now, era=self.era, claims=claims)
 
     def _book(self, last: Snapshot, tracker: Tracker, changed: Iterable[str] | None) -> AttemptBook:
+        if self._attempts is None:
+            from helix_tui.core.ddx.attempts import AttemptIndex  # not before the queue is on screen
+
+            self._attempts = AttemptIndex(self.project.ddx_dir)
         paths = None if changed is None else [Path(path) for path in changed]
         if not self._attempts.refresh(tracker.beads, paths):
             return last.attempts
@@ -146,8 +153,10 @@ def take_snapshot(
 class Live:
     """Watches a project from a thread of its own and calls ``on_change`` there with each new snapshot.
 
-    The first call comes as soon as the queue is read; what runs and was attempted follows. ``on_change``
-    should only pass the news on (post a message): the next change waits for it.
+    The first call comes as soon as the queue is read; what was attempted follows, and where ``patience``
+    (seconds) is given, only after `painted` or when it is used up: a screen that comes up needs the
+    interpreter for itself. ``on_change`` should only pass the news on (post a message): the next change
+    waits for it.
     """
 
     def __init__(
@@ -158,9 +167,12 @@ class Live:
         era: Era = "auto",
         clock: Callable[[], int] = now_ns,
         env: Mapping[str, str] | None = None,
+        patience: float = 0.0,
     ) -> None:
         self._gatherer = Gatherer(project, era=era, clock=clock, env=env)
         self._on_change = on_change
+        self._patience = patience
+        self._painted = threading.Event()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="helix-live", daemon=True)
 
@@ -173,15 +185,20 @@ class Live:
         """Begin to read and to watch."""
         self._thread.start()
 
+    def painted(self) -> None:
+        """The first snapshot is on screen: what takes longer may begin."""
+        self._painted.set()
+
     def stop(self, timeout: float = 1.0) -> None:
         """End the thread; it is a daemon, so nothing waits for it longer than ``timeout`` seconds."""
         self._stop.set()
+        self._painted.set()
         if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join(timeout)
 
     def _run(self) -> None:
         self._publish(attempts=False)
-        self._publish(attempts=True)
+        self._painted.wait(self._patience)
         while not self._stop.is_set():
             folders = folders_to_watch(self._gatherer.project, self.snapshot.runs)
             watcher = Watcher(folders, self._stop, TICK_MS)
