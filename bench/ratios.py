@@ -123,7 +123,7 @@ def key_latency(table: Table, projects: dict[int, Path], home: Path, keys: int) 
             terminal.settle(1.5)
             taken = []
             for turn in range(keys):
-                taken.append(terminal.key("j" if turn % 40 < 30 else "k"))
+                taken.append(terminal.key("j" if turn % 16 < 8 else "k"))  # up and down, never into an end
                 terminal.settle(0.03)
             slowest[size] = percentile(taken, 0.99)
             table.add(
