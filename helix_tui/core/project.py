@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
-import socket
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
 LEASES = "ddx-claim-heartbeats"
 """Name of the folder that holds one folder of leases a project."""
@@ -112,6 +109,8 @@ def find_ddx(explicit: str | os.PathLike[str] | None, env: Mapping[str, str] | N
     A ddx that was asked for and is not there is not replaced by another one: the answer is None.
     """
     env = os.environ if env is None else env
+    import shutil  # slow to load, and a process that prints a queue has no use for it
+
     wanted = os.fspath(explicit) if explicit else env.get("DDX_BIN", "")
     found = shutil.which(wanted or "ddx", path=env.get("PATH", os.defpath))
     return Path(os.path.abspath(found)) if found else None
@@ -120,7 +119,7 @@ def find_ddx(explicit: str | os.PathLike[str] | None, env: Mapping[str, str] | N
 def machine_name(env: Mapping[str, str] | None = None) -> str:
     """The name that DDx writes into a claim made here."""
     env = os.environ if env is None else env
-    return env.get("DDX_MACHINE_ID") or socket.gethostname()
+    return env.get("DDX_MACHINE_ID") or os.uname().nodename
 
 
 def user_cache_dir(env: Mapping[str, str]) -> Path | None:
@@ -230,8 +229,9 @@ def _convention_dir(root: Path, common_dir: Path | None, env: Mapping[str, str])
 def _remote_identity(url: str) -> str | None:
     """``host/path`` of a remote's address, in both spellings git knows."""
     if "://" in url:
-        parts = urlsplit(url)
-        host, path = parts.netloc.rpartition("@")[2], parts.path
+        address = url.partition("://")[2]
+        host, _, path = address.partition("/")
+        host = host.rpartition("@")[2]
     else:
         host, colon, path = url.partition(":")
         if not colon or "@" not in host:

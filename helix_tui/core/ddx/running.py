@@ -247,6 +247,7 @@ def judge(
             f", though process {living[0]} is there" if living else ""
         )
     began = [claim.started_at for claim in claims if claim.started_at is not None]
+    began = began or [claim.at for claim in claims if claim.at is not None]
     seen = _latest(last_event, max(began, default=None))
     if seen is None:
         return "dead", "no file tells when it was last seen"
