@@ -7,12 +7,14 @@ gathered meanwhile. Screens are imported when somebody first goes there.
 from __future__ import annotations
 
 import gc
+import sys
 import threading
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path, PurePath
 from typing import Any, ClassVar, Protocol
 
-from textual.app import App
+from textual.app import App, SystemCommand
 from textual.binding import BindingType
 from textual.message import Message
 from textual.screen import Screen
@@ -45,6 +47,8 @@ class Feed(Protocol):
     def snapshot(self) -> Snapshot: ...
 
     def start(self) -> None: ...
+
+    def painted(self) -> None: ...
 
     def stop(self) -> None: ...
 
@@ -126,6 +130,8 @@ class HelixApp(App[int]):
 
     def on_load(self) -> None:
         """Begin to read while the terminal is being set up."""
+        # a thread that reads gives way to a key within half a millisecond, not five
+        sys.setswitchinterval(0.0005)
         self._feed.start()
 
     def on_mount(self) -> None:
@@ -157,6 +163,7 @@ class HelixApp(App[int]):
                 shown.receive(self.snapshot, change)
         if was_loading or change.everything:
             self.call_after_refresh(settle_memory)
+        self.call_after_refresh(self._feed.painted)
 
     def _tick(self) -> None:
         if isinstance(self.screen, HelixScreen):
@@ -178,6 +185,107 @@ class HelixApp(App[int]):
     def on_tabs_pressed(self, event: Tabs.Pressed) -> None:
         """A click on a tab."""
         self.run_worker(self.action_show_screen(event.name), group="go", exclusive=True)
+
+    def action_needs_me(self) -> None:
+        """What waits on a person."""
+        from helix_tui.screens.needs import NeedsScreen
+
+        self._lay_on(NeedsScreen)
+
+    def action_unread(self) -> None:
+        """Lines that could not be read."""
+        self.list_unread()
+
+    def action_help(self) -> None:
+        """Every key."""
+        from helix_tui.screens.help import HelpScreen
+
+        self._lay_on(HelpScreen)
+
+    def list_unread(self) -> None:
+        """Lay the list of unread lines on the screen."""
+        from helix_tui.screens.unread import UnreadScreen
+
+        self._lay_on(UnreadScreen)
+
+    def _lay_on(self, kind: Callable[[], HelixScreen]) -> None:
+        """Lay a screen on the present one, unless it lies there already."""
+        if type(self.screen) is not kind:
+            self.push_screen(kind())
+
+    def open_bead(self, bead_id: str) -> None:
+        """A bead on the whole screen."""
+        from helix_tui.screens.bead import BeadScreen
+
+        self.push_screen(BeadScreen(bead_id))
+
+    def go_to_bead(self, bead_id: str) -> bool:
+        """To a bead in the queue; False where there is none of that id."""
+        if bead_id not in self.snapshot.queue.beads:
+            self.say(f"{bead_id} is not in the tracker", "warning")
+            return False
+        self.run_worker(self._go_to_bead(bead_id), group="go", exclusive=True)
+        return True
+
+    async def _go_to_bead(self, bead_id: str) -> None:
+        await self.action_show_screen("queue")
+        self.select_below(bead_id)
+
+    def select_below(self, bead_id: str) -> None:
+        """Put the queue's cursor on a bead, whatever lies on the queue."""
+        from helix_tui.screens.queue import QueueScreen
+
+        for screen in self.screen_stack:
+            if isinstance(screen, QueueScreen):
+                screen.go_to(bead_id)
+
+    async def action_go_to(self) -> None:
+        """Ask where to go."""
+        screen = self.screen
+        if not isinstance(screen, HelixScreen) or screen.query("#go-to"):
+            return
+        from helix_tui.screens.going import ways_to
+        from helix_tui.widgets.prompt import Prompt
+
+        queue = self.snapshot.queue
+        await screen.mount(Prompt(":", lambda text, at: ways_to(text, queue), must_choose=True, id="go-to"))
+
+    async def on_prompt_done(self, event: Message) -> None:
+        """Go where the prompt says; a screen's own prompts never come here."""
+        from helix_tui.screens.going import command_named
+        from helix_tui.widgets.prompt import Prompt
+
+        if not isinstance(event, Prompt.Done):
+            return
+        if isinstance(self.screen, HelixScreen):
+            self.screen.focus_first()
+        await event.prompt.remove()
+        text = event.text.strip()
+        if not event.kept or not text:
+            return
+        command = command_named(text)
+        if command is not None:
+            await self.run_action(command.action)
+        else:
+            self.go_to_bead(text)
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        """What the palette offers: the same commands as ``:``, and the queue's views."""
+        from helix_tui.screens.going import commands
+
+        for command in commands():
+            yield SystemCommand(command.name, command.help, partial(self.run_action, command.action))
+        if isinstance(screen, HelixScreen):
+            for name, help_text, do in screen.commands():
+                yield SystemCommand(name, help_text, do)
+
+    def action_use_theme(self, name: str) -> None:
+        """Other colours, at once."""
+        self.theme = name
+
+    def on_pulse_unread_pressed(self) -> None:
+        """A click on the pulse's unread lines."""
+        self.list_unread()
 
     def say(self, text: str, severity: Any = "information") -> None:
         """A word to the user; whatever is in it, it is not markup."""

@@ -105,6 +105,11 @@ def shown(key: Key, keymap: Mapping[str, str] | None = None) -> str:
     return _SHOWN.get(first, first)
 
 
+def shown_all(key: Key, keymap: Mapping[str, str] | None = None) -> str:
+    """All the keys that do it."""
+    return " ".join(_SHOWN.get(name, name) for name in names((keymap or {}).get(key.id, key.keys)))
+
+
 def groups() -> dict[str, list[Key]]:
     """Every key under its heading."""
     found: dict[str, list[Key]] = {title: [] for title in GROUPS.values()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
 
 from textual.app import ComposeResult
@@ -36,6 +37,10 @@ class Console(Protocol):
     def go_to_bead(self, bead_id: str) -> bool: ...
 
     def open_bead(self, bead_id: str) -> None: ...
+
+    def select_below(self, bead_id: str) -> None: ...
+
+    def list_unread(self) -> None: ...
 
     def copy(self, text: str, what: str) -> None: ...
 
@@ -96,7 +101,9 @@ class HelixScreen(Screen[Any]):
         self.receive(self.console.snapshot, Change(everything=True))
 
     def receive(self, snapshot: Snapshot, change: Change) -> None:
-        """News from the app: once for every snapshot."""
+        """News from the app, once for every snapshot; of no use before the widgets stand."""
+        if not self.is_mounted:
+            return
         self.tick()
         if snapshot.generation != self._generation:
             self._generation = snapshot.generation
@@ -107,9 +114,18 @@ class HelixScreen(Screen[Any]):
         console = self.console
         self.pulse.show(pulse_facts(console.snapshot, console.needs, console.now()))
 
+    def commands(self) -> Iterable[tuple[str, str, Callable[[], object]]]:
+        """What the palette offers on this screen only: name, help, deed."""
+        return ()
+
+    def focus_first(self) -> None:
+        """Give the focus back to the first pane."""
+        for pane in self.panes()[:1]:
+            pane.focus(scroll_visible=False)
+
     def panes(self) -> list[Widget]:
         """What ``tab`` goes through, in order."""
-        return [widget for widget in self.focus_chain if widget.display]
+        return [widget for widget in self.focus_chain if widget.size.width]
 
     def action_next_pane(self) -> None:
         """Focus the next pane."""

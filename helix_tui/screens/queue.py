@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
@@ -25,6 +26,7 @@ from helix_tui.widgets.caption import Caption
 from helix_tui.widgets.detail import DetailFacts, DetailView, as_markdown
 from helix_tui.widgets.placard import Placard
 from helix_tui.widgets.rowlist import RowList
+from helix_tui.widgets.rowsource import Row, Rows, RowSource
 
 if TYPE_CHECKING:
     from helix_tui.core.live import Change, Snapshot
@@ -85,9 +87,10 @@ class QueueScreen(HelixScreen):
     def tick(self) -> None:
         """Ages and times left go on."""
         super().tick()
-        if self.list.source:
+        source = self.list.source
+        if isinstance(source, QueueRows):
             self.world = World(self.world.queue, self.world.runs, self.console.now())
-            self.list.show(self._rows())
+            self.list.show(source.later(self.world))
 
     def on_resize(self) -> None:
         """Another posture shows other rows."""
@@ -95,8 +98,10 @@ class QueueScreen(HelixScreen):
             self._shown_posture = self.posture
             self._show_rows()
 
-    def _rows(self) -> QueueRows:
+    def _rows(self) -> RowSource:
         view = self._view
+        if not view.rows:
+            return Rows([Row("none", (("  no bead matches; esc shows all", "muted"),), selectable=False)])
         return QueueRows(view, self.world, two_lines=self.posture in ("side", "strip"))
 
     def _show_rows(self, changed: frozenset[str] = frozenset()) -> None:
@@ -268,11 +273,14 @@ class QueueScreen(HelixScreen):
 
     def on_prompt_changed(self, event: Prompt.Changed) -> None:
         """Live: what matches so far."""
-        self._filter_with(event.text)
-        self._say_count()
+        if event.prompt is self.prompt:
+            self._filter_with(event.text)
+            self._say_count()
 
     async def on_prompt_done(self, event: Prompt.Done) -> None:
         """Keep the filter, or go back to the one before."""
+        if event.prompt is not self.prompt:
+            return
         event.stop()
         self.prompt = None
         self.list.focus(scroll_visible=False)
@@ -304,6 +312,11 @@ class QueueScreen(HelixScreen):
         bead_id = self.selected_bead
         if bead_id is not None:
             self.console.copy(as_markdown(self.world.queue.beads[bead_id], self.world), "as markdown")
+
+    def commands(self) -> Iterable[tuple[str, str, Callable[[], object]]]:
+        """The four views by name."""
+        for kind in VIEWS:
+            yield f"view {kind}", "another way to look at the queue", partial(self.show_view, kind)
 
     def panes(self) -> list[Widget]:
         """List and detail, where it shows."""

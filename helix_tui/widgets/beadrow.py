@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 
 from helix_tui.core.beads.readiness import Queue, looks_like_epic
@@ -17,9 +18,6 @@ from helix_tui.widgets.rowsource import RowSource
 
 TITLE_CELLS = 24
 """Cells that a title keeps before a column on the right gives way."""
-
-GUTTER_CELLS = 8
-"""Widest gutter in which titles stand in one column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +140,14 @@ class QueueRows(RowSource):
         self._world = world
         self._two_lines = two_lines
         self._places = {row.key: place for place, row in enumerate(view.rows)}
-        self._gutter = min(GUTTER_CELLS, max((len(row.gutter) for row in view.rows), default=0))
+        self._gutters = _gutter_widths(view.rows)
         self._digits = len(str(len(world.queue.ready)))
+
+    def later(self, world: World) -> QueueRows:
+        """The same rows at a later instant: only ages and times left differ."""
+        other = copy(self)
+        other._world = world
+        return other
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -173,7 +177,7 @@ class QueueRows(RowSource):
             return [
                 ("  ", "text"),
                 ("?", "error bold"),
-                *self._lanes(row),
+                *self._lanes(index),
                 (f" {missing} is not in the tracker", "error"),
             ]
         bead = self._world.queue.beads[row.bead_id]
@@ -183,7 +187,7 @@ class QueueRows(RowSource):
             self._world,
             width,
             lead=self._lead(row),
-            gutter=self._lanes(row),
+            gutter=self._lanes(index),
             links=links + (f" +{len(row.see) - 2}" if len(row.see) > 2 else ""),
             faint=row.context,
         )
@@ -200,13 +204,28 @@ class QueueRows(RowSource):
             return [(f"{place.rjust(self._digits)} ", "success bold" if row.position == 1 else "muted")]
         return [("▸ " if row.position == 1 else "  ", "success bold")]
 
-    def _lanes(self, row: ViewRow) -> Line:
+    def _lanes(self, index: int) -> Line:
+        row = self.rows[index]
         if self.view.kind == "tree":
             fold = ("▾" if row.open else "▹") if row.count else " "
             return [("  " * min(row.depth, 8), "text"), (f" {fold}", "muted")]
         if self.view.kind == "dag":
-            return [(row.gutter.ljust(self._gutter), "edge")]
+            return [(row.gutter.ljust(self._gutters[index]), "edge")]
         return ()
+
+
+def _gutter_widths(rows: Sequence[ViewRow]) -> list[int]:
+    """Cells of each row's gutter: titles of beads that hang together stand in one column."""
+    widths: list[int] = []
+    run: list[int] = []
+    for row in rows:
+        if row.gutter:
+            run.append(len(row.gutter))
+            continue
+        widths += [max(run)] * len(run) if run else []
+        run = []
+        widths.append(0)
+    return widths + ([max(run)] * len(run) if run else [])
 
 
 def second_line(bead: Bead, world: World, width: int) -> Line:

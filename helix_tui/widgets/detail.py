@@ -137,8 +137,8 @@ class _Rows:
         bead = world.queue.beads.get(bead_id)
         key = f"to:{key}:{bead_id}"
         if bead is None:
-            shown = clean_line(bead_id, 80)
-            self.line([("? ", "error bold"), (shown, "text"), (" is not in the tracker", "error")], key)
+            ink = "error" if key.startswith("to:waits-on") else "muted"
+            self.line([("? ", ink), (clean_line(bead_id, 80), "text"), (" is not in the tracker", ink)], key)
             return
         sign = sign_of(bead, world)
         left: list[Span] = [

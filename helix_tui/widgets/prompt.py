@@ -15,6 +15,7 @@ from textual.widgets import Input
 
 from helix_tui.core.beads.query import Completion
 from helix_tui.core.text import clean_line
+from helix_tui.widgets.caption import Caption
 from helix_tui.widgets.line import Line, width_of
 from helix_tui.widgets.rowlist import RowList
 from helix_tui.widgets.rowsource import Row, Rows
@@ -60,7 +61,7 @@ class Prompt(Vertical):
 
     DEFAULT_CSS = """
     Prompt { dock: bottom; height: auto; background: $helix-ground; layer: prompt; }
-    Prompt RowList { height: auto; max-height: 8; border-top: solid $helix-rule; }
+    Prompt RowList { height: auto; max-height: 8; }
     Prompt > #line { layout: horizontal; height: 1; }
     Prompt Input { width: 1fr; border: none; height: 1; padding: 0; }
     """
@@ -68,8 +69,9 @@ class Prompt(Vertical):
     class Changed(Message):
         """The text is another one."""
 
-        def __init__(self, text: str) -> None:
+        def __init__(self, prompt: Prompt, text: str) -> None:
             super().__init__()
+            self.prompt = prompt
             self.text = text
 
     class Done(Message):
@@ -107,12 +109,14 @@ class Prompt(Vertical):
         self._lead = _Word([(f"{lead} ", "running bold")])
         self._note = _Word()
         self._field = _Field(value=text, select_on_focus=False)
+        self._rule = Caption("tab takes one")
         self._list = RowList()
         self._list.can_focus = False
         self._before = text
 
     def compose(self) -> ComposeResult:
         """Ways to go on above, the line below."""
+        yield self._rule
         yield self._list
         with Vertical(id="line"):
             yield self._lead
@@ -133,7 +137,7 @@ class Prompt(Vertical):
         """Every key tells."""
         event.stop()
         self._offer()
-        self.post_message(self.Changed(event.value))
+        self.post_message(self.Changed(self, event.value))
 
     def take_key(self, key: str) -> bool:
         """What the keys that are not text do; False for text."""
@@ -188,5 +192,5 @@ class Prompt(Vertical):
                 for place, way in enumerate(self._ways)
             )
         )
-        self._list.display = bool(self._ways)
-        self._list.styles.height = len(self._ways) + 1
+        self._rule.display = self._list.display = bool(self._ways)
+        self._list.styles.height = len(self._ways)

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 MAX_CHARS = 24_000
 """Characters of one text that are laid out; the last line says how many more there are."""
 
+SHORT_LINE = 50
+"""A source line shorter than this was broken on purpose, and stays broken."""
+
 
 def prose(text: object, width: int) -> list[Line]:
     """The lines of a markdown text."""
@@ -144,13 +147,16 @@ class _Layout:
 def _inline(children: Sequence[Token], ink: str) -> Iterator[Span]:
     """The spans of one inline run; a hard break is the span ``"\\n"``."""
     attributes: list[str] = []
+    written = 0
     for child in children:
+        written += len(child.content)
         if child.type in ("strong_open", "em_open"):
             attributes.append("bold" if child.type == "strong_open" else "italic")
         elif child.type in ("strong_close", "em_close"):
             attributes.pop()
         elif child.type == "softbreak":
-            yield " ", ink
+            yield ("\n" if written < SHORT_LINE else " "), ink
+            written = 0
         elif child.type == "hardbreak":
             yield "\n", ink
         elif child.type == "code_inline":

@@ -1,0 +1,54 @@
+"""One bead on the whole screen: where there is no room for it beside the list."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from textual import on
+
+from helix_tui.screens.overlay import Overlay
+from helix_tui.widgets.beadrow import World, runs_by_bead
+from helix_tui.widgets.detail import DetailFacts, DetailView
+from helix_tui.widgets.rowlist import RowList
+
+if TYPE_CHECKING:
+    from helix_tui.core.live import Change, Snapshot
+
+
+class BeadScreen(Overlay):
+    """The detail, full screen. It follows its bead through every reload."""
+
+    TITLE_TEXT = "bead"
+    FOOTER = ("go.back", "move.down", "move.half-down", "go.open", "app.help")
+
+    def __init__(self, bead_id: str) -> None:
+        super().__init__()
+        self.bead_id = bead_id
+
+    def make_list(self) -> RowList:
+        """The detail is a list of lines."""
+        return DetailView(id="detail")
+
+    def show_snapshot(self, snapshot: Snapshot, change: Change) -> None:
+        """The bead as it stands now; the last state of one that is gone stays."""
+        bead = snapshot.queue.beads.get(self.bead_id)
+        self.caption.show("bead" if bead is not None else "bead, no longer in the tracker")
+        if bead is not None and isinstance(self.list, DetailView):
+            world = World(snapshot.queue, runs_by_bead(snapshot.runs), self.console.now())
+            self.list.show_bead(DetailFacts(bead, world, snapshot.attempts.of_bead(bead.id)))
+
+    @on(DetailView.BeadChosen)
+    def follow(self, event: DetailView.BeadChosen) -> None:
+        """Another bead in the same place."""
+        snapshot = self.console.snapshot
+        if event.bead_id in snapshot.queue.beads:
+            self.bead_id = event.bead_id
+            self.console.select_below(event.bead_id)
+            self.catch_up()
+        else:
+            self.app.notify(f"{event.bead_id} is not in the tracker", markup=False)
+
+    def catch_up(self) -> None:
+        """Show the bead again, whether or not the snapshot is a new one."""
+        self._generation = -1
+        super().catch_up()

@@ -1,0 +1,103 @@
+"""Needs me: one ranked list of what waits on a person, each with its reason and what waits on it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from textual import on
+
+from helix_tui.core.supervision.needs import Need
+from helix_tui.core.text import clean_line, short_id
+from helix_tui.screens.overlay import Overlay
+from helix_tui.widgets.line import Line, Span, spread
+from helix_tui.widgets.rowlist import RowList
+from helix_tui.widgets.rowsource import Row, Rows, RowSource
+
+if TYPE_CHECKING:
+    from helix_tui.core.beads.readiness import Queue
+    from helix_tui.core.live import Change, Snapshot
+
+WORDS = {
+    "dead_run": ("!", "error bold", "dead worker"),
+    "silent_run": ("!", "error bold", "silent worker"),
+    "proposed": ("◆", "attention bold", "proposed"),
+    "preserved_review_blocked": ("◆", "attention bold", "review"),
+    "cycle": ("↻", "error", "circle"),
+    "missing_dependency": ("?", "error", "missing"),
+    "cancelled_dependency": ("✗", "error", "cancelled"),
+    "unknown_status": ("?", "attention bold", "unknown"),
+    "unread_lines": ("?", "attention bold", "unread"),
+}
+"""Sign, ink and word of each kind of need; a new kind shows by its own name."""
+
+_KIND_CELLS = 14
+
+
+class NeedRows(RowSource):
+    """Needs as rows of one line; the selected one says its reason on a second line where it is cut."""
+
+    def __init__(self, needs: tuple[Need, ...], queue: Queue) -> None:
+        self.needs = needs
+        self._queue = queue
+        self._places = {need.key: place for place, need in enumerate(needs)}
+
+    def __len__(self) -> int:
+        return len(self.needs)
+
+    def key(self, index: int) -> str:
+        return self.needs[index].key
+
+    def index(self, key: str) -> int | None:
+        return self._places.get(key)
+
+    def text(self, index: int) -> str:
+        need = self.needs[index]
+        return f"{need.bead_id} {need.reason}"
+
+    def paint(self, index: int, width: int) -> Line:
+        need = self.needs[index]
+        glyph, ink, word = WORDS.get(need.kind, ("◆", "attention bold", need.kind))
+        bead = self._queue.beads.get(need.bead_id)
+        title = clean_line(bead.title, 300) if bead is not None else clean_line(need.reason, 300)
+        left: list[Span] = [(f"{glyph} ", ink)]
+        if width >= 60:
+            left.append((f"{word} ".ljust(_KIND_CELLS), ink.removesuffix(" bold")))
+        left.append((title, "text"))
+        right: list[Span] = [(f"{need.waiting} wait", "muted")] if need.waiting else []
+        if bead is not None and width >= 60:
+            right.append((f"  P{bead.priority}", "muted"))
+        return spread(left, right, width)
+
+    def paint_more(self, index: int, width: int) -> Line | None:
+        need = self.needs[index]
+        if not need.bead_id:
+            return None
+        ident = short_id(clean_line(need.bead_id, 60))
+        return [(f"  {ident}  ", "muted"), (clean_line(need.reason, 600), "text")]
+
+
+class NeedsScreen(Overlay):
+    """``!``"""
+
+    TITLE_TEXT = "needs me"
+    FOOTER = ("go.open", "move.jump", "go.back", "app.help")
+
+    def show_snapshot(self, snapshot: Snapshot, change: Change) -> None:
+        """The list, most urgent first."""
+        needs = self.console.needs
+        self.caption.show(self.TITLE_TEXT, f"{len(needs):,}" if needs else "")
+        if needs:
+            self.list.show(NeedRows(needs, snapshot.queue))
+        else:
+            words = "nothing waits on you" if snapshot.condition == "live" else "no queue"
+            self.list.show(Rows([Row("none", ((f"  {words}", "muted"),), selectable=False)]))
+
+    @on(RowList.Opened)
+    def go_there(self, event: RowList.Opened) -> None:
+        """To the bead, or to the list of unread lines."""
+        event.stop()
+        kind, _, bead_id = event.key.partition(":")
+        if kind == "unread_lines":
+            self.console.list_unread()
+        else:
+            self.console.go_to_bead(bead_id)
