@@ -6,6 +6,7 @@ Reading starts before Textual is imported, so that the first frame has the queue
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
 import threading
 from collections.abc import Callable
@@ -50,7 +51,6 @@ def open_console(call: Call, project: Project, *, seconds: float | None = None) 
     feed.begin()
     try:
         app = make_app(call, feed.open)
-        feed.when_started = lambda: app.call_after_refresh(feed.go_on)
         if seconds is not None:
             ender = threading.Timer(seconds, lambda: app.call_from_thread(app.exit, 0))
             ender.daemon = True
@@ -88,21 +88,14 @@ def clock_of(call: Call) -> Callable[[], int]:
 
 
 class EarlyFeed:
-    """The live feed, begun before there is an app to tell.
-
-    The first snapshot, the bare queue, is kept until the app runs; the thread that read it rests until the
-    first frame stands, for what comes next (attempts, watches) would only keep that frame waiting.
-    """
+    """The live feed, begun before there is an app to tell; what it says until then is kept."""
 
     def __init__(self, project: Project, clock: Callable[[], int]) -> None:
-        self._live = Live(project, self._hear, clock=clock)
+        self._live = Live(project, self._hear, clock=clock, patience=FIRST_PAINT_S)
         self._lock = threading.Lock()
         self._kept: list[tuple[Snapshot, Change]] = []
         self._tell: OnChange | None = None
         self._on_change: OnChange | None = None
-        self._may_go_on = threading.Event()
-        self.when_started: Callable[[], object] = self._may_go_on.set
-        """Called once the app runs; must see to it that `go_on` is called after the first frame."""
 
     @property
     def snapshot(self) -> Snapshot:
@@ -126,15 +119,14 @@ class EarlyFeed:
             for snapshot, change in self._kept:
                 self._tell(snapshot, change)
             self._kept.clear()
-        self.when_started()
 
-    def go_on(self) -> None:
-        """The first frame stands: read the rest."""
-        self._may_go_on.set()
+    def painted(self) -> None:
+        """The queue is on screen: the rest may be read, and garbage looked for."""
+        gc.enable()
+        self._live.painted()
 
     def stop(self) -> None:
         """End the thread that reads."""
-        self._may_go_on.set()
         self._live.stop()
 
     def _hear(self, snapshot: Snapshot, change: Change) -> None:
@@ -143,4 +135,3 @@ class EarlyFeed:
                 self._kept.append((snapshot, change))
             else:
                 self._tell(snapshot, change)
-        self._may_go_on.wait()

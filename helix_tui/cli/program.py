@@ -7,6 +7,7 @@ imported when it is called, and none of the shared modules here imports Textual,
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import sys
 from importlib import import_module
@@ -39,6 +40,8 @@ def main(argv: list[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")  # a C locale must not break the output
+    # Looking for garbage costs a start 40 ms and finds none. The console turns it on again once it stands.
+    gc.disable()
     try:
         code = _run(words)
         sys.stdout.flush()
@@ -52,6 +55,8 @@ def main(argv: list[str] | None = None) -> int:
         return 0
     except SystemExit as exit_:  # argparse: 0 after --help, 2 after a usage error
         return exit_.code if isinstance(exit_.code, int) else 2
+    finally:
+        gc.enable()
 
 
 def _run(words: list[str]) -> int:

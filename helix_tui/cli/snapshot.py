@@ -91,6 +91,9 @@ class StillFeed:
         """Say that there it is."""
         self._on_change(self.snapshot, Change(everything=True))
 
+    def painted(self) -> None:
+        """Nothing is left to read."""
+
     def stop(self) -> None:
         """Nothing is left to stop."""
 
