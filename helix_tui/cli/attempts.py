@@ -150,11 +150,11 @@ def listing(call: Call, attempts: list[Attempt], titles: dict[str, str]) -> list
 
 def _cells(call: Call, attempt: Attempt) -> list[str]:
     begun = attempt.started_at or attempt.finished_at
-    model = clean_line(attempt.model or attempt.harness, 16)
+    model = fit(clean_line(attempt.model or attempt.harness, 60), 12).rstrip()
     return [
         format_age((call.now - begun) / NS) if begun else "",
         fit(clean_line(short_id(attempt.bead_id)), 12).rstrip(),
-        clean_line(attempt.status, 24) or "no result",
+        fit(clean_line(attempt.status), 20).rstrip() or "no result",
         format_span(attempt.duration_ms / 1000) if attempt.duration_ms is not None else "n/a",
         money(attempt.cost_usd),
         *([model] if call.paint.width >= 100 else []),

@@ -155,13 +155,10 @@ def _queue(present: Present) -> Iterator[Check]:
     yield Check("queue", True, f"judged by the rules of {queue.default_era}: {states or 'empty'}")
     missing = {edge.missing for edge in queue.graph.dangling}
     if missing:
-        waiting = {edge.bead_id for edge in queue.graph.dangling}
-        yield Check(
-            "dependencies",
-            False,
-            f"{counted(len(waiting), 'bead')} wait for {len(missing)} that the tracker does not hold",
-            "They are never ready, and ddx does not say so: `helix-tui queue --json`, under dangling.",
-        )
+        waiting = len({edge.bead_id for edge in queue.graph.dangling})
+        said = f"{counted(waiting, 'bead waits', 'beads wait')} for {len(missing)} not in the tracker"
+        fix = "They are never ready, and ddx does not say so: `helix-tui queue --json`, under dangling."
+        yield Check("dependencies", False, said, fix)
     if queue.graph.cycles:
         yield Check(
             "cycles",

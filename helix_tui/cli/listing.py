@@ -54,9 +54,9 @@ def _as_on_screen(call: Call, queue: Queue) -> Iterator[str]:
     for row, lead in zip(rows, leads, strict=True):
         lead = lead if tree else fit(lead, width)
         if row.kind == "fold":
-            yield call.paint(f"{'':>24}{lead}… {row.text}", "muted")
+            yield call.paint(f"{'':>{12 + _id_width(queue)}}{lead}… {row.text}", "muted")
         elif row.kind == "missing":
-            name = fit(clean_line(short_id(row.bead_id)), 12)
+            name = fit(clean_line(short_id(row.bead_id)), _id_width(queue))
             yield f"{'':>10}{name}  {lead}" + call.paint("not in the tracker", "attention")
         elif row.kind == "bead":
             yield _row(call, queue, row.bead_id, lead, name_state=True)
@@ -83,14 +83,19 @@ def _row(call: Call, queue: Queue, bead_id: str, lead: str = "", *, name_state: 
     bead, standing = queue.beads[bead_id], queue.standing(bead_id)
     place = queue.position.get(bead_id)
     head = f"{place if place and standing.state == 'ready' else '':>4}  P{bead.priority}  "
-    name = fit(clean_line(short_id(bead_id)), 12)
+    name = fit(clean_line(short_id(bead_id)), _id_width(queue))
     note = _why_in_short(queue, bead_id, standing)
     if name_state and standing.state not in ("ready", "waiting_dependencies"):
         note = f"{standing.state} {note}".rstrip()
-    left = call.paint.width - len(head) - 14 - (cell_width(note) + 2 if note else 0)
+    left = call.paint.width - len(head) - _id_width(queue) - 2 - (cell_width(note) + 2 if note else 0)
     title = fit(lead + clean_line(bead.title, 400), max(12, left))
     tail = "  " + call.paint(note, "muted") if note else ""
     return f"{head}{call.paint(name, ROLES.get(standing.state, 'muted'))}  {title}{tail}".rstrip()
+
+
+def _id_width(queue: Queue) -> int:
+    """Ids of one project are mostly of one length, and the first says which."""
+    return min(12, cell_width(clean_line(short_id(next(iter(queue.beads), "")))) or 12)
 
 
 def run_line(run: Run, now: int, indent: str) -> str:
@@ -122,6 +127,8 @@ def _why_in_short(queue: Queue, bead_id: str, standing: Standing) -> str:
     if standing.state == "ready":
         freed = len(queue.unblocks(bead_id))
         return f"unblocks {freed}" if freed else ""
+    if standing.state == "unknown_status":
+        return f"“{clean_line(queue.beads[bead_id].status, 24)}”"
     return fit(clean_line(standing.reasons[0].detail), 28).rstrip() if standing.reasons else ""
 
 
@@ -155,20 +162,12 @@ def notes(call: Call, present: Present) -> list[str]:
             + some
             + (", …" if len(gone) > 4 else "")
         )
-    dangling = queue.graph.dangling
-    if dangling:
-        missing = dict.fromkeys(edge.missing for edge in dangling)
-        waiting = dict.fromkeys(edge.bead_id for edge in dangling)
-        some = ", ".join(clean_line(bead_id, 40) for bead_id in list(missing)[:3]) + (
-            ", …" if len(missing) > 3 else ""
-        )
-        lines.append(
-            call.paint(
-                f"{counted(len(waiting), 'bead')} wait for {len(missing)} that the tracker lacks: ",
-                "attention",
-            )
-            + some
-        )
+    missing = dict.fromkeys(edge.missing for edge in queue.graph.dangling)
+    if missing:
+        waiting = len({edge.bead_id for edge in queue.graph.dangling})
+        some = ", ".join(clean_line(bead_id, 40) for bead_id in list(missing)[:3])
+        said = f"{counted(waiting, 'bead waits', 'beads wait')} for {len(missing)} that the tracker lacks: "
+        lines.append(call.paint(said, "attention") + some + (", …" if len(missing) > 3 else ""))
     for circle in queue.graph.cycles[:5]:
         ids = " → ".join(clean_line(short_id(bead_id)) for bead_id in circle[:6])
         lines.append(call.paint("circle of dependencies: ", "error") + ids)
