@@ -1,0 +1,440 @@
+"""The list of the Loop screen: what runs on top with its last actions, then attempts, newest first.
+
+Rows are keyed by attempt id: the selection stays with an attempt when it ends and moves down into the list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from helix_tui.core.beads.record import Bead
+from helix_tui.core.clock import NS, format_span
+from helix_tui.core.ddx.attempts import Attempt
+from helix_tui.core.ddx.names import status_of
+from helix_tui.core.ddx.running import Run
+from helix_tui.core.text import clean_line, short_id
+from helix_tui.themes.alphabet import SIGNS
+from helix_tui.widgets import figures
+from helix_tui.widgets.actions import Action, outcome
+from helix_tui.widgets.line import Line, Span, cut, fit, spread, width_of
+from helix_tui.widgets.rowlist import RowList
+from helix_tui.widgets.rowsource import RowSource
+
+STATUS_CELLS = 10
+ACTIONS = 3
+ACTIONS_NARROW = 1
+NARROW = 56
+"""Cells below which a running entry has one action, and an attempt's figures move to its second line."""
+
+_HEAD = "caption:"
+
+
+@dataclass(frozen=True, slots=True)
+class RunView:
+    """One run with its last actions, the newest last."""
+
+    run: Run
+    actions: tuple[Action, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """The attempt's id where it is known, so that its row stays selected when the attempt has ended."""
+        run = self.run
+        return run.attempt_id or f"run:{run.bead_id or run.worker_id or run.pid}"
+
+
+class Order:
+    """Finished attempts, newest first, with their places."""
+
+    def __init__(self, attempts: Iterable[Attempt] = ()) -> None:
+        self.attempts = tuple(attempts)
+        self.places = {attempt.attempt_id: place for place, attempt in enumerate(self.attempts)}
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """Everything that the list shows at one moment."""
+
+    runs: tuple[RunView, ...] = ()
+    order: Order = field(default_factory=Order)
+    beads: Mapping[str, Bead] | None = None
+    now: int = 0
+    hidden: int = 0
+    """Attempts that a filter leaves out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How an attempt's end looks: glyph, ink and word."""
+
+    glyph: str
+    ink: str
+    word: str
+
+
+_KINDS = {
+    "landed": Look("✓", "success", "merged"),
+    "preserved": Look("◆", "attention", "preserved"),
+    "failed": Look("✗", "error", "failed"),
+    "no_changes": Look("○", "muted", "no changes"),
+}
+_WORDS = {
+    "already_satisfied": Look("✓", "muted", "satisfied"),
+    "no_evidence_produced": Look("○", "muted", "no evidence"),
+    "success": Look("…", "waiting", "not landed"),
+}
+_NO_RESULT = Look("✗", "muted", "no result")
+
+
+def look_of(attempt: Attempt) -> Look:
+    """Glyph, ink and word of an attempt's end. A status that nobody knows is shown as it is."""
+    if not attempt.status and not attempt.landed and not attempt.preserved:
+        return _NO_RESULT
+    kind = attempt.kind
+    if kind == "no_changes" or (kind == "other" and attempt.status == "success"):
+        found = _WORDS.get(attempt.status)
+        if found is not None:
+            return found
+    if kind in _KINDS:
+        return _KINDS[kind]
+    word = clean_line(attempt.status, 40)
+    return (
+        Look("◆", "attention", word) if status_of(attempt.status).known else Look("?", "attention bold", word)
+    )
+
+
+def title_of(bead_id: str, beads: Mapping[str, Bead] | None) -> Span:
+    """The title of a bead, or its id where the tracker does not hold it."""
+    bead = (beads or {}).get(bead_id)
+    title = clean_line(bead.title, 1000) if bead is not None else ""
+    if title:
+        return (title, "text")
+    return (clean_line(bead_id, 80) or "no bead named", "muted")
+
+
+class AttemptRows(RowSource):
+    """The rows of a board. A run takes a line and one for each action shown below it."""
+
+    def __init__(self, board: Board, *, narrow: bool, captions: bool = True, most: int | None = None) -> None:
+        self.board = board
+        self._heads: list[tuple[str, RunView | None, int]] = []
+        """Rows above the attempts: key, run, and which line of the run's entry."""
+        if captions:
+            self._heads.append((f"{_HEAD}running", None, 0))
+        slots = ACTIONS_NARROW if narrow else ACTIONS
+        for view in board.runs:
+            lines = len(_below(view, slots, board.now))
+            self._heads += [(f"{view.key}/{n}" if n else view.key, view, n) for n in range(lines + 1)]
+        self._heads.append((f"{_HEAD}ended", None, 0))
+        self._slots = slots
+        self._most = len(board.order.attempts) if most is None else min(most, len(board.order.attempts))
+        self._head_places = {key: place for place, (key, _, _) in enumerate(self._heads)}
+
+    def __len__(self) -> int:
+        return len(self._heads) + self._most
+
+    def key(self, index: int) -> str:
+        if index < len(self._heads):
+            return self._heads[index][0]
+        return self.board.order.attempts[index - len(self._heads)].attempt_id
+
+    def index(self, key: str) -> int | None:
+        place = self._head_places.get(key)
+        if place is not None:
+            return place
+        place = self.board.order.places.get(key)
+        return None if place is None or place >= self._most else place + len(self._heads)
+
+    def selectable(self, index: int) -> bool:
+        if index >= len(self._heads):
+            return True
+        _, view, line = self._heads[index]
+        return view is not None and line == 0
+
+    def run(self, index: int) -> RunView | None:
+        """The run that a row stands for."""
+        return self._heads[index][1] if 0 <= index < len(self._heads) else None
+
+    def attempt(self, index: int) -> Attempt | None:
+        """The attempt that a row stands for."""
+        place = index - len(self._heads)
+        return self.board.order.attempts[place] if 0 <= place < self._most else None
+
+    def paint(self, index: int, width: int) -> Line:
+        attempt = self.attempt(index)
+        if attempt is not None:
+            return paint_attempt(attempt, self.board, width)
+        key, view, line = self._heads[index]
+        if view is None:
+            return _caption(key, self.board, width)
+        if line == 0:
+            return paint_run(view, self.board, width)
+        return _below(view, self._slots, self.board.now)[line - 1](width)
+
+    def paint_more(self, index: int, width: int) -> Line | None:
+        attempt = self.attempt(index)
+        if attempt is None or width >= NARROW:
+            return None
+        return [("   ", "text"), *_figures_line(attempt)]
+
+    def text(self, index: int) -> str:
+        attempt = self.attempt(index)
+        if attempt is None:
+            return "".join(text for text, _ in self.paint(index, 400))
+        title, _ = title_of(attempt.bead_id, self.board.beads)
+        parts = (look_of(attempt).word, attempt.status, title, attempt.bead_id, attempt.attempt_id)
+        return " ".join((*parts, attempt.harness, attempt.model))
+
+
+def _caption(key: str, board: Board, width: int) -> Line:
+    if key == f"{_HEAD}running":
+        alive = sum(view.run.live for view in board.runs)
+        gone = len(board.runs) - alive
+        spans: list[Span] = [("running " + str(alive) if alive else "nothing runs", "muted")]
+        if gone:
+            spans.append((f" · {gone} gone", "error"))
+        return _ruled(spans, [], width)
+    total = len(board.order.attempts)
+    right = f"{total:,} of {total + board.hidden:,}" if board.hidden else f"{total:,}"
+    return _ruled(_today(board), [(right, "muted")] if total or board.hidden else [], width)
+
+
+def _today(board: Board) -> list[Span]:
+    """``landed today 9 · preserved 2 · nothing to do 3 · failed 1``"""
+    begin = figures.midnight(board.now)
+    counts: dict[str, int] = {}
+    for attempt in board.order.attempts:
+        at = attempt.finished_at or attempt.started_at
+        if at is not None and at < begin:
+            break
+        counts[attempt.kind] = counts.get(attempt.kind, 0) + 1
+    if not counts:
+        return [("nothing ended today" if board.order.attempts else "no attempts yet", "muted")]
+    spans: list[Span] = [
+        (f"landed today {counts.get('landed', 0)}", "success" if counts.get("landed") else "muted")
+    ]
+    for kind, words, ink in (
+        ("preserved", "preserved", "attention"),
+        ("no_changes", "nothing to do", "muted"),
+        ("failed", "failed", "error"),
+        ("other", "other", "attention"),
+    ):
+        if counts.get(kind):
+            spans += [(" · ", "muted"), (f"{words} {counts[kind]}", ink)]
+    return spans
+
+
+def _ruled(caption: list[Span], right: list[Span], width: int) -> Line:
+    """A thin rule with a caption of several inks."""
+    tail: list[Span] = [(" ", "rule"), *right, (" ──", "rule")] if right else []
+    head = fit([("── ", "rule"), *caption, (" ", "rule")], max(0, width - width_of(tail)))
+    gap = width - width_of(head) - width_of(tail)
+    return [*head, ("─" * max(0, gap), "rule"), *tail]
+
+
+def paint_run(view: RunView, board: Board, width: int) -> Line:
+    """The first line of a running entry: what, by whom, for how long, at what cost."""
+    run = view.run
+    sign = SIGNS["running" if run.verdict == "alive" else run.verdict]
+    title, ink = title_of(run.bead_id, board.beads) if run.bead_id else ("worker between beads", "muted")
+    left: list[Span] = [(f"{sign.glyph} ", sign.ink), (title, f"{ink} bold")]
+    return spread(left, _run_figures(run, board.now, width), width)
+
+
+def _run_figures(run: Run, now: int, width: int) -> list[Span]:
+    by = " ".join(part for part in (clean_line(run.harness, 20), clean_line(run.model, 28)) if part)
+    parts: list[Span] = []
+    if by and width >= NARROW:
+        parts.append((cut(by, width // 3), "muted"))
+    if run.started_at is not None and run.live:
+        span = format_span((now - run.started_at) / NS)
+        parts.append(
+            (
+                span if width >= NARROW else span.replace(" ", ""),
+                "running" if run.verdict == "alive" else "text",
+            )
+        )
+    if not run.live:
+        parts.append(("gone", "error bold"))
+    elif run.verdict == "silent":
+        parts.append(("silent", "error bold"))
+    if run.tokens is not None and width >= 44:
+        parts.append((f"{figures.tokens(run.tokens)} tok", "text"))
+    spans: list[Span] = []
+    for part in parts:
+        spans += [("  ", "text"), part]
+    return spans
+
+
+class _Below:
+    """One line below a running entry, painted for a width when it is looked at."""
+
+    def __init__(self, left: Sequence[Span], right: Sequence[Span] = (), at: str = "") -> None:
+        self._left, self._right, self._at = left, right, at
+
+    def __call__(self, width: int) -> Line:
+        right = list(self._right)
+        if self._at and width >= NARROW:
+            right += [(f"{self._at:>9}", "muted")]
+        return spread([("    ", "text"), *self._left], [(" ", "text"), *right] if right else [], width)
+
+
+def _below(view: RunView, slots: int, now: int) -> list[_Below]:
+    """The lines below a running entry: what is wrong with it, then its last actions."""
+    run, lines = view.run, []
+    if run.verdict != "alive":
+        what = "worker gone: " if run.verdict == "dead" else "silent: "
+        lines.append(_Below([(what, "error bold"), (clean_line(run.why, 300), "text")]))
+    if run.verdict == "dead":
+        return lines
+    actions = view.actions[-max(1, slots - len(lines)) :]
+    lines += [_action_line(action, run) for action in actions]
+    if not actions:
+        told = clean_line(run.last_tool or run.message, 300)
+        phase = clean_line(run.phase, 60) or "claimed"
+        lines.append(_Below([(f"{phase:<9} ", "running"), (told, "text")]))
+    elif run.phase not in _USUAL_PHASES:
+        lines[-1] = _Below(
+            [
+                (clean_line(run.phase, 40), "running bold"),
+                ("  ", "text"),
+                (clean_line(run.message, 300), "text"),
+            ]
+        )
+    return lines[:slots] if slots > 1 else lines[:1]
+
+
+_USUAL_PHASES = frozenset({"", "running", "active", "candidate", "resolving"})
+"""Phases in which the agent itself works, so that its last action says more than the word."""
+
+
+def _action_line(action: Action, run: Run) -> _Below:
+    ink = {"tool": "running", "error": "error bold"}.get(action.kind, "muted")
+    name = cut(action.name, 9)
+    left: list[Span] = [(f"{name:<9} ", ink), (action.target, "muted" if action.kind != "tool" else "text")]
+    return _Below(
+        left,
+        outcome(action.ok, action.duration_ms) if action.kind == "tool" else (),
+        figures.since_start(action.at, run.started_at),
+    )
+
+
+def paint_attempt(attempt: Attempt, board: Board, width: int) -> Line:
+    """One attempt in one line; columns that have no room go, the title stays."""
+    look = look_of(attempt)
+    title = title_of(attempt.bead_id, board.beads)
+    when = figures.day_or_time(attempt.finished_at or attempt.started_at, board.now)
+    if width < NARROW:
+        narrow: list[Span] = [(f"{look.glyph} ", look.ink), title]
+        return spread(narrow, [(f" {when:>6}", "muted")], width)
+    word = cut(look.word, STATUS_CELLS * 2)
+    left: list[Span] = [(f"{look.glyph} ", look.ink), (f"{word:<{STATUS_CELLS}} ", look.ink), title]
+    return spread(left, _columns(attempt, when, width), width)
+
+
+def _columns(attempt: Attempt, when: str, width: int) -> list[Span]:
+    model = clean_line(attempt.model or attempt.harness, 40)
+    if width >= 110 and attempt.model and attempt.harness:
+        model = f"{clean_line(attempt.harness, 20)} {model}"
+    cells = 18 if width >= 110 else 10 if width >= 84 else 7
+    spans: list[Span] = [(f" {cut(model, cells):<{cells}}", "muted")]
+    if width >= 62:
+        spans.append((f" {figures.short_span(attempt.duration_ms):>4}", "muted"))
+    if width >= 84:
+        spans.append((f" {figures.tokens(attempt.tokens.total):>6}", "muted"))
+    cost = figures.money(attempt.cost_usd)
+    spans.append((f" {cost:>7}", "muted" if cost == figures.UNKNOWN else "text"))
+    if width >= 72:
+        spans.append((f" {when:>7}", "muted"))
+    return spans
+
+
+def _figures_line(attempt: Attempt) -> Line:
+    """What a narrow row has no room for."""
+    look = look_of(attempt)
+    parts = [
+        clean_line(attempt.model or attempt.harness, 16),
+        figures.short_span(attempt.duration_ms),
+        f"{figures.tokens(attempt.tokens.total)} tok" if attempt.tokens.total is not None else "",
+        figures.money(attempt.cost_usd),
+        short_id(clean_line(attempt.bead_id, 60)),
+    ]
+    return [(look.word, look.ink), *((f" · {part}", "muted") for part in parts if part)]
+
+
+class AttemptList(RowList):
+    """The list itself. It follows while its cursor is on the first row and nobody said otherwise."""
+
+    def __init__(self, *, id: str | None = None, captions: bool = True, most: int | None = None) -> None:
+        super().__init__(id=id, follow_top=True)
+        self.board = Board()
+        self._captions = captions
+        self._most = most
+
+    @property
+    def following(self) -> bool:
+        """Whether the cursor stays on top when something new comes."""
+        return self._follow_top
+
+    def follow(self, on: bool) -> None:
+        """Stay on top, or stay with the row under the cursor."""
+        self._follow_top = on
+        if on:
+            self.action_first()
+
+    def show_board(self, board: Board, *, changed: Collection[str] = ()) -> None:
+        """Show a new state."""
+        self.board = board
+        if self.size.width:
+            self.show(self._rows(), changed=changed)
+
+    def _rows(self) -> AttemptRows:
+        narrow = self._text_width < NARROW
+        return AttemptRows(self.board, narrow=narrow, captions=self._captions, most=self._most)
+
+    def on_resize(self) -> None:
+        """Running entries are shorter in a narrow list."""
+        self.show(self._rows())
+
+    @property
+    def selected_run(self) -> RunView | None:
+        """The run under the cursor."""
+        source = self.source
+        return source.run(self.selected_index) if isinstance(source, AttemptRows) else None
+
+    @property
+    def selected_attempt(self) -> Attempt | None:
+        """The attempt under the cursor."""
+        source = self.source
+        return source.attempt(self.selected_index) if isinstance(source, AttemptRows) else None
+
+    def _step(self, count: int) -> None:
+        super()._step(count)
+        self._follow_top = self.selected_index == self._first()
+
+    def action_next_part(self) -> None:
+        """To the next older attempt on the same bead."""
+        self._to_sibling(1)
+
+    def action_previous_part(self) -> None:
+        """To the next newer attempt on the same bead."""
+        self._to_sibling(-1)
+
+    def _to_sibling(self, step: int) -> None:
+        source = self.source
+        if not isinstance(source, AttemptRows):
+            return
+        bead_id = _bead_at(source, self.selected_index)
+        index = self.selected_index + step
+        while bead_id and 0 <= index < len(source):
+            if source.selectable(index) and _bead_at(source, index) == bead_id:
+                self._follow_top = False
+                self._move_to(index)
+                return
+            index += step
+
+
+def _bead_at(source: AttemptRows, index: int) -> str | None:
+    view, attempt = source.run(index), source.attempt(index)
+    return view.run.bead_id if view is not None else attempt.bead_id if attempt is not None else None

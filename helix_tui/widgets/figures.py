@@ -1,0 +1,92 @@
+"""Figures in words short enough for a column: tokens, money, time of day. What is unknown says so."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from helix_tui.core.clock import NS, format_age, format_span
+
+UNKNOWN = "n/a"
+
+
+def tokens(count: int | None) -> str:
+    """A count of tokens in at most five characters: ``940``, ``38k``, ``1.2M``; ``n/a`` when unknown."""
+    if count is None:
+        return UNKNOWN
+    if count < 1_000:
+        return str(count)
+    if count < 999_500:
+        return f"{count / 1_000:.0f}k" if count >= 9_950 else f"{count / 1_000:.1f}k"
+    return f"{count / 1_000_000:.1f}M" if count < 99_950_000 else f"{count / 1_000_000:.0f}M"
+
+
+def money(usd: float | None, *, estimate: bool = False) -> str:
+    """An amount: ``$1.10``; ``~$1.10`` where nobody was billed that; ``n/a`` when unknown, never 0 for it."""
+    if usd is None:
+        return UNKNOWN
+    about = "~" if estimate else ""
+    if 0 < usd < 0.005:
+        return f"{about}<1¢"
+    return f"{about}${usd:,.2f}" if usd < 1_000 else f"{about}${usd:,.0f}"
+
+
+def took(milliseconds: int | None) -> str:
+    """How long one step took: ``40ms``, ``3.2s``, ``2m 06s``; nothing when unknown."""
+    if milliseconds is None or milliseconds < 0:
+        return ""
+    if milliseconds < 1_000:
+        return f"{milliseconds}ms"
+    if milliseconds < 60_000:
+        return f"{milliseconds / 1_000:.1f}s"
+    return format_span(milliseconds / 1_000)
+
+
+def short_span(milliseconds: int | None) -> str:
+    """How long an attempt took, in at most four characters; ``n/a`` when unknown."""
+    return UNKNOWN if milliseconds is None or milliseconds < 0 else format_age(milliseconds / 1_000)
+
+
+def clock_time(instant: int | None) -> str:
+    """The local time of day with seconds; blanks of the same width where there is none."""
+    moment = _local(instant)
+    return " " * 8 if moment is None else moment.strftime("%H:%M:%S")
+
+
+def day_or_time(instant: int | None, now: int) -> str:
+    """When it was, in six cells: the time of day for today, else the day, else month and year.
+
+    Unlike an age it does not change while one looks at it.
+    """
+    moment, today = _local(instant), _local(now)
+    if moment is None or today is None:
+        return "—"
+    if moment.date() == today.date():
+        return moment.strftime("%H:%M")
+    if moment.year == today.year or abs((today - moment).days) < 180:
+        return f"{moment.day:2} {moment:%b}"
+    return moment.strftime("%m/%Y")[-7:]
+
+
+def midnight(now: int) -> int:
+    """The instant at which the local day of ``now`` began."""
+    moment = _local(now)
+    if moment is None:
+        return now
+    return int(moment.replace(hour=0, minute=0, second=0, microsecond=0).timestamp()) * NS
+
+
+def since_start(instant: int | None, start: int | None) -> str:
+    """How far into its attempt something happened: ``+12s``, ``+4m 02s``; nothing when unknown."""
+    if instant is None or start is None or instant < start:
+        return ""
+    return f"+{format_span((instant - start) / NS)}"
+
+
+def _local(instant: int | None) -> datetime | None:
+    """An instant in the zone of whoever looks; None for none, or one that no calendar holds."""
+    if instant is None:
+        return None
+    try:
+        return datetime.fromtimestamp(instant // NS).astimezone()
+    except (OverflowError, OSError, ValueError):
+        return None

@@ -1,0 +1,220 @@
+"""Text that is read: paragraphs of spans, wrapped to the width of the pane, one row a line.
+
+A pane is a `RowList`, so moving, searching and jumping work in it as everywhere; its cursor shows only while
+it has the focus. Paragraphs carry keys: a repaint, a new width and a new state keep the place.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Literal
+
+from rich.cells import cell_len, chop_cells
+
+from helix_tui.widgets.line import Line, Span, rule, spread, width_of
+from helix_tui.widgets.rowlist import RowList
+from helix_tui.widgets.rowsource import Rows, RowSource
+
+Wrap = Literal["words", "cells", "no", "rule"]
+
+
+@dataclass(frozen=True, slots=True)
+class Para:
+    """One line of a document before it is wrapped."""
+
+    key: str
+    spans: tuple[Span, ...] = ()
+    right: tuple[Span, ...] = ()
+    """Stands at the right edge of the first line."""
+    wrap: Wrap = "words"
+    """At blanks; anywhere (for code); not at all; or a caption in a rule."""
+    hang: int = 0
+    """Cells by which the lines after the first are indented."""
+    landmark: bool = False
+    """A place that ``J`` and ``K`` go to."""
+    opens: bool = False
+    """Enter does something here."""
+
+
+def wrap_spans(spans: Line, width: int, hang: int = 0, *, words: bool = True) -> list[tuple[Span, ...]]:
+    """Spans as lines of at most ``width`` cells; no text is lost but blanks at which a line was broken."""
+    hang = min(hang, width // 2)
+    lines: list[tuple[Span, ...]] = []
+    current: list[Span] = []
+    used = 0
+
+    def flush() -> None:
+        nonlocal current, used
+        lines.append(tuple(current))
+        current, used = ([(" " * hang, "text")] if hang else []), hang
+
+    for text, ink in spans:
+        for piece in _pieces(text) if words else (text,):
+            at = 0
+            while at < len(piece):
+                room = width - used
+                rest = piece[at : at + width + 1]  # enough to see that it does not fit
+                cells = cell_len(rest)
+                if cells <= room and at + len(rest) == len(piece):
+                    current.append((rest, ink))
+                    used += cells
+                    break
+                empty = used <= (hang if lines else 0)
+                if words and piece == " ":
+                    flush()
+                    break
+                if not words or empty or cells > width - hang:
+                    head = chop_cells(rest[:room], room)[0] if room > 1 else ""
+                    if head:
+                        current.append((head, ink))
+                        at += len(head)
+                flush()
+    if len(current) > bool(hang and lines) or not lines:
+        lines.append(tuple(current))
+    return lines
+
+
+def _pieces(text: str) -> list[str]:
+    """Words and the blanks between them."""
+    pieces: list[str] = []
+    for index, word in enumerate(text.split(" ")):
+        if index:
+            pieces.append(" ")
+        if word:
+            pieces.append(word)
+    return pieces
+
+
+class Paragraphs(RowSource):
+    """Paragraphs laid out for one width."""
+
+    def __init__(self, paras: Sequence[Para], width: int) -> None:
+        self.paras = paras
+        self.width = max(8, width)
+        self._wrapped: dict[int, list[tuple[Span, ...]]] = {}
+        sizes = [self._size(number, para) for number, para in enumerate(paras)]
+        self._starts = [0, *accumulate(sizes)]
+        self._numbers = {para.key: number for number, para in enumerate(paras)}
+
+    def _size(self, number: int, para: Para) -> int:
+        if para.wrap in ("no", "rule"):
+            return 1
+        wide = width_of(para.spans)
+        room = self.width - (width_of(para.right) + 1 if para.right else 0)
+        if wide <= room:
+            return 1
+        lines = wrap_spans(para.spans, room, para.hang, words=para.wrap == "words")
+        self._wrapped[number] = lines
+        return len(lines)
+
+    def __len__(self) -> int:
+        return self._starts[-1]
+
+    def place(self, index: int) -> tuple[Para, int]:
+        """The paragraph that a row belongs to, and which of its lines the row is."""
+        number = bisect.bisect_right(self._starts, index) - 1
+        return self.paras[number], index - self._starts[number]
+
+    def key(self, index: int) -> str:
+        para, part = self.place(index)
+        return f"{para.key}\n{part}"
+
+    def index(self, key: str) -> int | None:
+        name, _, part = key.partition("\n")
+        number = self._numbers.get(name)
+        if number is None:
+            return None
+        index = self._starts[number] + int(part or 0)
+        return min(index, self._starts[number + 1] - 1)
+
+    def paint(self, index: int, width: int) -> Line:
+        number = bisect.bisect_right(self._starts, index) - 1
+        para, part = self.paras[number], index - self._starts[number]
+        if para.wrap == "rule":
+            caption = "".join(text for text, _ in para.spans)
+            return rule(caption, width, "".join(text for text, _ in para.right))
+        lines = self._wrapped.get(number)
+        spans = para.spans if lines is None else lines[part]
+        return spread(spans, para.right, width) if part == 0 and para.right else spans
+
+    def text(self, index: int) -> str:
+        return "".join(text for text, _ in self.paint(index, self.width))
+
+    def landmark(self, index: int, step: int) -> int | None:
+        """The next row after (or before) a row that begins a landmark."""
+        number = bisect.bisect_right(self._starts, index) - 1 + step
+        while 0 <= number < len(self.paras):
+            if self.paras[number].landmark:
+                return self._starts[number]
+            number += step
+        return None
+
+
+class TextPane(RowList):
+    """A pane of paragraphs. Give it `read` for another document, `update` for a new state of the same one."""
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes, cursor_needs_focus=True)
+        self._paras: Sequence[Para] = ()
+
+    @property
+    def paras(self) -> Sequence[Para]:
+        """What it shows."""
+        return self._paras
+
+    @property
+    def para(self) -> Para | None:
+        """The paragraph under the cursor."""
+        source = self.source
+        if isinstance(source, Paragraphs) and 0 <= self.selected_index < len(source):
+            return source.place(self.selected_index)[0]
+        return None
+
+    def read(self, paras: Sequence[Para]) -> None:
+        """Show another document, from its beginning."""
+        self.show(Rows())
+        self.update_text(paras)
+
+    def update_text(self, paras: Sequence[Para], *, changed: Collection[str] = ()) -> None:
+        """Show a new state of the same document; the place is kept."""
+        self._paras = paras
+        if self.size.width:
+            self.show(Paragraphs(paras, self._text_width), changed=changed)
+
+    def on_resize(self) -> None:
+        """Wrap again for the new width."""
+        source = self.source
+        if self._paras and not (isinstance(source, Paragraphs) and source.width == max(8, self._text_width)):
+            self.show(Paragraphs(self._paras, self._text_width))
+
+    def action_next_part(self) -> None:
+        """To the next section, file or session."""
+        self._to_landmark(1)
+
+    def action_previous_part(self) -> None:
+        """To the section, file or session before."""
+        self._to_landmark(-1)
+
+    def _to_landmark(self, step: int) -> None:
+        if isinstance(self.source, Paragraphs) and len(self.source):
+            index = self.source.landmark(max(0, self.selected_index), step)
+            if index is not None:
+                self.select(self.source.key(index))
+
+
+def section(caption: str, right: str = "", *, key: str = "") -> Para:
+    """A caption in a thin rule; ``J`` and ``K`` stop here."""
+    tail: tuple[Span, ...] = ((right, "muted"),) if right else ()
+    return Para(f"# {key or caption}", ((caption, "muted"),), tail, wrap="rule", landmark=True)
+
+
+def block(key: str, text: str, ink: str = "text", *, indent: int = 0, code: bool = False) -> list[Para]:
+    """A cleaned text of several lines as paragraphs; ``code`` keeps its blanks and breaks anywhere."""
+    pad = " " * indent
+    return [
+        Para(f"{key} {number}", ((pad + line, ink),), wrap="cells" if code else "words", hang=indent)
+        for number, line in enumerate(text.rstrip("\n").split("\n"))
+    ]
