@@ -6,6 +6,8 @@ type is kept as it is.
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,28 +89,30 @@ def parse_entry(line: bytes) -> LoopEntry | None:
 
 
 def parse_report(output: str) -> LoopReport:
-    """The object at the end of a loop's output: from the last line that is ``{`` alone to the end.
+    """The last JSON object in a loop's output that begins a line: ``{`` alone, or the whole on one line.
 
-    A document printed on one line counts too. Text after the object's closing line is left out.
+    What stands before it is the text stream; what follows it is left out.
 
     Raises:
-        MalformedReport: no such object; the message says what is wrong.
+        MalformedReport: no such object, or it is cut off; the message says which.
     """
-    lines = output.split("\n")
-    starts = [i for i, line in enumerate(lines) if line.rstrip("\r") == "{"]
-    starts += [i for i, line in enumerate(lines) if line.startswith('{"')]
-    if not starts:
-        raise MalformedReport("there is no JSON object in it" if output.strip() else "it is empty")
-    start = max(starts)
-    ends = [i for i in range(start, len(lines)) if lines[i].rstrip() == "}" or i == start]
-    last_error = "it is cut off"
-    for end in (len(lines) - 1, *reversed(ends)):
-        text = "\n".join(lines[start : end + 1]).strip()
+    found: tuple[dict[str, Any], int] | None = None
+    end, problem = 0, "there is no JSON object in it" if output.strip() else "it is empty"
+    for match in _OBJECT_START.finditer(output):
+        if match.start() < end:
+            continue  # inside the object before
         try:
-            return LoopReport(decode_object(text.encode("utf-8", "replace")), "\n".join(lines[:start]))
-        except ValueError as error:
-            last_error = str(error)
-    raise MalformedReport(f"its JSON object does not parse: {clean_line(last_error, 200)}")
+            document, end = _DECODER.raw_decode(output, match.start())
+            found = (document, match.start())
+        except (ValueError, RecursionError) as error:
+            found, problem = None, f"its JSON object does not parse: {clean_line(str(error), 200)}"
+    if found is None:
+        raise MalformedReport(problem)
+    return LoopReport(found[0], output[: found[1]])
+
+
+_OBJECT_START = re.compile(r'^\{(?=\r?$|")', re.MULTILINE)
+_DECODER = json.JSONDecoder()
 
 
 class LoopLogs:

@@ -1,0 +1,306 @@
+"""Attempts from every source: who belongs to whom, whose word counts, what is not looked at again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helix_tui.core.beads.record import Bead, decode_bead
+from helix_tui.core.clock import parse_instant
+from helix_tui.core.ddx.attempts import AttemptIndex
+from helix_tui.core.ddx.names import STATUSES, classify, status_of
+
+FIRST = "20260801T100000-aaaaaaaa"
+SECOND = "20260801T110000-bbbbbbbb"
+
+
+class Place:
+    """A tracker's folder and a pen."""
+
+    def __init__(self, root: Path) -> None:
+        self.ddx = root / ".ddx"
+        self.ddx.mkdir()
+        self.beads: dict[str, Bead] = {}
+        self.index = AttemptIndex(self.ddx)
+
+    def write(self, name: str, *documents: Mapping[str, Any] | str) -> Path:
+        path = self.ddx / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        texts = [one if isinstance(one, str) else json.dumps(one) for one in documents]
+        path.write_text("".join(f"{text}\n" for text in texts))
+        return path
+
+    def bundle(self, attempt: str, bead: str = "b-1", **result: Any) -> None:
+        self.write(
+            f"executions/{attempt}/manifest.json", {"attempt_id": attempt, "bead_id": bead, "base_rev": "aaa"}
+        )
+        if result:
+            self.write(
+                f"executions/{attempt}/result.json", {"bead_id": bead, "attempt_id": attempt, **result}
+            )
+
+    def row(self, bead: str = "b-1", *events: Mapping[str, Any], **fields: object) -> None:
+        row = {"id": bead, "title": "t", "status": "open", "events": list(events), **fields}
+        self.beads[bead] = decode_bead(json.dumps(row).encode())
+
+    def look(self) -> Any:
+        self.index.refresh(self.beads)
+        (attempt,) = self.index.attempts
+        return attempt
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+def event(kind: str, summary: str, body: object = "", at: str = "2026-08-01T10:05:00Z") -> dict[str, Any]:
+    text = body if isinstance(body, str) else json.dumps(body)
+    return {"kind": kind, "summary": summary, "body": text, "created_at": at}
+
+
+def metric(attempt: str, outcome: str, bead: str = "b-1", **more: object) -> dict[str, Any]:
+    return {"schema_version": 1, "attempt_id": attempt, "bead_id": bead, "outcome": outcome, **more}
+
+
+def loop_result(**data: object) -> dict[str, Any]:
+    return {
+        "type": "bead.result",
+        "ts": "2026-08-01T10:05:01Z",
+        "session_id": "l",
+        "data": {"bead_id": "b-1", **data},
+    }
+
+
+def test_the_sources_of_one_attempt_become_one_record(place: Place) -> None:
+    place.bundle(
+        FIRST, status="success", outcome="task_succeeded", session_id="eb-1", harness="claude",
+        model="sonnet", base_rev="aaa", result_rev="bbb", duration_ms=5000, started_at="2026-08-01T10:00:01Z",
+        finished_at="2026-08-01T10:00:06Z", cost_usd=0.5, tokens=30, exit_code=0,
+    )  # fmt: skip
+    usage = {"input_tokens": 20, "cached_tokens": 5, "output_tokens": 10, "tokens": 30}
+    place.write(f"executions/{FIRST}/usage.json", usage)
+    place.write("metrics/attempts.jsonl", metric(FIRST, "success", session_id="eb-1", provider="p"))
+    place.row(
+        "b-1", event("cost", "", {"attempt_id": FIRST, "cost_usd": 0.5}), event("execute-bead", "success")
+    )
+    place.write(
+        "agent-logs/agent-loop-1.jsonl", loop_result(status="success", session_id="eb-1", result_rev="ccc")
+    )
+    attempt = place.look()
+    assert attempt.attempt_id == FIRST
+    assert (attempt.status, attempt.status_source, attempt.kind) == ("success", "loop", "landed")
+    assert (attempt.landed, attempt.preserved, attempt.finished) == (True, False, True)
+    assert (attempt.base_rev, attempt.result_rev) == ("aaa", "ccc")
+    assert (attempt.harness, attempt.model, attempt.provider) == ("claude", "sonnet", "p")
+    assert (attempt.duration_ms, attempt.cost_usd) == (5000, 0.5)
+    assert (attempt.tokens.input, attempt.tokens.cached, attempt.tokens.output, attempt.tokens.total) == (
+        20,
+        5,
+        10,
+        30,
+    )
+    assert attempt.started_at == parse_instant("2026-08-01T10:00:01Z")
+    assert set(attempt.sources) >= {"result", "manifest", "metrics", "cost", "event", "loop"}
+
+
+def test_what_the_loop_says_is_stronger_than_what_the_worker_wrote(place: Place) -> None:
+    ref = f"refs/ddx/iterations/b-1/{FIRST}-0123456789ab"
+    place.bundle(FIRST, status="success", outcome="task_succeeded", session_id="eb-1")
+    place.row(
+        "b-1", event("execute-bead", "land_conflict", f"merge conflict\npreserve_ref={ref}\nbase_rev=aaa")
+    )
+    attempt = place.look()
+    assert (attempt.status, attempt.status_source) == ("land_conflict", "event")
+    assert (attempt.landed, attempt.preserved, attempt.preserve_ref) == (False, True, ref)
+    place.write("agent-logs/agent-loop-1.jsonl", loop_result(status="push_failed", session_id="eb-1"))
+    attempt = place.look()
+    assert (attempt.status, attempt.status_source) == ("push_failed", "loop")
+
+
+@pytest.mark.parametrize(
+    ("result", "row", "landed", "preserved"),
+    [
+        ({"status": "success", "outcome": "merged"}, {}, True, False),
+        ({"status": "success", "outcome": "task_succeeded"}, {}, True, False),
+        ({"status": "success", "outcome": "task_succeeded"}, {"status": "in_progress"}, False, False),
+        ({"status": "success", "outcome": "task_succeeded", "candidate_ref": "r"}, {}, False, False),
+        ({"status": "success", "outcome": "preserved", "preserve_ref": "refs/x"}, {}, False, True),
+        ({"status": "push_failed", "outcome": "merged"}, {}, True, False),
+        ({"status": "post_run_check_failed", "outcome": "preserved"}, {}, False, True),
+        ({"status": "preserved_for_later_release"}, {}, False, True),
+        ({"status": "execution_failed", "outcome": "task_failed"}, {}, False, False),
+        ({"status": "no_changes", "outcome": "task_no_changes"}, {}, False, False),
+        ({"status": "already_satisfied"}, {"status": "closed"}, False, False),
+        ({"status": "brand_new_word", "landed_rev": "abc"}, {}, True, False),
+        ({"status": "brand_new_word"}, {}, False, False),
+        (
+            {"status": "success", "candidate_ref": "r", "session_id": "eb-1"},
+            {"status": "closed", "session_id": "eb-1", "closing_commit_sha": "abc"},
+            True,
+            False,
+        ),
+    ],
+)
+def test_landed_and_preserved_are_facts_of_their_own(
+    place: Place, result: dict[str, Any], row: dict[str, Any], landed: bool, preserved: bool
+) -> None:
+    place.bundle(FIRST, **result)
+    place.row("b-1", **row)
+    attempt = place.look()
+    assert (attempt.landed, attempt.preserved) == (landed, preserved)
+    assert attempt.status == result["status"]
+
+
+@pytest.mark.parametrize("cost", [0, -1, None, "free", True])
+def test_an_unknown_cost_is_none(place: Place, cost: object) -> None:
+    place.bundle(FIRST, status="execution_failed", cost_usd=cost)
+    place.write(f"executions/{FIRST}/usage.json", {"cost_usd": cost})
+    attempt = place.look()
+    assert attempt.cost_usd is None
+    assert attempt.tokens.total is None
+
+
+def test_a_crashed_attempt_has_no_status(place: Place) -> None:
+    place.bundle(FIRST)
+    attempt = place.look()
+    assert (attempt.status, attempt.finished, attempt.kind) == ("", False, "other")
+    assert attempt.started_at == parse_instant("2026-08-01T10:00:00Z")
+
+
+@pytest.mark.parametrize("with_manifest", [True, False])
+def test_a_review_is_no_attempt_but_a_verdict_on_one(place: Place, with_manifest: bool) -> None:
+    place.bundle(FIRST, status="success", outcome="merged", result_rev="ccc")
+    place.bundle(SECOND, status="execution_failed", result_rev="ddd")
+    review = "20260801T100500-cccccccc"
+    place.write(f"executions/{review}/result.json", {"verdict": "BLOCK", "rationale": "no test"})
+    place.write(f"executions/{review}/prompt.md", '<bead-review>\n  <bead id="b-1" iter=1>')
+    if with_manifest:
+        place.write(
+            f"executions/{review}/manifest.json", {"verdict": "BLOCK", "bead_id": "b-1", "result_rev": "ccc"}
+        )
+    place.index.refresh({})
+    first, second = place.index.by_bead("b-1")[::-1]
+    assert [attempt.attempt_id for attempt in place.index.attempts] == [SECOND, FIRST]
+    assert first.review is not None
+    assert (first.review.verdict, first.review.rationale) == ("BLOCK", "no test")
+    assert second.review is None
+
+
+def test_a_running_review_is_no_attempt(place: Place) -> None:
+    place.bundle(FIRST, status="success")
+    place.write(f"executions/{SECOND}/prompt.md", '<bead-review>\n  <bead id="b-1" iter=1>')
+    assert place.look().attempt_id == FIRST
+
+
+def test_events_without_an_id_belong_to_the_attempt_whose_cost_came_before(place: Place) -> None:
+    for attempt in (FIRST, SECOND):
+        place.bundle(attempt)
+    place.row(
+        "b-1",
+        event("execute-bead", "execution_failed", "committing tracker: fatal"),
+        event("cost", "", {"attempt_id": FIRST}),
+        event("execute-bead", "no_changes", "no_changes\nretry_after=2026-08-01T16:00:00Z"),
+        event("execute-bead", "execution_failed", "the claim failed, no attempt was made"),
+        event("cost", "", {"attempt_id": SECOND}),
+        event("execute-bead", "success", "success\nresult_rev=eee", "2026-08-01T11:05:00Z"),
+    )
+    place.index.refresh(place.beads)
+    second, first = place.index.by_bead("b-1")
+    assert (first.status, second.status, second.result_rev) == ("no_changes", "success", "eee")
+    assert first.retry_after == parse_instant("2026-08-01T16:00:00Z")
+
+
+def test_events_of_a_closed_bead_are_read_from_its_attachment(place: Place) -> None:
+    events = [event("cost", "", {"attempt_id": FIRST, "cost_usd": 1.5}), event("execute-bead", "success")]
+    place.write("attachments/b-1/events.jsonl", *events, "{half")
+    place.row("b-1", status="closed", events_attachment="b-1/events.jsonl")
+    attempt = place.look()
+    assert (attempt.status, attempt.cost_usd) == ("success", 1.5)
+    place.row("b-2", status="closed", events_attachment="../../etc/passwd")
+    assert place.look().bead_id == "b-1"
+
+
+def test_the_row_tells_when_to_retry_its_newest_attempt(place: Place) -> None:
+    place.bundle(FIRST, status="no_changes")
+    place.bundle(SECOND, status="no_changes")
+    place.row("b-1", **{"work-last-status": "no_changes", "work-retry-after": "2026-08-02T00:00:00Z"})
+    place.index.refresh(place.beads)
+    second, first = place.index.by_bead("b-1")
+    assert (second.retry_after is not None, first.retry_after) == (True, None)
+
+
+def test_only_what_changed_is_merged_again(place: Place) -> None:
+    place.bundle(FIRST, status="success", outcome="merged")
+    place.bundle(SECOND, bead="b-2", status="no_changes")
+    assert place.index.refresh({}) == {"b-1", "b-2"}
+    before = place.index.by_bead("b-1")
+    assert place.index.refresh({}) == set()
+    place.bundle(SECOND, bead="b-2", status="execution_failed", detail="longer than before")
+    assert place.index.refresh({}, [place.ddx / "beads.jsonl"]) == set(), "not hinted, not looked at"
+    assert place.index.refresh({}, [place.ddx / "executions" / SECOND / "result.json"]) == {"b-2"}
+    assert place.index.by_bead("b-1") is before
+    assert place.index.by_bead("b-2")[0].status == "execution_failed"
+    for name in ("result.json", "manifest.json"):
+        (place.ddx / "executions" / SECOND / name).unlink()
+    (place.ddx / "executions" / SECOND).rmdir()
+    assert place.index.refresh({}) == {"b-2"}
+    assert place.index.by_bead("b-2") == ()
+
+
+def test_metrics_are_taken_in_row_by_row_and_from_the_start_when_rewritten(place: Place) -> None:
+    path = place.write("metrics/attempts.jsonl", metric(FIRST, "success"), "{oops", metric("", "success"))
+    place.index.refresh({})
+    assert [a.attempt_id for a in place.index.attempts] == [FIRST]
+    assert place.index.unread_metrics == 2
+    with path.open("a") as more:
+        more.write(
+            json.dumps(metric(SECOND, "no_changes", duration_ms="long", cost_usd=2))
+            + "\n"
+            + '{"attempt_id": "cut'
+        )
+    assert place.index.refresh({}, []) == {"b-1"}
+    assert [(a.attempt_id, a.cost_usd) for a in place.index.attempts] == [(SECOND, 2.0), (FIRST, None)]
+    place.write("metrics/attempts.jsonl", metric(SECOND, "success"))
+    place.index.refresh({})
+    assert [(a.attempt_id, a.status) for a in place.index.attempts] == [(SECOND, "success")]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"bead_id": 5}', "\x00", '{"verdict": {}}', '{"cycle_trace": 7}']
+)
+def test_a_malformed_file_costs_only_itself(place: Place, text: str) -> None:
+    place.bundle(FIRST, status="success")
+    place.write(f"executions/{SECOND}/result.json", text)
+    place.write(f"executions/{SECOND}/manifest.json", {"bead_id": "b-1", "requested": "?"})
+    place.index.refresh({})
+    assert FIRST in {attempt.attempt_id for attempt in place.index.attempts}
+    assert all(path.name == "result.json" for path in place.index.problems)
+
+
+def test_real_folders_hold_38_attempts_and_two_reviews(shared: Path, tmp_path: Path) -> None:
+    (tmp_path / ".ddx").mkdir()
+    (tmp_path / ".ddx" / "executions").symlink_to(shared / "data" / "ddx" / "executions")
+    index = AttemptIndex(tmp_path / ".ddx")
+    index.refresh({})
+    assert len(index.attempts) == 38
+    assert not any(status_of(attempt.status).word == "" for attempt in index.attempts)
+    assert all(attempt.cost_usd is None or attempt.cost_usd > 0 for attempt in index.attempts)
+
+
+def test_every_known_status_has_a_meaning_and_an_unknown_one_is_no_success() -> None:
+    assert all(status.meaning for status in STATUSES.values())
+    assert {word for word, status in STATUSES.items() if status.successful} == {
+        "success",
+        "already_satisfied",
+    }
+    unknown = status_of("landed_sideways")
+    assert (unknown.word, unknown.successful, unknown.known) == ("landed_sideways", False, False)
+    assert classify("landed_sideways", landed=False, preserved=False) == "other"
+    assert classify("success", landed=False, preserved=False) == "other"
+    assert classify("success", landed=False, preserved=True) == "preserved"
+    assert classify("no_changes", landed=False, preserved=False) == "no_changes"

@@ -1,0 +1,187 @@
+"""An attempt's evidence, its diff and what HELIX reads into it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from helix_tui.core.clock import NS, parse_instant
+from helix_tui.core.ddx.attempt import Attempt, Review
+from helix_tui.core.ddx.evidence import interpret, read_diff, read_evidence
+
+NOW = parse_instant("2026-08-01T12:00:00Z") or 0
+
+
+def git(root: Path, *words: str) -> str:
+    done = subprocess.run(
+        ["git", "-C", str(root), *words], check=True, timeout=30, capture_output=True, text=True
+    )
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    git(tmp_path, "init", "-q", "-b", "main")
+    (tmp_path / "a.txt").write_text("one\n")
+    git(tmp_path, "add", "-A")
+    git(tmp_path, "commit", "-q", "-m", "base")
+    return tmp_path
+
+
+def commit(root: Path, text: str, subject: str = "change") -> str:
+    (root / "a.txt").write_text(text)
+    git(root, "commit", "-q", "-am", subject)
+    return git(root, "rev-parse", "HEAD")
+
+
+def test_a_diff_is_plain_whatever_the_configuration_says(repository: Path) -> None:
+    base = git(repository, "rev-parse", "HEAD")
+    for key, value in (("color.ui", "always"), ("diff.external", "false"), ("core.pager", "false")):
+        git(repository, "config", key, value)
+    result = commit(repository, "one\ntwo \x1b[31m\n")
+    diff = read_diff(repository, Attempt("a", base_rev=base, result_rev=result))
+    assert "+two" in diff.text
+    assert "\x1b" not in diff.text
+    assert (diff.error, diff.merges, diff.warning) == ("", (), "")
+
+
+def test_a_preserved_attempt_shows_what_is_preserved(repository: Path) -> None:
+    base = git(repository, "rev-parse", "HEAD")
+    kept = commit(repository, "kept\n")
+    git(repository, "update-ref", "refs/ddx/iterations/b-1/x", kept)
+    git(repository, "reset", "-q", "--hard", base)
+    attempt = Attempt(
+        "a", base_rev=base, result_rev=base, preserved=True, preserve_ref="refs/ddx/iterations/b-1/x"
+    )
+    assert "+kept" in read_diff(repository, attempt).text
+
+
+def test_a_merge_that_preferred_its_side_is_named(repository: Path) -> None:
+    base = git(repository, "rev-parse", "HEAD")
+    git(repository, "checkout", "-q", "-b", "side")
+    commit(repository, "agent\n")
+    git(repository, "checkout", "-q", "main")
+    commit(repository, "person\n")
+    git(repository, "merge", "-q", "-X", "ours", "-m", "Merge preserved iteration (ort -X ours)", "side")
+    diff = read_diff(repository, Attempt("a", base_rev=base, result_rev=git(repository, "rev-parse", "HEAD")))
+    assert len(diff.merges) == 1
+    assert "may have lost" in diff.warning
+
+
+@pytest.mark.parametrize(
+    ("base", "result", "told"),
+    [
+        ("", "", "left no result"),
+        ("head", "head", "nothing changed"),
+        ("head", "0" * 40, "not in this repository"),
+        ("--output=/x", "head", "is no commit"),
+        ("head", "refs/heads/../../x", "is no commit"),
+        ("HEAD;ls", "head", "is no commit"),
+    ],
+)
+def test_why_there_is_no_diff(repository: Path, base: str, result: str, told: str) -> None:
+    head = git(repository, "rev-parse", "HEAD")
+    attempt = Attempt("a", base_rev=base.replace("head", head), result_rev=result.replace("head", head))
+    if result == "refs/heads/../../x":
+        attempt = replace(attempt, result_rev=result)
+    diff = read_diff(repository, attempt)
+    assert told in diff.error
+    assert diff.text == ""
+
+
+def test_a_diff_outside_a_repository_says_so(tmp_path: Path) -> None:
+    diff = read_diff(tmp_path, Attempt("a", base_rev="a" * 40, result_rev="b" * 40))
+    assert "not a git repository" in diff.error
+
+
+def test_a_huge_diff_is_cut(repository: Path) -> None:
+    base = git(repository, "rev-parse", "HEAD")
+    result = commit(repository, "".join(f"line {n}\n" for n in range(20_000)))
+    diff = read_diff(repository, Attempt("a", base_rev=base, result_rev=result), cap=10_000)
+    assert diff.truncated
+    assert len(diff.text) <= 10_000
+
+
+def test_evidence_of_both_eras_is_read(tmp_path: Path) -> None:
+    bundle = tmp_path / "x"
+    (bundle / "checks").mkdir(parents=True)
+    (bundle / "result.json").write_text('{"status": "success"}')
+    (bundle / "prompt.md").write_text("do \x1b[2Jit\n")
+    (bundle / "no_changes_rationale.txt").write_text("status: already_satisfied\n")
+    gates = {"results": [{"definition_id": "build", "required": True, "exit_code": 2, "status": "fail"}, 7]}
+    (bundle / "checks.json").write_text(json.dumps(gates))
+    (bundle / "checks" / "dead.json").write_text('{"status": "pass", "message": "fine"}')
+    (bundle / "checks" / "bad.json").write_text("{")
+    (bundle / "ac-check.json").write_text(
+        '{"items": [{"ac": 1, "result": "needs_judgment", "evidence": "prose"}]}'
+    )
+    evidence = read_evidence(Attempt("x", bundle=bundle))
+    assert [(c.name, c.status, c.passed) for c in evidence.checks] == [
+        ("build", "fail", False),
+        ("dead", "pass", True),
+        ("acceptance 1", "needs_judgment", False),
+    ]
+    assert (evidence.checks[0].required, evidence.checks[0].message) == (True, "exit code 2")
+    assert (evidence.prompt, evidence.rationale) == ("do it\n", "status: already_satisfied\n")
+    assert {file.name for file in evidence.files} >= {"checks/dead.json", "prompt.md"}
+    assert len(evidence.problems) == 1
+
+
+def test_missing_evidence_says_where_it_was_looked_for() -> None:
+    assert "another machine" in read_evidence(Attempt("x")).missing
+    assert read_evidence(Attempt("x", review=Review("BLOCK"))).files == ()
+
+
+@pytest.mark.parametrize(
+    ("attempt", "interpretation", "follow_up"),
+    [
+        (Attempt("a"), None, "no result"),
+        (Attempt("a", status="success", landed=True), None, "landed"),
+        (Attempt("a", status="success", landed=True, detail="auto-recovered: merged"), None, "hunk"),
+        (Attempt("a", status="review_block", landed=True), None, "landed, but review refuses"),
+        (Attempt("a", status="push_failed", landed=True), None, "push by hand"),
+        (Attempt("a", status="already_satisfied"), None, "nothing to do"),
+        (Attempt("a", status="success"), None, "not been seen"),
+        (Attempt("a", status="success", preserved=True, preserve_ref="refs/x"), "resolvable", "refs/x"),
+        (
+            Attempt("a", status="land_conflict", preserved=True, preserve_ref="refs/x"),
+            "resolvable",
+            "rebase refs/x",
+        ),
+        (Attempt("a", status="no_changes", retry_after=NOW + 18720 * NS), "resolvable", "retry in 5h 12m"),
+        (Attempt("a", status="no_changes", retry_after=NOW - NS), "resolvable", "acceptance"),
+        (Attempt("a", status="execution_failed", failure_mode="context_overflow"), "resolvable", "split"),
+        (Attempt("a", status="execution_failed"), "resolvable", "stronger model"),
+        (Attempt("a", status="brand_new"), "resolvable", "does not know"),
+        (
+            Attempt("a", status="no_changes", no_changes_rationale="AC 1 and AC 2 contradict each other"),
+            "physics-level",
+            "a person must decide",
+        ),
+        (
+            Attempt("a", status="post_run_check_failed", preserved=True, no_changes_rationale="contradicts"),
+            "resolvable",
+            "check failed",
+        ),
+        (Attempt("a", status="execution_failed", no_changes_rationale="contradicts"), "resolvable", "model"),
+    ],
+)
+def test_what_helix_reads_into_an_outcome(
+    attempt: Attempt, interpretation: str | None, follow_up: str
+) -> None:
+    reading = interpret(attempt, NOW)
+    assert reading.interpretation == interpretation
+    assert follow_up in reading.follow_up
+
+
+def test_real_bundles_are_read_without_harm(shared: Path) -> None:
+    folders = sorted((shared / "data" / "ddx" / "executions").iterdir())
+    for folder in folders:
+        evidence = read_evidence(Attempt(folder.name, bundle=folder))
+        assert evidence.files
+        assert not evidence.problems
+        assert "\x1b" not in evidence.prompt + evidence.result + evidence.review
