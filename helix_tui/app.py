@@ -24,7 +24,7 @@ from helix_tui.core.live.snapshot import Change, Snapshot
 from helix_tui.core.supervision.needs import Need, needs_of
 from helix_tui.keymap import bindings, checked_keymap
 from helix_tui.screens import SCREENS
-from helix_tui.screens.base import POSTURES, HelixScreen
+from helix_tui.screens.base import NARROW, POSTURES, HelixScreen
 from helix_tui.settings import Settings
 from helix_tui.themes import DEFAULT_THEME, THEMES
 from helix_tui.widgets.tabs import Tabs
@@ -68,7 +68,7 @@ class HelixApp(App[int]):
     CSS_PATH: ClassVar[list[str | PurePath]] = ["themes/app.tcss", *sorted(_HERE.glob("screens/*.tcss"))]
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("app")]
     HORIZONTAL_BREAKPOINTS = list(POSTURES)
-    VERTICAL_BREAKPOINTS = [(0, "-low"), (8, "-tall-enough")]
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (8, "-tall")]
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class HelixApp(App[int]):
         self._problems: list[str] = []
         self.keymap: dict[str, str] = {}
         if pane:
-            self.HORIZONTAL_BREAKPOINTS = [entry for entry in POSTURES if entry[1] in ("-strip", "-side")]
+            self.HORIZONTAL_BREAKPOINTS = [entry for entry in POSTURES if entry[1] in NARROW]
         self._apply(settings or Settings(), theme)
 
     def _apply(self, settings: Settings, theme: str | None) -> None:

@@ -14,15 +14,20 @@ from helix_tui.keymap import bindings
 from helix_tui.screens import TABS
 from helix_tui.screens.facts import pulse_facts
 from helix_tui.widgets.footer import KeyLine
+from helix_tui.widgets.line import Line, fit
 from helix_tui.widgets.pulse import Pulse
+from helix_tui.widgets.spanline import SpanLine
 from helix_tui.widgets.tabs import Tabs
 
 if TYPE_CHECKING:
     from helix_tui.core.live import Change, Snapshot
     from helix_tui.core.supervision.needs import Need
 
-POSTURES = ((0, "-strip"), (40, "-side"), (60, "-stack"), (100, "-split"), (140, "-wide"))
+POSTURES = ((0, "-tiny"), (32, "-strip"), (40, "-side"), (60, "-stack"), (100, "-split"), (140, "-wide"))
 """Widths from which a posture holds, as Textual's breakpoints."""
+
+NARROW = ("-tiny", "-strip", "-side")
+"""Postures of a pane beside an agent."""
 
 
 class Console(Protocol):
@@ -43,6 +48,14 @@ class Console(Protocol):
     def list_unread(self) -> None: ...
 
     def copy(self, text: str, what: str) -> None: ...
+
+
+class TooSmall(SpanLine):
+    """All there is below 32 × 8."""
+
+    def spans(self, width: int) -> Line:
+        """How big it should be, and what matters most."""
+        return fit([("too small: 32 × 8 at least", "attention")], width)
 
 
 class HelixScreen(Screen[Any]):
@@ -68,7 +81,7 @@ class HelixScreen(Screen[Any]):
 
     @property
     def posture(self) -> str:
-        """``strip``, ``side``, ``stack``, ``split`` or ``wide``."""
+        """``tiny``, ``strip``, ``side``, ``stack``, ``split`` or ``wide``."""
         found = [name for _, name in POSTURES if self.has_class(name)]
         return found[-1].lstrip("-") if found else "split"
 
@@ -78,6 +91,7 @@ class HelixScreen(Screen[Any]):
         yield self.tabs
         yield from self.compose_body()
         yield self.footer
+        yield TooSmall()
 
     def compose_body(self) -> ComposeResult:
         """Everything between the tabs and the footer."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from textual.app import ComposeResult
 from textual.widget import Widget
 
-from helix_tui.screens.base import HelixScreen
+from helix_tui.screens.base import HelixScreen, TooSmall
 from helix_tui.widgets.caption import Caption
 from helix_tui.widgets.rowlist import RowList
 
@@ -30,6 +30,7 @@ class Overlay(HelixScreen):
         yield self.caption
         yield from self.compose_body()
         yield self.footer
+        yield TooSmall()
 
     def compose_body(self) -> ComposeResult:
         """The list."""

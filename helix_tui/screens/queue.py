@@ -19,11 +19,12 @@ from helix_tui.core.beads.readiness import classify
 from helix_tui.core.beads.views import FOLD_DONE, FOLD_LOOSE, FOLD_REST, VIEWS, ViewKind, ViewRow, build_view
 from helix_tui.core.text import clean_line
 from helix_tui.keymap import bindings
-from helix_tui.screens.base import HelixScreen
+from helix_tui.screens.base import NARROW, HelixScreen
 from helix_tui.screens.placards import placard
+from helix_tui.screens.strip import strip_rows
 from helix_tui.widgets.beadrow import QueueRows, World, runs_by_bead
 from helix_tui.widgets.caption import Caption
-from helix_tui.widgets.detail import DetailFacts, DetailView, as_markdown
+from helix_tui.widgets.detail import DetailFacts, DetailView, MissingFacts, as_markdown
 from helix_tui.widgets.placard import Placard
 from helix_tui.widgets.rowlist import RowList
 from helix_tui.widgets.rowsource import Row, Rows, RowSource
@@ -76,8 +77,7 @@ class QueueScreen(HelixScreen):
     def show_snapshot(self, snapshot: Snapshot, change: Change) -> None:
         """Rows, detail, or the words in their place."""
         said = placard(snapshot)
-        self.placard.display = said is not None
-        self.query_one("#panes").display = said is None
+        self.set_class(said is not None, "-no-queue")
         if said is not None:
             self.placard.show(said)
         self.world = World(snapshot.queue, runs_by_bead(snapshot.runs), self.console.now())
@@ -102,7 +102,9 @@ class QueueScreen(HelixScreen):
         view = self._view
         if not view.rows:
             return Rows([Row("none", (("  no bead matches; esc shows all", "muted"),), selectable=False)])
-        return QueueRows(view, self.world, two_lines=self.posture in ("side", "strip"))
+        if self.posture == "strip" and not self.filter and self.prompt is None:
+            return strip_rows(self.world, self.console.needs, max(1, self.size.width - 2))
+        return QueueRows(view, self.world, two_lines=f"-{self.posture}" in NARROW)
 
     def _show_rows(self, changed: frozenset[str] = frozenset()) -> None:
         self._view = build_view(
@@ -113,9 +115,9 @@ class QueueScreen(HelixScreen):
         count = f"{view.matching:,} of {view.total:,}" if self.filter else f"{view.total:,}"
         self.list_caption.show(self.kind, count)
         text = clean_line(self.filter.text, 200)
-        self.tabs.show(filter_text=text, problem=self.filter.problem, count=count)
+        self.tabs.show(filter_text=text, problem=self.filter.problem, count=count if self.filter else "")
         if self.prompt is None:
-            narrow = self.posture in ("side", "strip")
+            narrow = f"-{self.posture}" in NARROW
             self.footer.show(self.FOOTER, f"/ {text}  {count}" if text and narrow else "")
 
     # --- the detail ---------------------------------------------------------------------------------------
@@ -123,8 +125,10 @@ class QueueScreen(HelixScreen):
     @property
     def selected_bead(self) -> str | None:
         """The bead under the cursor."""
-        row = self._row(self.list.selected_key)
-        return row.bead_id if row is not None and row.kind == "bead" else None
+        key = self.list.selected_key or ""
+        row = self._row(key)
+        bead_id = row.bead_id if row is not None and row.kind == "bead" else key.partition(":")[2]
+        return bead_id if bead_id in self.world.queue.beads else None
 
     def _row(self, key: str | None) -> ViewRow | None:
         index = self.list.source.index(key) if key is not None else None
@@ -141,9 +145,27 @@ class QueueScreen(HelixScreen):
     def _show_detail(self) -> None:
         if not self.detail.size.width:
             return
-        bead_id = self.selected_bead
-        self.detail_caption.show("bead" if bead_id else "")
-        self.detail.show_bead(self.facts(bead_id) if bead_id else None)
+        row = self._row(self.list.selected_key)
+        self.detail_caption.show("bead" if row is not None and row.bead_id else "")
+        if row is not None and row.kind == "missing":
+            self.detail.show_bead(MissingFacts(row.bead_id, self.world))
+            self.run_worker(partial(self._look_up, row.bead_id), group="history", exclusive=True, thread=True)
+        elif row is not None and row.kind == "bead":
+            self.detail.show_bead(self.facts(row.bead_id))
+        else:
+            self.detail.show_bead(None)
+
+    def _look_up(self, bead_id: str) -> None:
+        """Where a missing bead was last seen; runs git, so it runs in a thread."""
+        from helix_tui.screens.history import last_seen_words
+
+        words = last_seen_words(self.console.snapshot.project, bead_id, self.console.now())
+        self.app.call_from_thread(self._say_last_seen, bead_id, words)
+
+    def _say_last_seen(self, bead_id: str, words: str) -> None:
+        row = self._row(self.list.selected_key)
+        if row is not None and row.kind == "missing" and row.bead_id == bead_id:
+            self.detail.show_bead(MissingFacts(bead_id, self.world, words))
 
     def facts(self, bead_id: str) -> DetailFacts:
         """Everything around a bead."""
@@ -176,21 +198,24 @@ class QueueScreen(HelixScreen):
     def open_row(self, event: RowList.Opened) -> None:
         """Folds open and close; a bead opens beside the list, or over it where there is no beside."""
         row = self._row(event.key)
-        if row is None:
-            return
-        if row.kind != "bead":
+        kind, _, rest = event.key.partition(":")
+        if row is not None and row.kind in ("fold", "heading"):
             self._toggle(row)
+        elif kind == "count":
+            self._filter_with(f"state:{rest}")
+        elif kind == "need" and self.selected_bead is None:
+            self.console.list_unread()
         elif self.detail.size.width:
             self.detail.focus(scroll_visible=False)
-        else:
-            self.console.open_bead(row.bead_id)
+        elif self.selected_bead is not None:
+            self.console.open_bead(self.selected_bead)
 
     def _toggle(self, row: ViewRow) -> None:
         if row.kind == "heading" and row.key != FOLD_DONE:
             self.collapsed ^= {row.text}
         elif row.kind in ("fold", "heading"):
             self.unfolded ^= {row.key}
-        elif row.kind == "bead":
+        else:
             self.collapsed ^= {row.bead_id}
         self._show_rows()
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 
+from rich.cells import cell_len
+
 from helix_tui.core.beads.readiness import Queue, looks_like_epic
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.beads.views import View, ViewRow
@@ -18,6 +20,9 @@ from helix_tui.widgets.rowsource import RowSource
 
 TITLE_CELLS = 24
 """Cells that a title keeps before a column on the right gives way."""
+
+WIDE_ROW = 58
+"""Cells from which a row has room for priority and age beside a note."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,34 +106,33 @@ def bead_line(
     title = clean_line(bead.title, 400) or "(no title)"
     left: list[Span] = [*lead, (sign.glyph, sign.ink), *gutter, (" ", "text")]
     left.append((title, "muted" if faint else sign.title_ink))
+    right = _columns(bead, world, width)
+    used, whole = width_of(left[:-1]), width_of(left)
+    if links and whole + width_of(right) + len(links) + 4 <= width:
+        right = [(links, "edge"), ("  ", "text"), *right]
+    return spread(left, _shortened(right, width - used - TITLE_CELLS), width)
+
+
+def _columns(bead: Bead, world: World, width: int) -> list[Span]:
+    """What stands on the right: the note, then priority and age; a narrow list shows one of them."""
     note = note_of(bead, world)
-    columns = _columns(bead, world, width, note)
-    room = max(TITLE_CELLS, min(width_of([(title, "")]), width // 2))
-    used = width_of(left[:-1])
-    if links and used + room + len(links) + 2 + _size(columns) <= width:
-        columns.insert(0, (links, "edge"))
-    while columns and used + room + _size(columns) > width:
-        columns.pop()
-    right: list[Span] = []
-    for column in columns:
-        right += [("  ", "text"), column] if right else [column]
-    return spread(left, right, width)
+    right: list[Span] = [] if note is None else [(cut(note[0], max(8, width // 3)), note[1])]
+    if right and width < WIDE_ROW:
+        return right
+    if right:
+        right.append(("  ", "text"))
+    right.append((f"P{bead.priority}", "text" if bead.priority == 0 else "muted"))
+    return [*right, (f" {age_of(bead, world.now):>4}", "muted")] if width >= WIDE_ROW else right
 
 
-def _columns(bead: Bead, world: World, width: int, note: Span | None) -> list[Span]:
-    """What stands on the right, most important first; narrow lists show the note or the priority."""
-    columns: list[Span] = []
-    if note is not None:
-        columns.append((cut(note[0], max(10, width // 3)), note[1]))
-    if note is None or width >= 58:
-        columns.append((f"P{bead.priority}", "text" if bead.priority == 0 else "muted"))
-    if width >= 58:
-        columns.append((age_of(bead, world.now).rjust(3), "muted"))
-    return columns
-
-
-def _size(columns: list[Span]) -> int:
-    return sum(width_of([column]) + 2 for column in columns)
+def _shortened(right: list[Span], room: int) -> list[Span]:
+    """The columns in the room that the title leaves: the first one gives way."""
+    over = width_of(right) - room
+    if over <= 0 or not right:
+        return right
+    (text, ink), *others = right
+    kept = cell_len(text) - over
+    return [(cut(text, kept), ink), *others] if kept >= 4 else others[1:]
 
 
 class QueueRows(RowSource):
@@ -178,7 +182,8 @@ class QueueRows(RowSource):
                 ("  ", "text"),
                 ("?", "error bold"),
                 *self._lanes(index),
-                (f" {missing} is not in the tracker", "error"),
+                (f" {missing}", "text"),
+                (" is not in the tracker", "muted"),
             ]
         bead = self._world.queue.beads[row.bead_id]
         links = " ".join(f"↳ {short_id(clean_line(target, 60))}" for target in row.see[:2])

@@ -42,6 +42,16 @@ class DetailFacts:
     """Newest first."""
 
 
+@dataclass(frozen=True, slots=True)
+class MissingFacts:
+    """A bead that others wait on and that the tracker does not hold."""
+
+    bead_id: str
+    world: World
+    last_seen: str = ""
+    """Where it was last seen, in words; empty while that is being looked up."""
+
+
 class DetailView(RowList):
     """The pane. Its rows are lines of text; those that name a bead lead there."""
 
@@ -54,13 +64,14 @@ class DetailView(RowList):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id, cursor_needs_focus=True)
-        self._facts: DetailFacts | None = None
-        self._shown: tuple[object, ...] = ()
+        self._facts: DetailFacts | MissingFacts | None = None
+        self._id = ""
 
-    def show_bead(self, facts: DetailFacts | None) -> None:
+    def show_bead(self, facts: DetailFacts | MissingFacts | None) -> None:
         """Show a bead, or nothing. The same bead keeps the place that was read."""
-        other = facts is None or self._facts is None or facts.bead.id != self._facts.bead.id
-        self._facts = facts
+        bead_id = facts.bead.id if isinstance(facts, DetailFacts) else facts.bead_id if facts else ""
+        other = bead_id != self._id
+        self._facts, self._id = facts, bead_id
         self._layout(from_top=other)
 
     def on_resize(self) -> None:
@@ -71,7 +82,11 @@ class DetailView(RowList):
     def _layout(self, *, from_top: bool) -> None:
         if not self.size.width:
             return
-        rows = detail_rows(self._facts, self._text_width) if self._facts is not None else []
+        rows: list[Row] = []
+        if isinstance(self._facts, DetailFacts):
+            rows = detail_rows(self._facts, self._text_width)
+        elif self._facts is not None:
+            rows = missing_rows(self._facts, self._text_width)
         if from_top:
             self.show(Rows())
         self.show(Rows(rows))
@@ -98,6 +113,21 @@ def detail_rows(facts: DetailFacts, width: int) -> list[Row]:
     _attempts(rows, facts)
     _events(rows, document.get("events"), world.now)
     _fields(rows, bead, document)
+    return rows.rows
+
+
+def missing_rows(facts: MissingFacts, width: int) -> list[Row]:
+    """What can be said of a bead that is not there: who starves on it, where it was last seen."""
+    rows = _Rows(width)
+    rows.wrapped([(clean_line(facts.bead_id, 200), "text bold")])
+    rows.line([])
+    rows.wrapped([("? ", "error bold"), ("not in the tracker: what waits on it waits for ever", "text")])
+    rows.wrapped([("last ", "muted"), (facts.last_seen or "looking …", "text")])
+    waiting = facts.world.queue.graph.dependents.get(facts.bead_id, ())
+    if waiting:
+        rows.section(f"waited on by {len(waiting)}")
+        for other in waiting[:MAX_LINKS]:
+            rows.bead(other, facts.world, key="waited-on-by")
     return rows.rows
 
 

@@ -1,0 +1,57 @@
+"""Below 40 columns: the counts, what runs, what is next, what needs me. Enter opens any of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from helix_tui.core.supervision.needs import Need
+from helix_tui.core.text import clean_line
+from helix_tui.themes.alphabet import SIGNS, UNKNOWN
+from helix_tui.widgets.beadrow import World, note_of, sign_of
+from helix_tui.widgets.line import Span, rule, spread
+from helix_tui.widgets.rowsource import Row, Rows
+
+MOST_NEXT = 5
+MOST_NEEDS = 200
+
+
+def strip_rows(world: World, needs: Sequence[Need], width: int) -> Rows:
+    """The rows of the strip."""
+    rows: list[Row] = []
+    running = [bead_id for bead_id in world.runs if bead_id in world.queue.beads]
+    for caption, ids in (("running", running), ("next", world.queue.ready[:MOST_NEXT])):
+        if ids:
+            rows.append(Row(f"caption:{caption}", tuple(rule(caption, width)), selectable=False))
+            rows += [_bead_row(bead_id, caption, world, width) for bead_id in ids]
+    if needs:
+        rows.append(Row("caption:needs", tuple(rule("needs me", width, f"{len(needs)}")), selectable=False))
+        rows += [_need_row(need, world) for need in needs[:MOST_NEEDS]]
+    rows.append(
+        Row("caption:counts", tuple(rule("all", width, f"{len(world.queue.beads):,}")), selectable=False)
+    )
+    for state, count in world.queue.counts().items():
+        sign = SIGNS.get(state, UNKNOWN)
+        rows.append(
+            Row(
+                f"count:{state}",
+                ((f"{sign.glyph} ", sign.ink), (sign.word, "text")),
+                ((f"{count:,}", "muted"),),
+            )
+        )
+    return Rows(rows)
+
+
+def _bead_row(bead_id: str, caption: str, world: World, width: int) -> Row:
+    bead = world.queue.beads[bead_id]
+    sign, note = sign_of(bead, world), note_of(bead, world)
+    left: list[Span] = [(f"{sign.glyph} ", sign.ink), (clean_line(bead.title, 200), "text")]
+    return Row(f"{caption}:{bead_id}", tuple(spread(left, [note] if note else [], width)))
+
+
+def _need_row(need: Need, world: World) -> Row:
+    bead = world.queue.beads.get(need.bead_id)
+    said = clean_line(bead.title if bead is not None else need.reason, 200)
+    return Row(
+        f"need:{need.bead_id}" if bead is not None else f"need:{need.key}",
+        (("◆ ", "attention bold"), (said, "text")),
+    )
