@@ -122,15 +122,16 @@ def machine_name(env: Mapping[str, str] | None = None) -> str:
     return env.get("DDX_MACHINE_ID") or os.uname().nodename
 
 
-def user_cache_dir(env: Mapping[str, str]) -> Path | None:
-    """Go's ``os.UserCacheDir``: where newer releases keep leases and attempt work trees."""
+def user_cache_dirs(env: Mapping[str, str]) -> tuple[Path, ...]:
+    """Where newer releases keep leases and attempt work trees: Go's ``os.UserCacheDir`` comes first.
+
+    A worker may have been started with another ``XDG_CACHE_HOME`` than ours, so the default counts too.
+    """
     home = env.get("HOME", "")
-    if sys.platform == "darwin":
-        return Path(home, "Library", "Caches") if home else None
-    cache = env.get("XDG_CACHE_HOME", "")
-    if cache:
-        return Path(cache)
-    return Path(home, ".cache") if home else None
+    named = [env.get("XDG_CACHE_HOME", "")]
+    usual = [os.path.join(home, ".cache")] if home else []
+    apple = [os.path.join(home, "Library", "Caches")] if home and sys.platform == "darwin" else []
+    return tuple(Path(text) for text in dict.fromkeys([*apple, *named, *usual]) if text)
 
 
 def lease_roots(project: Project, env: Mapping[str, str] | None = None) -> tuple[Path, ...]:
@@ -152,21 +153,18 @@ def worktree_roots(project: Project, env: Mapping[str, str] | None = None) -> tu
     env = os.environ if env is None else env
     roots = _exec_roots(project, env)
     temp = env.get("TMPDIR") or "/tmp"
-    cache = user_cache_dir(env)
-    if cache is not None:
-        roots.append(cache / "ddx" / "exec-wt")
+    roots += [cache / "ddx" / "exec-wt" for cache in user_cache_dirs(env)]
     roots += [Path(temp, "ddx-exec-wt"), Path("/tmp/ddx-exec-wt"), Path("/var/tmp/ddx-exec-wt")]
     return tuple(dict.fromkeys(roots))
 
 
 def _lease_bases(project: Project, env: Mapping[str, str]) -> list[Path]:
     temps = [Path(text) for text in (env.get("TMPDIR", ""), "/tmp") if text]
-    cache = user_cache_dir(env)
     bases: list[Path] = []
     if env.get("DDX_CLAIM_HEARTBEAT_DIR"):
         bases.append(Path(env["DDX_CLAIM_HEARTBEAT_DIR"]))
     bases += [root / LEASES for root in _exec_roots(project, env)]
-    if cache is not None:
+    for cache in user_cache_dirs(env):
         bases += [cache / "ddx" / LEASES, cache / "ddx" / "exec-wt" / LEASES, cache / "fleet-tmp" / LEASES]
     for temp in temps:
         bases += [temp / LEASES, temp / "ddx" / LEASES, temp / "ddx-exec-wt" / LEASES]

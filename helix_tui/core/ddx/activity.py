@@ -6,6 +6,7 @@ own, whose transcripts lie in ``.ddx/agent-logs`` (reference/ddx.md, "Recorded r
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -108,6 +109,8 @@ class Sessions:
     def __init__(self, ddx_dir: Path) -> None:
         self._folder = Folder(ddx_dir / "agent-logs")
         self._known: dict[str, Session] = {}
+        self._names: tuple[str, ...] = ()
+        self._by_birth: list[tuple[int, str]] = []
 
     def of(self, bead_id: str | None, since: int | None, *, alone: bool) -> Session | None:
         """The newest session since a claim that speaks of its bead.
@@ -125,8 +128,12 @@ class Sessions:
         return None
 
     def _since(self, since: int) -> list[Session]:
-        names = [(born, name) for name in self._folder.names() if (born := _born(name)) is not None]
-        young = sorted(pair for pair in names if pair[0] >= since - NS)[-_LOOK_AT:]
+        names = self._folder.names()
+        if names is not self._names:
+            self._names = names
+            self._by_birth = sorted((born, name) for name in names if (born := _born(name)) is not None)
+        first = bisect.bisect_left(self._by_birth, (since - NS, ""))
+        young = self._by_birth[first:][-_LOOK_AT:]
         found = []
         for born, name in reversed(young):
             session = self._known.get(name)

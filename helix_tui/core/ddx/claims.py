@@ -69,6 +69,7 @@ class ClaimReader:
         self._run_states = Folder(ddx / "run-state")
         self._workers = Folder(ddx / "workers")
         self._leases: dict[Path, Folder] = {}
+        self._sidecars: dict[str, tuple[dict[str, Any], Claim | None]] = {}
         self.here = machine_name(self._env)
 
     def read(self, beads: Iterable[Bead]) -> list[Claim]:
@@ -112,12 +113,17 @@ class ClaimReader:
     def sidecars(self) -> list[Claim]:
         """What workers say of themselves, in both shapes."""
         claims = []
+        base = str(self._workers.path)
         for name in self._workers.names():
-            path = self._workers.path / name / "status.json"
+            path = f"{base}/{name}/status.json"
             document = self.documents.load(path)
-            claim = sidecar_claim(path, name, document) if document is not None else None
-            if claim is not None:
-                claims.append(claim)
+            if document is None:
+                continue
+            known = self._sidecars.get(name)
+            if known is None or known[0] is not document:
+                known = self._sidecars[name] = (document, sidecar_claim(Path(path), name, document))
+            if known[1] is not None:
+                claims.append(known[1])
         return claims
 
     def fresh_leases(self, now: int) -> dict[str, bool]:

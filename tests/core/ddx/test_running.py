@@ -164,15 +164,14 @@ def test_a_lease_of_another_machine_is_judged_by_its_age_alone(place: Place) -> 
     assert (run.live, run.verdict) == (False, "dead")
 
 
-@pytest.mark.parametrize("number", range(12))
-def test_a_lease_is_found_in_every_place(place: Place, number: int) -> None:
-    roots = lease_roots(place.project, place.env)
-    root = roots[number % len(roots)]
-    if not root.is_relative_to(place.root):
-        pytest.skip("a place outside the test's folder")
-    place.lease("e-1", base=root.parent, pid=os.getpid(), started_at=ago(9), updated_at=ago(3))
-    assert [(run.bead_id, run.live) for run in place.find()] == [("e-1", True)]
-    assert fresh_claims(place.project, NOW, env=place.env) == {"e-1": (True, True)}
+def test_a_lease_is_found_in_every_place(place: Place) -> None:
+    roots = [root for root in lease_roots(place.project, place.env) if root.is_relative_to(place.root)]
+    assert len(roots) >= 5
+    for root in roots:
+        path = place.lease("e-1", base=root.parent, pid=os.getpid(), started_at=ago(9), updated_at=ago(3))
+        assert [(run.bead_id, run.live) for run in place.find()] == [("e-1", True)]
+        assert fresh_claims(place.project, NOW, env=place.env) == {"e-1": (True, True)}
+        path.unlink()
 
 
 @pytest.mark.parametrize(
