@@ -18,6 +18,7 @@ from helix_tui.core.ddx.transcript import TranscriptTail, last_tool
 
 _WINDOW = 64 << 10
 _LOOK_AT = 12
+_REMEMBERED = 48
 _SEARCH = 512 << 10
 
 
@@ -140,9 +141,14 @@ class Sessions:
             if session is None:
                 path = self._folder.path / name
                 session = self._known[name] = Session(path, LineTail(path), born)
+                self._forget_oldest()
             found.append(session)
         # Of a pair the service log tells more: role, bead, end.
         return sorted(found, key=lambda one: (-(one.born // NS), not one.path.name.startswith("svc-")))
+
+    def _forget_oldest(self) -> None:
+        while len(self._known) > _REMEMBERED:
+            del self._known[min(self._known, key=lambda name: self._known[name].born)]
 
 
 class Activities:

@@ -112,7 +112,6 @@ class Piece:
     base_rev: str = ""
     result_rev: str = ""
     landed_rev: str = ""
-    landed_branch: str = ""
     land_status: str = ""
     preserve_ref: str = ""
     retry_after: int | None = None

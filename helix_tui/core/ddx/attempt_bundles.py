@@ -161,7 +161,6 @@ def _result_piece(
         base_rev=text(result, "base_rev"),
         result_rev=text(result, "result_rev"),
         landed_rev=text(result, "landed_rev"),
-        landed_branch=text(result, "landed_branch"),
         land_status="landed" if any(c.get("land_status") == "landed" for c in cycles) else "",
         preserve_ref=text(result, "preserve_ref"),
         no_changes_rationale=clean_block(rationale, 20_000),

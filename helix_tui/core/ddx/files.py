@@ -99,10 +99,12 @@ class JsonCache:
         self.problems: dict[Path, str] = {}
         self._limit = limit
         self._known: dict[str, tuple[Stamp, dict[str, Any] | None]] = {}
+        self._looked_at: set[str] = set()
 
     def load(self, path: str | os.PathLike[str]) -> dict[str, Any] | None:
         """The object in a file; None where the file is absent or unreadable."""
         key = os.fspath(path)
+        self._looked_at.add(key)
         stamp = stamp_of(key)
         if stamp is None:
             if self._known.pop(key, None) is not None:
@@ -115,11 +117,12 @@ class JsonCache:
         self._known[key] = (stamp, document)
         return document
 
-    def forget_except(self, keep: set[str]) -> None:
-        """Drop what is no longer looked at, so that a long session does not gather dead paths."""
-        for key in [key for key in self._known if key not in keep]:
+    def sweep(self) -> None:
+        """Let go of files that nobody has looked at since the last sweep: they are gone."""
+        for key in self._known.keys() - self._looked_at:
             del self._known[key]
             self.problems.pop(Path(key), None)
+        self._looked_at.clear()
 
     def _decode(self, key: str, size: int) -> dict[str, Any] | None:
         path = Path(key)
@@ -186,11 +189,6 @@ class LineTail:
         self._tail = b""
         self._stamp: Stamp | None = None
         self._partial_first = False
-
-    @property
-    def offset(self) -> int:
-        """Bytes taken so far: the start of the first line not yet returned."""
-        return self._offset
 
     def poll(self) -> list[bytes]:
         """Complete lines that came since the last poll, without their newlines."""

@@ -39,8 +39,6 @@ VERBS: dict[str, dict[Era, tuple[str, ...]]] = {
 WORKER_PREFIX: dict[Era, str] = {"april": "execute-loop-", "head": "work-"}
 """Start of the row keys that a worker writes: retry-after, last-status, last-detail, heartbeat-at, …"""
 
-WORKER_KEYS = ("retry-after", "last-status", "last-detail", "no-changes-count", "heartbeat-at")
-
 
 @dataclass(frozen=True, slots=True)
 class Status:

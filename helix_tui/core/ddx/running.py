@@ -139,6 +139,7 @@ class RunReader:
         living = [work for work in works if self._verdict(work, None, now, 1 << 62)[0] != "dead"]
         runs = [self._run(work, now, int(stall_after_s * NS), alone=len(living) == 1) for work in works]
         runs = [run for run in runs if _is_told(run, runs, beads)]
+        self._claims.documents.sweep()
         self._activities.keep_only({(run.bead_id or "", run.attempt_id or ""): run for run in runs})
         return tuple(sorted(runs, key=lambda run: (not run.live, run.bead_id is None, run.started_at or 0)))
 

@@ -26,6 +26,9 @@ EMBEDDED = "embedded"
 
 _NEAR_NS = 2 * NS
 
+_Call = tuple[str, int | None]
+"""A tool's name and when it was called."""
+
 
 def transcript_folders(
     ddx_dir: Path, attempt_id: str, worktree: Path | None, parents: Sequence[Path] = ()
@@ -60,8 +63,8 @@ class TranscriptTail:
         self._lives: dict[Path, object] = {}
         self._window = window
         self._cap = cap
-        self._calls: dict[str, Event] = {}
-        self._last_calls: dict[Path, Event] = {}
+        self._calls: dict[str, _Call] = {}
+        self._last_calls: dict[Path, _Call] = {}
         self._work_at: list[int] = []
         self._last_at: dict[Path, int] = {}
         self.watch(folders, files)
@@ -72,11 +75,6 @@ class TranscriptTail:
             self._folders.setdefault(folder, Folder(folder))
         for file in files:
             self._files.setdefault(file)
-
-    @property
-    def paths(self) -> tuple[Path, ...]:
-        """Files that exist now, in the order in which they are read."""
-        return tuple(self._find())
 
     @property
     def path(self) -> Path | None:
@@ -143,12 +141,13 @@ class TranscriptTail:
                 event = _joined(event, call)
         return event
 
-    def _remember(self, path: Path, call: Event) -> None:
-        if call.call_id:
-            self._calls[call.call_id] = call
+    def _remember(self, path: Path, event: Event) -> None:
+        call = (event.tool, event.at)
+        if event.call_id:
+            self._calls[event.call_id] = call
         self._last_calls[path] = call
-        if call.at is not None:
-            self._work_at.append(call.at)
+        if event.at is not None:
+            self._work_at.append(event.at)
 
     def _told(self, event: Event) -> bool:
         if event.call_id:
@@ -176,11 +175,12 @@ def phase(events: Iterable[Event]) -> str:
     return now
 
 
-def _joined(result: Event, call: Event) -> Event:
+def _joined(result: Event, call: _Call) -> Event:
+    tool, began = call
     took = result.duration_ms
-    if took is None and result.at is not None and call.at is not None and result.at >= call.at:
-        took = (result.at - call.at) // 1_000_000
-    return replace(result, tool=call.tool, duration_ms=took)
+    if took is None and result.at is not None and began is not None and result.at >= began:
+        took = (result.at - began) // 1_000_000
+    return replace(result, tool=tool, duration_ms=took)
 
 
 def _is_service_log(path: Path) -> bool:

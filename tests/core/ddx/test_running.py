@@ -219,6 +219,11 @@ def test_a_half_written_record_hides_nothing_else(place: Place, text: str) -> No
     place.write("run-state/bad.json", run_state("h-2", "a2", pid=os.getpid()))
     assert {run.bead_id for run in reader.find({}, NOW)} >= {"h-1", "h-2"}
     assert "bad.json" not in {path.name for path in reader.problems}
+    place.write("run-state/bad.json", "{")
+    reader.find({}, NOW)
+    (place.ddx / "run-state" / "bad.json").unlink()
+    reader.find({}, NOW)
+    assert "bad.json" not in {path.name for path in reader.problems}
 
 
 def test_aprils_row_vouches_for_aprils_run_record(place: Place) -> None:
