@@ -13,25 +13,38 @@ import signal
 import sys
 from collections.abc import Sequence
 
-_VERBS: dict[str, tuple[str, str]] = {
-    "play": ("playing", "write a recorded run into a folder"),
-    "demo-workspace": ("demoing", "make a throw-away project with a queue"),
+_VERBS: dict[str, tuple[str, str, str]] = {
+    "work": ("working", "", "drain the queue, rehearsed"),
+    "try": ("working", "head", "carry one bead through, rehearsed"),
+    "agent": ("working", "april", "execute-loop and execute-bead, rehearsed"),
+    "play": ("playing", "", "write a recorded run into a folder"),
+    "demo-workspace": ("demoing", "", "make a throw-away project with a queue"),
+    "drain": ("demoing", "", "work until nothing is ready that was not tried, then sum up"),
 }
-"""Verb -> (module with ``add_arguments`` and ``run``, one line of help)."""
+"""Verb -> (module with ``add_arguments`` and ``run``, the era that has it, one line of help)."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one verb; its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
+    era = os.environ.get("HELIX_DDX_ERA") or "head"
+    if era not in ("april", "head"):
+        sys.stderr.write(f"helix-ddx: HELIX_DDX_ERA is {era!r}, not april or head\n")
+        return 1
+    known = {verb: spec for verb, spec in _VERBS.items() if spec[1] in ("", era)}
+    asked = next((word for word in words if not word.startswith("-")), "")
+    if asked and asked not in known:
+        sys.stderr.write(f'Error: unknown command "{asked}" for "ddx"\nRun \'ddx --help\' for usage.\n')
+        return 1
     parser = argparse.ArgumentParser(prog="helix-ddx", description="A stand-in for ddx, for demos and tests.")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
-    for verb, (module, about) in _VERBS.items():
+    for verb, (module, _, about) in known.items():
         sub = verbs.add_parser(verb, help=about)
-        if verb in words:
-            importlib.import_module(f"helix_tui.core.tracker.{module}").add_arguments(sub)
+        if verb == asked:
+            importlib.import_module(f"helix_tui.core.tracker.{module}").add_arguments(sub, verb)
     args = parser.parse_args(words)
     try:
-        return int(importlib.import_module(f"helix_tui.core.tracker.{_VERBS[args.verb][0]}").run(args))
+        return int(importlib.import_module(f"helix_tui.core.tracker.{known[args.verb][0]}").run(args))
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:

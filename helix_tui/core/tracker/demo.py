@@ -90,7 +90,7 @@ class _Builder:
         self.disk.replace(
             self.project / ".ddx" / "config.yaml",
             f'version: "1.0"\nbead:\n    id_prefix: {PREFIX}\ngit:\n    auto_commit: never\n'
-            f'executions:\n    temp_worktree_root: "{self.project / ".exec"}"\n',
+            "executions:\n    temp_worktree_root: .exec\n",
         )
 
     def _commit_past(self) -> None:

@@ -258,6 +258,7 @@ QUEUE: tuple[Seed, ...] = (
         days_ago=4.2,
         act={
             "outcome": "land_conflict",
+            "recovers": False,
             "edits": [{"path": "data/north.txt", "old": "06:15 Hvar - Vis\n", "new": "06:20 Hvar - Vis\n"}],
             "person": {"path": "data/north.txt", "old": "06:15 Hvar - Vis\n", "new": "06:25 Hvar - Vis\n"},
             "input_tokens": 9_900,
@@ -348,9 +349,9 @@ QUEUE: tuple[Seed, ...] = (
         days_ago=3.1,
         act={
             "outcome": "stall",
-            "silence_beats": 90,
+            "silence_beats": 450,
             "calls": [
-                {"tool": "Bash", "input": {"command": "python -m pytest -q --durations=5"}, "output": ""}
+                {"tool": "Bash", "input": {"command": "python -m pytest -q --durations=5"}, "output": "…"}
             ],
             "detail": "turn timeout exceeded",
             "model": LARGE,

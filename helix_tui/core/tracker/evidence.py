@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 from typing import Any
 
+from helix_tui.core.tracker.script import Act
 from helix_tui.core.tracker.stamps import second, stamp
 from helix_tui.core.tracker.store import event
 
@@ -68,8 +71,10 @@ def cost_event(
     duration_ms: int,
     at: int,
     source: str,
+    exit_code: int = 0,
+    **more: str,
 ) -> Json:
-    """The event that says what an attempt used."""
+    """The event that says what an attempt used; head tells more of it."""
     body: Json = {
         "attempt_id": attempt,
         "harness": harness,
@@ -79,8 +84,9 @@ def cost_event(
         "total_tokens": sum(tokens),
         "cost_usd": cost,
         "duration_ms": duration_ms,
-        "exit_code": 0,
+        "exit_code": exit_code,
     }
+    body |= more
     summary = f"tokens={sum(tokens)}"
     if cost is None:
         del body["cost_usd"]
@@ -91,14 +97,22 @@ def cost_event(
 
 
 def session_row(
-    session: str, project: str, bead: str, harness: str, model: str, span: tuple[int, int], usage_row: Json
+    session: str,
+    project: str,
+    bead: str,
+    harness: str,
+    model: str,
+    span: tuple[int, int],
+    usage_row: Json,
+    billing: str,
 ) -> Json:
     """One row of agent-logs/sessions/sessions-YYYY-MM.jsonl as far as both eras agree."""
-    row: Json = {
-        "id": session,
-        "projectID": project,
-        "beadID": bead,
+    row: Json = {"id": session, "projectID": project}
+    if bead:
+        row["beadID"] = bead
+    row |= {
         "harness": harness,
+        "billingMode": billing,
         "model": model,
         "startedAt": stamp(span[0]),
         "endedAt": stamp(span[1]),
@@ -109,7 +123,7 @@ def session_row(
     }
     if "cost_usd" in usage_row:
         row |= {"cost": usage_row["cost_usd"], "costPresent": True}
-    return row
+    return row | {"outcome": "success", "exitCode": 0}
 
 
 OUTCOME = {
@@ -183,6 +197,8 @@ def result(
     session: str,
     span: tuple[int, int],
     used: Json,
+    *,
+    tail: Json | None = None,
     **more: Any,
 ) -> Json:
     """result.json as far as both eras agree; what only some ends have comes as keywords."""
@@ -206,6 +222,7 @@ def result(
         row["cost_usd"] = used["cost_usd"]
     return row | {
         "exit_code": 1 if row["outcome"] == "task_failed" else 0,
+        **(tail or {}),
         "execution_dir": folder,
         "prompt_file": f"{folder}/prompt.md",
         "manifest_file": f"{folder}/manifest.json",
@@ -233,3 +250,47 @@ def prompt(row: Json) -> str:
 
 def _xml(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def sha(text: str) -> str:
+    """The digest that ties a transcript to its prompt."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def rationale(row: Json, act: Act) -> str:
+    """no_changes_rationale.txt: why an agent changed nothing, and how to check that or what is to be done."""
+    if act.outcome == "no_changes":
+        return f"status: open\nreason: {act.rationale}\n"
+    reason = act.rationale or f"{row.get('title', row['id'])}: nothing is left to do"
+    wanted = re.search(r"`([^`\n]+)` passes", str(row.get("acceptance", "")))
+    proof = wanted[1] if wanted else "git diff --exit-code"
+    return f"status: already_satisfied\nreason: {reason}\nverification_command: {proof}\n"
+
+
+def review_prompt(row: Json, rev: str) -> str:
+    """The prompt.md of a review."""
+    bead = _xml(str(row.get("title", row["id"])))
+    return (
+        f"<bead-review>\n  <bead id={json.dumps(row['id'])} iter=1>\n    <title>{bead}</title>\n  </bead>\n"
+        f"  <diff rev={json.dumps(rev)}/>\n  <note>This is a rehearsal: no reviewer reads this.</note>\n"
+        "</bead-review>\n"
+    )
+
+
+def verdict_of(act: Act, cycle: int) -> str:
+    """What the reviewer says about a candidate."""
+    if act.verdicts:
+        return act.verdicts[min(cycle, len(act.verdicts) - 1)]
+    if act.outcome == "review_request_changes":
+        return "APPROVE" if cycle else "REQUEST_CHANGES"
+    return "BLOCK" if act.outcome == "review_block" else "APPROVE"
+
+
+def review_text(row: Json, act: Act, verdict: str) -> str:
+    """What an April reviewer writes: a verdict and a table, then its words."""
+    where = act.edits[0].path if act.edits else "README.md"
+    return (
+        f"### Verdict: {verdict}\n\n| AC | Grade | Evidence |\n|---|---|---|\n"
+        f"| 1 | {verdict} | {where}:1 |\n\n"
+        f"{act.rationale or 'Rehearsed.'}\n"
+    )

@@ -59,7 +59,10 @@ class Disk:
 
     def delete(self, path: Path) -> None:
         """Remove a file; that it is gone already is no error."""
-        path.unlink(missing_ok=True)
+        try:
+            path.unlink()
+        except FileNotFoundError:
+            return
         self._tell("delete", path, "")
 
     def delete_tree(self, folder: Path) -> None:

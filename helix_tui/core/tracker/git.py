@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,16 +12,18 @@ from helix_tui.core.clock import NS
 
 TIMEOUT_S = 60
 NAME, EMAIL = "rehearsal", "rehearsal@localhost"
+_BUSY = ("index.lock", "cannot lock ref", "Another git process")
+_TRIES = 40
 
 
 class GitError(RuntimeError):
     """Git is missing, refused or took too long; the message has git's own last words."""
 
 
-def git(
-    folder: Path, *words: str, at: int | None = None, author: str = NAME, stdin: str | None = None
-) -> str:
+def git(folder: Path, *words: str, at: int | None = None, author: str = NAME) -> str:
     """Run one git command in a folder; its output without the final newline.
+
+    Two workers share one repository: a command that meets the other's lock is tried again for two seconds.
 
     Args:
         at: instant in nanoseconds that commits are dated with.
@@ -29,22 +32,6 @@ def git(
     Raises:
         GitError: it did not succeed.
     """
-    env = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
-    env |= {
-        "GIT_CONFIG_GLOBAL": os.devnull,
-        "GIT_CONFIG_SYSTEM": os.devnull,
-        "GIT_TERMINAL_PROMPT": "0",
-        "LC_ALL": "C",
-    }
-    for role in ("AUTHOR", "COMMITTER"):
-        env |= {
-            f"GIT_{role}_NAME": author,
-            f"GIT_{role}_EMAIL": EMAIL if author == NAME else f"{author}@localhost",
-        }
-        if at is not None:
-            env[f"GIT_{role}_DATE"] = datetime.fromtimestamp(at // NS, UTC).strftime(
-                "%Y-%m-%dT%H:%M:%S+00:00"
-            )
     command = [
         "git",
         "-c",
@@ -55,23 +42,35 @@ def git(
         "core.autocrlf=false",
         *words,
     ]
-    try:
-        done = subprocess.run(
-            command,
-            cwd=folder,
-            env=env,
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT_S,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise GitError(f"git {words[0]} in {folder}: {error}") from None
-    if done.returncode:
-        said = (done.stderr or done.stdout).strip().splitlines()
-        raise GitError(f"git {words[0]} in {folder}: {said[-1] if said else f'exit code {done.returncode}'}")
-    return done.stdout.rstrip("\n")
+    env = _environment(at, author)
+    for left in range(_TRIES, 0, -1):
+        try:
+            done = subprocess.run(
+                command, cwd=folder, env=env, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise GitError(f"git {words[0]} in {folder}: {error}") from None
+        if not done.returncode:
+            return done.stdout.rstrip("\n")
+        if left == 1 or not any(sign in done.stderr for sign in _BUSY):
+            break
+        time.sleep(0.05)
+    said = (done.stderr or done.stdout).strip().splitlines()
+    raise GitError(f"git {words[0]} in {folder}: {said[-1] if said else f'exit code {done.returncode}'}")
+
+
+def _environment(at: int | None, author: str) -> dict[str, str]:
+    env = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
+    env |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+    env |= {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+    for role in ("AUTHOR", "COMMITTER"):
+        env[f"GIT_{role}_NAME"] = author
+        env[f"GIT_{role}_EMAIL"] = EMAIL if author == NAME else f"{author}@localhost"
+        if at is not None:
+            env[f"GIT_{role}_DATE"] = datetime.fromtimestamp(at // NS, UTC).strftime(
+                "%Y-%m-%dT%H:%M:%S+00:00"
+            )
+    return env
 
 
 def init(folder: Path) -> None:
@@ -82,9 +81,10 @@ def init(folder: Path) -> None:
 
 def commit(folder: Path, message: str, *paths: str, at: int | None = None, author: str = NAME) -> str:
     """Commit these paths, or everything; the new commit's id. Nothing to commit is no error: HEAD's id."""
-    git(folder, "add", "-A", "--", *(paths or (".",)))
-    if git(folder, "diff", "--cached", "--name-only", "--", *paths):
-        git(folder, "commit", "-q", "-m", message, "--", *(paths or (".",)), at=at, author=author)
+    where = paths or (".",)
+    git(folder, "add", "-A", "--", *where)
+    if git(folder, "diff", "--cached", "--name-only", "--", *where):
+        git(folder, "commit", "-q", "-m", message, "--", *where, at=at, author=author)
     return head(folder)
 
 

@@ -31,7 +31,8 @@ def exec_root(project: Path, env: Mapping[str, str] = os.environ) -> Path | None
         except OSError:
             continue
         if found:
-            return Path(next(group for group in found.groups() if group).strip())
+            chosen = next(group for group in found.groups() if group).strip()
+            return project / Path(chosen).expanduser()
     return None
 
 

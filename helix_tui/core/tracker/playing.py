@@ -13,7 +13,7 @@ from helix_tui.core.tracker.player import Player
 from helix_tui.core.tracker.timeline import Step, TimelineError
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser, verb: str) -> None:
     """What ``play`` understands."""
     parser.add_argument("file", type=Path, help="a recorded timeline, <era>-<scenario>.jsonl")
     parser.add_argument(

@@ -18,6 +18,8 @@ HARNESS = "rehearsal"
 """The harness in every record of a rehearsal, so that nobody mistakes it for real work."""
 MODEL = "rehearsal-medium"
 
+SAY = "say"
+
 OUTCOMES = (
     "success",
     "no_changes",
@@ -48,13 +50,19 @@ class Edit:
 
 @dataclass(frozen=True)
 class Call:
-    """One tool call as the transcript shows it."""
+    """One tool call as the transcript shows it; the tool ``say`` is no tool but something said."""
 
     tool: str
     input: Mapping[str, Any]
     output: str
+    """What it printed; ``error:`` at the beginning makes it fail."""
     beats: float = 1.0
     """How long it takes, in steps of the rehearsal's pace."""
+
+    @property
+    def failed(self) -> bool:
+        """Whether the tool ended in an error: its output says so."""
+        return self.output.startswith("error:")
 
 
 @dataclass(frozen=True)
@@ -63,9 +71,10 @@ class Act:
 
     outcome: str = "success"
     edits: tuple[Edit, ...] = ()
-    calls: tuple[Call, ...] = ()
-    opening: str = ""
-    closing: str = ""
+    calls: tuple[Call, ...] | None = None
+    """What the agent runs; without any word about it, what fits the edits."""
+    opening: str | None = None
+    closing: str | None = None
     detail: str = ""
     rationale: str = ""
     model: str = MODEL
@@ -76,6 +85,12 @@ class Act:
     """What a person commits to the branch while the attempt runs."""
     silence_beats: float = 0.0
     """How long the transcript says nothing while the heartbeat goes on."""
+    verified: bool = True
+    """Whether the proof of an ``already_satisfied`` holds when the worker tries it."""
+    recovers: bool = True
+    """Whether a later DDx may resolve a land conflict by itself, with the branch's side winning."""
+    verdicts: tuple[str, ...] = ()
+    """What the reviewer says to each candidate in turn; by default it follows from the outcome."""
 
 
 def act_for(row: Mapping[str, Any], plan: Mapping[str, Any] | None = None) -> Act:
@@ -100,9 +115,9 @@ def act_for(row: Mapping[str, Any], plan: Mapping[str, Any] | None = None) -> Ac
         act = replace(act, edits=(default_edit(row),))
     return replace(
         act,
-        calls=act.calls or default_calls(row, act),
-        opening=act.opening or f"I will work on: {row.get('title', bead_id)}",
-        closing=act.closing or ("Done." if act.edits else "There is nothing to change."),
+        calls=default_calls(row, act) if act.calls is None else act.calls,
+        opening=f"I will work on: {row.get('title', bead_id)}" if act.opening is None else act.opening,
+        closing="Done." if act.closing is None else act.closing,
     )
 
 
@@ -155,9 +170,11 @@ def _read(spec: object, bead_id: str) -> Act:
     values: dict[str, Any] = dict(spec)
     try:
         values["edits"] = tuple(Edit(**edit) for edit in values.get("edits", ()))
-        values["calls"] = tuple(Call(**call) for call in values.get("calls", ()))
+        if values.get("calls") is not None:
+            values["calls"] = tuple(Call(**call) for call in values["calls"])
         if values.get("person") is not None:
             values["person"] = Edit(**values["person"])
+        values["verdicts"] = tuple(values.get("verdicts", ()))
         act = Act(**values)
     except TypeError as error:
         raise ScriptError(f"{bead_id}: rehearse: {error}") from None

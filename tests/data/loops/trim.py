@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-SCENARIOS = "april-killed april-success head-empty head-killed head-one-blocked head-success".split()
+SCENARIOS = ["april-killed", "april-success", "head-empty", "head-killed", "head-one-blocked", "head-success"]
 LONGEST = 48
 """Characters that a text inside a record keeps."""
 
