@@ -42,7 +42,8 @@ wheel: $(STAMP)
 	$(BIN)/pip wheel --quiet --quiet --no-input --disable-pip-version-check --retries 5 --no-deps --wheel-dir build/wheel .
 	$(PYTHON) -m venv build/clean
 	build/clean/bin/$(PIP) build/wheel/*.whl
-	cd build && clean/bin/helix-tui --version && clean/bin/helix-tui demo --headless
+	cd build && clean/bin/helix-tui --version && clean/bin/helix-tui snapshot --size 80x24 >/dev/null \
+	  && clean/bin/helix-tui demo --headless
 
 clean:
 	rm -rf $(VENV) build dist

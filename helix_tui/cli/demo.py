@@ -16,6 +16,7 @@ from helix_tui.cli import attempts as evidence
 from helix_tui.cli import console, programs
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.children import finish, last_words, running, tidy_when_killed
+from helix_tui.cli.paint import counted
 from helix_tui.core.beads.tracker import Tracker, read_tracker
 from helix_tui.core.clock import NS, now_ns
 from helix_tui.core.ddx.attempts import Attempt
@@ -109,7 +110,8 @@ def summarise(
             }
         )
         return
-    call.print(f"REHEARSAL in {clean_line(str(project.root))}: no agent, no cost, real files and commits")
+    call.print(f"REHEARSAL in {clean_line(str(project.root))}")
+    call.print("a scripted agent with invented costs; files, commits and evidence are real")
     for attempt in reversed(attempts):
         kind = attempt.kind
         bead = tracker.beads.get(attempt.bead_id)
@@ -119,7 +121,7 @@ def summarise(
             f"  {word}  {fit(clean_line(attempt.status) or 'no result', 18)}  {fit(title, 60).rstrip()}"
         )
     said = " · ".join(f"{number} {kind.replace('_', ' ')}" for kind, number in counts.items() if number)
-    call.print(f"{len(attempts)} attempts in {seconds:.1f} s: {said or 'nothing was ready'}")
+    call.print(f"{counted(len(attempts), 'attempt')} in {seconds:.1f} s: {said or 'nothing was ready'}")
 
 
 def watch(call: Call, root: Path) -> int:
