@@ -32,7 +32,10 @@ class ScreenEntry:
 
 SCREENS: Mapping[str, ScreenEntry] = {
     entry.name: entry
-    for entry in (ScreenEntry("1", "queue", "Queue", "helix_tui.screens.queue", "QueueScreen"),)
+    for entry in (
+        ScreenEntry("1", "queue", "Queue", "helix_tui.screens.queue", "QueueScreen"),
+        ScreenEntry("2", "loop", "Loop", "helix_tui.screens.loop", "LoopScreen"),
+    )
 }
 
 TABS = tuple((entry.key, entry.name, entry.title) for entry in SCREENS.values())

@@ -5,6 +5,8 @@ Rows are keyed by attempt id: the selection stays with an attempt when it ends a
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -21,13 +23,13 @@ from helix_tui.widgets.line import Line, Span, cut, fit, spread, width_of
 from helix_tui.widgets.rowlist import RowList
 from helix_tui.widgets.rowsource import RowSource
 
-STATUS_CELLS = 10
+STATUS_CELLS = 11
 ACTIONS = 3
 ACTIONS_NARROW = 1
 NARROW = 56
 """Cells below which a running entry has one action, and an attempt's figures move to its second line."""
 
-_HEAD = "caption:"
+_ENDED = "caption:ended"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,17 +118,15 @@ def title_of(bead_id: str, beads: Mapping[str, Bead] | None) -> Span:
 class AttemptRows(RowSource):
     """The rows of a board. A run takes a line and one for each action shown below it."""
 
-    def __init__(self, board: Board, *, narrow: bool, captions: bool = True, most: int | None = None) -> None:
+    def __init__(self, board: Board, *, narrow: bool, most: int | None = None) -> None:
         self.board = board
         self._heads: list[tuple[str, RunView | None, int]] = []
         """Rows above the attempts: key, run, and which line of the run's entry."""
-        if captions:
-            self._heads.append((f"{_HEAD}running", None, 0))
         slots = ACTIONS_NARROW if narrow else ACTIONS
         for view in board.runs:
             lines = len(_below(view, slots, board.now))
             self._heads += [(f"{view.key}/{n}" if n else view.key, view, n) for n in range(lines + 1)]
-        self._heads.append((f"{_HEAD}ended", None, 0))
+        self._heads.append((_ENDED, None, 0))
         self._slots = slots
         self._most = len(board.order.attempts) if most is None else min(most, len(board.order.attempts))
         self._head_places = {key: place for place, (key, _, _) in enumerate(self._heads)}
@@ -165,9 +165,9 @@ class AttemptRows(RowSource):
         attempt = self.attempt(index)
         if attempt is not None:
             return paint_attempt(attempt, self.board, width)
-        key, view, line = self._heads[index]
+        _, view, line = self._heads[index]
         if view is None:
-            return _caption(key, self.board, width)
+            return _caption(self.board, width)
         if line == 0:
             return paint_run(view, self.board, width)
         return _below(view, self._slots, self.board.now)[line - 1](width)
@@ -187,14 +187,7 @@ class AttemptRows(RowSource):
         return " ".join((*parts, attempt.harness, attempt.model))
 
 
-def _caption(key: str, board: Board, width: int) -> Line:
-    if key == f"{_HEAD}running":
-        alive = sum(view.run.live for view in board.runs)
-        gone = len(board.runs) - alive
-        spans: list[Span] = [("running " + str(alive) if alive else "nothing runs", "muted")]
-        if gone:
-            spans.append((f" · {gone} gone", "error"))
-        return _ruled(spans, [], width)
+def _caption(board: Board, width: int) -> Line:
     total = len(board.order.attempts)
     right = f"{total:,} of {total + board.hidden:,}" if board.hidden else f"{total:,}"
     return _ruled(_today(board), [(right, "muted")] if total or board.hidden else [], width)
@@ -335,41 +328,97 @@ def paint_attempt(attempt: Attempt, board: Board, width: int) -> Line:
 
 def _columns(attempt: Attempt, when: str, width: int) -> list[Span]:
     model = clean_line(attempt.model or attempt.harness, 40)
-    if width >= 110 and attempt.model and attempt.harness:
-        model = f"{clean_line(attempt.harness, 20)} {model}"
-    cells = 18 if width >= 110 else 10 if width >= 84 else 7
-    spans: list[Span] = [(f" {cut(model, cells):<{cells}}", "muted")]
-    if width >= 62:
-        spans.append((f" {figures.short_span(attempt.duration_ms):>4}", "muted"))
-    if width >= 84:
-        spans.append((f" {figures.tokens(attempt.tokens.total):>6}", "muted"))
+    cells = 12 if width >= 72 else 8
+    if width >= 110:
+        cells = 20
+        if attempt.model and attempt.harness:
+            model = f"{clean_line(attempt.harness, 20)} {model}"
     cost = figures.money(attempt.cost_usd)
-    spans.append((f" {cost:>7}", "muted" if cost == figures.UNKNOWN else "text"))
+    spans: list[Span] = [
+        (f" {cut(model, cells):<{cells}}", "muted"),
+        (f" {figures.short_span(attempt.duration_ms):>4}", "muted"),
+    ]
+    if width >= 84:
+        spans.append((f" {figures.tokens(attempt.tokens.total):>5}", "muted"))
+    spans.append((f" {cost:>6}", "muted" if cost == figures.UNKNOWN else "text"))
     if width >= 72:
-        spans.append((f" {when:>7}", "muted"))
+        spans.append((f" {when:>6}", "muted"))
     return spans
 
 
 def _figures_line(attempt: Attempt) -> Line:
     """What a narrow row has no room for."""
     look = look_of(attempt)
+    cost, total = figures.money(attempt.cost_usd), attempt.tokens.total
     parts = [
         clean_line(attempt.model or attempt.harness, 16),
-        figures.short_span(attempt.duration_ms),
-        f"{figures.tokens(attempt.tokens.total)} tok" if attempt.tokens.total is not None else "",
-        figures.money(attempt.cost_usd),
-        short_id(clean_line(attempt.bead_id, 60)),
+        figures.short_span(attempt.duration_ms) if attempt.duration_ms is not None else "",
+        f"{figures.tokens(total)} tok" if total is not None else "",
+        f"cost {cost}" if cost == figures.UNKNOWN else cost,
+        short_id(clean_line(attempt.bead_id, 60), 16),
     ]
     return [(look.word, look.ink), *((f" · {part}", "muted") for part in parts if part)]
+
+
+class AttemptFilter:
+    """Words that an attempt must hold, all of them; ``key:word`` asks one field, ``-`` turns a word round."""
+
+    FIELDS = ("status", "bead", "harness", "model")
+
+    def __init__(self, text: str, beads: Mapping[str, Bead] | None = None) -> None:
+        self.text = text
+        self.words = text.lower().split()
+        self._beads = beads
+
+    def matches(self, attempt: Attempt) -> bool:
+        """Whether the attempt passes."""
+        return all(self._has(attempt, word) for word in self.words)
+
+    def _has(self, attempt: Attempt, word: str) -> bool:
+        wanted = not word.startswith("-") or len(word) == 1
+        word = word if wanted else word[1:]
+        key, colon, value = word.partition(":")
+        if colon and key in self.FIELDS:
+            return (value in self._field(attempt, key).lower()) is wanted
+        held = " ".join(self._field(attempt, name) for name in self.FIELDS)
+        return (word in f"{held} {attempt.attempt_id}".lower()) is wanted
+
+    def _field(self, attempt: Attempt, name: str) -> str:
+        if name == "status":
+            return f"{look_of(attempt).word} {attempt.status}"
+        if name == "bead":
+            bead = (self._beads or {}).get(attempt.bead_id)
+            return f"{attempt.bead_id} {bead.title}" if bead is not None else attempt.bead_id
+        return attempt.harness if name == "harness" else attempt.model
+
+    def pattern(self) -> re.Pattern[str] | None:
+        """What the words light up in the rows."""
+        words = [word.rpartition(":")[2] for word in self.words if not word.startswith("-")]
+        words = [word for word in words if word]
+        return re.compile("|".join(map(re.escape, words)), re.IGNORECASE) if words else None
+
+    def ways(self, start: str, attempts: Iterable[Attempt]) -> list[tuple[str, str]]:
+        """Ways to go on with the word that is being typed, with what each is."""
+        key, colon, value = start.lower().partition(":")
+        if not colon:
+            return [(f"{name}:", "") for name in self.FIELDS if start and name.startswith(key)]
+        if key not in ("status", "harness", "model"):
+            return []
+        counts = Counter(getattr(attempt, key) for attempt in attempts)
+        found = [
+            (f"{key}:{name}", f"{count:,}") for name, count in counts.most_common() if value in name.lower()
+        ]
+        return [
+            (clean_line(way, 80), count) for way, count in found if " " not in way and not way.endswith(":")
+        ]
 
 
 class AttemptList(RowList):
     """The list itself. It follows while its cursor is on the first row and nobody said otherwise."""
 
-    def __init__(self, *, id: str | None = None, captions: bool = True, most: int | None = None) -> None:
+    def __init__(self, *, id: str | None = None, most: int | None = None) -> None:
         super().__init__(id=id, follow_top=True)
         self.board = Board()
-        self._captions = captions
         self._most = most
 
     @property
@@ -383,6 +432,10 @@ class AttemptList(RowList):
         if on:
             self.action_first()
 
+    def follow_no_more(self) -> None:
+        """Somebody went to a row: stay there."""
+        self._follow_top = False
+
     def show_board(self, board: Board, *, changed: Collection[str] = ()) -> None:
         """Show a new state."""
         self.board = board
@@ -391,7 +444,7 @@ class AttemptList(RowList):
 
     def _rows(self) -> AttemptRows:
         narrow = self._text_width < NARROW
-        return AttemptRows(self.board, narrow=narrow, captions=self._captions, most=self._most)
+        return AttemptRows(self.board, narrow=narrow, most=self._most)
 
     def on_resize(self) -> None:
         """Running entries are shorter in a narrow list."""

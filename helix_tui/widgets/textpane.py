@@ -113,9 +113,13 @@ class Paragraphs(RowSource):
     def __len__(self) -> int:
         return self._starts[-1]
 
+    def number(self, index: int) -> int:
+        """The number of the paragraph that a row belongs to."""
+        return bisect.bisect_right(self._starts, index) - 1
+
     def place(self, index: int) -> tuple[Para, int]:
         """The paragraph that a row belongs to, and which of its lines the row is."""
-        number = bisect.bisect_right(self._starts, index) - 1
+        number = self.number(index)
         return self.paras[number], index - self._starts[number]
 
     def key(self, index: int) -> str:
@@ -131,7 +135,7 @@ class Paragraphs(RowSource):
         return min(index, self._starts[number + 1] - 1)
 
     def paint(self, index: int, width: int) -> Line:
-        number = bisect.bisect_right(self._starts, index) - 1
+        number = self.number(index)
         para, part = self.paras[number], index - self._starts[number]
         if para.wrap == "rule":
             caption = "".join(text for text, _ in para.spans)
@@ -145,7 +149,7 @@ class Paragraphs(RowSource):
 
     def landmark(self, index: int, step: int) -> int | None:
         """The next row after (or before) a row that begins a landmark."""
-        number = bisect.bisect_right(self._starts, index) - 1 + step
+        number = self.number(index) + step
         while 0 <= number < len(self.paras):
             if self.paras[number].landmark:
                 return self._starts[number]
@@ -203,6 +207,75 @@ class TextPane(RowList):
             index = self.source.landmark(max(0, self.selected_index), step)
             if index is not None:
                 self.select(self.source.key(index))
+
+
+class FoldPane(TextPane):
+    """A pane whose parts fold. Subclasses build the paragraphs; a folded part is its header alone."""
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self._folded: set[str] = set()
+
+    def build(self, width: int) -> Sequence[Para]:
+        """The paragraphs as they stand, for a width."""
+        raise NotImplementedError
+
+    def begin(self, folded: Collection[str] = ()) -> None:
+        """Another document, from its beginning, with these parts folded."""
+        self._folded = set(folded)
+        self.show(Rows())
+        self.rebuild()
+
+    def rebuild(self) -> None:
+        """Show the paragraphs as they stand now; the place is kept."""
+        if self.size.width:
+            self.update_text(self.build(self._text_width))
+
+    def on_resize(self) -> None:
+        """Build again for the new width."""
+        self.rebuild()
+
+    def is_folded(self, key: str) -> bool:
+        """Whether a part is folded."""
+        return key in self._folded
+
+    def part(self) -> str | None:
+        """The part that the cursor is in: the key of its header."""
+        source = self.source
+        if not isinstance(source, Paragraphs) or not 0 <= self.selected_index < len(source):
+            return None
+        number = source.number(self.selected_index)
+        while number >= 0 and not source.paras[number].opens:
+            number -= 1
+        return source.paras[number].key if number >= 0 else None
+
+    def action_open(self) -> None:
+        """Fold the part under the cursor, or unfold it; only on its header."""
+        para = self.para
+        if para is not None and para.opens:
+            self.set_fold(para.key, on=not self.is_folded(para.key))
+
+    def set_fold(self, key: str, *, on: bool) -> None:
+        """Fold or unfold a part; the cursor stands on its header then."""
+        (self._folded.add if on else self._folded.discard)(key)
+        self.select(f"{key}\n0")
+        self.rebuild()
+
+    def fold(self) -> bool:
+        """Fold the part that the cursor is in; False where nothing is left to fold."""
+        key = self.part()
+        if key is None or self.is_folded(key):
+            return False
+        self.set_fold(key, on=True)
+        return True
+
+    def unfold(self) -> bool:
+        """Unfold the part under the cursor; False where it is open."""
+        para = self.para
+        if para is None or not para.opens or not self.is_folded(para.key):
+            return False
+        self.set_fold(para.key, on=False)
+        return True
 
 
 def section(caption: str, right: str = "", *, key: str = "") -> Para:

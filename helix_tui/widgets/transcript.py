@@ -14,7 +14,7 @@ from helix_tui.widgets import figures
 from helix_tui.widgets.actions import answers, outcome, target_of
 from helix_tui.widgets.line import Line, Span, cut, spread
 from helix_tui.widgets.rowlist import RowList
-from helix_tui.widgets.rowsource import RowSource
+from helix_tui.widgets.rowsource import Rows, RowSource
 from helix_tui.widgets.textpane import Para, Paragraphs, wrap_spans
 
 NARROW = 60
@@ -187,6 +187,14 @@ class TranscriptPane(RowList):
         self._unfolded.clear()
         self.following = follow
         self._note = note
+        self._draw()
+
+    def take(self, script: Script, *, follow: bool) -> None:
+        """Show a script that was read elsewhere, from its beginning or at its end."""
+        self.script = script
+        self._unfolded.clear()
+        self.following = follow
+        self.show(Rows())
         self._draw()
 
     def say(self, note: Sequence[Para]) -> None:

@@ -1,0 +1,68 @@
+"""Work for threads, on behalf of one node: the UI thread reads no file and waits for no git.
+
+A job has a kind. Of one kind only the newest counts: an older one that is still at it is let go, and what it
+brings is dropped. A job that fails tells why instead of ending the program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from textual.dom import DOMNode
+from textual.worker import Worker, WorkerState
+
+from helix_tui.core.text import clean_line
+
+Result = TypeVar("Result")
+
+
+class Jobs:
+    """The jobs of one node. The node passes `Worker.StateChanged` on to `settle`."""
+
+    def __init__(self, node: DOMNode) -> None:
+        self._node = node
+        self._current: dict[str, tuple[Worker[Any], Callable[[Any], None], Callable[[str], None]]] = {}
+
+    def start(
+        self,
+        kind: str,
+        work: Callable[[], Result],
+        done: Callable[[Result], None],
+        failed: Callable[[str], None],
+    ) -> None:
+        """Run ``work`` in a thread, then ``done`` with its result or ``failed`` with a sentence, here."""
+        worker: Worker[Any] = self._node.run_worker(
+            work,
+            name=kind,
+            group=kind,
+            description=kind,  # the default is a repr of all arguments
+            exit_on_error=False,
+            exclusive=True,
+            thread=True,
+        )
+        self._current[kind] = (worker, done, failed)
+
+    def busy(self, kind: str) -> bool:
+        """Whether a job of this kind has not come back yet."""
+        return kind in self._current
+
+    def drop(self, kind: str) -> None:
+        """Let a job go; nothing of it arrives any more."""
+        found = self._current.pop(kind, None)
+        if found is not None:
+            found[0].cancel()
+
+    def settle(self, worker: Worker[Any]) -> None:
+        """A worker of the node has come to another state."""
+        found = self._current.get(worker.name)
+        if found is None or found[0] is not worker:
+            return
+        _, done, failed = found
+        if worker.state is WorkerState.SUCCESS:
+            del self._current[worker.name]
+            done(worker.result)
+        elif worker.state in (WorkerState.ERROR, WorkerState.CANCELLED):
+            del self._current[worker.name]
+            if worker.error is not None and worker.state is WorkerState.ERROR:
+                failed(clean_line(f"{type(worker.error).__name__}: {worker.error}", 300))

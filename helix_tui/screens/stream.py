@@ -1,0 +1,118 @@
+"""The panel of runs and attempts, fed: snapshots give the rows, transcripts the last actions.
+
+The Loop screen's list is this; so is the third pane of the widest Queue. Nobody else needs to look after it:
+``show_snapshot`` on every news, ``tick`` every second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from textual.timer import Timer
+from textual.worker import Worker
+
+from helix_tui.core.ddx.attempts import Attempt
+from helix_tui.core.ddx.book import AttemptBook
+from helix_tui.screens.following import Follower, Seen
+from helix_tui.screens.jobs import Jobs
+from helix_tui.widgets.attempts import Board, Order, RunView
+from helix_tui.widgets.figures import midnight
+from helix_tui.widgets.running import RunningPanel
+
+if TYPE_CHECKING:
+    from helix_tui.core.live import Change, Snapshot
+
+LOOK_SECONDS = 0.7
+"""How often transcripts of what runs are looked at, beside every time that the feed says so."""
+
+Keep = Callable[[Attempt], bool]
+
+
+class AttemptStream(RunningPanel):
+    """A running panel that reads what it needs, in threads."""
+
+    def __init__(self, *, most: int | None = 60, id: str | None = None) -> None:
+        super().__init__(most=most, id=id)
+        self.order = Order()
+        self._snapshot: Snapshot | None = None
+        self._book: AttemptBook | None = None
+        self._left_out: frozenset[str] = frozenset()
+        self._keep: Keep | None = None
+        self._hidden = 0
+        self._seen: Seen = {}
+        self._follower = Follower()
+        self._jobs = Jobs(self)
+        self._timer: Timer | None = None
+
+    def on_mount(self) -> None:
+        """Look at transcripts as long as something runs."""
+        self._timer = self.set_interval(LOOK_SECONDS, self.look)
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        """A look has come back."""
+        event.stop()
+        self._jobs.settle(event.worker)
+
+    # --- news ---------------------------------------------------------------------------------------------
+
+    def show_snapshot(self, snapshot: Snapshot, change: Change, now: int) -> None:
+        """Show a new state."""
+        self._snapshot = snapshot
+        self._put_in_order()
+        self._show(now, frozenset() if change.everything else change.attempts)
+        self.look()
+
+    def tick(self, now: int) -> None:
+        """Time has passed."""
+        new_day = midnight(now) != midnight(self.list.board.now)
+        if self._snapshot is not None and (self._snapshot.runs or new_day):
+            self._show(now)
+
+    def keep(self, keep: Keep | None) -> None:
+        """Show only attempts that pass; all for None."""
+        self._keep = keep
+        self._book = None
+        if self._snapshot is not None:
+            self._put_in_order()
+            self._show(self.list.board.now)
+
+    def _put_in_order(self) -> None:
+        """Attempts that have their own row among the runs are left out below; the order is kept if it can."""
+        snapshot = self._snapshot
+        if snapshot is None:
+            return
+        book = snapshot.attempts
+        left_out = frozenset(run.attempt_id for run in snapshot.runs if run.attempt_id)
+        if book is self._book and left_out == self._left_out:
+            return
+        self._book, self._left_out = book, left_out
+        ended = [attempt for attempt in book if attempt.attempt_id not in left_out]
+        kept = ended if self._keep is None else list(filter(self._keep, ended))
+        self._hidden = len(ended) - len(kept)
+        self.order = Order(kept)
+
+    def _show(self, now: int, changed: frozenset[str] = frozenset()) -> None:
+        snapshot = self._snapshot
+        if snapshot is None:
+            return
+        views = [RunView(run) for run in snapshot.runs]
+        runs = tuple(RunView(view.run, self._seen.get(view.key, ())) for view in views)
+        board = Board(runs, self.order, snapshot.queue.beads, now, self._hidden)
+        self.show_board(board, changed=changed)
+
+    # --- transcripts --------------------------------------------------------------------------------------
+
+    def look(self) -> None:
+        """Look at the transcripts of what runs, unless nobody sees it or a look is under way."""
+        runs = [run for run in self._snapshot.runs if run.live] if self._snapshot is not None else []
+        if runs and self.size.width and self.screen.is_current and not self._jobs.busy("actions"):
+            self._jobs.start("actions", lambda: self._follower.look(runs), self._take, self._excuse)
+
+    def _take(self, seen: Seen) -> None:
+        if seen != self._seen:
+            self._seen = seen
+            self._show(self.list.board.now)
+
+    def _excuse(self, why: str) -> None:
+        self.caption.show(f"transcripts cannot be read: {why}")
