@@ -65,10 +65,17 @@ class HelixApp(App[int]):
     """The console on one project."""
 
     TITLE = "helix-tui"
-    CSS_PATH: ClassVar[list[str | PurePath]] = ["themes/app.tcss", *sorted(_HERE.glob("screens/*.tcss"))]
+    CSS_PATH: ClassVar[list[str | PurePath]] = [
+        _HERE / "themes" / "app.tcss",
+        *sorted(_HERE.glob("screens/*.tcss")),
+    ]
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("app")]
     HORIZONTAL_BREAKPOINTS = list(POSTURES)
     VERTICAL_BREAKPOINTS = [(0, "-low"), (8, "-tall")]
+    MODES: ClassVar[dict[str, str | Callable[[], Screen[Any]]]] = {
+        name: entry.make for name, entry in SCREENS.items()
+    }
+    DEFAULT_MODE = "queue"
 
     def __init__(
         self,
@@ -94,16 +101,17 @@ class HelixApp(App[int]):
             settings: what the user has set.
             clock: the present instant, for ages.
         """
+        self.DEFAULT_MODE = screen if screen in SCREENS else "queue"  # type: ignore[misc]  # read by super
         super().__init__()
         self.read_only = read_only
         self.ascii_only = ascii_only
+        self.set_class(ascii_only, "-ascii")
         self.now = clock
         self._feed = open_feed(self._news_from_thread)
         self.snapshot = self._feed.snapshot
         self.needs: tuple[Need, ...] = ()
-        self._pending: list[Change] = []
+        self._pending: list[tuple[Snapshot, Change]] = []
         self._lock = threading.Lock()
-        self._first_screen = screen if screen in SCREENS else "queue"
         self._problems: list[str] = []
         self.keymap: dict[str, str] = {}
         if pane:
@@ -124,10 +132,6 @@ class HelixApp(App[int]):
 
     # --- news ---------------------------------------------------------------------------------------------
 
-    def get_default_screen(self) -> Screen[Any]:
-        """The screen to open on; no other one is made before."""
-        return self._screen(self._first_screen)
-
     def on_load(self) -> None:
         """Begin to read while the terminal is being set up."""
         # a thread that reads gives way to a key within half a millisecond, not five
@@ -147,16 +151,18 @@ class HelixApp(App[int]):
 
     def _news_from_thread(self, snapshot: Snapshot, change: Change) -> None:
         with self._lock:
-            self._pending.append(change)
+            self._pending.append((snapshot, change))
         self.post_message(NewsArrived())
 
     def on_news_arrived(self) -> None:
         """Take the newest snapshot, with everything that changed since the last one taken."""
         with self._lock:
-            changes, self._pending = self._pending, []
-        was_loading, self.snapshot = self.snapshot.condition == "loading", self._feed.snapshot
+            news, self._pending = self._pending, []
+        if not news:
+            return
+        was_loading, self.snapshot = self.snapshot.condition == "loading", news[-1][0]
         self.needs = needs_of(self.snapshot.queue, self.snapshot.runs, self.snapshot.tracker)
-        change = merged(changes)
+        change = merged(change for _, change in news)
         screen = self.screen
         for shown in self.screen_stack if screen.is_modal else (screen,):
             if isinstance(shown, HelixScreen):
@@ -171,16 +177,11 @@ class HelixApp(App[int]):
 
     # --- going --------------------------------------------------------------------------------------------
 
-    def _screen(self, name: str) -> Screen[Any]:
-        if not self.is_screen_installed(name):
-            self.install_screen(SCREENS[name].make(), name)
-        return self.get_screen(name)
-
     async def action_show_screen(self, name: str) -> None:
         """Go to a screen by name, leaving whatever lies on the present one."""
         while len(self.screen_stack) > 1:
             await self.pop_screen()
-        await self.switch_screen(self._screen(name))
+        await self.switch_mode(name)
 
     def on_tabs_pressed(self, event: Tabs.Pressed) -> None:
         """A click on a tab."""

@@ -59,6 +59,8 @@ class QueueScreen(HelixScreen):
         self.prompt: Prompt | None = None
         self._detail_timer: Timer | None = None
         self._shown_posture = ""
+        self._wanted: tuple[str | None, str | None] = (None, None)
+        """The bead held through a view that does not show it, and where the cursor stands instead."""
         self._view = build_view(self.world.queue)
 
     def compose_body(self) -> ComposeResult:
@@ -257,10 +259,14 @@ class QueueScreen(HelixScreen):
 
     def show_view(self, kind: ViewKind) -> None:
         """Look at the queue another way, with the same bead under the cursor."""
-        bead_id, self.kind = self.selected_bead, kind
+        here = self.selected_bead
+        wanted, left_at = self._wanted
+        wanted = wanted if here == left_at and wanted is not None else here
+        self.kind = kind
         self._show_rows()
-        if bead_id is not None:
-            self.list.select(bead_id)
+        if wanted is not None:
+            self.list.select(wanted)
+        self._wanted = wanted, self.selected_bead
 
     def action_dependent(self) -> None:
         """Along an edge, down."""

@@ -7,33 +7,33 @@ from helix_tui.themes.roles import INKS, PREFIX, Palette, Roles, make_theme
 NIGHT = Roles(
     ground="#11151c",
     text="#d9dee7",
-    muted="#919bad",
+    muted="#9aa4b5",
     success="#82cf8a",
     running="#62c4ff",
     waiting="#cdb974",
     attention="#ffb03b",
-    error="#ff8087",
-    edge="#8494b0",
+    error="#ff8d93",
+    edge="#8f9dba",
     rule="#2c3443",
-    selection="#1f2b40",
+    selection="#1e2a3e",
     tint="#1c2a26",
-    match="#4a3f16",
+    match="#352d10",
 )
 
 PAPER = Roles(
     ground="#faf9f5",
     text="#22262d",
-    muted="#5a6370",
+    muted="#535c69",
     success="#15692f",
     running="#0a58a6",
     waiting="#6f5600",
-    attention="#a03c00",
+    attention="#963800",
     error="#ae1c28",
-    edge="#566580",
+    edge="#4d5a73",
     rule="#d3d3ca",
-    selection="#dfe7f3",
+    selection="#e8e8e4",
     tint="#e4f0df",
-    match="#ffe9a6",
+    match="#fff0bf",
 )
 
 STARK = Roles(
@@ -47,9 +47,9 @@ STARK = Roles(
     error="#ff9aa0",
     edge="#c0cbe0",
     rule="#5a6270",
-    selection="#123a6b",
+    selection="#0c2a50",
     tint="#0d331a",
-    match="#5c4a00",
+    match="#463900",
 )
 
 SIXTEEN = Roles(

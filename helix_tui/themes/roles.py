@@ -84,6 +84,18 @@ def _rich_colour(name: str) -> Color:
     return Color.parse(name.removeprefix("ansi_"))
 
 
+_ANSI_VARIABLES = {
+    "ansi-background": "ansi_black",
+    "ansi-foreground": "ansi_white",
+    "input-cursor-background": "ansi_white",
+    "input-cursor-foreground": "ansi_black",
+    "input-selection-foreground": "ansi_black",
+    "screen-selection-background": "ansi_white",
+    "screen-selection-foreground": "ansi_black",
+}
+"""What Textual's own stylesheets ask of a theme that leaves colours to the terminal."""
+
+
 def make_theme(name: str, roles: Roles, *, dark: bool, ansi: bool = False) -> Theme:
     """A Textual theme whose own widgets (input, palette, toast) wear the same roles."""
     variables = {PREFIX + field.name: getattr(roles, field.name) for field in fields(roles)}
@@ -96,6 +108,8 @@ def make_theme(name: str, roles: Roles, *, dark: bool, ansi: bool = False) -> Th
         "border": roles.rule,
         "border-blurred": roles.rule,
     }
+    if ansi:
+        variables |= _ANSI_VARIABLES
     return Theme(
         name=name,
         primary=roles.running,

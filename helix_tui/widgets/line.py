@@ -112,15 +112,22 @@ def wrap_spans(spans: Line, width: int) -> list[list[Span]]:
                     used += 1
                 continue
             if used + size > width and used:
-                lines.append([])
+                _begin_line(lines)
                 used = 0
             for part in chop_cells(word, width) if size > width else [word]:
                 if used + cell_len(part) > width and used:
-                    lines.append([])
+                    _begin_line(lines)
                     used = 0
                 lines[-1].append((part, ink))
                 used += cell_len(part)
     return [line for line in lines if line] or [[]]
+
+
+def _begin_line(lines: list[list[Span]]) -> None:
+    """A new line; blanks at the end of the last one go."""
+    while lines[-1] and lines[-1][-1][0] == " ":
+        lines[-1].pop()
+    lines.append([])
 
 
 _WORDS = re.compile(r"[^\s]+|\s")

@@ -1,0 +1,97 @@
+"""A console on a committed tracker at a fixed instant, fed by hand: no thread, no watching, no sleep."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helix_tui.app import HelixApp, OnChange
+from helix_tui.core.clock import parse_now
+from helix_tui.core.live.feed import Gatherer
+from helix_tui.core.live.snapshot import Change, Snapshot, compare
+from helix_tui.core.project import find_project
+
+NOW = parse_now("2026-08-21T22:00:28Z")
+EVERY_STATE = Path(__file__).resolve().parents[1] / "data" / "screens" / "every-state.jsonl"
+
+
+class HandFeed:
+    """Gathers a snapshot when a test says so, as the live thread would."""
+
+    def __init__(self, root: Path, tell: OnChange) -> None:
+        self._gatherer = Gatherer(find_project(root), clock=lambda: NOW, env={})
+        self._tell = tell
+        self.stopped = False
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return self._gatherer.snapshot
+
+    def start(self) -> None:
+        self.look()
+
+    def painted(self) -> None:
+        return
+
+    def stop(self) -> None:
+        self.stopped = True
+
+    def look(self) -> Change:
+        """Read what lies there now and tell what changed."""
+        old = self.snapshot
+        new = self._gatherer.gather()
+        change = compare(old, new)
+        self._tell(new, change)
+        return change
+
+
+class Console(HelixApp):
+    """The app with its feed and its project at hand."""
+
+    root: Path
+    feed: HandFeed
+
+    def rows(self) -> list[str]:
+        """The lines on screen."""
+        return [strip.text.rstrip() for strip in self.screen._compositor.render_strips()]
+
+    def sees(self, text: str) -> bool:
+        """Whether a text stands on the screen."""
+        return any(text in line for line in self.rows())
+
+
+MakeConsole = Callable[..., Console]
+
+
+@pytest.fixture
+def console(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MakeConsole:
+    """Make a console: on every state there is, or on ``lines``, or (``lines=None``) on no tracker."""
+    monkeypatch.setenv("TEXTUAL_ANIMATIONS", "none")
+
+    def make(lines: Iterable[str] | None = (), *, name: str = "demo", **options: Any) -> Console:
+        root = tmp_path / name
+        root.mkdir()
+        if lines is not None:
+            (root / ".ddx").mkdir()
+            tracker = root / ".ddx" / "beads.jsonl"
+            written = list(lines)
+            if written:
+                tracker.write_text("".join(f"{line}\n" for line in written))
+            else:
+                shutil.copy(EVERY_STATE, tracker)
+        feeds: list[HandFeed] = []
+
+        def open_feed(tell: OnChange) -> HandFeed:
+            feeds.append(HandFeed(root, tell))
+            return feeds[0]
+
+        settings: Mapping[str, Any] = {"clock": lambda: NOW} | options
+        app = Console(open_feed, **settings)
+        app.root, app.feed = root, feeds[0]
+        return app
+
+    return make

@@ -1,0 +1,310 @@
+"""The shell: going, settings, themes, news from a thread, and text that means harm."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from helix_tui.app import merged
+from helix_tui.core.live.snapshot import Change
+from helix_tui.keymap import BY_ID, KEYS, bindings, checked_keymap, groups, names, shown
+from helix_tui.screens import SCREENS
+from helix_tui.screens.queue import QueueScreen
+from helix_tui.settings import Settings, load_settings, settings_file
+from helix_tui.themes import DEFAULT_THEME, THEMES
+from tests.screens.conftest import Console, MakeConsole, console
+
+__all__ = ["console"]
+
+
+def queue(app: Console) -> QueueScreen:
+    return cast(QueueScreen, app.screen)
+
+
+async def test_help_lists_every_key_from_the_registry(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test(size=(100, 90)) as pilot:
+        await pilot.press("question_mark")
+        await pilot.pause()
+        for key in KEYS:
+            assert app.sees(key.help[:40]), key.id
+        await pilot.press("question_mark")
+        assert len(app.screen_stack) == 2
+        await pilot.press("escape", "escape", "escape")
+        assert len(app.screen_stack) == 1
+        assert app.is_running
+
+
+async def test_needs_me_ranks_and_leads_there(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test(size=(100, 40)) as pilot:
+        await pilot.press("exclamation_mark")
+        await pilot.pause()
+        for words in ("proposed", "circle", "missing", "unknown", "unread"):
+            assert app.sees(words), words
+        rows = app.screen.query_one("RowList")
+        rows.select("missing_dependency:demo-0000000e")  # type: ignore[attr-defined]
+        await pilot.pause()
+        assert app.sees("demo-gone0001")
+        await pilot.press("enter")
+        await pilot.pause()
+        assert queue(app).selected_bead == "demo-0000000e"
+
+
+async def test_unread_lines_are_listed_with_reasons(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test(size=(100, 40)) as pilot:
+        await pilot.press("exclamation_mark", "G", "enter")
+        await pilot.pause()
+        assert app.sees("2 of 23 in beads.jsonl")
+        assert app.sees("cut off")
+        assert app.sees("not an object but list")
+
+
+async def test_a_click_on_the_pulse_lists_unread_lines(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        at = app.rows()[0].index("2 lines unread")
+        await pilot.click(queue(app).pulse, offset=(at + 3, 0))
+        await pilot.pause()
+        assert app.sees("2 of 23 in beads.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("typed", "lands_on"),
+    [("demo-00000006", "demo-00000006"), ("diamond", "demo-0000000d"), ("0000000b", "demo-0000000b")],
+)
+async def test_go_to_finds_a_bead_by_id_and_by_title(console: MakeConsole, typed: str, lands_on: str) -> None:
+    app = console()
+    async with app.run_test(size=(100, 40)) as pilot:
+        await pilot.press("colon", *typed.replace("-", "§").replace("§", "-"), "enter")
+        await pilot.pause()
+        assert queue(app).selected_bead == lands_on
+        assert app.focused is queue(app).list
+
+
+async def test_go_to_does_commands_and_says_what_is_not_there(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test(size=(100, 40), notifications=True) as pilot:
+        await pilot.press("colon", *"keys", "enter")
+        await pilot.pause()
+        assert app.sees("Next row.")
+        await pilot.press("escape", "colon", *"nowhere[/b]", "enter")
+        await pilot.pause()
+        assert app.sees("nowhere[/b] is not in the tracker")
+        await pilot.press("colon", "escape")
+        assert app.focused is queue(app).list
+
+
+async def test_the_palette_offers_commands_views_and_themes(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test(size=(100, 40)) as pilot:
+        offered = {command.title for command in app.get_system_commands(app.screen)}
+        assert {
+            "queue",
+            "needs me",
+            "keys",
+            "quit",
+            "view tree",
+            *(f"theme {theme.name}" for theme in THEMES),
+        } <= offered
+        await pilot.press("ctrl+p", *"view order", "enter")
+        await pilot.pause()
+        assert queue(app).kind == "order"
+
+
+@pytest.mark.parametrize("theme", [theme.name for theme in THEMES])
+async def test_every_theme_is_worn_by_every_screen(console: MakeConsole, theme: str) -> None:
+    app = console(theme=theme)
+    async with app.run_test(size=(100, 30)) as pilot:
+        assert app.theme == theme
+        for keys in (("slash", "a"), ("escape",), ("question_mark",), ("escape",), ("ctrl+p",)):
+            await pilot.press(*keys)
+        assert app.is_running
+
+
+async def test_number_keys_switch_screens_and_leave_what_lies_on_them(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test(size=(100, 30)) as pilot:
+        for number, entry in enumerate(SCREENS.values(), 1):
+            await pilot.press("question_mark", str(number))
+            await pilot.pause()
+            assert app.current_mode == entry.name
+            assert len(app.screen_stack) == 1
+        await pilot.press("1")
+        assert isinstance(app.screen, QueueScreen)
+        assert len(app.screen_stack) == 1
+
+
+async def test_pane_keeps_to_narrow_postures_at_any_width(console: MakeConsole) -> None:
+    app = console(pane=True)
+    async with app.run_test(size=(120, 30)) as pilot:
+        await pilot.pause()
+        assert queue(app).posture == "side"
+        assert not queue(app).detail.size.width
+
+
+async def test_ascii_leaves_no_other_character_on_screen(console: MakeConsole) -> None:
+    app = console(ascii_only=True)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("question_mark")
+        await pilot.pause()
+        assert all(line.isascii() for line in app.rows()), [line for line in app.rows() if not line.isascii()]
+        await pilot.press("escape")
+        await pilot.pause()
+        lines = [line for line in app.rows() if "日本語" not in line]
+        assert all(line.isascii() for line in lines), [line for line in lines if not line.isascii()]
+
+
+async def test_no_colour_still_shows_where_the_cursor_is(
+    console: MakeConsole, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    app = console()
+    async with app.run_test(size=(100, 30)) as pilot:
+        await pilot.pause()
+        assert any(line.startswith("▌") for line in app.rows())
+
+
+HOSTILE = [
+    "\x1b]0;owned\x07\x1b[2J\x1b[31mred",
+    "[@click=app.quit()]press me[/]",
+    "[/nope] [bold] list[int] a[b=c] [$primary]",
+    "left\u202eright\u2066x\u2069 \u200bzero",
+    "family 👨‍👩‍👧‍👦 flag 🇨🇭 heart ❤️ star ⚠️",
+    "one\ntwo\r\tthree\x00\x07",
+    "x" * 10_000,
+    "",
+]
+
+
+@pytest.mark.parametrize("size", [(36, 20), (48, 20), (120, 60)])
+async def test_hostile_text_does_no_harm_on_any_screen(console: MakeConsole, size: tuple[int, int]) -> None:
+    rows = [
+        json.dumps(
+            {
+                "id": f"demo-{place:08x}",
+                "title": text,
+                "status": text[:30] if place == 1 else "proposed" if place == 2 else "open",
+                "issue_type": text[:40],
+                "owner": text[:40],
+                "parent": text[:60],
+                "labels": [text[:200]],
+                "description": text,
+                "acceptance": text,
+                "dependencies": [{"issue_id": "x", "depends_on_id": text[:80] or "gone"}]
+                if place % 2
+                else [],
+                "events": [{"kind": text, "summary": text, "body": text, "created_at": text}],
+                text[:50] or "field": text,
+            }
+        )
+        for place, text in enumerate(HOSTILE)
+    ]
+    app = console([*rows, *HOSTILE[:3]])
+    async with app.run_test(size=size, notifications=True) as pilot:
+        for keys in (
+            *[("j",)] * len(rows),
+            ("right_square_bracket",),
+            ("right_square_bracket",),
+            ("right_square_bracket",),
+            ("y", "Y"),
+            ("enter",),
+            ("escape",),
+            ("exclamation_mark", "j", "j", "G", "enter"),
+            ("escape",),
+            ("colon", "x", "x", "escape"),
+            ("slash", "[", "/", "b", "]", "escape"),
+        ):
+            await pilot.press(*keys)
+            if isinstance(app.screen, QueueScreen):
+                app.screen._show_detail()
+            await pilot.pause()
+            assert app.is_running
+            for strip in app.screen._compositor.render_strips():
+                assert strip.cell_length == size[0]
+                assert not any(char in strip.text for char in "\x1b\x00\x07\u202e\u2066\u200b")
+                assert not any("@click" in (segment.style.meta if segment.style else {}) for segment in strip)
+
+
+def test_changes_add_up() -> None:
+    one = Change(beads=frozenset({"a"}), runs=True)
+    two = Change(beads=frozenset({"b"}), attempts=frozenset({"t"}), everything=True)
+    assert merged([one, two]) == Change(frozenset({"a", "b"}), True, frozenset({"t"}), False, True)
+    assert not merged([])
+
+
+# --- keys and settings ------------------------------------------------------------------------------------
+
+
+def test_a_key_means_one_thing_everywhere() -> None:
+    meaning = {"move.needed": "one back along the edge", "move.part-before": "one back along the edge"}
+    meaning |= {"move.dependent": "one on along the edge", "move.next-part": "one on along the edge"}
+    owner: dict[str, str] = {}
+    for key in KEYS:
+        for name in names(key.keys):
+            means = meaning.get(key.id, key.id)
+            assert owner.setdefault(name, means) == means, f"{name} is {owner[name]} and {means}"
+
+
+def test_no_key_that_terminals_swallow_is_bound() -> None:
+    swallowed = {"ctrl+b", "ctrl+s", "ctrl+space", "ctrl+i", "ctrl+m", "ctrl+h", "ctrl+enter"}
+    assert not swallowed & {name for key in KEYS for name in names(key.keys)}
+
+
+def test_every_key_is_bound_with_its_id_and_stands_under_a_heading() -> None:
+    scopes = {scope for key in KEYS for scope in key.scope.split(",")}
+    bound = {binding.id for scope in scopes for binding in bindings(scope)}
+    assert bound == set(BY_ID)
+    assert sum(len(keys) for keys in groups().values()) == len(KEYS)
+
+
+def test_a_keymap_of_ones_own_is_checked() -> None:
+    held, problems = checked_keymap({"move.down": "n", "nothing": "z", "find.next": "ctrl+n", "move.up": " "})
+    assert held == {"move.down": "n", "find.next": "ctrl+n"}
+    assert len(problems) == 2
+    assert shown(BY_ID["move.down"], held) == "n"
+    held, problems = checked_keymap({"move.down": "q"})
+    assert not held
+    assert "already is app.quit" in problems[0]
+
+
+async def test_a_keymap_of_ones_own_holds(console: MakeConsole) -> None:
+    app = console(settings=Settings(keymap={"move.down": "t", "app.help": "f1"}))
+    async with app.run_test(size=(100, 30)) as pilot:
+        await pilot.press("t")
+        assert queue(app).list.selected_index == 1
+        await pilot.press("j")
+        assert queue(app).list.selected_index == 1
+        assert app.rows()[-1].rstrip().endswith("f1 all")
+
+
+def test_settings_are_read_and_a_bad_file_costs_a_notice(tmp_path: Path) -> None:
+    file = tmp_path / "settings.toml"
+    assert load_settings(file) == Settings()
+    file.write_text('theme = "helix-paper"\n[keys]\n"move.down" = "n"\n"move.up" = 3\n')
+    settings = load_settings(file)
+    assert settings.theme == "helix-paper"
+    assert settings.keymap == {"move.down": "n"}
+    assert len(settings.problems) == 1
+    file.write_text("theme = \n")
+    assert load_settings(file).problems
+    file.write_bytes(b"\xff\xfe")
+    assert load_settings(file).problems
+    file.unlink()
+    file.mkdir()
+    assert load_settings(file).problems
+    assert settings_file({"HOME": "/h"}).as_posix() == "/h/.config/helix-tui/settings.toml"
+
+
+async def test_what_is_wrong_with_the_settings_is_said_and_the_defaults_hold(console: MakeConsole) -> None:
+    app = console(settings=Settings(theme="none[/x]", problems=("settings.toml is not read: [oops]",)))
+    async with app.run_test(size=(100, 30), notifications=True) as pilot:
+        await pilot.pause()
+        assert app.theme == DEFAULT_THEME
+        assert app.sees("no theme is called none[/x]")
+        assert app.sees("[oops]")
