@@ -37,6 +37,8 @@ def _by_state(call: Call, present: Present, shown: Sequence[str]) -> list[str]:
     lines: list[str] = []
     for state in ("running", *told):
         group = [bead_id for bead_id in shown if states[bead_id] == state]
+        if state != "ready":
+            group.sort(key=lambda bead_id: queue.beads[bead_id].priority)
         if group:
             lines += ["", f"{call.paint.state(state)} {len(group)}"]
             for bead_id in group:
@@ -113,6 +115,8 @@ def _why_in_short(queue: Queue, bead_id: str, standing: Standing) -> str:
         first, *others = standing.reasons[0].refs
         gone = " (missing)" if first not in queue.beads else ""
         return f"waits on {clean_line(short_id(first))}{gone}" + (f" +{len(others)}" if others else "")
+    if standing.state == "running":
+        return ""  # the line under it tells
     if standing.state == "superseded":
         return f"by {clean_line(short_id(standing.reasons[0].refs[0]))}"
     if standing.until is not None:
