@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 
-from helix_tui.core.clock import NS
+from helix_tui.core.clock import NS, parse_instant
 from helix_tui.core.text import clean_line
 from helix_tui.core.tracker import april_records as records
 from helix_tui.core.tracker import evidence, places
@@ -18,7 +18,15 @@ from helix_tui.core.tracker.script import HARNESS, SAY
 from helix_tui.core.tracker.stamps import attempt_id, second, stamp
 from helix_tui.core.tracker.store import Row, event
 from helix_tui.core.tracker.streams import AgentStream
-from helix_tui.core.tracker.worker import Attempt, Json, Result, Worker, why_nothing
+from helix_tui.core.tracker.worker import (
+    LEASE_TTL,
+    Attempt,
+    ClaimRaceError,
+    Json,
+    Result,
+    Worker,
+    why_nothing,
+)
 
 COOLDOWN = 6 * 3600 * NS
 HEARTBEAT = 30 * NS
@@ -61,11 +69,15 @@ class AprilWorker(Worker):
     def idle(self) -> None:
         """April polls without a word."""
 
+    def lost_race(self, row: Row) -> None:
+        """The log knows that the bead was passed over."""
+        self.log("preclaim.skipped", bead_id=row["id"], reason="claimed by another worker")
+
     def attempt(self, row: Row) -> Result:
         """Claim, work, land, review, close."""
         claimed = self.clock()
-        self.say(f"\n▶ {row['id']}: {row.get('title', '')}")
         row = self._claim(str(row["id"]))
+        self.say(f"\n▶ {row['id']}: {row.get('title', '')}")
         self.log("bead.claimed", assignee=self.owner, bead_id=row["id"], title=row.get("title", ""))
         attempt = self._prepare(row)
         attempt.claimed = claimed
@@ -148,7 +160,14 @@ class AprilWorker(Worker):
             "claimed-pid": str(self.pid),
             "execute-loop-heartbeat-at": stamp(now),
         }
-        return self.change(bead, lambda row: row.update(claim))
+
+        def take(row: Row) -> None:
+            beat = parse_instant(row.get("execute-loop-heartbeat-at")) or 0
+            if row["status"] == "closed" or (row["status"] == "in_progress" and now - beat < LEASE_TTL):
+                raise ClaimRaceError(bead)
+            row.update(claim)
+
+        return self.change(bead, take)
 
     def _prepare(self, row: Row, track: bool = True) -> Attempt:
         """Commit what lies about, and check out a worktree."""

@@ -11,7 +11,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from helix_tui.core.tracker.git import GitError, commit, git, head
+from helix_tui.core.tracker.git import GitError, alone, commit, git, head
 from helix_tui.core.tracker.script import Edit
 
 
@@ -28,7 +28,8 @@ class Copy:
         """Check out the base in a folder of its own."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         if self.era == "april":
-            git(self.project, "worktree", "add", "-q", "--detach", str(self.path), self.base)
+            with alone(self.project):
+                git(self.project, "worktree", "add", "-q", "--detach", str(self.path), self.base)
         else:
             git(self.project, "clone", "-q", "--local", "--no-checkout", str(self.project), str(self.path))
             git(self.path, "checkout", "-q", "--detach", self.base)
@@ -55,7 +56,8 @@ class Copy:
             return
         shutil.rmtree(self.path)
         if self.era == "april":
-            git(self.project, "worktree", "prune")
+            with alone(self.project):
+                git(self.project, "worktree", "prune")
 
 
 def apply_edit(folder: Path, edit: Edit) -> None:
@@ -92,25 +94,30 @@ def land(project: Path, rev: str, message: str, scratch: Path, at: int, *, ours:
         LandConflict: it cannot be merged, and ``ours`` is not set.
         GitError: the project's files stand in the way.
     """
-    tip = head(project)
-    if git(project, "merge-base", tip, rev) == tip:
-        git(project, "merge", "-q", "--ff-only", rev)
-        return rev
+    with alone(project):
+        tip = head(project)
+        merged = rev
+        if git(project, "merge-base", tip, rev) != tip:
+            merged = _merge(project, rev, tip, message, scratch, at, ("-X", "ours") if ours else ())
+        git(project, "merge", "-q", "--ff-only", merged)
+    return merged
+
+
+def _merge(
+    project: Path, rev: str, tip: str, message: str, scratch: Path, at: int, strategy: tuple[str, ...]
+) -> str:
     git(project, "worktree", "add", "-q", "--detach", str(scratch), tip)
     try:
-        strategy = ("-X", "ours") if ours else ()
         try:
             git(scratch, "merge", "-q", "--no-ff", *strategy, "-m", message, rev, at=at)
         except GitError as error:
             if "onflict" not in str(error) and not _unmerged(scratch):
                 raise
             raise LandConflict("merge conflict") from None
-        merged = head(scratch)
+        return head(scratch)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
         git(project, "worktree", "prune")
-    git(project, "merge", "-q", "--ff-only", merged)
-    return merged
 
 
 def _unmerged(folder: Path) -> bool:

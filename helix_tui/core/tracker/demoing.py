@@ -95,6 +95,8 @@ def run(args: argparse.Namespace) -> int:
     except (DemoError, GitError, ScriptError, LockTimeout) as error:
         sys.stderr.write(f"helix-ddx {args.verb}: {error}\n")
         return 1
+    except BrokenPipeError:
+        raise
     except OSError as error:
         sys.stderr.write(f"helix-ddx {args.verb}: {error.filename}: {error.strerror}\n")
         return 1

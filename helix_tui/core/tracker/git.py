@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,7 +15,8 @@ from helix_tui.core.clock import NS
 
 TIMEOUT_S = 60
 NAME, EMAIL = "rehearsal", "rehearsal@localhost"
-_BUSY = ("index.lock", "cannot lock ref", "Another git process")
+_BUSY = ("index.lock", "cannot lock ref", "Another git process", "unable to stat", "unable to index file")
+"""Signs that somebody else works there at this moment: a lock, or a file that went while git looked."""
 _TRIES = 40
 
 
@@ -23,7 +27,7 @@ class GitError(RuntimeError):
 def git(folder: Path, *words: str, at: int | None = None, author: str = NAME) -> str:
     """Run one git command in a folder; its output without the final newline.
 
-    Two workers share one repository: a command that meets the other's lock is tried again for two seconds.
+    A person may be at work there too: a command that meets git's own lock is tried again for two seconds.
 
     Args:
         at: instant in nanoseconds that commits are dated with.
@@ -73,6 +77,17 @@ def _environment(at: int | None, author: str) -> dict[str, str]:
     return env
 
 
+@contextmanager
+def alone(project: Path) -> Iterator[None]:
+    """Keep other rehearsals out of a repository for some commands that belong together.
+
+    DDx of April has no such lock, and its workers do get in each other's way; ours shall not.
+    """
+    with open(project / ".git" / "helix-ddx.lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 def init(folder: Path) -> None:
     """A new repository whose branch is main."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -82,10 +97,11 @@ def init(folder: Path) -> None:
 def commit(folder: Path, message: str, *paths: str, at: int | None = None, author: str = NAME) -> str:
     """Commit these paths, or everything; the new commit's id. Nothing to commit is no error: HEAD's id."""
     where = paths or (".",)
-    git(folder, "add", "-A", "--", *where)
-    if git(folder, "diff", "--cached", "--name-only", "--", *where):
-        git(folder, "commit", "-q", "-m", message, "--", *where, at=at, author=author)
-    return head(folder)
+    with alone(folder) if (folder / ".git").is_dir() else nullcontext():
+        git(folder, "add", "-A", "--", *where)
+        if git(folder, "diff", "--cached", "--name-only", "--", *where):
+            git(folder, "commit", "-q", "-m", message, "--", *where, at=at, author=author)
+        return head(folder)
 
 
 def head(folder: Path) -> str:

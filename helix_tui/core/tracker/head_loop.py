@@ -19,7 +19,7 @@ from helix_tui.core.tracker.git import GitError, commit, git
 from helix_tui.core.tracker.script import HARNESS
 from helix_tui.core.tracker.stamps import attempt_id, second, stamp
 from helix_tui.core.tracker.store import Row, event
-from helix_tui.core.tracker.worker import Attempt, Json, Worker, why_nothing
+from helix_tui.core.tracker.worker import Attempt, ClaimRaceError, Json, Worker, why_nothing
 
 REFRESH = 10 * NS
 BEAT = 30 * NS
@@ -208,12 +208,26 @@ class HeadLoop(Worker):
         """Row, lease and journal say that the bead is taken."""
         with self.lock_folder("offline-coordination.lock"):
             now = self.clock()
-            row = self.change(bead, lambda row: row.update({"status": "in_progress", "owner": self.owner}))
+            if self.leases().get(bead):
+                raise ClaimRaceError(bead)
+            row = self.change(bead, self._take)
             self._write_lease(bead, now, now)
             payload = {"assignee": self.owner, "bead_id": bead, "session": self.loop_id, "worktree": ""}
             self.add_to_journal("claim", f"claim:{bead}:{self.owner}:{now}", payload)
         self.log("bead.claimed", assignee=self.owner, bead_id=bead, title=row.get("title", ""))
         return row
+
+    def _take(self, row: Row) -> None:
+        if row["status"] not in ("open", "in_progress"):
+            raise ClaimRaceError(row["id"])
+        row.update({"status": "in_progress", "owner": self.owner})
+
+    def lost_race(self, row: Row) -> None:
+        """The log knows who was not the first."""
+        rank, priority = row.get("queue-rank"), row.get("priority", 0)
+        self.log(
+            "picker.claim_race", bead_id=row["id"], priority=priority, queue_rank=rank, reason="fresh lease"
+        )
 
     def show_sidecar(self, bead: str) -> None:
         """The worker's own file names the bead from here on."""

@@ -45,6 +45,10 @@ class Cancelled(Exception):
     """The worker was told to stop while an attempt ran."""
 
 
+class ClaimRaceError(RuntimeError):
+    """Another worker has taken the bead between the look and the claim."""
+
+
 @dataclass(frozen=True)
 class Orders:
     """What the command line asks of a worker."""
@@ -171,6 +175,10 @@ class Worker(ABC):
         """Carry one bead through, from the claim to the last word about it."""
 
     @abstractmethod
+    def lost_race(self, row: Row) -> None:
+        """Say that somebody else has the bead."""
+
+    @abstractmethod
     def finish(self, reason: str) -> None:
         """What is written and printed after the last bead."""
 
@@ -199,7 +207,11 @@ class Worker(ABC):
                     self.idle()
                     self.wait_seconds(self.orders.idle_s)
                     continue
-                result = self.attempt(row)
+                try:
+                    result = self.attempt(row)
+                except ClaimRaceError:
+                    self.lost_race(row)
+                    continue
                 self.results.append(result)
                 if self.orders.once or result.stops:
                     reason = result.stops or "once_complete"

@@ -63,6 +63,8 @@ def run(args: argparse.Namespace) -> int:
     except (ScriptError, GitError, LockTimeout) as error:
         sys.stderr.write(f"Error: {error}\n")
         return 1
+    except BrokenPipeError:
+        raise
     except OSError as error:
         sys.stderr.write(f"Error: {error.filename}: {error.strerror}\n")
         return 1
