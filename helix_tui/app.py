@@ -141,7 +141,7 @@ class HelixApp(App[int]):
     def on_mount(self) -> None:
         """Begin to count the seconds."""
         self.set_interval(TICK_SECONDS, self._tick)
-        self.set_interval(SETTLE_SECONDS, gc.collect)
+        self.set_interval(SETTLE_SECONDS, lambda: gc.collect())
         for problem in self._problems:
             self.say(problem, "warning")
 
@@ -231,6 +231,17 @@ class HelixApp(App[int]):
     async def _go_to_bead(self, bead_id: str) -> None:
         await self.action_show_screen("queue")
         self.select_below(bead_id)
+
+    def open_attempt(self, attempt_id: str) -> None:
+        """To an attempt on the Loop screen."""
+        self.run_worker(self._open_attempt(attempt_id), group="go", exclusive=True)
+
+    async def _open_attempt(self, attempt_id: str) -> None:
+        await self.action_show_screen("loop")
+        from helix_tui.screens.loop import LoopScreen
+
+        if isinstance(self.screen, LoopScreen):
+            self.screen.show_attempt(attempt_id)
 
     def select_below(self, bead_id: str) -> None:
         """Put the queue's cursor on a bead, whatever lies on the queue."""

@@ -15,11 +15,11 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.worker import Worker
 
-from helix_tui.core.ddx.evidence import Evidence, read_evidence
+from helix_tui.core.ddx.evidence import Evidence
 from helix_tui.core.ddx.transcript import TranscriptTail, transcript_folders
 from helix_tui.core.project import Project
 from helix_tui.screens.jobs import Jobs
-from helix_tui.screens.loading import load_diff, load_file, load_script, no_transcript
+from helix_tui.screens.loading import load_diff, load_evidence, load_file, load_script, no_transcript
 from helix_tui.widgets.diff import DiffFacts, DiffPane
 from helix_tui.widgets.evidence import EvidencePane, Subject, short_name
 from helix_tui.widgets.panetabs import PaneTabs
@@ -58,6 +58,8 @@ class AttemptView(Vertical):
         self.prompt = TextPane(id="prompt")
         self.raw = RawPane(id="raw")
         self.current = "evidence"
+        self._chosen = False
+        """Somebody chose a tab; before that, what runs opens on its transcript."""
         self.project: Project | None = None
         self._subject: Subject | None = None
         self._asked: set[str] = set()
@@ -116,6 +118,8 @@ class AttemptView(Vertical):
                 self._linger = LINGER
             subject = replace(subject, evidence=old.evidence, diff=old.diff, trouble=old.trouble)
         self._subject = subject
+        if subject is not None and not self._chosen and (old is None or subject.key != old.key):
+            self._open("transcript" if subject.running else "evidence")
         self._paint()
         self._ask()
         self.look()
@@ -128,15 +132,21 @@ class AttemptView(Vertical):
         self._tail, self._linger = None, 0
 
     def open_tab(self, name: str) -> None:
-        """Open another tab; the focus goes along if it was here."""
-        had_focus = self.pane.has_focus
-        self.current = name
-        self._show_current()
-        if had_focus:
-            self.pane.focus(scroll_visible=False)
+        """Open a tab that somebody chose; other attempts are shown in it too."""
+        self._chosen = True
+        self._open(name)
         self._paint()
         self._ask()
         self.look()
+
+    def _open(self, name: str) -> None:
+        """Show another tab; the focus goes along if it was here."""
+        focused = self.screen.focused in self._panes().values()
+        self.current = name
+        self.pane.display = True
+        if focused:
+            self.screen.set_focus(self.pane, scroll_visible=False)  # at once: the next key may be on its way
+        self._show_current()
 
     def turn(self, step: int) -> None:
         """The next tab, or the one before."""
@@ -190,7 +200,9 @@ class AttemptView(Vertical):
             failed = partial(self._excuse, kind)
             attempt = subject.attempt
             if kind == "evidence":
-                self._jobs.start(kind, partial(read_evidence, attempt), self._take_evidence, failed)
+                self._jobs.start(
+                    kind, partial(load_evidence, attempt, subject.run), self._take_evidence, failed
+                )
             elif kind == "diff":
                 work = partial(load_diff, project, attempt, running=subject.running)
                 self._jobs.start(kind, work, self._take_diff, failed)

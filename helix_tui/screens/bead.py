@@ -48,6 +48,11 @@ class BeadScreen(Overlay):
         else:
             self.app.notify(f"{event.bead_id} is not in the tracker", markup=False)
 
+    @on(DetailView.AttemptChosen)
+    def open_attempt(self, event: DetailView.AttemptChosen) -> None:
+        """The attempt, on its own screen."""
+        self.console.open_attempt(event.attempt_id)
+
     def catch_up(self) -> None:
         """Show the bead again, whether or not the snapshot is a new one."""
         self._generation = -1

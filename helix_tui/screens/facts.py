@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from helix_tui.core.clock import NS
+from helix_tui.core.ddx.book import AttemptBook
 from helix_tui.core.text import clean_line
+from helix_tui.widgets import figures
 from helix_tui.widgets.pulse import PulseFacts
 
 if TYPE_CHECKING:
@@ -38,9 +41,31 @@ def pulse_facts(snapshot: Snapshot, needs: Sequence[Need], now: int) -> PulseFac
         dead=sum(run.verdict == "dead" for run in snapshot.runs),
         ready=ready,
         needs_me=len(needs),
+        spent=_spent_since(snapshot.attempts, figures.midnight(now)),
         action="BUILD" if ready else "",
         because=f"{ready:,} ready" if ready else "",
         rehearsal=snapshot.rehearsal,
         unread=len(snapshot.tracker.dropped),
         trouble=_TROUBLE.get(snapshot.condition, ""),
+    )
+
+
+@lru_cache(maxsize=4)
+def _spent_since(book: AttemptBook, start: int) -> str:
+    """Money and tokens of the attempts since an instant; ``≥`` where some of them do not say."""
+    costs: list[float | None] = []
+    tokens = 0
+    for attempt in book:
+        if attempt.started_at is None:
+            continue
+        if attempt.started_at < start:
+            break
+        costs.append(attempt.cost_usd)
+        tokens += attempt.tokens.total or 0
+    if not costs:
+        return ""
+    known = [cost for cost in costs if cost is not None]
+    least = "≥" if known and len(known) < len(costs) else ""
+    return (
+        f"{least}{figures.money(sum(known) if known else None)} · {figures.tokens(tokens or None)} tok today"
     )

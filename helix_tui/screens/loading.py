@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 
 from helix_tui.core.ddx.attempts import Attempt
-from helix_tui.core.ddx.evidence import Diff, EvidenceFile, read_diff
+from helix_tui.core.ddx.evidence import Diff, Evidence, EvidenceFile, read_diff, read_evidence
 from helix_tui.core.ddx.files import read_bytes
+from helix_tui.core.ddx.running import Run
 from helix_tui.core.ddx.transcript import TranscriptTail
 from helix_tui.core.project import Project
 from helix_tui.core.text import clean_block, clean_line
@@ -24,6 +26,20 @@ GIT_SECONDS = 8.0
 FILE_CAP = 512 << 10
 LONG_LINE = 4_000
 _MOST_POLLS = 32
+
+
+def load_evidence(attempt: Attempt, run: Run | None) -> Evidence:
+    """What the evidence folder of an attempt holds; while it runs the folder may be in its work tree only."""
+    if run is not None and run.worktree is not None and attempt.attempt_id:
+        own = run.worktree / ".ddx" / "executions" / attempt.attempt_id
+        if (attempt.bundle is None or not attempt.bundle.is_dir()) and own.is_dir():
+            attempt = replace(attempt, bundle=own)
+    evidence = read_evidence(attempt)
+    if evidence.missing and run is not None and run.live:
+        return replace(
+            evidence, missing="It has no evidence folder yet: DDx makes one when the agent starts."
+        )
+    return evidence
 
 
 def load_diff(project: Project, attempt: Attempt, *, running: bool) -> DiffFacts:

@@ -17,6 +17,7 @@ from textual.widget import Widget
 from helix_tui.core.beads.query import Completion, Query, complete, parse_query
 from helix_tui.core.beads.readiness import classify
 from helix_tui.core.beads.views import FOLD_DONE, FOLD_LOOSE, FOLD_REST, VIEWS, ViewKind, ViewRow, build_view
+from helix_tui.core.live.snapshot import Change
 from helix_tui.core.text import clean_line
 from helix_tui.keymap import bindings
 from helix_tui.screens.base import NARROW, HelixScreen
@@ -30,8 +31,10 @@ from helix_tui.widgets.rowlist import RowList
 from helix_tui.widgets.rowsource import Row, Rows, RowSource
 
 if TYPE_CHECKING:
-    from helix_tui.core.live import Change, Snapshot
+    from helix_tui.core.live import Snapshot
+    from helix_tui.screens.stream import AttemptStream
     from helix_tui.widgets.prompt import Prompt
+    from helix_tui.widgets.running import RunningPanel
 
 DETAIL_DELAY = 0.06
 """Seconds that the cursor rests before the detail follows: holding a key down never waits for it."""
@@ -53,6 +56,9 @@ class QueueScreen(HelixScreen):
         self.world = World(classify({}, now=0), {}, 0)
         self.list = RowList(id="queue")
         self.detail = DetailView(id="detail")
+        self.third = Vertical(id="third")
+        self.stream: AttemptStream | None = None
+        """What the third pane shows; made when the posture first asks for it."""
         self.placard = Placard(id="placard")
         self.list_caption = Caption()
         self.detail_caption = Caption()
@@ -72,6 +78,7 @@ class QueueScreen(HelixScreen):
             with Vertical(id="right"):
                 yield self.detail_caption
                 yield self.detail
+            yield self.third
         yield self.placard
 
     # --- news ---------------------------------------------------------------------------------------------
@@ -85,6 +92,8 @@ class QueueScreen(HelixScreen):
         self.world = World(snapshot.queue, runs_by_bead(snapshot.runs), self.console.now())
         self._show_rows(changed=frozenset() if change.everything else change.beads)
         self._show_detail()
+        if self.stream is not None and self.posture == "wide":
+            self.stream.show_snapshot(snapshot, change, self.world.now)
 
     def tick(self) -> None:
         """Ages and times left go on."""
@@ -93,12 +102,25 @@ class QueueScreen(HelixScreen):
         if isinstance(source, QueueRows):
             self.world = World(self.world.queue, self.world.runs, self.console.now())
             self.list.show(source.later(self.world))
+        if self.stream is not None:
+            self.stream.tick(self.world.now)
 
     def on_resize(self) -> None:
         """Another posture shows other rows."""
         if self.posture != self._shown_posture:
             self._shown_posture = self.posture
             self._show_rows()
+            if self.posture == "wide":
+                self.call_after_refresh(self._show_stream)
+
+    async def _show_stream(self) -> None:
+        """Fill the third pane, once the queue is on screen."""
+        if self.stream is None:
+            from helix_tui.screens.stream import AttemptStream
+
+            self.stream = AttemptStream(id="stream")
+            await self.third.mount(self.stream)
+        self.stream.show_snapshot(self.console.snapshot, Change(everything=True), self.console.now())
 
     def _rows(self) -> RowSource:
         view = self._view
@@ -179,6 +201,18 @@ class QueueScreen(HelixScreen):
         """A line of the detail leads to another bead."""
         if not self.go_to(event.bead_id):
             self.app.notify(f"{event.bead_id} is not in the tracker", markup=False)
+
+    @on(DetailView.AttemptChosen)
+    def open_attempt(self, event: DetailView.AttemptChosen) -> None:
+        """A line of the detail leads to an attempt."""
+        self.console.open_attempt(event.attempt_id)
+
+    def on_running_panel_chosen(self, event: RunningPanel.Chosen) -> None:
+        """A row of the third pane leads to its attempt, or to its bead where there is none yet."""
+        if event.attempt_id:
+            self.console.open_attempt(event.attempt_id)
+        elif event.bead_id:
+            self.go_to(event.bead_id)
 
     # --- going --------------------------------------------------------------------------------------------
 
@@ -306,6 +340,8 @@ class QueueScreen(HelixScreen):
         """Live: what matches so far."""
         if event.prompt is self.prompt:
             self._filter_with(event.text)
+            if not self._view.rows and event.unfinished:
+                self._filter_with(event.text.rpartition(" ")[0])
             self._say_count()
 
     async def on_prompt_done(self, event: Prompt.Done) -> None:
@@ -350,8 +386,11 @@ class QueueScreen(HelixScreen):
             yield f"view {kind}", "another way to look at the queue", partial(self.show_view, kind)
 
     def panes(self) -> list[Widget]:
-        """List and detail, where it shows."""
-        return [pane for pane in (self.list, self.detail) if pane.size.width]
+        """List, detail and stream, where they show."""
+        panes: list[Widget] = [self.list, self.detail]
+        if self.stream is not None:
+            panes.append(self.stream.list)
+        return [pane for pane in panes if pane.size.width]
 
 
 def _pattern(query: Query) -> re.Pattern[str] | None:

@@ -15,6 +15,7 @@ from helix_tui.core.ddx.attempts import Attempt
 from helix_tui.core.ddx.names import classify
 from helix_tui.core.text import clean_line, short_id
 from helix_tui.themes.alphabet import SIGNS, UNKNOWN
+from helix_tui.widgets import figures
 from helix_tui.widgets.beadrow import World, age_of, note_of, sign_of
 from helix_tui.widgets.line import Line, Span, rule, spread, wrap_spans
 from helix_tui.widgets.prose import prose
@@ -62,6 +63,13 @@ class DetailView(RowList):
             super().__init__()
             self.bead_id = bead_id
 
+    class AttemptChosen(Message):
+        """Enter on a line that names an attempt."""
+
+        def __init__(self, attempt_id: str) -> None:
+            super().__init__()
+            self.attempt_id = attempt_id
+
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id, cursor_needs_focus=True)
         self._facts: DetailFacts | MissingFacts | None = None
@@ -92,10 +100,12 @@ class DetailView(RowList):
         self.show(Rows(rows))
 
     def action_open(self) -> None:
-        """Go to the bead that the line names."""
-        key = self.selected_key or ""
-        if key.startswith("to:"):
-            self.post_message(self.BeadChosen(key.split(":", 2)[2]))
+        """Go to the bead or the attempt that the line names."""
+        kind, _, rest = (self.selected_key or "").partition(":")
+        if kind == "to":
+            self.post_message(self.BeadChosen(rest.partition(":")[2]))
+        elif kind == "attempt":
+            self.post_message(self.AttemptChosen(rest))
 
 
 def detail_rows(facts: DetailFacts, width: int) -> list[Row]:
@@ -292,11 +302,9 @@ def _attempts(rows: _Rows, facts: DetailFacts) -> None:
 
 
 def _figures(attempt: Attempt, now: int) -> str:
-    duration = format_span(attempt.duration_ms / 1000) if attempt.duration_ms is not None else "n/a"
-    tokens = f"{attempt.tokens.total / 1000:.0f}k tok" if attempt.tokens.total else "n/a"
-    cost = f"${attempt.cost_usd:.2f}" if attempt.cost_usd is not None else "n/a"
-    ago = f"{format_age((now - attempt.started_at) / NS)} ago" if attempt.started_at else ""
-    return f"{duration:>7}  {tokens:>8}  {cost:>6}  {ago:>7}"
+    duration = figures.short_span(attempt.duration_ms)
+    tokens, cost = figures.tokens(attempt.tokens.total), figures.money(attempt.cost_usd)
+    return f"{duration:>4} {tokens:>5} {cost:>6} {figures.day_or_time(attempt.started_at, now):>7}"
 
 
 def _events(rows: _Rows, events: object, now: int) -> None:

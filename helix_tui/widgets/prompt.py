@@ -69,10 +69,12 @@ class Prompt(Vertical):
     class Changed(Message):
         """The text is another one."""
 
-        def __init__(self, prompt: Prompt, text: str) -> None:
+        def __init__(self, prompt: Prompt, text: str, unfinished: bool) -> None:
             super().__init__()
             self.prompt = prompt
             self.text = text
+            self.unfinished = unfinished
+            """There are ways to go on with the last word."""
 
     class Done(Message):
         """Typing is over; ``kept`` is false where it was called off."""
@@ -137,7 +139,7 @@ class Prompt(Vertical):
         """Every key tells."""
         event.stop()
         self._offer()
-        self.post_message(self.Changed(self, event.value))
+        self.post_message(self.Changed(self, event.value, bool(self._ways)))
 
     def take_key(self, key: str) -> bool:
         """What the keys that are not text do; False for text."""

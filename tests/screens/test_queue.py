@@ -233,7 +233,7 @@ async def test_a_bead_opens_over_the_list_in_a_side_pane(console: MakeConsole) -
 )
 async def test_the_detail_says_why(console: MakeConsole, bead: str, words: str) -> None:
     app = console()
-    async with app.run_test(size=(140, 44)) as pilot:
+    async with app.run_test(size=(130, 44)) as pilot:
         assert queue(app).go_to(bead)
         await settled(pilot)
         assert app.sees(words)
