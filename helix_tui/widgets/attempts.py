@@ -30,6 +30,7 @@ NARROW = 56
 """Cells below which a running entry has one action, and an attempt's figures move to its second line."""
 
 _ENDED = "caption:ended"
+_MEASURED = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,9 @@ class Order:
     def __init__(self, attempts: Iterable[Attempt] = ()) -> None:
         self.attempts = tuple(attempts)
         self.places = {attempt.attempt_id: place for place, attempt in enumerate(self.attempts)}
+        newest = (attempt.model or attempt.harness for attempt in self.attempts[:_MEASURED])
+        self.model_cells = max(map(len, newest), default=0)
+        """Characters of the longest model name among the newest attempts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,11 +194,12 @@ class AttemptRows(RowSource):
 def _caption(board: Board, width: int) -> Line:
     total = len(board.order.attempts)
     right = f"{total:,} of {total + board.hidden:,}" if board.hidden else f"{total:,}"
-    return _ruled(_today(board), [(right, "muted")] if total or board.hidden else [], width)
+    tail: list[Span] = [(right, "muted")] if total or board.hidden else []
+    return _ruled(_today(board, width - 10 - len(right)), tail, width)
 
 
-def _today(board: Board) -> list[Span]:
-    """``landed today 9 · preserved 2 · nothing to do 3 · failed 1``"""
+def _today(board: Board, room: int) -> list[Span]:
+    """``landed today 9 · preserved 2 · nothing to do 3 · failed 1``, by glyph where that is too long."""
     begin = figures.midnight(board.now)
     counts: dict[str, int] = {}
     for attempt in board.order.attempts:
@@ -204,18 +209,24 @@ def _today(board: Board) -> list[Span]:
         counts[attempt.kind] = counts.get(attempt.kind, 0) + 1
     if not counts:
         return [("nothing ended today" if board.order.attempts else "no attempts yet", "muted")]
-    spans: list[Span] = [
-        (f"landed today {counts.get('landed', 0)}", "success" if counts.get("landed") else "muted")
-    ]
-    for kind, words, ink in (
-        ("preserved", "preserved", "attention"),
-        ("no_changes", "nothing to do", "muted"),
-        ("failed", "failed", "error"),
-        ("other", "other", "attention"),
-    ):
-        if counts.get(kind):
-            spans += [(" · ", "muted"), (f"{words} {counts[kind]}", ink)]
-    return spans
+    words: list[Span] = []
+    glyphs: list[Span] = [("today", "muted")]
+    for kind, word, glyph, ink in _COUNTED:
+        count = counts.get(kind, 0)
+        if count or kind == "landed":
+            ink = ink if count else "muted"
+            words += [(" · " if words else "", "muted"), (f"{word} {count}", ink)]
+            glyphs.append((f" {glyph}{count}", ink))
+    return words if width_of(words) <= room else glyphs
+
+
+_COUNTED = (
+    ("landed", "landed today", "✓", "success"),
+    ("preserved", "preserved", "◆", "attention"),
+    ("no_changes", "nothing to do", "○", "muted"),
+    ("failed", "failed", "✗", "error"),
+    ("other", "other", "?", "attention"),
+)
 
 
 def _ruled(caption: list[Span], right: list[Span], width: int) -> Line:
@@ -236,7 +247,8 @@ def paint_run(view: RunView, board: Board, width: int) -> Line:
 
 
 def _run_figures(run: Run, now: int, width: int) -> list[Span]:
-    by = " ".join(part for part in (clean_line(run.harness, 20), clean_line(run.model, 28)) if part)
+    harness, model = clean_line(run.harness, 20), clean_line(run.model, 28)
+    by = model if harness in model else f"{harness} {model}".strip()
     parts: list[Span] = []
     if by and width >= NARROW:
         parts.append((cut(by, width // 3), "muted"))
@@ -284,9 +296,9 @@ def _below(view: RunView, slots: int, now: int) -> list[_Below]:
     actions = view.actions[-max(1, slots - len(lines)) :]
     lines += [_action_line(action, run) for action in actions]
     if not actions:
-        told = clean_line(run.last_tool or run.message, 300)
-        phase = clean_line(run.phase, 60) or "claimed"
-        lines.append(_Below([(f"{phase:<9} ", "running"), (told, "text")]))
+        tool, _, target = clean_line(run.last_tool, 300).partition(" ")
+        name, told = (tool, target) if tool else (clean_line(run.phase, 60) or "claimed", run.message)
+        lines.append(_Below([(f"{name:<9} ", "running"), (clean_line(told, 300), "text")]))
     elif run.phase not in _USUAL_PHASES:
         lines[-1] = _Below(
             [
@@ -323,14 +335,14 @@ def paint_attempt(attempt: Attempt, board: Board, width: int) -> Line:
         return spread(narrow, [(f" {when:>6}", "muted")], width)
     word = cut(look.word, STATUS_CELLS * 2)
     left: list[Span] = [(f"{look.glyph} ", look.ink), (f"{word:<{STATUS_CELLS}} ", look.ink), title]
-    return spread(left, _columns(attempt, when, width), width)
+    return spread(left, _columns(attempt, board, when, width), width)
 
 
-def _columns(attempt: Attempt, when: str, width: int) -> list[Span]:
+def _columns(attempt: Attempt, board: Board, when: str, width: int) -> list[Span]:
     model = clean_line(attempt.model or attempt.harness, 40)
-    cells = 12 if width >= 72 else 8
+    cells = min(board.order.model_cells, 14 if width >= 72 else 10)
     if width >= 110:
-        cells = 20
+        cells = min(board.order.model_cells + 12, 24)
         if attempt.model and attempt.harness:
             model = f"{clean_line(attempt.harness, 20)} {model}"
     cost = figures.money(attempt.cost_usd)

@@ -13,7 +13,7 @@ from textual.message import Message
 
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.clock import NS, format_age, format_instant, format_span
-from helix_tui.core.ddx.attempts import Attempt
+from helix_tui.core.ddx.attempts import Attempt, Review
 from helix_tui.core.ddx.evidence import Check, Evidence, Reading
 from helix_tui.core.ddx.names import status_of
 from helix_tui.core.ddx.running import Fact, Run
@@ -234,29 +234,33 @@ def _field(name: str, value: str, ink: str) -> Iterator[Para]:
 
 
 def _evidence(subject: Subject) -> Iterator[Para]:
-    evidence = subject.evidence
-    if evidence is None:
-        if subject.attempt.bundle is not None and not subject.trouble:
-            yield Para("reading evidence", (("reading its evidence …", "muted"),))
-        return
-    if evidence.missing:
+    """What the folder holds; what the snapshot knows of it stands there before the folder is read."""
+    attempt, evidence = subject.attempt, subject.evidence
+    if evidence is None and attempt.bundle is not None and not subject.trouble:
+        yield Para("reading evidence", (("reading its evidence …", "muted"),))
+    if evidence is not None and evidence.missing:
         yield section("evidence")
         yield Para("missing", ((clean_line(evidence.missing, 400), "attention"),))
         yield Para("missing 2", (("What is shown here is what the tracker and the metrics tell.", "muted"),))
-    yield from _checks(evidence.checks)
-    review = subject.attempt.review
+    yield from _checks(evidence.checks if evidence is not None else ())
+    yield from _review(attempt.review, evidence)
+    yield from _captioned("why nothing changed", (evidence and evidence.rationale) or _rationale(attempt))
+    if evidence is not None:
+        yield from _captioned("decisions", evidence.decisions)
+        for number, problem in enumerate(evidence.problems):
+            said = clean_line(problem, 300)
+            yield Para(f"problem {number}", (("! ", "error bold"), (said, "error")), hang=2)
+
+
+def _review(review: Review | None, evidence: Evidence | None) -> Iterator[Para]:
+    """The verdict and its reasons; a reviewer's own words where no verdict was made out."""
     if review is not None:
         yield section("review")
-        yield Para(
-            "verdict", ((clean_line(review.verdict, 60) or "no verdict", _verdict_ink(review.verdict)),)
-        )
+        ink = _verdict_ink(review.verdict)
+        yield Para("verdict", ((clean_line(review.verdict, 60) or "no verdict", ink),))
         yield from _text("rationale", clean_block(review.rationale, 40_000))
-    yield from _captioned("why nothing changed", evidence.rationale or _rationale(subject.attempt))
-    yield from _captioned("decisions", evidence.decisions)
-    if evidence.review and review is None:
+    elif evidence is not None:
         yield from _captioned("review", evidence.review)
-    for number, problem in enumerate(evidence.problems):
-        yield Para(f"problem {number}", (("! ", "error bold"), (clean_line(problem, 300), "error")), hang=2)
 
 
 def _rationale(attempt: Attempt) -> str:
@@ -339,21 +343,22 @@ def _changed(diff: DiffFacts | None) -> Iterator[Para]:
 
 
 def _facts(run: Run, now: int) -> Iterator[Para]:
+    """Every statement of every file that speaks of the run, file by file."""
     if not run.facts:
         return
-    yield section("what says that it runs")
-    for number, fact in enumerate(run.facts):
-        yield Para(f"fact {number}", tuple(_fact(fact, now)), hang=12)
+    yield section("what says that it runs", key="facts")
+    sources = dict.fromkeys(fact.source for fact in run.facts)
+    for source in sources:
+        said = [fact for fact in run.facts if fact.source == source]
+        written = max((fact.at for fact in said if fact.at is not None), default=None)
+        age = f"  {format_age(max(0.0, (now - written) / NS))} old" if written is not None else ""
+        yield Para(f"source {source}", ((source, "edge bold"), (age, "muted")))
+        for number, fact in enumerate(said):
+            yield Para(f"fact {source} {number}", tuple(_fact(fact)), hang=14)
 
 
-def _fact(fact: Fact, now: int) -> Line:
-    age = f", {format_age(max(0.0, (now - fact.at) / NS))} old" if fact.at is not None else ""
-    value = clean_line(fact.value, 300)
-    return [
-        (f"{cut(clean_line(fact.name, 40), 11):<12}", "muted"),
-        (value, "text"),
-        (f"  {fact.source}{age}", "muted"),
-    ]
+def _fact(fact: Fact) -> Line:
+    return [(f"  {cut(clean_line(fact.name, 40), 11):<12}", "muted"), (clean_line(fact.value, 300), "text")]
 
 
 def _siblings(subject: Subject) -> Iterator[Para]:

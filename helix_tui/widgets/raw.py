@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from rich.cells import cell_len, set_cell_size
 from textual.message import Message
 
 from helix_tui.core.ddx.evidence import EvidenceFile
@@ -57,14 +58,16 @@ class RawPane(FoldPane):
         """Headers, and below the unfolded ones their lines."""
         if not self.files:
             return self._note
-        return list(self._paras_of())
+        return list(self._paras_of(width))
 
-    def _paras_of(self) -> Iterator[Para]:
+    def _paras_of(self, width: int) -> Iterator[Para]:
         for file in self.files:
             folded = self.is_folded(file.name)
             mark: Span = ("▸ " if folded else "▾ ", "running")
-            right: tuple[Span, ...] = ((size_of(file.size), "muted"),)
-            yield Para(file.name, (mark, (file.name, "text bold")), right, landmark=True, opens=True, hang=2)
+            size = size_of(file.size)
+            name = short_path(file.name, width - len(size) - 4)
+            spans: tuple[Span, ...] = (mark, (name, "text bold"))
+            yield Para(file.name, spans, ((size, "muted"),), wrap="no", landmark=True, opens=True)
             if not folded:
                 lines = self._contents.get(file.name, ("reading …",))
                 yield from content_paras(file.name, lines)
@@ -76,6 +79,14 @@ def content_paras(name: str, lines: Sequence[str]) -> Iterator[Para]:
         yield Para(f"{name}\t{number}", (("  ", "text"), (line, "text")), wrap="cells", hang=2)
     if len(lines) > MOST_LINES:
         yield Para(f"{name}\tmore", ((f"  … {len(lines) - MOST_LINES:,} more lines", "attention"),))
+
+
+def short_path(name: str, width: int) -> str:
+    """A path in at most ``width`` cells, cut in the middle: its beginning and its ending tell most."""
+    if cell_len(name) <= width:
+        return name
+    half = max(2, (width - 1) // 2)
+    return f"{set_cell_size(name, max(1, width - 1 - half)).rstrip()}…{name[-half:]}"
 
 
 def size_of(count: int) -> str:

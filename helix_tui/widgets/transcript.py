@@ -17,7 +17,7 @@ from helix_tui.widgets.rowlist import RowList
 from helix_tui.widgets.rowsource import Rows, RowSource
 from helix_tui.widgets.textpane import Para, Paragraphs, wrap_spans
 
-NARROW = 60
+NARROW = 50
 """Cells below which a row saves on time and tool."""
 
 _LOOK_BACK = 64
@@ -91,7 +91,7 @@ class ScriptRows(RowSource):
 
     def index(self, key: str) -> int | None:
         name, _, line = key.partition(".")
-        place = int(name)
+        place = int(name) if name.isdecimal() else -1  # a note's key where events have taken its place
         if not 0 <= place < self._count:
             return None
         number = bisect.bisect_left(self._open, place)
