@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+import threading
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +16,11 @@ from helix_tui.core.tracker import places
 from helix_tui.core.tracker.files import Disk
 from helix_tui.core.tracker.git import commit, git, init
 from helix_tui.core.tracker.store import Store
-from helix_tui.core.tracker.worker import Orders
+from helix_tui.core.tracker.worker import Orders, Worker
 from helix_tui.core.tracker.working import make_worker
 from tests.core.tracker.compare import differences
 from tests.core.tracker.recordings import facts, left_out, printed, rows_before, said
-from tests.core.tracker.shapes import Seen, tokens_of
+from tests.core.tracker.shapes import Seen, Token, tokens_of
 
 WRITE = {"path": "greeting.txt", "new": "hello\n"}
 OK: dict[str, Any] = {"edits": [WRITE]}
@@ -92,6 +95,7 @@ SCENARIOS = {
     "april-killed": Scenario({"": {"outcome": "killed", "opening": "", "calls": STEPS[:7]}}, kills=True),
     "april-one-bead": Scenario(first="Write the greeting"),
     "april-empty": Scenario(),
+    "april-two-workers": Scenario({"": SLOW}),
     "head-success": Scenario(),
     "head-drain-text": Scenario(orders=DRAIN),
     "head-mixed": Scenario(MIXED, DRAIN),
@@ -113,84 +117,136 @@ class KilledHereError(Exception):
     """Stands for the signal that would end the test too."""
 
 
-@dataclass
-class Rehearsed:
-    """A rehearsal that has been run."""
+class Stage:
+    """A folder in which a scenario is rehearsed, with an eye on every write."""
 
-    env: dict[str, str]
-    project: Path
-    changes: list[Seen]
-    out: str
-    err: str
-    rc: int | None
+    def __init__(self, name: str, folder: Path) -> None:
+        self.scenario, self.era = SCENARIOS[name], name.partition("-")[0]
+        self.project = folder / "project"
+        self.env = {"HOME": str(folder / "home"), "TMPDIR": str(folder / "tmp")}
+        self.roots = {"$P": self.project, "$H": folder / "home", "$T/tmp": folder / "tmp"}
+        self.changes: list[Seen] = []
+        self.out = io.StringIO()
+        self.rows = rows_before(name)
+        init(self.project)
+        (self.project / "README.md").write_text("demo\n")
+        ignored = ".ddx/agent-logs/\n.ddx/*.lock\n.ddx/executions/*/embedded/\n"
+        (self.project / ".gitignore").write_text(ignored)
+        Store(self.project / ".ddx", self.era).write_new(self.rows)
+        commit(self.project, "base")
 
-
-def rehearse(name: str, folder: Path) -> Rehearsed:
-    """Run a scenario in a folder, noting every write."""
-    scenario = SCENARIOS[name]
-    era = name.partition("-")[0]
-    project = folder / "project"
-    init(project)
-    (project / "README.md").write_text("demo\n")
-    (project / ".gitignore").write_text(".ddx/agent-logs/\n.ddx/*.lock\n.ddx/executions/*/embedded/\n")
-    rows = rows_before(name)
-    plan = {
-        row["id"]: next(act for part, act in scenario.acts.items() if part in row["title"]) for row in rows
-    }
-    Store(project / ".ddx", era).write_new(rows)
-    commit(project, "base")
-    changes: list[Seen] = []
-    env = {"HOME": str(folder / "home"), "TMPDIR": str(folder / "tmp"), "DDX_AGENT_NAME": "tester"}
-    roots = {"$P": project, "$H": folder / "home", "$T/tmp": folder / "tmp"}
-
-    def note(op: str, path: Path, text: str) -> None:
-        short = next(
-            f"{key}/{path.relative_to(root)}" for key, root in roots.items() if path.is_relative_to(root)
+    def worker(self) -> Worker:
+        """A worker of the scenario."""
+        acts = self.scenario.acts.items()
+        plan = {row["id"]: next(act for part, act in acts if part in row["title"]) for row in self.rows}
+        return make_worker(
+            self.era,
+            self.project,
+            self.scenario.orders,
+            plan=plan,
+            env=self.env,
+            out=self.out,
+            err=io.StringIO(),
+            disk=Disk(self.note),
+            die=die,
         )
-        if not left_out(short):
-            changes.append(Seen(len(changes), short, op, text))
 
-    worker = make_worker(
-        era,
-        project,
-        scenario.orders,
-        plan=plan,
-        env=env,
-        out=(out := io.StringIO()),
-        err=(err := io.StringIO()),
-        disk=Disk(note),
-        die=die,
-    )
-    rc: int | None
-    try:
-        if scenario.first:
-            rc = worker.execute_one(next(row["id"] for row in rows if scenario.first in row["title"]))
+    def note(self, op: str, path: Path, text: str) -> None:
+        """Keep one write, under the name that a recording would give the file."""
+        name, root = next((name, root) for name, root in self.roots.items() if path.is_relative_to(root))
+        short = f"{name}/{path.relative_to(root)}"
+        if not left_out(short):
+            self.changes.append(Seen(len(self.changes), short, op, text))
+
+    def facts(self) -> list[Token]:
+        """What there was to see."""
+        return tokens_of(self.changes, {row["id"]: row for row in self.rows})
+
+
+def rehearse(name: str, folder: Path) -> Stage:
+    """Run a scenario in a folder."""
+    stage = Stage(name, folder)
+    worker = stage.worker()
+    first = stage.scenario.first
+    with contextlib.suppress(KilledHereError):
+        if first:
+            worker.execute_one(next(row["id"] for row in stage.rows if first in row["title"]))
         else:
-            rc = worker.run()
-    except KilledHereError:
-        rc = None
-    return Rehearsed(env, project, changes, out.getvalue(), err.getvalue(), rc)
+            worker.run()
+    return stage
 
 
 def die() -> None:
     raise KilledHereError
 
 
-@pytest.mark.parametrize("name", SCENARIOS)
+ALONE = [name for name in SCENARIOS if name != "april-two-workers"]
+
+
+@pytest.mark.parametrize("name", ALONE)
 def test_same_files_same_order_same_keys(name: str, tmp_path: Path) -> None:
-    done = rehearse(name, tmp_path)
-    before = {row["id"]: row for row in rows_before(name)}
-    wrong = differences(facts(name), tokens_of(done.changes, before))
+    wrong = differences(facts(name), rehearse(name, tmp_path).facts())
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.parametrize("name", SCENARIOS)
+class Turns:
+    """Two workers that take turns whenever they wait, so that the order is the same each time."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+        self.condition = threading.Condition()
+        self.order = [stage.worker(), stage.worker()]
+        self.ends: list[int] = []
+        """How many writes there were when a worker ended."""
+
+    def run(self, worker: Worker) -> None:
+        """A worker's thread, from its first turn to its end."""
+        self.take(worker)
+        try:
+            worker.run()
+        finally:
+            with self.condition:
+                self.ends.append(len(self.stage.changes))
+                self.order.remove(worker)
+                self.condition.notify_all()
+
+    def take(self, worker: Worker) -> None:
+        """Until it is this one's turn."""
+        with self.condition:
+            assert self.condition.wait_for(lambda: self.order[0] is worker, timeout=60)
+
+    def give(self, worker: Worker, beats: float) -> None:
+        """Let the other one go on, and come back; no time passes."""
+        with self.condition:
+            self.order.append(self.order.pop(0))
+            self.condition.notify_all()
+        self.take(worker)
+
+
+def test_two_workers_write_what_two_workers_wrote(tmp_path: Path) -> None:
+    stage = Stage("april-two-workers", tmp_path)
+    turns = Turns(stage)
+    for worker in turns.order:
+        worker.wait = partial(turns.give, worker)  # type: ignore[method-assign]
+    threads = [threading.Thread(target=turns.run, args=(worker,)) for worker in turns.order]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    # the recording ends with the first of the two
+    stage.changes = stage.changes[: turns.ends[0]]
+    wrong = differences(facts("april-two-workers"), stage.facts(), ordered=False)
+    assert not wrong, "\n".join(wrong)
+    assert len(git(stage.project, "log", "--merges", "--oneline").splitlines()) == 2
+
+
+@pytest.mark.parametrize("name", ALONE)
 def test_prints_what_was_printed(name: str, tmp_path: Path) -> None:
     done = rehearse(name, tmp_path)
-    assert said(done.out.replace(str(done.project), "$P")) == printed(name)
+    assert said(done.out.getvalue().replace(str(done.project), "$P")) == printed(name)
 
 
-@pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.parametrize("name", ALONE)
 def test_nothing_is_written_past_the_writer(name: str, tmp_path: Path) -> None:
     done = rehearse(name, tmp_path)
     written = {change.path.removeprefix("$P/") for change in done.changes if change.path.startswith("$P/")}
