@@ -8,7 +8,7 @@ from helix_tui.cli.call import Call
 from helix_tui.cli.loading import Present
 from helix_tui.cli.paint import ROLES, counted
 from helix_tui.core.beads.readiness import STATES, Queue, Standing
-from helix_tui.core.beads.record import TERMINAL
+from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.beads.views import build_view
 from helix_tui.core.clock import NS, format_age, format_instant, format_span
 from helix_tui.core.ddx.running import Run
@@ -90,9 +90,14 @@ def _row(call: Call, queue: Queue, bead_id: str, lead: str = "", *, name_state: 
     if name_state and standing.state not in ("ready", "waiting_dependencies"):
         note = f"{standing.state} {note}".rstrip()
     left = call.paint.width - len(head) - _id_width(queue) - 2 - (cell_width(note) + 2 if note else 0)
-    title = fit(lead + clean_line(bead.title, 400), max(12, left))
+    title = fit(lead + title_of(bead), max(12, left))
     tail = "  " + call.paint(note, "muted") if note else ""
     return f"{head}{call.paint(name, ROLES.get(standing.state, 'muted'))}  {title}{tail}".rstrip()
+
+
+def title_of(bead: Bead) -> str:
+    """The title, cleaned; never nothing."""
+    return clean_line(bead.title, 400) or "(no title)"
 
 
 def _id_width(queue: Queue) -> int:

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterable
 
 from helix_tui.cli.call import Call
-from helix_tui.cli.listing import run_line
+from helix_tui.cli.listing import run_line, title_of
 from helix_tui.cli.loading import Present, find_bead, load
 from helix_tui.cli.queue import reasons
 from helix_tui.core.beads.readiness import Queue
@@ -66,7 +66,7 @@ def explanation(call: Call, present: Present, bead_id: str, missing: dict[str, L
             " (next)" if place == 1 else ""
         )
     lines = [
-        paint(clean_line(bead.title, 400), "bold"),
+        paint(title_of(bead), "bold"),
         f"{'id':<{_LABEL}}{clean_line(bead_id)} · {clean_line(bead.issue_type)} · P{bead.priority}",
         f"{'state':<{_LABEL}}{state}",
     ]
@@ -97,7 +97,7 @@ def _named(call: Call, queue: Queue, ids: Iterable[str], missing: dict[str, Last
         if bead is None:
             what = f"not in the tracker; {_last_seen(missing.get(bead_id), queue.as_of)}"
         else:
-            what = f"{queue.state(bead_id)}  {clean_line(bead.title, 400)}"
+            what = f"{queue.state(bead_id)}  {title_of(bead)}"
         line = f"{clean_line(bead_id)}  {what}"
         lines.append(" " * _LABEL + "  " + fit(line, call.paint.width - _LABEL - 2).rstrip())
     return lines

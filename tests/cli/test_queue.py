@@ -100,6 +100,43 @@ def test_titles_are_raw_in_json_and_clean_for_people(cli: Cli, project: ProjectF
     assert "[bold]markup[/bold]" in listed
 
 
+def test_odd_records_keep_the_columns(cli: Cli, project: ProjectFactory) -> None:
+    root = project(
+        [
+            bead("demo-a1", priority=10**30, title=""),
+            '{"id":"demo-\\ud800","title":"\\ud801","status":"open"}',
+            bead("demo-b2", title="w" * 10_000),
+        ]
+    )
+    for order in ("pick", "tree", "dag"):
+        lines = cli("queue", "--order", order, "-C", root).out.splitlines()
+        assert all(len(line) <= 100 for line in lines)
+        assert any("(no title)" in line for line in lines)
+        assert len(cli("queue", "--order", order, "--json", "-C", root).document["beads"]) == 3
+
+
+def test_filter_keeps_what_it_matches_and_says_what_it_did_not_understand(
+    cli: Cli, project: ProjectFactory
+) -> None:
+    root = project(ROWS)
+    ran = cli("queue", "--json", "--filter", "state:ready,waiting_dependencies p<=0", "-C", root)
+    assert [row["id"] for row in ran.document["beads"]] == ["demo-a1"]
+    assert ran.document["counts"]["closed"] == 1
+    unclear = cli("queue", "--json", "--filter", "colour:red", "-C", root)
+    assert unclear.code == 0
+    assert "colour" in unclear.err
+    assert "1 closed" in cli("queue", "--filter", "status:closed", "-C", root).out
+
+
+@pytest.mark.parametrize("order", ["pick", "tree", "dag"])
+def test_every_order_holds_every_bead_once(cli: Cli, project: ProjectFactory, order: str) -> None:
+    document = cli("queue", "--json", "--order", order, "-C", project(ROWS)).document
+    ids = [row["id"] for row in document["beads"]]
+    assert sorted(ids) == sorted(
+        f"demo-{name}" for name in ["a1", "b2", "c3", "d4", "e5", "f6", "g7", "h8", "i9"]
+    )
+
+
 def test_era_forces_one_rule(cli: Cli, project: ProjectFactory) -> None:
     root = project([bead("demo-a1", issue_type="epic"), bead("demo-b2")])
     assert cli("queue", "--json", "--era", "head", "-C", root).document["ready"] == ["demo-a1", "demo-b2"]

@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.cli.conftest import Cli
+from tests.cli.test_attempts import FIRST, leave_bundle
 from tests.cli.test_queue import NOW, ROWS, bead
 from tests.conftest import ProjectFactory
 
@@ -35,6 +36,15 @@ def test_json_has_the_lines_and_the_data(cli: Cli, project: ProjectFactory) -> N
     assert document["schema"] == "snapshot/1"
     assert (document["screen"], document["width"], len(document["lines"])) == ("queue", 80, 24)
     assert document["data"]["ready"] == ["demo-a1"]
+
+
+def test_loop_screen_has_the_attempts(cli: Cli, project: ProjectFactory) -> None:
+    root = project([bead("demo-a1")])
+    leave_bundle(root, FIRST, bead_id="demo-a1", started_at="2026-08-01T10:00:00Z")
+    ran = cli("snapshot", "--screen", "loop", "--json", "--size", "100x24", "-C", root, "--now", NOW)
+    document = ran.document
+    assert [attempt["attempt_id"] for attempt in document["data"]["attempts"]] == [FIRST]
+    assert any("Title of demo-a1" in line for line in document["lines"])
 
 
 def test_hostile_title_does_no_harm(cli: Cli, project: ProjectFactory) -> None:
