@@ -85,7 +85,9 @@ def test_a_held_lock_is_waited_for_and_named(tmp_path: Path, monkeypatch: pytest
 
 
 @pytest.mark.parametrize(
-    ("pid", "acquired"), [("999999999", "2026-11-21T08:00:00Z"), (str(os.getpid()), "2020-01-01T00:00:00Z")]
+    ("pid", "acquired"),
+    [("999999999", "2026-11-21T08:00:00Z"), (str(os.getpid()), "2020-01-01T00:00:00Z")],
+    ids=["dead", "ancient"],
 )
 def test_a_dead_or_ancient_lock_is_broken(pid: str, acquired: str, tmp_path: Path) -> None:
     store = Store(tmp_path, "head", Disk(), clock=lambda: 1_795_000_000 * NS)
