@@ -16,6 +16,7 @@ from typing import NoReturn
 
 from helix_tui import __version__
 from helix_tui.cli.call import Call, CliError
+from helix_tui.core.text import clean_line
 
 CONSOLE = "helix_tui.cli.console"
 """What runs where no subcommand is named."""
@@ -53,6 +54,14 @@ def main(argv: list[str] | None = None) -> int:
         # The reader has had enough. Python would complain once more when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        where = (
+            f"{clean_line(os.fspath(error.filename), 200)}: "
+            if isinstance(error.filename, str | Path)
+            else ""
+        )
+        print(f"helix-tui: {where}{error.strerror or error}", file=sys.stderr)
+        return 1
     except SystemExit as exit_:  # argparse: 0 after --help, 2 after a usage error
         return exit_.code if isinstance(exit_.code, int) else 2
     finally:

@@ -71,3 +71,10 @@ def test_interrupt_is_130(cli: Cli, project: ProjectFactory, monkeypatch: pytest
 
     monkeypatch.setattr("helix_tui.cli.queue.load", interrupt)
     assert cli("queue", "-C", project(ROWS)).code == 130
+
+
+def test_what_the_system_refuses_is_one_line(cli: Cli) -> None:
+    ran = cli("queue", "-C", "x" * 5_000)
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err.count("\n") == 1
+    assert "Traceback" not in ran.err
