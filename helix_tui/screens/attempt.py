@@ -119,7 +119,7 @@ class AttemptView(Vertical):
             subject = replace(subject, evidence=old.evidence, diff=old.diff, trouble=old.trouble)
         self._subject = subject
         if subject is not None and not self._chosen and (old is None or subject.key != old.key):
-            self._open("transcript" if subject.running else "evidence")
+            self._open("transcript" if subject.running and subject.attempt.attempt_id else "evidence")
         self._paint()
         self._ask()
         self.look()

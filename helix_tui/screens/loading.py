@@ -105,14 +105,15 @@ def _short(line: str) -> str:
 
 def no_transcript(attempt: Attempt, folders: Sequence[Path], *, running: bool) -> list[Para]:
     """What stands where a transcript would be."""
-    where = clean_line(str(folders[-1]), 300) if folders else "nowhere: the attempt has no id yet"
-    if running:
+    if not attempt.attempt_id:
+        said, why = "No attempt yet.", "The worker has claimed a bead, or is between two."
+    elif running:
         said, why = "No line yet.", "It stands here as soon as the agent writes one."
     else:
         said = "No transcript here."
         why = "DDx keeps transcripts on the machine that ran the attempt; the other tabs have what is left."
-    return [
-        Para("none", ((said, "text bold"),)),
-        Para("none 2", ((why, "muted"),)),
-        Para("none 3", (("looked in  ", "muted"), (where, "muted")), hang=11),
-    ]
+    note = [Para("none", ((said, "text bold"),)), Para("none 2", ((why, "muted"),))]
+    for number, folder in enumerate(folders):
+        lead = "looked in  " if not number else "           "
+        note.append(Para(f"looked {number}", ((lead + clean_line(str(folder), 300), "muted"),), hang=11))
+    return note

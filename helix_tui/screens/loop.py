@@ -185,6 +185,10 @@ class LoopScreen(HelixScreen):
         """The list, and the open tab where it shows."""
         return [pane for pane in (self.list, self.view.pane) if pane.size.width]
 
+    def on_descendant_focus(self) -> None:
+        """Whoever reads an attempt keeps it, even if the list follows what is new."""
+        self.list.held = not self.in_list
+
     @property
     def in_list(self) -> bool:
         """Whether the list has the focus."""

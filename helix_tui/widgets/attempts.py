@@ -431,12 +431,14 @@ class AttemptList(RowList):
     def __init__(self, *, id: str | None = None, most: int | None = None) -> None:
         super().__init__(id=id, follow_top=True)
         self.board = Board()
+        self.held = False
+        """Somebody reads what is under the cursor: it stays, whatever comes."""
         self._most = most
 
     @property
     def following(self) -> bool:
         """Whether the cursor stays on top when something new comes."""
-        return self._follow_top
+        return self._follow_top and self.selected_index == self._first()
 
     def follow(self, on: bool) -> None:
         """Stay on top, or stay with the row under the cursor."""
@@ -452,7 +454,9 @@ class AttemptList(RowList):
         """Show a new state."""
         self.board = board
         if self.size.width:
+            follows, self._follow_top = self._follow_top, self._follow_top and not self.held
             self.show(self._rows(), changed=changed)
+            self._follow_top = follows
 
     def _rows(self) -> AttemptRows:
         narrow = self._text_width < NARROW

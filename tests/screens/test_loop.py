@@ -1,0 +1,385 @@
+"""The loop screen: every key, tab and state, on attempts as DDx leaves them."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from helix_tui.core.ddx.attempts import Attempt
+from helix_tui.core.ddx.evidence import Evidence
+from helix_tui.core.ddx.running import Run
+from helix_tui.screens import attempt as attempt_module
+from helix_tui.screens.loading import load_evidence
+from tests.screens.loop_host import Attempts, commits, open_loop, settled
+
+LANDED, KEPT, CRASHED, OLD = (
+    "20260821T200000-aaaa0001",
+    "20260821T190000-aaaa0002",
+    "20260821T180000-aaaa0003",
+    "20260820T170000-aaaa0004",
+)
+
+
+@pytest.fixture(autouse=True)
+def _still(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TEXTUAL_ANIMATIONS", "none")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Four attempts on three beads: landed with a diff, preserved but gone, crashed, and an old one."""
+    root = tmp_path / "demo"
+    root.mkdir()
+    base, result = commits(root)
+    made = Attempts(root)
+    made.bead("ddx-1", "Scrub worktree leftovers")
+    made.bead("ddx-2", "Land gate [/rejects] \x1b[31mstale refs")
+    made.bead("ddx-3", "Guard host-global scratch")
+    landed = made.attempt(
+        LANDED,
+        "ddx-1",
+        result={
+            "status": "success",
+            "outcome": "merged",
+            "base_rev": base,
+            "result_rev": result,
+            "cost_usd": 1.1,
+        },
+    )
+    made.transcript(landed, 5)
+    (landed / "checks").mkdir()
+    (landed / "checks" / "reach.json").write_text('{"status":"block","message":"1 symbol cannot be reached"}')
+    kept = {"status": "land_conflict", "outcome": "preserved", "base_rev": base, "result_rev": "f" * 40}
+    made.attempt(KEPT, "ddx-2", result=kept | {"preserve_ref": "refs/ddx/iterations/ddx-2/x"})
+    made.attempt(CRASHED, "ddx-3")
+    made.attempt(OLD, "ddx-1", result={"status": "no_changes", "no_changes_rationale": "It was there."})
+    return root
+
+
+async def test_attempts_stand_newest_first_with_the_evidence_of_the_first(project: Path) -> None:
+    app = open_loop(project)
+    async with app.run_test(size=(140, 40)) as pilot:
+        await settled(pilot)
+        shown = app.shown()
+        assert [
+            shown.index(word) for word in ("✓ merged", "◆ preserved", "✗ no result", "○ no changes")
+        ] == sorted(shown.index(word) for word in ("✓ merged", "◆ preserved", "✗ no result", "○ no changes"))
+        assert "nothing runs" in shown
+        assert "Land gate [/rejects] stale refs" in shown
+        for part in ("1 symbol cannot be reached", "1 file +2 −1", "watchdog.py", "cost $1.10"):
+            assert part in shown, part
+        assert "other attempts on this bead 1" in shown
+
+
+async def test_tabs_show_diff_transcript_prompt_and_files(project: Path) -> None:
+    app = open_loop(project)
+    async with app.run_test(size=(140, 40)) as pilot:
+        await settled(pilot)
+        await pilot.press("enter", "right_square_bracket")
+        await settled(pilot)
+        assert app.sees("+ two [/and] a half")
+        await pilot.press("right_square_bracket")
+        await settled(pilot)
+        assert app.sees("line 4 of it")
+        await pilot.press("right_square_bracket")
+        await settled(pilot)
+        assert app.sees("# Work on ddx-1")
+        await pilot.press("right_square_bracket")
+        await settled(pilot)
+        assert app.sees("▸ manifest.json")
+        assert app.sees("▸ checks/reach.json")
+        app.loop.view.raw.select("result.json\n0")
+        await pilot.press("enter")
+        await settled(pilot)
+        assert app.sees('"outcome": "merged"')
+        await pilot.press("h")
+        assert not app.sees('"outcome": "merged"')
+        await pilot.press("h")
+        assert app.loop.list.has_focus
+        await pilot.press("left_square_bracket")
+        assert app.loop.view.current == "prompt"
+
+
+async def test_a_tab_that_somebody_chose_stays_for_other_attempts(project: Path) -> None:
+    app = open_loop(project)
+    async with app.run_test(size=(140, 40)) as pilot:
+        await settled(pilot)
+        await pilot.press("left_square_bracket", "left_square_bracket")
+        assert app.loop.view.current == "prompt"
+        await pilot.press("j", "j")
+        await settled(pilot)
+        assert app.loop.view.current == "prompt"
+        assert app.sees("# Work on ddx-3")
+
+
+@pytest.mark.parametrize(
+    ("attempt_id", "tab", "said"),
+    [
+        (KEPT, "diff", "is not in this repository"),
+        (KEPT, "transcript", "No transcript here."),
+        (CRASHED, "evidence", "it ended, or was ended, without saying how"),
+        (CRASHED, "diff", "No diff: the attempt names no commits"),
+        (CRASHED, "prompt", "# Work on ddx-3"),
+        (OLD, "evidence", "It was there."),
+    ],
+)
+async def test_what_is_not_there_is_said_in_words(
+    project: Path, attempt_id: str, tab: str, said: str
+) -> None:
+    app = open_loop(project)
+    async with app.run_test(size=(140, 40)) as pilot:
+        await settled(pilot)
+        assert app.loop.show_attempt(attempt_id)
+        app.loop.view.open_tab(tab)
+        await settled(pilot)
+        assert app.pane_says(said), app.shown()
+
+
+async def test_an_attempt_without_a_folder_says_where_it_was_looked_for(project: Path) -> None:
+    metrics = project / ".ddx" / "metrics" / "attempts.jsonl"
+    metrics.parent.mkdir()
+    metrics.write_text(
+        '{"attempt_id":"20260821T210000-aaaa0009","bead_id":"ddx-1","outcome":"execution_failed","ts_end":'
+        '"2026-08-21T21:00:00Z"}\n'
+    )
+    app = open_loop(project)
+    async with app.run_test(size=(140, 40)) as pilot:
+        await settled(pilot)
+        assert app.sees("✗ failed")
+        assert app.pane_says("no folder .ddx/executions/20260821T210000-aaaa0009 here")
+
+
+async def test_nothing_attempted_yet_says_what_fills_the_screen(tmp_path: Path) -> None:
+    made = Attempts(tmp_path)
+    made.bead("ddx-1", "Scrub")
+    app = open_loop(tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        app.loop._lose_patience()
+        await pilot.pause()
+        assert app.sees("Nothing has been attempted yet.")
+        assert app.sees("One bead is ready.")
+        assert app.sees("ddx work")
+        made.attempt(LANDED, "ddx-1", result={"status": "no_changes"})
+        app.feed.look()
+        await settled(pilot)
+        assert app.sees("○ no changes")
+        assert not app.sees("Nothing has been attempted")
+
+
+async def test_no_tracker_at_all_is_said_as_on_the_queue(tmp_path: Path) -> None:
+    app = open_loop(tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        assert app.sees("No DDx queue here.")
+
+
+async def test_holding_a_key_down_reads_the_last_attempt_only(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+
+    def counted(attempt: Attempt, run: Run | None) -> Evidence:
+        read.append(attempt.attempt_id)
+        return load_evidence(attempt, run)
+
+    monkeypatch.setattr(attempt_module, "load_evidence", counted)
+    made = Attempts.__new__(Attempts)
+    made.root, made.ddx, made.beads = project, project / ".ddx", []
+    for number in range(60):
+        made.attempt(f"20260819T10{number:02}00-bbbb0000", "ddx-1", result={"status": "no_changes"})
+    app = open_loop(project)
+    async with app.run_test(size=(140, 40)) as pilot:
+        await settled(pilot)
+        read.clear()
+        for _ in range(50):
+            app.loop.list.action_cursor_down()
+        await settled(pilot)
+        assert read == [app.loop.list.selected_key]
+
+
+async def test_what_comes_too_late_is_dropped(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gate = threading.Event()
+
+    def slow(attempt: Attempt, run: Run | None) -> Evidence:
+        if attempt.attempt_id == LANDED:
+            gate.wait(20)
+            return Evidence(decisions="of the first one")
+        return Evidence(decisions="of the second one")
+
+    monkeypatch.setattr(attempt_module, "load_evidence", slow)
+    app = open_loop(project)
+    async with app.run_test(size=(140, 40)) as pilot:
+        await pilot.pause()
+        app.loop._show_attempt()
+        await pilot.press("j")
+        app.loop._show_attempt()
+        gate.set()
+        await settled(pilot)
+        assert app.sees("of the second one")
+        assert not app.sees("of the first one")
+
+
+async def test_what_fails_is_said_in_the_pane_and_the_program_goes_on(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(attempt: Attempt, run: Run | None) -> Evidence:
+        raise PermissionError("no [/entry]")
+
+    monkeypatch.setattr(attempt_module, "load_evidence", broken)
+    app = open_loop(project)
+    async with app.run_test(size=(140, 40)) as pilot:
+        await settled(pilot)
+        assert app.pane_says("the evidence cannot be read (PermissionError: no [/entry])")
+        assert app.pane_says("come back to try again")
+        await pilot.press("left_square_bracket")
+        await settled(pilot)
+        assert app.pane_says("cannot be read")
+
+
+async def test_a_narrow_pane_opens_the_attempt_over_the_list_and_esc_leads_back(project: Path) -> None:
+    app = open_loop(project)
+    async with app.run_test(size=(48, 30)) as pilot:
+        await settled(pilot)
+        assert app.sees("Scrub worktree leftovers")
+        assert app.sees("merged · sonnet · 4m · $1.10")
+        assert not app.sees("evidence")
+        await pilot.press("enter")
+        await settled(pilot)
+        assert app.sees("evidence")
+        assert app.sees("1 symbol cannot be reached")
+        assert app.loop.view.evidence.has_focus
+        await pilot.press("escape")
+        await pilot.pause()
+        assert not app.sees("evidence")
+        assert app.loop.list.has_focus
+        await pilot.press("l")
+        await settled(pilot)
+        assert app.sees("evidence")
+        await pilot.resize_terminal(120, 30)
+        await settled(pilot)
+        assert app.sees("◆ preserved")
+        assert app.sees("evidence")
+
+
+@pytest.mark.parametrize("width", [32, 40, 48, 60, 80, 100, 120, 160])
+async def test_the_footer_stays_on_one_line_with_at_most_six_keys(project: Path, width: int) -> None:
+    app = open_loop(project)
+    async with app.run_test(size=(width, 24)) as pilot:
+        await settled(pilot)
+        assert app.rows()[-1].endswith("? all")
+        await pilot.press("enter")
+        await settled(pilot)
+        assert app.rows()[-1].endswith("? all")
+        assert len(app.loop.footer.key_ids) <= 6
+
+
+async def test_the_id_is_copied_and_tab_goes_through_the_panes(project: Path) -> None:
+    app = open_loop(project)
+    async with app.run_test(size=(120, 30), notifications=True) as pilot:
+        await settled(pilot)
+        await pilot.press("y")
+        assert app.clipboard == LANDED
+        await pilot.press("tab")
+        assert app.loop.view.evidence.has_focus
+        await pilot.press("tab")
+        assert app.loop.list.has_focus
+
+
+async def test_keys_between_attempts_of_one_bead(project: Path) -> None:
+    app = open_loop(project)
+    async with app.run_test(size=(120, 30)) as pilot:
+        await settled(pilot)
+        await pilot.press("J")
+        assert app.loop.list.selected_key == OLD
+        await pilot.press("K")
+        assert app.loop.list.selected_key == LANDED
+
+
+async def test_a_line_of_the_evidence_leads_to_its_bead_and_to_other_attempts(project: Path) -> None:
+    app = open_loop(project)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settled(pilot)
+        app.loop.view.evidence.focus()
+        app.loop.view.evidence.select(f"attempt:{OLD}\n0")
+        await pilot.press("enter")
+        await settled(pilot)
+        assert app.loop.list.selected_key == OLD
+        app.loop.view.evidence.select("bead:ddx-1\n0")
+        await pilot.press("enter")
+        await settled(pilot)
+        assert type(app.screen).__name__ == "QueueScreen"
+
+
+async def test_an_attempt_is_opened_from_elsewhere_even_before_it_is_known(project: Path) -> None:
+    app = open_loop(project)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settled(pilot)
+        assert not app.loop.show_attempt("20260821T215900-cccc0001")
+        made = Attempts.__new__(Attempts)
+        made.ddx = project / ".ddx"
+        made.attempt("20260821T215900-cccc0001", "ddx-3", result={"status": "execution_failed"})
+        app.feed.look()
+        await settled(pilot)
+        assert app.loop.list.selected_key == "20260821T215900-cccc0001"
+
+
+async def test_a_filter_narrows_as_one_types_and_esc_shows_all(project: Path) -> None:
+    app = open_loop(project)
+    async with app.run_test(size=(120, 30)) as pilot:
+        await settled(pilot)
+        await pilot.press("slash", *"scrub")
+        await pilot.pause()
+        assert app.sees("2 of 4")
+        assert not app.sees("Guard host-global")
+        await pilot.press("enter")
+        await pilot.pause()
+        assert app.loop.list.has_focus
+        assert app.sees("2 of 4")
+        await pilot.press("escape")
+        await pilot.pause()
+        assert app.sees("Guard host-global")
+
+
+async def test_follow_is_a_key_and_said(project: Path) -> None:
+    app = open_loop(project)
+    async with app.run_test(size=(120, 30)) as pilot:
+        await settled(pilot)
+        assert app.sees("follows")
+        await pilot.press("j")
+        await pilot.pause()
+        assert not app.sees("follows")
+        await pilot.press("full_stop")
+        await pilot.pause()
+        assert app.sees("follows")
+        assert app.loop.list.selected_key == LANDED
+
+
+async def test_unknown_statuses_hostile_files_and_half_written_json_are_shown(project: Path) -> None:
+    made = Attempts.__new__(Attempts)
+    made.ddx = project / ".ddx"
+    strange = made.attempt("20260821T213000-dddd0001", "ddx-1", result={"status": "quantum_\x1b[31m[/x]"})
+    (strange / "checks.json").write_text('{"results": [')
+    (strange / "\u202eevil\x1b[2J.json").write_text('{"a": "\\u001b]0;x\\u0007[/b]"}')
+    (strange / "blob.bin").write_bytes(b"\0\1" * 100)
+    (strange / "wide.log").write_text("w" * 3_000_000)
+    app = open_loop(project)
+    async with app.run_test(size=(140, 40)) as pilot:
+        await settled(pilot)
+        shown = app.shown()
+        assert "quantum_[/x]" in shown
+        assert "checks.json" in shown
+        app.loop.view.open_tab("raw")
+        await settled(pilot)
+        for file in app.loop.view.raw.files:
+            app.loop.view.raw.set_fold(file.name, on=False)
+        await settled(pilot)
+        everything = "".join(
+            text for para in app.loop.view.raw.paras for text, _ in (*para.spans, *para.right)
+        )
+        assert "\x1b" not in everything
+        assert "\u202e" not in everything
+        assert "Binary, 200 B" in everything
+        assert "more characters" in everything
