@@ -233,7 +233,8 @@ def test_no_line_of_a_transcript_is_lost_or_shown_twice(name: str, tmp_path: Pat
         lines = [json.loads(line) for text in texts for line in text.splitlines()]
         calls = [event for event in events if event.kind == "tool"]
         assert len(calls) == len([line for line in lines if line["type"] == "tool_call"])
-        assert len([e for e in events if e.kind == "result"]) == len(calls)
+        answers = [line for line in lines if line["type"] == "tool_result"]
+        assert len([e for e in events if e.kind == "result"]) == len(answers)
         assert len([e for e in events if e.type == "text_delta"]) == len(
             [line for line in lines if line["type"] == "text_delta"]
         )
