@@ -14,7 +14,7 @@ NOW = parse_now("2026-08-21T22:00:28Z")
 
 
 def test_needs_are_ranked_by_urgency_then_by_what_waits() -> None:
-    rows = [
+    rows: list[dict[str, object]] = [
         {"id": "ask", "status": "proposed"},
         {"id": "ask2", "status": "proposed"},
         {"id": "below", "dependencies": [{"depends_on_id": "ask2"}]},
