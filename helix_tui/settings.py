@@ -11,7 +11,6 @@ is the app's to say.
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,7 +41,10 @@ def load_settings(path: Path | None = None) -> Settings:
     path = settings_file() if path is None else path
     try:
         with path.open("rb") as file:
-            document = tomllib.loads(file.read(_MAX_FILE).decode())
+            text = file.read(_MAX_FILE).decode()
+        import tomllib  # here, because most people have no such file
+
+        document = tomllib.loads(text)
     except FileNotFoundError:
         return Settings()
     except (OSError, ValueError) as error:

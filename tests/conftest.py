@@ -29,6 +29,8 @@ def _isolated(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
         place.mkdir(exist_ok=True)
         monkeypatch.setenv(name, str(place))
     for name in list(os.environ):
+        if name == "TEXTUAL_SNAPSHOT_TEMPDIR":
+            continue  # the snapshot plugin's own, set for the whole session
         if name.startswith(("DDX_", "HELIX_", "GIT_", "TEXTUAL")) or name in {"NO_COLOR", "TMUX"}:
             monkeypatch.delenv(name)
     for name, value in {

@@ -63,7 +63,9 @@ class NeedRows(RowSource):
         if width >= 60:
             left.append((f"{word} ".ljust(_KIND_CELLS), ink.removesuffix(" bold")))
         left.append((title, "text"))
-        right: list[Span] = [(f"{need.waiting} wait", "muted")] if need.waiting else []
+        right: list[Span] = (
+            [(f"{need.waiting} wait{'s' * (need.waiting == 1)}", "muted")] if need.waiting else []
+        )
         if bead is not None and width >= 60:
             right.append((f"  P{bead.priority}", "muted"))
         return spread(left, right, width)

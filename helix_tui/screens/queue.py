@@ -68,6 +68,7 @@ class QueueScreen(HelixScreen):
         self._wanted: tuple[str | None, str | None] = (None, None)
         """The bead held through a view that does not show it, and where the cursor stands instead."""
         self._view = build_view(self.world.queue)
+        self._view_of: tuple[object, ...] = ()
 
     def compose_body(self) -> ComposeResult:
         """List, detail, and a third pane that only the widest posture has."""
@@ -131,9 +132,12 @@ class QueueScreen(HelixScreen):
         return QueueRows(view, self.world, two_lines=f"-{self.posture}" in NARROW)
 
     def _show_rows(self, changed: frozenset[str] = frozenset()) -> None:
-        self._view = build_view(
-            self.world.queue, self.kind, self.filter, unfolded=self.unfolded, collapsed=self.collapsed
-        )
+        wanted = (self.world.queue, self.kind, self.filter, self.unfolded, self.collapsed)
+        if wanted != self._view_of:
+            self._view_of = wanted
+            self._view = build_view(
+                self.world.queue, self.kind, self.filter, unfolded=self.unfolded, collapsed=self.collapsed
+            )
         view = self._view
         self.list.show(self._rows(), changed=changed)
         count = f"{view.matching:,} of {view.total:,}" if self.filter else f"{view.total:,}"

@@ -52,11 +52,11 @@ def sign_of(bead: Bead, world: World) -> Sign:
     return SIGNS.get(world.queue.state(bead.id), UNKNOWN)
 
 
-def note_of(bead: Bead, world: World) -> Span | None:
+def note_of(bead: Bead, world: World, *, brief: bool = False) -> Span | None:
     """What matters about the state, in a few words: time left, progress, who runs it, who replaced it."""
     run = world.runs.get(bead.id)
     if run is not None:
-        return _run_note(run, world.now)
+        return _run_note(run, world.now, brief)
     standing = world.queue.standing(bead.id)
     state = standing.state
     if state == "retry_cooldown" and standing.until is not None:
@@ -74,8 +74,8 @@ def note_of(bead: Bead, world: World) -> Span | None:
     return None
 
 
-def _run_note(run: Run, now: int) -> Span:
-    model = clean_line(run.model or run.harness, 24)
+def _run_note(run: Run, now: int, brief: bool) -> Span:
+    model = "" if brief else clean_line(run.model or run.harness, 24)
     if run.verdict == "dead":
         return f"{model} dead".strip(), "error"
     since = f"{format_span((now - run.started_at) / NS)} " if run.started_at else ""
@@ -115,7 +115,7 @@ def bead_line(
 
 def _columns(bead: Bead, world: World, width: int) -> list[Span]:
     """What stands on the right: the note, then priority and age; a narrow list shows one of them."""
-    note = note_of(bead, world)
+    note = note_of(bead, world, brief=width < WIDE_ROW)
     right: list[Span] = [] if note is None else [(cut(note[0], max(8, width // 3)), note[1])]
     if right and width < WIDE_ROW:
         return right

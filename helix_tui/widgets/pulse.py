@@ -126,9 +126,11 @@ class Pulse(SpanLine):
 
     def _least(self, facts: PulseFacts) -> Line:
         action: list[Span] = [(" · ", "muted"), (facts.action, "text bold")] if facts.action else []
+        unread: list[Span] = [(f" {facts.unread} unread", "attention")] if facts.unread else []
         return [
             *self._counts(facts, False),
             *action,
+            *unread,
             (" " if facts.rehearsal else "", "text"),
             *_rehearsal(facts),
         ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from helix_tui.app import HelixApp, OnChange
-from helix_tui.core.clock import parse_now
+from helix_tui.core.clock import NS, parse_now
 from helix_tui.core.live.feed import Gatherer
 from helix_tui.core.live.snapshot import Change, Snapshot, compare
 from helix_tui.core.project import find_project
@@ -83,6 +84,7 @@ def console(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MakeConsole:
                 tracker.write_text("".join(f"{line}\n" for line in written))
             else:
                 shutil.copy(EVERY_STATE, tracker)
+            os.utime(tracker, ns=(NOW - 2 * NS, NOW - 2 * NS))
         feeds: list[HandFeed] = []
 
         def open_feed(tell: OnChange) -> HandFeed:
