@@ -110,7 +110,8 @@ class HelixApp(App[int]):
         self._feed = open_feed(self._news_from_thread)
         self.snapshot = self._feed.snapshot
         self.needs: tuple[Need, ...] = ()
-        self._pending: list[tuple[Snapshot, Change]] = []
+        self._pending: list[tuple[Snapshot, Change, tuple[Need, ...]]] = []
+        self.prepare: Callable[[Snapshot], None] | None = None
         self._lock = threading.Lock()
         self._problems: list[str] = []
         self.keymap: dict[str, str] = {}
@@ -150,8 +151,12 @@ class HelixApp(App[int]):
         self._feed.stop()
 
     def _news_from_thread(self, snapshot: Snapshot, change: Change) -> None:
+        """Called by the feed in its thread: what takes long is worked out there."""
+        needs = needs_of(snapshot.queue, snapshot.runs, snapshot.tracker)
+        if self.prepare is not None:
+            self.prepare(snapshot)
         with self._lock:
-            self._pending.append((snapshot, change))
+            self._pending.append((snapshot, change, needs))
         self.post_message(NewsArrived())
 
     def on_news_arrived(self) -> None:
@@ -160,9 +165,9 @@ class HelixApp(App[int]):
             news, self._pending = self._pending, []
         if not news:
             return
-        was_loading, self.snapshot = self.snapshot.condition == "loading", news[-1][0]
-        self.needs = needs_of(self.snapshot.queue, self.snapshot.runs, self.snapshot.tracker)
-        change = merged(change for _, change in news)
+        was_loading = self.snapshot.condition == "loading"
+        self.snapshot, _, self.needs = news[-1]
+        change = merged(change for _, change, _ in news)
         screen = self.screen
         for shown in self.screen_stack if screen.is_modal else (screen,):
             if isinstance(shown, HelixScreen):

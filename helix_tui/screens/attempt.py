@@ -21,7 +21,7 @@ from helix_tui.core.project import Project
 from helix_tui.screens.jobs import Jobs
 from helix_tui.screens.loading import load_diff, load_evidence, load_file, load_script, no_transcript
 from helix_tui.widgets.diff import DiffFacts, DiffPane
-from helix_tui.widgets.evidence import EvidencePane, Subject, short_name
+from helix_tui.widgets.evidence import EvidencePane, Subject, SubjectLine, short_name
 from helix_tui.widgets.panetabs import PaneTabs
 from helix_tui.widgets.raw import RawPane, prompt_paras
 from helix_tui.widgets.rowlist import RowList
@@ -51,6 +51,7 @@ class AttemptView(Vertical):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
+        self.title_line = SubjectLine(id="attempt-title")
         self.tabs = PaneTabs(TABS)
         self.evidence = EvidencePane(id="evidence")
         self.diff = DiffPane(id="diff")
@@ -70,7 +71,8 @@ class AttemptView(Vertical):
         self._jobs = Jobs(self)
 
     def compose(self) -> ComposeResult:
-        """The tab line; then the panes, of which one shows."""
+        """What it is, where the list is not in view; the tab line; the panes, of which one shows."""
+        yield self.title_line
         yield self.tabs
         yield from self._panes().values()
 
@@ -259,6 +261,7 @@ class AttemptView(Vertical):
     def _paint(self) -> None:
         """Show in the open tab what is known by now, if that is another thing than it shows."""
         self.say_tabs()
+        self.title_line.show(self._subject)
         subject = self._subject
         if subject is None:
             self._paint_nothing()

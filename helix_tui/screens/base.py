@@ -36,6 +36,8 @@ class Console(Protocol):
     snapshot: Snapshot
     needs: tuple[Need, ...]
     keymap: dict[str, str]
+    prepare: Callable[[Snapshot], None] | None
+    """Called with every snapshot in the feed's thread, before the screen is told."""
 
     def now(self) -> int: ...
 
@@ -108,7 +110,11 @@ class HelixScreen(Screen[Any]):
 
     def on_screen_resume(self) -> None:
         """A screen that was away catches up."""
+        self.console.prepare = self.prepare_snapshot
         self.catch_up()
+
+    def prepare_snapshot(self, snapshot: Snapshot) -> None:
+        """Work out what takes long. Runs in the feed's thread: it may not touch a widget."""
 
     def catch_up(self) -> None:
         """Show the present state if it is another than the last one shown."""

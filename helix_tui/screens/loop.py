@@ -155,7 +155,6 @@ class LoopScreen(HelixScreen):
         """Into the attempt; over the list where there is no room beside it."""
         if self.posture in ("side", "strip"):
             self.add_class("-reading")
-            self.footer.show(self.READING_FOOTER)
             self.call_after_refresh(self._show_and_focus)
         else:
             self._show_and_focus()
@@ -176,7 +175,6 @@ class LoopScreen(HelixScreen):
         """Where list and attempt stand side by side, nothing lies over anything."""
         if self.posture not in ("side", "strip"):
             self.remove_class("-reading")
-        self.footer.show(self.READING_FOOTER if self.has_class("-reading") else self.FOOTER)
         self.call_after_refresh(self._show_attempt)
 
     # --- keys ---------------------------------------------------------------------------------------------
@@ -188,6 +186,8 @@ class LoopScreen(HelixScreen):
     def on_descendant_focus(self) -> None:
         """Whoever reads an attempt keeps it, even if the list follows what is new."""
         self.list.held = not self.in_list
+        if self.prompt is None:
+            self.footer.show(self.FOOTER if self.in_list else self.READING_FOOTER)
 
     @property
     def in_list(self) -> bool:
@@ -198,7 +198,6 @@ class LoopScreen(HelixScreen):
         """From the attempt to the list; from a filter to all attempts."""
         if self.has_class("-reading"):
             self.remove_class("-reading")
-            self.footer.show(self.FOOTER)
             self.call_after_refresh(self.list.focus, scroll_visible=False)
         elif not self.in_list:
             self.list.focus(scroll_visible=False)
