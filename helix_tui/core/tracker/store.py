@@ -7,27 +7,19 @@ maps are; lines that are no records are kept at the end instead of being repaire
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from helix_tui.core.clock import NS, now_ns, parse_instant
+from helix_tui.core.clock import now_ns
 from helix_tui.core.tracker.files import Disk, go_json
-from helix_tui.core.tracker.stamps import second, stamp
+from helix_tui.core.tracker.lock import FolderLock
+from helix_tui.core.tracker.lock import LockTimeout as LockTimeout
+from helix_tui.core.tracker.lock import process_lives as process_lives
+from helix_tui.core.tracker.stamps import stamp
 
 Row = dict[str, Any]
-
-LOCK_RETRY_S = 0.05
-LOCK_TIMEOUT_S = 10.0
-STALE_AFTER = 2 * 3600 * NS
-
-
-class LockTimeout(RuntimeError):
-    """Somebody else holds the tracker; the message is DDx's own."""
 
 
 class Store:
@@ -46,7 +38,7 @@ class Store:
         self.lock_folder = ddx / "beads.lock"
         self.era = era
         self.disk = disk or Disk(durable=True)
-        self.clock = clock
+        self.lock = FolderLock(self.lock_folder, era, disk=self.disk, clock=clock)
 
     def read(self) -> dict[str, Row]:
         """Every record by id; the last line of an id wins."""
@@ -71,28 +63,8 @@ class Store:
         Raises:
             LockTimeout: it was held by a living process for the whole of ``DDX_BEAD_LOCK_TIMEOUT``.
         """
-        self.lock_folder.parent.mkdir(parents=True, exist_ok=True)
-        deadline = time.monotonic() + _lock_timeout()
-        while True:
-            try:
-                self.lock_folder.mkdir()
-                break
-            except FileExistsError:
-                if self._break_stale():
-                    continue
-                if time.monotonic() >= deadline:
-                    raise LockTimeout(
-                        f"bead: lock timeout (owner pid: {self._owner() or 'unknown'})"
-                    ) from None
-                time.sleep(LOCK_RETRY_S)
-        try:
-            self.disk.create(self.lock_folder / "pid", str(os.getpid()))
-            self.disk.create(self.lock_folder / "acquired_at", second(self.clock()))
-            if self.era == "head":
-                self.disk.create(self.lock_folder / "owner_token", os.urandom(32).hex())
+        with self.lock.held():
             yield
-        finally:
-            self.disk.delete_tree(self.lock_folder)
 
     def _parse(self) -> tuple[dict[str, Row], list[str]]:
         try:
@@ -118,30 +90,6 @@ class Store:
         lines = [go_json(dict(sorted(rows[bead_id].items()))) for bead_id in sorted(rows)]
         self.disk.replace(self.path, "".join(line + "\n" for line in [*lines, *unread]))
 
-    def _owner(self) -> str:
-        try:
-            return (self.lock_folder / "pid").read_text(encoding="utf-8", errors="replace").strip()
-        except OSError:
-            return ""
-
-    def _break_stale(self) -> bool:
-        """Remove the lock of a dead or ancient owner; whether it is gone."""
-        owner = self._owner()
-        try:
-            acquired = parse_instant((self.lock_folder / "acquired_at").read_text(encoding="utf-8").strip())
-        except (OSError, UnicodeDecodeError):
-            acquired = None
-        ancient = acquired is not None and self.clock() - acquired > STALE_AFTER
-        if not ancient and (not owner.isdecimal() or process_lives(int(owner))):
-            return False
-        tomb = self.lock_folder.with_name(f"beads.lock.tombstone.{os.getpid()}-{time.time_ns()}-0.lock")
-        try:
-            self.lock_folder.rename(tomb)
-        except OSError:
-            return not self.lock_folder.exists()
-        shutil.rmtree(tomb, ignore_errors=True)
-        return True
-
 
 def event(kind: str, summary: str, body: str, at: int, *, actor: str, source: str) -> dict[str, str]:
     """One entry of a bead's history; its keys are sorted in the file (reference/ddx.md §1)."""
@@ -153,22 +101,3 @@ def event(kind: str, summary: str, body: str, at: int, *, actor: str, source: st
         "source": source,
         "summary": summary[:65_535],
     }
-
-
-def process_lives(pid: int) -> bool:
-    """Whether a process with this id runs on this machine."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except (PermissionError, OverflowError):
-        return True
-    return True
-
-
-def _lock_timeout() -> float:
-    text = os.environ.get("DDX_BEAD_LOCK_TIMEOUT", "").removesuffix("s")
-    try:
-        return float(text) if text else LOCK_TIMEOUT_S
-    except ValueError:
-        return LOCK_TIMEOUT_S
