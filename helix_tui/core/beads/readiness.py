@@ -9,6 +9,8 @@ reasons against it decides. Two engines exist because the rule changed in May 20
   preserved_review_blocked, not_eligible that holds, else ready. By priority, rank, creation, id.
 
 ``auto`` asks each record which era it is of, and takes the tracker's era for a record that does not show it.
+Between the two lie releases that wrote head's records under April's keys, and April's claims beside leases:
+in ``auto`` old names of keys count as long as no record has the new ones, and a lease for whoever has one.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 from helix_tui.core.beads.graph import Graph
@@ -173,6 +176,11 @@ class Queue:
         """The same tracker judged again with other facts from outside."""
         return Queue(self.beads, now=self.as_of, era=self.era, claims=claims)
 
+    @cached_property
+    def _writes_old_keys(self) -> bool:
+        """Whether the DDx that wrote the file still called a worker's keys ``execute-loop-…``."""
+        return self.era == "auto" and not any(bead.has_work_keys for bead in self.beads.values())
+
     def _classify_all(self) -> None:
         standings, judge = self._standings, self._judge
         for bead_id, bead in self.beads.items():
@@ -205,7 +213,8 @@ class Queue:
         if self.engine(bead) == "april":
             end = parse_instant(bead.loop_retry_after)
             return end if end is not None and end > self.as_of else None
-        end = parse_instant(bead.work_retry_after)
+        old = bead.loop_retry_after if bead.loop_retry_after and self._writes_old_keys else ""
+        end = parse_instant(bead.work_retry_after or old)
         if end is None or end <= self.as_of:
             return None
         base, head = bead.work_base_rev, self.claims.origin_head
@@ -218,13 +227,15 @@ def classify(beads: Mapping[str, Bead], *, now: int, era: Era = "auto", claims: 
 
 
 def _tracker_era(beads: Mapping[str, Bead]) -> Literal["april", "head"]:
-    """The era of the DDx that wrote the file last: head as soon as one row shows it, or none shows any."""
+    """The era of the DDx that wrote the file last: head as soon as one row shows it, or none shows any.
+
+    New statuses and attachments alone do not show it: for a week they stood beside April's rule.
+    """
     april = False
     for bead in beads.values():
-        era = bead.era
-        if era == "head":
+        if bead.has_head_keys:
             return "head"
-        april = april or era == "april"
+        april = april or bead.has_april_keys
     return "april" if april else "head"
 
 
@@ -242,12 +253,20 @@ def _head_order(bead: Bead) -> tuple[object, ...]:
 
 def _claimed(queue: Queue, bead: Bead, closed: str) -> Reason | None:
     lease = queue.claims.leases.get(bead.id)
-    fresh = lease if lease is not None else queue.as_of - _beat(bead.work_heartbeat_at) <= HEARTBEAT_TTL
+    beat = _beat(bead.work_heartbeat_at)
+    if bead.loop_heartbeat_at and queue._writes_old_keys:
+        beat = _beat(bead.loop_heartbeat_at)
+    fresh = lease if lease is not None else queue.as_of - beat <= HEARTBEAT_TTL
     return Reason("claimed", f"held by {bead.owner or 'a worker'}, lease is fresh") if fresh else None
 
 
 def _claimed_april(queue: Queue, bead: Bead, closed: str) -> Reason | None:
-    if bead.status != "in_progress" or queue.as_of - _beat(bead.loop_heartbeat_at) > HEARTBEAT_TTL:
+    if bead.status != "in_progress":
+        return None
+    fresh = queue.as_of - _beat(bead.loop_heartbeat_at) <= HEARTBEAT_TTL
+    if queue.era == "auto":
+        fresh = queue.claims.leases.get(bead.id, fresh)
+    if not fresh:
         return None
     return Reason("claimed", f"held by {bead.owner or 'a worker'}, heartbeat is fresh")
 

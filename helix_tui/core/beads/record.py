@@ -108,25 +108,33 @@ class Bead(msgspec.Struct, frozen=True, gc=False):
         return int(raw) if raw and raw.isdecimal() else None
 
     @property
+    def has_head_keys(self) -> bool:
+        """Whether it carries a key that only DDx since the middle of May 2026 writes."""
+        return self.schema_version is not None or self.raw_rank is not None or self.has_work_keys
+
+    @property
+    def has_work_keys(self) -> bool:
+        """Whether a worker wrote into it under the names that took the place of ``execute-loop-…``."""
+        return bool(
+            self.work_retry_after or self.work_last_status or self.work_heartbeat_at or self.work_base_rev
+        )
+
+    @property
+    def has_april_keys(self) -> bool:
+        """Whether a worker of April wrote into it, or a later release under the same keys."""
+        return bool(
+            self.loop_retry_after or self.loop_last_status or self.loop_heartbeat_at or self.claimed_at
+        )
+
+    @property
     def era(self) -> str | None:
         """``head`` or ``april`` where the record itself shows it, else None.
 
         Both kinds of key in one row mean a row of April that a later DDx has touched since: head.
         """
-        if (
-            self.schema_version is not None
-            or self.work_retry_after
-            or self.work_last_status
-            or self.work_heartbeat_at
-            or self.work_base_rev
-            or self.raw_rank is not None
-            or self.events_attachment
-            or self.status in _HEAD_STATUSES
-        ):
+        if self.has_head_keys or self.events_attachment or self.status in _HEAD_STATUSES:
             return "head"
-        if self.loop_retry_after or self.loop_last_status or self.loop_heartbeat_at or self.claimed_at:
-            return "april"
-        return None
+        return "april" if self.has_april_keys else None
 
     def document(self) -> dict[str, Any]:
         """Every field of the record, known or not, as the line has them."""

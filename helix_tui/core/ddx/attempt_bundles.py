@@ -16,6 +16,8 @@ from helix_tui.core.text import clean_block, clean_line
 
 _PROMPT_BEAD = re.compile(rb'<(execute-bead|bead-review)>.{0,4000}?<bead id="([^"\n]{1,200})"', re.DOTALL)
 _SMALL = 8 << 20
+_YOUNG = 24
+"""Newest folders that are looked at without a hint: nobody watches a folder before it is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,7 @@ class BundleFolders:
             return names
         base = self.folder.path
         hinted = {path.relative_to(base).parts[0] for path in changed if _is_under(path, base)}
+        hinted.update(names[-_YOUNG:])
         return [name for name in names if name in hinted or name not in self._stamps]
 
     def _drop(self, name: str) -> set[str]:

@@ -61,25 +61,31 @@ class BeadEvents:
         self.rows: dict[str, RowFacts] = {}
         self._inline: dict[str, tuple[Bead, tuple[EventRow, ...]]] = {}
         self._attached: dict[str, tuple[Stamp, tuple[EventRow, ...]]] = {}
+        self._awaited: set[str] = set()
 
     def refresh(self, beads: Mapping[str, Bead], changed: Iterable[Path] | None = None) -> set[str]:
         """Take in rows and attachments that changed; the ids of their beads."""
         dirty: set[str] = set()
+        first = not self._inline
         for gone in self._inline.keys() - beads.keys():
             del self._inline[gone]
             self.rows.pop(gone, None)
             self._attached.pop(gone, None)
             dirty.add(gone)
-        hints = None if changed is None else {path.parent.name for path in changed}
+        hints = None if changed is None else {path.parent.name for path in changed} | self._awaited
         for bead in beads.values():
             known = self._inline.get(bead.id)
             if known is None or known[0] is not bead:  # a row that did not change keeps its object
                 self._take_row(bead)
                 dirty.add(bead.id)
+                if not first:
+                    self._awaited.add(bead.id)  # its attachment may come after it; one long gone is let be
             elif hints is not None and bead.id not in hints:
                 continue
             if bead.events_attachment and self._take_attachment(bead):
                 dirty.add(bead.id)
+            if not bead.events_attachment or bead.id in self._attached:
+                self._awaited.discard(bead.id)
         return dirty
 
     def of(self, bead_id: str) -> list[EventRow]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import bisect
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,6 +19,9 @@ from helix_tui.core.ddx.files import Folder, JsonCache, read_bytes
 _LOOK_AT = 24
 _STAMPED = re.compile(r"(\d{8}T\d{6})-[0-9A-Za-z]+\Z")
 _REVIEW = re.compile(rb'\s*<bead-review>\s*<bead id="([^"\n]{1,200})"')
+
+_About = tuple[str, bool]
+"""The bead that a folder is about, and whether it holds a review of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,42 +43,55 @@ class Bundles:
     def __init__(self, ddx_dir: Path, documents: JsonCache) -> None:
         self._folder = Folder(ddx_dir / "executions")
         self._documents = documents
-        self._reviewed: dict[str, str] = {}
+        self._about: dict[str, _About] = {}
 
     def of(self, bead_id: str, since: int | None) -> Bundle | None:
-        """The newest attempt of a bead that began with or after its claim."""
-        if since is None:
-            return None
-        names = self._folder.names()
-        first = bisect.bisect_left(names, _stamp(since - NS))
+        """The newest attempt of a bead that began with or after its claim.
+
+        Where nobody tells when the claim began, the newest of all, if it is not finished.
+        """
         found: Bundle | None = None
-        for name in names[first : first + _LOOK_AT]:
-            began = began_at(name)
-            if began is None:
+        for name in self._young(since):
+            about = self._about_what(name)
+            if about is None or about[0] != bead_id:
                 continue
             folder = self._folder.path / name
-            manifest = self._documents.load(folder / "manifest.json")
-            if manifest is None:
-                if found is not None and self._reviewed_bead(name, folder) == bead_id:
-                    reviewing = not (folder / "result.json").exists()
-                    found = Bundle(
-                        found.attempt_id, found.folder, found.started_at, found.finished, reviewing
-                    )
-            elif manifest.get("bead_id") == bead_id and "verdict" not in manifest:
-                finished = (folder / "result.json").exists()
-                found = Bundle(name, folder, began, finished)
-        return found
+            finished = (folder / "result.json").exists()
+            if not about[1]:
+                found = Bundle(name, folder, began_at(name) or 0, finished)
+            elif found is not None:
+                found = replace(found, reviewing=not finished)
+        return None if since is None and found is not None and found.finished else found
 
-    def _reviewed_bead(self, name: str, folder: Path) -> str:
-        """The bead that a folder with nothing but a review's prompt is about."""
-        known = self._reviewed.get(name)
-        if known is None:
-            head = read_bytes(folder / "prompt.md", 1024)
-            if head is None:
-                return ""
-            match = _REVIEW.match(head)
-            known = self._reviewed[name] = match[1].decode("utf-8", "replace") if match else ""
-        return known
+    def _young(self, since: int | None) -> list[str]:
+        """Names that can belong to a claim of that time, oldest first: those next to it and the newest."""
+        names = self._folder.names()
+        if len(self._about) > len(names):
+            self._about = {name: about for name, about in self._about.items() if name in set(names)}
+        first = 0 if since is None else bisect.bisect_left(names, _stamp(since - NS))
+        last = max(first, len(names) - _LOOK_AT)
+        young = (
+            names[last:] if since is None else (*names[first : min(first + _LOOK_AT, last)], *names[last:])
+        )
+        return [name for name in young if _STAMPED.match(name)]
+
+    def _about_what(self, name: str) -> _About | None:
+        """What a folder is about; None as long as nothing in it tells."""
+        known = self._about.get(name)
+        if known is not None:
+            return known
+        folder = self._folder.path / name
+        manifest = self._documents.load(folder / "manifest.json")
+        if manifest is None:
+            match = _REVIEW.match(read_bytes(folder / "prompt.md", 1024) or b"")
+            if match is None:
+                return None
+            return (match[1].decode("utf-8", "replace"), True)
+        bead_id = manifest.get("bead_id")
+        if not isinstance(bead_id, str):
+            return None
+        about = self._about[name] = (bead_id, "verdict" in manifest)
+        return about
 
 
 def began_at(attempt_id: str) -> int | None:

@@ -43,6 +43,8 @@ class Claim:
     machine: str = ""
     owner: str = ""
     started_at: int | None = None
+    start_known: bool = True
+    """Whether the file tells ``started_at``; else it is only the oldest time that the file holds."""
     at: int | None = None
     """The last sign of life the file holds."""
     expires_at: int | None = None
@@ -247,6 +249,7 @@ def row_claim(bead: Bead) -> Claim:
         machine=bead.claimed_machine,
         owner=bead.owner,
         started_at=claimed or at or seen,
+        start_known=claimed is not None,
         at=seen,
         expires_at=seen + FRESH if seen is not None else None,
     )

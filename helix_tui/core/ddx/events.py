@@ -105,7 +105,7 @@ _TELLING = (
     "description",
 )
 _PAIR = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
-_WORKTREE = re.compile(r"[^\s\"'=]*/\.execute-bead-(?:wt|clone)-[^\s/\"']+/?")
+_WORKTREE = re.compile(r"[^\s\"'=]*/\.execute-bead-[^\s/\"']+(?:/slot-\d+)?/?")
 
 
 def _progress(data: dict[str, Any]) -> dict[str, Any]:

@@ -105,6 +105,17 @@ class _Work:
             return min(own)
         return next((c.started_at for c in self.claims if c.started_at is not None), None)
 
+    @property
+    def since(self) -> int | None:
+        """When the claim began or earlier, as far as a file tells; None where none does."""
+        known = [c.started_at for c in self.claims if c.start_known and c.started_at is not None]
+        own = [
+            c.started_at
+            for c in self.claims
+            if c.start_known and c.started_at is not None and c.source != "sidecar"
+        ]
+        return min(own or known, default=None)
+
     def claim(self, source: str) -> Claim | None:
         return next((claim for claim in self.claims if claim.source == source), None)
 
@@ -148,7 +159,7 @@ class RunReader:
         record = work.claim("run-state")
         bundle = None
         if bead_id and record is None:
-            bundle = self._bundles.of(bead_id, work.started_at)
+            bundle = self._bundles.of(bead_id, work.since)
         attempt_id = _attempt_id(work, record, bundle)
         folders = self._folders(bead_id, attempt_id, work)
         doing = self._activities.of(bead_id, attempt_id, folders) if attempt_id else None

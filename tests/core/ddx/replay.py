@@ -11,7 +11,7 @@ import json
 import os
 import re
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,11 +24,16 @@ _MACHINE = re.compile(r'("(?:claimed-)?machine":\s?)"[^"]*"')
 _LEASES = re.compile(r"ddx-claim-heartbeats/[0-9a-f]{40}")
 
 
+Entry = dict[str, Any]
+"""One line of a recording."""
+
+
 @dataclass(frozen=True)
 class Step:
     """One recorded change of one file, already written when it is yielded."""
 
     index: int
+    """Its line in the recording."""
     t: float
     op: str
     path: Path
@@ -36,12 +41,23 @@ class Step:
 
 
 class Replay:
-    """A timeline and the folders it is written to."""
+    """A timeline and the folders it is written to.
 
-    def __init__(self, timeline: Path, root: Path, *, pid: int | None = None) -> None:
-        self.entries: list[dict[str, Any]] = [
+    ``retell`` turns each recorded change of a file into what another release would have written in its place.
+    """
+
+    def __init__(
+        self,
+        timeline: Path,
+        root: Path,
+        *,
+        pid: int | None = None,
+        retell: Callable[[Entry], Iterable[Entry]] | None = None,
+    ) -> None:
+        self.entries: list[Entry] = [
             json.loads(line) for line in timeline.read_text("utf-8").split("\n") if line
         ]
+        self._retell = retell
         root = Path(os.path.realpath(root))
         self.project = root / "project"
         self.home = root / "home"
@@ -76,8 +92,10 @@ class Replay:
 
     def steps(self) -> Iterator[Step]:
         """Apply one file change after another."""
-        for index, entry in enumerate(self.entries):
-            if entry["src"] == "file":
+        for index, recorded in enumerate(self.entries):
+            if recorded["src"] != "file":
+                continue
+            for entry in (recorded,) if self._retell is None else self._retell(recorded):
                 path = Path(self.local(entry["path"]))
                 text = self.local(entry.get("text") or "")
                 _apply(entry["op"], path, text.encode())

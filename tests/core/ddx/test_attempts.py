@@ -237,7 +237,10 @@ def test_the_row_tells_when_to_retry_its_newest_attempt(place: Place) -> None:
 def test_only_what_changed_is_merged_again(place: Place) -> None:
     place.bundle(FIRST, status="success", outcome="merged")
     place.bundle(SECOND, bead="b-2", status="no_changes")
-    assert place.index.refresh({}) == {"b-1", "b-2"}
+    younger = [f"20260802T1000{second:02}-aaaaaaaa" for second in range(40)]
+    for name in younger:
+        place.bundle(name, bead="b-3")
+    assert place.index.refresh({}) == {"b-1", "b-2", "b-3"}
     before = place.index.by_bead("b-1")
     assert place.index.refresh({}) == set()
     place.bundle(SECOND, bead="b-2", status="execution_failed", detail="longer than before")
@@ -250,6 +253,29 @@ def test_only_what_changed_is_merged_again(place: Place) -> None:
     (place.ddx / "executions" / SECOND).rmdir()
     assert place.index.refresh({}) == {"b-2"}
     assert place.index.by_bead("b-2") == ()
+
+
+def test_what_was_written_before_anybody_could_watch_is_found_without_a_hint(place: Place) -> None:
+    place.row(status="open")
+    place.index.refresh(place.beads)
+    (place.ddx / "executions" / FIRST).mkdir(parents=True)
+    place.index.refresh(place.beads, [place.ddx / "executions" / FIRST])
+    assert place.index.by_bead("b-1") == ()
+    place.bundle(FIRST, status="success", outcome="merged")
+    place.index.refresh(place.beads, [place.ddx / "run-state.json"])
+    assert [a.status for a in place.index.by_bead("b-1")] == ["success"]
+
+
+def test_an_attachment_that_comes_after_its_row_is_found_without_a_hint(place: Place) -> None:
+    place.row(status="open")
+    place.index.refresh(place.beads)
+    place.row(status="closed", events_attachment="b-1/events.jsonl")
+    place.index.refresh(place.beads, [place.ddx / "beads.jsonl"])
+    assert place.index.by_bead("b-1") == ()
+    cost = {"kind": "cost", "body": json.dumps({"attempt_id": FIRST, "cost_usd": 1.5})}
+    place.write("attachments/b-1/events.jsonl", cost, {"kind": "execute-bead", "summary": "success"})
+    place.index.refresh(place.beads, [place.ddx / "metrics"])
+    assert [(a.status, a.cost_usd) for a in place.index.by_bead("b-1")] == [("success", 1.5)]
 
 
 def test_metrics_are_taken_in_row_by_row_and_from_the_start_when_rewritten(place: Place) -> None:
