@@ -14,6 +14,7 @@ from helix_tui.cli.paint import columns, counted
 from helix_tui.core.beads.tracker import Tracker
 from helix_tui.core.clock import NS, format_age, format_instant, format_span, parse_now
 from helix_tui.core.ddx.attempts import Attempt, AttemptIndex
+from helix_tui.core.ddx.evidence import interpret
 from helix_tui.core.ddx.names import StatusClass
 from helix_tui.core.project import Project
 from helix_tui.core.text import clean_line, fit, short_id
@@ -46,7 +47,9 @@ def run(call: Call) -> int:
         and (since is None or (attempt.started_at or attempt.finished_at or 0) >= since)
     ]
     if call.json:
-        call.emit({"attempts": [as_document(attempt) for attempt in attempts], "counts": counts(attempts)})
+        call.emit(
+            {"attempts": [as_document(attempt, call.now) for attempt in attempts], "counts": counts(attempts)}
+        )
         return 0
     titles = {
         attempt.bead_id: present.queue.beads[attempt.bead_id].title
@@ -88,9 +91,9 @@ def counts(attempts: Iterable[Attempt]) -> dict[str, int]:
     return {kind: counted_[kind] for kind in KINDS}
 
 
-def as_document(attempt: Attempt) -> dict[str, Any]:
+def as_document(attempt: Attempt, now: int) -> dict[str, Any]:
     """One attempt as design/cli.md promises it; what nobody recorded is null, never zero."""
-    tokens = attempt.tokens
+    tokens, reading = attempt.tokens, interpret(attempt, now)
     return {
         "attempt_id": attempt.attempt_id,
         "bead_id": attempt.bead_id or None,
@@ -117,7 +120,8 @@ def as_document(attempt: Attempt) -> dict[str, Any]:
         "landed_rev": attempt.landed_rev or None,
         "preserve_ref": attempt.preserve_ref or None,
         "session_id": attempt.session_id or None,
-        "interpretation": None,
+        "interpretation": reading.interpretation,
+        "follow_up": reading.follow_up,
         "failure_mode": attempt.failure_mode or None,
         "no_changes_rationale": attempt.no_changes_rationale or None,
         "retry_after": _instant(attempt.retry_after),

@@ -5,35 +5,21 @@ Reading starts before Textual is imported, so that the first frame has the queue
 
 from __future__ import annotations
 
-import argparse
 import gc
 import sys
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
-from helix_tui.cli.call import Call, CliError
+from helix_tui.cli.appmaking import OnChange, add_arguments, clock_of, make_app
+from helix_tui.cli.call import Call
 from helix_tui.cli.loading import locate
-from helix_tui.core.clock import now_ns
 from helix_tui.core.live import Change, Live, Snapshot
 from helix_tui.core.project import Project
-from helix_tui.core.text import clean_line
 
-if TYPE_CHECKING:
-    from helix_tui.app import Feed, HelixApp
+__all__ = ["add_arguments", "run"]
 
 FIRST_PAINT_S = 2.0
 """How long the first frame may keep back what takes longer to read."""
-
-OnChange = Callable[[Snapshot, Change], None]
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the console, its snapshot and the demo all understand."""
-    parser.add_argument("--screen", metavar="NAME", default="queue", help="the screen: queue, loop")
-    parser.add_argument("--pane", action="store_true", help="side-pane posture, for 40 to 60 columns")
-    parser.add_argument("--theme", metavar="NAME", help="helix-night, helix-paper, helix-stark, helix-16")
-    parser.add_argument("--ascii", action="store_true", help="plain letters instead of glyphs")
 
 
 def run(call: Call) -> int:
@@ -55,36 +41,10 @@ def open_console(call: Call, project: Project, *, seconds: float | None = None) 
             ender = threading.Timer(seconds, lambda: app.call_from_thread(app.exit, 0))
             ender.daemon = True
             ender.start()
-        return app.run() or 0
+        app.run()
+        return app.return_code or 0
     finally:
         feed.stop()
-
-
-def make_app(call: Call, open_feed: Callable[[OnChange], Feed]) -> HelixApp:
-    """The app as this call wants it."""
-    from helix_tui.app import HelixApp
-    from helix_tui.screens import SCREENS
-    from helix_tui.settings import load_settings
-
-    options = call.options
-    if options.screen not in SCREENS:
-        name = clean_line(options.screen, 40)
-        raise CliError(f"there is no screen “{name}”", f"There are: {', '.join(SCREENS)}.", 2)
-    return HelixApp(
-        open_feed,
-        read_only=call.read_only,
-        pane=options.pane,
-        ascii_only=options.ascii,
-        theme=options.theme,
-        screen=options.screen,
-        settings=load_settings(),
-        clock=clock_of(call),
-    )
-
-
-def clock_of(call: Call) -> Callable[[], int]:
-    """The clock of a call: the present, or the instant at which ``--now`` stopped it."""
-    return (lambda: call.now) if call.fixed_now else now_ns
 
 
 class EarlyFeed:

@@ -103,7 +103,7 @@ def summarise(
             {
                 "workspace": project.root,
                 "kept": call.options.keep,
-                "attempts": [evidence.as_document(attempt) for attempt in attempts],
+                "attempts": [evidence.as_document(attempt, call.now) for attempt in attempts],
                 "counts": counts,
                 "memories": {},
                 "seconds": round(seconds, 3),

@@ -10,8 +10,9 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 from helix_tui.cli import attempts as evidence
-from helix_tui.cli import console
 from helix_tui.cli import queue as queue_command
+from helix_tui.cli.appmaking import OnChange, make_app
+from helix_tui.cli.appmaking import add_arguments as add_app_arguments
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.loading import Present, locate
 from helix_tui.core.live import Change, Snapshot, take_snapshot
@@ -26,7 +27,7 @@ DRAW_LIMIT = 30.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this command."""
-    console.add_arguments(parser)
+    add_app_arguments(parser)
     parser.add_argument(
         "--size", type=_size, metavar="WxH", help="columns and rows (the terminal's, or 120x40)"
     )
@@ -74,7 +75,7 @@ def _data(snapshot: Snapshot, screen: str) -> dict[str, Any]:
     if screen == "loop":
         return {
             "running": [queue_command.as_running(run) for run in snapshot.runs],
-            "attempts": [evidence.as_document(attempt) for attempt in snapshot.attempts],
+            "attempts": [evidence.as_document(attempt, snapshot.taken_at) for attempt in snapshot.attempts],
         }
     present = Present(snapshot.project, snapshot.tracker, snapshot.queue, snapshot.runs)
     return queue_command.document(present, queue_command.order_by_pick(snapshot.queue, snapshot.queue.beads))
@@ -83,7 +84,7 @@ def _data(snapshot: Snapshot, screen: str) -> dict[str, Any]:
 class StillFeed:
     """A feed that has one snapshot and nothing after it."""
 
-    def __init__(self, snapshot: Snapshot, on_change: console.OnChange) -> None:
+    def __init__(self, snapshot: Snapshot, on_change: OnChange) -> None:
         self.snapshot = snapshot
         self._on_change = on_change
 
@@ -100,7 +101,7 @@ class StillFeed:
 
 async def _draw(call: Call, snapshot: Snapshot, size: tuple[int, int]) -> tuple[str, str]:
     """One frame as text and as SVG."""
-    app = console.make_app(call, lambda on_change: StillFeed(snapshot, on_change))
+    app = make_app(call, lambda on_change: StillFeed(snapshot, on_change))
     app.animation_level = "none"
     try:
         async with asyncio.timeout(DRAW_LIMIT), app.run_test(size=size) as pilot:
