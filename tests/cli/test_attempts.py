@@ -62,6 +62,9 @@ def test_document_carries_what_is_known_and_null_where_nothing_is(cli: Cli, root
     assert second["cost_usd"] is None
     assert second["tokens"]["total"] is None
     assert document["counts"]["no_changes"] == 1
+    assert (first["interpretation"], second["interpretation"]) == (None, "resolvable")
+    assert first["follow_up"]
+    assert second["follow_up"]
 
 
 def test_filters_by_bead_and_by_time(cli: Cli, root: Path) -> None:
