@@ -21,7 +21,7 @@ from helix_tui.screens.attempt import AttemptView
 from helix_tui.screens.base import HelixScreen
 from helix_tui.screens.placards import placard
 from helix_tui.screens.stream import AttemptStream
-from helix_tui.widgets.attempts import AttemptFilter
+from helix_tui.widgets.attemptfilter import AttemptFilter
 from helix_tui.widgets.diff import DiffPane
 from helix_tui.widgets.evidence import EvidencePane, Subject
 from helix_tui.widgets.line import Line
@@ -292,7 +292,7 @@ class LoopScreen(HelixScreen):
 
     def _filter_with(self, text: str) -> None:
         self.filter = AttemptFilter(text.strip(), self.console.snapshot.queue.beads)
-        self.stream.keep(self.filter.matches if self.filter.words else None)
+        self.stream.narrow(self.filter if self.filter.words else None)
         self.list.mark_matches(self.filter.pattern())
         self._say_count()
         self._show_attempt()

@@ -6,16 +6,15 @@ The Loop screen's list is this; so is the third pane of the widest Queue. Nobody
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from textual.timer import Timer
 from textual.worker import Worker
 
-from helix_tui.core.ddx.attempts import Attempt
 from helix_tui.core.ddx.book import AttemptBook
 from helix_tui.screens.following import Follower, Seen
 from helix_tui.screens.jobs import Jobs
+from helix_tui.widgets.attemptfilter import AttemptFilter
 from helix_tui.widgets.attempts import Board, Order, RunView
 from helix_tui.widgets.figures import midnight
 from helix_tui.widgets.running import RunningPanel
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
 
 LOOK_SECONDS = 0.7
 """How often transcripts of what runs are looked at, beside every time that the feed says so."""
-
-Keep = Callable[[Attempt], bool]
 
 
 class AttemptStream(RunningPanel):
@@ -38,7 +35,7 @@ class AttemptStream(RunningPanel):
         self._snapshot: Snapshot | None = None
         self._book: AttemptBook | None = None
         self._left_out: frozenset[str] = frozenset()
-        self._keep: Keep | None = None
+        self._filter: AttemptFilter | None = None
         self._hidden = 0
         self._seen: Seen = {}
         self._follower = Follower()
@@ -48,6 +45,10 @@ class AttemptStream(RunningPanel):
     def on_mount(self) -> None:
         """Look at transcripts as long as something runs."""
         self._timer = self.set_interval(LOOK_SECONDS, self.look)
+
+    def on_resize(self) -> None:
+        """It shows now, or shows more."""
+        self.look()
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         """A look has come back."""
@@ -69,9 +70,9 @@ class AttemptStream(RunningPanel):
         if self._snapshot is not None and (self._snapshot.runs or new_day):
             self._show(now)
 
-    def keep(self, keep: Keep | None) -> None:
-        """Show only attempts that pass; all for None."""
-        self._keep = keep
+    def narrow(self, wanted: AttemptFilter | None) -> None:
+        """Show only what passes a filter; everything for None."""
+        self._filter = wanted
         self._book = None
         if self._snapshot is not None:
             self._put_in_order()
@@ -88,7 +89,7 @@ class AttemptStream(RunningPanel):
             return
         self._book, self._left_out = book, left_out
         ended = [attempt for attempt in book if attempt.attempt_id not in left_out]
-        kept = ended if self._keep is None else list(filter(self._keep, ended))
+        kept = ended if self._filter is None else list(filter(self._filter.matches, ended))
         self._hidden = len(ended) - len(kept)
         self.order = Order(kept)
 
@@ -96,7 +97,8 @@ class AttemptStream(RunningPanel):
         snapshot = self._snapshot
         if snapshot is None:
             return
-        views = [RunView(run) for run in snapshot.runs]
+        wanted = self._filter
+        views = [RunView(run) for run in snapshot.runs if wanted is None or wanted.matches_run(run)]
         runs = tuple(RunView(view.run, self._seen.get(view.key, ())) for view in views)
         board = Board(runs, self.order, snapshot.queue.beads, now, self._hidden)
         self.show_board(board, changed=changed)

@@ -5,9 +5,7 @@ Rows are keyed by attempt id: the selection stays with an attempt when it ends a
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from helix_tui.core.beads.record import Bead
@@ -19,7 +17,7 @@ from helix_tui.core.text import clean_line, short_id
 from helix_tui.themes.alphabet import SIGNS
 from helix_tui.widgets import figures
 from helix_tui.widgets.actions import Action, outcome
-from helix_tui.widgets.line import Line, Span, cut, fit, spread, width_of
+from helix_tui.widgets.line import Line, Span, cut, fit, spread, width_of, wrap_spans
 from helix_tui.widgets.rowlist import RowList
 from helix_tui.widgets.rowsource import RowSource
 
@@ -122,16 +120,15 @@ def title_of(bead_id: str, beads: Mapping[str, Bead] | None) -> Span:
 class AttemptRows(RowSource):
     """The rows of a board. A run takes a line and one for each action shown below it."""
 
-    def __init__(self, board: Board, *, narrow: bool, most: int | None = None) -> None:
+    def __init__(self, board: Board, width: int, *, most: int | None = None) -> None:
         self.board = board
-        self._heads: list[tuple[str, RunView | None, int]] = []
-        """Rows above the attempts: key, run, and which line of the run's entry."""
-        slots = ACTIONS_NARROW if narrow else ACTIONS
+        self._heads: list[tuple[str, RunView | None, Line | None]] = []
+        """Rows above the attempts: key, run, and the line where it is not the first of the run's entry."""
         for view in board.runs:
-            lines = len(_below(view, slots, board.now))
-            self._heads += [(f"{view.key}/{n}" if n else view.key, view, n) for n in range(lines + 1)]
-        self._heads.append((_ENDED, None, 0))
-        self._slots = slots
+            self._heads.append((view.key, view, None))
+            below = enumerate(_below(view, width))
+            self._heads += [(f"{view.key}/{number}", view, line) for number, line in below]
+        self._heads.append((_ENDED, None, None))
         self._most = len(board.order.attempts) if most is None else min(most, len(board.order.attempts))
         self._head_places = {key: place for place, (key, _, _) in enumerate(self._heads)}
 
@@ -154,7 +151,7 @@ class AttemptRows(RowSource):
         if index >= len(self._heads):
             return True
         _, view, line = self._heads[index]
-        return view is not None and line == 0
+        return view is not None and line is None
 
     def run(self, index: int) -> RunView | None:
         """The run that a row stands for."""
@@ -172,9 +169,7 @@ class AttemptRows(RowSource):
         _, view, line = self._heads[index]
         if view is None:
             return _caption(self.board, width)
-        if line == 0:
-            return paint_run(view, self.board, width)
-        return _below(view, self._slots, self.board.now)[line - 1](width)
+        return paint_run(view, self.board, width) if line is None else line
 
     def paint_more(self, index: int, width: int) -> Line | None:
         attempt = self.attempt(index)
@@ -272,57 +267,52 @@ def _run_figures(run: Run, now: int, width: int) -> list[Span]:
     return spans
 
 
-class _Below:
-    """One line below a running entry, painted for a width when it is looked at."""
-
-    def __init__(self, left: Sequence[Span], right: Sequence[Span] = (), at: str = "") -> None:
-        self._left, self._right, self._at = left, right, at
-
-    def __call__(self, width: int) -> Line:
-        right = list(self._right)
-        if self._at and width >= NARROW:
-            right += [(f"{self._at:>9}", "muted")]
-        return spread([("    ", "text"), *self._left], [(" ", "text"), *right] if right else [], width)
-
-
-def _below(view: RunView, slots: int, now: int) -> list[_Below]:
+def _below(view: RunView, width: int) -> list[Line]:
     """The lines below a running entry: what is wrong with it, then its last actions."""
-    run, lines = view.run, []
+    run, wide = view.run, width >= NARROW
+    lines: list[Line] = []
     if run.verdict != "alive":
-        what = "worker gone: " if run.verdict == "dead" else "silent: "
-        lines.append(_Below([(what, "error bold"), (clean_line(run.why, 300), "text")]))
+        why = wrap_spans([(clean_line(run.why, 300), "error")], max(8, width - len(_INDENT)))
+        lines = [[(_INDENT, "text"), *line] for line in why[:2]]
     if run.verdict == "dead":
         return lines
-    actions = view.actions[-max(1, slots - len(lines)) :]
-    lines += [_action_line(action, run) for action in actions]
-    if not actions:
-        tool, _, target = clean_line(run.last_tool, 300).partition(" ")
-        name, told = (tool, target) if tool else (clean_line(run.phase, 60) or "claimed", run.message)
-        lines.append(_Below([(f"{name:<9} ", "running"), (clean_line(told, 300), "text")]))
-    elif run.phase not in _USUAL_PHASES:
-        lines[-1] = _Below(
-            [
-                (clean_line(run.phase, 40), "running bold"),
-                ("  ", "text"),
-                (clean_line(run.message, 300), "text"),
-            ]
-        )
-    return lines[:slots] if slots > 1 else lines[:1]
+    slots = max(1, (ACTIONS if wide else ACTIONS_NARROW) - len(lines))
+    if not view.actions:
+        lines.append(_doing_line(run, width))
+    elif run.phase in _USUAL_PHASES:
+        lines += [_action_line(action, run, width) for action in view.actions[-slots:]]
+    else:
+        lines += [_action_line(action, run, width) for action in view.actions[-slots:][:-1]]
+        said: Span = (clean_line(run.message, 300), "text")
+        lines.append([(_INDENT, "text"), (clean_line(run.phase, 40), "running bold"), ("  ", "text"), said])
+    return lines
 
+
+_INDENT = "    "
 
 _USUAL_PHASES = frozenset({"", "running", "active", "candidate", "resolving"})
 """Phases in which the agent itself works, so that its last action says more than the word."""
 
 
-def _action_line(action: Action, run: Run) -> _Below:
+def _doing_line(run: Run, width: int) -> Line:
+    """What the feed knows of a run before its transcript was looked at."""
+    tool, _, target = clean_line(run.last_tool, 300).partition(" ")
+    if tool:
+        return _action_line(Action(tool, target), run, width)
+    phase = clean_line(run.phase, 60) or "claimed"
+    return [(_INDENT, "text"), (f"{phase}  ", "running"), (clean_line(run.message, 300), "text")]
+
+
+def _action_line(action: Action, run: Run, width: int) -> Line:
+    wide = width >= NARROW
     ink = {"tool": "running", "error": "error bold"}.get(action.kind, "muted")
     name = cut(action.name, 9)
-    left: list[Span] = [(f"{name:<9} ", ink), (action.target, "muted" if action.kind != "tool" else "text")]
-    return _Below(
-        left,
-        outcome(action.ok, action.duration_ms) if action.kind == "tool" else (),
-        figures.since_start(action.at, run.started_at),
-    )
+    target: Span = (action.target, "text" if action.kind == "tool" else "muted")
+    left: list[Span] = [(_INDENT, "text"), (f"{name:<9} " if wide else f"{name} ", ink), target]
+    right = outcome(action.ok, action.duration_ms if wide else None) if action.kind == "tool" else []
+    if wide:
+        right.append((f"{figures.since_start(action.at, run.started_at):>9}", "muted"))
+    return spread(left, [(" ", "text"), *right] if right else [], width)
 
 
 def paint_attempt(attempt: Attempt, board: Board, width: int) -> Line:
@@ -372,59 +362,6 @@ def _figures_line(attempt: Attempt) -> Line:
     return [(look.word, look.ink), *((f" · {part}", "muted") for part in parts if part)]
 
 
-class AttemptFilter:
-    """Words that an attempt must hold, all of them; ``key:word`` asks one field, ``-`` turns a word round."""
-
-    FIELDS = ("status", "bead", "harness", "model")
-
-    def __init__(self, text: str, beads: Mapping[str, Bead] | None = None) -> None:
-        self.text = text
-        self.words = text.lower().split()
-        self._beads = beads
-
-    def matches(self, attempt: Attempt) -> bool:
-        """Whether the attempt passes."""
-        return all(self._has(attempt, word) for word in self.words)
-
-    def _has(self, attempt: Attempt, word: str) -> bool:
-        wanted = not word.startswith("-") or len(word) == 1
-        word = word if wanted else word[1:]
-        key, colon, value = word.partition(":")
-        if colon and key in self.FIELDS:
-            return (value in self._field(attempt, key).lower()) is wanted
-        held = " ".join(self._field(attempt, name) for name in self.FIELDS)
-        return (word in f"{held} {attempt.attempt_id}".lower()) is wanted
-
-    def _field(self, attempt: Attempt, name: str) -> str:
-        if name == "status":
-            return f"{look_of(attempt).word} {attempt.status}"
-        if name == "bead":
-            bead = (self._beads or {}).get(attempt.bead_id)
-            return f"{attempt.bead_id} {bead.title}" if bead is not None else attempt.bead_id
-        return attempt.harness if name == "harness" else attempt.model
-
-    def pattern(self) -> re.Pattern[str] | None:
-        """What the words light up in the rows."""
-        words = [word.rpartition(":")[2] for word in self.words if not word.startswith("-")]
-        words = [word for word in words if word]
-        return re.compile("|".join(map(re.escape, words)), re.IGNORECASE) if words else None
-
-    def ways(self, start: str, attempts: Iterable[Attempt]) -> list[tuple[str, str]]:
-        """Ways to go on with the word that is being typed, with what each is."""
-        key, colon, value = start.lower().partition(":")
-        if not colon:
-            return [(f"{name}:", "") for name in self.FIELDS if start and name.startswith(key)]
-        if key not in ("status", "harness", "model"):
-            return []
-        counts = Counter(getattr(attempt, key) for attempt in attempts)
-        found = [
-            (f"{key}:{name}", f"{count:,}") for name, count in counts.most_common() if value in name.lower()
-        ]
-        return [
-            (clean_line(way, 80), count) for way, count in found if " " not in way and not way.endswith(":")
-        ]
-
-
 class AttemptList(RowList):
     """The list itself. It follows while its cursor is on the first row and nobody said otherwise."""
 
@@ -459,8 +396,7 @@ class AttemptList(RowList):
             self._follow_top = follows
 
     def _rows(self) -> AttemptRows:
-        narrow = self._text_width < NARROW
-        return AttemptRows(self.board, narrow=narrow, most=self._most)
+        return AttemptRows(self.board, self._text_width, most=self._most)
 
     def on_resize(self) -> None:
         """Running entries are shorter in a narrow list."""

@@ -20,9 +20,10 @@ from helix_tui.core.ddx.running import Fact, Run
 from helix_tui.core.text import clean_block, clean_line, short_id
 from helix_tui.themes.alphabet import SIGNS
 from helix_tui.widgets import figures
-from helix_tui.widgets.attempts import look_of, title_of
+from helix_tui.widgets.attempts import Board, RunView, look_of, paint_attempt, paint_run, title_of
 from helix_tui.widgets.diff import DiffFacts, counts_of
 from helix_tui.widgets.line import Line, Span, cut
+from helix_tui.widgets.spanline import SpanLine
 from helix_tui.widgets.textpane import Para, TextPane, block, section
 
 MOST_LINES = 400
@@ -169,7 +170,8 @@ def _figures(subject: Subject) -> Iterator[Span]:
     ]
     if parts:
         yield f" ({', '.join(parts)})", "muted"
-    yield f" · cost {figures.money(attempt.cost_usd)}", "text"
+    cost = figures.money(attempt.cost_usd)
+    yield f" · {'cost ' if cost == figures.UNKNOWN else ''}{cost}", "text"
 
 
 def _times(subject: Subject) -> Iterator[Span]:
@@ -369,13 +371,37 @@ def _siblings(subject: Subject) -> Iterator[Para]:
     for attempt in others[:MOST_SIBLINGS]:
         look = look_of(attempt)
         model = clean_line(attempt.model or attempt.harness, 24)
-        left = ((f"{look.glyph} {cut(look.word, 20):<11}", look.ink), (model, "text"))
+        left = ((f"{look.glyph} {cut(look.word, 20):<11} ", look.ink), (model, "text"))
         when = figures.day_or_time(attempt.finished_at or attempt.started_at, subject.now)
         cost = figures.money(attempt.cost_usd)
         right = ((f"{figures.short_span(attempt.duration_ms):>4} {cost:>7} {when:>7}", "muted"),)
         yield Para(f"attempt:{attempt.attempt_id}", left, right, opens=True)
     if len(others) > MOST_SIBLINGS:
         yield Para("siblings more", ((f"… {len(others) - MOST_SIBLINGS:,} older", "muted"),))
+
+
+class SubjectLine(SpanLine):
+    """The attempt in one line, for where its row in the list is not in view."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._subject: Subject | None = None
+
+    def show(self, subject: Subject | None) -> None:
+        """Name another attempt, or a newer state of it."""
+        self._subject = subject
+        self.refresh()
+
+    def spans(self, width: int) -> Line:
+        """The row of the list, as that would be at this width."""
+        subject = self._subject
+        if subject is None:
+            return ()
+        board = Board(beads=subject.beads, now=subject.now)
+        room = width - 2
+        if subject.run is not None:
+            return [(" ", "text"), *paint_run(RunView(subject.run), board, room)]
+        return [(" ", "text"), *paint_attempt(subject.attempt, board, room)]
 
 
 def short_name(attempt: Attempt) -> str:

@@ -7,8 +7,11 @@ from collections.abc import Sequence
 from textual import events
 from textual.message import Message
 
-from helix_tui.widgets.line import Line, Span, cut, width_of
+from helix_tui.widgets.line import Line, Span, width_of
 from helix_tui.widgets.spanline import SpanLine
+
+SHORT = 4
+"""Letters of a name where not all names fit."""
 
 
 class PaneTabs(SpanLine):
@@ -36,20 +39,25 @@ class PaneTabs(SpanLine):
     def on_click(self, event: events.Click) -> None:
         """Ask for the tab under the pointer."""
         at = 0
-        for name in self.names:
-            at += len(name) + 2
+        for name, label in self._labels(self.size.width):
+            at += len(label) + 2
             if event.x < at:
                 self.post_message(self.Pressed(name))
                 return
 
+    def _labels(self, width: int) -> list[tuple[str, str]]:
+        """Each name with what is written of it: all of it, or its beginning where that is too long."""
+        fits = sum(len(name) + 2 for name in self.names) <= width
+        return [(name, name if fits or name == self.current else name[:SHORT]) for name in self.names]
+
     def spans(self, width: int) -> Line:
-        """All tabs; the note as far as there is room."""
+        """All tabs; the note, or its end, as far as there is room."""
         line: list[Span] = []
-        for name in self.names:
-            here = name == self.current
-            line += [(" ", "text"), (name, "text bold underline" if here else "muted"), (" ", "text")]
+        for name, label in self._labels(width):
+            ink = "text bold underline" if name == self.current else "muted"
+            line += [(" ", "text"), (label, ink), (" ", "text")]
         room = width - width_of(line) - 2
         if self.note and room >= 8:
-            note = cut(self.note, room)
+            note = self.note if len(self.note) <= room else f"…{self.note[1 - room :]}"
             line += [(" " * (room - len(note) + 1), "text"), (note, "muted"), (" ", "text")]
         return line

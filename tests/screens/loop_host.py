@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -95,6 +96,7 @@ async def settled(pilot: Pilot[int]) -> None:
     app = cast(LoopConsole, pilot.app)
     if isinstance(app.screen, LoopScreen):
         app.loop._show_attempt()
+        app.loop.stream.look()
     for _ in range(4):
         await app.workers.wait_for_complete()
         await pilot.pause()
@@ -155,8 +157,13 @@ class Attempts:
 def commits(root: Path) -> tuple[str, str]:
     """A repository with two commits; their hashes."""
 
+    when = {f"GIT_{who}_DATE": "2026-08-21T20:00:00Z" for who in ("AUTHOR", "COMMITTER")}
+
     def git(*words: str) -> str:
-        done = subprocess.run(["git", "-C", str(root), *words], check=True, capture_output=True, timeout=30)
+        command = ["git", "-C", str(root), *words]
+        done = subprocess.run(
+            command, check=True, capture_output=True, timeout=30, env={**os.environ, **when}
+        )
         return done.stdout.decode().strip()
 
     if not (root / ".git").exists():
@@ -168,3 +175,86 @@ def commits(root: Path) -> tuple[str, str]:
     (root / "watchdog.py").write_text("one\n\x1b[31mtwo [/and] a half\nthree\n")
     git("commit", "-qam", "result")
     return base, git("rev-parse", "HEAD")
+
+
+GONE_PID = 4_194_303
+"""The highest process id there can be: nobody has it."""
+
+
+class Busy(Attempts):
+    """A project in which one agent works, one says nothing, one is gone, and every kind of end is listed."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        base, result = commits(root)
+        self.bead("ddx-1", "Scrub worktree leftovers before the next attempt begins")
+        self.bead("ddx-2", "Land gate rejects [/stale] refs that nobody has fetched since")
+        self.bead("ddx-3", "Guard host-global scratch")
+        self.bead("ddx-4", "Keep attempt metrics apart from evidence", status="in_progress")
+        self.bead("ddx-5", "Persist worker lifecycle apart from the queue", status="in_progress")
+        self.bead("ddx-6", "Retry the land after a push race", status="in_progress")
+        commits_of = {"base_rev": base, "result_rev": result}
+        landed = {"status": "success", "outcome": "merged", "cost_usd": 1.1, "tokens": 38_000} | commits_of
+        folder = self.attempt("20260821T200000-aaaa0001", "ddx-1", result=landed)
+        self.transcript(folder, 5)
+        (folder / "checks").mkdir()
+        said = "deadcode reported 1 unreachable symbol in changed lines"
+        (folder / "checks" / "reach.json").write_text(json.dumps({"status": "block", "message": said}))
+        (folder / "checks" / "build.json").write_text('{"status":"pass","message":"ok work 2.91s"}')
+        kept = {"status": "land_conflict", "outcome": "preserved", "cost_usd": 0.8, "base_rev": base}
+        kept |= {"result_rev": "f" * 40, "preserve_ref": "refs/ddx/iterations/ddx-2/20260821T190000-ffff"}
+        self.attempt("20260821T190000-aaaa0002", "ddx-2", result=kept)
+        self.attempt("20260821T180000-aaaa0003", "ddx-3")
+        failed = {"status": "execution_failed", "failure_mode": "timeout", "error": "deadline exceeded"}
+        self.attempt("20260821T170000-aaaa0004", "ddx-3", result=failed | {"model": "haiku"})
+        nothing = {
+            "status": "no_changes",
+            "no_changes_rationale": "They are scrubbed already.\nNothing to do.",
+        }
+        self.attempt("20260820T170000-aaaa0005", "ddx-1", result=nothing | {"cost_usd": 0.02})
+        strange = {"status": "quantum_superposed", "model": "gpt-5.4-mini", "cost_usd": 12.34}
+        self.attempt("20260820T160000-aaaa0006", "ddx-1", result=strange)
+        self._work(self.run("ddx-4", "20260821T215620-bbbb0001", "2026-08-21T21:56:20Z"))
+        self.transcript(self.run("ddx-5", "20260821T205000-bbbb0002", "2026-08-21T20:50:00Z"), 9)
+        gone = {"pid": GONE_PID, "expires_at": "2026-08-21T20:50:00Z"}
+        self.run("ddx-6", "20260821T204000-bbbb0003", "2026-08-21T20:40:00Z", **gone)
+
+    def run(self, bead_id: str, attempt_id: str, started_at: str, **fields: Any) -> Path:
+        """An attempt with a run record; its process is this one."""
+        folder = self.attempt(attempt_id, bead_id)
+        record = {
+            "bead_id": bead_id,
+            "attempt_id": attempt_id,
+            "harness": "claude",
+            "model": "sonnet",
+            "started_at": started_at,
+            "refreshed_at": "2026-08-21T22:00:20Z",
+            "expires_at": "2026-08-21T22:02:20Z",
+            "worktree_path": "/nowhere",
+            "pid": os.getpid(),
+        }
+        (self.ddx / "run-state").mkdir(exist_ok=True)
+        (self.ddx / "run-state" / f"{attempt_id}.json").write_text(json.dumps(record | fields))
+        return folder
+
+    def _work(self, folder: Path) -> None:
+        """A transcript with every kind of event."""
+        failure = "--- FAIL: TestWatchdog\n    watchdog_test.go:49: got 3 rows, want 2\nFAIL"
+        events: list[tuple[str, dict[str, Any]]] = [
+            ("routing_decision", {"harness": "claude", "model": "sonnet", "reason": "explicit"}),
+            ("text_delta", {"text": "I look at how the metrics are written."}),
+            ("tool_call", {"id": "1", "name": "Read", "input": {"file_path": "work/metrics.go"}}),
+            ("tool_result", {"id": "1", "output": "package work\n\nfunc write()", "duration_ms": 40}),
+            ("tool_call", {"id": "2", "name": "Edit", "input": {"file_path": "work/watchdog.go"}}),
+            ("tool_result", {"id": "2", "output": "ok", "duration_ms": 12}),
+            ("tool_call", {"id": "3", "name": "Bash", "input": {"command": "go test ./work/..."}}),
+            ("tool_result", {"id": "3", "output": failure, "error": True, "duration_ms": 3_210}),
+            ("tool_call", {"id": "4", "name": "Bash", "input": {"command": "grep -rn 'rows' work/"}}),
+        ]
+        lines = (
+            json.dumps({"type": kind, "time": f"2026-08-21T21:{56 + n // 3}:{20 + n * 3}Z", "data": data})
+            for n, (kind, data) in enumerate(events)
+        )
+        file = folder / "embedded" / "agent-claude-1755806400000000000.jsonl"
+        file.parent.mkdir()
+        file.write_text("".join(f"{line}\n" for line in lines))

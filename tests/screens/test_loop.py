@@ -68,7 +68,7 @@ async def test_attempts_stand_newest_first_with_the_evidence_of_the_first(projec
         ] == sorted(shown.index(word) for word in ("✓ merged", "◆ preserved", "✗ no result", "○ no changes"))
         assert "nothing runs" in shown
         assert "Land gate [/rejects] stale refs" in shown
-        for part in ("1 symbol cannot be reached", "1 file +2 −1", "watchdog.py", "cost $1.10"):
+        for part in ("1 symbol cannot be reached", "1 file +2 −1", "watchdog.py", "· $1.10"):
             assert part in shown, part
         assert "other attempts on this bead 1" in shown
 

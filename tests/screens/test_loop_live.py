@@ -93,7 +93,7 @@ async def test_a_killed_worker_is_gone_and_says_why(tmp_path: Path, dead_pid: in
     async with app.run_test(size=(140, 40)) as pilot:
         app.feed.look()
         await settled(pilot)
-        assert app.sees("worker gone:")
+        assert app.sees("is gone from this machine")
         assert app.sees("1 gone")
         assert app.loop.view.current == "evidence"
         assert app.pane_says("not running: its worker is gone")
@@ -109,7 +109,7 @@ async def test_a_living_process_that_does_nothing_is_silent_not_gone(tmp_path: P
     async with app.run_test(size=(140, 40)) as pilot:
         app.feed.look()
         await settled(pilot)
-        assert app.sees("silent: ")
+        assert app.sees("it has done nothing for 50m")
         assert app.pane_says("running, but silent") or app.loop.view.current == "transcript"
 
 

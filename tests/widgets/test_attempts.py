@@ -11,7 +11,8 @@ from helix_tui.core.clock import NS, parse_now
 from helix_tui.core.ddx.attempt import Attempt, Tokens
 from helix_tui.core.ddx.running import Run
 from helix_tui.widgets.actions import Action
-from helix_tui.widgets.attempts import AttemptFilter, AttemptList, Board, Order, RunView, look_of
+from helix_tui.widgets.attemptfilter import AttemptFilter
+from helix_tui.widgets.attempts import AttemptList, Board, Order, RunView, look_of
 from tests.widgets.host import Host
 
 NOW = parse_now("2026-08-21T12:00:00Z")
@@ -130,8 +131,10 @@ async def test_silent_and_gone_are_told_apart_with_the_reason_in_words() -> None
         rows.show_board(board([], silent, gone))
         await pilot.pause()
         shown = app.rows()
-        assert any("silent: its heartbeat is fresh, but it has done nothing" in line for line in shown)
-        assert any("worker gone: its process 77 is gone" in line for line in shown)
+        assert any("Land gate" in line and line.endswith("silent") for line in shown)
+        assert any("its heartbeat is fresh, but it has done nothing for 12m" in line for line in shown)
+        assert any("Land gate" in line and line.endswith("gone") for line in shown)
+        assert any("its process 77 is gone" in line for line in shown)
 
 
 async def test_a_new_attempt_moves_nothing_under_a_cursor_that_left_the_top() -> None:
@@ -221,10 +224,17 @@ def test_a_filter_asks_words_and_fields_and_lights_them_up() -> None:
         ("(unclosed", False),
     ):
         assert AttemptFilter(text, BEADS).matches(one) is passes, text
-    pattern = AttemptFilter("status:fail (x", BEADS).pattern()
+    pattern = AttemptFilter("status:fail (pin -x", BEADS).pattern()
     assert pattern is not None
-    assert pattern.search("FAILED")
-    assert AttemptFilter("", BEADS).pattern() is None
+    assert [pattern.search(text) is not None for text in ("(PIN", "fail", "x")] == [True, False, False]
+    assert AttemptFilter("status:fail", BEADS).pattern() is None
+
+
+def test_a_filter_narrows_what_runs_too() -> None:
+    silent, alive = run(verdict="silent").run, run().run
+    wanted = AttemptFilter("status:silent land", BEADS)
+    assert wanted.matches_run(silent)
+    assert not wanted.matches_run(alive)
 
 
 def test_a_filter_offers_fields_and_what_stands_in_them() -> None:

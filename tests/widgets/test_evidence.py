@@ -43,7 +43,7 @@ def test_a_preserved_attempt_says_what_it_is_where_it_is_kept_and_what_to_do() -
     for part in (
         "◆ preserved  land_conflict: the change conflicts with the branch",
         "Pin the provider release",
-        "claude opus · 9m 00s · 220k tokens · cost $1.10",
+        "claude opus · 9m 00s · 220k tokens · $1.10",
         "resolvable",
         "rebase it by hand",
         "not before  2026-08-21T17:00:00Z",
