@@ -32,8 +32,11 @@ from helix_tui.widgets.tabs import Tabs
 TICK_SECONDS = 1.0
 """How often ages on screen are looked at."""
 
-SETTLE_SECONDS = 60.0
-"""How often garbage is collected, outside the way of keys."""
+YOUNG_MOST = 400_000
+"""Objects made since the last collection from which one may come in the middle of a key."""
+
+DEEP_EVERY = 60
+"""Seconds without a key after which all garbage is collected, not only the young."""
 
 _HERE = Path(__file__).parent
 
@@ -110,6 +113,7 @@ class HelixApp(App[int]):
         self._feed = open_feed(self._news_from_thread)
         self.snapshot = self._feed.snapshot
         self.needs: tuple[Need, ...] = ()
+        self._keys = self._still = 0
         self._pending: list[tuple[Snapshot, Change, tuple[Need, ...]]] = []
         self.prepare: Callable[[Snapshot], None] | None = None
         self._lock = threading.Lock()
@@ -142,7 +146,7 @@ class HelixApp(App[int]):
     def on_mount(self) -> None:
         """Begin to count the seconds."""
         self.set_interval(TICK_SECONDS, self._tick)
-        self.set_interval(SETTLE_SECONDS, lambda: gc.collect())
+        gc.set_threshold(YOUNG_MOST, 50, 100)
         for problem in self._problems:
             self.say(problem, "warning")
 
@@ -176,9 +180,17 @@ class HelixApp(App[int]):
             self.call_after_refresh(settle_memory)
         self.call_after_refresh(self._feed.painted)
 
+    def on_key(self) -> None:
+        """Somebody is at the keys."""
+        self._keys += 1
+
     def _tick(self) -> None:
         if isinstance(self.screen, HelixScreen):
             self.screen.tick()
+        busy, self._keys = bool(self._keys), 0
+        self._still = 0 if busy else self._still + 1
+        if not busy:
+            gc.collect(2 if self._still % DEEP_EVERY == 0 else 0)
 
     # --- going --------------------------------------------------------------------------------------------
 
@@ -329,9 +341,9 @@ def merged(changes: Iterable[Change]) -> Change:
 def settle_memory() -> None:
     """Keep the collector off the way of keys: what stands now is not looked through again.
 
-    A collection over 10,000 beads costs 30 ms in the middle of a key press (reference/textual.md §2).
+    A collection over 10,000 beads costs 30 ms in the middle of a key press (reference/textual.md §2); the
+    rest is collected in seconds in which nobody presses one.
     """
     gc.unfreeze()
     gc.collect()
     gc.freeze()
-    gc.set_threshold(100_000, 50, 100)

@@ -454,8 +454,11 @@ class RowList(Widget, can_focus=True):
             self._painted_for = (palette, plain)
         thumb = self._view.thumb()
         strips = [self._strip(y, y in thumb, palette, plain) for y in crop.line_range]
-        for line_filter in self.get_line_filters():
-            strips = [strip.apply_filter(line_filter, self.background_colors[1]) for strip in strips]
+        filters = self.get_line_filters()
+        behind = self.background_colors[1] if filters else None
+        for line_filter in filters:
+            assert behind is not None
+            strips = [strip.apply_filter(line_filter, behind) for strip in strips]
         if crop.column_span != (0, self.size.width):
             strips = [strip.crop(*crop.column_span) for strip in strips]
         return strips
