@@ -19,7 +19,7 @@ from helix_tui.core.ddx.evidence import Evidence
 from helix_tui.core.ddx.transcript import TranscriptTail, transcript_folders
 from helix_tui.core.project import Project
 from helix_tui.screens.jobs import Jobs
-from helix_tui.screens.loading import load_diff, load_evidence, load_file, load_script, no_transcript
+from helix_tui.screens.loading import load_diff, load_evidence, load_file, load_script, no_transcript, read_on
 from helix_tui.widgets.diff import DiffFacts, DiffPane
 from helix_tui.widgets.evidence import EvidencePane, Subject, SubjectLine, short_name
 from helix_tui.widgets.panetabs import PaneTabs
@@ -254,7 +254,8 @@ class AttemptView(Vertical):
             return
         self._linger = max(0, self._linger - 1)
         tail.watch(self._folders())
-        self._jobs.start("transcript", tail.poll, self.transcript.add, partial(self._excuse, "transcript"))
+        failed = partial(self._excuse, "transcript")
+        self._jobs.start("transcript", partial(read_on, tail), self.transcript.add, failed)
 
     # --- painting -----------------------------------------------------------------------------------------
 

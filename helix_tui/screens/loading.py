@@ -10,7 +10,8 @@ import msgspec
 
 from helix_tui.core.ddx.attempts import Attempt
 from helix_tui.core.ddx.evidence import Diff, Evidence, EvidenceFile, read_diff, read_evidence
-from helix_tui.core.ddx.files import read_bytes
+from helix_tui.core.ddx.events import Event
+from helix_tui.core.ddx.files import MAX_POLL, read_bytes
 from helix_tui.core.ddx.running import Run
 from helix_tui.core.ddx.transcript import TranscriptTail
 from helix_tui.core.project import Project
@@ -68,10 +69,22 @@ def load_script(folders: Sequence[Path]) -> tuple[TranscriptTail, Script]:
     """All events of an attempt so far, and the tail that brings what comes after them."""
     tail, script = TranscriptTail(folders), Script()
     for _ in range(_MOST_POLLS):
-        script.add(tail.poll())
+        script.add(read_on(tail))
         if not tail.behind:
             break
     return tail, script
+
+
+def read_on(tail: TranscriptTail) -> list[Event]:
+    """What has been written since the last time; a line too long to be read is at least counted."""
+    before = tail.skipped
+    events = tail.poll()
+    left_out = tail.skipped - before
+    if left_out:
+        lines = f"{left_out} line{'s' * (left_out > 1)}"
+        said = f"{lines} of more than {size_of(MAX_POLL)} not shown, see {tail.path}"
+        events.append(Event(None, "error", summary=clean_line(said, 300)))
+    return events
 
 
 def load_file(file: EvidenceFile) -> list[str]:

@@ -383,3 +383,17 @@ async def test_unknown_statuses_hostile_files_and_half_written_json_are_shown(pr
         assert "\u202e" not in everything
         assert "Binary, 200 B" in everything
         assert "more characters" in everything
+
+
+async def test_a_line_of_ten_megabytes_is_counted_and_the_rest_is_shown(project: Path) -> None:
+    file = project / ".ddx" / "executions" / LANDED / "embedded" / "agent-claude-1755806400000000000.jsonl"
+    with file.open("a") as out:
+        out.write('{"type":"text_delta","data":{"text":"' + "z " * 5_000_000 + '"}}\n')
+        out.write('{"type":"text_delta","data":{"text":"and it goes on"}}\n')
+    app = open_loop(project)
+    async with app.run_test(size=(140, 40)) as pilot:
+        app.loop.view.open_tab("transcript")
+        await settled(pilot)
+        assert app.sees("line 4 of it")
+        assert app.sees("and it goes on")
+        assert app.sees("1 line of more than 8.4 MB not shown")

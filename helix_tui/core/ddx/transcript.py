@@ -89,6 +89,14 @@ class TranscriptTail:
         """Whether the last poll stopped at its cap and another one will bring more."""
         return any(tail.behind for tail in self._tails.values())
 
+    @property
+    def skipped(self) -> int:
+        """Lines that were longer than one poll reads and are left out; a copy's are not counted again."""
+        by_name: dict[str, int] = {}
+        for path, tail in self._tails.items():
+            by_name[path.name] = max(by_name.get(path.name, 0), tail.skipped)
+        return sum(by_name.values())
+
     def poll(self) -> list[Event]:
         """Events that came since the last poll, in the order in which they happened."""
         events: list[tuple[int, Event]] = []
