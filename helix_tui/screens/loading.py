@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 
 from helix_tui.core.ddx.attempts import Attempt
-from helix_tui.core.ddx.evidence import Diff, Evidence, EvidenceFile, read_diff, read_evidence
 from helix_tui.core.ddx.events import Event
+from helix_tui.core.ddx.evidence import Diff, Evidence, EvidenceFile, read_diff, read_evidence
 from helix_tui.core.ddx.files import MAX_POLL, read_bytes
 from helix_tui.core.ddx.running import Run
 from helix_tui.core.ddx.transcript import TranscriptTail
