@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def make_app(call: Call, open_feed: Callable[[OnChange], Feed]) -> HelixApp:
     """The app as this call wants it."""
+    # read by Textual as it is imported: a key right after a frame waits 4 ms for the next one, not 17
+    os.environ.setdefault("TEXTUAL_FPS", "240")
     from helix_tui.app import HelixApp
     from helix_tui.screens import SCREENS
     from helix_tui.settings import load_settings

@@ -6,7 +6,6 @@ Reading starts before Textual is imported, so that the first frame has the queue
 from __future__ import annotations
 
 import gc
-import os
 import sys
 import threading
 from collections.abc import Callable
