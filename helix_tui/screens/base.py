@@ -85,8 +85,12 @@ class HelixScreen(Screen[Any]):
 
     @property
     def posture(self) -> str:
-        """``tiny``, ``strip``, ``side``, ``stack``, ``split`` or ``wide``."""
-        found = [name for _, name in POSTURES if self.has_class(name)]
+        """``tiny``, ``strip``, ``side``, ``stack``, ``split`` or ``wide``.
+
+        By width, not by class: a screen that is switched to gets its classes after its first resize.
+        """
+        limits = self.app.HORIZONTAL_BREAKPOINTS or POSTURES
+        found = [name for start, name in limits if start <= self.app.size.width]
         return found[-1].lstrip("-") if found else "split"
 
     def compose(self) -> ComposeResult:
