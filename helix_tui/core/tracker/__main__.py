@@ -6,12 +6,14 @@ picks the release whose words and messages are spoken.
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import os
 import signal
 import sys
 from collections.abc import Sequence
+
+_TRACKER = ("bead", "beads")
+"""Verbs of the embedded tracker, which has a command line of its own: it speaks as DDx's does."""
 
 _VERBS: dict[str, tuple[str, str, str]] = {
     "work": ("working", "", "drain the queue, rehearsed"),
@@ -31,11 +33,29 @@ def main(argv: Sequence[str] | None = None) -> int:
     if era not in ("april", "head"):
         sys.stderr.write(f"helix-ddx: HELIX_DDX_ERA is {era!r}, not april or head\n")
         return 1
-    known = {verb: spec for verb, spec in _VERBS.items() if spec[1] in ("", era)}
     asked = next((word for word in words if not word.startswith("-")), "")
+    try:
+        if asked in _TRACKER:
+            from helix_tui.core.tracker.bead.program import main as track
+
+            return track(words, era)
+        return _rehearse(words, asked, era)
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # whoever read our output has gone; say nothing more, not even at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
+
+
+def _rehearse(words: list[str], asked: str, era: str) -> int:
+    known = {verb: spec for verb, spec in _VERBS.items() if spec[1] in ("", era)}
     if asked and asked not in known:
-        sys.stderr.write(f'Error: unknown command "{asked}" for "ddx"\nRun \'ddx --help\' for usage.\n')
+        complaint = f'Error: unknown command "{asked}" for "ddx"\n'
+        sys.stderr.write(f"{complaint}Run 'ddx --help' for usage.\n{complaint}")
         return 1
+    import argparse  # slow to load, and the tracker has no use for it
+
     parser = argparse.ArgumentParser(prog="helix-ddx", description="A stand-in for ddx, for demos and tests.")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     for verb, (module, _, about) in known.items():
@@ -43,14 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if verb == asked:
             importlib.import_module(f"helix_tui.core.tracker.{module}").add_arguments(sub, verb)
     args = parser.parse_args(words)
-    try:
-        return int(importlib.import_module(f"helix_tui.core.tracker.{known[args.verb][0]}").run(args))
-    except KeyboardInterrupt:
-        return 130
-    except BrokenPipeError:
-        # whoever read our output has gone; say nothing more, not even at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 128 + signal.SIGPIPE
+    return int(importlib.import_module(f"helix_tui.core.tracker.{known[args.verb][0]}").run(args))
 
 
 if __name__ == "__main__":

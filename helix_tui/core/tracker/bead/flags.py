@@ -1,0 +1,179 @@
+"""Flags as DDx's command line reads them: anywhere among the words, ``--flag value`` or ``--flag=value``.
+
+Facts: the wording of its complaints (transcripts of both eras). A mistake is a `UsageError`, which is
+answered with the usage block.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+Kind = Literal["string", "bool", "int", "float", "strings", "stringArray"]
+
+BOTH = ("april", "head")
+
+
+class UsageError(Exception):
+    """The command line is wrong; the message is DDx's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """One flag of a verb."""
+
+    name: str
+    kind: Kind = "string"
+    about: str = ""
+    default: str = ""
+    short: str = ""
+    required: bool = False
+    eras: tuple[str, ...] = BOTH
+
+
+@dataclass(slots=True)
+class Given:
+    """What somebody gave: flag values as texts, and the other words."""
+
+    words: list[str] = field(default_factory=list)
+    values: dict[str, list[str]] = field(default_factory=dict)
+
+    def has(self, name: str) -> bool:
+        """Whether the flag was given at all, even with an empty value."""
+        return name in self.values
+
+    def text(self, name: str, default: str = "") -> str:
+        """The last value of a flag."""
+        return self.values[name][-1] if name in self.values else default
+
+    def on(self, name: str) -> bool:
+        """Whether a switch is on."""
+        return name in self.values and parse_bool(self.values[name][-1])
+
+    def number(self, name: str) -> int:
+        """The last value of an int flag."""
+        return parse_int(self.values[name][-1])
+
+    def all(self, name: str) -> list[str]:
+        """Every value of a repeatable flag, in order."""
+        return list(self.values.get(name, ()))
+
+
+def parse(flags: Sequence[Flag], argv: Sequence[str]) -> Given:
+    """Sort words from flags.
+
+    Raises:
+        UsageError: an unknown flag, a missing or a wrong value.
+    """
+    by_name = {flag.name: flag for flag in flags}
+    by_short = {flag.short: flag for flag in flags if flag.short}
+    given = Given()
+    rest = list(argv)
+    while rest:
+        token = rest.pop(0)
+        if token == "--":
+            given.words += rest
+            break
+        if len(token) < 2 or token[0] != "-":
+            given.words.append(token)
+        elif token.startswith("--"):
+            _long(by_name, token, rest, given)
+        else:
+            _short(by_short, token, rest, given)
+    return given
+
+
+def _long(by_name: dict[str, Flag], token: str, rest: list[str], given: Given) -> None:
+    name, equals, value = token[2:].partition("=")
+    if not name or name[0] in "-=":
+        raise UsageError(f"bad flag syntax: {token}")
+    flag = by_name.get(name)
+    if flag is None:
+        raise UsageError(f"unknown flag: --{name}")
+    if not equals:
+        if flag.kind == "bool":
+            value = "true"
+        elif rest:
+            value = rest.pop(0)
+        else:
+            raise UsageError(f"flag needs an argument: --{name}")
+    _take(flag, value, given)
+
+
+def _short(by_short: dict[str, Flag], token: str, rest: list[str], given: Given) -> None:
+    letters = token[1:]
+    while letters:
+        flag = by_short.get(letters[0])
+        if flag is None:
+            raise UsageError(f"unknown shorthand flag: '{letters[0]}' in -{letters}")
+        if len(letters) > 2 and letters[1] == "=":
+            value, letters = letters[2:], ""
+        elif flag.kind == "bool":
+            value, letters = "true", letters[1:]
+        elif len(letters) > 1:
+            value, letters = letters[1:], ""
+        elif rest:
+            value, letters = rest.pop(0), ""
+        else:
+            raise UsageError(f"flag needs an argument: '{letters[0]}' in -{letters}")
+        _take(flag, value, given)
+
+
+def _take(flag: Flag, value: str, given: Given) -> None:
+    try:
+        if flag.kind == "bool":
+            parse_bool(value)
+        elif flag.kind == "int":
+            parse_int(value)
+        elif flag.kind == "float":
+            float(value)
+    except ValueError as error:
+        dashed = f"-{flag.short}, --{flag.name}" if flag.short else f"--{flag.name}"
+        quoted = json.dumps(value, ensure_ascii=False)
+        raise UsageError(f'invalid argument {quoted} for "{dashed}" flag: {error}') from None
+    values = given.values.setdefault(flag.name, [])
+    values += next(csv.reader([value]), []) if flag.kind == "strings" else [value]
+
+
+_TRUE = {"1", "t", "T", "TRUE", "true", "True"}
+_FALSE = {"0", "f", "F", "FALSE", "false", "False"}
+
+
+def parse_bool(text: str) -> bool:
+    """A truth value in Go's spellings.
+
+    Raises:
+        ValueError: in Go's words.
+    """
+    if text not in _TRUE | _FALSE:
+        raise ValueError(f"strconv.ParseBool: parsing {json.dumps(text, ensure_ascii=False)}: invalid syntax")
+    return text in _TRUE
+
+
+_INT = re.compile(r"([+-]?)(?:0[xX]([0-9a-fA-F_]+)|0[bB]([01_]+)|0[oO]?([0-7_]+)|(0|[1-9][0-9_]*))\Z")
+
+
+def parse_int(text: str) -> int:
+    """A 64-bit number in Go's spellings (0x1f, 0b1, 017, 1_000).
+
+    Raises:
+        ValueError: in Go's words.
+    """
+    quoted = json.dumps(text, ensure_ascii=False)
+    found = _INT.match(text)
+    if found is None or "__" in text or text.endswith("_"):
+        raise ValueError(f"strconv.ParseInt: parsing {quoted}: invalid syntax")
+    sign, *digits = found.groups()
+    number = next(
+        int(group.replace("_", ""), base)
+        for group, base in zip(digits, (16, 2, 8, 10), strict=True)
+        if group is not None
+    )
+    number = -number if sign == "-" else number
+    if not -(2**63) <= number < 2**63:
+        raise ValueError(f"strconv.ParseInt: parsing {quoted}: value out of range")
+    return number

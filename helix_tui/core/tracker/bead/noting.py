@@ -1,0 +1,37 @@
+"""``bead evidence``: events that a person or a tool leaves on a bead."""
+
+from __future__ import annotations
+
+from helix_tui.core.tracker.bead import events as history
+from helix_tui.core.tracker.bead.call import Call
+from helix_tui.core.tracker.bead.closing import note
+from helix_tui.core.tracker.bead.golang import second_text
+from helix_tui.core.tracker.bead.listing import say_ordered
+
+
+def add(call: Call) -> None:
+    """``bead evidence add``."""
+    given = call.given
+    event = history.new_event(
+        given.text("kind") or "summary",
+        call.clock(),
+        summary=given.text("summary"),
+        body=given.text("body"),
+        actor=given.text("actor") or call.assignee(),
+        source=given.text("source") or "ddx bead evidence add",
+    )
+    with call.store.change() as beads:
+        note(call, beads, call.id, event)
+
+
+def list_events(call: Call) -> None:
+    """``bead evidence list``: oldest first."""
+    row = call.store.read().row(call.id)
+    events = history.events_of(row, call.workspace.ddx)
+    if call.given.on("json"):
+        say_ordered(call, [history.shown(event) for event in events])
+        return
+    for event in events:
+        call.say(
+            f"{second_text(event.get('created_at'))}  {event.get('kind', '')}  {event.get('summary', '')}"
+        )

@@ -1,0 +1,82 @@
+"""``helix-ddx bead …``: from the words of a command line to an answer and an exit code.
+
+A mistake is told as DDx tells it: the complaint, the usage block, the complaint again, and exit code 1.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+
+from helix_tui.core.tracker.bead.call import Call, Refused
+from helix_tui.core.tracker.bead.flags import Flag, Given, UsageError, parse
+from helix_tui.core.tracker.bead.usage import check_words, find_verb, help_text, usage
+from helix_tui.core.tracker.bead.verbs import Verb, flags_of, global_flags
+
+
+def main(argv: Sequence[str], era: str) -> int:
+    """Run one command of the embedded tracker; its exit code."""
+    words = [word.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for word in argv]
+    verb, rest = find_verb(era, words)
+    flags = (*flags_of(verb, era), *global_flags(era))
+    try:
+        given = parse(flags, rest)
+        if given.on("help") or not verb.run:
+            _print(help_text(verb, era).encode())
+            return 0
+        check_words(verb, given.words)
+        _require(flags, given)
+    except UsageError as problem:
+        return _complain(str(problem), verb, era)
+
+    call = Call(era, given)
+    module, _, function = verb.run.partition(":")
+    try:
+        getattr(importlib.import_module(f"helix_tui.core.tracker.bead.{module}"), function)(call)
+    except Refused as problem:
+        _tell(call)
+        return _complain(str(problem), verb, era)
+    _tell(call)
+    return 0
+
+
+def _require(flags: Sequence[Flag], given: Given) -> None:
+    missing = [f'"{flag.name}"' for flag in flags if flag.required and not given.has(flag.name)]
+    if missing:
+        raise UsageError(f"required flag(s) {', '.join(missing)} not set")
+
+
+def _tell(call: Call) -> None:
+    """Print what the command has to say; what is for people first, so that it does not drown."""
+    for line in call.err:
+        _warn(line + "\n")
+    _print(b"".join(call.out))
+
+
+def _complain(message: str, verb: Verb, era: str) -> int:
+    if verb.quiet:
+        _warn(f"Error: {message}\n")
+    else:
+        _warn(f"Error: {message}\n{usage(verb, era)}\nError: {message}\n")
+    return 1
+
+
+def _print(data: bytes) -> None:
+    """Write an answer; on a terminal, without what could steer it."""
+    if sys.stdout.isatty():
+        from helix_tui.core.text import clean_block
+
+        sys.stdout.write(clean_block(data.decode("utf-8", "replace")))
+    else:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+    sys.stdout.flush()
+
+
+def _warn(text: str) -> None:
+    if sys.stderr.isatty():
+        from helix_tui.core.text import clean_block
+
+        text = clean_block(text)
+    sys.stderr.write(text)
