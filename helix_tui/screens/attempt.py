@@ -121,7 +121,7 @@ class AttemptView(Vertical):
             subject = replace(subject, evidence=old.evidence, diff=old.diff, trouble=old.trouble)
         self._subject = subject
         if subject is not None and not self._chosen and (old is None or subject.key != old.key):
-            self._open("transcript" if subject.running and subject.attempt.attempt_id else "evidence")
+            self._open("transcript" if subject.running else "evidence")
         self._paint()
         self._ask()
         self.look()
@@ -193,7 +193,7 @@ class AttemptView(Vertical):
     def _ask(self) -> None:
         """Ask for what the open tab needs and nobody has asked for yet."""
         subject, project = self._subject, self.project
-        if subject is None or project is None or not self._visible:
+        if subject is None or project is None or not subject.attempt.attempt_id or not self._visible:
             return
         for kind in _NEEDS[self.current]:
             if kind in self._asked:
@@ -291,13 +291,17 @@ class AttemptView(Vertical):
                 self.pane.read(note)
 
     def _paint_diff(self, subject: Subject) -> None:
-        waits = DiffFacts(before=((subject.trouble or "reading the diff …", "muted"),))
+        words = subject.trouble or ("reading the diff …" if subject.attempt.attempt_id else "No attempt yet.")
+        waits = DiffFacts(before=((words, "muted"),))
         diff = subject.diff or waits
         if self._is_new("diff", diff):
             self.diff.show_diff(diff)
 
     def _paint_transcript(self, subject: Subject) -> None:
-        if self._tail is None:
+        if not subject.attempt.attempt_id:
+            if self._is_new("transcript", subject.key):
+                self.transcript.clear(no_transcript(subject.attempt, (), running=True))
+        elif self._tail is None:
             words = subject.trouble or "reading the transcript …"
             if self._is_new("transcript", (subject.key, words)):
                 self.transcript.clear([Para("waits", ((words, "muted"),))], follow=subject.running)
@@ -306,7 +310,8 @@ class AttemptView(Vertical):
             self.transcript.say(note)
 
     def _paint_files(self, subject: Subject, evidence: Evidence | None) -> None:
-        words = subject.trouble or "reading its evidence …"
+        reading = "reading its evidence …" if subject.attempt.attempt_id else "No attempt yet."
+        words = subject.trouble or reading
         if evidence is not None:
             words = evidence.missing or f"There is no {self.current} in its evidence."
         note = [Para("none", ((words, "muted"),))]

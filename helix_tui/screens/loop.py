@@ -18,7 +18,7 @@ from helix_tui.core.ddx.running import Run
 from helix_tui.core.text import clean_line
 from helix_tui.keymap import bindings
 from helix_tui.screens.attempt import AttemptView
-from helix_tui.screens.base import HelixScreen
+from helix_tui.screens.base import NARROW, HelixScreen
 from helix_tui.screens.placards import placard
 from helix_tui.screens.stream import AttemptStream
 from helix_tui.widgets.attemptfilter import AttemptFilter
@@ -153,7 +153,7 @@ class LoopScreen(HelixScreen):
 
     def _open(self) -> None:
         """Into the attempt; over the list where there is no room beside it."""
-        if self.posture in ("side", "strip"):
+        if self._is_narrow:
             self.add_class("-reading")
             self.call_after_refresh(self._show_and_focus)
         else:
@@ -172,10 +172,17 @@ class LoopScreen(HelixScreen):
             self.show_attempt(event.name)
 
     def on_resize(self) -> None:
-        """Where list and attempt stand side by side, nothing lies over anything."""
-        if self.posture not in ("side", "strip"):
-            self.remove_class("-reading")
+        """Whoever reads an attempt goes on reading it where list and attempt no longer fit side by side."""
+        if self._is_narrow:
+            self.set_class(not self.in_list, "-reading")
+        else:  # not before the new posture holds: a pane that is hidden for a moment loses the focus
+            self.call_after_refresh(self.remove_class, "-reading")
         self.call_after_refresh(self._show_attempt)
+
+    @property
+    def _is_narrow(self) -> bool:
+        """Whether an attempt opens over the list."""
+        return f"-{self.posture}" in NARROW
 
     # --- keys ---------------------------------------------------------------------------------------------
 

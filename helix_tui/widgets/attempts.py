@@ -366,7 +366,7 @@ class AttemptList(RowList):
     """The list itself. It follows while its cursor is on the first row and nobody said otherwise."""
 
     def __init__(self, *, id: str | None = None, most: int | None = None) -> None:
-        super().__init__(id=id, follow_top=True)
+        super().__init__(id=id, follow_top=True, cursor_needs_focus=most is not None)
         self.board = Board()
         self.held = False
         """Somebody reads what is under the cursor: it stays, whatever comes."""

@@ -177,7 +177,8 @@ def _figures(subject: Subject) -> Iterator[Span]:
 def _times(subject: Subject) -> Iterator[Span]:
     attempt, run = subject.attempt, subject.run
     started = attempt.started_at or (run.started_at if run else None)
-    yield f"attempt {clean_line(attempt.attempt_id, 80)}", "muted"
+    shown = clean_line(attempt.attempt_id, 80)
+    yield f"attempt {shown}" if shown else "no attempt yet", "muted"
     if started is not None:
         yield f" · began {_moment(started, subject.now)}", "muted"
     if attempt.finished_at is not None:

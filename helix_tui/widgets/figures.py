@@ -26,7 +26,7 @@ def money(usd: float | None, *, estimate: bool = False) -> str:
         return UNKNOWN
     about = "~" if estimate else ""
     if 0 < usd < 0.005:
-        return f"{about}<1¢"
+        return f"{about}<$0.01"
     return f"{about}${usd:,.2f}" if usd < 1_000 else f"{about}${usd:,.0f}"
 
 

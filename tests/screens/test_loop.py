@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import threading
 from pathlib import Path
 
@@ -151,6 +153,26 @@ async def test_an_attempt_without_a_folder_says_where_it_was_looked_for(project:
         assert app.pane_says("no folder .ddx/executions/20260821T210000-aaaa0009 here")
 
 
+async def test_a_claim_without_an_attempt_says_so_in_every_tab(project: Path) -> None:
+    claim = {"claimed-at": "2026-08-21T22:00:00Z", "claimed-machine": socket.gethostname(), "owner": "ddx"}
+    made = Attempts.__new__(Attempts)
+    made.ddx, made.beads = project / ".ddx", []
+    made.bead("ddx-9", "Claimed", status="in_progress", **claim, **{"claimed-pid": str(os.getpid())})
+    app = open_loop(project)
+    async with app.run_test(size=(140, 40)) as pilot:
+        await settled(pilot)
+        assert app.sees("◉ Claimed")
+        assert app.pane_says("No attempt yet.")
+        for tab in ("diff", "prompt", "raw"):
+            app.loop.view.open_tab(tab)
+            await settled(pilot)
+            assert app.pane_says("No attempt yet."), tab
+        app.loop.view.open_tab("evidence")
+        await settled(pilot)
+        assert app.pane_says("no attempt yet")
+        assert app.pane_says("what says that it runs")
+
+
 async def test_nothing_attempted_yet_says_what_fills_the_screen(tmp_path: Path) -> None:
     made = Attempts(tmp_path)
     made.bead("ddx-1", "Scrub")
@@ -262,6 +284,11 @@ async def test_a_narrow_pane_opens_the_attempt_over_the_list_and_esc_leads_back(
         await settled(pilot)
         assert app.sees("◆ preserved")
         assert app.sees("evidence")
+        assert app.loop.view.evidence.has_focus
+        await pilot.resize_terminal(48, 30)
+        await settled(pilot)
+        assert app.sees("1 symbol cannot be reached")
+        assert app.loop.view.evidence.has_focus
 
 
 @pytest.mark.parametrize("width", [32, 40, 48, 60, 80, 100, 120, 160])

@@ -33,7 +33,7 @@ def test_tokens_stay_short(count: int) -> None:
 
 @pytest.mark.parametrize(
     ("usd", "shown"),
-    [(None, "n/a"), (0.0, "$0.00"), (0.001, "<1¢"), (1.1, "$1.10"), (12_345.6, "$12,346")],
+    [(None, "n/a"), (0.0, "$0.00"), (0.001, "<$0.01"), (1.1, "$1.10"), (12_345.6, "$12,346")],
 )
 def test_money(usd: float | None, shown: str) -> None:
     assert figures.money(usd) == shown
