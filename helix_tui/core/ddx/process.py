@@ -53,11 +53,13 @@ def run(
     timeout: float = 30.0,
     cap: int = 16 << 20,
     stop_at_cap: bool = False,
+    keep: Sequence[int] = (),
 ) -> Finished:
     """Run a program and wait for it.
 
     Past ``cap`` bytes of output the rest is read and dropped, so that a command that changes something is
-    not ended half-way; ``stop_at_cap`` ends it instead.
+    not ended half-way; ``stop_at_cap`` ends it instead. ``keep`` are file descriptors that the program
+    inherits: a lock among them stays held until it ends, should we be killed before.
 
     Raises:
         OSError: the program cannot be started.
@@ -72,6 +74,7 @@ def run(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
+        pass_fds=tuple(keep),
     )
     with process:
         collected = _Collected(cap)

@@ -1,0 +1,220 @@
+"""Epic focus: let workers pick only what one epic needs, and give everything back exactly as it was.
+
+Rules: design/rulings.md 11, reference/helix.md §3.2–3.3. DDx knows no focus; it skips beads whose
+``execution-eligible`` is false. So every other open bead is set to false, with the epic and the value of
+before stamped into the same row by the same command: a bead is marked and held back, or neither. Whether a
+focus is on stands in the epic's own row, set before the first bead is held back and taken away before the
+first is given back; so the rows alone say what is to be done, after a kill at any step too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from helix_tui.core.beads.readiness import looks_like_epic
+from helix_tui.core.beads.record import TERMINAL
+from helix_tui.core.clock import format_instant
+from helix_tui.core.supervision.deeds import FOCUS_MARK, must_live
+from helix_tui.core.supervision.inverse import FOCUS_ON
+from helix_tui.core.supervision.rows import Scene
+from helix_tui.core.supervision.steps import Refused, Writing, called
+
+ON = FOCUS_ON
+"""In the epic's row: since when the focus is on it."""
+
+PRIOR = "helix-focus-prior"
+"""In a held-back row: ``absent``, true, or ``=`` and a text, what ``execution-eligible`` was before."""
+
+_PICKABLE = frozenset({"open", "in_progress"})
+
+
+@dataclass(frozen=True, slots=True)
+class Focus:
+    """What the rows say of the focus."""
+
+    epic: str = ""
+    """The epic in focus; empty where there is none."""
+    held: tuple[str, ...] = ()
+    """Beads that the focus on it holds back."""
+    leftovers: tuple[str, ...] = ()
+    """Beads that carry a mark of another focus: one that was being ended when its process died."""
+    others: tuple[str, ...] = field(default=())
+    """Further epics that say they are in focus, older ones."""
+
+
+def read_focus(scene: Scene) -> Focus:
+    """The focus as the rows tell it."""
+    marked: dict[str, str] = {}
+    on: list[tuple[str, str]] = []
+    for bead_id in _near_focus(scene):
+        since, epic = scene.value(bead_id, ON), scene.value(bead_id, FOCUS_MARK)
+        if since is not None:
+            on.append((str(since), bead_id))
+        if epic is not None:
+            marked[bead_id] = str(epic)
+    on.sort()
+    epic = on[-1][1] if on else ""
+    return Focus(
+        epic,
+        held=tuple(bead_id for bead_id, mark in marked.items() if mark == epic),
+        leftovers=tuple(bead_id for bead_id, mark in marked.items() if mark != epic),
+        others=tuple(bead_id for _, bead_id in on[:-1]),
+    )
+
+
+def plan_focus(writing: Writing, epic: str) -> None:
+    """Put the focus on an epic, or bring it up to date: as few commands as lead there."""
+    scene = writing.scene
+    must_live(scene, epic)
+    below = descendants(scene, epic)
+    if not any(scene.status(bead_id) not in TERMINAL for bead_id in below):
+        raise Refused(f"nothing open stands under {called(epic)}; focus on an epic with open beads under it")
+    focus = read_focus(scene)
+    if scene.value(epic, ON) is None or focus.epic != epic:
+        writing.update(epic, {ON: format_instant(scene.queue.as_of)})
+    for other in dict.fromkeys((focus.epic, *focus.others)):
+        if other and other != epic:
+            writing.update(other, {ON: None})
+    kept = needed(scene, epic, below)
+    for bead_id in (*focus.held, *focus.leftovers):
+        if bead_id in kept:
+            _release(writing, bead_id)
+        elif scene.value(bead_id, FOCUS_MARK) != epic and scene.status(bead_id) not in TERMINAL:
+            writing.update(bead_id, {FOCUS_MARK: epic})
+        elif scene.value(bead_id, FOCUS_MARK) != epic:
+            _release(writing, bead_id)
+    spared = _spared(scene, kept) if writing.tongue.era == "head" else set()
+    for bead_id in _outside(scene, kept | spared):
+        _hold(writing, bead_id, epic)
+
+
+def plan_unfocus(writing: Writing) -> None:
+    """End every focus and give back what it held."""
+    focus = read_focus(writing.scene)
+    for epic in (focus.epic, *focus.others):
+        if epic:
+            writing.update(epic, {ON: None})
+    for bead_id in (*focus.held, *focus.leftovers):
+        _release(writing, bead_id)
+
+
+def plan_upkeep(writing: Writing) -> None:
+    """What the focus needs to be as it should: beads made since, a focus half set or half ended."""
+    scene = writing.scene
+    focus = read_focus(scene)
+    if focus.epic and scene.status(focus.epic) not in TERMINAL:
+        below = descendants(scene, focus.epic)
+        if any(scene.status(bead_id) not in TERMINAL for bead_id in below):
+            plan_focus(writing, focus.epic)
+            return
+        writing.notes.append(f"the focus on {called(focus.epic)} has ended: nothing under it is left to do")
+    if focus.epic or focus.held or focus.leftovers:
+        plan_unfocus(writing)
+
+
+def descendants(scene: Scene, epic: str) -> set[str]:
+    """Everything under a bead, children of children too; a circle of parents is walked once."""
+    found: set[str] = set()
+    stack = [epic]
+    while stack:
+        for child in scene.children(stack.pop()):
+            if child not in found and child != epic:
+                found.add(child)
+                stack.append(child)
+    return found
+
+
+def needed(scene: Scene, epic: str, below: set[str]) -> set[str]:
+    """What must stay eligible: the epic, all under it, and whatever those wait for, however far.
+
+    An epic that something waits for closes when its children do, so they are needed too; so is the bead that
+    supersedes a needed one, for the closing of the one closes the other.
+    """
+    kept = {epic, *below}
+    stack = [bead_id for bead_id in below if scene.status(bead_id) not in TERMINAL]
+    while stack:
+        bead_id = stack.pop()
+        near = [
+            *scene.depends_on(bead_id),
+            *scene.children(bead_id),
+            scene.bead(bead_id).superseded_by.strip(),
+        ]
+        for other in near:
+            if other and other in scene and other not in kept and scene.status(other) not in TERMINAL:
+                kept.add(other)
+                stack.append(other)
+    return kept
+
+
+def _near_focus(scene: Scene) -> Iterator[str]:
+    """Beads whose rows name the focus at all, or were changed by the plan."""
+    for bead_id, bead in scene.queue.beads.items():
+        if bead_id in scene.edits or b'"helix-focus' in bead.raw:
+            yield bead_id
+    yield from scene.added
+
+
+def _outside(scene: Scene, kept: set[str]) -> Iterator[str]:
+    """Beads to hold back: open, not needed, not held back already, and such as a worker may ever pick.
+
+    Those that are ready come first, in pick order, so that the focus holds as soon as possible.
+    """
+    position = scene.queue.position
+    last = len(position) + 1
+    found = []
+    for bead_id, bead in scene.queue.beads.items():
+        if bead_id in kept or bead.status not in _PICKABLE or bead.superseded_by.strip():
+            continue
+        if scene.value(bead_id, "execution-eligible") is False:
+            continue
+        if looks_like_epic(bead) and scene.queue.graph.children.get(bead_id):
+            continue
+        found.append((position.get(bead_id, last), bead_id))
+    found.sort(key=lambda pair: pair[0])
+    for _, bead_id in found:
+        yield bead_id
+
+
+def _spared(scene: Scene, kept: set[str]) -> set[str]:
+    """Beads above a needed one that are no epics: head closes such a bead unworked, once it is not eligible
+    and all under it is finished."""
+    found: set[str] = set()
+    for bead_id in kept:
+        if bead_id not in scene or scene.status(bead_id) in TERMINAL:
+            continue
+        upper = scene.parent(bead_id)
+        while upper and upper in scene and upper not in found and upper not in kept:
+            if not looks_like_epic(scene.bead(upper)):
+                found.add(upper)
+            upper = scene.parent(upper)
+    return found
+
+
+def _hold(writing: Writing, bead_id: str, epic: str) -> None:
+    value = writing.scene.value(bead_id, "execution-eligible")
+    prior: Any
+    if value is None or value is True:
+        prior = "absent" if value is None else True
+    elif isinstance(value, str):
+        prior = f"={value}"
+    else:
+        writing.notes.append(
+            f"{called(bead_id)} is left alone: its execution-eligible is no truth and no text"
+        )
+        return
+    writing.update(bead_id, {"execution-eligible": False, FOCUS_MARK: epic, PRIOR: prior})
+
+
+def _release(writing: Writing, bead_id: str) -> None:
+    """Give a bead its value of before, unless somebody has changed that since; then only the marks go."""
+    scene = writing.scene
+    fields: dict[str, Any] = {FOCUS_MARK: None, PRIOR: None}
+    if scene.value(bead_id, "execution-eligible") is False:
+        prior = scene.value(bead_id, PRIOR)
+        if prior is True or (isinstance(prior, str) and prior.startswith("=")):
+            fields["execution-eligible"] = True if prior is True else prior[1:]
+        else:
+            fields["execution-eligible"] = None
+    writing.update(bead_id, fields)

@@ -1,0 +1,87 @@
+"""The one place that decides whether anything may be written, and one writer at a time."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+from helix_tui.core.project import Project
+
+POLL_S = 0.02
+
+
+class WritesForbidden(RuntimeError):
+    """The program was started with --read-only."""
+
+    def __init__(self) -> None:
+        super().__init__("nothing was changed: this was started with --read-only")
+
+
+class GateBusy(RuntimeError):
+    """Another process of ours has been writing for too long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """Every write of curation passes here: to the tracker, the journal, the queue's snapshot, the hooks."""
+
+    project: Project
+    read_only: bool = False
+    patience_s: float = 120.0
+
+    def check(self) -> None:
+        """Refuse if nothing may be written.
+
+        Raises:
+            WritesForbidden: --read-only.
+        """
+        if self.read_only:
+            raise WritesForbidden
+
+    @contextmanager
+    def open(self) -> Iterator[int]:
+        """Hold the gate alone; yields the file descriptor that holds the lock.
+
+        The commands that are run meanwhile inherit it, so that the gate stays shut while one of them still
+        works for a process that was killed.
+
+        Raises:
+            WritesForbidden: --read-only.
+            GateBusy: another process holds it.
+        """
+        self.check()
+        folder = self.project.helix_dir
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / "curation.lock"
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            self._take(descriptor)
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    def _take(self, descriptor: int) -> None:
+        deadline = time.monotonic() + self.patience_s
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except OSError as error:
+                if error.errno not in (errno.EAGAIN, errno.EACCES):
+                    raise
+            if time.monotonic() >= deadline:
+                holder = "another process"
+                with suppress(OSError, ValueError):
+                    holder = f"process {int(os.pread(descriptor, 20, 0))}"
+                raise GateBusy(
+                    f"{holder} has been changing the queue for {self.patience_s:.0f} s; "
+                    "see what it does, or end it, and try again"
+                )
+            time.sleep(POLL_S)

@@ -1,0 +1,112 @@
+"""The hook that ddx asks before it takes a new bead, and how it gets into a project.
+
+Protocol: the bead as JSON on stdin; exit 0 takes it, 1 refuses it, 2 warns and takes it (reference/ddx.md
+§2). The hook itself is a few lines that call this program; without it they let every bead pass, for a project
+must not stand still because a tool is gone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import stat
+import sys
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from helix_tui.core.beads.tracker import read_tracker
+from helix_tui.core.project import Project
+from helix_tui.core.supervision.authoring import Finding, Verdict, judge
+from helix_tui.core.supervision.drift import replace_file
+from helix_tui.core.supervision.gate import Gate
+
+NAME = "validate-bead-create"
+
+MARK = "# made by helix-tui install-hooks"
+"""The line by which our own hook is known."""
+
+SKIP = "HELIX_SKIP_TRIAGE"
+"""Set to 1 in the environment, it lets every bead pass."""
+
+MAX_BEAD = 4 << 20
+
+
+class ForeignHook(RuntimeError):
+    """There is a hook that is not ours; it is left as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """What came of an installation."""
+
+    path: Path
+    changed: bool
+
+
+def hook_path(project: Project) -> Path:
+    """Where ddx looks for the hook."""
+    return project.ddx_dir / "hooks" / NAME
+
+
+def hook_text(command: Collection[str]) -> str:
+    """The hook: it runs this program where it is, and lets the bead pass where it is not."""
+    words = shlex.join(command)
+    first = shlex.quote(next(iter(command)))
+    return f"""#!/bin/sh
+{MARK}
+# ddx gives the bead as JSON on stdin. 0: taken, 1: refused, 2: taken with a warning.
+[ "${{{SKIP}:-}}" = 1 ] && exit 0
+command -v {first} >/dev/null 2>&1 || exit 0
+exec {words} install-hooks --judge
+"""
+
+
+def install(project: Project, gate: Gate, command: Collection[str]) -> Installed:
+    """Put our hook in its place.
+
+    Raises:
+        ForeignHook: one that is not ours stands there.
+        WritesForbidden: --read-only.
+    """
+    gate.check()
+    path = hook_path(project)
+    text = hook_text(command)
+    try:
+        have: str | None = path.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        have = None
+    if have is not None and MARK not in have:
+        raise ForeignHook(f"{path} is not ours and stays as it is; move it away, or call `helix-tui` from it")
+    if have == text and os.stat(path).st_mode & stat.S_IXUSR:
+        return Installed(path, False)
+    with gate.open():
+        replace_file(path, text.encode(), 0o755)
+    return Installed(path, True)
+
+
+def judge_stdin(raw: bytes, project: Project, env: Mapping[str, str]) -> Verdict:
+    """What the hook says of the bead that ddx hands it."""
+    if env.get(SKIP) == "1":
+        return Verdict()
+    if len(raw) > MAX_BEAD:
+        return Verdict((Finding("error", "size", f"the bead has more than {MAX_BEAD >> 20} MB"),))
+    try:
+        bead = json.loads(raw.decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        bead = None
+    if not isinstance(bead, dict):
+        return Verdict((Finding("error", "json", "what ddx handed over is no bead"),))
+    tracker = read_tracker(project.beads_file)
+    known = None if tracker.missing or tracker.problem else tracker.beads
+    return judge(bead, known)
+
+
+def own_command() -> list[str]:
+    """The words by which a hook starts this program from any folder."""
+    own = Path(sys.argv[0])
+    if own.name == "helix-tui" and os.access(own.absolute(), os.X_OK):
+        return [str(own.absolute())]
+    beside = Path(sys.executable).with_name("helix-tui")
+    return [str(beside)] if os.access(beside, os.X_OK) else [sys.executable, "-m", "helix_tui"]

@@ -1,0 +1,130 @@
+"""What a person or a program can do to the queue, as data: what to do, to which bead, with which values.
+
+An operation says what is wanted. `planning.plan` turns operations into ddx commands for one state of the
+tracker, with what each rests on and what it will change; nothing here or there touches anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One wish. ``values`` are those of the function that made it."""
+
+    kind: str
+    bead_id: str = ""
+    """The bead it is about; empty for a creation."""
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+
+def eligible(bead_id: str, on: bool) -> Operation:
+    """Let workers pick a bead, or keep them from it."""
+    return Operation("eligible", bead_id, {"on": on})
+
+
+def supersede(bead_id: str, by: str | None) -> Operation:
+    """Say that another bead replaces this one; None takes that back."""
+    return Operation("supersede", bead_id, {"by": by})
+
+
+def depend(bead_id: str, on: str) -> Operation:
+    """Let a bead wait for another one."""
+    return Operation("depend", bead_id, {"on": on})
+
+
+def undepend(bead_id: str, on: str) -> Operation:
+    """Let a bead no longer wait for another one."""
+    return Operation("undepend", bead_id, {"on": on})
+
+
+def parent(bead_id: str, under: str | None) -> Operation:
+    """Put a bead under another one; None puts it under none."""
+    return Operation("parent", bead_id, {"under": under})
+
+
+def priority(bead_id: str, level: int) -> Operation:
+    """Set the priority, 0 the highest."""
+    return Operation("priority", bead_id, {"level": level})
+
+
+def rank(bead_id: str, *, before: str = "", after: str = "", top: bool = False) -> Operation:
+    """Move a bead inside its priority; without a place it loses its rank."""
+    return Operation("rank", bead_id, {"before": before, "after": after, "top": top})
+
+
+def label(bead_id: str, *, add: Iterable[str] = (), remove: Iterable[str] = ()) -> Operation:
+    """Add and remove labels; the others stay."""
+    return Operation("label", bead_id, {"add": tuple(add), "remove": tuple(remove)})
+
+
+def claim(bead_id: str, assignee: str = "") -> Operation:
+    """Take a bead."""
+    return Operation("claim", bead_id, {"assignee": assignee})
+
+
+def unclaim(bead_id: str, *, force: bool = False) -> Operation:
+    """Let go of a bead; ``force`` even where a live worker is on it."""
+    return Operation("unclaim", bead_id, {"force": force})
+
+
+def close(bead_id: str) -> Operation:
+    """Close a bead by hand."""
+    return Operation("close", bead_id)
+
+
+def reopen(bead_id: str, reason: str = "", notes: str = "") -> Operation:
+    """Open a closed bead again; ``notes`` are appended."""
+    return Operation("reopen", bead_id, {"reason": reason, "notes": notes})
+
+
+def cancel(bead_id: str) -> Operation:
+    """Give a bead up for good."""
+    return Operation("cancel", bead_id)
+
+
+def assign(bead_id: str, fields: Mapping[str, str]) -> Operation:
+    """Set fields by name, as ``helix-tui set``; known names go where ddx keeps them."""
+    return Operation("set", bead_id, {"fields": dict(fields)})
+
+
+def clear(bead_id: str, names: Iterable[str]) -> Operation:
+    """Take fields away by name."""
+    return Operation("unset", bead_id, {"names": tuple(names)})
+
+
+def create(
+    title: str,
+    *,
+    issue_type: str = "task",
+    priority: int = 2,
+    labels: Iterable[str] = (),
+    parent: str = "",
+    depends_on: Iterable[str] = (),
+    spec_id: str = "",
+    acceptance: str = "",
+    description: str = "",
+    notes: str = "",
+    fields: Mapping[str, str] | None = None,
+) -> Operation:
+    """Make a new bead. Its priority is always passed: ddx makes P0 of a bead without one."""
+    return Operation(
+        "create",
+        "",
+        {
+            "title": title,
+            "issue_type": issue_type,
+            "priority": priority,
+            "labels": tuple(labels),
+            "parent": parent,
+            "depends_on": tuple(depends_on),
+            "spec_id": spec_id,
+            "acceptance": acceptance,
+            "description": description,
+            "notes": notes,
+            "fields": dict(fields or {}),
+        },
+    )
