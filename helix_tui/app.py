@@ -105,6 +105,7 @@ class HelixApp(App[int]):
             clock: the present instant, for ages.
         """
         self.DEFAULT_MODE = screen if screen in SCREENS else "queue"  # type: ignore[misc]  # read by super
+        self._standing = False
         super().__init__()
         self.read_only = read_only
         self.ascii_only = ascii_only
@@ -131,9 +132,15 @@ class HelixApp(App[int]):
             self._problems.append(f"no theme is called {wanted}")
             wanted = DEFAULT_THEME
         self.theme = wanted
+        self.stylesheet.set_variables(self.get_css_variables())
         self.keymap, clashes = checked_keymap(settings.keymap)
         self.set_keymap(self.keymap)
         self._problems += [*settings.problems, *clashes]
+
+    def refresh_css(self, animate: bool = True) -> None:
+        """Parse the stylesheets again; not while starting, when they have just been read with this theme."""
+        if self._standing:
+            super().refresh_css(animate=animate)
 
     # --- news ---------------------------------------------------------------------------------------------
 
@@ -146,6 +153,7 @@ class HelixApp(App[int]):
     def on_mount(self) -> None:
         """Begin to count the seconds."""
         self.set_interval(TICK_SECONDS, self._tick)
+        self._standing = True
         gc.set_threshold(YOUNG_MOST, 50, 100)
         for problem in self._problems:
             self.say(problem, "warning")

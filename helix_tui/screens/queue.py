@@ -189,6 +189,8 @@ class QueueScreen(HelixScreen):
 
     def _show_detail(self) -> None:
         if not self.detail.size.width:
+            if not self._shown_posture:
+                self.call_after_refresh(self._show_detail)  # the first frame does not wait for it
             return
         row = self._row(self.list.selected_key)
         self.detail_caption.show("bead" if row is not None and row.bead_id else "")

@@ -31,7 +31,7 @@ async def settled(pilot: Pilot[int]) -> None:
 async def test_the_first_frame_has_the_queue_and_the_bead_that_is_next(console: MakeConsole) -> None:
     app = console()
     async with app.run_test(size=(120, 40)) as pilot:
-        await pilot.pause()
+        await settled(pilot)
         assert queue(app).selected_bead == app.snapshot.queue.ready[0]
         assert app.sees("▸ ○")
         assert app.sees("2 lines unread ▸")
