@@ -7,16 +7,12 @@ signs; only the tracker's files are committed, never what else is staged.
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from helix_tui.core.tracker.bead.call import Call, Refused
 from helix_tui.core.tracker.bead.store import Beads
 from helix_tui.core.tracker.lock import FolderLock, LockTimeout
-
-TIMEOUT_S = 30
 
 
 @contextmanager
@@ -69,36 +65,16 @@ def commit(call: Call, deed: str) -> None:
     prefix = call.workspace.setting("git", "commit_prefix") or "docs"
     ddx = call.workspace.ddx
     paths = [path for path in (ddx / "beads.jsonl", ddx / "lifecycle-schema.json") if path.exists()]
+    from helix_tui.core.tracker.bead.others import OtherError, git  # only where commits are wanted
+
     try:
-        _git(ddx, "add", "--", *map(os.fspath, paths))
-        if _git(ddx, "status", "--porcelain", "--", *map(os.fspath, paths)):
+        git(ddx, "add", "--", *map(os.fspath, paths))
+        if git(ddx, "status", "--porcelain", "--", *map(os.fspath, paths)):
             message = f"{prefix}(beads): {deed} [ddx: doc-stamp]"
-            _git(ddx, "commit", "--no-verify", "-q", "-m", message, "--", *map(os.fspath, paths))
-    except GitError as problem:
+            git(ddx, "commit", "--no-verify", "-q", "-m", message, "--", *map(os.fspath, paths))
+    except OtherError as problem:
         if call.head:
             raise Refused(f"auto-commit beads tracker after {deed}: {problem}") from None
-
-
-class GitError(Exception):
-    """Git refused, is missing or took too long."""
-
-
-def _git(folder: Path, *words: str) -> str:
-    try:
-        done = subprocess.run(
-            ["git", *words],
-            cwd=folder,
-            capture_output=True,
-            stdin=subprocess.DEVNULL,
-            timeout=TIMEOUT_S,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise GitError(f"git {words[0]} failed: {error}") from None
-    if done.returncode:
-        said = (done.stderr or done.stdout).decode("utf-8", "replace").strip()
-        raise GitError(f"git {words[0]} failed: exit status {done.returncode}\n{said}")
-    return done.stdout.decode("utf-8", "replace").strip()
 
 
 def resolve_commit(call: Call, name: str) -> str:
@@ -110,17 +86,13 @@ def resolve_commit(call: Call, name: str) -> str:
     full = len(name) == 40 and all(letter in "0123456789abcdefABCDEF" for letter in name)
     if full and call.workspace.project.git_dir is None:
         return name
+    from helix_tui.core.tracker.bead.others import OtherError, ask  # only where a commit is named
+
     try:
-        done = subprocess.run(
-            ["git", "rev-parse", "--verify", f"{name}^{{commit}}"],
-            cwd=call.workspace.root,
-            capture_output=True,
-            stdin=subprocess.DEVNULL,
-            timeout=5,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise Refused(f"git rev-parse {name}: {error}") from None
-    if done.returncode:
-        raise Refused(f"git rev-parse {name}: exit status {done.returncode}")
-    return done.stdout.decode("utf-8", "replace").strip()
+        argv = ["git", "rev-parse", "--verify", f"{name}^{{commit}}"]
+        code, out, _ = ask(argv, call.workspace.root, timeout=5)
+    except OtherError as problem:
+        raise Refused(f"git rev-parse {name}: {problem}") from None
+    if code:
+        raise Refused(f"git rev-parse {name}: exit status {code}")
+    return out.decode("utf-8", "replace").strip()

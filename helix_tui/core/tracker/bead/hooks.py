@@ -6,9 +6,7 @@ refuses it too (reference/ddx.md §2).
 
 from __future__ import annotations
 
-import os
 import stat
-import subprocess
 
 from helix_tui.core.tracker.bead.call import Call, Refused
 
@@ -30,24 +28,16 @@ def run_hook(call: Call, name: str, record: bytes) -> None:
         raise Refused(f"bead: hook stat: {error}") from None
     if stat.S_ISDIR(mode) or not mode & 0o111:
         return
+    from helix_tui.core.tracker.bead.others import OtherError, hook  # only where there is a hook
+
     try:
-        done = subprocess.run(
-            [os.fspath(path)],
-            input=record,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            timeout=TIMEOUT_S,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise Refused(f"bead: hook {name}: no answer after {TIMEOUT_S} s") from None
-    except OSError as error:
-        raise Refused(f"bead: hook {name}: {error.strerror}") from None
-    said = done.stderr.decode("utf-8", "replace").strip() or "validation failed"
-    if done.returncode == 2:
+        code, said = hook(path, record, timeout=TIMEOUT_S)
+    except OtherError as problem:
+        raise Refused(f"bead: hook {name}: {problem}") from None
+    said = said or "validation failed"
+    if code == 2:
         call.warn(f"bead: hook {name} warning: {said}")
-    elif done.returncode == 1:
+    elif code == 1:
         raise Refused(f"bead: hook {name}: {said}")
-    elif done.returncode:
-        code = done.returncode if done.returncode > 0 else -1
-        raise Refused(f"bead: hook {name} exit {code}: {said}")
+    elif code:
+        raise Refused(f"bead: hook {name} exit {max(code, -1)}: {said}")

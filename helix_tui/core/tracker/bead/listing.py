@@ -122,7 +122,7 @@ def list_beads(call: Call) -> None:
     where = dict(text.split("=", 1) for text in given.all("where") if "=" in text)
     found = [
         bead
-        for bead in everything(call).values()
+        for bead in everything(call, call.store.read().beads).values()
         if _matches(bead, given.text("status"), given.text("label"), where)
     ]
     if given.on("json"):
@@ -134,13 +134,10 @@ def list_beads(call: Call) -> None:
         call.say(f"{bead.id}  {bead.status:<12}  P{bead.priority}  {bead.title}{labels}")
 
 
-def everything(call: Call) -> Mapping[str, Bead]:
+def everything(call: Call, active: Mapping[str, Bead]) -> dict[str, Bead]:
     """The tracker's beads, then those of the archive that it does not hold."""
-    active = call.store.read().beads
-    return {
-        **active,
-        **{bead_id: bead for bead_id, bead in call.store.archived().items() if bead_id not in active},
-    }
+    old = call.store.archived()
+    return {**active, **{bead_id: bead for bead_id, bead in old.items() if bead_id not in active}}
 
 
 def _matches(bead: Bead, status: str, label: str, where: Mapping[str, str]) -> bool:

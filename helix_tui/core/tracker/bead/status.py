@@ -6,8 +6,10 @@ Rules: reference/ddx.md §2 (the fields of both eras).
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
+from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.claims import FRESH, Claim, ClaimReader, pid_alive
 from helix_tui.core.tracker.bead.call import Call
 from helix_tui.core.tracker.bead.listing import (
@@ -49,11 +51,11 @@ def _april_status(call: Call) -> None:
 def _head_status(call: Call) -> None:
     beads = call.store.read().beads
     queue = queue_of(call, beads)
-    known = everything(call)
+    known = everything(call, beads)
     statuses = Counter(bead.status for bead in known.values())
     states = Counter(queue.state(bead_id) for bead_id in beads)
     proposed = states["proposed"]
-    work = active_work(call)
+    work = active_work(call, beads)
     counts: dict[str, Any] = {"total": len(known)}
     counts |= {
         name: statuses[name] for name in ("open", "in_progress", "closed", "blocked", "proposed", "cancelled")
@@ -90,10 +92,9 @@ def _head_status(call: Call) -> None:
         call.say(f"{label + ':':<19} {counts[name]}")
 
 
-def active_work(call: Call) -> dict[str, Any]:
+def active_work(call: Call, beads: Mapping[str, Bead]) -> dict[str, Any]:
     """Who is at work, from leases, workers' own files and run records that are fresh."""
     now = call.clock()
-    beads = call.store.read().beads
     reader = ClaimReader(call.workspace.project, call.env)
     found: dict[str, tuple[int, dict[str, Any]]] = {}
     for claim in (*reader.leases(), *reader.sidecars(), *reader.run_states()):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import msgspec
 
+from helix_tui.core.beads.graph import Graph
 from helix_tui.core.beads.record import STATUSES, UnreadableLine
 from helix_tui.core.tracker.bead import events as history
 from helix_tui.core.tracker.bead.call import Call, Refused
@@ -25,7 +25,7 @@ def export(call: Call) -> None:
     """``bead export``: full records; head adds archived ones and puts events back into their beads."""
     beads = call.store.read()
     lines = []
-    for bead in everything(call).values():
+    for bead in everything(call, beads.beads).values():
         line = beads.line(bead)
         if call.head and bead.events_attachment:
             row = Row.of(line)
@@ -73,20 +73,15 @@ def _from_anywhere(call: Call, path: Path | None) -> int:
 
 
 def _from_tool(call: Call, tool: str) -> int:
+    from helix_tui.core.tracker.bead.others import OtherError, ask  # only where another tool is asked
+
     try:
-        done = subprocess.run(
-            [tool, "list", "--json"],
-            cwd=call.here,
-            capture_output=True,
-            stdin=subprocess.DEVNULL,
-            timeout=TIMEOUT_S,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise Refused(f"bead: {tool} list --json: {error}") from None
-    if done.returncode:
-        raise Refused(f"bead: {tool} list --json: exit status {done.returncode}")
-    return _merge(call, done.stdout)
+        code, out, _ = ask([tool, "list", "--json"], call.here, timeout=TIMEOUT_S)
+    except OtherError as problem:
+        raise Refused(f"bead: {tool} list --json: {problem}") from None
+    if code:
+        raise Refused(f"bead: {tool} list --json: exit status {code}")
+    return _merge(call, out)
 
 
 def merge_file(call: Call, path: Path) -> int:
@@ -155,6 +150,4 @@ def _add(call: Call, beads: Beads, rows: list[Row]) -> int:
 
 
 def _circles(beads: Beads) -> tuple[tuple[str, ...], ...]:
-    from helix_tui.core.beads.graph import Graph
-
     return Graph(beads.beads).cycles

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from typing import Literal
 
@@ -25,6 +26,7 @@ CLAIM_KEYS = ("claimed-at", "claimed-pid", "claimed-machine", "claimed-session",
 PROTECTED = frozenset({"events", "session_id", *CLAIM_KEYS})
 """Fields that ``--unset`` does not remove."""
 
+_WHOLE = re.compile(r"[+-]?[0-9]{1,18}\Z")
 _TEXT_FIELDS = ("acceptance", "parent", "description", "notes")
 _SET_FIELDS = frozenset({"parent", "description", "notes", "acceptance", "issue_type"})
 """DDx's own fields that ``--set`` reaches; the others it loses without a word, and so do we."""
@@ -206,7 +208,7 @@ def _set_extra(row: Row, name: str, value: str, era: str) -> None:
         return
     if value in ("true", "false"):
         row.put(name, value == "true")
-    elif era == "head" and name in ("queue-rank", "queue_rank") and value.strip().lstrip("+-").isdecimal():
+    elif era == "head" and name in ("queue-rank", "queue_rank") and _WHOLE.match(value.strip()):
         row.put(name, int(value))
     else:
         row.put(name, value)
