@@ -17,6 +17,7 @@ from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.beads.tracker import Tracker, TrackerReader
 from helix_tui.core.clock import now_ns
 from helix_tui.core.ddx.client import DdxError
+from helix_tui.core.ddx.names import Era as Vocabulary
 from helix_tui.core.ddx.running import Run, RunReader
 from helix_tui.core.journal import Entry, History, Journal, Who
 from helix_tui.core.project import Project
@@ -94,7 +95,7 @@ class Curator:
     def __init__(
         self,
         project: Project,
-        executable: Callable[[Era], Executable],
+        executable: Callable[[Vocabulary], Executable],
         *,
         who: str = "cli",
         read_only: bool = False,
@@ -142,10 +143,10 @@ class Curator:
         Raises:
             DdxError: the ddx that was asked for is not there.
         """
-        era: Era = "april" if queue.default_era == "april" else "head"
-        return listen(self.executable(era), fallback="april" if era == "april" else "head")
+        era: Vocabulary = "april" if queue.default_era == "april" else "head"
+        return listen(self.executable(era), fallback=era)
 
-    def executable(self, era: Era) -> Executable:
+    def executable(self, era: Vocabulary) -> Executable:
         """The program that writes for us, found once."""
         if self._executable is None:
             self._executable = self._find(era)
