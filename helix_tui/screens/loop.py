@@ -192,7 +192,7 @@ class LoopScreen(HelixScreen):
 
     def on_descendant_focus(self) -> None:
         """Whoever reads an attempt keeps it, even if the list follows what is new."""
-        self.list.held = not self.in_list
+        self.list.held = self.focused is self.view.pane
         if self.prompt is None:
             self.footer.show(self.FOOTER if self.in_list else self.READING_FOOTER)
 

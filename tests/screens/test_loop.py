@@ -360,6 +360,7 @@ async def test_a_filter_narrows_as_one_types_and_esc_shows_all(project: Path) ->
         await pilot.press("slash", *"scrub")
         await pilot.pause()
         assert app.sees("2 of 4")
+        assert app.loop.list.selected_key == LANDED
         assert not app.sees("Guard host-global")
         await pilot.press("enter")
         await pilot.pause()

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
+from textual.widgets import Input
 
 from helix_tui.widgets import pulse
 from tests.screens.loop_host import Attempts, Busy, LoopConsole, open_loop, settled
@@ -59,6 +60,8 @@ def on(attempt_id: str, tab: str = "", *keys: str) -> Callable[[Pilot[int]], obj
             app.loop.view.open_tab(tab)
             await settled(pilot)
         await pilot.press(*keys)
+        for field in app.screen.query(Input):
+            field.cursor_blink = False
         await settled(pilot)
 
     return run
