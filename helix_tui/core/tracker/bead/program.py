@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from helix_tui.core.tracker.bead.call import Call, Refused
 from helix_tui.core.tracker.bead.flags import Flag, Given, UsageError, parse
 from helix_tui.core.tracker.bead.usage import check_words, find_verb, help_text, usage
-from helix_tui.core.tracker.bead.verbs import Verb, flags_of, global_flags
+from helix_tui.core.tracker.bead.verbs import REFUSED, Verb, flags_of, global_flags
 
 
 def main(argv: Sequence[str], era: str) -> int:
@@ -22,10 +22,11 @@ def main(argv: Sequence[str], era: str) -> int:
     flags = (*flags_of(verb, era), *global_flags(era))
     try:
         given = parse(flags, rest)
-        if given.on("help") or not verb.run:
+        if verb.run != REFUSED and (given.on("help") or not verb.run):
             _print(help_text(verb, era).encode())
             return 0
-        check_words(verb, given.words)
+        if not given.on("help"):  # asked what it is, a verb that is not offered says that it is not
+            check_words(verb, given.words)
         _require(flags, given)
     except UsageError as problem:
         return _complain(str(problem), verb, era)

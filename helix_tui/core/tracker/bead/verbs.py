@@ -14,6 +14,9 @@ APRIL, HEAD = ("april",), ("head",)
 
 MANY = 1 << 30
 
+REFUSED = "missing:refuse"
+"""Where verbs lead that need ddx itself: they are known, so that nobody gets another verb's help for them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Verb:
@@ -272,18 +275,18 @@ VERBS = (
         (JSON,),
         eras=HEAD,
     ),
-    Verb(("bead", "ac-check"), "Needs ddx itself", "missing:refuse", "<bead-id>", 1, MANY, eras=HEAD),
-    Verb(("bead", "archive"), "Needs ddx itself", "missing:refuse", most=MANY, eras=HEAD),
-    Verb(("bead", "merge"), "Needs ddx itself", "missing:refuse", "[path]", most=1, eras=HEAD),
-    Verb(("bead", "migrate"), "Needs ddx itself", "missing:refuse", most=MANY, eras=HEAD),
-    Verb(("bead", "recheck-blockers"), "Needs ddx itself", "missing:refuse", most=MANY, eras=HEAD),
-    Verb(("bead", "reconcile"), "Needs ddx itself", "missing:refuse", "[id ...]", most=MANY, eras=HEAD),
-    Verb(("bead", "reconcile-attachments"), "Needs ddx itself", "missing:refuse", most=MANY, eras=HEAD),
-    Verb(("bead", "replay"), "Needs ddx itself", "missing:refuse", most=MANY, eras=HEAD),
-    Verb(("bead", "replay-bench"), "Needs ddx itself", "missing:refuse", most=MANY, eras=HEAD),
-    Verb(("bead", "review"), "Needs ddx itself", "missing:refuse", "<id>", 1, MANY),
-    Verb(("bead", "routing"), "Needs ddx itself", "missing:refuse", "<id>", 1, 1, (JSON,)),
-    Verb(("bead", "validate-ready"), "Needs ddx itself", "missing:refuse", eras=HEAD, quiet=True),
+    Verb(("bead", "ac-check"), "Needs ddx itself", REFUSED, "<bead-id>", 1, MANY, eras=HEAD),
+    Verb(("bead", "archive"), "Needs ddx itself", REFUSED, most=MANY, eras=HEAD),
+    Verb(("bead", "merge"), "Needs ddx itself", REFUSED, "[path]", most=1, eras=HEAD),
+    Verb(("bead", "migrate"), "Needs ddx itself", REFUSED, most=MANY, eras=HEAD),
+    Verb(("bead", "recheck-blockers"), "Needs ddx itself", REFUSED, most=MANY, eras=HEAD),
+    Verb(("bead", "reconcile"), "Needs ddx itself", REFUSED, "[id ...]", most=MANY, eras=HEAD),
+    Verb(("bead", "reconcile-attachments"), "Needs ddx itself", REFUSED, most=MANY, eras=HEAD),
+    Verb(("bead", "replay"), "Needs ddx itself", REFUSED, most=MANY, eras=HEAD),
+    Verb(("bead", "replay-bench"), "Needs ddx itself", REFUSED, most=MANY, eras=HEAD),
+    Verb(("bead", "review"), "Needs ddx itself", REFUSED, "<id>", 1, MANY),
+    Verb(("bead", "routing"), "Needs ddx itself", REFUSED, "<id>", 1, 1, (JSON,)),
+    Verb(("bead", "validate-ready"), "Needs ddx itself", REFUSED, eras=HEAD, quiet=True),
 )
 
 

@@ -37,7 +37,7 @@ class Worker:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()):
             code = track(["bead", *words], self.era)
         out.flush()
-        return code, out.buffer.getvalue().decode()  # type: ignore[attr-defined]
+        return code, out.buffer.getvalue().decode()
 
     def one(self, number: int) -> None:
         """One command of a kind that chance picks."""

@@ -21,12 +21,16 @@ from tests.conftest import ProjectFactory
 
 FULL = os.environ.get("HELIX_LOAD") == "full"
 WORKER = Path(__file__).with_name("load_worker.py")
-ROW = {"created_at": "2026-04-01T00:00:00Z", "updated_at": "2026-04-01T00:00:00Z", "issue_type": "task"}
+ROW: dict[str, Any] = {
+    "created_at": "2026-04-01T00:00:00Z",
+    "updated_at": "2026-04-01T00:00:00Z",
+    "issue_type": "task",
+}
 ROW |= {"priority": 2, "status": "open", "kept": "1.50"}
 
 
 def _project(project: ProjectFactory, weight: int) -> Path:
-    """Six shared beads among others that make every write take its time; each has a number of odd spelling."""
+    """Six shared beads among others that make every write take its time; each has an oddly spelt number."""
     rows = [{**ROW, "id": f"demo-{number:08x}", "title": f"shared {number}"} for number in range(6)]
     rows += [
         {**ROW, "id": f"demo-f{number:07x}", "title": "weight", "description": "x" * 4_000}
