@@ -73,6 +73,8 @@ class QueueScreen(HelixScreen):
         self.detail_caption = Caption()
         self.prompt: Prompt | None = None
         self._detail_timer: Timer | None = None
+        self._last_seen: dict[str, str] = {}
+        """Where missing beads were last seen, in words; empty while it is being looked up."""
         self._shown_posture = ""
         self._wanted: tuple[str | None, str | None] = (None, None)
         """The bead held through a view that does not show it, and where the cursor stands instead."""
@@ -195,8 +197,12 @@ class QueueScreen(HelixScreen):
         row = self._row(self.list.selected_key)
         self.detail_caption.show("bead" if row is not None and row.bead_id else "")
         if row is not None and row.kind == "missing":
-            self.detail.show_bead(MissingFacts(row.bead_id, self.world))
-            self.run_worker(partial(self._look_up, row.bead_id), group="history", exclusive=True, thread=True)
+            self.detail.show_bead(MissingFacts(row.bead_id, self.world, self._last_seen.get(row.bead_id, "")))
+            if row.bead_id not in self._last_seen:
+                self._last_seen[row.bead_id] = ""
+                self.run_worker(
+                    partial(self._look_up, row.bead_id), group="history", thread=True, exit_on_error=False
+                )
         elif row is not None and row.kind == "bead":
             self.detail.show_bead(self.facts(row.bead_id))
         else:
@@ -210,6 +216,7 @@ class QueueScreen(HelixScreen):
         self.app.call_from_thread(self._say_last_seen, bead_id, words)
 
     def _say_last_seen(self, bead_id: str, words: str) -> None:
+        self._last_seen[bead_id] = words
         row = self._row(self.list.selected_key)
         if row is not None and row.kind == "missing" and row.bead_id == bead_id:
             self.detail.show_bead(MissingFacts(bead_id, self.world, words))
