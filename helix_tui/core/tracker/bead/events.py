@@ -5,13 +5,12 @@ Formats: reference/ddx.md §1. Events that are there already are kept as they st
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from helix_tui.core.beads.record import UnreadableLine
 from helix_tui.core.tracker.bead.call import Refused
-from helix_tui.core.tracker.bead.golang import instant_of, loads
+from helix_tui.core.tracker.bead.golang import compact, instant_of, loads
 from helix_tui.core.tracker.bead.rows import Row
 from helix_tui.core.tracker.bead.store import write_whole
 from helix_tui.core.tracker.files import go_json
@@ -131,7 +130,7 @@ def move_in(row: Row, ddx: Path) -> None:
     if not is_attached(row):
         return
     events = read_attachment(attachment(ddx, row.text("id")))
-    row.put_list("events", [_dumps(event) for event in events])
+    row.put_list("events", [compact(event).encode("utf-8", "replace") for event in events])
     row.drop("events_attachment")
 
 
@@ -160,12 +159,6 @@ def _decoded(row: Row) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _dumps(event: Event) -> bytes:
-    return go_json(event, sort=True).encode("utf-8", "replace")
-
-
 def _attached_line(event: Event) -> bytes:
-    """One line of an attachment: sorted, and ``<>&`` as they are, unlike in the tracker."""
-    text = json.dumps(event, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-    text = text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
-    return text.encode("utf-8", "replace") + b"\n"
+    """One line of an attachment, in which ``<>&`` stay as they are, unlike in the tracker."""
+    return compact(event, html=False).encode("utf-8", "replace") + b"\n"

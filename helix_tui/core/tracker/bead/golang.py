@@ -64,6 +64,28 @@ def _pretty(value: Any, newline: str) -> Iterator[str]:
         yield go_json(value)
 
 
+def compact(value: Any, *, html: bool = True) -> str:
+    """JSON on one line, fields sorted; without ``html`` the characters ``<>&`` stay as they are."""
+    if isinstance(value, Number):
+        return str(value)
+    if isinstance(value, dict):
+        return (
+            "{"
+            + ",".join(f"{_word(key, html)}:{compact(value[key], html=html)}" for key in sorted(value))
+            + "}"
+        )
+    if isinstance(value, list):
+        return "[" + ",".join(compact(item, html=html) for item in value) + "]"
+    return _word(value, html)
+
+
+def _word(value: Any, html: bool) -> str:
+    if html:
+        return go_json(value)
+    text = json.dumps(value, ensure_ascii=False)
+    return text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
 def plain(value: Any) -> str:
     """A decoded value as ``%v`` prints it."""
     if value is None:
