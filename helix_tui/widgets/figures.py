@@ -20,14 +20,13 @@ def tokens(count: int | None) -> str:
     return f"{count / 1_000_000:.1f}M" if count < 99_950_000 else f"{count / 1_000_000:.0f}M"
 
 
-def money(usd: float | None, *, estimate: bool = False) -> str:
-    """An amount: ``$1.10``; ``~$1.10`` where nobody was billed that; ``n/a`` when unknown, never 0 for it."""
+def money(usd: float | None) -> str:
+    """An amount: ``$1.10``; ``n/a`` when unknown, never 0 for it."""
     if usd is None:
         return UNKNOWN
-    about = "~" if estimate else ""
     if 0 < usd < 0.005:
-        return f"{about}<$0.01"
-    return f"{about}${usd:,.2f}" if usd < 1_000 else f"{about}${usd:,.0f}"
+        return "<$0.01"
+    return f"${usd:,.2f}" if usd < 1_000 else f"${usd:,.0f}"
 
 
 def took(milliseconds: int | None) -> str:

@@ -104,6 +104,19 @@ async def test_tabs_show_diff_transcript_prompt_and_files(project: Path) -> None
         assert app.loop.view.current == "prompt"
 
 
+async def test_the_mouse_selects_opens_and_turns_tabs(project: Path) -> None:
+    app = open_loop(project)
+    async with app.run_test(size=(140, 40)) as pilot:
+        await settled(pilot)
+        await pilot.click("AttemptList", offset=(20, 2))
+        assert app.loop.list.selected_key == KEPT
+        await pilot.click("AttemptList", offset=(20, 2), times=2)
+        assert app.loop.view.evidence.has_focus
+        at = " evidence  ".index("e") + len("evidence  d")
+        await pilot.click("PaneTabs", offset=(at, 0))
+        assert app.loop.view.current == "diff"
+
+
 async def test_a_tab_that_somebody_chose_stays_for_other_attempts(project: Path) -> None:
     app = open_loop(project)
     async with app.run_test(size=(140, 40)) as pilot:

@@ -39,10 +39,6 @@ def test_money(usd: float | None, shown: str) -> None:
     assert figures.money(usd) == shown
 
 
-def test_an_estimate_says_so() -> None:
-    assert figures.money(1.1, estimate=True) == "~$1.10"
-
-
 @pytest.mark.parametrize(
     ("milliseconds", "shown"), [(None, ""), (-1, ""), (40, "40ms"), (3_210, "3.2s"), (126_000, "2m 06s")]
 )
