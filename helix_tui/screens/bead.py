@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from textual import on
 
+from helix_tui.screens.around import Around
 from helix_tui.screens.overlay import Overlay
 from helix_tui.widgets.beadrow import World, runs_by_bead
-from helix_tui.widgets.detail import DetailFacts, DetailView
+from helix_tui.widgets.detail import DetailView
 from helix_tui.widgets.rowlist import RowList
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ class BeadScreen(Overlay):
     def __init__(self, bead_id: str) -> None:
         super().__init__()
         self.bead_id = bead_id
+        self.around = Around(self, lambda _: self.catch_up())
 
     def make_list(self) -> RowList:
         """The detail is a list of lines."""
@@ -35,7 +37,7 @@ class BeadScreen(Overlay):
         self.caption.show("bead" if bead is not None else "bead, no longer in the tracker")
         if bead is not None and isinstance(self.list, DetailView):
             world = World(snapshot.queue, runs_by_bead(snapshot.runs), self.console.now())
-            self.list.show_bead(DetailFacts(bead, world, snapshot.attempts.of_bead(bead.id)))
+            self.list.show_bead(self.around.facts(bead.id, world))
 
     @on(DetailView.BeadChosen)
     def follow(self, event: DetailView.BeadChosen) -> None:

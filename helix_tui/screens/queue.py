@@ -29,12 +29,13 @@ from helix_tui.core.beads.views import (
 from helix_tui.core.live.snapshot import Change
 from helix_tui.core.text import clean_line
 from helix_tui.keymap import bindings
+from helix_tui.screens.around import Around
 from helix_tui.screens.base import NARROW, HelixScreen
 from helix_tui.screens.placards import placard
 from helix_tui.screens.strip import strip_rows
 from helix_tui.widgets.beadrow import QueueRows, World, runs_by_bead
 from helix_tui.widgets.caption import Caption
-from helix_tui.widgets.detail import DetailFacts, DetailView, MissingFacts, as_markdown
+from helix_tui.widgets.detail import DetailView, as_markdown
 from helix_tui.widgets.placard import Placard
 from helix_tui.widgets.rowlist import RowList
 from helix_tui.widgets.rowsource import Row, Rows, RowSource
@@ -73,8 +74,7 @@ class QueueScreen(HelixScreen):
         self.detail_caption = Caption()
         self.prompt: Prompt | None = None
         self._detail_timer: Timer | None = None
-        self._last_seen: dict[str, str] = {}
-        """Where missing beads were last seen, in words; empty while it is being looked up."""
+        self.around = Around(self, self._show_more)
         self._shown_posture = ""
         self._wanted: tuple[str | None, str | None] = (None, None)
         """The bead held through a view that does not show it, and where the cursor stands instead."""
@@ -196,35 +196,16 @@ class QueueScreen(HelixScreen):
             return
         row = self._row(self.list.selected_key)
         self.detail_caption.show("bead" if row is not None and row.bead_id else "")
-        if row is not None and row.kind == "missing":
-            self.detail.show_bead(MissingFacts(row.bead_id, self.world, self._last_seen.get(row.bead_id, "")))
-            if row.bead_id not in self._last_seen:
-                self._last_seen[row.bead_id] = ""
-                self.run_worker(
-                    partial(self._look_up, row.bead_id), group="history", thread=True, exit_on_error=False
-                )
-        elif row is not None and row.kind == "bead":
-            self.detail.show_bead(self.facts(row.bead_id))
+        if row is not None and row.kind in ("bead", "missing"):
+            self.detail.show_bead(self.around.facts(row.bead_id, self.world))
         else:
             self.detail.show_bead(None)
 
-    def _look_up(self, bead_id: str) -> None:
-        """Where a missing bead was last seen; runs git, so it runs in a thread."""
-        from helix_tui.screens.history import last_seen_words
-
-        words = last_seen_words(self.console.snapshot.project, bead_id, self.console.now())
-        self.app.call_from_thread(self._say_last_seen, bead_id, words)
-
-    def _say_last_seen(self, bead_id: str, words: str) -> None:
-        self._last_seen[bead_id] = words
+    def _show_more(self, bead_id: str) -> None:
+        """What was being read of a bead has come."""
         row = self._row(self.list.selected_key)
-        if row is not None and row.kind == "missing" and row.bead_id == bead_id:
-            self.detail.show_bead(MissingFacts(bead_id, self.world, words))
-
-    def facts(self, bead_id: str) -> DetailFacts:
-        """Everything around a bead."""
-        attempts = self.console.snapshot.attempts.of_bead(bead_id)
-        return DetailFacts(self.world.queue.beads[bead_id], self.world, attempts)
+        if row is not None and row.bead_id == bead_id:
+            self._show_detail()
 
     @on(DetailView.BeadChosen)
     def go_to_chosen(self, event: DetailView.BeadChosen) -> None:

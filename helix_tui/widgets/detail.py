@@ -41,6 +41,8 @@ class DetailFacts:
     world: World
     attempts: Sequence[Attempt] = ()
     """Newest first."""
+    attached: Sequence[Mapping[str, Any]] = ()
+    """Events that lie beside the row, older than those in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +123,8 @@ def detail_rows(facts: DetailFacts, width: int) -> list[Row]:
     rows.prose("description", document.get("description"))
     rows.prose("notes", document.get("notes"))
     _attempts(rows, facts)
-    _events(rows, document.get("events"), world.now)
+    inline = document.get("events")
+    _events(rows, [*facts.attached, *(inline if isinstance(inline, list) else ())], world.now)
     _fields(rows, bead, document)
     return rows.rows
 
@@ -307,8 +310,8 @@ def _figures(attempt: Attempt, now: int) -> str:
     return f"{duration:>4} {tokens:>5} {cost:>6} {figures.day_or_time(attempt.started_at, now):>7}"
 
 
-def _events(rows: _Rows, events: object, now: int) -> None:
-    found = [event for event in events if isinstance(event, dict)] if isinstance(events, list) else []
+def _events(rows: _Rows, events: Sequence[object], now: int) -> None:
+    found = [event for event in events if isinstance(event, dict)]
     if not found:
         return
     rows.section(f"events {len(found)}", "newest first")

@@ -257,6 +257,20 @@ async def test_the_detail_shows_what_the_record_holds_known_or_not(console: Make
         assert app.sees("a-field-of-tomorrow")
 
 
+async def test_events_beside_the_tracker_are_read_and_shown(console: MakeConsole) -> None:
+    row = {"id": "demo-1", "title": "Done", "status": "closed", "events_attachment": "demo-1/events.jsonl"}
+    app = console([json.dumps(row)])
+    folder = app.root / ".ddx" / "attachments" / "demo-1"
+    folder.mkdir(parents=True)
+    (folder / "events.jsonl").write_text('{"kind":"execute-bead","summary":"landed long ago"}\n')
+    async with app.run_test(size=(120, 40)) as pilot:
+        queue(app).go_to("demo-1")
+        await settled(pilot)
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        assert app.sees("landed long ago")
+
+
 async def test_a_line_of_the_detail_leads_to_its_bead(console: MakeConsole) -> None:
     app = console()
     async with app.run_test(size=(120, 60)) as pilot:
