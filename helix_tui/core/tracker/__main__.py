@@ -12,8 +12,8 @@ import signal
 import sys
 from collections.abc import Sequence
 
-_TRACKER = ("bead", "beads")
-"""Verbs of the embedded tracker, which has a command line of its own: it speaks as DDx's does."""
+_TRACKER = {("bead",): "", ("beads",): "", ("work", "plan"): "head", ("work", "status"): "head"}
+"""Verbs of the embedded tracker and the era that has them; its command line complains as DDx's does."""
 
 _VERBS: dict[str, tuple[str, str, str]] = {
     "work": ("working", "", "drain the queue, rehearsed"),
@@ -33,13 +33,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     if era not in ("april", "head"):
         sys.stderr.write(f"helix-ddx: HELIX_DDX_ERA is {era!r}, not april or head\n")
         return 1
-    asked = next((word for word in words if not word.startswith("-")), "")
+    named = tuple(word for word in words if not word.startswith("-"))
     try:
-        if asked in _TRACKER:
+        if any(_TRACKER.get(named[:length]) in ("", era) for length in (1, 2)):
             from helix_tui.core.tracker.bead.program import main as track
 
             return track(words, era)
-        return _rehearse(words, asked, era)
+        return _rehearse(words, named[0] if named else "", era)
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:

@@ -1,0 +1,76 @@
+"""``work plan`` and ``work status`` of head: what the loop would take next, and who is at it.
+
+Formats: reference/ddx.md §7. They only read, which is why they are here and not with the rehearsal.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from helix_tui.core.beads.record import Bead
+from helix_tui.core.ddx.claims import FRESH, ClaimReader, pid_alive
+from helix_tui.core.tracker.bead.call import Call
+from helix_tui.core.tracker.bead.golang import time_text
+from helix_tui.core.tracker.bead.listing import queue_of, say_ordered
+from helix_tui.core.tracker.bead.status import active_work
+from helix_tui.core.tracker.stamps import stamp
+
+
+def plan(call: Call) -> None:
+    """``work plan``: the queue in the order in which the loop would pick."""
+    beads = call.store.read().beads
+    limit = call.given.number("limit") if call.given.has("limit") else 10
+    ready = queue_of(call, beads).ready
+    rows = [_row(place, beads[bead_id]) for place, bead_id in enumerate(ready[: limit or None], 1)]
+    if call.given.on("json"):
+        say_ordered(call, rows)
+        return
+    if not rows:
+        call.say("No ready beads.")
+    for row in rows:
+        call.say(f"{row['position']:>3}  {row['id']}  P{row['priority']}  {row['title']}  ({row['why']})")
+
+
+def _row(place: int, bead: Bead) -> dict[str, Any]:
+    row: dict[str, Any] = {"position": place, "id": bead.id, "title": bead.title, "priority": bead.priority}
+    if bead.queue_rank is not None:
+        row["queue_rank"] = bead.queue_rank
+    decision = "next claim" if place == 1 else "eligible"
+    why = decision if place == 1 else f"eligible (rank {place})"
+    row |= {"updated_at": time_text(bead.updated_at), "status": bead.status}
+    return row | {"filter_decision": decision, "why": why}
+
+
+def status(call: Call) -> None:
+    """``work status``: live workers of this project."""
+    beads = call.store.read().beads
+    workers = _workers(call)
+    if call.given.on("json"):
+        report = {"project_root": str(call.workspace.root), "scope": "project", "workers": workers}
+        say_ordered(call, report | {"active_work": active_work(call, beads)})
+        return
+    if not workers:
+        call.say("No live workers in this project.")
+    for worker in workers:
+        call.say(f"pid {worker['pid']}  {worker.get('bead_id', '-')}  {worker.get('phase', '')}")
+
+
+def _workers(call: Call) -> list[dict[str, Any]]:
+    now, found = call.clock(), []
+    for claim in ClaimReader(call.workspace.project, call.env).sidecars():
+        if claim.pid is None or claim.at is None or now - claim.at > FRESH or not pid_alive(claim.pid):
+            continue
+        worker: dict[str, Any] = {"pid": claim.pid}
+        if claim.started_at is not None:
+            age = (now - claim.started_at) // 1_000_000_000
+            worker |= {"started_at": stamp(claim.started_at), "age_seconds": age}
+        worker["project_root"] = str(call.workspace.root)
+        told = {
+            "bead_id": claim.bead_id,
+            "attempt_id": claim.attempt_id,
+            "phase": claim.phase,
+            "message": claim.message,
+        }
+        worker |= {name: text for name, text in told.items() if text}
+        found.append(worker | {"last_activity_at": stamp(claim.at)})
+    return found
