@@ -17,6 +17,9 @@ NS = 1_000_000_000
 NEVER = -62_135_596_800 * NS
 """Go's zero time, 0001-01-01T00:00:00Z: what DDx holds for a missing or unreadable time."""
 
+_LAST_SECOND = 253_402_300_799
+"""The last second of the year 9999: no calendar here goes further."""
+
 _RFC3339 = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:[.,](\d+))?(Z|[+-]\d\d:\d\d)\Z")
 
 
@@ -70,7 +73,7 @@ def format_instant(instant: int) -> str:
     """An instant as RFC 3339 in UTC, whole seconds: ``2026-08-21T22:00:28Z``."""
     if instant <= NEVER:
         return "0001-01-01T00:00:00Z"
-    return datetime.fromtimestamp(instant // NS, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return datetime.fromtimestamp(min(instant // NS, _LAST_SECOND), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def format_age(seconds: float) -> str:

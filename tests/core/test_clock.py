@@ -54,3 +54,9 @@ def test_ages_and_spans_are_short() -> None:
         "0s", "12s", "5m", "2h", "3d", "5w", "2y",
     ]  # fmt: skip
     assert [format_span(s) for s in (5, 252, 18_720, 180_000)] == ["5s", "4m 12s", "5h 12m", "2d 2h"]
+
+
+def test_an_instant_beyond_all_calendars_is_their_last_second() -> None:
+    latest = parse_instant("9999-12-31T23:59:59.999999999-14:00")
+    assert latest is not None
+    assert format_instant(latest + 90 * NS) == format_instant(10**30) == "9999-12-31T23:59:59Z"

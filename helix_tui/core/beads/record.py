@@ -138,7 +138,10 @@ class Bead(msgspec.Struct, frozen=True, gc=False):
 
     def document(self) -> dict[str, Any]:
         """Every field of the record, known or not, as the line has them."""
-        document = _decode_leniently(self.raw)
+        try:
+            document = _decode_leniently(self.raw)
+        except UnreadableLine:  # nested deeper than this decoder goes
+            return {}
         return document if isinstance(document, dict) else {}
 
 
@@ -168,7 +171,7 @@ def decode_bead(line: bytes) -> Bead:
     """
     try:
         bead = _decode_row(line)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         bead = _decode_by_field(line)
     if not bead.status or not bead.issue_type:
         bead = msgspec.structs.replace(

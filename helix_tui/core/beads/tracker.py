@@ -7,9 +7,11 @@ line of an id wins and takes that line's place in the order.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import mmap
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -105,6 +107,7 @@ class TrackerReader:
 
     def _stat(self) -> tuple[int, int, int]:
         status = os.stat(self.path)
+        _insist_on_file(status.st_mode)
         return status.st_mtime_ns, status.st_ino, status.st_size
 
     def _read_settled(self, digest: bool) -> Tracker:
@@ -119,8 +122,10 @@ class TrackerReader:
 
     def _fill(self) -> int:
         """Read the file into the scratch buffer, which is kept so that a reload touches no fresh memory."""
-        with open(self.path, "rb", buffering=0) as file:
-            size = os.fstat(file.fileno()).st_size
+        with open(self.path, "rb", buffering=0, opener=_open_nonblocking) as file:
+            status = os.fstat(file.fileno())
+            _insist_on_file(status.st_mode)
+            size = status.st_size
             if size > MAX_FILE:
                 raise OverflowError(f"{size >> 20} MB is more than the {MAX_FILE >> 20} MB that are read")
             if self._buffer is None or len(self._buffer) < size + 1:
@@ -167,6 +172,16 @@ def read_tracker(path: Path, *, digest: bool = False) -> Tracker:
 def parse_rows(data: bytes, path: Path = Path("-")) -> Tracker:
     """A tracker from bytes, for what does not come from a file (an archive in git, a test)."""
     return _fold(list(_decode_rows(data, len(data), ())), path)
+
+
+def _open_nonblocking(path: str, flags: int) -> int:
+    """A FIFO that somebody put in the place of the file must not hang the reader."""
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
+def _insist_on_file(mode: int) -> None:
+    if not stat.S_ISREG(mode):
+        raise OSError(errno.EINVAL, "it is a folder" if stat.S_ISDIR(mode) else "it is no regular file")
 
 
 def _scratch(size: int) -> mmap.mmap:

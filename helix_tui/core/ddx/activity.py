@@ -113,6 +113,12 @@ class Sessions:
         self._names: tuple[str, ...] = ()
         self._by_birth: list[tuple[int, str]] = []
 
+    def look(self) -> None:
+        """See which logs there are; once for all runs."""
+        names = self._folder.names()
+        if names is not self._names:
+            self._take(names)
+
     def of(self, bead_id: str | None, since: int | None, *, alone: bool) -> Session | None:
         """The newest session since a claim that speaks of its bead.
 
@@ -129,10 +135,6 @@ class Sessions:
         return None
 
     def _since(self, since: int) -> list[Session]:
-        names = self._folder.names()
-        if names is not self._names:
-            self._names = names
-            self._by_birth = sorted((born, name) for name in names if (born := _born(name)) is not None)
         first = bisect.bisect_left(self._by_birth, (since - NS, ""))
         young = self._by_birth[first:][-_LOOK_AT:]
         found = []
@@ -145,6 +147,18 @@ class Sessions:
             found.append(session)
         # Of a pair the service log tells more: role, bead, end.
         return sorted(found, key=lambda one: (-(one.born // NS), not one.path.name.startswith("svc-")))
+
+    def _take(self, names: tuple[str, ...]) -> None:
+        """Sort the logs by birth; a project may hold ten thousand, and mostly one is new."""
+        new = set(names).difference(self._names)
+        gone = len(self._names) + len(new) > len(names)
+        self._names = names
+        births = ((born, name) for name in (names if gone else new) if (born := _born(name)) is not None)
+        if gone or len(new) > _LOOK_AT:
+            self._by_birth = sorted(births if gone else [*self._by_birth, *births])
+        else:
+            for birth in births:
+                bisect.insort(self._by_birth, birth)
 
     def _forget_oldest(self) -> None:
         while len(self._known) > _REMEMBERED:

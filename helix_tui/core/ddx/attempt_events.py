@@ -97,7 +97,7 @@ class BeadEvents:
     def _take_row(self, bead: Bead) -> None:
         try:
             row = _decode_row(bead.raw)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             row = _lenient_row(bead.document())
         events = tuple(_event_row(event) for event in row.events if event.kind in _EVENT_KINDS)
         self._inline[bead.id] = (bead, events)
@@ -226,7 +226,7 @@ def _lenient_row(document: Mapping[str, Any]) -> _Row:
 def _attached_event(line: bytes) -> EventRow | None:
     try:
         event = _decode_event(line)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     return _event_row(event) if event.kind in _EVENT_KINDS else None
 

@@ -46,11 +46,13 @@ class MetricsFile:
 
     def refresh(self) -> set[str]:
         """Take in appended rows; the ids of beads they speak of."""
-        lines = self._tail.poll()
         dirty: set[str] = set()
+        lines = self._tail.poll()
         if self._tail.replaced:
             dirty |= {row.bead_id for row in self.rows.values()}
             self.rows, self.unread = {}, 0
+        while self._tail.behind:
+            lines += self._tail.poll()
         for line in lines:
             row = _row(line)
             if row is not None:
@@ -64,7 +66,7 @@ class MetricsFile:
 def _row(line: bytes) -> MetricRow | None:
     try:
         row = _decode_metric(line)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         try:
             document = decode_object(line)
         except ValueError:

@@ -205,11 +205,8 @@ def _reviewed(pieces: _Pieces, found: Found, review: Review) -> str:
     for attempt_id, own in pieces.items():
         if any(piece.result_rev in revisions for piece in own.values() if piece.result_rev):
             return attempt_id
-    before = [
-        (seen, attempt_id)
-        for attempt_id, own in pieces.items()
-        if review.at is None or (seen := _first_seen(attempt_id, own)[0]) <= review.at + NS
-    ]
+    began = [(_first_seen(attempt_id, own)[0], attempt_id) for attempt_id, own in pieces.items()]
+    before = [(seen, attempt_id) for seen, attempt_id in began if review.at is None or seen <= review.at + NS]
     return max(before)[1] if before else ""
 
 

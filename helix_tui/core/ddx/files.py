@@ -149,7 +149,7 @@ class Folder:
         self._names: tuple[str, ...] = ()
 
     def names(self) -> tuple[str, ...]:
-        """Names in the folder, sorted; none where it is absent."""
+        """Names in the folder, sorted; the same object as long as they stay. None where it is absent."""
         try:
             found = os.stat(self.path)
         except (OSError, ValueError):
@@ -158,9 +158,11 @@ class Folder:
         stamp = (found.st_mtime_ns, found.st_ino)
         if stamp != self._stamp or not _settled(stamp[0]):
             try:
-                self._names = tuple(sorted(os.listdir(self.path)))
+                names = tuple(sorted(os.listdir(self.path)))
             except OSError:
-                self._names = ()
+                names = ()
+            if names != self._names:
+                self._names = names
             self._stamp = stamp
         return self._names
 

@@ -66,6 +66,8 @@ class History:
         return self._project.ref(f"refs/heads/{branch}") or branch if branch else None
 
     def _in_archive(self, bead_id: str) -> LastSeen | None:
+        if stamp_of(self._project.archive_file) is None:
+            return None
         try:
             with self._project.archive_file.open("rb") as file:
                 bead = _find_row(file, bead_id)
@@ -79,7 +81,7 @@ class History:
         """The newest commit that changed how often the id stands in the tracker took it out."""
         try:
             tracker = self._project.beads_file.resolve().relative_to(self._project.root.resolve()).as_posix()
-        except ValueError:
+        except (ValueError, OSError, RuntimeError):  # outside the work tree, or links in a circle
             return None
         needle = f'-S"id":"{bead_id}"'
         log = self._git("log", "-1", "--format=%H %ct", needle, "--", tracker)

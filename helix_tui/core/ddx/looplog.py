@@ -130,7 +130,10 @@ class LoopLogs:
             tail = self._tails.get(path)
             if tail is None:
                 tail = self._tails[path] = LineTail(path)
-            entries += [entry for line in tail.poll() if (entry := parse_entry(line)) is not None]
+            lines = tail.poll()
+            while tail.behind:
+                lines += tail.poll()
+            entries += [entry for line in lines if (entry := parse_entry(line)) is not None]
         return entries
 
     def _paths(self, changed: Iterable[Path] | None) -> list[Path]:

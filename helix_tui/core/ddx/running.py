@@ -146,6 +146,7 @@ class RunReader:
 
     def find(self, beads: Mapping[str, Bead], now: int, *, stall_after_s: float = 300) -> tuple[Run, ...]:
         """Everything that some file calls running, live work first, then by the time it began."""
+        self._sessions.look()
         works = _merge(self._claims.read(beads.values()), self._claims.here, now)
         living = [work for work in works if self._verdict(work, None, now, 1 << 62)[0] != "dead"]
         runs = [self._run(work, now, int(stall_after_s * NS), alone=len(living) == 1) for work in works]
@@ -182,7 +183,7 @@ class RunReader:
             last_tool=doing.last_tool if doing else "",
             last_event_at=last_event,
             started_at=started,
-            age_s=(now - started) / NS if started is not None else None,
+            age_s=max(0, now - started) / NS if started is not None else None,
             harness=work.first("harness"),
             model=work.first("model"),
             pid=next(iter(work.pids), None),

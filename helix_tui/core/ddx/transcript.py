@@ -44,8 +44,8 @@ def transcript_folders(
 class TranscriptTail:
     """The events of one attempt, each exactly once, however its files move.
 
-    A file that is copied, moved or renamed brings the same lines again; a line that came from another file,
-    or from an earlier life of the same path, is not shown twice.
+    A file that is copied, moved or renamed brings the same lines again; what came from another file, or from
+    an earlier life of the same path, is not shown twice. A line that one file holds twice is.
     """
 
     def __init__(
@@ -59,8 +59,8 @@ class TranscriptTail:
         self._folders: dict[Path, Folder] = {}
         self._files: dict[Path, None] = {}
         self._tails: dict[Path, LineTail] = {}
-        self._seen: dict[int, object] = {}
-        self._lives: dict[Path, object] = {}
+        self._shown: dict[int, int] = {}
+        self._lives: dict[Path, dict[int, int]] = {}
         self._window = window
         self._cap = cap
         self._calls: dict[str, _Call] = {}
@@ -132,9 +132,17 @@ class TranscriptTail:
             tail = self._tails[path] = LineTail(path, start_at_last=self._window, cap=self._cap)
         lines = tail.poll()
         if tail.replaced or path not in self._lives:
-            self._lives[path] = object()
+            self._lives[path] = {}
         life = self._lives[path]
-        return [line for line in lines if line and self._seen.setdefault(hash(line), life) is life]
+        return [line for line in lines if line and self._is_news(hash(line), life)]
+
+    def _is_news(self, line: int, life: dict[int, int]) -> bool:
+        """Whether this life of a file holds a line more often than it has been shown."""
+        held = life[line] = life.get(line, 0) + 1
+        if held <= self._shown.get(line, 0):
+            return False
+        self._shown[line] = held
+        return True
 
     def _finish(self, path: Path, event: Event) -> Event | None:
         """Join a result to its call; drop a service log's tool line that the agent's stream has told."""
