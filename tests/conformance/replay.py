@@ -11,12 +11,11 @@ import json
 import os
 import re
 import subprocess
-import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "transcripts"
 ERAS = ("april", "head")
@@ -70,7 +69,6 @@ class Outcome:
     stderr: str
     files: dict[str, str]
     root: Path
-    said: dict[str, str] = field(default_factory=dict)
 
 
 @cache
@@ -104,18 +102,17 @@ def _changed(files: dict[str, str], delta: dict[str, Any]) -> dict[str, str]:
 # --- running --------------------------------------------------------------------------------------------
 
 
-def run(case: Case, ddx: list[str], root: Path, env: dict[str, str]) -> Outcome:
+def run(case: Case, ddx: Ddx, root: Path, env: dict[str, str]) -> Outcome:
     """Put up the project of a case, run its command, and look at what it did."""
     _make_repository(root)
     env = {**env, **_QUIET, **_WHO, "HELIX_DDX_ERA": case.era}
     if case.claim is not None:
         claim = cases(case.era)[case.claim]
         _put_up(root, claim.before)
-        _call(ddx, claim.argv, root, env)
+        ddx.run(claim.argv, root, env)
     _put_up(root, case.before)
     env |= _arrange(case, root)
-    done = _call(ddx, case.argv, root, env)
-    return Outcome(done.returncode, done.stdout, done.stderr, _files(root), root)
+    return Outcome(*ddx.run(case.argv, root, env), _files(root), root)
 
 
 def _make_repository(root: Path) -> None:
@@ -160,20 +157,33 @@ def _arrange(case: Case, root: Path) -> dict[str, str]:
     return {}
 
 
-def _call(
-    ddx: list[str], argv: list[str], root: Path, env: dict[str, str]
-) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*ddx, *argv],
-        cwd=root,
-        env=env,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=TIMEOUT_S,
-        check=False,
-    )
+class Executable:
+    """Any ddx: a path to call, once for each command."""
+
+    def __init__(self, *argv: str) -> None:
+        self.argv = argv
+
+    def run(self, argv: list[str], cwd: Path, env: dict[str, str]) -> tuple[int, str, str]:
+        """One command; its exit code, its output and what it said beside it."""
+        done = subprocess.run(
+            [*self.argv, *argv],
+            cwd=cwd,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+        return done.returncode, done.stdout, done.stderr
+
+
+class Ddx(Protocol):
+    """Whatever can be given commands."""
+
+    def run(self, argv: list[str], cwd: Path, env: dict[str, str]) -> tuple[int, str, str]:
+        """One command; its exit code, its output and what it said beside it."""
 
 
 def _files(root: Path) -> dict[str, str]:
@@ -184,15 +194,10 @@ def _files(root: Path) -> dict[str, str]:
     return {path.relative_to(root).as_posix(): path.read_text("utf-8") for path in paths if path.exists()}
 
 
-def embedded() -> list[str]:
-    """Our own helix-ddx."""
-    return [sys.executable, "-m", "helix_tui.core.tracker"]
-
-
-def era_of(ddx: list[str]) -> str:
+def era_of(ddx: Ddx) -> str:
     """Which vocabulary an executable speaks: only head orders beads within a priority."""
-    done = _call(ddx, ["bead", "--help"], Path.cwd(), {**os.environ, **_QUIET})
-    return "head" if re.search(r"(?m)^  queue\s", done.stdout) else "april"
+    _, out, _ = ddx.run(["bead", "--help"], Path.cwd(), {**os.environ, **_QUIET})
+    return "head" if re.search(r"(?m)^  queue\s", out) else "april"
 
 
 # --- comparing ------------------------------------------------------------------------------------------

@@ -7,13 +7,17 @@ the two vocabularies it speaks, and the cases of the other are left out.
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.conformance.replay import ERAS, Case, cases, differences, embedded, era_of, run
+from tests.conformance.forking import ForkingDdx
+from tests.conformance.replay import ERAS, Case, Ddx, Executable, cases, differences, era_of, run
 
 DDX_BIN = os.environ.get("DDX_BIN", "")
+EMBEDDED = not DDX_BIN or Path(DDX_BIN).name == "helix-ddx"
 
 NEVER_REWRITES = (
     "reading never writes: ddx drops a line it cannot parse and keeps a .bak, we leave the file alone"
@@ -34,7 +38,7 @@ def _params() -> list[object]:
 
 
 def _marks(case: Case) -> list[pytest.MarkDecorator]:
-    if DDX_BIN:
+    if not EMBEDDED:
         return []
     elsewhere = case.argv[0] != "bead" and case.argv[:2] not in PLANS and not case.error
     reason = DIFFERENT.get(case.note) or (NOT_A_TRACKER if elsewhere else "")
@@ -42,22 +46,37 @@ def _marks(case: Case) -> list[pytest.MarkDecorator]:
 
 
 @pytest.fixture(scope="session")
-def ddx() -> list[str]:
-    """The executable under test."""
-    return [DDX_BIN] if DDX_BIN else embedded()
+def ddx(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ddx]:
+    """The executable under test; our own one is loaded once, unless it was asked for by its path."""
+    if DDX_BIN:
+        yield Executable(DDX_BIN)
+        return
+    forking = ForkingDdx(tmp_path_factory.mktemp("forking"))
+    yield forking
+    forking.close()
 
 
 @pytest.fixture(scope="session")
-def spoken(ddx: list[str]) -> tuple[str, ...]:
+def spoken(ddx: Ddx) -> tuple[str, ...]:
     """The vocabularies it speaks."""
-    return (era_of(ddx),) if DDX_BIN else ERAS
+    return ERAS if EMBEDDED else (era_of(ddx),)
 
 
 @pytest.mark.parametrize("case", _params())
-def test_a_recorded_command(case: Case, ddx: list[str], spoken: tuple[str, ...], tmp_path: Path) -> None:
+def test_a_recorded_command(case: Case, ddx: Ddx, spoken: tuple[str, ...], tmp_path: Path) -> None:
     if case.era not in spoken:
         pytest.skip(f"this ddx speaks {spoken[0]}")
     root = tmp_path / "demo"
     root.mkdir()
     outcome = run(case, ddx, root, dict(os.environ))
     assert not differences(case, outcome)
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_our_executable_stands_alone(era: str, tmp_path: Path) -> None:
+    """One recorded command on the program as it is installed, not on the one that is loaded already."""
+    case = next(case for case in cases(era) if case.note == "create spec")
+    root = tmp_path / "demo"
+    root.mkdir()
+    program = Executable(sys.executable, "-m", "helix_tui.core.tracker")
+    assert not differences(case, run(case, program, root, dict(os.environ)))
