@@ -19,6 +19,7 @@ from pathlib import Path
 _CHUNK = 1 << 16
 _GRACE_S = 2.0
 _LINGER_S = 0.3
+_STEP_S = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,14 +139,30 @@ class _Collected:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End whatever still runs: the program and its children, politely first."""
+    """End whatever still runs: the program and its children, politely first.
+
+    The program is not reaped before its children had their time too, so that its group keeps its number.
+    """
     if process.poll() is not None:
         return
-    for sign, wait in ((signal.SIGTERM, _GRACE_S), (signal.SIGKILL, _GRACE_S)):
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, sign)
-        try:
-            process.wait(wait)
-            return
-        except subprocess.TimeoutExpired:
-            continue
+    _signal_group(process, signal.SIGTERM)
+    if _has_ended(process, _GRACE_S):
+        time.sleep(_LINGER_S)  # its children got the same signal and may still be putting things away
+    _signal_group(process, signal.SIGKILL)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(_GRACE_S)
+
+
+def _signal_group(process: subprocess.Popen[bytes], sign: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, sign)
+
+
+def _has_ended(process: subprocess.Popen[bytes], within: float) -> bool:
+    """Whether a child ended within some seconds; it stays to be reaped."""
+    deadline = time.monotonic() + within
+    while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_STEP_S)
+    return True

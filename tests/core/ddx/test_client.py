@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import sys
 from pathlib import Path
 
 import pytest
 
-from helix_tui.core.ddx.claims import pid_alive
 from helix_tui.core.ddx.client import MALFORMED, MISSING, TOO_OLD, Ddx, DdxError, probe
 from helix_tui.core.ddx.looplog import LoopLogs, MalformedReport, parse_entry, parse_report
 from helix_tui.core.ddx.process import run
@@ -93,18 +93,34 @@ def test_a_text_stream_before_the_object_is_no_harm(make) -> None:  # type: igno
     assert ddx.report(ddx.attempt("work")).results == ({"bead_id": "b"},)
 
 
-def test_time_up_ends_the_program_and_its_children(make, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def has_ended(pid: int) -> bool:
+    """Whether a process that was killed is gone; the kernel may take its moment."""
+    try:
+        handle = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        return bool(select.select([handle], [], [], 10)[0])
+    finally:
+        os.close(handle)
+
+
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="only Linux lets one wait for a grandchild")
+@pytest.mark.parametrize("first", ["", "signal.signal(signal.SIGTERM, signal.SIG_IGN); "])
+def test_time_up_ends_the_program_and_its_children(make, tmp_path: Path, first: str) -> None:  # type: ignore[no-untyped-def]
     note = tmp_path / "child"
     ddx = make(
         "import subprocess, signal\n"
-        f"child = subprocess.Popen([sys.executable, '-c', 'import signal; signal.pause()'])\n"
+        f"{first}\n"
+        f"child = subprocess.Popen([sys.executable, '-c', 'import signal; {first}signal.pause()'])\n"
+        f"{'signal.signal(signal.SIGTERM, signal.SIG_DFL)' if first else ''}\n"
         f"open({str(note)!r}, 'w').write(str(child.pid))\n"
         "signal.pause()"
     )
     with pytest.raises(DdxError, match="no answer after"):
         ddx.run("x", timeout=1.5)
     assert note.exists()
-    assert not pid_alive(int(note.read_text()))
+    assert has_ended(int(note.read_text()))
 
 
 def test_output_is_capped_without_ending_the_command(tmp_path: Path) -> None:
