@@ -7,13 +7,14 @@ from typing import Any
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.clock import parse_instant
 from helix_tui.core.tracker.bead import events as history
-from helix_tui.core.tracker.bead.call import Call, Refused
+from helix_tui.core.tracker.bead.call import Call
 from helix_tui.core.tracker.bead.closing import close_by_hand, note
 from helix_tui.core.tracker.bead.commits import writing
 from helix_tui.core.tracker.bead.edges import edge
 from helix_tui.core.tracker.bead.golang import instant_of, loads
 from helix_tui.core.tracker.bead.lifecycle import transition
 from helix_tui.core.tracker.bead.listing import say_ordered
+from helix_tui.core.tracker.bead.refusal import Refused
 from helix_tui.core.tracker.bead.rows import Row
 from helix_tui.core.tracker.bead.store import Beads
 from helix_tui.core.tracker.bead.writing import change_row

@@ -18,10 +18,6 @@ if TYPE_CHECKING:
     from helix_tui.core.tracker.bead.store import BeadStore
 
 
-class Refused(Exception):
-    """The command cannot be done; the message is DDx's own where DDx has one."""
-
-
 @dataclass
 class Call:
     """One command.

@@ -8,9 +8,10 @@ from typing import Any
 
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.tracker.bead import events as history
-from helix_tui.core.tracker.bead.call import Call, Refused
+from helix_tui.core.tracker.bead.call import Call
 from helix_tui.core.tracker.bead.edges import parent_chain
 from helix_tui.core.tracker.bead.listing import say_ordered
+from helix_tui.core.tracker.bead.refusal import Refused
 from helix_tui.core.tracker.bead.rows import Row
 
 THRESHOLD = 0.5

@@ -12,12 +12,13 @@ from helix_tui.core.beads.readiness import looks_like_epic
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.ddx.claims import FRESH
 from helix_tui.core.tracker.bead import events as history
-from helix_tui.core.tracker.bead.call import Call, Refused
+from helix_tui.core.tracker.bead.call import Call
 from helix_tui.core.tracker.bead.commits import resolve_commit, writing
 from helix_tui.core.tracker.bead.edges import open_dependencies, reject_open_dependencies
 from helix_tui.core.tracker.bead.golang import instant_of
 from helix_tui.core.tracker.bead.leases import read_lease, remove_lease
 from helix_tui.core.tracker.bead.lifecycle import Step, transition
+from helix_tui.core.tracker.bead.refusal import Refused
 from helix_tui.core.tracker.bead.rows import Row
 from helix_tui.core.tracker.bead.store import Beads
 from helix_tui.core.tracker.bead.writing import change_row, clear_claim

@@ -10,7 +10,8 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from helix_tui.core.tracker.bead.call import Call, Refused
+from helix_tui.core.tracker.bead.call import Call
+from helix_tui.core.tracker.bead.refusal import Refused
 from helix_tui.core.tracker.bead.store import Beads
 from helix_tui.core.tracker.lock import FolderLock, LockTimeout
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from helix_tui.core.beads.record import Bead
-from helix_tui.core.tracker.bead.call import Call, Refused
+from helix_tui.core.tracker.bead.call import Call
 from helix_tui.core.tracker.bead.commits import writing
 from helix_tui.core.tracker.bead.events import add_inline, new_event
 from helix_tui.core.tracker.bead.listing import say_ordered
+from helix_tui.core.tracker.bead.refusal import Refused
 from helix_tui.core.tracker.bead.rows import Row
 from helix_tui.core.tracker.bead.writing import change_row
 from helix_tui.core.tracker.stamps import stamp

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping
 
 from helix_tui.core.beads.graph import Graph
 from helix_tui.core.beads.record import Bead, UnreadableLine
-from helix_tui.core.tracker.bead.call import Call, Refused
+from helix_tui.core.tracker.bead.call import Call
 from helix_tui.core.tracker.bead.commits import writing
 from helix_tui.core.tracker.bead.golang import loads
+from helix_tui.core.tracker.bead.refusal import Refused
 from helix_tui.core.tracker.bead.rows import Row
 from helix_tui.core.tracker.bead.store import Beads
 from helix_tui.core.tracker.files import go_json

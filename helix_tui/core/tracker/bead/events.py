@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from helix_tui.core.beads.record import UnreadableLine
-from helix_tui.core.tracker.bead.call import Refused
 from helix_tui.core.tracker.bead.golang import compact, instant_of, loads
+from helix_tui.core.tracker.bead.refusal import Refused
 from helix_tui.core.tracker.bead.rows import Row
 from helix_tui.core.tracker.bead.store import write_whole
 from helix_tui.core.tracker.files import go_json

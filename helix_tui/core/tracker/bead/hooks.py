@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import stat
 
-from helix_tui.core.tracker.bead.call import Call, Refused
+from helix_tui.core.tracker.bead.call import Call
+from helix_tui.core.tracker.bead.refusal import Refused
 
 TIMEOUT_S = 60
 

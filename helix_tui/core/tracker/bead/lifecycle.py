@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from helix_tui.core.beads.record import STATUSES, Bead
-from helix_tui.core.tracker.bead.call import Refused
+from helix_tui.core.tracker.bead.refusal import Refused
 from helix_tui.core.tracker.bead.rows import Row
 
 APRIL_STATUSES = ("open", "in_progress", "closed")

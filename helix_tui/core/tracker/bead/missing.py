@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from helix_tui.core.tracker.bead.call import Call, Refused
+from helix_tui.core.tracker.bead.call import Call
+from helix_tui.core.tracker.bead.refusal import Refused
 
 
 def refuse(call: Call) -> None:

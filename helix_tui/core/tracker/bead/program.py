@@ -9,8 +9,9 @@ import importlib
 import sys
 from collections.abc import Sequence
 
-from helix_tui.core.tracker.bead.call import Call, Refused
+from helix_tui.core.tracker.bead.call import Call
 from helix_tui.core.tracker.bead.flags import Flag, Given, UsageError, parse
+from helix_tui.core.tracker.bead.refusal import Refused
 from helix_tui.core.tracker.bead.usage import check_words, find_verb, help_text, usage
 from helix_tui.core.tracker.bead.verbs import REFUSED, Verb, flags_of, global_flags
 

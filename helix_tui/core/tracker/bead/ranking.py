@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from helix_tui.core.beads.record import Bead
-from helix_tui.core.tracker.bead.call import Call, Refused
+from helix_tui.core.tracker.bead.call import Call
 from helix_tui.core.tracker.bead.commits import writing
 from helix_tui.core.tracker.bead.golang import instant_of
+from helix_tui.core.tracker.bead.refusal import Refused
 from helix_tui.core.tracker.bead.store import Beads
 from helix_tui.core.tracker.bead.writing import change_row
 

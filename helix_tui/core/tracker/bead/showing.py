@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from helix_tui.core.tracker.bead import events as history
-from helix_tui.core.tracker.bead.call import Call, Refused
+from helix_tui.core.tracker.bead.call import Call
 from helix_tui.core.tracker.bead.golang import clock_text, loads, plain, second_text
 from helix_tui.core.tracker.bead.leases import read_lease
 from helix_tui.core.tracker.bead.metrics import NO_ATTEMPT, attempts_by_bead
+from helix_tui.core.tracker.bead.refusal import Refused
 from helix_tui.core.tracker.bead.rows import KNOWN, Row
 from helix_tui.core.tracker.bead.store import Beads
 

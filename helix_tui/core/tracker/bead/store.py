@@ -16,7 +16,7 @@ from pathlib import Path
 from helix_tui.core.beads.record import Bead, UnreadableLine
 from helix_tui.core.beads.tracker import Dropped, Tracker, read_tracker
 from helix_tui.core.clock import now_ns
-from helix_tui.core.tracker.bead.call import Refused
+from helix_tui.core.tracker.bead.refusal import Refused
 from helix_tui.core.tracker.bead.rows import Row
 from helix_tui.core.tracker.lock import FolderLock, LockTimeout
 
@@ -149,8 +149,11 @@ class BeadStore:
             yield beads
             if beads.changed:
                 write_whole(self.path, beads.content())
-            for deed in beads.after:
-                deed()
+            try:
+                for deed in beads.after:
+                    deed()
+            except OSError as error:
+                raise Refused(f"bead: the tracker was written, but then: {error}") from None
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

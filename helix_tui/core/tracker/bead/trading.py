@@ -9,10 +9,11 @@ import msgspec
 from helix_tui.core.beads.graph import Graph
 from helix_tui.core.beads.record import STATUSES, UnreadableLine
 from helix_tui.core.tracker.bead import events as history
-from helix_tui.core.tracker.bead.call import Call, Refused
+from helix_tui.core.tracker.bead.call import Call
 from helix_tui.core.tracker.bead.commits import writing
 from helix_tui.core.tracker.bead.lifecycle import APRIL_STATUSES
 from helix_tui.core.tracker.bead.listing import everything
+from helix_tui.core.tracker.bead.refusal import Refused
 from helix_tui.core.tracker.bead.rows import Row
 from helix_tui.core.tracker.bead.store import Beads
 

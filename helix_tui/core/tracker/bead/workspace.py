@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from helix_tui.core.project import Project, find_project
+from helix_tui.core.tracker.bead.refusal import Refused
 
 if TYPE_CHECKING:
     from helix_tui.core.tracker.bead.call import Call
@@ -87,12 +88,14 @@ def read_setting(config: str, section: str, name: str) -> str:
 def init(call: Call) -> None:
     """``bead init``: an empty tracker, and what an older HELIX kept in a file of its own."""
     path = call.store.path
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.open("ab").close()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.open("ab").close()
+    except OSError as error:
+        raise Refused(f"bead: init file: {error}") from None
     call.say(f"Initialized bead storage at {path}")
     older = call.here / ".helix" / "issues.jsonl"
     if older.exists() and not call.store.read().beads:
-        from helix_tui.core.tracker.bead.call import Refused
         from helix_tui.core.tracker.bead.trading import merge_file
 
         try:

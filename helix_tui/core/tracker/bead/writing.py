@@ -11,12 +11,13 @@ from helix_tui.core.beads.readiness import classify
 from helix_tui.core.beads.record import Bead, UnreadableLine
 from helix_tui.core.project import machine_name
 from helix_tui.core.tracker.bead import edges
-from helix_tui.core.tracker.bead.call import Call, Refused
+from helix_tui.core.tracker.bead.call import Call
 from helix_tui.core.tracker.bead.commits import resolve_commit, writing
 from helix_tui.core.tracker.bead.events import add_inline, new_event
 from helix_tui.core.tracker.bead.hooks import run_hook
 from helix_tui.core.tracker.bead.leases import claims_of, remove_lease, write_lease
 from helix_tui.core.tracker.bead.lifecycle import Step, check_row, transition
+from helix_tui.core.tracker.bead.refusal import Refused
 from helix_tui.core.tracker.bead.rows import KNOWN, Row
 from helix_tui.core.tracker.bead.store import Beads, write_whole
 from helix_tui.core.tracker.files import go_json
