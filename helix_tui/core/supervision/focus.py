@@ -132,8 +132,8 @@ def needed(scene: Scene, epic: str, below: set[str]) -> set[str]:
     An epic that something waits for closes when its children do, so they are needed too; so is the bead that
     supersedes a needed one, for the closing of the one closes the other.
     """
-    kept = {epic, *below}
-    stack = [bead_id for bead_id in below if scene.status(bead_id) not in TERMINAL]
+    seen = {bead_id for bead_id in below if scene.status(bead_id) not in TERMINAL}
+    stack = list(seen)
     while stack:
         bead_id = stack.pop()
         near = [
@@ -142,10 +142,10 @@ def needed(scene: Scene, epic: str, below: set[str]) -> set[str]:
             scene.bead(bead_id).superseded_by.strip(),
         ]
         for other in near:
-            if other and other in scene and other not in kept and scene.status(other) not in TERMINAL:
-                kept.add(other)
+            if other and other in scene and other not in seen and scene.status(other) not in TERMINAL:
+                seen.add(other)
                 stack.append(other)
-    return kept
+    return {epic, *below, *seen}
 
 
 def _near_focus(scene: Scene) -> Iterator[str]:

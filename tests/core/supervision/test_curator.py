@@ -1,0 +1,444 @@
+"""Changing a real tracker through a real program: done, taken back, interrupted, contradicted."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from helix_tui.core.ddx.client import MISSING, DdxError
+from helix_tui.core.journal import Journal
+from helix_tui.core.project import find_project
+from helix_tui.core.supervision import operations as op
+from helix_tui.core.supervision import tongue
+from helix_tui.core.supervision.conflicts import Conflict, NotUndoable, Unreadable
+from helix_tui.core.supervision.curator import Curator
+from helix_tui.core.supervision.gate import Gate, GateBusy, WritesForbidden
+from helix_tui.core.supervision.operations import Operation
+from tests.core.supervision.conftest import ERAS, WorldFactory, make_curator, row
+
+Scripted = Callable[[str], Path]
+
+
+def rows(era: str) -> list[dict[str, object]]:
+    return [
+        row("a", era=era, labels=["helix", " odd"], notes="n", priority=0),
+        row("b", "a", era=era),
+        row("c", "a", "b", era=era, parent="e"),
+        row("e", era=era, issue_type="epic", title="Epic: e"),
+        row("done", era=era, status="closed", owner="me"),
+    ]
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_many_operations_are_one_change_and_go_back_as_one(world: WorldFactory, era: str) -> None:
+    here = world(rows(era), era)
+    before = here.settled()
+    wishes: list[Operation] = [
+        op.eligible("a", False),
+        op.supersede("b", "a"),
+        op.undepend("c", "b"),
+        op.depend("e", "a"),
+        op.parent("c", None),
+        op.priority("a", 4),
+        op.label("a", add=["x"], remove=["helix"]),
+        op.assign("b", {"title": "-t", "notes": "two\nlines", "type": "bug", "foo": "true", "bar": "5"}),
+        op.clear("a", ["notes"]),
+        op.claim("a", "me"),
+    ]
+    done = here.curator.run(wishes)
+    assert (done.error, done.problems, done.plan.refusals) == (None, (), ())
+    changed = here.rows()
+    assert changed["a"]["labels"] == [" odd", "x"]
+    assert (changed["a"]["priority"], changed["a"]["status"]) == (4, "in_progress")
+    assert changed["b"]["foo"] is True
+    assert done.entry is not None
+    assert done.entry.undoable
+    assert done.newly_blocked == ()
+    back = here.curator.undo()
+    assert back is not None
+    assert back.problems == ()
+    assert here.settled() == before
+    assert here.curator.undo() is None
+    again = here.curator.redo()
+    assert again is not None
+    assert here.rows()["a"]["labels"] == [" odd", "x"]
+    assert here.curator.redo() is None
+    assert here.curator.undo() is not None
+    assert here.settled() == before
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_closing_tells_what_became_ready_and_reopening_undoes_it(world: WorldFactory, era: str) -> None:
+    here = world(rows(era), era)
+    before = here.settled()
+    done = here.curator.run([op.close("a")])
+    assert done.newly_ready == ("b",)
+    undone = here.curator.undo()
+    assert undone is not None
+    assert undone.newly_blocked == ("b",)
+    after = {
+        bead_id: {k: v for k, v in each.items() if k != "events"} for bead_id, each in here.settled().items()
+    }
+    assert after == before
+
+
+def test_a_new_bead_gets_its_id_everywhere(world: WorldFactory) -> None:
+    here = world(rows("head"))
+    done = here.curator.run([op.create("New one", depends_on=["a"], notes="later", labels=["helix"])])
+    (made,) = done.created.values()
+    new = here.rows()[made]
+    assert (new["title"], new["priority"], new["notes"]) == ("New one", 2, "later")
+    assert done.entry is not None
+    assert done.entry.before == {made: None}
+    assert here.curator.undo() is not None
+    assert here.rows()[made]["status"] == "cancelled"
+
+
+def test_what_somebody_changed_since_is_not_taken_back(world: WorldFactory) -> None:
+    here = world(rows("head"))
+    here.curator.run([op.priority("a", 4), op.priority("b", 4)])
+    here.rewrite("a", priority=3)
+    untouched = here.tracker.read_bytes()
+    with pytest.raises(Conflict) as caught:
+        here.curator.undo()
+    (difference,) = caught.value.differences
+    assert (difference.bead_id, difference.field, difference.ours, difference.theirs) == (
+        "a",
+        "priority",
+        4,
+        3,
+    )
+    assert caught.value.entry is not None
+    assert here.tracker.read_bytes() == untouched
+    here.rewrite("a", priority=4, notes="of no concern")
+    assert here.curator.undo() is not None
+    assert (here.rows()["a"]["priority"], here.rows()["a"]["notes"]) == (0, "of no concern")
+
+
+def test_an_undo_is_not_done_again_over_somebodys_change(world: WorldFactory) -> None:
+    here = world(rows("head"))
+    here.curator.run([op.priority("a", 4)])
+    here.curator.undo()
+    here.rewrite("a", priority=2)
+    with pytest.raises(Conflict):
+        here.curator.redo()
+
+
+def test_what_has_no_way_back_is_not_tried(world: WorldFactory) -> None:
+    here = world(rows("head"))
+    done = here.curator.run([op.cancel("a")])
+    assert done.entry is not None
+    assert not done.entry.undoable
+    with pytest.raises(NotUndoable, match="stays cancelled"):
+        here.curator.undo()
+
+
+def test_a_restore_takes_back_everything_newer(world: WorldFactory) -> None:
+    here = world(rows("head"))
+    first = here.curator.run([op.priority("a", 1)])
+    here.curator.run([op.priority("a", 2)])
+    here.again(who="agent").run([op.priority("a", 3)])
+    assert first.entry is not None
+    done = here.curator.restore(first.entry.id)
+    assert [result.entry.of for result in done if result.entry] == ["op-5", "op-3"]
+    assert here.rows()["a"]["priority"] == 1
+    with pytest.raises(KeyError):
+        here.curator.restore("op-99")
+
+
+def test_a_persons_undo_leaves_an_agents_change_alone(world: WorldFactory) -> None:
+    here = world(rows("head"))
+    here.curator.run([op.priority("a", 1)])
+    here.again(who="agent").run([op.priority("b", 1)])
+    here.curator.undo()
+    assert (here.rows()["a"]["priority"], here.rows()["b"]["priority"]) == (0, 1)
+
+
+def test_an_agents_environment_makes_an_agent_of_the_command_line(world: WorldFactory) -> None:
+    here = world(rows("head"))
+    agent = here.again(who="cli", env={**os.environ, "CLAUDECODE": "1"})
+    done = agent.run([op.priority("a", 1)])
+    assert done.entry is not None
+    assert done.entry.who.kind == "agent"
+
+
+def test_nothing_to_do_leaves_no_trace(world: WorldFactory) -> None:
+    here = world(rows("head"))
+    before = here.tracker.read_bytes()
+    done = here.curator.run([op.eligible("a", True)])
+    assert done.entry is None
+    assert here.tracker.read_bytes() == before
+    assert here.curator.history().entries == ()
+
+
+def test_read_only_shuts_the_one_gate(world: WorldFactory) -> None:
+    here = world(rows("head"), read_only=True)
+    here.again().run([op.priority("a", 1)])
+    before = here.tracker.read_bytes()
+    journal = (here.root / ".helix" / "journal.jsonl").read_bytes()
+    for deed in (lambda: here.curator.run([op.priority("a", 2)]), here.curator.undo, here.curator.redo):
+        with pytest.raises(WritesForbidden, match="--read-only"):
+            deed()
+    assert here.curator.plan([op.priority("a", 2)]).lines
+    assert here.tracker.read_bytes() == before
+    assert (here.root / ".helix" / "journal.jsonl").read_bytes() == journal
+
+
+def test_a_plan_that_was_shown_holds_or_nothing_is_done(world: WorldFactory) -> None:
+    here = world(rows("head"))
+    wish = [op.label("a", add=["x"])]
+    shown = here.curator.plan(wish)
+    here.rewrite("a", labels=["helix", "theirs"])
+    with pytest.raises(Conflict, match="theirs"):
+        here.curator.run(wish, shown=shown)
+    assert here.rows()["a"]["labels"] == ["helix", "theirs"]
+    assert here.curator.run(wish, shown=here.curator.plan(wish)).error is None
+    assert here.rows()["a"]["labels"] == ["helix", "theirs", "x"]
+
+
+def test_a_tracker_that_is_not_there_is_no_guess(world: WorldFactory) -> None:
+    here = world(rows("head"))
+    here.tracker.unlink()
+    with pytest.raises(Unreadable):
+        here.curator.run([op.priority("a", 1)])
+
+
+# --- a ddx that misbehaves -----------------------------------------------------------------------------
+
+
+def test_a_bulk_change_that_fails_half_way_says_what_stands(world: WorldFactory, scripted: Scripted) -> None:
+    here = world(rows("head"))
+    before = here.settled()
+    program = scripted(
+        "if number() == 2:\n"
+        "    error = 'Error: bead: lock timeout (owner pid: 7)\\n'\n"
+        "    sys.stderr.write(error + 'Usage:\\n' + 'x' * 3_000_000 + '\\n' + error); sys.exit(1)\n"
+        "sys.exit(passed())"
+    )
+    curator = make_curator(here.root, "head", program=program)
+    done = curator.run([op.priority(bead_id, 4) for bead_id in ("a", "b", "c")])
+    assert done.error is not None
+    assert "owner pid: 7" in done.error.message
+    assert "holds the tracker" in done.error.advice
+    assert done.entry is not None
+    assert (done.entry.result, done.entry.after) == ("partial", {"a": {"priority": 4}})
+    assert [here.rows()[bead_id]["priority"] for bead_id in ("a", "b", "c")] == [4, 2, 2]
+    curator.undo()
+    assert here.settled() == before
+
+
+def test_a_command_that_did_its_work_and_then_failed_counts_as_done(
+    world: WorldFactory, scripted: Scripted
+) -> None:
+    here = world(rows("head"))
+    curator = make_curator(
+        here.root, "head", program=scripted("passed(); sys.exit('Error: auto-commit failed')")
+    )
+    done = curator.run([op.priority("a", 4)])
+    assert done.error is not None
+    assert done.entry is not None
+    assert (done.entry.result, done.entry.undoable) == ("done", True)
+
+
+def test_a_command_that_says_it_did_and_did_not_is_a_problem(world: WorldFactory, scripted: Scripted) -> None:
+    here = world(rows("head"))
+    done = make_curator(here.root, "head", program=scripted("sys.exit(0)")).run([op.priority("a", 4)])
+    assert done.error is None
+    assert "priority is 0, not 4" in done.problems[0]
+    assert done.entry is not None
+    assert not done.entry.undoable
+    created = make_curator(here.root, "head", program=scripted("print('demo-1'); sys.exit(0)"))
+    made = created.run([op.create("New")])
+    assert made.error is not None
+    assert "no new bead" in made.error.message
+
+
+def test_a_line_before_the_id_of_a_new_bead_is_no_harm(world: WorldFactory, scripted: Scripted) -> None:
+    here = world(rows("head"))
+    noise = "print('\\U0001f4a1 DDx 9 is available\\n', flush=True); sys.exit(passed())"
+    done = make_curator(here.root, "head", program=scripted(noise)).run([op.create("New", notes="n")])
+    assert done.error is None
+    (made,) = done.created.values()
+    assert here.rows()[made]["notes"] == "n"
+
+
+def test_a_ddx_that_hangs_is_ended_and_the_state_told(
+    world: WorldFactory, scripted: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = world(rows("head"))
+    program = scripted("time.sleep(600)")
+    curator = make_curator(here.root, "head", program=program)
+    curator.plan([op.priority("a", 4)])
+    monkeypatch.setattr(tongue.Executable.run, "__kwdefaults__", {"timeout": 0.3, "keep": ()})
+    done = curator.run([op.priority("a", 4)])
+    assert done.error is not None
+    assert "no answer" in done.error.message
+    assert done.entry is not None
+    assert done.entry.result == "failed"
+
+
+def test_a_missing_ddx_is_told_and_not_replaced(world: WorldFactory, tmp_path: Path) -> None:
+    here = world(rows("head"))
+    project = find_project(here.root)
+    curator = Curator(project, lambda era: tongue.find_executable(project, str(tmp_path / "none"), era=era))
+    with pytest.raises(DdxError) as caught:
+        curator.run([op.priority("a", 4)])
+    assert caught.value.exit_code == MISSING
+    assert not curator.history().entries
+
+
+def test_somebody_who_changes_the_bead_meanwhile_is_not_overwritten(
+    world: WorldFactory, scripted: Scripted
+) -> None:
+    here = world(rows("head"))
+    meddle = (
+        "code = passed()\n"
+        "import json\n"
+        f"path = {str(here.tracker)!r}\n"
+        "rows = [json.loads(line) for line in open(path)]\n"
+        "for each in rows:\n"
+        "    if each['id'] == 'b': each['labels'] = ['theirs']\n"
+        "open(path + '.x', 'w').write(''.join(json.dumps(each) + '\\n' for each in rows))\n"
+        "os.replace(path + '.x', path)\n"
+        "sys.exit(code)"
+    )
+    curator = make_curator(here.root, "head", program=scripted(meddle))
+    with pytest.raises(Conflict, match="theirs"):
+        curator.run([op.label("a", add=["x"]), op.label("b", add=["x"])])
+    assert here.rows()["b"]["labels"] == ["theirs"]
+    (entry,) = curator.history().entries
+    assert (entry.result, list(entry.after)) == ("partial", ["a"])
+
+
+# --- a process that dies -------------------------------------------------------------------------------
+
+
+def test_a_killed_process_leaves_what_the_next_one_settles(world: WorldFactory, scripted: Scripted) -> None:
+    """kill -9 between the second and the third of five commands; the third still runs to its end."""
+    here = world(rows("head"))
+    before = here.settled()
+    program = scripted("if number() == 3:\n    os.kill(os.getppid(), 9)\nsys.exit(passed())")
+    code = (
+        "import sys; from pathlib import Path\n"
+        "from tests.core.supervision.conftest import make_curator\n"
+        "from helix_tui.core.supervision import operations as op\n"
+        "curator = make_curator(Path(sys.argv[1]), 'head', program=Path(sys.argv[2]))\n"
+        "curator.run([op.priority(b, 4) for b in ('a', 'b', 'c', 'e')] + [op.create('Lost')])\n"
+    )
+    root = Path(__file__).resolve().parents[3]
+    ended = subprocess.run([sys.executable, "-c", code, str(here.root), str(program)], cwd=root, timeout=60)
+    assert ended.returncode == -signal.SIGKILL
+    curator = here.again()
+    assert [entry.result for entry in curator.history().entries] == ["pending"]
+    (entry,) = curator.recover()
+    assert (entry.result, entry.recovered) == ("partial", True)
+    assert list(entry.after) == ["a", "b", "c"]
+    assert curator.recover() == ()
+    curator.undo()
+    assert here.settled() == before
+
+
+def test_a_bead_made_just_before_the_end_is_found_again(world: WorldFactory) -> None:
+    here = world(rows("head"))
+    done = here.curator.run([op.create("Found")])
+    journal = Journal.of(here.curator.project)
+    lines = journal.path.read_bytes().split(b"\n")
+    journal.path.write_bytes(lines[0] + b"\n")
+    (entry,) = here.again().recover()
+    assert entry.result == "done"
+    assert list(entry.after) == list(done.created.values())
+
+
+def test_an_intent_that_came_to_nothing_is_settled_as_such(world: WorldFactory) -> None:
+    here = world(rows("head"))
+    here.curator.run([op.priority("a", 4)])
+    journal = Journal.of(here.curator.project)
+    journal.path.write_bytes(journal.path.read_bytes().split(b"\n")[0] + b"\n")
+    here.rewrite("a", priority=0)
+    (entry,) = here.again().recover()
+    assert (entry.result, entry.after, entry.undoable) == ("not_done", {}, False)
+
+
+def test_one_writer_at_a_time(world: WorldFactory) -> None:
+    here = world(rows("head"))
+    with here.curator.gate.open():
+        impatient = Gate(here.curator.project, patience_s=0.0)
+        with pytest.raises(GateBusy, match=str(os.getpid())), impatient.open():
+            pass
+
+
+def test_several_processes_lose_nothing(world: WorldFactory) -> None:
+    """Four processes add labels to the same bead: read, change, write is one step for all of ours."""
+    here = world(rows("head"))
+    code = (
+        "import sys; from pathlib import Path\n"
+        "from tests.core.supervision.conftest import make_curator\n"
+        "from helix_tui.core.supervision import operations as op\n"
+        "curator = make_curator(Path(sys.argv[1]), 'head')\n"
+        "for n in range(3):\n"
+        "    done = curator.run([op.label('a', add=[f'{sys.argv[2]}-{n}'])])\n"
+        "    assert done.error is None and not done.problems, (done.error, done.problems)\n"
+    )
+    root = Path(__file__).resolve().parents[3]
+    crowd = [
+        subprocess.Popen([sys.executable, "-c", code, str(here.root), f"p{number}"], cwd=root)
+        for number in range(4)
+    ]
+    assert [process.wait(100) for process in crowd] == [0] * 4
+    labels = set(here.rows()["a"]["labels"])
+    assert labels == {"helix", " odd"} | {f"p{p}-{n}" for p in range(4) for n in range(3)}
+    history = here.curator.history()
+    assert len(history.entries) == 12
+    assert all(entry.result == "done" for entry in history.entries)
+
+
+# --- the given trackers --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("era", "name"), [("head", "beads-head.jsonl"), ("april", "beads-2026-04.jsonl")])
+def test_the_given_trackers_come_back_as_they_were(
+    shared: Path, world: WorldFactory, era: str, name: str
+) -> None:
+    given = [
+        json.loads(line) for line in (shared / "data" / "ddx" / name).read_text("utf-8").split("\n") if line
+    ]
+    here = world(given, era)
+    before = here.settled()
+    queue = here.curator.look().queue
+    first, second, third = queue.ready[:3]
+    waiting = next(
+        bead_id for bead_id in queue.beads if set(queue.beads[bead_id].depends_on) & queue.beads.keys()
+    )
+    target = next(other for other in queue.beads[waiting].depends_on if other in queue.beads)
+    closed = next(
+        bead_id for bead_id, bead in queue.beads.items() if bead.status == "closed" and not bead.parent
+    )
+    wishes = [
+        op.eligible(first, False),
+        op.supersede(second, first),
+        op.depend(third, first),
+        op.undepend(waiting, target),
+        op.parent(first, None),
+        op.priority(second, 4),
+        op.label(third, add=["x"], remove=list(queue.beads[third].labels[:1])),
+        op.assign(first, {"title": "t", "description": "d", "acceptance": "", "notes": "n", "owner": "me"}),
+        op.clear(closed, ["spec-id", "notes"]),
+        op.reopen(closed, "look again"),
+    ]
+    if era == "head":
+        wishes.append(op.rank(second, top=True))
+    done = here.curator.run(wishes)
+    assert (done.error, done.problems, done.plan.refusals) == (None, (), ())
+    assert here.settled() != before
+    back = here.curator.undo()
+    assert back is not None
+    assert (back.error, back.problems) == (None, ())
+    differing = [bead_id for bead_id, each in here.settled().items() if each != before[bead_id]]
+    assert not differing

@@ -1,0 +1,94 @@
+"""The way back leads every row to what it was, or says beforehand that it cannot."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from helix_tui.core.supervision import operations as op
+from helix_tui.core.supervision.inverse import way_back
+from helix_tui.core.supervision.planning import plan, values_before
+from helix_tui.core.supervision.rows import Scene, same
+from helix_tui.core.supervision.steps import Writing
+from helix_tui.core.supervision.tongue import APRIL, HEAD
+from tests.core.supervision.conftest import queue_of, row
+from tests.core.supervision.test_whatif import IDS, operations, trackers
+
+texts = st.text(st.characters(exclude_characters="\0", codec="utf-8"), max_size=12)
+
+wishes = operations | st.builds(
+    op.assign,
+    st.sampled_from(IDS),
+    st.dictionaries(
+        st.sampled_from(["title", "notes", "acceptance", "description", "owner", "spec-id", "foo", "type"]),
+        texts,
+        min_size=1,
+        max_size=3,
+    ),
+)
+
+
+def applied(scene: Scene, steps: Any) -> Scene:
+    for step in steps:
+        scene.apply(step.edits, step.leases)
+        scene.apply(step.ripple)
+    return scene
+
+
+@pytest.mark.parametrize("era", ["april", "head"])
+@settings(max_examples=200, deadline=None)
+@given(data=st.data())
+def test_there_and_back_is_nowhere(era: str, data: st.DataObject) -> None:
+    queue = queue_of(data.draw(trackers(era)))
+    tongue = APRIL if era == "april" else HEAD
+    made = plan(data.draw(st.lists(wishes, min_size=1, max_size=4)), queue, tongue)
+    if made.back.lost:
+        return
+    scene = applied(Scene(queue), made.steps)
+    back = way_back(Writing(scene, tongue), values_before(made.steps, queue))
+    assert not back.lost
+    assert [step.args for step in back.steps] == [step.args for step in made.back.steps]
+    for bead_id, fields in values_before(made.steps, queue).items():
+        if fields is None:
+            assert scene.status(bead_id) == "cancelled"
+            continue
+        for name, value in fields.items():
+            assert same(name, scene.value(bead_id, name), value), (bead_id, name)
+
+
+def lost(rows: list[dict[str, Any]], wish: op.Operation, tongue: Any = HEAD) -> str:
+    return "; ".join(plan([wish], queue_of(rows, tongue.era), tongue).back.lost)
+
+
+def test_what_no_command_gives_back_is_told() -> None:
+    assert "ddx takes no such edge" in lost([row("a", "gone")], op.undepend("a", "gone"))
+    assert "no command sets foo back" in lost([row("a", foo={"deep": 1})], op.clear("a", ["foo"]))
+    assert "no command sets foo back" in lost([row("a", foo="true")], op.clear("a", ["foo"]))
+    assert "no command sets foo back" in lost([row("a", foo=5)], op.assign("a", {"foo": "6"}))
+    assert not lost([row("a", **{"queue-rank": 5})], op.rank("a"))
+    assert "queue-rank" in lost([row("a", **{"queue-rank": 5})], op.clear("a", ["queue-rank"]), APRIL)
+
+
+def test_an_undo_closes_nothing_else_on_the_way() -> None:
+    rows = [row("epic", issue_type="epic"), row("child", parent="epic", status="closed")]
+    assert "would also close epic" in lost(rows, op.reopen("child"))
+    assert not lost(rows, op.reopen("child"), APRIL)
+
+
+def test_an_edge_of_another_type_comes_back_as_blocks() -> None:
+    rows = [row("a"), row("b", "a")]
+    rows[1]["dependencies"][0]["type"] = "depends_on"
+    made = plan([op.undepend("b", "a")], queue_of(rows), HEAD)
+    assert made.undoable
+    assert "“blocks” now" in made.back.traces[0]
+
+
+def test_april_takes_a_claim_back_with_all_its_fields() -> None:
+    claim = {"claimed-at": "2026-04-24T12:40:14Z", "claimed-pid": "7", "claimed-machine": "m"}
+    rows = [row("a", era="april", status="in_progress", owner="me", **claim)]
+    made = plan([op.unclaim("a")], queue_of(rows, "april"), APRIL)
+    (step,) = made.back.steps
+    assert step.edits["a"] == {"owner": "me", "status": "in_progress", **claim}

@@ -1,0 +1,176 @@
+"""The journal: two records a change, numbered, never lost, never torn for good."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helix_tui.core.clock import parse_now
+from helix_tui.core.journal import Journal, JournalError, Who
+
+AT = parse_now("2026-08-21T22:00:28Z")
+ME = Who("human", "me", 1)
+
+
+def begin(journal: Journal, *, who: Who = ME, kind: str = "eligible", of: str = "", title: str = "t") -> str:
+    return journal.begin(
+        at=AT, who=who, kind=kind, title=title, steps=[{"command": ["bead"]}], operations=[], before={}, of=of
+    )
+
+
+def finish(journal: Journal, entry_id: str, **changes: Any) -> None:
+    record: dict[str, Any] = {
+        "result": "done",
+        "before": {"a": {"x": None}},
+        "after": {"a": {"x": 1}},
+        "undoable": True,
+    }
+    journal.finish(entry_id, at=AT, **{**record, **changes})
+
+
+def test_a_change_is_known_before_and_after(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "new" / "journal.jsonl")
+    assert journal.read().entries == ()
+    entry_id = begin(journal)
+    assert [entry.id for entry in journal.read().pending] == [entry_id]
+    finish(journal, entry_id, traces=["a trace"])
+    (entry,) = journal.read().entries
+    assert (entry.id, entry.result, entry.at, entry.who) == (entry_id, "done", AT, ME)
+    assert (entry.before, entry.after, entry.traces) == ({"a": {"x": None}}, {"a": {"x": 1}}, ("a trace",))
+    assert entry.commands == (("ddx", "bead"),)
+    assert Journal(journal.path).read().entries == (entry,)
+
+
+def test_undo_and_redo_follow_each_other(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "journal.jsonl")
+    first, second = begin(journal), begin(journal)
+    for entry_id in (first, second):
+        finish(journal, entry_id)
+    machine = begin(journal, who=Who("agent", "bot"))
+    finish(journal, machine)
+    failed = begin(journal)
+    finish(journal, failed, result="failed", after={}, undoable=False)
+    assert [entry.id for entry in journal.read().to_undo()] == [second, first]
+    assert [entry.id for entry in journal.read().to_undo(anybody=True)] == [machine, second, first]
+    finish(journal, begin(journal, kind="undo", of=second))
+    assert [entry.id for entry in journal.read().to_undo()] == [first]
+    assert [entry.id for entry in journal.read().to_redo()] == [second]
+    finish(journal, begin(journal, kind="redo", of=second), after={"a": {"x": 7}})
+    history = journal.read()
+    assert [entry.id for entry in history.to_undo()] == [second, first]
+    assert history.to_undo()[0].after == {"a": {"x": 7}}
+    assert [entry.id for entry in history.after(first)] == [machine, second]
+    with pytest.raises(KeyError):
+        history.after("op-99")
+
+
+def test_a_new_change_ends_what_can_be_done_again(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "journal.jsonl")
+    first = begin(journal)
+    finish(journal, first)
+    finish(journal, begin(journal, kind="undo", of=first))
+    assert journal.read().to_redo()
+    finish(journal, begin(journal))
+    assert not journal.read().to_redo()
+
+
+def test_an_undo_that_stopped_half_way_leaves_the_rest_to_take_back(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "journal.jsonl")
+    first = begin(journal)
+    finish(
+        journal,
+        first,
+        before={"a": {"x": None, "y": 0}, "b": {"x": None}},
+        after={"a": {"x": 1, "y": 2}, "b": {"x": 1}},
+    )
+    half = begin(journal, kind="undo", of=first)
+    finish(journal, half, result="partial", before={"a": {"x": 1}}, after={"a": {"x": None}})
+    (left,) = journal.read().to_undo()
+    assert left.after == {"a": {"y": 2}, "b": {"x": 1}}
+    assert left.before == {"a": {"y": 0}, "b": {"x": None}}
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        b'{"v":1,"seq":9,"record":"inten',
+        b"[]\n",
+        b'{"record":"outcome","id":"op-77"}\n',
+        b"\xff\xfe\n",
+        b'{"record":"intent"}\n',
+        b'{"record":"intent","id":"x","seq":"y","at":"never","who":"me","kind":1,"title":2,"steps":3,"before":4}\n',
+        b"[" * 100_000 + b"\n",
+    ],
+)
+def test_what_cannot_be_read_is_counted_and_harms_nothing(tmp_path: Path, garbage: bytes) -> None:
+    journal = Journal(tmp_path / "journal.jsonl")
+    first = begin(journal)
+    finish(journal, first)
+    with journal.path.open("ab") as file:
+        file.write(garbage)
+    second = begin(journal)
+    finish(journal, second)
+    for reader in (journal, Journal(journal.path)):
+        history = reader.read()
+        assert [entry.id for entry in history.entries] == [first, second]
+        assert [entry.result for entry in history.entries] == ["done", "done"]
+        assert history.dropped == 1
+    assert len({entry.seq for entry in journal.read().entries}) == 2
+
+
+def test_a_line_that_is_being_written_is_waited_for(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "journal.jsonl")
+    begin(journal)
+    whole = journal.path.read_bytes()
+    journal.path.write_bytes(whole[:-10])
+    reader = Journal(journal.path)
+    assert reader.read().entries == ()
+    journal.path.write_bytes(whole)
+    assert len(reader.read().entries) == 1
+    assert reader.read().dropped == 0
+
+
+def test_a_journal_that_was_replaced_is_read_anew(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "journal.jsonl")
+    begin(journal)
+    begin(journal)
+    assert len(journal.read().entries) == 2
+    kept = journal.path.read_bytes().split(b"\n")[0] + b"\n"
+    (tmp_path / "other").write_bytes(kept)
+    os.replace(tmp_path / "other", journal.path)
+    assert len(journal.read().entries) == 1
+    journal.path.unlink()
+    assert journal.read().entries == ()
+
+
+def test_what_cannot_be_written_down_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(JournalError):
+        begin(Journal(tmp_path / "file" / "journal.jsonl"))
+
+
+def test_many_processes_number_their_lines_one_after_the_other(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    code = (
+        "import sys; from pathlib import Path\n"
+        "from helix_tui.core.journal import Journal, Who\n"
+        "journal = Journal(Path(sys.argv[1]))\n"
+        "for n in range(25):\n"
+        "    e = journal.begin(at=n, who=Who('cli'), kind='k', title='x' * 3000, steps=[],\n"
+        "        operations=[], before={})\n"
+        "    journal.finish(e, at=n, result='done', before={}, after={})\n"
+    )
+    crowd = [subprocess.Popen([sys.executable, "-c", code, str(path)]) for _ in range(4)]
+    assert [process.wait(60) for process in crowd] == [0] * 4
+    lines = [json.loads(line) for line in path.read_text().split("\n") if line]
+    assert [line["seq"] for line in lines] == list(range(1, 201))
+    history = Journal(path).read()
+    assert len(history.entries) == 100
+    assert not history.pending
+    assert not history.dropped
