@@ -7,6 +7,7 @@ gathered meanwhile. Screens are imported when somebody first goes there.
 from __future__ import annotations
 
 import gc
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterable
@@ -26,7 +27,7 @@ from helix_tui.keymap import bindings, checked_keymap
 from helix_tui.screens import SCREENS
 from helix_tui.screens.base import NARROW, POSTURES, HelixScreen
 from helix_tui.settings import Settings
-from helix_tui.themes import DEFAULT_THEME, THEMES
+from helix_tui.themes import DEFAULT_THEME, PLAIN_THEME, THEMES
 from helix_tui.widgets.tabs import Tabs
 
 TICK_SECONDS = 1.0
@@ -106,7 +107,8 @@ class HelixApp(App[int]):
         """
         self.DEFAULT_MODE = screen if screen in SCREENS else "queue"  # type: ignore[misc]  # read by super
         self._standing = False
-        super().__init__()
+        # with this, Textual's filter for NO_COLOR takes colours out instead of making them grey
+        super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
         self.read_only = read_only
         self.ascii_only = ascii_only
         self.set_class(ascii_only, "-ascii")
@@ -127,7 +129,7 @@ class HelixApp(App[int]):
     def _apply(self, settings: Settings, theme: str | None) -> None:
         for known in THEMES:
             self.register_theme(known)
-        wanted = theme or settings.theme or DEFAULT_THEME
+        wanted = theme or settings.theme or self._fitting_theme()
         if wanted not in self.available_themes:
             self._problems.append(f"no theme is called {wanted}")
             wanted = DEFAULT_THEME
@@ -136,6 +138,11 @@ class HelixApp(App[int]):
         self.keymap, clashes = checked_keymap(settings.keymap)
         self.set_keymap(self.keymap)
         self._problems += [*settings.problems, *clashes]
+
+    def _fitting_theme(self) -> str:
+        """The default theme, or the plain one for a terminal that has few colours or should show none."""
+        few = self.console.color_system in (None, "standard", "windows")
+        return PLAIN_THEME if few or self.no_color else DEFAULT_THEME
 
     def refresh_css(self, animate: bool = True) -> None:
         """Parse the stylesheets again; not while starting, when they have just been read with this theme."""

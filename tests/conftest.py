@@ -33,6 +33,8 @@ def _isolated(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
             continue  # the snapshot plugin's own, set for the whole session
         if name.startswith(("DDX_", "HELIX_", "GIT_", "TEXTUAL")) or name in {"NO_COLOR", "TMUX"}:
             monkeypatch.delenv(name)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLORTERM", "truecolor")
     for name, value in {
         "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_CONFIG_NOSYSTEM": "1",

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from rich.color import Color
 
 from helix_tui.app import merged
 from helix_tui.core.live.snapshot import Change
@@ -164,10 +165,27 @@ async def test_no_colour_still_shows_where_the_cursor_is(
     console: MakeConsole, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
-    app = console()
+    app, default = console(), Color.default()
     async with app.run_test(size=(100, 30)) as pilot:
         await pilot.pause()
-        assert any(line.startswith("▌") for line in app.rows())
+        strips = app.screen._compositor.render_strips()
+        styles = [segment.style for strip in strips for segment in strip if segment.style]
+        assert all(style.color in (None, default) and style.bgcolor in (None, default) for style in styles)
+        (row,) = [strip for strip in strips if strip.text.startswith("▌")]
+        assert all(segment.style and segment.style.reverse for segment in list(row)[:5])
+
+
+@pytest.mark.parametrize(
+    ("term", "colorterm", "theme"),
+    [("linux", "", "helix-16"), ("xterm-256color", "", "helix-night"), ("xterm", "truecolor", "helix-night")],
+)
+def test_a_terminal_of_few_colours_keeps_its_own(
+    console: MakeConsole, monkeypatch: pytest.MonkeyPatch, term: str, colorterm: str, theme: str
+) -> None:
+    monkeypatch.setenv("TERM", term)
+    monkeypatch.setenv("COLORTERM", colorterm)
+    assert console().theme == theme
+    assert console(theme="helix-paper", name="other").theme == "helix-paper"
 
 
 HOSTILE = [

@@ -79,4 +79,7 @@ THEMES = (
 
 DEFAULT_THEME = THEMES[0].name
 
-__all__ = ["DEFAULT_THEME", "INKS", "PREFIX", "THEMES", "Palette", "Roles", "make_theme"]
+PLAIN_THEME = "helix-16"
+"""For terminals with 16 colours or none."""
+
+__all__ = ["DEFAULT_THEME", "INKS", "PLAIN_THEME", "PREFIX", "THEMES", "Palette", "Roles", "make_theme"]

@@ -56,8 +56,10 @@ INKS = ("text", "muted", "success", "running", "waiting", "attention", "error", 
 class Palette:
     """Rich styles by ink: a role, then any of ``bold dim italic strike underline reverse``."""
 
-    def __init__(self, colours: Mapping[str, str]) -> None:
+    def __init__(self, colours: Mapping[str, str], *, no_colour: bool = False) -> None:
+        """Read the roles of a theme; without colour the selection is drawn in reverse."""
         self._colours = colours
+        self._no_colour = no_colour
         self._styles: dict[tuple[str, str], Style] = {}
 
     def style(self, ink: str, ground: str = "") -> Style:
@@ -72,6 +74,8 @@ class Palette:
         colour = self._colours[PREFIX + role]
         if ground == "selection":
             colour = self._colours[PREFIX + "selected_text"] or colour
+        if ground == "selection" and self._no_colour:
+            attributes.append("reverse")
         return Style(
             color=_rich_colour(colour),
             bgcolor=_rich_colour(self._colours[PREFIX + (ground or "ground")]),

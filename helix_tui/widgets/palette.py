@@ -9,16 +9,16 @@ from textual.widget import Widget
 
 from helix_tui.themes import NIGHT, PREFIX, Palette, make_theme
 
-_palettes: dict[str, Palette] = {}
+_palettes: dict[tuple[str, bool], Palette] = {}
 
 
 def palette_of(widget: Widget) -> Palette:
     """The palette of the theme in force; the default one's under a theme without our roles."""
     app = widget.app
-    name = app.theme
-    found = _palettes.get(name)
+    wanted = app.theme, app.no_color
+    found = _palettes.get(wanted)
     if found is None:
-        found = _palettes[name] = Palette(_colours(app))
+        found = _palettes[wanted] = Palette(_colours(app), no_colour=app.no_color)
     return found
 
 
