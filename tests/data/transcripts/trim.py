@@ -45,7 +45,7 @@ def trimmed(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         case |= {"before": delta(told, files)} if files != told else {}
         case |= {"error": error} if (error := last_error(row["stderr"])) else {}
         said = row["stderr"].replace(NOISE, "")
-        case |= {"stderr": said} if said and not error else {}
+        case |= {"stderr": said} if said and not error and row["argv"][1] == "bead" else {}
         told = dict(files)
         for path in row["changed"] or ():
             if path.startswith(KEPT):
