@@ -65,6 +65,14 @@ async def test_unread_lines_are_listed_with_reasons(console: MakeConsole) -> Non
         assert app.sees("not an object but list")
 
 
+async def test_tab_comes_to_the_pulse_while_lines_are_unread(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("tab", "tab", "enter")
+        await pilot.pause()
+        assert app.sees("2 of 23 in beads.jsonl")
+
+
 async def test_a_click_on_the_pulse_lists_unread_lines(console: MakeConsole) -> None:
     app = console()
     async with app.run_test(size=(120, 40)) as pilot:

@@ -162,7 +162,7 @@ class HelixScreen(Screen[Any]):
         self._focus_pane(-1)
 
     def _focus_pane(self, step: int) -> None:
-        panes = self.panes()
+        panes = [*self.panes(), self.pulse] if self.pulse.can_focus else self.panes()
         if panes:
             here = panes.index(self.focused) if self.focused in panes else -step
             panes[(here + step) % len(panes)].focus(scroll_visible=False)

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from textual import events
+from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.timer import Timer
 
@@ -47,7 +49,9 @@ class PulseFacts:
 
 
 class Pulse(SpanLine):
-    """Line 1."""
+    """Line 1. While lines are unread it is a pane that ``tab`` comes to, and enter lists them."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "list_unread", show=False, id="go.open")]
 
     class UnreadPressed(Message):
         """Somebody asks which lines could not be read."""
@@ -63,8 +67,22 @@ class Pulse(SpanLine):
         """Show other facts; repaints only when they differ."""
         if facts != self.facts:
             self.facts = facts
+            self.can_focus = facts.unread > 0
             self._spin(facts.running > 0)
             self.refresh()
+
+    def action_list_unread(self) -> None:
+        """List the unread lines."""
+        if self.facts.unread:
+            self.post_message(self.UnreadPressed())
+
+    def on_focus(self) -> None:
+        """Show where the focus is."""
+        self.refresh()
+
+    def on_blur(self) -> None:
+        """Show that it is elsewhere."""
+        self.refresh()
 
     def on_click(self, event: events.Click) -> None:
         """A click on the unread lines lists them."""
@@ -106,7 +124,7 @@ class Pulse(SpanLine):
 
     def _form(self, facts: PulseFacts, words: bool, width: int) -> Line:
         left = [*_rehearsal(facts), *_place_and_age(facts, words)]
-        middle = [*self._counts(facts, words), *_unread(facts)]
+        middle = [*self._counts(facts, words), *_unread(facts, self.has_focus)]
         right: list[Span] = [(facts.spent, "muted")] if facts.spent else []
         right += [("    ", "text")] if right and facts.action else []
         right += _action(facts)
@@ -169,10 +187,11 @@ def _place_and_age(facts: PulseFacts, words: bool) -> list[Span]:
     return spans
 
 
-def _unread(facts: PulseFacts) -> list[Span]:
+def _unread(facts: PulseFacts, focused: bool) -> list[Span]:
     if not facts.unread:
         return []
-    return [("  ", "text"), (f"{facts.unread} line{'s' * (facts.unread > 1)} unread ▸", "attention")]
+    ink = "attention reverse" if focused else "attention"
+    return [("  ", "text"), (f"{facts.unread} line{'s' * (facts.unread > 1)} unread ▸", ink)]
 
 
 def _action(facts: PulseFacts) -> list[Span]:

@@ -199,7 +199,7 @@ async def test_a_bead_opens_beside_the_list_where_there_is_room(console: MakeCon
         assert app.focused is queue(app).list
         await pilot.press("tab")
         assert app.focused is queue(app).detail
-        await pilot.press("tab")
+        await pilot.press("shift+tab")
         assert app.focused is queue(app).list
 
 
