@@ -1,22 +1,30 @@
 """*Needs me*: everything that waits on a person, ranked, each with its reason and what waits on it.
 
 Only what nobody but a person can move is in here: beads parked for an operator, reviews that hold work back,
-workers that died or fell silent, prerequisites that no longer exist, beads in a circle, unreadable lines.
+workers that died or fell silent, claims and changes that somebody must look at, prerequisites that no longer
+exist, beads in a circle, unreadable lines.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.beads.tracker import Tracker
 from helix_tui.core.ddx.running import Run
 
+if TYPE_CHECKING:  # who shows no drift need not load what finds it
+    from helix_tui.core.supervision.drift import Drift
+    from helix_tui.core.supervision.orphans import Orphan
+
 KINDS = (
     "dead_run",
     "silent_run",
+    "orphaned_claim",
+    "drift",
     "proposed",
     "preserved_review_blocked",
     "cycle",
@@ -26,6 +34,9 @@ KINDS = (
     "unread_lines",
 )
 """What a need can be, the most urgent first."""
+
+
+_Found = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +56,18 @@ class Need:
         return f"{self.kind}:{self.bead_id}"
 
 
-def needs_of(queue: Queue, runs: Iterable[Run], tracker: Tracker) -> tuple[Need, ...]:
+def needs_of(
+    queue: Queue,
+    runs: Iterable[Run],
+    tracker: Tracker,
+    *,
+    drift: Iterable[Drift] = (),
+    orphans: Iterable[Orphan] = (),
+) -> tuple[Need, ...]:
     """Everything that waits on a person, by urgency, then by how much waits on it, then by priority."""
     found = [*_run_needs(queue, runs), *_parked(queue), *_cycles(queue), *_starving(queue)]
+    found += [("orphaned_claim", orphan.bead_id, str(orphan)) for orphan in orphans]
+    found += _drifted(drift)
     needs = [Need(kind, bead_id, reason, _waiting(queue, bead_id)) for kind, bead_id, reason in found]
     if tracker.dropped:
         lines = ", ".join(str(dropped.line) for dropped in tracker.dropped[:5])
@@ -64,9 +84,6 @@ def _rank(queue: Queue, need: Need) -> tuple[int, int, int, str]:
     return KINDS.index(need.kind), -need.waiting, bead.priority if bead else 0, need.bead_id
 
 
-_Found = tuple[str, str, str]
-
-
 def _run_needs(queue: Queue, runs: Iterable[Run]) -> Iterable[_Found]:
     for run in runs:
         if run.verdict == "alive" or run.bead_id is None:
@@ -74,6 +91,15 @@ def _run_needs(queue: Queue, runs: Iterable[Run]) -> Iterable[_Found]:
         bead = queue.beads.get(run.bead_id)
         if bead is None or bead.status not in TERMINAL:
             yield ("dead_run" if run.verdict == "dead" else "silent_run"), run.bead_id, run.why
+
+
+def _drifted(drift: Iterable[Drift]) -> Iterable[_Found]:
+    """One need a bead, whatever number of its fields differ."""
+    by_bead: dict[str, list[Drift]] = {}
+    for each in drift:
+        by_bead.setdefault(each.bead_id, []).append(each)
+    for bead_id, differing in by_bead.items():
+        yield "drift", bead_id, "; ".join(map(str, differing))
 
 
 def _parked(queue: Queue) -> Iterable[_Found]:

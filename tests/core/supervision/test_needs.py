@@ -8,7 +8,9 @@ from helix_tui.core.beads.readiness import Claims, classify
 from helix_tui.core.beads.tracker import parse_rows
 from helix_tui.core.clock import parse_now
 from helix_tui.core.ddx.running import Run
+from helix_tui.core.supervision.drift import Drift
 from helix_tui.core.supervision.needs import needs_of
+from helix_tui.core.supervision.orphans import Orphan
 
 NOW = parse_now("2026-08-21T22:00:28Z")
 
@@ -58,3 +60,15 @@ def test_needs_are_ranked_by_urgency_then_by_what_waits() -> None:
 def test_nothing_waits_on_a_person_in_a_healthy_queue() -> None:
     tracker = parse_rows(b'{"id":"a","title":"t"}')
     assert needs_of(classify(tracker.beads, now=NOW), (), tracker) == ()
+
+
+def test_drift_and_orphaned_claims_are_needs() -> None:
+    tracker = parse_rows(b'{"id":"a"}\n{"id":"b","dependencies":[{"depends_on_id":"a"}]}')
+    queue = classify(tracker.beads, now=NOW)
+    drift = [Drift("a", "parent", "x", "y", 0), Drift("a", "spec-id", None, "S", 0)]
+    orphan = Orphan("b", 7, "here", "ddx", 0, 9000, ("row",))
+    first, second = needs_of(queue, (), tracker, drift=drift, orphans=[orphan])
+    assert (first.kind, first.bead_id, first.waiting) == ("orphaned_claim", "b", 0)
+    assert (second.kind, second.bead_id, second.waiting) == ("drift", "a", 1)
+    assert "parent was “x” and is “y”" in second.reason
+    assert "spec-id was absent" in second.reason
