@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,47 +31,77 @@ class Found:
     reviewed_base: str = ""
 
 
+class Archive:
+    """Evidence that DDx has put away as old: ``executions-archive/<year>/<month>/<attempt>``."""
+
+    def __init__(self, path: Path) -> None:
+        self._years = Folder(path)
+        self._months: dict[Path, Folder] = {}
+        self._held: dict[Path, tuple[str, ...]] = {}
+        self.folders: dict[str, Path] = {}
+
+    def refresh(self) -> None:
+        """See what is there now."""
+        held: dict[Path, tuple[str, ...]] = {}
+        for year in self._years.names():
+            months = self._folder(self._years.path / year)
+            held |= {
+                months.path / month: self._folder(months.path / month).names() for month in months.names()
+            }
+        if held != self._held:
+            self._held = held
+            self.folders = {name: month / name for month, names in held.items() for name in names}
+
+    def _folder(self, path: Path) -> Folder:
+        return self._months.setdefault(path, Folder(path))
+
+
 class BundleFolders:
     """Evidence folders; a folder is read again only when it or its result changed."""
 
     def __init__(self, ddx_dir: Path) -> None:
         self.folder = Folder(ddx_dir / "executions")
+        self.archive = Archive(ddx_dir / "executions-archive")
         self.found: dict[str, Found] = {}
         self.problems: dict[Path, str] = {}
         self._stamps: dict[str, tuple[object, ...]] = {}
 
     def refresh(self, changed: Iterable[Path] | None = None) -> set[str]:
         """Read what changed; the ids of beads whose attempts may differ now."""
-        names = self.folder.names()
+        self.archive.refresh()
+        present = set(self.folder.names())
+        archived = self.archive.folders.keys() - present
         dirty: set[str] = set()
-        for gone in self._stamps.keys() - set(names):
+        for gone in self._stamps.keys() - present - archived:
             dirty |= self._drop(gone)
-        for name in self._changed_names(names, changed):
-            stamp = _folder_stamp(self.folder.path / name)
+        for name in self._changed_names(changed, archived):
+            folder = self.archive.folders[name] if name in archived else self.folder.path / name
+            stamp = _folder_stamp(folder)
             if stamp != self._stamps.get(name):
                 dirty |= self._drop(name)
                 self._stamps[name] = stamp
-                found = self._read(name)
+                found = self._read(folder)
                 if found is not None:
                     self.found[name] = found
                     dirty.add(found.bead_id)
         return dirty
 
-    def _changed_names(self, names: tuple[str, ...], changed: Iterable[Path] | None) -> Iterable[str]:
+    def _changed_names(self, changed: Iterable[Path] | None, archived: Set[str]) -> Iterable[str]:
+        names = self.folder.names()
         if changed is None:
-            return names
+            return [*names, *archived]
         base = self.folder.path
         hinted = {path.relative_to(base).parts[0] for path in changed if _is_under(path, base)}
         hinted.update(names[-_YOUNG:])
-        return [name for name in names if name in hinted or name not in self._stamps]
+        return [name for name in (*names, *archived) if name in hinted or name not in self._stamps]
 
     def _drop(self, name: str) -> set[str]:
         self._stamps.pop(name, None)
         found = self.found.pop(name, None)
         return {found.bead_id} if found is not None else set()
 
-    def _read(self, name: str) -> Found | None:
-        folder = self.folder.path / name
+    def _read(self, folder: Path) -> Found | None:
+        name = folder.name
         result = self._load(folder / "result.json")
         manifest = self._load(folder / "manifest.json")
         if _is_review(result, manifest):
@@ -195,7 +225,7 @@ def _manifest_piece(name: str, folder: Path, manifest: Mapping[str, Any]) -> Pie
 
 def _folder_stamp(folder: Path) -> tuple[object, ...]:
     files = ("result.json", "manifest.json", "usage.json")
-    return tuple(stamp_of(folder / name) for name in files)
+    return (folder, *(stamp_of(folder / name) for name in files))
 
 
 def _is_under(path: Path, folder: Path) -> bool:

@@ -210,18 +210,18 @@ def lease_claim(path: Path, document: dict[str, Any]) -> Claim:
 
 def sidecar_claim(path: Path, name: str, document: dict[str, Any]) -> Claim | None:
     """The claim of a worker's status file, in the worker's own shape or in the server's record of it."""
-    if "worker_id" not in document and _word(document, "state") in _ENDED:
+    ended = _word(document, "state") in _ENDED or instant(document.get("finished_at")) is not None
+    if ended and "worker_id" not in document:
         return None
     attempt = document.get("current_attempt")
     attempt = attempt if isinstance(attempt, dict) else {}
     at = instant(document.get("last_activity_at"))
     phase = _word(document, "phase") or _word(attempt, "phase") or _word(document, "substate")
-    ended = phase == "terminal"
     message = _word(document, "message") or _word(attempt, "message") or _word(document, "route")
     return Claim(
         "sidecar",
         path,
-        bead_id="" if ended else _word(document, "current_bead") or _word(attempt, "bead_id"),
+        bead_id="" if phase == "terminal" else _word(document, "current_bead") or _word(attempt, "bead_id"),
         attempt_id=_word(document, "attempt_id") or _word(attempt, "attempt_id"),
         worker_id=_word(document, "worker_id") or _word(document, "id") or name,
         pid=_pid(document.get("pid")),

@@ -68,6 +68,7 @@ STATUSES = _rows(
     ("land_conflict", "preserved", False, "the change conflicts with the branch"),
     ("land_conflict_unresolvable", "preserved", False, "the conflict could not be resolved"),
     ("land_conflict_operator_required", "preserved", False, "a person must resolve the conflict"),
+    ("land_conflict_needs_human", "preserved", False, "a person must resolve the conflict"),
     ("land_operator_attention", "preserved", False, "a person must look before it can land"),
     ("land_retry", "preserved", False, "landing lost a race and is tried again"),
     ("post_run_check_failed", "preserved", False, "a check after the run failed"),

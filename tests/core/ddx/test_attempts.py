@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from helix_tui.core.beads.record import Bead, decode_bead
 from helix_tui.core.clock import parse_instant
 from helix_tui.core.ddx.attempts import AttemptIndex
+from helix_tui.core.ddx.evidence import read_evidence
 from helix_tui.core.ddx.names import STATUSES, classify, status_of, worker_key
 
 FIRST = "20260801T100000-aaaaaaaa"
@@ -264,6 +266,27 @@ def test_what_was_written_before_anybody_could_watch_is_found_without_a_hint(pla
     place.bundle(FIRST, status="success", outcome="merged")
     place.index.refresh(place.beads, [place.ddx / "run-state.json"])
     assert [a.status for a in place.index.by_bead("b-1")] == ["success"]
+
+
+def test_evidence_that_ddx_put_away_as_old_still_tells(place: Place) -> None:
+    place.bundle(FIRST, status="success", outcome="merged")
+    place.bundle(SECOND, status="no_changes")
+    place.index.refresh({})
+    month = place.ddx / "executions-archive" / "2026" / "08"
+    month.mkdir(parents=True)
+    (place.ddx / "executions" / FIRST).rename(month / FIRST)
+    place.index.refresh({}, [place.ddx / "executions" / FIRST])
+    moved = place.index.get(FIRST)
+    assert moved is not None
+    assert (moved.status, moved.landed, moved.bundle) == ("success", True, month / FIRST)
+    assert read_evidence(moved).files
+    assert [attempt.attempt_id for attempt in place.index.attempts] == [SECOND, FIRST]
+    again = AttemptIndex(place.ddx)
+    again.refresh({})
+    assert again.attempts == place.index.attempts
+    shutil.rmtree(month)
+    place.index.refresh({}, [place.ddx / "executions"])
+    assert [attempt.attempt_id for attempt in place.index.attempts] == [SECOND]
 
 
 def test_an_attachment_that_comes_after_its_row_is_found_without_a_hint(place: Place) -> None:

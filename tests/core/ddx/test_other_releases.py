@@ -179,3 +179,14 @@ def test_a_lease_of_its_first_release_is_judged_with_the_row_beside_it(place: Pl
     place.write("run-state/x.json", run_state("a-1", "x", pid=os.getpid(), seen=10, started_at=ago(20)))
     (run,) = place.find()
     assert (run.verdict, run.attempt_id, run.source) == ("alive", "x", "run-state")
+
+
+def test_a_servers_record_of_april_names_its_bead_at_the_top(place: Place) -> None:
+    record = {"id": "worker-20260420T1150-ab12", "kind": "execute-loop", "state": "running"}
+    record |= {"current_bead": "a-1", "started_at": ago(60), "harness": "claude"}
+    place.write("workers/worker-20260420T1150-ab12/status.json", record)
+    (run,) = place.find()
+    assert (run.bead_id, run.worker_id, run.verdict) == ("a-1", record["id"], "alive")
+    ended = record | {"state": "completed", "finished_at": ago(5)}
+    place.write("workers/worker-20260420T1150-ab12/status.json", ended)
+    assert place.find() == ()
