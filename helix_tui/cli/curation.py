@@ -9,6 +9,7 @@ from typing import Any
 
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.loading import NO_TRACKER, find_bead, locate
+from helix_tui.cli.paint import counted
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.clock import now_ns
 from helix_tui.core.ddx.client import DdxError
@@ -16,10 +17,11 @@ from helix_tui.core.ddx.names import Era
 from helix_tui.core.journal import Entry, JournalError
 from helix_tui.core.supervision.conflicts import Conflict, Difference, NotUndoable, Unreadable
 from helix_tui.core.supervision.curator import Curator, Done, Sight
+from helix_tui.core.supervision.focus import plan_upkeep, read_focus
 from helix_tui.core.supervision.gate import GateBusy, WritesForbidden
 from helix_tui.core.supervision.operations import Operation
 from helix_tui.core.supervision.planning import Plan, plan, values_before
-from helix_tui.core.supervision.rows import Edits
+from helix_tui.core.supervision.rows import Edits, Scene
 from helix_tui.core.supervision.steps import Refused, Step, Writing
 from helix_tui.core.supervision.tongue import Executable, find_executable
 from helix_tui.core.supervision.whatif import Consequences, foresee
@@ -76,6 +78,9 @@ def told() -> Iterator[None]:
         raise CliError(clean_line(str(error), 400)) from None
     except NotUndoable as error:
         raise CliError(f"{error.entry.id} cannot be taken back: {error}") from None
+    except OSError as error:
+        where = f" {clean_line(str(error.filename), 200)}" if error.filename else ""
+        raise CliError(f"cannot write{where}: {error.strerror}") from None
     except Conflict as error:
         raise CliError(f"changed since, so nothing was overwritten: {error}", _conflict_fix(error)) from None
     except Refused as error:
@@ -108,7 +113,7 @@ def change(call: Call, make: Callable[[Queue], Iterable[Operation]], *, title: s
             return foretell(call, planned, sight)
         curator.gate.check()
         done = curator.run(wanted, title=title)
-    return tell(call, done, sight)
+    return tell(call, done, curator)
 
 
 def change_steps(
@@ -121,7 +126,7 @@ def change_steps(
             return foretell(call, curator.plan_steps(kind, title, make), sight)
         curator.gate.check()
         done = curator.run_steps(kind, title, make)
-    return tell(call, done, sight)
+    return tell(call, done, curator)
 
 
 def foretell(call: Call, planned: Plan, sight: Sight) -> int:
@@ -158,7 +163,7 @@ def foretell(call: Call, planned: Plan, sight: Sight) -> int:
     return _refused(call, planned)
 
 
-def tell(call: Call, done: Done, sight: Sight) -> int:
+def tell(call: Call, done: Done, curator: Curator) -> int:
     """Print what was done."""
     entry = done.entry
     if call.json:
@@ -171,6 +176,7 @@ def tell(call: Call, done: Done, sight: Sight) -> int:
                 "newly_ready": done.newly_ready,
                 "newly_blocked": done.newly_blocked,
                 "created": list(done.created.values()),
+                "ran": done.ran,
                 "problems": done.problems,
                 "error": None
                 if done.error is None
@@ -186,15 +192,24 @@ def tell(call: Call, done: Done, sight: Sight) -> int:
             call.print("nothing to do")
         elif entry is not None:
             call.print(call.paint(_journal_line(entry), "muted"))
+            _print_focus(call, curator)
     code = _refused(call, done.plan)
     for problem in done.problems:
         call.note(f"helix-tui: {problem}")
     if done.error is not None:
-        ran = "nothing was changed" if entry is None or not entry.after else "what was done before it stands"
-        call.note(f"helix-tui: {done.error.message}; {ran}")
+        call.note(f"helix-tui: {done.error.message}; {_how_far(done)}")
         call.note(f"  {clean_line(done.error.advice, 400)}")
         return done.error.exit_code
     return 1 if done.problems else code
+
+
+def _how_far(done: Done) -> str:
+    """What stands after a command failed."""
+    if done.entry is None or not done.entry.after:
+        return "nothing was changed"
+    if done.entry.result == "done":
+        return "but the change was made"
+    return f"{done.ran} of {len(done.plan.steps)} commands ran, and what they changed stands"
 
 
 def _planned(planned: Plan) -> dict[str, Any]:
@@ -273,6 +288,17 @@ def _print_shift(call: Call, ready: Sequence[str], blocked: Sequence[str], when:
         call.print(call.paint(f"{when} ready: {some(ready)}", "success"))
     if blocked:
         call.print(call.paint(f"no longer ready: {some(blocked)}", "waiting"))
+
+
+def _print_focus(call: Call, curator: Curator) -> None:
+    """Say where the change left a focus that no longer covers all it should."""
+    sight = curator.look()
+    if not read_focus(Scene(sight.queue)).epic:
+        return
+    upkeep = curator.plan_steps("focus", "mend the focus", lambda writing, _: plan_upkeep(writing))
+    if upkeep.steps:
+        beads = counted(len(upkeep.steps), "bead")
+        call.print(f"note: the focus is to be brought up to date on {beads}: `helix-tui focus --reconcile`")
 
 
 def _refused(call: Call, planned: Plan) -> int:

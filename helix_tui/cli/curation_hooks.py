@@ -9,7 +9,7 @@ import sys
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.curation import told
 from helix_tui.cli.loading import locate
-from helix_tui.core.project import Project, find_project
+from helix_tui.core.project import Project
 from helix_tui.core.supervision.gate import Gate
 from helix_tui.core.supervision.hooks import (
     MAX_BEAD,
@@ -59,10 +59,7 @@ def run(call: Call) -> int:
 
 def _judge(call: Call, project: Project) -> int:
     """Answer as a hook of ddx does: findings on stderr, the verdict as exit code."""
-    raw = sys.stdin.buffer.read(MAX_BEAD + 1)
-    if not (project.ddx_dir / "beads.jsonl").exists():
-        project = find_project(call.directory)
-    verdict = judge_stdin(raw, project, os.environ)
+    verdict = judge_stdin(sys.stdin.buffer.read(MAX_BEAD + 1), project, os.environ)
     for finding in verdict.findings:
         call.note(clean_line(str(finding), 400))
     return verdict.exit_code

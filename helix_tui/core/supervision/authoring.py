@@ -12,7 +12,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.supervision.rows import targets
 from helix_tui.core.supervision.steps import called
 
@@ -22,7 +21,6 @@ REQUIRED_LABEL = "helix"
 
 _NEED_ACCEPTANCE = frozenset({"task", "epic"})
 _NEED_SPEC = frozenset({"task"})
-_RUNNABLE_PHASES = frozenset({"build", "deploy", "iterate"})
 
 _COMMAND = re.compile(
     r"\b(bash|biome|bun|cargo|ddx|git|go|helix|just|lefthook|node|npm|pnpm|pytest|python3?|ruff|uv|yarn)\b",
@@ -122,26 +120,6 @@ def judge(bead: Mapping[str, Any], known: Collection[str] | None = None, *, stri
 def judge_text(acceptance: str) -> Verdict:
     """Item by item about acceptance alone, for somebody who is typing it."""
     return Verdict(tuple(_vague(item, "warning") for item in vague_items(acceptance)))
-
-
-def runnable_by_labels(labels: Iterable[str]) -> bool:
-    """Whether a new bead is for workers, by its phase, where nobody has said."""
-    return any(
-        label.partition(":")[2] in _RUNNABLE_PHASES
-        for label in labels
-        if label.startswith(("phase:", "activity:"))
-    )
-
-
-def activity_prefix(queue: Queue) -> str:
-    """Which of the two label families this repository uses: ``phase`` or ``activity``."""
-    counts = {"phase": 0, "activity": 0}
-    for bead in queue.beads.values():
-        for label in bead.labels:
-            family = label.strip().partition(":")[0]
-            if family in counts:
-                counts[family] += 1
-    return "activity" if counts["activity"] > counts["phase"] else "phase"
 
 
 def _findings(bead: Mapping[str, Any], known: Collection[str] | None, strict: bool) -> Iterable[Finding]:

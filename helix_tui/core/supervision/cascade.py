@@ -36,6 +36,16 @@ def cascade(scene: Scene, closed: str) -> dict[str, str]:
     return falls
 
 
+def near_cascade(scene: Scene, closed: str) -> set[str]:
+    """Every bead that some release may close after ``closed``, whatever its exact rule."""
+    near = set(_superseded(scene, closed))
+    upper = scene.parent(closed)
+    while upper and upper in scene and upper not in near and upper != closed:
+        near.add(upper)
+        upper = scene.parent(upper)
+    return near
+
+
 def _superseded(scene: Scene, closed: str) -> Iterator[str]:
     """Open beads that name ``closed`` as what replaces them, by field or by label."""
     mark = f"superseded-by:{closed}"

@@ -81,6 +81,8 @@ class Done:
     """The command that failed; what ran before it stands in the entry."""
     created: Mapping[str, str] = field(default_factory=dict)
     """Stand-in -> id of each bead that was made."""
+    ran: int = 0
+    """How many of the plan's commands ended well."""
 
 
 class Curator:
@@ -90,6 +92,8 @@ class Curator:
         project: which.
         gate: what says whether anything may be written.
         journal: where it is written down.
+        progress: told before each command (how many ran, of how many); where it answers False, no further
+            command runs.
     """
 
     def __init__(
@@ -106,6 +110,7 @@ class Curator:
         self.project = project
         self.gate = Gate(project, read_only)
         self.journal = Journal.of(project)
+        self.progress: Callable[[int, int], bool | None] | None = None
         self._find = executable
         self._executable: Executable | None = None
         self._era = era
@@ -336,6 +341,7 @@ class Curator:
             outcome.problems,
             error,
             ids,
+            ran,
         )
 
     def _run_steps(
@@ -346,6 +352,9 @@ class Curator:
         ids: dict[str, str] = {}
         known = set(sight.queue.beads)
         for number, step in enumerate(steps):
+            if self.progress is not None and self.progress(number, len(steps)) is False:
+                shown = ("ddx", *step.args)
+                return number, ids, DdxError(shown, "stopped on request", "undo takes back what was done"), []
             (current,) = renamed([step], ids)
             before = {
                 bead_id: fields for bead_id, fields in current.before.items() if bead_id != step.creates

@@ -51,8 +51,6 @@ class Drift:
     """Empty where the whole bead is gone."""
     was: Any
     now: Any
-    seen_at: int
-    """When the old value was taken down."""
 
     @property
     def meaning(self) -> str:
@@ -111,7 +109,8 @@ class DriftWatch:
             WritesForbidden: --read-only; `check` finds without writing.
         """
         with self._gate.open():
-            baseline = _with_ours(self.read(), history)
+            on_disk = self.read()
+            baseline = _with_ours(on_disk, history)
             found = self._find(beads, baseline)
             drifted = {drift.bead_id for drift in found}
             kept: dict[str, Mapping[str, Any]] = {}
@@ -122,7 +121,8 @@ class DriftWatch:
                     kept[bead_id] = fingerprint(bead)
             for bead_id in drifted - kept.keys():
                 kept[bead_id] = baseline.beads[bead_id]
-            self._write(kept, history)
+            if kept != on_disk.beads or not on_disk.taken_at:
+                self._write(kept, history)
             return found
 
     def acknowledge(
@@ -172,7 +172,7 @@ class DriftWatch:
         if gone:
             archive = read_bytes(self._archive, MAX_SNAPSHOT) or b""
             gone = [bead_id for bead_id in gone if msgspec.json.encode(bead_id) not in archive]
-        lost = (Drift(bead_id, "", True, None, baseline.taken_at) for bead_id in gone)
+        lost = (Drift(bead_id, "", True, None) for bead_id in gone)
         return (*_compare(beads, baseline), *lost)
 
     def _write(self, beads: Mapping[str, Mapping[str, Any]], history: History) -> None:
@@ -218,7 +218,7 @@ def _compare(beads: Mapping[str, Bead], baseline: Baseline) -> list[Drift]:
             continue
         now = fingerprint(bead)
         found += [
-            Drift(bead_id, name, row.get(name), now.get(name), baseline.taken_at)
+            Drift(bead_id, name, row.get(name), now.get(name))
             for name in FIELDS
             if not _alike(name, row.get(name), now.get(name))
         ]

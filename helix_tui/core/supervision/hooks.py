@@ -59,7 +59,7 @@ def hook_text(command: Collection[str]) -> str:
 # ddx gives the bead as JSON on stdin. 0: taken, 1: refused, 2: taken with a warning.
 [ "${{{SKIP}:-}}" = 1 ] && exit 0
 command -v {first} >/dev/null 2>&1 || exit 0
-exec {words} install-hooks --judge
+exec {words} install-hooks --judge -C "$(dirname "$0")/../.."
 """
 
 

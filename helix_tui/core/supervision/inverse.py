@@ -102,7 +102,10 @@ def _restore(writing: Writing, bead_id: str, goal: Fields, findings: _Findings, 
     scene = writing.scene
     wanted = {name: value for name, value in goal.items() if name not in TRACES}
     status = str(wanted.pop("status", scene.status(bead_id)))
+    held = scene.values(bead_id, ("owner", *CLAIM_FIELDS))
     _leave_status(writing, bead_id, status, wanted, findings, reason)
+    for name, value in held.items():
+        wanted.setdefault(name, value)  # reopening and letting go take more away than they should here
     fields = _settable(writing, bead_id, wanted, findings)
     _edges(writing, bead_id, wanted, findings)
     _reach_status(writing, bead_id, status, fields, findings)

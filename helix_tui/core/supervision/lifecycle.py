@@ -11,7 +11,7 @@ from typing import Any
 
 from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.clock import format_instant
-from helix_tui.core.supervision.cascade import cascade
+from helix_tui.core.supervision.cascade import cascade, near_cascade
 from helix_tui.core.supervision.deeds import given_fields, must_exist, plan_fields
 from helix_tui.core.supervision.operations import Operation, assign
 from helix_tui.core.supervision.rows import Scene
@@ -121,7 +121,9 @@ def add_close(writing: Writing, bead_id: str) -> None:
         for other, status in falls.items():
             writing.notes.append(f"ddx will make {called(other)} {status} too")
     watched = [(other, field) for other in (bead_id, *falls) for field in BLOCKER_FIELDS]
-    watched += [(bead_id, "closing_commit_sha"), *((other, "status") for other in falls)]
+    watched.append((bead_id, "closing_commit_sha"))
+    if writing.tongue.era == "head":
+        watched += [(other, "status") for other in near_cascade(scene, bead_id)]
     writing.add(
         ("bead", "close", bead_id),
         {bead_id: {"status": "closed"}},

@@ -28,6 +28,10 @@ TIMEOUT_S = 60.0
 """How long one command may take; ddx itself waits ten seconds for the lock."""
 
 
+HELP_TIMEOUT_S = 20.0
+"""How long a help text may take; a ddx that does not even give that is not asked to write."""
+
+
 @dataclass(frozen=True, slots=True)
 class Tongue:
     """What one ddx understands of curation."""
@@ -143,9 +147,9 @@ def _listen(
 
     def ask(*verb: str) -> str:
         try:
-            return executable.run((*verb, "--help"), timeout=20).out
+            return executable.run((*verb, "--help"), timeout=HELP_TIMEOUT_S).out
         except DdxError as error:
-            if error.exit_code == MISSING:
+            if error.exit_code == MISSING or error.message.startswith("no answer"):
                 raise
             return ""
 

@@ -13,18 +13,17 @@ from typing import Any
 import pytest
 
 from helix_tui.core.project import find_project
+from helix_tui.core.supervision import operations as op
 from helix_tui.core.supervision.authoring import (
     acceptance_items,
-    activity_prefix,
     deterministic,
     judge,
     judge_text,
-    runnable_by_labels,
 )
 from helix_tui.core.supervision.gate import Gate, WritesForbidden
 from helix_tui.core.supervision.hooks import ForeignHook, hook_path, install, judge_stdin
 from tests.conftest import ProjectFactory
-from tests.core.supervision.conftest import WorldFactory, queue_of, row
+from tests.core.supervision.conftest import WorldFactory, row
 
 
 @pytest.mark.parametrize(
@@ -103,15 +102,6 @@ def test_items_are_judged_one_by_one_while_typing() -> None:
     assert "it is nice and works" in finding.message
 
 
-def test_the_label_family_of_the_repository_is_used() -> None:
-    assert activity_prefix(queue_of([row("a", labels=["activity:build"])])) == "activity"
-    assert activity_prefix(queue_of([row("a", labels=["phase:build", "x"])])) == "phase"
-    assert activity_prefix(queue_of([row("a")])) == "phase"
-    assert runnable_by_labels(["phase:build"])
-    assert runnable_by_labels(["activity:iterate"])
-    assert not runnable_by_labels(["phase:review", "build"])
-
-
 def ask_hook(path: Path, bead: object, **env: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [path],
@@ -170,8 +160,6 @@ def test_the_embedded_tracker_asks_the_hook(world: WorldFactory) -> None:
     here = world([row("a")])
     project = here.curator.project
     install(project, Gate(project), [sys.executable, "-m", "helix_tui"])
-    from helix_tui.core.supervision import operations as op
-
     done = here.curator.run([op.create("Bare")])
     assert done.error is not None
     assert "missing required label" in done.error.message

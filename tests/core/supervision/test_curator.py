@@ -442,3 +442,47 @@ def test_the_given_trackers_come_back_as_they_were(
     assert (back.error, back.problems) == (None, ())
     differing = [bead_id for bead_id, each in here.settled().items() if each != before[bead_id]]
     assert not differing
+
+
+def test_a_bulk_change_can_be_stopped_between_two_commands(world: WorldFactory) -> None:
+    here = world(rows("head"))
+    seen = []
+
+    def progress(done: int, total: int) -> bool:
+        seen.append((done, total))
+        return done < 2
+
+    here.curator.progress = progress
+    done = here.curator.run([op.priority(bead_id, 4) for bead_id in ("a", "b", "c")])
+    assert seen == [(0, 3), (1, 3), (2, 3)]
+    assert done.ran == 2
+    assert done.error is not None
+    assert "stopped on request" in done.error.message
+    assert [here.rows()[bead_id]["priority"] for bead_id in ("a", "b", "c")] == [4, 4, 2]
+    here.curator.progress = None
+    assert here.curator.undo() is not None
+    assert [here.rows()[bead_id]["priority"] for bead_id in ("a", "b", "c")] == [0, 2, 2]
+
+
+def test_what_falls_by_itself_comes_back_with_the_undo(world: WorldFactory) -> None:
+    here = world(
+        [
+            row("e", issue_type="epic", owner="me"),
+            row("child", parent="e", labels=["x"]),
+            row("old", **{"superseded-by": "child"}),
+        ]
+    )
+    before = here.settled()
+    done = here.curator.run([op.close("child")])
+    assert {bead_id: each["status"] for bead_id, each in here.rows().items()} == dict.fromkeys(
+        ("e", "child", "old"), "closed"
+    )
+    assert done.entry is not None
+    assert done.entry.after.keys() == {"e", "child", "old"}
+    undone = here.curator.undo()
+    assert undone is not None
+    assert undone.problems == ()
+    after = {
+        bead_id: {k: v for k, v in each.items() if k != "events"} for bead_id, each in here.settled().items()
+    }
+    assert after == before

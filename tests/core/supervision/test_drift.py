@@ -52,7 +52,9 @@ def test_each_field_that_counts_is_seen(
     assert drift.meaning
     assert bead_id in str(drift)
     assert settle(here) == (drift,)
+    untouched = watch(here).path.stat().st_mtime_ns
     assert settle(here) == (drift,), "it stays until somebody acknowledges it"
+    assert watch(here).path.stat().st_mtime_ns == untouched, "what is the same is not written anew"
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def test_nothing_waits_on_a_person_in_a_healthy_queue() -> None:
 def test_drift_and_orphaned_claims_are_needs() -> None:
     tracker = parse_rows(b'{"id":"a"}\n{"id":"b","dependencies":[{"depends_on_id":"a"}]}')
     queue = classify(tracker.beads, now=NOW)
-    drift = [Drift("a", "parent", "x", "y", 0), Drift("a", "spec-id", None, "S", 0)]
+    drift = [Drift("a", "parent", "x", "y"), Drift("a", "spec-id", None, "S")]
     orphan = Orphan("b", 7, "here", "ddx", 0, 9000, ("row",))
     first, second = needs_of(queue, (), tracker, drift=drift, orphans=[orphan])
     assert (first.kind, first.bead_id, first.waiting) == ("orphaned_claim", "b", 0)
