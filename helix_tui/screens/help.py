@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from helix_tui.keymap import groups, shown_all
 from helix_tui.screens.overlay import Overlay
 from helix_tui.themes.alphabet import SIGNS
-from helix_tui.widgets.line import Span, rule, wrap
+from helix_tui.widgets.line import Span, rule, wrap_spans
 from helix_tui.widgets.rowsource import Row, Rows
 
 if TYPE_CHECKING:
@@ -37,14 +37,9 @@ def _keys(width: int, keymap: dict[str, str]) -> list[Row]:
     for title, keys in groups().items():
         rows.append(Row(f"group:{title}", tuple(rule(title, width)), selectable=False))
         for key in keys:
-            pressed = shown_all(key, keymap)
-            first, *others = wrap(key.help, max(12, width - _KEY_CELLS)) or [""]
-            lead: Span = (pressed.ljust(_KEY_CELLS), "running")
-            rows.append(Row(key.id, (lead, (first, "text"))))
-            for place, line in enumerate(others):
-                rows.append(
-                    Row(f"{key.id}/{place}", ((" " * _KEY_CELLS, "text"), (line, "text")), selectable=False)
-                )
+            spans: list[Span] = [(shown_all(key, keymap).ljust(_KEY_CELLS), "running"), (key.help, "text")]
+            for place, line in enumerate(wrap_spans(spans, width, _KEY_CELLS)):
+                rows.append(Row(f"{key.id}/{place}" if place else key.id, line, selectable=not place))
     return rows
 
 

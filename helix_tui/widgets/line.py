@@ -79,58 +79,55 @@ def rule(caption: str, width: int, right: str = "") -> list[Span]:
     ]
 
 
-def wrap(text: str, width: int, indent: str = "") -> list[str]:
-    """A paragraph as lines of at most ``width`` cells, broken at blanks, else inside the word."""
-    room = max(4, width - cell_len(indent))
-    lines: list[str] = []
-    current = ""
-    for word in text.split():
-        if not current:
-            current = word
-        elif cell_len(current) + 1 + cell_len(word) <= room:
-            current = f"{current} {word}"
-            continue
-        else:
-            lines.append(current)
-            current = word
-        if cell_len(current) > room:
-            *whole, current = chop_cells(current, room)
-            lines.extend(whole)
-    return [*lines, current] if current or not lines else lines
-
-
-def wrap_spans(spans: Line, width: int) -> list[list[Span]]:
-    """Spans as lines of at most ``width`` cells, broken at blanks, else inside the word."""
-    lines: list[list[Span]] = [[]]
+def wrap_spans(spans: Line, width: int, hang: int = 0, *, words: bool = True) -> list[tuple[Span, ...]]:
+    """Spans as lines of at most ``width`` cells; no text is lost but blanks at which a line was broken."""
+    hang = min(hang, width // 2)
+    lines: list[tuple[Span, ...]] = []
+    current: list[Span] = []
     used = 0
+
+    def flush() -> None:
+        nonlocal current, used
+        lines.append(tuple(current))
+        current, used = ([(" " * hang, "text")] if hang else []), hang
+
     for text, ink in spans:
-        for word in _WORDS.findall(text):
-            size = cell_len(word)
-            if word == " ":
-                if used and used < width:
-                    lines[-1].append((word, ink))
-                    used += 1
-                continue
-            if used + size > width and used:
-                _begin_line(lines)
-                used = 0
-            for part in chop_cells(word, width) if size > width else [word]:
-                if used + cell_len(part) > width and used:
-                    _begin_line(lines)
-                    used = 0
-                lines[-1].append((part, ink))
-                used += cell_len(part)
-    return [line for line in lines if line] or [[]]
+        for piece in _pieces(text) if words else (text,):
+            if words and piece == " " and lines and used <= hang:
+                continue  # the second of two blanks at which a line was broken
+            at = 0
+            while at < len(piece):
+                room = width - used
+                rest = piece[at : at + width + 1]  # enough to see that it does not fit
+                cells = cell_len(rest)
+                if cells <= room and at + len(rest) == len(piece):
+                    current.append((rest, ink))
+                    used += cells
+                    break
+                empty = used <= (hang if lines else 0)
+                if words and piece == " ":
+                    flush()
+                    break
+                if not words or empty or cells > width - hang:
+                    head = chop_cells(rest[:room], room)[0] if room > 1 else ""
+                    if head:
+                        current.append((head, ink))
+                        at += len(head)
+                flush()
+    if len(current) > bool(hang and lines) or not lines:
+        lines.append(tuple(current))
+    return lines
 
 
-def _begin_line(lines: list[list[Span]]) -> None:
-    """A new line; blanks at the end of the last one go."""
-    while lines[-1] and lines[-1][-1][0] == " ":
-        lines[-1].pop()
-    lines.append([])
-
-
-_WORDS = re.compile(r"[^\s]+|\s")
+def _pieces(text: str) -> list[str]:
+    """Words and the blanks between them."""
+    pieces: list[str] = []
+    for index, word in enumerate(text.split(" ")):
+        if index:
+            pieces.append(" ")
+        if word:
+            pieces.append(word)
+    return pieces
 
 
 def highlight(spans: Line, pattern: re.Pattern[str] | None) -> list[tuple[str, str, bool]]:

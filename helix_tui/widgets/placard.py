@@ -36,9 +36,9 @@ class Placard(Widget):
 
     def _lay_out(self) -> None:
         room = max(8, min(_WIDEST, self.size.width - 4))
-        self._lines = [
-            line for part in self._paragraphs for line in (wrap_spans(part, room) if part else [[]])
-        ]
+        self._lines = []
+        for paragraph in self._paragraphs:
+            self._lines.extend(wrap_spans(paragraph, room))
         self._laid_out_for = self.size
 
     def render_line(self, y: int) -> Strip:

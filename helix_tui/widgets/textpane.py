@@ -12,9 +12,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Literal
 
-from rich.cells import cell_len, chop_cells
-
-from helix_tui.widgets.line import Line, Span, rule, spread, width_of
+from helix_tui.widgets.line import Line, Span, rule, spread, width_of, wrap_spans
 from helix_tui.widgets.rowlist import RowList
 from helix_tui.widgets.rowsource import Rows, RowSource
 
@@ -37,55 +35,6 @@ class Para:
     """A place that ``J`` and ``K`` go to."""
     opens: bool = False
     """Enter does something here."""
-
-
-def wrap_spans(spans: Line, width: int, hang: int = 0, *, words: bool = True) -> list[tuple[Span, ...]]:
-    """Spans as lines of at most ``width`` cells; no text is lost but blanks at which a line was broken."""
-    hang = min(hang, width // 2)
-    lines: list[tuple[Span, ...]] = []
-    current: list[Span] = []
-    used = 0
-
-    def flush() -> None:
-        nonlocal current, used
-        lines.append(tuple(current))
-        current, used = ([(" " * hang, "text")] if hang else []), hang
-
-    for text, ink in spans:
-        for piece in _pieces(text) if words else (text,):
-            at = 0
-            while at < len(piece):
-                room = width - used
-                rest = piece[at : at + width + 1]  # enough to see that it does not fit
-                cells = cell_len(rest)
-                if cells <= room and at + len(rest) == len(piece):
-                    current.append((rest, ink))
-                    used += cells
-                    break
-                empty = used <= (hang if lines else 0)
-                if words and piece == " ":
-                    flush()
-                    break
-                if not words or empty or cells > width - hang:
-                    head = chop_cells(rest[:room], room)[0] if room > 1 else ""
-                    if head:
-                        current.append((head, ink))
-                        at += len(head)
-                flush()
-    if len(current) > bool(hang and lines) or not lines:
-        lines.append(tuple(current))
-    return lines
-
-
-def _pieces(text: str) -> list[str]:
-    """Words and the blanks between them."""
-    pieces: list[str] = []
-    for index, word in enumerate(text.split(" ")):
-        if index:
-            pieces.append(" ")
-        if word:
-            pieces.append(word)
-    return pieces
 
 
 class Paragraphs(RowSource):

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from helix_tui.core.ddx.events import Event
 from helix_tui.widgets import figures
 from helix_tui.widgets.actions import answers, outcome, target_of
-from helix_tui.widgets.line import Line, Span, cut, spread
+from helix_tui.widgets.line import Line, Span, cut, spread, wrap_spans
 from helix_tui.widgets.rowlist import RowList
 from helix_tui.widgets.rowsource import Rows, RowSource
-from helix_tui.widgets.textpane import Para, Paragraphs, wrap_spans
+from helix_tui.widgets.textpane import Para, Paragraphs
 
 NARROW = 50
 """Cells below which a row saves on time and tool."""

@@ -10,7 +10,7 @@ from rich.cells import cell_len
 
 from helix_tui.core.text import clean_line
 from helix_tui.themes import THEMES, Palette
-from helix_tui.widgets.line import Span, cut, fit, rule, spread, to_strip, width_of, wrap, wrap_spans
+from helix_tui.widgets.line import Span, cut, fit, rule, spread, to_strip, width_of, wrap_spans
 
 PALETTE = Palette(THEMES[0].variables)
 
@@ -45,13 +45,6 @@ def test_a_spread_line_fits_and_keeps_its_right_side_whole(
 @given(texts, widths, texts)
 def test_a_rule_never_overflows(caption: str, width: int, right: str) -> None:
     assert width_of(rule(caption, width, right)) <= max(width, 1)
-
-
-@given(texts, st.integers(4, 80))
-def test_wrapped_lines_fit_and_lose_no_word(text: str, width: int) -> None:
-    lines = wrap(text, width)
-    assert all(cell_len(line) <= max(width, 4) for line in lines)
-    assert "".join("".join(lines).split()) == "".join(text.split())
 
 
 @given(spans, st.integers(4, 80))
