@@ -88,6 +88,8 @@ def wrap_spans(spans: Line, width: int, hang: int = 0, *, words: bool = True) ->
 
     def flush() -> None:
         nonlocal current, used
+        while words and len(current) > 1 and current[-1][0] == " ":
+            current.pop()
         lines.append(tuple(current))
         current, used = ([(" " * hang, "text")] if hang else []), hang
 
