@@ -102,7 +102,9 @@ def _foretell(call: Call, curator: Curator) -> int:
     """What would run, entry by entry; each is looked at on the queue as it is now."""
     with told():
         chosen = _chosen(call, curator)
-        entries = list(curator.history().to_undo()[: call.options.count]) if chosen is None else chosen
+        entries = (
+            list(curator.history().to_undo(curator.me)[: call.options.count]) if chosen is None else chosen
+        )
     operations = []
     for entry in entries:
         document: dict[str, Any] = {

@@ -119,18 +119,21 @@ class History:
         """Changes whose outcome is not known."""
         return tuple(entry for entry in self.entries if entry.result == "pending")
 
-    def to_undo(self, *, anybody: bool = False) -> tuple[Entry, ...]:
-        """What can be taken back, newest first; a person's changes only, unless ``anybody``'s."""
+    def to_undo(self, me: Who | None = None) -> tuple[Entry, ...]:
+        """What can be taken back, newest first: people's changes for a person, its own for an agent.
+
+        Args:
+            me: who asks; None: everything, whoever made it.
+        """
         return tuple(
-            entry
-            for entry in reversed(self.entries)
-            if entry.plain and entry.standing and (anybody or entry.who.person)
+            entry for entry in reversed(self.entries) if entry.plain and entry.standing and _of(entry, me)
         )
 
-    def to_redo(self) -> tuple[Entry, ...]:
+    def to_redo(self, me: Who | None = None) -> tuple[Entry, ...]:
         """What was taken back and may be done again, the last taken back first; a newer change ends that."""
-        newest = max((e.seq for e in self.entries if e.plain and e.who.person and e.standing), default=0)
-        undone = [entry for entry in self.entries if entry.undone_by and entry.undone_seq > newest]
+        own = [entry for entry in self.entries if entry.plain and _of(entry, me)]
+        newest = max((entry.seq for entry in own if entry.standing), default=0)
+        undone = [entry for entry in own if entry.undone_by and entry.undone_seq > newest]
         return tuple(sorted(undone, key=lambda entry: -entry.undone_seq))
 
     def after(self, entry_id: str) -> tuple[Entry, ...]:
@@ -147,6 +150,13 @@ class History:
             for entry in reversed(self.entries)
             if entry.plain and entry.standing and entry.seq > chosen.seq
         )
+
+
+def _of(entry: Entry, me: Who | None) -> bool:
+    """Whether an entry is what somebody's undo is about."""
+    if me is None:
+        return True
+    return entry.who.person if me.person else (entry.who.kind, entry.who.user) == (me.kind, me.user)
 
 
 class JournalError(OSError):

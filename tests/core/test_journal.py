@@ -56,15 +56,17 @@ def test_undo_and_redo_follow_each_other(tmp_path: Path) -> None:
     finish(journal, machine)
     failed = begin(journal)
     finish(journal, failed, result="failed", after={}, undoable=False)
-    assert [entry.id for entry in journal.read().to_undo()] == [second, first]
-    assert [entry.id for entry in journal.read().to_undo(anybody=True)] == [machine, second, first]
+    assert [entry.id for entry in journal.read().to_undo(ME)] == [second, first]
+    assert [entry.id for entry in journal.read().to_undo(Who("agent", "bot"))] == [machine]
+    assert [entry.id for entry in journal.read().to_undo(Who("agent", "other"))] == []
+    assert [entry.id for entry in journal.read().to_undo()] == [machine, second, first]
     finish(journal, begin(journal, kind="undo", of=second))
-    assert [entry.id for entry in journal.read().to_undo()] == [first]
-    assert [entry.id for entry in journal.read().to_redo()] == [second]
+    assert [entry.id for entry in journal.read().to_undo(ME)] == [first]
+    assert [entry.id for entry in journal.read().to_redo(ME)] == [second]
     finish(journal, begin(journal, kind="redo", of=second), after={"a": {"x": 7}})
     history = journal.read()
-    assert [entry.id for entry in history.to_undo()] == [second, first]
-    assert history.to_undo()[0].after == {"a": {"x": 7}}
+    assert [entry.id for entry in history.to_undo(ME)] == [second, first]
+    assert history.to_undo(ME)[0].after == {"a": {"x": 7}}
     assert [entry.id for entry in history.after(first)] == [machine, second]
     with pytest.raises(KeyError):
         history.after("op-99")

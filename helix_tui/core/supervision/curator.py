@@ -213,7 +213,7 @@ class Curator:
         )
 
     def undo(self, entry: Entry | None = None) -> Done | None:
-        """Take back a change, or a person's last one; None where there is nothing to take back.
+        """Take back a change, or the last one of people (of an agent: its own); None where there is none.
 
         Raises:
             Conflict: somebody changed since what it would touch.
@@ -223,7 +223,7 @@ class Curator:
             sight = self._settled()
             history = self.journal.read()
             if entry is None:
-                entry = next(iter(history.to_undo()), None)
+                entry = next(iter(history.to_undo(self.me)), None)
             return None if entry is None else self._take_back(entry, sight, lock, "undo", entry)
 
     def redo(self) -> Done | None:
@@ -236,7 +236,7 @@ class Curator:
         with self.gate.open() as lock:
             sight = self._settled()
             history = self.journal.read()
-            entry = next(iter(history.to_redo()), None)
+            entry = next(iter(history.to_redo(self.me)), None)
             if entry is None:
                 return None
             undo = history.get(entry.undone_by)
@@ -317,7 +317,7 @@ class Curator:
         before = values_before(made.steps, sight.queue)
         entry_id = self.journal.begin(
             at=now_ns(),
-            who=self._me(),
+            who=self.me,
             kind=kind or made.kind,
             title=made.title,
             steps=[record_of(step) for step in made.steps],
@@ -411,7 +411,9 @@ class Curator:
             recovered=recovered,
         )
 
-    def _me(self) -> Who:
+    @property
+    def me(self) -> Who:
+        """Who makes these changes."""
         kind = self._who
         if kind == "cli" and any(self._env.get(name) for name in _AGENT_SIGNS):
             kind = "agent"

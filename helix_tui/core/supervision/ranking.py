@@ -28,28 +28,39 @@ def plan_rank(writing: Writing, operation: Operation) -> None:
         if _rank(scene, bead_id) is not None:
             writing.add(("bead", "queue", "clear", bead_id), {bead_id: {"queue-rank": None}})
         return
+    if top:
+        _to_the_top(writing, bead_id)
+        return
     bucket = _bucket(scene, scene.bead(bead_id).priority)
     others = [other for other in bucket if other != bead_id]
-    words: tuple[str, ...] = ("bead", "queue", "top", bead_id)
-    place = 0
-    if not top:
-        other = before or after
-        if other == bead_id:
-            raise Refused("a bead cannot stand before or after itself; name another one")
-        if other not in scene:
-            raise Refused(
-                f"there is no bead {called(other)} in the tracker; look it up with `helix-tui queue`"
-            )
-        if other not in others:
-            raise Refused(
-                f"{called(other)} has another priority than {called(bead_id)}; give both the same first"
-            )
-        place = others.index(other) + (1 if after else 0)
-        words = ("bead", "queue", "move", bead_id, "--before" if before else "--after", other)
-    ranks = _ranks(scene, others, bead_id, place)
-    ripple = {other: {"queue-rank": number} for other, number in ranks.items()}
-    watched = [(other, "queue-rank") for other in bucket]
-    writing.add(words, {}, watched=watched, ripple=ripple)
+    other = before or after
+    if other == bead_id:
+        raise Refused("a bead cannot stand before or after itself; name another one")
+    if other not in scene:
+        raise Refused(f"there is no bead {called(other)} in the tracker; look it up with `helix-tui queue`")
+    if other not in others:
+        raise Refused(
+            f"{called(other)} has another priority than {called(bead_id)}; give both the same first"
+        )
+    place = others.index(other) + (1 if after else 0)
+    words = ("bead", "queue", "move", bead_id, "--before" if before else "--after", other)
+    ripple = {
+        moved: {"queue-rank": number} for moved, number in _ranks(scene, others, bead_id, place).items()
+    }
+    writing.add(words, {}, watched=[(moved, "queue-rank") for moved in bucket], ripple=ripple)
+
+
+def _to_the_top(writing: Writing, bead_id: str) -> None:
+    """Before the lowest rank there is: only the bead's own row changes."""
+    scene = writing.scene
+    priority = scene.bead(bead_id).priority
+    ranks = [
+        rank
+        for other in _near(scene, priority)
+        if other != bead_id and (rank := scene.bead(other).queue_rank) is not None
+    ]
+    ripple = {bead_id: {"queue-rank": min(ranks) - 1 if ranks else 0}}
+    writing.add(("bead", "queue", "top", bead_id), {}, watched=[(bead_id, "queue-rank")], ripple=ripple)
 
 
 def _ranks(scene: Scene, others: list[str], bead_id: str, place: int) -> dict[str, int]:
@@ -78,6 +89,11 @@ def _bucket(scene: Scene, priority: int) -> list[str]:
         rank = bead.queue_rank
         return rank is None, rank or 0, parse_instant(bead.created_at) or NEVER, bead_id.encode()
 
-    near = [bead_id for bead_id, bead in scene.queue.beads.items() if bead.priority == priority]
-    both = dict.fromkeys((*near, *scene.edits))
-    return sorted((bead_id for bead_id in both if scene.bead(bead_id).priority == priority), key=key)
+    return sorted(_near(scene, priority), key=key)
+
+
+def _near(scene: Scene, priority: int) -> list[str]:
+    """Ids of one priority."""
+    here = [bead_id for bead_id, bead in scene.queue.beads.items() if bead.priority == priority]
+    both = dict.fromkeys((*here, *scene.edits))
+    return [bead_id for bead_id in both if scene.bead(bead_id).priority == priority]
