@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 
 from helix_tui.cli.call import Call
 from helix_tui.cli.loading import Present
@@ -100,9 +101,10 @@ def title_of(bead: Bead) -> str:
     return clean_line(bead.title, 400) or "(no title)"
 
 
+@lru_cache(maxsize=1)
 def _id_width(queue: Queue) -> int:
-    """Ids of one project are mostly of one length, and the first says which."""
-    return min(12, cell_width(clean_line(short_id(next(iter(queue.beads), "")))) or 12)
+    """As wide as the widest id, shortened; an id of a strange form does not widen the column for all."""
+    return min(12, max((cell_width(clean_line(short_id(bead_id))) for bead_id in queue.beads), default=12))
 
 
 def run_line(run: Run, now: int, indent: str) -> str:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from helix_tui.cli.call import Call
+from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.loading import Present, load
 from helix_tui.core.beads.query import parse_query
 from helix_tui.core.beads.readiness import Queue, Standing
@@ -49,7 +49,7 @@ def chosen(call: Call, queue: Queue) -> list[str]:
     if text:
         query = parse_query(text)
         if query.problem:
-            call.note(f"helix-tui queue: {query.problem}")
+            raise CliError(query.problem, "A filter is written like: status:open label:area:ui p<=1", 2)
         shown = [bead_id for bead_id, bead in queue.beads.items() if query.matches(bead, queue)]
     return order_by_pick(queue, shown) if order == "pick" else in_view(queue, order, text)
 

@@ -50,6 +50,12 @@ DETAIL_DELAY = 0.06
 """Seconds that the cursor rests before the detail follows: holding a key down never waits for it."""
 
 
+class Panes(Container):
+    """A container that its children cover: nothing of its own is worth drawing."""
+
+    BLANK = True
+
+
 class QueueScreen(HelixScreen):
     """Screen 1."""
 
@@ -78,13 +84,15 @@ class QueueScreen(HelixScreen):
         self._shown_posture = ""
         self._wanted: tuple[str | None, str | None] = (None, None)
         """The bead held through a view that does not show it, and where the cursor stands instead."""
+        self._keep: frozenset[str] = frozenset()
+        """The bead under the cursor at the last snapshot: no fold takes it away."""
         self._view = build_view(self.world.queue)
         self._built: tuple[tuple[object, ...], View] = ((), self._view)
 
     def compose_body(self) -> ComposeResult:
         """List, detail, and a third pane that only the widest posture has."""
-        with Container(id="panes"):
-            with Vertical(id="left"):
+        with Panes(id="panes"):
+            with Panes(id="left"):
                 yield self.list_caption
                 yield self.list
             with Vertical(id="right"):
@@ -143,16 +151,22 @@ class QueueScreen(HelixScreen):
         return QueueRows(view, self.world, two_lines=f"-{self.posture}" in NARROW)
 
     def prepare_snapshot(self, snapshot: Snapshot) -> None:
-        """The rows, in the feed's thread: at 10,000 beads they take a tenth of a second."""
+        """The rows, in the feed's thread: at 10,000 beads they take a tenth of a second.
+
+        The bead under the cursor stays in its place when it closes, until another snapshot finds the cursor
+        elsewhere.
+        """
+        key = self.list.selected_key
+        self._keep = frozenset((key,)) if key else frozenset()
         self._build(snapshot.queue)
 
     def _build(self, queue: Queue) -> View:
         """The rows as they are wanted now; built once for each queue and way of looking at it."""
-        wanted = (queue, self.kind, self.filter, self.unfolded, self.collapsed)
+        wanted = (queue, self.kind, self.filter, self.unfolded, self.collapsed, self._keep)
         built_for, view = self._built
         if built_for != wanted:
-            _, kind, query, unfolded, collapsed = wanted
-            view = build_view(queue, kind, query, unfolded=unfolded, collapsed=collapsed)
+            _, kind, query, unfolded, collapsed, keep = wanted
+            view = build_view(queue, kind, query, unfolded=unfolded, collapsed=collapsed, keep=keep)
             self._built = wanted, view
         return view
 

@@ -115,7 +115,7 @@ def test_odd_records_keep_the_columns(cli: Cli, project: ProjectFactory) -> None
         assert len(cli("queue", "--order", order, "--json", "-C", root).document["beads"]) == 3
 
 
-def test_filter_keeps_what_it_matches_and_says_what_it_did_not_understand(
+def test_filter_keeps_what_it_matches_and_refuses_what_it_does_not_understand(
     cli: Cli, project: ProjectFactory
 ) -> None:
     root = project(ROWS)
@@ -123,8 +123,8 @@ def test_filter_keeps_what_it_matches_and_says_what_it_did_not_understand(
     assert [row["id"] for row in ran.document["beads"]] == ["demo-a1"]
     assert ran.document["counts"]["closed"] == 1
     unclear = cli("queue", "--json", "--filter", "colour:red", "-C", root)
-    assert unclear.code == 0
-    assert "colour" in unclear.err
+    assert unclear.code == 2
+    assert "colour" in unclear.document["error"]["message"]
     assert "1 closed" in cli("queue", "--filter", "status:closed", "-C", root).out
 
 

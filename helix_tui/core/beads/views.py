@@ -101,6 +101,7 @@ def build_view(
     *,
     unfolded: frozenset[str] = frozenset(),
     collapsed: frozenset[str] = frozenset(),
+    keep: frozenset[str] = frozenset(),
 ) -> View:
     """The rows of a view.
 
@@ -110,6 +111,7 @@ def build_view(
         query: filter, parsed or as text.
         unfolded: keys of fold rows that are open (`FOLD_DONE`, `FOLD_LOOSE`, `FOLD_REST`, ``done:<parent>``).
         collapsed: ids of beads (tree) or titles of lanes whose children are hidden.
+        keep: ids that no fold takes away, as the bead somebody looks at while it closes.
     """
     parsed = parse_query(query) if isinstance(query, str) else query
     beads = queue.beads
@@ -118,7 +120,7 @@ def build_view(
     else:
         shown = list(beads)
     build = {"dag": _dag, "tree": _tree, "lanes": _lanes, "order": _order}[kind]
-    rows = tuple(build(queue, shown, bool(parsed), unfolded, collapsed))
+    rows = tuple(build(queue, shown, bool(parsed), unfolded, collapsed, keep))
     return View(kind, rows, len(shown), len(beads))
 
 
@@ -149,7 +151,12 @@ def _fold(key: str, text: str, count: int, unfolded: frozenset[str]) -> ViewRow:
 
 
 def _dag(
-    queue: Queue, shown: list[str], filtered: bool, unfolded: frozenset[str], collapsed: frozenset[str]
+    queue: Queue,
+    shown: list[str],
+    filtered: bool,
+    unfolded: frozenset[str],
+    collapsed: frozenset[str],
+    keep: frozenset[str],
 ) -> Iterator[ViewRow]:
     graph, state = queue.graph, queue.state
     waited_on = {
@@ -161,7 +168,9 @@ def _dag(
     }
     live, done, loose = [], [], []
     for bead_id in shown:
-        if queue.beads[bead_id].status in TERMINAL and bead_id not in waited_on:
+        if bead_id in keep:
+            live.append(bead_id)
+        elif queue.beads[bead_id].status in TERMINAL and bead_id not in waited_on:
             done.append(bead_id)
         elif filtered or state(bead_id) in _NEVER_FOLDED or _linked(queue, bead_id):
             live.append(bead_id)
@@ -219,7 +228,12 @@ def _missing_targets(queue: Queue, ids: Iterable[str]) -> dict[str, list[str]]:
 
 
 def _tree(
-    queue: Queue, shown: list[str], filtered: bool, unfolded: frozenset[str], collapsed: frozenset[str]
+    queue: Queue,
+    shown: list[str],
+    filtered: bool,
+    unfolded: frozenset[str],
+    collapsed: frozenset[str],
+    keep: frozenset[str],
 ) -> Iterator[ViewRow]:
     beads = queue.beads
     matching = set(shown)
@@ -248,7 +262,7 @@ def _tree(
     while stack:
         action, bead_id, depth = stack.pop()
         if action == "fold":
-            done = [child for child in top[bead_id] if _folds(queue, child, top)]
+            done = [child for child in top[bead_id] if child not in keep and _folds(queue, child, top)]
             key = f"done:{bead_id}" if bead_id else FOLD_DONE
             words = _fold_words(queue, done, "closed")
             yield ViewRow(
@@ -273,7 +287,7 @@ def _tree(
             if closed:
                 continue
         kids = top.get(bead_id, [])
-        done = [child for child in kids if not filtered and _folds(queue, child, top)]
+        done = [child for child in kids if not filtered and child not in keep and _folds(queue, child, top)]
         key = f"done:{bead_id}" if bead_id else FOLD_DONE
         hidden = set(done)
         entries = [("walk", child, depth + 1) for child in kids if child not in hidden]
@@ -341,7 +355,12 @@ def _best_ranks(
 
 
 def _lanes(
-    queue: Queue, shown: list[str], filtered: bool, unfolded: frozenset[str], collapsed: frozenset[str]
+    queue: Queue,
+    shown: list[str],
+    filtered: bool,
+    unfolded: frozenset[str],
+    collapsed: frozenset[str],
+    keep: frozenset[str],
 ) -> Iterator[ViewRow]:
     rank = urgency(queue)
     by_state: dict[str, list[str]] = {}
@@ -353,21 +372,25 @@ def _lanes(
         is_open = (FOLD_DONE in unfolded or filtered) if done else title not in collapsed
         key = FOLD_DONE if done else f"lane:{title}"
         yield ViewRow(key, "heading", text=title, count=len(ids), open=is_open)
-        if is_open:
-            for bead_id in ids:
-                yield _row(queue, bead_id)
+        for bead_id in ids if is_open else (bead_id for bead_id in ids if bead_id in keep):
+            yield _row(queue, bead_id)
 
 
 def _order(
-    queue: Queue, shown: list[str], filtered: bool, unfolded: frozenset[str], collapsed: frozenset[str]
+    queue: Queue,
+    shown: list[str],
+    filtered: bool,
+    unfolded: frozenset[str],
+    collapsed: frozenset[str],
+    keep: frozenset[str],
 ) -> Iterator[ViewRow]:
     wanted = set(shown)
     for bead_id in queue.ready:
         if bead_id in wanted:
             yield _row(queue, bead_id)
     rest = [bead_id for bead_id in shown if bead_id not in queue.position]
-    if not rest:
-        return
+    yield from (_row(queue, bead_id) for bead_id in rest if bead_id in keep)
+    rest = [bead_id for bead_id in rest if bead_id not in keep]
     open_ids = [bead_id for bead_id in rest if queue.beads[bead_id].status not in TERMINAL]
     done = [bead_id for bead_id in rest if queue.beads[bead_id].status in TERMINAL]
     if open_ids:

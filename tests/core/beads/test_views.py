@@ -76,6 +76,15 @@ def test_order_is_exactly_the_pick_order() -> None:
     assert rows[-1].text == "1 closed, 1 cancelled"
 
 
+@pytest.mark.parametrize("kind", VIEWS)
+def test_the_bead_that_is_looked_at_stays_when_it_closes(kind: ViewKind) -> None:
+    queue = queue_of(*MIXED)
+    assert "done" not in keys(queue, kind)
+    assert keys(queue, kind, keep=frozenset({"done"})).count("done") == 1
+    everything = frozenset({FOLD_DONE, FOLD_LOOSE, FOLD_REST})
+    assert keys(queue, kind, keep=frozenset({"done"}), unfolded=everything).count("done") == 1
+
+
 TREE = (
     {"id": "epic", "issue_type": "epic", "priority": 2},
     {"id": "k1", "parent": "epic", "priority": 2},
