@@ -67,6 +67,7 @@ class HelixScreen(Screen[Any]):
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("screen")]
     AUTO_FOCUS = "RowList"
+    BLANK = True  # widgets cover all of it
     NAME: ClassVar[str] = ""
     """Its name in the registry; empty for a screen that no number key leads to."""
     FOOTER: ClassVar[tuple[str, ...]] = ("go.back", "app.help")

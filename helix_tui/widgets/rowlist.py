@@ -112,8 +112,9 @@ class RowList(Widget, can_focus=True):
         self._tinted: dict[str, int] = {}
         self._tint_round = 0
         self._pattern: re.Pattern[str] | None = None
-        self._labels: dict[str, int] = {}
-        self._label_of: dict[int, str] = {}
+        self._labels: dict[str, str] = {}
+        """The key of the row that each jump label stands on, while labels are shown."""
+        self._label_of: dict[str, str] = {}
         self._typed = ""
 
     # --- what it shows ------------------------------------------------------------------------------------
@@ -139,7 +140,6 @@ class RowList(Widget, can_focus=True):
         anchor = self.source.key(top_row[0]) if top_row is not None else None
         old, self.source = self.source, source
         stale, self._painted = self._painted, {}
-        self._drop_labels()
         view.rows = len(source)
         self._put_cursor(self._first() if at_top or held is None else self._find_again(old, held))
         anchor_index = source.index(anchor) if anchor is not None else None
@@ -221,12 +221,13 @@ class RowList(Widget, can_focus=True):
 
     def action_jump(self) -> None:
         """Put a letter on every row in view; typing it moves the cursor there."""
-        rows = [index for index in self._view.in_view() if self.source.selectable(index)]
+        source = self.source
+        rows = [source.key(index) for index in self._view.in_view() if source.selectable(index)]
         labels = list(JUMP_LETTERS)
         if len(rows) > len(labels):
             labels = [first + second for first in JUMP_LETTERS for second in JUMP_LETTERS]
         self._labels = dict(zip(labels, rows, strict=False))
-        self._label_of = {index: label for label, index in self._labels.items()}
+        self._label_of = {key: label for label, key in self._labels.items()}
         self.refresh()
 
     @property
@@ -241,14 +242,14 @@ class RowList(Widget, can_focus=True):
         event.stop()
         event.prevent_default()
         typed = self._typed + (event.character or "")
-        index = self._labels.get(typed)
-        if index is None and event.is_printable and any(label.startswith(typed) for label in self._labels):
+        key = self._labels.get(typed)
+        if key is None and event.is_printable and any(label.startswith(typed) for label in self._labels):
             self._typed = typed
             return
         self._drop_labels()
         self.refresh()
-        if index is not None:
-            self._move_to(index)
+        if key is not None:
+            self.select(key)
 
     def _drop_labels(self) -> None:
         self._labels, self._label_of, self._typed = {}, {}, ""
@@ -476,7 +477,7 @@ class RowList(Widget, can_focus=True):
         current = index == self._view.cursor and (focused or not self._cursor_needs_focus)
         tinted = bool(self._tinted) and self.source.key(index) in self._tinted
         ground = "selection" if current else "tint" if tinted else ""
-        label = self._label_of.get(index, "") if part == 0 else ""
+        label = self._label_of.get(self.source.key(index), "") if self._label_of and part == 0 else ""
         look = (part, ground, focused and current, on_thumb, label)
         strip = entry.strips.get(look)
         if strip is None:

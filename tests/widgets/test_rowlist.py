@@ -169,6 +169,22 @@ async def test_jump_labels_with_two_letters_where_one_is_not_enough() -> None:
         assert rows.selected_key == "r2"
 
 
+async def test_jump_labels_stay_on_their_rows_through_a_reload() -> None:
+    rows = RowList()
+    async with Host(rows).run_test(size=(40, 10)) as pilot:
+        rows.show(numbered(range(5)))
+        rows.focus()
+        await pilot.press("f")
+        rows.show(numbered([9, 8, *range(5)], "!"))
+        assert rows.jumping
+        await pilot.press("d")
+        assert rows.selected_key == "r2"
+        await pilot.press("f")
+        rows.show(numbered([0, 1]))
+        await pilot.press("d")
+        assert not rows.jumping
+
+
 async def test_matches_are_found_round_the_end() -> None:
     rows = RowList()
     async with Host(rows).run_test(size=(40, 10)):
