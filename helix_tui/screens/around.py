@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from helix_tui.core.ddx.attached import attached_events
-from helix_tui.screens.history import last_seen_words
 from helix_tui.widgets.detail import DetailFacts, MissingFacts
 
 if TYPE_CHECKING:
@@ -42,6 +40,8 @@ class Around:
         known = self._events.get(bead.id)
         if known is None or known[0] is not bead:
             self._remember(bead, known[1] if known is not None else ())
+            from helix_tui.core.ddx.attached import attached_events
+
             folder = self._screen.console.snapshot.project.ddx_dir
             self._start(bead.id, lambda: tuple(attached_events(folder, bead)), partial(self._remember, bead))
         return self._events[bead.id][1]
@@ -54,6 +54,8 @@ class Around:
     def _last_seen_words(self, bead_id: str) -> str:
         if bead_id not in self._last_seen:
             self._last_seen[bead_id] = ""
+            from helix_tui.screens.history import last_seen_words
+
             console = self._screen.console
             project, now = console.snapshot.project, console.now()
             self._start(
