@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from helix_tui.core.ddx.bundles import began_at
 from helix_tui.core.ddx.names import STATUSES, StatusClass, classify
 
 Source = Literal["loop", "event", "metrics", "result", "cost", "manifest", "name"]
@@ -186,7 +187,7 @@ def merge(
         status_source=said.source if said is not None else "",
         landed=landed,
         preserved=not landed and _preserved(status, fields["outcome"], fields["preserve_ref"]),
-        started_at=_earliest(own),
+        started_at=_earliest(own) or began_at(attempt_id),
         finished_at=_finished(end, own),
         tokens=_tokens(own),
         review=_review(end, reviews),

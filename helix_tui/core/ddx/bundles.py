@@ -13,15 +13,18 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from helix_tui.core.clock import NS
+from helix_tui.core.clock import NS, parse_instant
 from helix_tui.core.ddx.files import Folder, JsonCache, read_bytes
 
 _LOOK_AT = 24
 _STAMPED = re.compile(r"(\d{8}T\d{6})-[0-9A-Za-z]+\Z")
 _REVIEW = re.compile(rb'\s*<bead-review>\s*<bead id="([^"\n]{1,200})"')
 
-_About = tuple[str, bool]
-"""The bead that a folder is about, and whether it holds a review of it."""
+_About = tuple[str, bool, int]
+"""The bead that a folder is about, whether it holds a review of it, and when it began."""
+
+_NOW = 1 << 62
+"""The beginning of a review that has written nothing but its prompt: it has just begun."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,7 @@ class Bundles:
         found: Bundle | None = None
         for name in self._young(since):
             about = self._about_what(name)
-            if about is None or about[0] != bead_id:
+            if about is None or about[0] != bead_id or (since is not None and about[2] < since - NS):
                 continue
             folder = self._folder.path / name
             finished = (folder / "result.json").exists()
@@ -68,11 +71,9 @@ class Bundles:
         names = self._folder.names()
         if len(self._about) > len(names):
             self._about = {name: about for name, about in self._about.items() if name in set(names)}
-        first = 0 if since is None else bisect.bisect_left(names, _stamp(since - NS))
-        last = max(first, len(names) - _LOOK_AT)
-        young = (
-            names[last:] if since is None else (*names[first : min(first + _LOOK_AT, last)], *names[last:])
-        )
+        newest = max(0, len(names) - _LOOK_AT)
+        first = newest if since is None else bisect.bisect_left(names, _stamp(since - NS))
+        young = (*names[first : min(first + _LOOK_AT, newest)], *names[newest:])
         return [name for name in young if _STAMPED.match(name)]
 
     def _about_what(self, name: str) -> _About | None:
@@ -86,11 +87,13 @@ class Bundles:
             match = _REVIEW.match(read_bytes(folder / "prompt.md", 1024) or b"")
             if match is None:
                 return None
-            return (match[1].decode("utf-8", "replace"), True)
+            return (match[1].decode("utf-8", "replace"), True, _NOW)
         bead_id = manifest.get("bead_id")
         if not isinstance(bead_id, str):
             return None
-        about = self._about[name] = (bead_id, "verdict" in manifest)
+        # what the record says beats its name: a run that is played again keeps its attempts' ids
+        began = parse_instant(manifest.get("created_at")) or began_at(name) or 0
+        about = self._about[name] = (bead_id, "verdict" in manifest, began)
         return about
 
 
