@@ -95,12 +95,19 @@ class HelixScreen(Screen[Any]):
         return found[-1].lstrip("-") if found else "split"
 
     def compose(self) -> ComposeResult:
-        """Pulse, tabs, body, footer."""
+        """Pulse, tabs, body, footer; in the posture of the terminal, so that no style is worked out twice."""
+        self.take_posture()
         yield self.pulse
         yield self.tabs
         yield from self.compose_body()
         yield self.footer
         yield TooSmall()
+
+    def take_posture(self) -> None:
+        """Wear the class of the present width, as Textual will on every later resize."""
+        breakpoints = self.app.HORIZONTAL_BREAKPOINTS or []
+        worn = [name for least, name in breakpoints if self.app.size.width >= least][-1:]
+        self.update_classes({name: name in worn for _, name in breakpoints}, update=False)
 
     def compose_body(self) -> ComposeResult:
         """Everything between the tabs and the footer."""

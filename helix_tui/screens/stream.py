@@ -20,10 +20,15 @@ from helix_tui.widgets.figures import midnight
 from helix_tui.widgets.running import RunningPanel
 
 if TYPE_CHECKING:
+    from helix_tui.core.ddx.running import Run
     from helix_tui.core.live import Change, Snapshot
 
 LOOK_SECONDS = 0.7
 """How often transcripts of what runs are looked at, beside every time that the feed says so."""
+
+
+MOST_GONE = 3
+"""Workers that are gone and still have a row: a project of a year has dozens of them."""
 
 
 class AttemptStream(RunningPanel):
@@ -84,7 +89,7 @@ class AttemptStream(RunningPanel):
         if snapshot is None:
             return
         book = snapshot.attempts
-        left_out = frozenset(run.attempt_id for run in snapshot.runs if run.attempt_id)
+        left_out = frozenset(run.attempt_id for run in self._shown_runs()[0] if run.attempt_id)
         if book is self._book and left_out == self._left_out:
             return
         self._book, self._left_out = book, left_out
@@ -97,11 +102,24 @@ class AttemptStream(RunningPanel):
         snapshot = self._snapshot
         if snapshot is None:
             return
-        wanted = self._filter
-        views = [RunView(run) for run in snapshot.runs if wanted is None or wanted.matches_run(run)]
+        shown, older = self._shown_runs()
+        views = [RunView(run) for run in shown]
         runs = tuple(RunView(view.run, self._seen.get(view.key, ())) for view in views)
-        board = Board(runs, self.order, snapshot.queue.beads, now, self._hidden)
+        board = Board(runs, self.order, snapshot.queue.beads, now, self._hidden, older)
         self.show_board(board, changed=changed)
+
+    def _shown_runs(self) -> tuple[list[Run], int]:
+        """What has a row among the runs: all that live, the newest that are gone; and how many more are gone.
+
+        A filter shows all that pass it, and *needs me* lists every one.
+        """
+        runs = self._snapshot.runs if self._snapshot is not None else ()
+        if self._filter is not None:
+            return [run for run in runs if self._filter.matches_run(run)], 0
+        gone = sorted(
+            (run for run in runs if not run.live), key=lambda run: run.started_at or 0, reverse=True
+        )
+        return [*(run for run in runs if run.live), *gone[:MOST_GONE]], max(0, len(gone) - MOST_GONE)
 
     # --- transcripts --------------------------------------------------------------------------------------
 

@@ -185,3 +185,9 @@ def to_strip(
 
 def _match_style(palette: Palette, ink: str, ground: str) -> Style:
     return palette.style(f"{ink} underline", "match" if ground != "selection" else ground)
+
+
+def with_label(line: Strip, label: str, palette: Palette) -> Strip:
+    """A jump label over the first cells of a row."""
+    tag = to_strip([(label, "attention bold reverse")], len(label), palette)
+    return Strip.join([line.crop(0, 1), tag, line.crop(1 + len(label))])

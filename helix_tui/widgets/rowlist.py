@@ -16,6 +16,7 @@ from typing import ClassVar
 
 from textual import events
 from textual.binding import BindingType
+from textual.filter import ANSIToTruecolor
 from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
@@ -23,7 +24,7 @@ from textual.widget import Widget
 
 from helix_tui.keymap import bindings
 from helix_tui.themes.roles import Palette
-from helix_tui.widgets.line import Line, Span, to_strip
+from helix_tui.widgets.line import Line, Span, to_strip, with_label
 from helix_tui.widgets.palette import ascii_only, palette_of
 from helix_tui.widgets.rowsource import Row, Rows, RowSource
 from helix_tui.widgets.viewport import CONTEXT, Viewport
@@ -109,6 +110,7 @@ class RowList(Widget, can_focus=True):
         self._cursor_needs_focus = cursor_needs_focus
         self._painted: dict[str, _Painted] = {}
         self._painted_for: tuple[object, ...] = ()
+        self._blanks: dict[tuple[bool, int], Strip] = {}
         self._tinted: dict[str, int] = {}
         self._tint_round = 0
         self._pattern: re.Pattern[str] | None = None
@@ -430,6 +432,7 @@ class RowList(Widget, can_focus=True):
                 self._painted[key] = old
 
     def _forget_strips(self) -> None:
+        self._blanks.clear()
         for entry in self._painted.values():
             entry.strips.clear()
 
@@ -455,22 +458,18 @@ class RowList(Widget, can_focus=True):
             self._painted_for = (palette, plain)
         thumb = self._view.thumb()
         strips = [self._strip(y, y in thumb, palette, plain) for y in crop.line_range]
-        filters = self.get_line_filters()
-        behind = self.background_colors[1] if filters else None
-        for line_filter in filters:
-            assert behind is not None
-            strips = [strip.apply_filter(line_filter, behind) for strip in strips]
+        for line_filter in self.get_line_filters():
+            if not isinstance(line_filter, ANSIToTruecolor):  # palettes hold nothing for it
+                behind = self.background_colors[1]
+                strips = [strip.apply_filter(line_filter, behind) for strip in strips]
         if crop.column_span != (0, self.size.width):
             strips = [strip.crop(*crop.column_span) for strip in strips]
         return strips
 
     def _strip(self, y: int, on_thumb: bool, palette: Palette, plain: bool) -> Strip:
-        bar: Span = ("▐" if on_thumb else " ", "rule")
         place = self._view.locate(y)
         if place is None:
-            return to_strip(
-                [(" " * (self.size.width - 1), "text"), bar], self.size.width, palette, plain=plain
-            )
+            return self._blank(on_thumb, self.size.width, palette, plain)
         index, part = place
         entry = self._entry(index)
         focused = self.has_focus
@@ -488,13 +487,16 @@ class RowList(Widget, can_focus=True):
                 spans, self.size.width - 1, palette, ground=ground, pattern=self._pattern, plain=plain
             )
             if label:
-                line = _with_label(line, label, palette)
-            strip = Strip.join([line, to_strip([bar], 1, palette, plain=plain)])
+                line = with_label(line, label, palette)
+            strip = Strip.join([line, self._blank(on_thumb, 1, palette, plain)])
             entry.strips[look] = strip
         return strip
 
-
-def _with_label(line: Strip, label: str, palette: Palette) -> Strip:
-    """A jump label over the first cells of a row."""
-    tag = to_strip([(label, "attention bold reverse")], len(label), palette)
-    return Strip.join([line.crop(0, 1), tag, line.crop(1 + len(label))])
+    def _blank(self, on_thumb: bool, width: int, palette: Palette, plain: bool) -> Strip:
+        """Nothing but the scrollbar at the right edge."""
+        strip = self._blanks.get((on_thumb, width))
+        if strip is None:
+            bar: Span = ("▐" if on_thumb else " ", "rule")
+            strip = to_strip([(" " * (width - 1), "text"), bar], width, palette, plain=plain)
+            self._blanks[on_thumb, width] = strip
+        return strip
