@@ -89,7 +89,8 @@ class AttemptStream(RunningPanel):
         if snapshot is None:
             return
         book = snapshot.attempts
-        left_out = frozenset(run.attempt_id for run in self._shown_runs()[0] if run.attempt_id)
+        among_runs = self._shown_runs()[0] if self._filter is None else snapshot.runs
+        left_out = frozenset(run.attempt_id for run in among_runs if run.attempt_id)
         if book is self._book and left_out == self._left_out:
             return
         self._book, self._left_out = book, left_out

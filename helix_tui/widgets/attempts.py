@@ -66,6 +66,8 @@ class Board:
     now: int = 0
     hidden: int = 0
     """Attempts that a filter leaves out."""
+    older: int = 0
+    """Workers that are gone too, and longer than those among ``runs``."""
 
 
 @dataclass(frozen=True, slots=True)

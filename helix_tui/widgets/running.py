@@ -56,8 +56,9 @@ class RunningPanel(Vertical):
         runs = self.list.board.runs
         live = sum(view.run.live for view in runs)
         words = f"running {live}" if live else "nothing runs"
-        if len(runs) > live:
-            words += f" · {len(runs) - live} gone"
+        gone, older = len(runs) - live, self.list.board.older
+        if gone:
+            words += f" · {gone + older} gone" + (f", newest {gone} here" if older else "")
         self.caption.show(words, "follows" if self.list.following else "")
 
     @on(RowList.Selected)

@@ -99,6 +99,27 @@ async def test_a_killed_worker_is_gone_and_says_why(tmp_path: Path, dead_pid: in
         assert app.pane_says("not running: its worker is gone")
 
 
+async def test_many_workers_that_are_gone_do_not_bury_the_attempts(tmp_path: Path, dead_pid: int) -> None:
+    replay = Replay(RECORDED / "head-killed.jsonl", tmp_path, pid=dead_pid)
+    last = replay.run()
+    for number in range(8):
+        state = {
+            "bead_id": f"old-{number}",
+            "attempt_id": f"20260101T00000{number}-0000000{number}",
+            "pid": dead_pid,
+        }
+        state |= {"started_at": f"2026-01-01T00:00:0{number}Z", "expires_at": "2026-01-01T00:02:00Z"}
+        path = replay.project / ".ddx" / "run-state" / f"{state['attempt_id']}.json"
+        path.write_text(json.dumps(state))
+    app = open_loop(replay.project, replay.env)
+    app.feed.now = replay.now(last)
+    async with app.run_test(size=(140, 40)) as pilot:
+        app.feed.look()
+        await settled(pilot)
+        assert app.sees("9 gone, newest 3 here")
+        assert len(app.loop.list.board.runs) == 3
+
+
 async def test_a_living_process_that_does_nothing_is_silent_not_gone(tmp_path: Path) -> None:
     replay = Replay(RECORDED / "head-killed.jsonl", tmp_path)
     app = open_loop(replay.project, replay.env)
