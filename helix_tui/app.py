@@ -28,7 +28,7 @@ from helix_tui.screens import SCREENS
 from helix_tui.screens.base import NARROW, POSTURES, HelixScreen
 from helix_tui.settings import Settings
 from helix_tui.themes import DEFAULT_THEME, PLAIN_THEME, THEMES
-from helix_tui.widgets.tabs import Tabs
+from helix_tui.widgets.frame.tabs import Tabs
 
 TICK_SECONDS = 1.0
 """How often ages on screen are looked at."""
@@ -289,7 +289,7 @@ class HelixApp(App[int]):
         if not isinstance(screen, HelixScreen) or screen.query("#go-to"):
             return
         from helix_tui.screens.going import ways_to
-        from helix_tui.widgets.prompt import Prompt
+        from helix_tui.widgets.frame.prompt import Prompt
 
         queue = self.snapshot.queue
         await screen.mount(Prompt(":", lambda text, at: ways_to(text, queue), must_choose=True, id="go-to"))
@@ -297,7 +297,7 @@ class HelixApp(App[int]):
     async def on_prompt_done(self, event: Message) -> None:
         """Go where the prompt says; a screen's own prompts never come here."""
         from helix_tui.screens.going import command_named
-        from helix_tui.widgets.prompt import Prompt
+        from helix_tui.widgets.frame.prompt import Prompt
 
         if not isinstance(event, Prompt.Done):
             return

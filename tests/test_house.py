@@ -20,20 +20,22 @@ from tests.conftest import ProjectFactory
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "helix_tui"
 
-BASICS = {"core.clock", "core.text"}
-"""What any room may use: how to write an instant, and how to clean a text."""
+BASICS = {"core.clock", "core.text", "core.opening"}
+"""What any room may use: how to write an instant, to clean a text, to open what another owns."""
 
 MAY_KNOW: dict[str, set[str]] = {
     "core.clock": set(),
     "core.text": set(),
+    "core.opening": set(),
+    "core.embedding": {"core.project"},
     "core.project": set(),
     "core.journal": {"core.project"},
     "core.beads": set(),
     "core.ddx": {"core.beads", "core.project"},
     "core.live": {"core.ddx", "core.beads", "core.project"},
     "core.tracker": {"core.beads", "core.ddx", "core.project"},
-    "core.memory": {"core.project"},
-    "core.ask": {"core.project"},
+    "core.memory": {"core.project", "core.embedding"},
+    "core.ask": {"core.project", "core.embedding"},
     "core.supervision": {"core.ddx", "core.beads", "core.memory", "core.journal", "core.project"},
     "core.insights": {"core.ddx", "core.beads", "core.project"},
     "themes": set(),

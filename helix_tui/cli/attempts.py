@@ -13,8 +13,8 @@ from helix_tui.cli.loading import find_bead, load
 from helix_tui.cli.paint import columns, counted
 from helix_tui.core.beads.tracker import Tracker
 from helix_tui.core.clock import NS, format_age, format_instant, format_span, parse_now
-from helix_tui.core.ddx.attempts import Attempt, AttemptIndex
-from helix_tui.core.ddx.evidence import interpret
+from helix_tui.core.ddx.attempts.evidence import interpret
+from helix_tui.core.ddx.attempts.index import Attempt, AttemptIndex
 from helix_tui.core.ddx.names import StatusClass
 from helix_tui.core.project import Project
 from helix_tui.core.text import clean_line, fit, short_id

@@ -19,7 +19,7 @@ from helix_tui.cli.children import finish, last_words, running, tidy_when_killed
 from helix_tui.cli.paint import counted
 from helix_tui.core.beads.tracker import Tracker, read_tracker
 from helix_tui.core.clock import NS, now_ns
-from helix_tui.core.ddx.attempts import Attempt
+from helix_tui.core.ddx.attempts.index import Attempt
 from helix_tui.core.project import Project, find_project
 from helix_tui.core.text import clean_line, fit
 

@@ -12,7 +12,7 @@ from helix_tui.core.beads.readiness import STATES, Queue, Standing
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.beads.views import build_view
 from helix_tui.core.clock import NS, format_age, format_instant, format_span
-from helix_tui.core.ddx.running import Run
+from helix_tui.core.ddx.workers.running import Run
 from helix_tui.core.text import cell_width, clean_line, fit, short_id
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from helix_tui.cli.call import Call, CliError
 from helix_tui.core.beads.readiness import Claims, Era, Queue, classify
 from helix_tui.core.beads.tracker import Tracker, read_tracker
-from helix_tui.core.ddx.running import Run, RunReader
+from helix_tui.core.ddx.workers.running import Run, RunReader
 from helix_tui.core.project import Project, find_project
 from helix_tui.core.text import clean_line
 

@@ -12,7 +12,7 @@ from helix_tui.cli.loading import Present, load
 from helix_tui.core.beads.query import parse_query
 from helix_tui.core.beads.readiness import Queue, Standing
 from helix_tui.core.clock import format_instant
-from helix_tui.core.ddx.running import Run
+from helix_tui.core.ddx.workers.running import Run
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

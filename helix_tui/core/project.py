@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from helix_tui.core.opening import open_nonblocking
+
 LEASES = "ddx-claim-heartbeats"
 """Name of the folder that holds one folder of leases a project."""
 
@@ -281,12 +283,7 @@ def _first_line(path: Path) -> str:
 def _text(path: Path, limit: int = _SMALL_FILE) -> str:
     """A small text file, or nothing where it cannot be read."""
     try:
-        with open(path, "rb", opener=_open_nonblocking) as file:
+        with open(path, "rb", opener=open_nonblocking) as file:
             return (file.read(limit) or b"").decode("utf-8", "replace")
     except (OSError, ValueError):
         return ""
-
-
-def _open_nonblocking(path: str, flags: int) -> int:
-    """A FIFO that somebody put in the place of a file must not hang the reader."""
-    return os.open(path, flags | os.O_NONBLOCK)

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from helix_tui.widgets.detail import DetailFacts, MissingFacts
+from helix_tui.widgets.reading.detail import DetailFacts, MissingFacts
 
 if TYPE_CHECKING:
     from helix_tui.core.beads.record import Bead
     from helix_tui.screens.base import HelixScreen
-    from helix_tui.widgets.beadrow import World
+    from helix_tui.widgets.lists.beadrow import World
 
 _KEPT = 64
 
@@ -40,7 +40,7 @@ class Around:
         known = self._events.get(bead.id)
         if known is None or known[0] is not bead:
             self._remember(bead, known[1] if known is not None else ())
-            from helix_tui.core.ddx.attached import attached_events
+            from helix_tui.core.ddx.workers.attached import attached_events
 
             folder = self._screen.console.snapshot.project.ddx_dir
             self._start(bead.id, lambda: tuple(attached_events(folder, bead)), partial(self._remember, bead))

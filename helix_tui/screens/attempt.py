@@ -15,18 +15,18 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.worker import Worker
 
-from helix_tui.core.ddx.evidence import Evidence
-from helix_tui.core.ddx.transcript import TranscriptTail, transcript_folders
+from helix_tui.core.ddx.attempts.evidence import Evidence
+from helix_tui.core.ddx.workers.transcript import TranscriptTail, transcript_folders
 from helix_tui.core.project import Project
 from helix_tui.screens.jobs import Jobs
 from helix_tui.screens.loading import load_diff, load_evidence, load_file, load_script, no_transcript, read_on
-from helix_tui.widgets.diff import DiffFacts, DiffPane
-from helix_tui.widgets.evidence import EvidencePane, Subject, SubjectLine, short_name
-from helix_tui.widgets.panetabs import PaneTabs
-from helix_tui.widgets.raw import RawPane, prompt_paras
-from helix_tui.widgets.rowlist import RowList
-from helix_tui.widgets.textpane import Para, TextPane
-from helix_tui.widgets.transcript import Script, TranscriptPane
+from helix_tui.widgets.frame.panetabs import PaneTabs
+from helix_tui.widgets.lists.rowlist import RowList
+from helix_tui.widgets.reading.diff import DiffFacts, DiffPane
+from helix_tui.widgets.reading.evidence import EvidencePane, Subject, SubjectLine, short_name
+from helix_tui.widgets.reading.raw import RawPane, prompt_paras
+from helix_tui.widgets.reading.textpane import Para, TextPane
+from helix_tui.widgets.reading.transcript import Script, TranscriptPane
 
 TABS = ("evidence", "diff", "transcript", "prompt", "raw")
 

@@ -13,11 +13,11 @@ from textual.widget import Widget
 from helix_tui.keymap import bindings
 from helix_tui.screens import TABS
 from helix_tui.screens.facts import pulse_facts
-from helix_tui.widgets.footer import KeyLine
-from helix_tui.widgets.line import Line, fit
-from helix_tui.widgets.pulse import Pulse
-from helix_tui.widgets.spanline import SpanLine
-from helix_tui.widgets.tabs import Tabs
+from helix_tui.widgets.frame.footer import KeyLine
+from helix_tui.widgets.frame.pulse import Pulse
+from helix_tui.widgets.frame.tabs import Tabs
+from helix_tui.widgets.lists.line import Line, fit
+from helix_tui.widgets.lists.spanline import SpanLine
 
 if TYPE_CHECKING:
     from helix_tui.core.live import Change, Snapshot

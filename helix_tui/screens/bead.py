@@ -8,9 +8,9 @@ from textual import on
 
 from helix_tui.screens.around import Around
 from helix_tui.screens.overlay import Overlay
-from helix_tui.widgets.beadrow import World, runs_by_bead
-from helix_tui.widgets.detail import DetailView
-from helix_tui.widgets.rowlist import RowList
+from helix_tui.widgets.lists.beadrow import World, runs_by_bead
+from helix_tui.widgets.lists.rowlist import RowList
+from helix_tui.widgets.reading.detail import DetailView
 
 if TYPE_CHECKING:
     from helix_tui.core.live import Change, Snapshot

@@ -7,10 +7,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from helix_tui.core.clock import NS
-from helix_tui.core.ddx.book import AttemptBook
+from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.text import clean_line
 from helix_tui.widgets import figures
-from helix_tui.widgets.pulse import PulseFacts
+from helix_tui.widgets.frame.pulse import PulseFacts
 
 if TYPE_CHECKING:
     from helix_tui.core.live import Snapshot

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from helix_tui.core.ddx.running import Run
-from helix_tui.core.ddx.transcript import TranscriptTail
-from helix_tui.widgets.actions import KEPT, Action, ActionLog
-from helix_tui.widgets.attempts import RunView
+from helix_tui.core.ddx.workers.running import Run
+from helix_tui.core.ddx.workers.transcript import TranscriptTail
+from helix_tui.widgets.frame.actions import KEPT, Action, ActionLog
+from helix_tui.widgets.lists.attempts import RunView
 
 WINDOW = 64 << 10
 """Bytes before the end of a transcript that are looked at when its run is met."""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from helix_tui.keymap import groups, shown_all
 from helix_tui.screens.overlay import Overlay
 from helix_tui.themes.alphabet import SIGNS
-from helix_tui.widgets.line import Span, rule, wrap_spans
-from helix_tui.widgets.rowsource import Row, Rows
+from helix_tui.widgets.lists.line import Span, rule, wrap_spans
+from helix_tui.widgets.lists.rowsource import Row, Rows
 
 if TYPE_CHECKING:
     from helix_tui.core.live import Change, Snapshot

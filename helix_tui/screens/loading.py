@@ -8,18 +8,18 @@ from pathlib import Path
 
 import msgspec
 
-from helix_tui.core.ddx.attempts import Attempt
+from helix_tui.core.ddx.attempts.evidence import Diff, Evidence, EvidenceFile, read_diff, read_evidence
+from helix_tui.core.ddx.attempts.index import Attempt
 from helix_tui.core.ddx.events import Event
-from helix_tui.core.ddx.evidence import Diff, Evidence, EvidenceFile, read_diff, read_evidence
 from helix_tui.core.ddx.files import MAX_POLL, read_bytes
-from helix_tui.core.ddx.running import Run
-from helix_tui.core.ddx.transcript import TranscriptTail
+from helix_tui.core.ddx.workers.running import Run
+from helix_tui.core.ddx.workers.transcript import TranscriptTail
 from helix_tui.core.project import Project
 from helix_tui.core.text import clean_block, clean_line
-from helix_tui.widgets.diff import DiffFacts, parse_diff
-from helix_tui.widgets.raw import size_of
-from helix_tui.widgets.textpane import Para
-from helix_tui.widgets.transcript import Script
+from helix_tui.widgets.reading.diff import DiffFacts, parse_diff
+from helix_tui.widgets.reading.raw import size_of
+from helix_tui.widgets.reading.textpane import Para
+from helix_tui.widgets.reading.transcript import Script
 
 GIT_SECONDS = 8.0
 """How long git may take for a diff: leaving the console waits for it."""

@@ -12,29 +12,29 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from helix_tui.core.beads.query import Completion
-from helix_tui.core.ddx.attempts import Attempt
-from helix_tui.core.ddx.evidence import interpret
-from helix_tui.core.ddx.running import Run
+from helix_tui.core.ddx.attempts.evidence import interpret
+from helix_tui.core.ddx.attempts.index import Attempt
+from helix_tui.core.ddx.workers.running import Run
 from helix_tui.core.text import clean_line
 from helix_tui.keymap import bindings
 from helix_tui.screens.attempt import AttemptView
 from helix_tui.screens.base import NARROW, HelixScreen
 from helix_tui.screens.placards import placard
 from helix_tui.screens.stream import AttemptStream
-from helix_tui.widgets.attemptfilter import AttemptFilter
-from helix_tui.widgets.diff import DiffPane
-from helix_tui.widgets.evidence import EvidencePane, Subject
-from helix_tui.widgets.line import Line
-from helix_tui.widgets.placard import Placard
-from helix_tui.widgets.raw import RawPane
-from helix_tui.widgets.rowlist import RowList
-from helix_tui.widgets.running import RunningPanel
-from helix_tui.widgets.textpane import TextPane
-from helix_tui.widgets.transcript import TranscriptPane
+from helix_tui.widgets.frame.placard import Placard
+from helix_tui.widgets.lists.attemptfilter import AttemptFilter
+from helix_tui.widgets.lists.line import Line
+from helix_tui.widgets.lists.rowlist import RowList
+from helix_tui.widgets.lists.running import RunningPanel
+from helix_tui.widgets.reading.diff import DiffPane
+from helix_tui.widgets.reading.evidence import EvidencePane, Subject
+from helix_tui.widgets.reading.raw import RawPane
+from helix_tui.widgets.reading.textpane import TextPane
+from helix_tui.widgets.reading.transcript import TranscriptPane
 
 if TYPE_CHECKING:
     from helix_tui.core.live import Change, Snapshot
-    from helix_tui.widgets.prompt import Prompt
+    from helix_tui.widgets.frame.prompt import Prompt
 
 DETAIL_DELAY = 0.06
 """Seconds that the cursor rests before its attempt is read: holding a key down reads nothing."""
@@ -269,7 +269,7 @@ class LoopScreen(HelixScreen):
     async def action_filter(self) -> None:
         """Type words; the list follows every key."""
         if self.prompt is None:
-            from helix_tui.widgets.prompt import Prompt
+            from helix_tui.widgets.frame.prompt import Prompt
 
             self.prompt = Prompt("/", self._ways_on, text=self.filter.text, id="filter")
             await self.mount(self.prompt)

@@ -9,9 +9,9 @@ from textual import on
 from helix_tui.core.supervision.needs import Need
 from helix_tui.core.text import clean_line, short_id
 from helix_tui.screens.overlay import Overlay
-from helix_tui.widgets.line import Line, Span, spread
-from helix_tui.widgets.rowlist import RowList
-from helix_tui.widgets.rowsource import Row, Rows, RowSource
+from helix_tui.widgets.lists.line import Line, Span, spread
+from helix_tui.widgets.lists.rowlist import RowList
+from helix_tui.widgets.lists.rowsource import Row, Rows, RowSource
 
 if TYPE_CHECKING:
     from helix_tui.core.beads.readiness import Queue

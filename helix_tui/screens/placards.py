@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from helix_tui.core.text import clean_line
-from helix_tui.widgets.line import Line
+from helix_tui.widgets.lists.line import Line
 
 if TYPE_CHECKING:
     from helix_tui.core.live import Snapshot

@@ -33,18 +33,18 @@ from helix_tui.screens.around import Around
 from helix_tui.screens.base import NARROW, HelixScreen
 from helix_tui.screens.placards import placard
 from helix_tui.screens.strip import strip_rows
-from helix_tui.widgets.beadrow import QueueRows, World, runs_by_bead
-from helix_tui.widgets.caption import Caption
-from helix_tui.widgets.detail import DetailView, as_markdown
-from helix_tui.widgets.placard import Placard
-from helix_tui.widgets.rowlist import RowList
-from helix_tui.widgets.rowsource import Row, Rows, RowSource
+from helix_tui.widgets.frame.caption import Caption
+from helix_tui.widgets.frame.placard import Placard
+from helix_tui.widgets.lists.beadrow import QueueRows, World, runs_by_bead
+from helix_tui.widgets.lists.rowlist import RowList
+from helix_tui.widgets.lists.rowsource import Row, Rows, RowSource
+from helix_tui.widgets.reading.detail import DetailView, as_markdown
 
 if TYPE_CHECKING:
     from helix_tui.core.live import Snapshot
     from helix_tui.screens.stream import AttemptStream
-    from helix_tui.widgets.prompt import Prompt
-    from helix_tui.widgets.running import RunningPanel
+    from helix_tui.widgets.frame.prompt import Prompt
+    from helix_tui.widgets.lists.running import RunningPanel
 
 DETAIL_DELAY = 0.06
 """Seconds that the cursor rests before the detail follows: holding a key down never waits for it."""
@@ -352,7 +352,7 @@ class QueueScreen(HelixScreen):
     async def action_filter(self) -> None:
         """Type a filter; the list follows every key."""
         if self.prompt is None:
-            from helix_tui.widgets.prompt import Prompt
+            from helix_tui.widgets.frame.prompt import Prompt
 
             self.prompt = Prompt("/", self._ways_on, text=self.filter.text, id="filter")
             await self.mount(self.prompt)

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 from textual.timer import Timer
 from textual.worker import Worker
 
-from helix_tui.core.ddx.book import AttemptBook
+from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.screens.following import Follower, Seen
 from helix_tui.screens.jobs import Jobs
-from helix_tui.widgets.attemptfilter import AttemptFilter
-from helix_tui.widgets.attempts import Board, Order, RunView
 from helix_tui.widgets.figures import midnight
-from helix_tui.widgets.running import RunningPanel
+from helix_tui.widgets.lists.attemptfilter import AttemptFilter
+from helix_tui.widgets.lists.attempts import Board, Order, RunView
+from helix_tui.widgets.lists.running import RunningPanel
 
 if TYPE_CHECKING:
-    from helix_tui.core.ddx.running import Run
+    from helix_tui.core.ddx.workers.running import Run
     from helix_tui.core.live import Change, Snapshot
 
 LOOK_SECONDS = 0.7

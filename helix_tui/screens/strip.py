@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from helix_tui.core.supervision.needs import Need
 from helix_tui.core.text import clean_line
 from helix_tui.themes.alphabet import SIGNS, UNKNOWN
-from helix_tui.widgets.beadrow import World, note_of, sign_of
-from helix_tui.widgets.line import Span, rule, spread
-from helix_tui.widgets.rowsource import Row, Rows
+from helix_tui.widgets.lists.beadrow import World, note_of, sign_of
+from helix_tui.widgets.lists.line import Span, rule, spread
+from helix_tui.widgets.lists.rowsource import Row, Rows
 
 MOST_NEXT = 5
 MOST_NEEDS = 200

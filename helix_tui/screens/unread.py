@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from helix_tui.screens.overlay import Overlay
-from helix_tui.widgets.line import Span
-from helix_tui.widgets.rowsource import Row, Rows
+from helix_tui.widgets.lists.line import Span
+from helix_tui.widgets.lists.rowsource import Row, Rows
 
 if TYPE_CHECKING:
     from helix_tui.core.beads.tracker import Tracker

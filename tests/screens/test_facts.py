@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from helix_tui.core.clock import NS
-from helix_tui.core.ddx.attempts import Attempt, Tokens
-from helix_tui.core.ddx.book import AttemptBook
-from helix_tui.core.ddx.running import Run
+from helix_tui.core.ddx.attempts.book import AttemptBook
+from helix_tui.core.ddx.attempts.index import Attempt, Tokens
+from helix_tui.core.ddx.workers.running import Run
 from helix_tui.core.live.feed import empty_snapshot
 from helix_tui.core.live.snapshot import Change, Snapshot
 from helix_tui.core.project import Project

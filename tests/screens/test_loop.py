@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from helix_tui.core.ddx.attempts import Attempt
-from helix_tui.core.ddx.evidence import Evidence
-from helix_tui.core.ddx.running import Run
+from helix_tui.core.ddx.attempts.evidence import Evidence
+from helix_tui.core.ddx.attempts.index import Attempt
+from helix_tui.core.ddx.workers.running import Run
 from helix_tui.screens import attempt as attempt_module
 from helix_tui.screens.loading import load_evidence
 from tests.screens.loop_host import Attempts, commits, open_loop, settled

@@ -8,11 +8,11 @@ import pytest
 
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.clock import NS, parse_now
-from helix_tui.core.ddx.attempt import Attempt, Tokens
-from helix_tui.core.ddx.running import Run
-from helix_tui.widgets.actions import Action
-from helix_tui.widgets.attemptfilter import AttemptFilter
-from helix_tui.widgets.attempts import AttemptList, Board, Order, RunView, look_of
+from helix_tui.core.ddx.attempts.attempt import Attempt, Tokens
+from helix_tui.core.ddx.workers.running import Run
+from helix_tui.widgets.frame.actions import Action
+from helix_tui.widgets.lists.attemptfilter import AttemptFilter
+from helix_tui.widgets.lists.attempts import AttemptList, Board, Order, RunView, look_of
 from tests.widgets.host import Host
 
 NOW = parse_now("2026-08-21T12:00:00Z")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helix_tui.widgets.diff import HUGE_FILE, LONG_LINE, DiffFacts, DiffPane, parse_diff
+from helix_tui.widgets.reading.diff import HUGE_FILE, LONG_LINE, DiffFacts, DiffPane, parse_diff
 from tests.widgets.host import Host
 
 PLAIN = """\

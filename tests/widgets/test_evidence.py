@@ -6,11 +6,11 @@ from pathlib import Path
 
 from textual import on
 
-from helix_tui.core.ddx.attempt import Review
-from helix_tui.core.ddx.evidence import Check, Evidence, Reading
-from helix_tui.core.ddx.running import Fact, Run
-from helix_tui.widgets.diff import DiffFacts, parse_diff
-from helix_tui.widgets.evidence import EvidencePane, Subject, evidence_paras
+from helix_tui.core.ddx.attempts.attempt import Review
+from helix_tui.core.ddx.attempts.evidence import Check, Evidence, Reading
+from helix_tui.core.ddx.workers.running import Fact, Run
+from helix_tui.widgets.reading.diff import DiffFacts, parse_diff
+from helix_tui.widgets.reading.evidence import EvidencePane, Subject, evidence_paras
 from tests.widgets.host import Host
 from tests.widgets.test_attempts import BEADS, MINUTE, NOW, attempt
 from tests.widgets.test_diff import PLAIN

@@ -10,7 +10,7 @@ from rich.cells import cell_len
 
 from helix_tui.core.text import clean_line
 from helix_tui.themes import THEMES, Palette
-from helix_tui.widgets.line import Span, cut, fit, rule, spread, to_strip, width_of, wrap_spans
+from helix_tui.widgets.lists.line import Span, cut, fit, rule, spread, to_strip, width_of, wrap_spans
 
 PALETTE = Palette(THEMES[0].variables)
 

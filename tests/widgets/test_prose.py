@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helix_tui.widgets.line import width_of
-from helix_tui.widgets.prose import MAX_CHARS, prose
+from helix_tui.widgets.lists.line import width_of
+from helix_tui.widgets.reading.prose import MAX_CHARS, prose
 
 
 def text_of(source: str, width: int = 60) -> list[str]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from helix_tui.widgets.line import width_of
-from helix_tui.widgets.pulse import Pulse, PulseFacts
+from helix_tui.widgets.frame.pulse import Pulse, PulseFacts
+from helix_tui.widgets.lists.line import width_of
 from tests.widgets.host import Host
 
 FACTS = PulseFacts(

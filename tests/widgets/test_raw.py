@@ -6,8 +6,8 @@ from pathlib import Path
 
 from textual import on
 
-from helix_tui.core.ddx.evidence import EvidenceFile
-from helix_tui.widgets.raw import RawPane, prompt_paras, short_path, size_of
+from helix_tui.core.ddx.attempts.evidence import EvidenceFile
+from helix_tui.widgets.reading.raw import RawPane, prompt_paras, short_path, size_of
 from tests.widgets.host import Host
 
 FILES = (

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from textual.geometry import Region
 
 from helix_tui.themes import THEMES
-from helix_tui.widgets.line import Line
-from helix_tui.widgets.rowlist import Row, RowList, Rows
+from helix_tui.widgets.lists.line import Line
+from helix_tui.widgets.lists.rowlist import Row, RowList, Rows
 from tests.widgets.host import Host
 
 

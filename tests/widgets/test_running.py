@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from textual import on
 
-from helix_tui.core.ddx.running import Run
-from helix_tui.widgets.attempts import RunView
-from helix_tui.widgets.running import RunningPanel
+from helix_tui.core.ddx.workers.running import Run
+from helix_tui.widgets.lists.attempts import RunView
+from helix_tui.widgets.lists.running import RunningPanel
 from tests.widgets.host import Host
 from tests.widgets.test_attempts import attempt, board, run
 

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from helix_tui.widgets.line import width_of, wrap_spans
-from helix_tui.widgets.textpane import Para, Paragraphs, block, section
+from helix_tui.widgets.lists.line import width_of, wrap_spans
+from helix_tui.widgets.reading.textpane import Para, Paragraphs, block, section
 
 SPANS = st.lists(
     st.tuples(st.text(alphabet="ab cdé漢👩 -_", max_size=60), st.sampled_from(["text", "muted"])), max_size=5

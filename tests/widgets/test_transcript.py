@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helix_tui.core.ddx.events import Event, read_event
-from helix_tui.widgets.textpane import Para
-from helix_tui.widgets.transcript import Script, ScriptRows, TranscriptPane
+from helix_tui.widgets.reading.textpane import Para
+from helix_tui.widgets.reading.transcript import Script, ScriptRows, TranscriptPane
 from tests.widgets.host import Host
 
 SECOND = 1_000_000_000

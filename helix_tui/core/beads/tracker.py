@@ -18,6 +18,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from helix_tui.core.beads.record import Bead, Buffer, UnreadableLine, decode_bead, move_line
+from helix_tui.core.opening import open_nonblocking
 from helix_tui.core.text import clean_line
 
 MAX_FILE = 1 << 30
@@ -122,7 +123,7 @@ class TrackerReader:
 
     def _fill(self) -> int:
         """Read the file into the scratch buffer, which is kept so that a reload touches no fresh memory."""
-        with open(self.path, "rb", buffering=0, opener=_open_nonblocking) as file:
+        with open(self.path, "rb", buffering=0, opener=open_nonblocking) as file:
             status = os.fstat(file.fileno())
             _insist_on_file(status.st_mode)
             size = status.st_size
@@ -172,11 +173,6 @@ def read_tracker(path: Path, *, digest: bool = False) -> Tracker:
 def parse_rows(data: bytes, path: Path = Path("-")) -> Tracker:
     """A tracker from bytes, for what does not come from a file (an archive in git, a test)."""
     return _fold(list(_decode_rows(data, len(data), ())), path)
-
-
-def _open_nonblocking(path: str, flags: int) -> int:
-    """A FIFO that somebody put in the place of the file must not hang the reader."""
-    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _insist_on_file(mode: int) -> None:

@@ -16,8 +16,8 @@ from typing import Any
 
 import msgspec
 
+from helix_tui.core.ddx.attempts.looplog import LoopReport, MalformedReport, parse_report
 from helix_tui.core.ddx.files import Stamp, stamp_of
-from helix_tui.core.ddx.looplog import LoopReport, MalformedReport, parse_report
 from helix_tui.core.ddx.names import VERBS, Era
 from helix_tui.core.ddx.process import Finished, run
 from helix_tui.core.text import clean_line

@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from helix_tui.core.opening import open_nonblocking
 from helix_tui.core.text import clean_line
 
 Stamp = tuple[int, int, int]
@@ -48,17 +49,12 @@ def _settled(mtime_ns: int) -> bool:
 def read_bytes(path: str | os.PathLike[str], limit: int = MAX_DOCUMENT) -> bytes | None:
     """The first ``limit`` bytes of a regular file, or None where it cannot be read."""
     try:
-        with open(path, "rb", buffering=0, opener=_open_nonblocking) as file:
+        with open(path, "rb", buffering=0, opener=open_nonblocking) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 return None
             return _read_all(file.read, limit)
     except (OSError, ValueError):
         return None
-
-
-def _open_nonblocking(path: str, flags: int) -> int:
-    """A FIFO that somebody put in the place of a file must not hang the reader."""
-    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _read_all(read: Callable[[int], bytes | None], limit: int) -> bytes:
@@ -199,7 +195,7 @@ class LineTail:
         if stamp is None or (stamp == self._stamp and stamp[1] == self._offset and _settled(stamp[0])):
             return []
         try:
-            with open(self.path, "rb", buffering=0, opener=_open_nonblocking) as file:
+            with open(self.path, "rb", buffering=0, opener=open_nonblocking) as file:
                 return self._take(file.fileno(), stamp)
         except OSError:
             return []

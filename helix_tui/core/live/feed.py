@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING
 from helix_tui.core.beads.readiness import Claims, Era, Queue, classify
 from helix_tui.core.beads.tracker import Tracker, TrackerReader
 from helix_tui.core.clock import now_ns
-from helix_tui.core.ddx.book import AttemptBook
-from helix_tui.core.ddx.running import Run, RunReader
+from helix_tui.core.ddx.attempts.book import AttemptBook
+from helix_tui.core.ddx.workers.running import Run, RunReader
 from helix_tui.core.live.snapshot import Change, Condition, Notice, Snapshot, compare
 from helix_tui.core.live.watch import Watcher, folders_to_watch
 from helix_tui.core.project import Project
 
 if TYPE_CHECKING:
-    from helix_tui.core.ddx.attempts import AttemptIndex
+    from helix_tui.core.ddx.attempts.index import AttemptIndex
 
 TICK_MS = 1000
 """How often time itself is looked at when no file changes."""
@@ -103,7 +103,7 @@ class Gatherer:
 
     def _book(self, last: Snapshot, tracker: Tracker, changed: Iterable[str] | None) -> AttemptBook:
         if self._attempts is None:
-            from helix_tui.core.ddx.attempts import AttemptIndex  # not before the queue is on screen
+            from helix_tui.core.ddx.attempts.index import AttemptIndex  # not before the queue is on screen
 
             self._attempts = AttemptIndex(self.project.ddx_dir)
         paths = None if changed is None else [Path(path) for path in changed]

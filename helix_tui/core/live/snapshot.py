@@ -8,8 +8,8 @@ from typing import Literal
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.tracker import Tracker
-from helix_tui.core.ddx.book import AttemptBook
-from helix_tui.core.ddx.running import Run
+from helix_tui.core.ddx.attempts.book import AttemptBook
+from helix_tui.core.ddx.workers.running import Run
 from helix_tui.core.project import Project
 
 Condition = Literal["loading", "live", "empty", "no-ddx", "gone", "unreadable"]

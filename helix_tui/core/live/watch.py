@@ -11,7 +11,7 @@ import threading
 from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
 
-from helix_tui.core.ddx.running import Run
+from helix_tui.core.ddx.workers.running import Run
 from helix_tui.core.project import Project, lease_roots
 
 STEP_MS = 4

@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from helix_tui.core.supervision.rows import targets
-from helix_tui.core.supervision.steps import called
+from helix_tui.core.supervision.curation.rows import targets
+from helix_tui.core.supervision.curation.steps import called
 
 PHASES = ("frame", "design", "test", "build", "deploy", "iterate", "review")
 

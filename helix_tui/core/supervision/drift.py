@@ -21,10 +21,10 @@ from helix_tui.core.clock import format_instant, now_ns, parse_instant
 from helix_tui.core.ddx.files import read_bytes
 from helix_tui.core.journal import History
 from helix_tui.core.project import Project
-from helix_tui.core.supervision.gate import Gate
-from helix_tui.core.supervision.rows import canonical, same
-from helix_tui.core.supervision.settling import told
-from helix_tui.core.supervision.steps import called
+from helix_tui.core.supervision.curation.gate import Gate
+from helix_tui.core.supervision.curation.rows import canonical, same
+from helix_tui.core.supervision.curation.settling import told
+from helix_tui.core.supervision.curation.steps import called
 
 FIELDS = ("spec-id", "parent", "superseded-by", "replaces", "dependencies", "execution-eligible")
 """What a snapshot keeps of an open bead."""

@@ -16,10 +16,10 @@ from typing import Any
 from helix_tui.core.beads.readiness import looks_like_epic
 from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.clock import format_instant
-from helix_tui.core.supervision.deeds import FOCUS_MARK, must_live
-from helix_tui.core.supervision.inverse import FOCUS_ON
-from helix_tui.core.supervision.rows import Scene
-from helix_tui.core.supervision.steps import Refused, Writing, called
+from helix_tui.core.supervision.curation.deeds import FOCUS_MARK, must_live
+from helix_tui.core.supervision.curation.inverse import FOCUS_ON
+from helix_tui.core.supervision.curation.rows import Scene
+from helix_tui.core.supervision.curation.steps import Refused, Writing, called
 
 ON = FOCUS_ON
 """In the epic's row: since when the focus is on it."""

@@ -19,8 +19,8 @@ from pathlib import Path
 from helix_tui.core.beads.tracker import read_tracker
 from helix_tui.core.project import Project
 from helix_tui.core.supervision.authoring import Finding, Verdict, judge
+from helix_tui.core.supervision.curation.gate import Gate
 from helix_tui.core.supervision.drift import replace_file
-from helix_tui.core.supervision.gate import Gate
 
 NAME = "validate-bead-create"
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.beads.tracker import Tracker
-from helix_tui.core.ddx.running import Run
+from helix_tui.core.ddx.workers.running import Run
 
 if TYPE_CHECKING:  # who shows no drift need not load what finds it
     from helix_tui.core.supervision.drift import Drift

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.clock import NS, format_span
-from helix_tui.core.ddx.claims import FRESH, Claim, ClaimReader, pid_alive
+from helix_tui.core.ddx.workers.claims import FRESH, Claim, ClaimReader, pid_alive
 from helix_tui.core.project import Project
-from helix_tui.core.supervision.curator import Curator, Done, Sight
-from helix_tui.core.supervision.lifecycle import add_unclaim
-from helix_tui.core.supervision.steps import Refused, Writing, called
+from helix_tui.core.supervision.curation.curator import Curator, Done, Sight
+from helix_tui.core.supervision.curation.lifecycle import add_unclaim
+from helix_tui.core.supervision.curation.steps import Refused, Writing, called
 
 THRESHOLD_S = 7200
 

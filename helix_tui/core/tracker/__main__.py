@@ -16,12 +16,12 @@ _TRACKER = {("bead",): "", ("beads",): "", ("work", "plan"): "head", ("work", "s
 """Verbs of the embedded tracker and the era that has them; its command line complains as DDx's does."""
 
 _VERBS: dict[str, tuple[str, str, str]] = {
-    "work": ("working", "", "drain the queue, rehearsed"),
-    "try": ("working", "head", "carry one bead through, rehearsed"),
-    "agent": ("working", "april", "execute-loop and execute-bead, rehearsed"),
-    "play": ("playing", "", "write a recorded run into a folder"),
-    "demo-workspace": ("demoing", "", "make a throw-away project with a queue"),
-    "drain": ("demoing", "", "work until nothing is ready that was not tried, then sum up"),
+    "work": ("rehearsal.verb", "", "drain the queue, rehearsed"),
+    "try": ("rehearsal.verb", "head", "carry one bead through, rehearsed"),
+    "agent": ("rehearsal.verb", "april", "execute-loop and execute-bead, rehearsed"),
+    "play": ("play.verb", "", "write a recorded run into a folder"),
+    "demo-workspace": ("demo.verb", "", "make a throw-away project with a queue"),
+    "drain": ("demo.verb", "", "work until nothing is ready that was not tried, then sum up"),
 }
 """Verb -> (module with ``add_arguments`` and ``run``, the era that has it, one line of help)."""
 

@@ -12,8 +12,8 @@ import pytest
 
 from helix_tui.core.beads.record import Bead, decode_bead
 from helix_tui.core.clock import parse_instant
-from helix_tui.core.ddx.attempts import AttemptIndex
-from helix_tui.core.ddx.evidence import read_evidence
+from helix_tui.core.ddx.attempts.evidence import read_evidence
+from helix_tui.core.ddx.attempts.index import AttemptIndex
 from helix_tui.core.ddx.names import STATUSES, classify, status_of, worker_key
 
 FIRST = "20260801T100000-aaaaaaaa"

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from helix_tui.core.ddx.attempts.looplog import LoopLogs, MalformedReport, parse_entry, parse_report
 from helix_tui.core.ddx.client import MALFORMED, MISSING, TOO_OLD, Ddx, DdxError, probe
-from helix_tui.core.ddx.looplog import LoopLogs, MalformedReport, parse_entry, parse_report
 from helix_tui.core.ddx.process import run
 
 

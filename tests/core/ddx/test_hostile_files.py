@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from helix_tui.core.beads.record import decode_bead
 from helix_tui.core.clock import NS
-from helix_tui.core.ddx.attempts import AttemptIndex
-from helix_tui.core.ddx.evidence import interpret, read_evidence
-from helix_tui.core.ddx.running import RunReader
-from helix_tui.core.ddx.transcript import TranscriptTail
+from helix_tui.core.ddx.attempts.evidence import interpret, read_evidence
+from helix_tui.core.ddx.attempts.index import AttemptIndex
+from helix_tui.core.ddx.workers.running import RunReader
+from helix_tui.core.ddx.workers.transcript import TranscriptTail
 from helix_tui.core.project import find_project
 from tests.core.ddx.replay import Replay
 from tests.core.ddx.retellings import Retelling

@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-from helix_tui.core.ddx.attempts import AttemptIndex
+from helix_tui.core.ddx.attempts.index import AttemptIndex
 from helix_tui.core.ddx.events import read_event
-from helix_tui.core.ddx.running import RunReader
-from helix_tui.core.ddx.transcript import TranscriptTail
+from helix_tui.core.ddx.workers.running import RunReader
+from helix_tui.core.ddx.workers.transcript import TranscriptTail
 from helix_tui.core.project import find_project
 from tests.core.ddx.replay import Replay
 from tests.core.ddx.retellings import LEASES, RETELLINGS, ROWS, WORKTREES, Retelling

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from helix_tui.core.beads.record import Bead, decode_bead
 from helix_tui.core.clock import NS, format_instant, parse_instant
-from helix_tui.core.ddx.claims import Claim, ClaimReader, fresh_claims, pid_alive
-from helix_tui.core.ddx.running import RunReader, find_running, judge
+from helix_tui.core.ddx.workers.claims import Claim, ClaimReader, fresh_claims, pid_alive
+from helix_tui.core.ddx.workers.running import RunReader, find_running, judge
 from helix_tui.core.project import find_project, lease_roots
 
 NOW = parse_instant("2026-08-01T12:00:00Z") or 0

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from helix_tui.core.ddx.events import read_event, target
 from helix_tui.core.ddx.files import LineTail
-from helix_tui.core.ddx.transcript import TranscriptTail, last_tool, phase, transcript_folders
+from helix_tui.core.ddx.workers.transcript import TranscriptTail, last_tool, phase, transcript_folders
 
 
 def line(kind: str, seq: int, **data: Any) -> str:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from helix_tui.core.supervision import operations as op
+from helix_tui.core.supervision.curation import operations as op
+from helix_tui.core.supervision.curation.gate import WritesForbidden
 from helix_tui.core.supervision.drift import Drift, DriftWatch
-from helix_tui.core.supervision.gate import WritesForbidden
 from tests.core.supervision.conftest import World, WorldFactory, row
 
 

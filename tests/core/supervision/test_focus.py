@@ -9,6 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helix_tui.core.supervision.curation.rows import Scene
+from helix_tui.core.supervision.curation.steps import Refused, Step, Writing
+from helix_tui.core.supervision.curation.tongue import APRIL, HEAD, Tongue
 from helix_tui.core.supervision.focus import (
     ON,
     PRIOR,
@@ -17,9 +20,6 @@ from helix_tui.core.supervision.focus import (
     plan_upkeep,
     read_focus,
 )
-from helix_tui.core.supervision.rows import Scene
-from helix_tui.core.supervision.steps import Refused, Step, Writing
-from helix_tui.core.supervision.tongue import APRIL, HEAD, Tongue
 from tests.core.supervision.conftest import WorldFactory, queue_of, row
 
 MARK = "helix-focus-suppressed"

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helix_tui.core.supervision import operations as op
-from helix_tui.core.supervision.inverse import way_back
-from helix_tui.core.supervision.planning import plan, values_before
-from helix_tui.core.supervision.rows import Scene, same
-from helix_tui.core.supervision.steps import Writing
-from helix_tui.core.supervision.tongue import APRIL, HEAD
+from helix_tui.core.supervision.curation import operations as op
+from helix_tui.core.supervision.curation.inverse import way_back
+from helix_tui.core.supervision.curation.planning import plan, values_before
+from helix_tui.core.supervision.curation.rows import Scene, same
+from helix_tui.core.supervision.curation.steps import Writing
+from helix_tui.core.supervision.curation.tongue import APRIL, HEAD
 from tests.core.supervision.conftest import queue_of, row
 from tests.core.supervision.test_whatif import IDS, operations, trackers
 

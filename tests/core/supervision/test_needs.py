@@ -7,7 +7,7 @@ import json
 from helix_tui.core.beads.readiness import Claims, classify
 from helix_tui.core.beads.tracker import parse_rows
 from helix_tui.core.clock import parse_now
-from helix_tui.core.ddx.running import Run
+from helix_tui.core.ddx.workers.running import Run
 from helix_tui.core.supervision.drift import Drift
 from helix_tui.core.supervision.needs import needs_of
 from helix_tui.core.supervision.orphans import Orphan

@@ -12,7 +12,7 @@ import pytest
 
 from helix_tui.core.clock import NS, format_instant, now_ns
 from helix_tui.core.project import find_project, lease_roots, machine_name
-from helix_tui.core.supervision.gate import WritesForbidden
+from helix_tui.core.supervision.curation.gate import WritesForbidden
 from helix_tui.core.supervision.orphans import find_orphans, recover
 from tests.core.supervision.conftest import World, WorldFactory, row
 

@@ -10,10 +10,10 @@ import pytest
 
 from helix_tui.core.beads.readiness import Claims, classify
 from helix_tui.core.beads.tracker import parse_rows
-from helix_tui.core.supervision import operations as op
-from helix_tui.core.supervision.operations import Operation
-from helix_tui.core.supervision.planning import Plan, plan
-from helix_tui.core.supervision.tongue import APRIL, HEAD, Tongue
+from helix_tui.core.supervision.curation import operations as op
+from helix_tui.core.supervision.curation.operations import Operation
+from helix_tui.core.supervision.curation.planning import Plan, plan
+from helix_tui.core.supervision.curation.tongue import APRIL, HEAD, Tongue
 from tests.core.supervision.conftest import NOW, queue_of, row
 
 ROWS = [

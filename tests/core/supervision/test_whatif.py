@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helix_tui.core.beads.readiness import Queue, classify
-from helix_tui.core.supervision import operations as op
-from helix_tui.core.supervision.operations import Operation
-from helix_tui.core.supervision.planning import plan
-from helix_tui.core.supervision.rows import Scene
-from helix_tui.core.supervision.steps import Step
-from helix_tui.core.supervision.tongue import APRIL, HEAD
-from helix_tui.core.supervision.whatif import foresee
+from helix_tui.core.supervision.curation import operations as op
+from helix_tui.core.supervision.curation.operations import Operation
+from helix_tui.core.supervision.curation.planning import plan
+from helix_tui.core.supervision.curation.rows import Scene
+from helix_tui.core.supervision.curation.steps import Step
+from helix_tui.core.supervision.curation.tongue import APRIL, HEAD
+from helix_tui.core.supervision.curation.whatif import foresee
 from tests.core.supervision.conftest import NOW, queue_of, row
 
 IDS = [f"b{number}" for number in range(8)]

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from helix_tui.core.tracker.play.timeline import Step, read_timeline
 from helix_tui.core.tracker.store import Row
-from helix_tui.core.tracker.timeline import Step, read_timeline
 from tests.core.tracker.shapes import Seen, Token, shape, tokens_of
 
 GIVEN = Path(__file__).resolve().parents[3] / ".." / "shared" / "data" / "ddx" / "loops"

@@ -12,9 +12,9 @@ import pytest
 from helix_tui.core.beads.readiness import classify
 from helix_tui.core.beads.tracker import read_tracker
 from helix_tui.core.clock import NS
-from helix_tui.core.tracker.demo import DemoError, bead_id, build_demo
+from helix_tui.core.tracker.demo.workspace import DemoError, bead_id, build_demo
 from helix_tui.core.tracker.git import git
-from helix_tui.core.tracker.script import HARNESS, act_for
+from helix_tui.core.tracker.rehearsal.script import HARNESS, act_for
 
 NOW = 1_795_000_000 * NS
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from helix_tui.core.clock import NS, parse_instant
 from helix_tui.core.tracker import places
-from helix_tui.core.tracker.player import Player
-from helix_tui.core.tracker.timeline import TimelineError, read_timeline
+from helix_tui.core.tracker.play.player import Player
+from helix_tui.core.tracker.play.timeline import TimelineError, read_timeline
 
 LOOPS = Path(__file__).resolve().parents[2] / "data" / "loops"
 RECORDED = sorted(LOOPS.glob("*.jsonl"))

@@ -15,9 +15,9 @@ import pytest
 from helix_tui.core.tracker import places
 from helix_tui.core.tracker.files import Disk
 from helix_tui.core.tracker.git import commit, git, init
+from helix_tui.core.tracker.rehearsal.verb import make_worker
+from helix_tui.core.tracker.rehearsal.worker import Orders, Worker
 from helix_tui.core.tracker.store import Store
-from helix_tui.core.tracker.worker import Orders, Worker
-from helix_tui.core.tracker.working import make_worker
 from tests.core.tracker.compare import differences
 from tests.core.tracker.recordings import facts, left_out, printed, rows_before, said
 from tests.core.tracker.shapes import Seen, Token, tokens_of

@@ -16,13 +16,13 @@ import pytest
 
 from helix_tui.core.clock import NS
 from helix_tui.core.tracker import places
-from helix_tui.core.tracker.demo import bead_id, build_demo
-from helix_tui.core.tracker.demoing import drain
+from helix_tui.core.tracker.demo.verb import drain
+from helix_tui.core.tracker.demo.workspace import bead_id, build_demo
 from helix_tui.core.tracker.git import commit, git, init
-from helix_tui.core.tracker.script import HARNESS
+from helix_tui.core.tracker.rehearsal.script import HARNESS
+from helix_tui.core.tracker.rehearsal.verb import make_worker
+from helix_tui.core.tracker.rehearsal.worker import Orders, Result
 from helix_tui.core.tracker.store import Row, Store
-from helix_tui.core.tracker.worker import Orders, Result
-from helix_tui.core.tracker.working import make_worker
 
 ERAS = ("april", "head")
 CONTRACT = (

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from helix_tui.core.beads.graph import Graph
 from helix_tui.core.beads.readiness import looks_like_epic
 from helix_tui.core.beads.record import TERMINAL, Bead
-from helix_tui.core.ddx.claims import FRESH
+from helix_tui.core.ddx.workers.claims import FRESH
 from helix_tui.core.tracker.bead import events as history
 from helix_tui.core.tracker.bead.call import Call
 from helix_tui.core.tracker.bead.commits import resolve_commit, writing

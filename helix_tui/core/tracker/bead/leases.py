@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from helix_tui.core.beads.readiness import Claims
-from helix_tui.core.ddx.claims import ClaimReader
+from helix_tui.core.ddx.workers.claims import ClaimReader
 from helix_tui.core.project import lease_roots, machine_name
 from helix_tui.core.tracker.bead.call import Call
 from helix_tui.core.tracker.files import go_json

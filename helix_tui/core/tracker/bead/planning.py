@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from helix_tui.core.beads.record import Bead
-from helix_tui.core.ddx.claims import FRESH, ClaimReader, pid_alive
+from helix_tui.core.ddx.workers.claims import FRESH, ClaimReader, pid_alive
 from helix_tui.core.tracker.bead.call import Call
 from helix_tui.core.tracker.bead.golang import time_text
 from helix_tui.core.tracker.bead.listing import queue_of, say_ordered

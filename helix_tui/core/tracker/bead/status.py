@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from helix_tui.core.beads.record import Bead
-from helix_tui.core.ddx.claims import FRESH, Claim, ClaimReader, pid_alive
+from helix_tui.core.ddx.workers.claims import FRESH, Claim, ClaimReader, pid_alive
 from helix_tui.core.tracker.bead.call import Call
 from helix_tui.core.tracker.bead.listing import (
     dependency_blocked,

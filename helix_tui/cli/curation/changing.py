@@ -1,0 +1,343 @@
+"""What every command that changes the queue shares: the curator, ids, and how a change is told."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from helix_tui.cli.call import Call, CliError
+from helix_tui.cli.loading import NO_TRACKER, find_bead, locate
+from helix_tui.cli.paint import counted
+from helix_tui.core.beads.readiness import Queue
+from helix_tui.core.clock import now_ns
+from helix_tui.core.ddx.client import DdxError
+from helix_tui.core.ddx.names import Era
+from helix_tui.core.journal import Entry, JournalError
+from helix_tui.core.supervision.curation.conflicts import Conflict, Difference, NotUndoable, Unreadable
+from helix_tui.core.supervision.curation.curator import Curator, Done, Sight
+from helix_tui.core.supervision.curation.gate import GateBusy, WritesForbidden
+from helix_tui.core.supervision.curation.operations import Operation
+from helix_tui.core.supervision.curation.planning import Plan, plan, values_before
+from helix_tui.core.supervision.curation.rows import Edits, Scene
+from helix_tui.core.supervision.curation.steps import Refused, Step, Writing
+from helix_tui.core.supervision.curation.tongue import Executable, find_executable
+from helix_tui.core.supervision.curation.whatif import Consequences, foresee
+from helix_tui.core.supervision.focus import plan_upkeep, read_focus
+from helix_tui.core.text import clean_block, clean_line
+
+MOST = 12
+"""Beads told by name in one line for people."""
+
+
+def add_ids(parser: argparse.ArgumentParser, *, many: bool = True) -> None:
+    """The beads a command is about."""
+    parser.add_argument(
+        "ids",
+        metavar="ID",
+        nargs="+" if many else None,
+        help="a bead id, or the beginning or end of one" + ("; several are one change" if many else ""),
+    )
+
+
+def add_dry_run(parser: argparse.ArgumentParser) -> None:
+    """The option that shows and does nothing."""
+    parser.add_argument(
+        "--dry-run", action="store_true", help="print the commands and what would follow; change nothing"
+    )
+
+
+def curator_of(call: Call) -> Curator:
+    """The curator of this call's project, with the ddx that ``--ddx`` names."""
+    project = locate(call)
+
+    def find(era: Era) -> Executable:
+        return find_executable(project, call.ddx, era=era)
+
+    def as_of() -> int:
+        return call.now if call.fixed_now else now_ns()
+
+    return Curator(project, find, read_only=call.read_only, as_of=as_of)
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """Turn what can go wrong in curation into a message and an exit code."""
+    try:
+        yield
+    except DdxError as error:
+        raise CliError(
+            error.message, f"{error.advice[:1].upper()}{error.advice[1:]}.", error.exit_code
+        ) from None
+    except Unreadable as error:
+        raise CliError(str(error), NO_TRACKER) from None
+    except WritesForbidden as error:
+        raise CliError(str(error), "Start it without --read-only to change something.") from None
+    except (GateBusy, JournalError) as error:
+        raise CliError(clean_line(str(error), 400)) from None
+    except NotUndoable as error:
+        raise CliError(f"{error.entry.id} cannot be taken back: {error}") from None
+    except OSError as error:
+        where = f" {clean_line(str(error.filename), 200)}" if error.filename else ""
+        raise CliError(f"cannot write{where}: {error.strerror}") from None
+    except Conflict as error:
+        raise CliError(f"changed since, so nothing was overwritten: {error}", _conflict_fix(error)) from None
+    except Refused as error:
+        raise CliError(clean_line(str(error), 600)) from None
+
+
+def _conflict_fix(error: Conflict) -> str:
+    if error.entry is None:
+        return "Look at the bead and give the command again."
+    shows = f"`helix-tui journal {error.entry.id}` shows what was changed"
+    return f"{shows}; set the fields by hand if you still want it."
+
+
+def resolve(queue: Queue, texts: str | Sequence[str]) -> list[str]:
+    """The ids that texts stand for, each once; one text may name several, parted by commas."""
+    words = [texts] if isinstance(texts, str) else texts
+    parts = [part for word in words for part in (word.split(",") if word not in queue.beads else [word])]
+    return list(dict.fromkeys(find_bead(queue, part.strip()) for part in parts if part.strip()))
+
+
+def change(call: Call, make: Callable[[Queue], Iterable[Operation]], *, title: str = "") -> int:
+    """Plan operations, show or run them, and tell what came of it."""
+    with told():
+        curator = curator_of(call)
+        sight = curator.look()
+        wanted = list(make(sight.queue))
+        tongue = curator.tongue(sight.queue)
+        planned = plan(wanted, sight.queue, tongue, busy=sight.busy, title=title)
+        if call.options.dry_run:
+            return foretell(call, planned, sight)
+        curator.gate.check()
+        done = curator.run(wanted, title=title)
+    return tell(call, done, curator)
+
+
+def change_steps(
+    call: Call, curator: Curator, kind: str, title: str, make: Callable[[Writing, Sight], None]
+) -> int:
+    """The same for steps that are planned on what the queue then holds."""
+    with told():
+        sight = curator.look()
+        if call.options.dry_run:
+            return foretell(call, curator.plan_steps(kind, title, make), sight)
+        curator.gate.check()
+        done = curator.run_steps(kind, title, make)
+    return tell(call, done, curator)
+
+
+def foretell(call: Call, planned: Plan, sight: Sight) -> int:
+    """Print what would run and what would follow from it."""
+    follows = foresee(sight.queue, planned.steps)
+    if call.json:
+        call.emit(
+            {
+                **_planned(planned),
+                "dry_run": True,
+                "before": values_before(planned.steps, sight.queue),
+                "after": edits_of(planned.steps),
+                "newly_ready": follows.newly_ready,
+                "newly_blocked": follows.newly_blocked,
+                "next": follows.next_after,
+                "cycles": follows.cycles,
+                "orphaned": [
+                    {"bead_id": orphan.bead_id, "waits_on": orphan.waits_on, "why": orphan.why}
+                    for orphan in follows.orphaned
+                ],
+                "falls": follows.falls,
+                "journal_id": None,
+            }
+        )
+    else:
+        _print_commands(call, planned)
+        for line in consequence_lines(call, follows):
+            call.print(line)
+        if planned.steps:
+            call.print(_undo_line(planned.undoable, planned.back.lost, planned.back.traces))
+            call.print(call.paint("nothing was changed (--dry-run)", "muted"))
+        else:
+            call.print("nothing to do")
+    return _refused(call, planned)
+
+
+def tell(call: Call, done: Done, curator: Curator) -> int:
+    """Print what was done."""
+    entry = done.entry
+    if call.json:
+        call.emit(
+            {
+                **_planned(done.plan),
+                "commands": list(entry.commands) if entry else [],
+                "dry_run": False,
+                **_recorded(entry),
+                "newly_ready": done.newly_ready,
+                "newly_blocked": done.newly_blocked,
+                "created": list(done.created.values()),
+                "ran": done.ran,
+                "problems": done.problems,
+                "error": None
+                if done.error is None
+                else {"message": done.error.message, "fix": done.error.advice, "code": done.error.exit_code},
+            }
+        )
+    else:
+        _print_commands(call, done.plan)
+        for bead_id in done.created.values():
+            call.print(bead_id)
+        _print_shift(call, done.newly_ready, done.newly_blocked, "now")
+        if entry is None and not done.plan.refusals:
+            call.print("nothing to do")
+        elif entry is not None:
+            call.print(call.paint(_journal_line(entry), "muted"))
+            _print_focus(call, curator)
+    code = _refused(call, done.plan)
+    for problem in done.problems:
+        call.note(f"helix-tui: {problem}")
+    if done.error is not None:
+        call.note(f"helix-tui: {done.error.message}; {_how_far(done)}")
+        call.note(f"  {clean_line(done.error.advice, 400)}")
+        return done.error.exit_code
+    return 1 if done.problems else code
+
+
+def _how_far(done: Done) -> str:
+    """What stands after a command failed."""
+    if done.entry is None or not done.entry.after:
+        return "nothing was changed"
+    if done.entry.result == "done":
+        return "but the change was made"
+    return f"{done.ran} of {len(done.plan.steps)} commands ran, and what they changed stands"
+
+
+def _planned(planned: Plan) -> dict[str, Any]:
+    return {
+        "title": planned.title,
+        "commands": list(planned.commands),
+        "refused": [
+            {"id": refusal.operation.bead_id, "kind": refusal.operation.kind, "why": refusal.why}
+            for refusal in planned.refusals
+        ],
+        "notes": planned.notes,
+        "undoable": planned.undoable,
+        "why_not": list(planned.back.lost),
+        "traces": planned.back.traces,
+    }
+
+
+def _recorded(entry: Entry | None) -> dict[str, Any]:
+    if entry is None:
+        return {"before": {}, "after": {}, "journal_id": None, "result": "nothing"}
+    return {
+        "before": entry.before,
+        "after": entry.after,
+        "journal_id": entry.id,
+        "result": entry.result,
+        "undoable": entry.undoable,
+        "why_not": [entry.why_not] if entry.why_not else [],
+        "traces": entry.traces,
+    }
+
+
+def edits_of(steps: Iterable[Step]) -> Edits:
+    """What steps lead to together, as far as it is known beforehand."""
+    merged: dict[str, dict[str, Any]] = {}
+    for step in steps:
+        for edits in (step.edits, step.ripple):
+            for bead_id, fields in edits.items():
+                merged.setdefault(bead_id, {}).update(fields)
+    return merged
+
+
+def consequence_lines(call: Call, follows: Consequences) -> Iterator[str]:
+    """What would follow, in lines for people."""
+    for word, ids, role in (
+        ("would become ready", follows.newly_ready, "success"),
+        ("would no longer be ready", follows.newly_blocked, "waiting"),
+    ):
+        if ids:
+            yield call.paint(f"{word}: {some(ids)}", role)
+    for bead_id, status in follows.falls.items():
+        yield f"ddx would make {clean_line(bead_id)} {status} by itself"
+    for cycle in follows.cycles:
+        yield call.paint(
+            f"would wait in a circle: {' → '.join(map(clean_line, (*cycle, cycle[0])))}", "error"
+        )
+    for orphan in follows.orphaned:
+        yield call.paint(
+            f"{clean_line(orphan.bead_id)} would wait on {clean_line(orphan.waits_on)}, which {orphan.why}",
+            "attention",
+        )
+    if follows.next_after != follows.next_before:
+        yield f"next would be: {some(follows.next_after)}"
+    if not follows:
+        yield "nothing else would change: same beads ready, same order"
+
+
+def _print_commands(call: Call, planned: Plan) -> None:
+    for line in planned.lines:
+        call.print(call.paint(clean_block(line, 2_000), "bold"))
+    for note in planned.notes:
+        call.print(f"note: {clean_line(note, 600)}")
+
+
+def _print_shift(call: Call, ready: Sequence[str], blocked: Sequence[str], when: str) -> None:
+    if ready:
+        call.print(call.paint(f"{when} ready: {some(ready)}", "success"))
+    if blocked:
+        call.print(call.paint(f"no longer ready: {some(blocked)}", "waiting"))
+
+
+def _print_focus(call: Call, curator: Curator) -> None:
+    """Say where the change left a focus that no longer covers all it should."""
+    sight = curator.look()
+    if not read_focus(Scene(sight.queue)).epic:
+        return
+    upkeep = curator.plan_steps("focus", "mend the focus", lambda writing, _: plan_upkeep(writing))
+    if upkeep.steps:
+        beads = counted(len(upkeep.steps), "bead")
+        call.print(f"note: the focus is to be brought up to date on {beads}: `helix-tui focus --reconcile`")
+
+
+def _refused(call: Call, planned: Plan) -> int:
+    for refusal in planned.refusals:
+        call.note(f"helix-tui: not done: {clean_line(refusal.why, 600)}")
+    return 1 if planned.refusals else 0
+
+
+def _journal_line(entry: Entry) -> str:
+    head = f"journal {entry.id}"
+    if entry.result not in ("done", "partial"):
+        return f"{head}: nothing was changed"
+    if entry.result == "partial":
+        head += " (only in part)"
+    if entry.undoable:
+        trace = f"; {entry.traces[0]}" if entry.traces else ""
+        return f"{head} · take it back with `helix-tui undo`{clean_line(trace, 200)}"
+    return f"{head} · no way back: {clean_line(entry.why_not, 300)}"
+
+
+def _undo_line(undoable: bool, lost: Sequence[str], traces: Sequence[str]) -> str:
+    if not undoable:
+        return f"could not be taken back: {clean_line('; '.join(lost), 300)}"
+    return "could be taken back" + (f"; {clean_line('; '.join(traces), 300)}" if traces else "")
+
+
+def some(ids: Sequence[str], most: int = MOST) -> str:
+    """Some ids for a line."""
+    more = len(ids) - most
+    return ", ".join(clean_line(bead_id, 80) for bead_id in ids[:most]) + (
+        f" and {more} more" if more > 0 else ""
+    )
+
+
+def difference_document(difference: Difference) -> Mapping[str, Any]:
+    """A conflict as JSON: both versions."""
+    return {
+        "bead_id": difference.bead_id,
+        "field": difference.field,
+        "expected": difference.ours,
+        "found": difference.theirs,
+    }

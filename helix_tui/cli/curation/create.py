@@ -1,0 +1,109 @@
+"""``helix-tui create``: a new bead, checked against the authoring rules first."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable
+from typing import Any
+
+from helix_tui.cli.call import Call, CliError
+from helix_tui.cli.curation.changing import add_dry_run, change, resolve
+from helix_tui.cli.loading import find_bead
+from helix_tui.core.beads.readiness import Queue
+from helix_tui.core.supervision.authoring import Verdict, judge
+from helix_tui.core.supervision.curation import operations
+from helix_tui.core.supervision.curation.operations import Operation
+from helix_tui.core.supervision.curation.rows import edge
+from helix_tui.core.text import clean_line
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this command."""
+    parser.add_argument("title")
+    parser.add_argument("--type", default="task", help="task, bug, epic, chore, … (default: task)")
+    parser.add_argument("--priority", default="2", metavar="0-4", help="0 is first (default: 2)")
+    parser.add_argument("--labels", action="append", default=[], metavar="A,B", help="repeatable")
+    parser.add_argument("--parent", default="", metavar="ID")
+    parser.add_argument("--depends-on", action="append", default=[], metavar="ID,ID", help="repeatable")
+    parser.add_argument("--spec-id", default="", metavar="ID", help="the document it is built against")
+    parser.add_argument("--acceptance", default="", metavar="TEXT", help="how one sees that it is done")
+    parser.add_argument("--description", default="", metavar="TEXT")
+    parser.add_argument("--notes", default="", metavar="TEXT")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        dest="fields",
+        help="any other field; repeatable",
+    )
+    parser.add_argument(
+        "--allow-vague", action="store_true", help="take acceptance that no machine can check"
+    )
+    parser.add_argument(
+        "--no-triage", action="store_true", help="take the bead whatever the authoring rules say"
+    )
+    add_dry_run(parser)
+
+
+def run(call: Call) -> int:
+    """Check the bead and make it."""
+    return change(call, lambda queue: [_operation(call, queue)])
+
+
+def _operation(call: Call, queue: Queue) -> Operation:
+    options = call.options
+    fields = _fields(options.fields)
+    labels = [text.strip() for word in options.labels for text in word.split(",") if text.strip()]
+    parent = find_bead(queue, options.parent) if options.parent else ""
+    depends_on = resolve(queue, options.depends_on)
+    if not options.no_triage:
+        _triage(call, queue, labels, depends_on, fields)
+    return operations.create(
+        options.title,
+        issue_type=options.type,
+        priority=options.priority,
+        labels=labels,
+        parent=parent,
+        depends_on=depends_on,
+        spec_id=options.spec_id,
+        acceptance=options.acceptance,
+        description=options.description,
+        notes=options.notes,
+        fields=fields,
+    )
+
+
+def _fields(words: Iterable[str]) -> dict[str, str]:
+    fields = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not key or not equals:
+            raise CliError(f"--set wants KEY=VALUE, not “{clean_line(word, 60)}”", code=2)
+        fields[key] = value
+    return fields
+
+
+def _triage(
+    call: Call, queue: Queue, labels: list[str], depends_on: list[str], fields: dict[str, str]
+) -> None:
+    """Say what the authoring rules find; stop at an error."""
+    options = call.options
+    row: dict[str, Any] = {
+        "title": options.title,
+        "issue_type": options.type,
+        "labels": labels,
+        "acceptance": options.acceptance,
+        "spec-id": options.spec_id or fields.get("spec-id", ""),
+        "dependencies": [edge("", target) for target in depends_on],
+    }
+    verdict: Verdict = judge(row, queue.beads, strict=not options.allow_vague)
+    for finding in verdict.findings:
+        call.note(clean_line(str(finding), 400))
+    if verdict.errors:
+        vague = all(finding.code == "vague" for finding in verdict.errors)
+        fix = "Give what is missing; --no-triage makes the bead all the same."
+        raise CliError(
+            "the bead was not made: " + "; ".join(clean_line(e.message, 300) for e in verdict.errors),
+            "Say it so that a machine can check it, or pass --allow-vague." if vague else fix,
+        )

@@ -1,0 +1,353 @@
+"""Everything about one attempt, read when somebody looks at it: files, checks, prompt, review, diff.
+
+Formats: reference/ddx.md §5. What HELIX reads into an outcome: reference/helix.md §4.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from helix_tui.core.clock import NS, format_span
+from helix_tui.core.ddx.attempts.attempt import Attempt
+from helix_tui.core.ddx.fields import text, whole
+from helix_tui.core.ddx.files import decode_object, read_bytes
+from helix_tui.core.ddx.names import status_of
+from helix_tui.core.ddx.process import Finished, run
+from helix_tui.core.text import clean_block, clean_line
+
+Interpretation = Literal["resolvable", "physics-level"]
+
+PROMPT_CAP = 200_000
+DIFF_CAP = 2 << 20
+_MOST_FILES = 500
+_REVISION = re.compile(r"[0-9a-f]{7,64}\Z")
+_REFERENCE = re.compile(r"refs/ddx/[A-Za-z0-9._/-]+\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceFile:
+    """One file of a bundle."""
+
+    name: str
+    """Its path inside the bundle."""
+    path: Path
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One check that ran on an attempt's result."""
+
+    name: str
+    status: str
+    message: str = ""
+    required: bool | None = None
+
+    @property
+    def passed(self) -> bool:
+        """Whether it passed; an unknown word has not."""
+        return self.status in ("pass", "passed", "ok", "success")
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What an attempt's bundle holds. Texts are cleaned and cut to what a person can read."""
+
+    files: tuple[EvidenceFile, ...] = ()
+    result: str = ""
+    """result.json as it stands."""
+    checks: tuple[Check, ...] = ()
+    rationale: str = ""
+    prompt: str = ""
+    review: str = ""
+    decisions: str = ""
+    missing: str = ""
+    """Why there is nothing to show, where there is nothing."""
+    problems: tuple[str, ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """What an attempt changed."""
+
+    text: str = ""
+    truncated: bool = False
+    merges: tuple[str, ...] = ()
+    """Merge commits between base and result: hash and subject."""
+    warning: str = ""
+    """What a person should know before trusting it."""
+    error: str = ""
+    """Why there is no diff, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What HELIX makes of an outcome: a class of conflict, or none, and what could be done next."""
+
+    interpretation: Interpretation | None
+    follow_up: str = ""
+
+
+def read_evidence(attempt: Attempt) -> Evidence:
+    """Read an attempt's bundle; whatever is missing in it is left empty."""
+    bundle = attempt.bundle
+    if bundle is None or not bundle.is_dir():
+        where = f"no folder .ddx/executions/{attempt.attempt_id} here"
+        return Evidence(missing=f"{where}: it ran on another machine, or its evidence was pruned")
+    problems: list[str] = []
+    files = _list_files(bundle)
+    result = _read(bundle / "result.json", PROMPT_CAP)
+    review = _read(bundle / "reviewer-stream.log", PROMPT_CAP)
+    if not review and attempt.review is not None:
+        words = (attempt.review.verdict, attempt.review.rationale)
+        review = clean_block("\n\n".join(word for word in words if word))
+    return Evidence(
+        files=files,
+        result=result,
+        checks=_read_checks(bundle, problems),
+        rationale=_read(bundle / "no_changes_rationale.txt", PROMPT_CAP) or attempt.no_changes_rationale,
+        prompt=_read(bundle / "prompt.md", PROMPT_CAP),
+        review=review,
+        decisions=_read(bundle / "decisions.md", PROMPT_CAP),
+        problems=tuple(problems),
+    )
+
+
+def read_diff(root: Path, attempt: Attempt, *, timeout: float = 15.0, cap: int = DIFF_CAP) -> Diff:
+    """What an attempt changed, from its base to its result. This runs git: call it from a worker."""
+    base, result = attempt.base_rev, attempt.result_rev or attempt.landed_rev
+    if attempt.preserved and attempt.preserve_ref:
+        result = attempt.preserve_ref
+    if not base or not result:
+        return Diff(error="the attempt names no commits: it left no result")
+    for revision in (base, result):
+        if not (_REVISION.match(revision) or _REFERENCE.match(revision)):
+            return Diff(error=f"{clean_line(revision, 80)} is no commit")
+    if base == result:
+        return Diff(error="nothing changed: base and result are the same commit")
+    gone = _missing_revision(root, (base, result), timeout)
+    if gone:
+        return Diff(error=gone)
+    shown = _git(root, timeout, cap, "diff", *_PLAIN_DIFF, "--end-of-options", base, result, "--")
+    if isinstance(shown, str):
+        return Diff(error=shown)
+    merges = _merges(root, base, result, timeout)
+    warning = ""
+    if any("-X ours" in merge for merge in merges):
+        warning = "landed by a merge that preferred its own side: a person's hunk may have lost"
+    return Diff(clean_block(shown.out, cap), shown.truncated, merges, warning)
+
+
+def interpret(attempt: Attempt, now: int) -> Reading:
+    """HELIX's reading of an attempt and the follow-up that its facts suggest.
+
+    An attempt that was preserved or that failed is never physics-level: only an agent that declined because
+    the bead contradicts itself says so (reference/helix.md §4).
+    """
+    if not attempt.finished:
+        return Reading(None, "it has no result: it runs, or it ended without one")
+    if attempt.landed:
+        return Reading(None, _after_landing(attempt))
+    status = status_of(attempt.status)
+    if status.successful and not attempt.preserved:
+        waits = "its landing has not been seen" if status.kind == "landed" else "nothing to do"
+        return Reading(None, waits)
+    if status.kind == "no_changes" and not attempt.preserved and _contradicts(attempt):
+        return Reading("physics-level", "a person must decide: the agent says the bead contradicts itself")
+    return Reading("resolvable", _follow_up(attempt, now))
+
+
+def _after_landing(attempt: Attempt) -> str:
+    if "auto-recovered" in attempt.detail:
+        return "landed by a merge over other work: check that no hunk was lost"
+    if attempt.status.startswith("review_"):
+        return f"landed, but {status_of(attempt.status).meaning}"
+    if attempt.status.startswith("push_"):
+        return "landed here, not pushed: push by hand"
+    return "nothing to do: it landed"
+
+
+_CONTRADICTION = re.compile(
+    r"\b(contradict\w*|mutually exclusive|cannot (both|coexist)|conflicting (requirements?|constraints?))\b",
+    re.IGNORECASE,
+)
+
+
+def _contradicts(attempt: Attempt) -> bool:
+    return _CONTRADICTION.search(attempt.no_changes_rationale) is not None
+
+
+_BY_STATUS = {
+    "land_retry": "landing is tried again by the loop",
+    "post_run_check_failed": "see which check failed, mend it on the preserved change, or try again",
+    "ratchet_failed": "see which measure got worse, mend it on the preserved change, or try again",
+    "preserved_needs_review": "review the preserved change, then land it or reject it",
+    "push_failed": "push by hand, or mend the remote",
+    "push_conflict": "fetch, rebase and push by hand",
+    "declined_needs_decomposition": "split the bead",
+    "no_evidence_produced": "read the transcript; the agent must commit or say why it changed nothing",
+    "no_changes": "read its reason; close the bead if it is done, else sharpen its acceptance",
+    "structural_validation_failed": "give the bead the fields it lacks",
+    "resource_exhausted": "free disk or memory, then start the loop again",
+    "review_request_clarification": "answer the reviewer in the bead, then open it again",
+    "review_terminal_block": "read the review; split or rewrite the bead",
+    "review_malfunction": "read the change yourself; the reviewer gave no usable verdict",
+}
+
+_BY_FAILURE = {
+    "timeout": "split the bead, or give it more time",
+    "context_overflow": "split the bead: it did not fit into the model's context",
+    "no_viable_provider": "mend the route: no provider could take it",
+    "auth_error": "sign in to the provider again",
+    "worktree_lost": "try again: its work tree was swept away",
+    "attempt_integrity": "read the result: the attempt did not keep to its contract",
+    "blocked_by_passthrough_constraint": "loosen the pinned harness or model",
+    "resource_exhausted": "free disk or memory, then start the loop again",
+}
+
+
+def _follow_up(attempt: Attempt, now: int) -> str:
+    if attempt.retry_after is not None and attempt.retry_after > now:
+        return f"retry in {format_span((attempt.retry_after - now) / NS)}"
+    if attempt.status.startswith("land_conflict"):
+        ref = attempt.preserve_ref or "the preserved change"
+        return f"rebase {ref} by hand, or open the bead again for a fresh attempt"
+    known = _BY_STATUS.get(attempt.status) or _BY_FAILURE.get(attempt.failure_mode)
+    if known:
+        return known
+    if attempt.preserved:
+        return f"look at {attempt.preserve_ref or 'the preserved change'}, then land it or try again"
+    if attempt.status == "execution_failed":
+        return "see its error; try again, or with a stronger model"
+    return f"read its evidence: {status_of(attempt.status).meaning}"
+
+
+def _list_files(bundle: Path) -> tuple[EvidenceFile, ...]:
+    found: list[EvidenceFile] = []
+    for folder, folders, names in os.walk(bundle):
+        folders.sort()
+        for name in sorted(names):
+            path = Path(folder, name)
+            try:
+                size = path.lstat().st_size
+            except OSError:
+                continue
+            shown = clean_line(str(path.relative_to(bundle)), 300)
+            found.append(EvidenceFile(shown, path, size))
+            if len(found) >= _MOST_FILES:
+                return tuple(found)
+    return tuple(found)
+
+
+def _read(path: Path, cap: int) -> str:
+    raw = read_bytes(path, cap + 1)
+    return clean_block(raw.decode("utf-8", "replace"), cap) if raw else ""
+
+
+def _read_checks(bundle: Path, problems: list[str]) -> tuple[Check, ...]:
+    """April's checks.json, head's one file a check, and the acceptance check."""
+    checks: list[Check] = []
+    gates = _object(bundle / "checks.json", problems)
+    for gate in _dicts(gates.get("results")):
+        name = text(gate, "definition_id") or text(gate, "name") or "check"
+        required = gate.get("required")
+        said = text(gate, "message") or text(gate, "stdout") or text(gate, "stderr")
+        code = whole(gate.get("exit_code"), low=-(1 << 31))
+        said = said or (f"exit code {code}" if code else "")
+        checks.append(
+            _check(name, text(gate, "status"), said, required if isinstance(required, bool) else None)
+        )
+    try:
+        names = sorted(path for path in (bundle / "checks").iterdir() if path.suffix == ".json")
+    except OSError:
+        names = []
+    for path in names[:_MOST_FILES]:
+        document = _object(path, problems)
+        if document:
+            checks.append(_check(path.stem, text(document, "status"), text(document, "message")))
+    criteria = _dicts(_object(bundle / "ac-check.json", problems).get("items"))
+    accepted = [
+        _check(f"acceptance {c.get('ac', '')}", text(c, "result"), text(c, "evidence")) for c in criteria
+    ]
+    return (*checks, *accepted)
+
+
+def _check(name: str, status: str, message: str, required: bool | None = None) -> Check:
+    return Check(clean_line(name, 120), clean_line(status, 60), clean_line(message, 1000), required)
+
+
+def _object(path: Path, problems: list[str]) -> dict[str, Any]:
+    raw = read_bytes(path, 8 << 20)
+    if raw is None:
+        return {}
+    try:
+        return decode_object(raw)
+    except ValueError as error:
+        problems.append(clean_line(f"{path.name}: {error}", 200))
+        return {}
+
+
+def _dicts(value: object) -> list[dict[str, Any]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+_PLAIN_DIFF = ("--no-color", "--no-ext-diff", "--no-textconv", "--no-relative", "--ignore-submodules", "-M")
+
+
+def _missing_revision(root: Path, revisions: tuple[str, ...], timeout: float) -> str:
+    for revision in revisions:
+        found = _git(
+            root,
+            timeout,
+            1 << 16,
+            "rev-parse",
+            "--verify",
+            "--quiet",
+            "--end-of-options",
+            f"{revision}^{{commit}}",
+        )
+        if isinstance(found, str):
+            if found == _FAILED:
+                short = revision if revision.startswith("refs/") else revision[:12]
+                return f"commit {short} is not in this repository: its work tree was swept, or fetch it first"
+            return found
+    return ""
+
+
+def _merges(root: Path, base: str, result: str, timeout: float) -> tuple[str, ...]:
+    asked = (
+        "log",
+        "--merges",
+        "--max-count=20",
+        "--format=%h %s",
+        "--end-of-options",
+        f"{base}..{result}",
+        "--",
+    )
+    found = _git(root, timeout, 1 << 20, *asked)
+    if isinstance(found, str):
+        return ()
+    return tuple(clean_line(line, 300) for line in found.out.split("\n") if line)
+
+
+_FAILED = "git failed"
+
+
+def _git(root: Path, timeout: float, cap: int, *args: str) -> Finished | str:
+    """What git printed, or why it did not."""
+    env = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1"}
+    argv = ("git", "--no-pager", "-C", os.fspath(root), "-c", "core.quotePath=false", *args)
+    try:
+        finished = run(argv, env=env, timeout=timeout, cap=cap, stop_at_cap=True)
+    except OSError:
+        return "git is not installed here"
+    if finished.timed_out:
+        return f"git took longer than {timeout:g} s: the change is very large"
+    if finished.rc != 0 and not finished.truncated:
+        lines = [line for line in finished.err.split("\n") if line.strip()]
+        return clean_line(f"git: {lines[-1]}", 300) if lines else _FAILED
+    return finished

@@ -1,0 +1,244 @@
+"""Events that tell of attempts: inline in a bead's row, or in the attachment of a closed bead.
+
+Format: reference/ddx.md §1 (events) and §4 (loop logs, which say the same at the same time).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from helix_tui.core.beads.record import Bead
+from helix_tui.core.clock import parse_instant
+from helix_tui.core.ddx.attempts.attempt import Piece, RowFacts
+from helix_tui.core.ddx.attempts.looplog import LoopEntry
+from helix_tui.core.ddx.fields import instant, money, text, whole
+from helix_tui.core.ddx.files import Stamp, decode_object, read_bytes, stamp_of
+from helix_tui.core.ddx.names import ATTEMPT_ID
+from helix_tui.core.text import clean_block, clean_line
+
+
+@dataclass(frozen=True, slots=True)
+class EventRow:
+    """One event of a bead that tells of an attempt."""
+
+    kind: str
+    summary: str
+    body: str
+    at: int | None
+
+
+class _Event(msgspec.Struct, gc=False):
+    kind: str = ""
+    summary: str = ""
+    body: str = ""
+    created_at: str = ""
+
+
+class _Row(msgspec.Struct, gc=False):
+    """The fields of a tracker row that tell of attempts and that the queue does not need."""
+
+    events: list[_Event] = msgspec.field(default_factory=list)
+    session_id: str = ""
+    closing_commit_sha: str = ""
+
+
+_decode_row = msgspec.json.Decoder(_Row).decode
+_decode_event = msgspec.json.Decoder(_Event).decode
+
+_EVENT_KINDS = frozenset({"execute-bead", "cost", "review", "execution-routing-intent", "operator_attention"})
+
+
+class BeadEvents:
+    """Events that tell of attempts: inline in the row, or in the attachment of a closed bead."""
+
+    def __init__(self, ddx_dir: Path) -> None:
+        self._attachments = ddx_dir / "attachments"
+        self.rows: dict[str, RowFacts] = {}
+        self._inline: dict[str, tuple[Bead, tuple[EventRow, ...]]] = {}
+        self._attached: dict[str, tuple[Stamp, tuple[EventRow, ...]]] = {}
+        self._awaited: set[str] = set()
+
+    def refresh(self, beads: Mapping[str, Bead], changed: Iterable[Path] | None = None) -> set[str]:
+        """Take in rows and attachments that changed; the ids of their beads."""
+        dirty: set[str] = set()
+        first = not self._inline
+        for gone in self._inline.keys() - beads.keys():
+            del self._inline[gone]
+            self.rows.pop(gone, None)
+            self._attached.pop(gone, None)
+            dirty.add(gone)
+        hints = None if changed is None else {path.parent.name for path in changed} | self._awaited
+        for bead in beads.values():
+            known = self._inline.get(bead.id)
+            if known is None or known[0] is not bead:  # a row that did not change keeps its object
+                self._take_row(bead)
+                dirty.add(bead.id)
+                if not first:
+                    self._awaited.add(bead.id)  # its attachment may come after it; one long gone is let be
+            elif hints is not None and bead.id not in hints:
+                continue
+            if bead.events_attachment and self._take_attachment(bead):
+                dirty.add(bead.id)
+            if not bead.events_attachment or bead.id in self._attached:
+                self._awaited.discard(bead.id)
+        return dirty
+
+    def of(self, bead_id: str) -> list[EventRow]:
+        """All events of a bead that tell of attempts, in the order in which they were written."""
+        attached = self._attached.get(bead_id)
+        inline = self._inline.get(bead_id)
+        return [*(attached[1] if attached else ()), *(inline[1] if inline else ())]
+
+    def _take_row(self, bead: Bead) -> None:
+        try:
+            row = _decode_row(bead.raw)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            row = _lenient_row(bead.document())
+        events = tuple(_event_row(event) for event in row.events if event.kind in _EVENT_KINDS)
+        self._inline[bead.id] = (bead, events)
+        self.rows[bead.id] = RowFacts(
+            status=bead.status,
+            session_id=row.session_id,
+            closing_commit=row.closing_commit_sha,
+            last_status=bead.work_last_status or bead.loop_last_status,
+            retry_after=instant(bead.work_retry_after) or instant(bead.loop_retry_after),
+            claimed=bead.status == "in_progress",
+        )
+
+    def _take_attachment(self, bead: Bead) -> bool:
+        name = bead.events_attachment
+        path = self._attachments / name
+        if ".." in Path(name).parts or not path.is_relative_to(self._attachments):
+            return False
+        stamp = stamp_of(path)
+        known = self._attached.get(bead.id)
+        if stamp is None:
+            return self._attached.pop(bead.id, None) is not None
+        if known is not None and known[0] == stamp:
+            return False
+        raw = read_bytes(path, 64 << 20) or b""
+        events = [event for line in raw.split(b"\n") if (event := _attached_event(line)) is not None]
+        self._attached[bead.id] = (stamp, tuple(events))
+        return True
+
+
+def loop_piece(entry: LoopEntry) -> Piece:
+    """What a loop says when an attempt ends; which attempt it was, the index finds out."""
+    data = entry.data
+    return Piece(
+        "loop",
+        text(data, "attempt_id"),
+        entry.bead_id,
+        status=text(data, "status"),
+        detail=clean_line(text(data, "detail"), 2000),
+        session_id=text(data, "session_id"),
+        harness=text(data, "harness"),
+        model=text(data, "model"),
+        duration_ms=whole(data.get("duration_ms")),
+        cost_usd=money(data.get("cost_usd")),
+        base_rev=text(data, "base_rev"),
+        result_rev=text(data, "result_rev"),
+        landed_rev=text(data, "landed_rev"),
+        preserve_ref=text(data, "preserve_ref"),
+        retry_after=instant(data.get("retry_after")),
+        no_changes_rationale=clean_block(text(data, "no_changes_rationale"), 20_000),
+        review_verdict=text(data, "review_verdict"),
+        at=entry.at,
+    )
+
+
+def event_piece(event: EventRow, attempt_id: str, bead_id: str) -> Piece:
+    """What a bead's ``execute-bead`` event says of the end: summary = status, body = prose and k=v lines."""
+    values = event_values(event.body)
+    first = event.body.split("\n", 1)[0]
+    return Piece(
+        "event",
+        attempt_id,
+        bead_id,
+        status=event.summary.strip(),
+        detail=clean_line("" if "=" in first.split(" ")[0] else first, 2000),
+        base_rev=values.get("base_rev", ""),
+        result_rev=values.get("result_rev", ""),
+        preserve_ref=values.get("preserve_ref", ""),
+        retry_after=instant(values.get("retry_after")),
+        at=event.at,
+    )
+
+
+def cost_piece(event: EventRow, bead_id: str) -> Piece | None:
+    """What a ``cost`` event says; None where its body is no object with an attempt id."""
+    data = _json_body(event.body)
+    attempt_id = text(data, "attempt_id")
+    if not attempt_id:
+        return None
+    return Piece(
+        "cost",
+        attempt_id,
+        bead_id,
+        harness=text(data, "harness"),
+        model=text(data, "model"),
+        duration_ms=whole(data.get("duration_ms")),
+        tokens_in=whole(data.get("input_tokens")),
+        tokens_out=whole(data.get("output_tokens")),
+        tokens=whole(data.get("total_tokens")),
+        cost_usd=money(data.get("cost_usd")),
+        exit_code=whole(data.get("exit_code"), low=-(1 << 31)),
+        at=event.at,
+    )
+
+
+def event_values(body: str) -> dict[str, str]:
+    """The ``key=value`` lines of an event's body."""
+    pairs = (line.partition("=") for line in body.split("\n"))
+    return {key: value.strip() for key, equals, value in pairs if equals and key.isidentifier()}
+
+
+def attempt_named(body: str) -> str:
+    """The attempt an event names: in its JSON body, as ``attempt_id=``, or inside a reference or a path."""
+    named = text(_json_body(body), "attempt_id") or event_values(body).get("attempt_id", "")
+    if named:
+        return named
+    for marker in ('"attempt_id":"', "preserve_ref=", "executions/"):
+        at = body.find(marker)
+        if at >= 0:
+            match = ATTEMPT_ID.search(body, at, at + 300)
+            if match is not None:
+                return match[0]
+    return ""
+
+
+def _lenient_row(document: Mapping[str, Any]) -> _Row:
+    events = document.get("events")
+    rows = [event for event in events if isinstance(event, dict)] if isinstance(events, list) else []
+    texts = [{key: text(event, key) for key in ("kind", "summary", "body", "created_at")} for event in rows]
+    return _Row(
+        [_Event(**text) for text in texts],
+        text(document, "session_id"),
+        text(document, "closing_commit_sha"),
+    )
+
+
+def _attached_event(line: bytes) -> EventRow | None:
+    try:
+        event = _decode_event(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    return _event_row(event) if event.kind in _EVENT_KINDS else None
+
+
+def _event_row(event: _Event) -> EventRow:
+    return EventRow(event.kind, event.summary, event.body, parse_instant(event.created_at))
+
+
+def _json_body(body: str) -> dict[str, Any]:
+    if not body.startswith("{"):
+        return {}
+    try:
+        return decode_object(body.encode("utf-8", "replace"))
+    except ValueError:
+        return {}

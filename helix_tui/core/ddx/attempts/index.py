@@ -1,0 +1,230 @@
+"""Every attempt of a project, kept up to date as files change.
+
+What belongs to which attempt: evidence folders and metrics name it; a loop's result names its session; an
+event of April names neither, and belongs to the attempt whose cost was told just before it, or else to the
+one with the same commits or the nearest end (reference/ddx.md §1, §4, §5).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from helix_tui.core.beads.record import Bead
+from helix_tui.core.clock import NS
+from helix_tui.core.ddx.attempts.attempt import NO_ROW, Attempt, Piece, Review, Source, Tokens, merge
+from helix_tui.core.ddx.attempts.from_bundles import BundleFolders, Found
+from helix_tui.core.ddx.attempts.from_events import (
+    BeadEvents,
+    EventRow,
+    attempt_named,
+    cost_piece,
+    event_piece,
+)
+from helix_tui.core.ddx.attempts.from_events import loop_piece as _loop_piece
+from helix_tui.core.ddx.attempts.from_metrics import MetricsFile, metric_piece
+from helix_tui.core.ddx.attempts.looplog import LoopLogs
+
+__all__ = ["Attempt", "AttemptIndex", "Review", "Tokens"]
+
+_NEAR = 180 * NS
+"""How far an event may stand from an attempt's end and still tell of it, when nothing else ties them."""
+
+_Pieces = dict[str, dict[Source, Piece]]
+
+
+class AttemptIndex:
+    """All attempts, newest first, merged from bundles, metrics, events and loop logs."""
+
+    def __init__(self, ddx_dir: Path) -> None:
+        self._bundles = BundleFolders(ddx_dir)
+        self._metrics = MetricsFile(ddx_dir)
+        self._events = BeadEvents(ddx_dir)
+        self._logs = LoopLogs(ddx_dir)
+        self._loop_results: dict[str, dict[str, Piece]] = defaultdict(dict)
+        self._by_bead: dict[str, tuple[Attempt, ...]] = {}
+        self._all: tuple[Attempt, ...] | None = ()
+
+    def refresh(self, beads: Mapping[str, Bead], changed: Iterable[Path] | None = None) -> set[str]:
+        """Take in what changed on disk; the ids of beads whose attempts were merged anew.
+
+        ``changed`` names the only paths that can have changed; None has everything looked at.
+        """
+        changed = None if changed is None else list(changed)
+        dirty = self._bundles.refresh(changed)
+        dirty |= self._metrics.refresh()
+        dirty |= self._events.refresh(beads, changed)
+        dirty |= self._take_loop_results(changed)
+        if dirty:
+            self._merge(dirty)
+        return dirty
+
+    @property
+    def attempts(self) -> tuple[Attempt, ...]:
+        """Every attempt, newest first."""
+        if self._all is None:
+            every = (attempt for attempts in self._by_bead.values() for attempt in attempts)
+            self._all = tuple(sorted(every, key=_age_key, reverse=True))
+        return self._all
+
+    def by_bead(self, bead_id: str) -> tuple[Attempt, ...]:
+        """The attempts of one bead, newest first."""
+        return self._by_bead.get(bead_id, ())
+
+    def get(self, attempt_id: str) -> Attempt | None:
+        """One attempt by its id."""
+        return next((attempt for attempt in self.attempts if attempt.attempt_id == attempt_id), None)
+
+    @property
+    def problems(self) -> Mapping[Path, str]:
+        """Evidence files that could not be read, and why."""
+        return self._bundles.problems
+
+    @property
+    def unread_metrics(self) -> int:
+        """Rows of the metrics file that are no attempt."""
+        return self._metrics.unread
+
+    def _take_loop_results(self, changed: list[Path] | None) -> set[str]:
+        dirty = set()
+        for entry in self._logs.poll(changed):
+            if entry.type == "bead.result" and entry.bead_id:
+                piece = _loop_piece(entry)
+                key = piece.attempt_id or piece.session_id or str(entry.at)
+                self._loop_results[entry.bead_id][key] = piece
+                dirty.add(entry.bead_id)
+        return dirty
+
+    def _merge(self, dirty: set[str]) -> None:
+        found_by_bead = _group(self._bundles.found, dirty)
+        metrics_by_bead: dict[str, list[Piece]] = defaultdict(list)
+        for row in self._metrics.rows.values():
+            if row.bead_id in dirty:
+                metrics_by_bead[row.bead_id].append(metric_piece(row))
+        for bead_id in dirty:
+            merged = self._merge_bead(bead_id, found_by_bead[bead_id], metrics_by_bead[bead_id])
+            if merged:
+                self._by_bead[bead_id] = merged
+            else:
+                self._by_bead.pop(bead_id, None)
+        self._all = None
+
+    def _merge_bead(self, bead_id: str, found: list[Found], metrics: list[Piece]) -> tuple[Attempt, ...]:
+        pieces: _Pieces = defaultdict(dict)
+        for one in found:
+            for piece in one.pieces:
+                pieces[piece.attempt_id][piece.source] = piece
+        for piece in metrics:
+            pieces[piece.attempt_id]["metrics"] = piece
+        _add_events(pieces, self._events.of(bead_id), bead_id)
+        _add_loop_results(pieces, self._loop_results.get(bead_id, {}).values())
+        reviews = _assign_reviews(pieces, [one for one in found if one.review is not None])
+        row = self._events.rows.get(bead_id, NO_ROW)
+        older = replace(row, retry_after=None)
+        merged: list[Attempt] = []
+        for attempt_id in sorted(pieces, key=lambda one: _first_seen(one, pieces[one]), reverse=True):
+            own = pieces[attempt_id]
+            merged.append(merge(attempt_id, own, older if merged else row, reviews[attempt_id]))
+        return tuple(merged)
+
+
+def _group(found: Mapping[str, Found], dirty: set[str]) -> dict[str, list[Found]]:
+    groups: dict[str, list[Found]] = defaultdict(list)
+    for one in found.values():
+        if one.bead_id in dirty:
+            groups[one.bead_id].append(one)
+    return groups
+
+
+def _add_events(pieces: _Pieces, events: Iterable[EventRow], bead_id: str) -> None:
+    """Give each event to its attempt, in the order in which the bead's story was written."""
+    last_named = ""
+    for event in events:
+        if event.kind == "cost":
+            piece = cost_piece(event, bead_id)
+            if piece is not None:
+                pieces[piece.attempt_id]["cost"] = piece
+                last_named = piece.attempt_id
+        elif event.kind == "execute-bead":
+            attempt_id = attempt_named(event.body) or last_named or _by_commits_or_time(pieces, event)
+            last_named = ""
+            if attempt_id:
+                pieces[attempt_id]["event"] = event_piece(event, attempt_id, bead_id)
+        else:
+            last_named = attempt_named(event.body) or last_named
+
+
+def _by_commits_or_time(pieces: _Pieces, event: EventRow) -> str:
+    told = event_piece(event, "", "")
+    free = {attempt_id: own for attempt_id, own in pieces.items() if "event" not in own}
+    for attempt_id, own in free.items():
+        result = own.get("result")
+        if result is not None and told.result_rev and result.base_rev == told.base_rev:
+            return attempt_id
+    if event.at is None:
+        return ""
+    near = [
+        (abs(event.at - ended), attempt_id)
+        for attempt_id, own in free.items()
+        if (ended := _end(own)) is not None and -_NEAR < event.at - ended < _NEAR
+    ]
+    return min(near)[1] if near else ""
+
+
+def _add_loop_results(pieces: _Pieces, results: Iterable[Piece]) -> None:
+    """Give each of a loop's results to the attempt with its id, its session, or the nearest end."""
+    by_session = {
+        piece.session_id: attempt_id
+        for attempt_id, own in pieces.items()
+        for piece in own.values()
+        if piece.session_id
+    }
+    for piece in results:
+        attempt_id = piece.attempt_id or by_session.get(piece.session_id, "")
+        if not attempt_id and piece.at is not None:
+            began = [
+                (seen, one)
+                for one, own in pieces.items()
+                if "loop" not in own and (seen := _first_seen(one, own)[0]) <= piece.at
+            ]
+            attempt_id = max(began)[1] if began else ""
+        if attempt_id:
+            pieces[attempt_id]["loop"] = piece
+
+
+def _assign_reviews(pieces: _Pieces, found: list[Found]) -> dict[str, list[Review]]:
+    """Give each review to the attempt whose commits it saw, else to the newest that began before it."""
+    reviews: dict[str, list[Review]] = defaultdict(list)
+    for one in found:
+        if one.review is None:
+            continue
+        attempt_id = _reviewed(pieces, one, one.review)
+        if attempt_id:
+            reviews[attempt_id].append(one.review)
+    return reviews
+
+
+def _reviewed(pieces: _Pieces, found: Found, review: Review) -> str:
+    revisions = {found.reviewed_rev, found.reviewed_base} - {""}
+    for attempt_id, own in pieces.items():
+        if any(piece.result_rev in revisions for piece in own.values() if piece.result_rev):
+            return attempt_id
+    began = [(_first_seen(attempt_id, own)[0], attempt_id) for attempt_id, own in pieces.items()]
+    before = [(seen, attempt_id) for seen, attempt_id in began if review.at is None or seen <= review.at + NS]
+    return max(before)[1] if before else ""
+
+
+def _end(own: Mapping[Source, Piece]) -> int | None:
+    return next((piece.finished_at for piece in own.values() if piece.finished_at is not None), None)
+
+
+def _first_seen(attempt_id: str, own: Mapping[Source, Piece]) -> tuple[int, str]:
+    began = [piece.started_at for piece in own.values() if piece.started_at is not None]
+    ended = [piece.at for piece in own.values() if piece.at is not None]
+    return (min(began) if began else min(ended, default=0), attempt_id)
+
+
+def _age_key(attempt: Attempt) -> tuple[int, str]:
+    return (attempt.started_at or attempt.finished_at or 0, attempt.attempt_id)

@@ -1,0 +1,1 @@
+"""What runs: claims, run records, sidecars and live transcripts."""

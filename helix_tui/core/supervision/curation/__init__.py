@@ -1,0 +1,1 @@
+"""Changes to the queue: planned, foreseen, run through ddx, taken back."""

@@ -1,0 +1,464 @@
+"""The one way by which curation changes anything: plan, write down, run ddx, look, write down what came.
+
+Nothing is believed of a command but what the rows show afterwards. One process writes at a time (`gate`); the
+journal knows of every command before it runs. Call it from one worker thread, never from the screen's.
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from helix_tui.core.beads.readiness import Claims, Era, Queue, classify
+from helix_tui.core.beads.record import TERMINAL
+from helix_tui.core.beads.tracker import Tracker, TrackerReader
+from helix_tui.core.clock import now_ns
+from helix_tui.core.ddx.client import DdxError
+from helix_tui.core.ddx.names import Era as Vocabulary
+from helix_tui.core.ddx.workers.running import Run, RunReader
+from helix_tui.core.journal import Entry, History, Journal, Who
+from helix_tui.core.project import Project
+from helix_tui.core.supervision.curation.conflicts import (
+    Conflict,
+    Difference,
+    NotUndoable,
+    Unreadable,
+    differences,
+    rests_on,
+)
+from helix_tui.core.supervision.curation.gate import Gate
+from helix_tui.core.supervision.curation.inverse import WayBack, way_back
+from helix_tui.core.supervision.curation.operations import Operation
+from helix_tui.core.supervision.curation.planning import Plan, plan, plan_back, values_before
+from helix_tui.core.supervision.curation.rows import Scene
+from helix_tui.core.supervision.curation.settling import (
+    Outcome,
+    lost_births,
+    record_of,
+    renamed,
+    settle,
+    steps_of,
+)
+from helix_tui.core.supervision.curation.steps import Step, Writing, called
+from helix_tui.core.supervision.curation.tongue import Executable, Tongue, listen
+
+_AGENT_SIGNS = ("DDX_AGENT_NAME", "CLAUDECODE", "CODEX_SANDBOX")
+"""Environment of a program that an agent started."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """The tracker as it stands, judged."""
+
+    tracker: Tracker
+    queue: Queue
+    runs: tuple[Run, ...] = ()
+
+    @property
+    def busy(self) -> frozenset[str]:
+        """Beads that a live worker is on, by more than a claim."""
+        return frozenset(
+            run.bead_id
+            for run in self.runs
+            if run.live and run.bead_id and run.source in ("run-state", "sidecar")
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a call did."""
+
+    plan: Plan
+    entry: Entry | None = None
+    """Its entry in the journal; None where there was nothing to do."""
+    newly_ready: tuple[str, ...] = ()
+    newly_blocked: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+    error: DdxError | None = None
+    """The command that failed; what ran before it stands in the entry."""
+    created: Mapping[str, str] = field(default_factory=dict)
+    """Stand-in -> id of each bead that was made."""
+    ran: int = 0
+    """How many of the plan's commands ended well."""
+
+
+class Curator:
+    """Changes one project's queue.
+
+    Attributes:
+        project: which.
+        gate: what says whether anything may be written.
+        journal: where it is written down.
+        progress: told before each command (how many ran, of how many); where it answers False, no further
+            command runs.
+    """
+
+    def __init__(
+        self,
+        project: Project,
+        executable: Callable[[Vocabulary], Executable],
+        *,
+        who: str = "cli",
+        read_only: bool = False,
+        era: Era = "auto",
+        as_of: Callable[[], int] = now_ns,
+        env: Mapping[str, str] | None = None,
+    ) -> None:
+        self.project = project
+        self.gate = Gate(project, read_only)
+        self.journal = Journal.of(project)
+        self.progress: Callable[[int, int], bool | None] | None = None
+        self._find = executable
+        self._executable: Executable | None = None
+        self._era = era
+        self._as_of = as_of
+        self._env = dict(os.environ if env is None else env)
+        self._who = who
+        self._reader = TrackerReader(project.beads_file)
+        self._runs = RunReader(project, env)
+
+    # --- looking ---------------------------------------------------------------------------------------
+
+    def look(self) -> Sight:
+        """The queue as it stands now.
+
+        Raises:
+            Unreadable: there is none, or it cannot be read.
+        """
+        tracker = self._reader.read()
+        if tracker.missing:
+            raise Unreadable(f"there is no queue at {called(str(self.project.beads_file))}")
+        if tracker.problem:
+            raise Unreadable(tracker.problem)
+        now = self._as_of()
+        runs = self._runs.find(tracker.beads, now)
+        claims = Claims(
+            leases=self._runs.fresh_leases(now),
+            running=frozenset(run.bead_id for run in runs if run.live and run.bead_id),
+            origin_head=self.project.origin_head() or "",
+        )
+        return Sight(tracker, classify(tracker.beads, now=now, era=self._era, claims=claims), runs)
+
+    def tongue(self, queue: Queue) -> Tongue:
+        """What the ddx that writes for us understands; asked once.
+
+        Raises:
+            DdxError: the ddx that was asked for is not there.
+        """
+        era: Vocabulary = "april" if queue.default_era == "april" else "head"
+        return listen(self.executable(era), fallback=era)
+
+    def executable(self, era: Vocabulary) -> Executable:
+        """The program that writes for us, found once."""
+        if self._executable is None:
+            self._executable = self._find(era)
+        return self._executable
+
+    def plan(self, operations: Iterable[Operation], *, title: str = "") -> Plan:
+        """What operations would run on the queue as it stands; touches nothing."""
+        sight = self.look()
+        return plan(operations, sight.queue, self.tongue(sight.queue), busy=sight.busy, title=title)
+
+    def plan_steps(self, kind: str, title: str, make: Callable[[Writing, Sight], None]) -> Plan:
+        """What `run_steps` would run on the queue as it stands; touches nothing."""
+        return self._planned(kind, title, make, self.look())
+
+    def history(self) -> History:
+        """The journal as it stands."""
+        return self.journal.read()
+
+    # --- changing --------------------------------------------------------------------------------------
+
+    def run(self, operations: Iterable[Operation], *, shown: Plan | None = None, title: str = "") -> Done:
+        """Do what operations say, on the queue as it stands; those that do not hold are left out and told.
+
+        Args:
+            shown: the plan that somebody agreed to: where the queue has changed so that other commands would
+                run, nothing is done.
+
+        Raises:
+            WritesForbidden: --read-only.
+            Conflict: the plan that was shown no longer holds.
+        """
+        wanted = list(operations)
+        with self.gate.open() as lock:
+            sight = self._settled()
+            made = plan(wanted, sight.queue, self.tongue(sight.queue), busy=sight.busy, title=title)
+            if shown is not None and made.steps != shown.steps:
+                raise Conflict(differences(rests_on(shown.steps), sight.queue.beads))
+            return self._execute(made, sight, lock, operations=wanted)
+
+    def run_steps(self, kind: str, title: str, make: Callable[[Writing, Sight], None]) -> Done:
+        """Run steps that somebody plans on the queue as it stands, as one change."""
+        with self.gate.open() as lock:
+            sight = self._settled()
+            return self._execute(self._planned(kind, title, make, sight), sight, lock)
+
+    def recover(self) -> tuple[Entry, ...]:
+        """Settle what processes that died left unsettled; call it at the start.
+
+        Returns:
+            The entries that were settled.
+        """
+        before = {entry.id for entry in self.journal.read().pending}
+        if not before:
+            return ()
+        with self.gate.open():
+            self._settled()
+        return tuple(
+            entry for entry in self.journal.read().entries if entry.id in before and entry.result != "pending"
+        )
+
+    def undo(self, entry: Entry | None = None) -> Done | None:
+        """Take back a change, or the last one of people (of an agent: its own); None where there is none.
+
+        Raises:
+            Conflict: somebody changed since what it would touch.
+            NotUndoable: no command takes it back.
+        """
+        with self.gate.open() as lock:
+            sight = self._settled()
+            history = self.journal.read()
+            if entry is None:
+                entry = next(iter(history.to_undo(self.me)), None)
+            return None if entry is None else self._take_back(entry, sight, lock, "undo", entry)
+
+    def redo(self) -> Done | None:
+        """Do again what was taken back last; None where there is nothing.
+
+        Raises:
+            Conflict: somebody changed since what it would touch.
+            NotUndoable: it cannot be done again.
+        """
+        with self.gate.open() as lock:
+            sight = self._settled()
+            history = self.journal.read()
+            entry = next(iter(history.to_redo(self.me)), None)
+            if entry is None:
+                return None
+            undo = history.get(entry.undone_by)
+            if undo is None:
+                raise NotUndoable(entry, "the journal no longer holds how it was taken back")
+            self._check_unchanged(undo, sight.queue)
+            if not entry.operations:
+                return self._take_back(undo, sight, lock, "redo", entry)
+            wanted = [_operation(wish) for wish in entry.operations]
+            made = plan(wanted, sight.queue, self.tongue(sight.queue), busy=sight.busy, title=entry.title)
+            if made.refusals:
+                raise NotUndoable(entry, made.refusals[0].why)
+            return self._execute(made, sight, lock, operations=wanted, kind="redo", of=entry.id)
+
+    def restore(self, entry_id: str) -> list[Done]:
+        """Take back everything newer than an entry, newest first; stops at the first that cannot be.
+
+        Raises:
+            KeyError: there is no such entry.
+            Conflict, NotUndoable: that one cannot; what was taken back before it stays so.
+        """
+        done = []
+        for entry in self.journal.read().after(entry_id):
+            result = self.undo(entry)
+            if result is not None:
+                done.append(result)
+                if result.error is not None:
+                    break
+        return done
+
+    def way_back(self, entry: Entry) -> WayBack:
+        """How an entry would be taken back now; touches nothing.
+
+        Raises:
+            Conflict: somebody changed since what it would touch.
+        """
+        queue = self.look().queue
+        self._check_unchanged(entry, queue)
+        return way_back(Writing(Scene(queue), self.tongue(queue)), entry.before)
+
+    # --- inside ----------------------------------------------------------------------------------------
+
+    def _planned(self, kind: str, title: str, make: Callable[[Writing, Sight], None], sight: Sight) -> Plan:
+        tongue = self.tongue(sight.queue)
+        writing = Writing(Scene(sight.queue), tongue, sight.busy)
+        make(writing, sight)
+        steps, notes = tuple(writing.steps), tuple(dict.fromkeys(writing.notes))
+        return Plan(kind, title, steps, notes=notes, back=plan_back(steps, sight.queue, tongue))
+
+    def _take_back(self, entry: Entry, sight: Sight, lock: int, kind: str, of: Entry) -> Done:
+        """Give the rows that an entry changed their values of before."""
+        if not entry.standing:
+            raise NotUndoable(entry, f"{entry.id} has changed nothing that still stands")
+        self._check_unchanged(entry, sight.queue)
+        back = way_back(Writing(Scene(sight.queue), self.tongue(sight.queue)), entry.before)
+        if back.lost:
+            raise NotUndoable(entry, "; ".join(back.lost))
+        title = f"{kind} {of.id}: {of.title}"
+        return self._execute(Plan(kind, title, back.steps), sight, lock, kind=kind, of=of.id)
+
+    def _check_unchanged(self, entry: Entry, queue: Queue) -> None:
+        found = differences(entry.after, queue.beads)
+        if found:
+            raise Conflict(found, entry)
+
+    def _execute(
+        self,
+        made: Plan,
+        sight: Sight,
+        lock: int,
+        *,
+        operations: Sequence[Operation] = (),
+        kind: str = "",
+        of: str = "",
+    ) -> Done:
+        if not made.steps:
+            return Done(made)
+        before = values_before(made.steps, sight.queue)
+        entry_id = self.journal.begin(
+            at=now_ns(),
+            who=self.me,
+            kind=kind or made.kind,
+            title=made.title,
+            steps=[record_of(step) for step in made.steps],
+            operations=[_record(operation) for operation in operations],
+            before=before,
+            of=of,
+        )
+        ran, ids, error, moved = self._run_steps(made.steps, sight, lock)
+        after = self.look()
+        steps = renamed(made.steps, ids)
+        before = {ids.get(bead_id, bead_id): fields for bead_id, fields in before.items()}
+        scene = Scene(after.queue)
+        outcome = settle(steps, ran, before, scene, self.tongue(after.queue), unsure=error is not None)
+        self._finish(entry_id, outcome, error=error.message if error else "")
+        if moved:
+            raise Conflict(moved)
+        return Done(
+            made,
+            self.journal.read().get(entry_id),
+            *_shift(sight.queue, after.queue),
+            outcome.problems,
+            error,
+            ids,
+            ran,
+        )
+
+    def _run_steps(
+        self, steps: Sequence[Step], sight: Sight, lock: int
+    ) -> tuple[int, dict[str, str], DdxError | None, list[Difference]]:
+        """Run one command after the other; (how many, ids of new beads, error, what somebody changed)."""
+        executable = self.executable("head")
+        ids: dict[str, str] = {}
+        known = set(sight.queue.beads)
+        for number, step in enumerate(steps):
+            if self.progress is not None and self.progress(number, len(steps)) is False:
+                shown = ("ddx", *step.args)
+                return number, ids, DdxError(shown, "stopped on request", "undo takes back what was done"), []
+            (current,) = renamed([step], ids)
+            before = {
+                bead_id: fields for bead_id, fields in current.before.items() if bead_id != step.creates
+            }
+            moved = differences(before, self._reader.read().beads)
+            if moved:
+                return number, ids, None, moved
+            try:
+                finished = executable.run(current.args, keep=(lock,))
+            except DdxError as error:
+                return number, ids, error, []
+            if step.creates:
+                made = _born(finished.out, self._reader.read(), known)
+                if made is None:
+                    shown = ("ddx", *current.args)
+                    problem = "ddx reported no error, but there is no new bead in the tracker"
+                    return number, ids, DdxError(shown, problem, "look at the tracker, then try again"), []
+                ids[step.creates] = made
+                known.add(made)
+        return len(steps), ids, None, []
+
+    def _settled(self) -> Sight:
+        """The queue as it stands, once what dead processes left is settled. Only inside the gate."""
+        sight = self.look()
+        pending = self.journal.read().pending
+        if pending:
+            scene = Scene(sight.queue)
+            tongue = self.tongue(sight.queue)
+            known = _mentioned(self.journal.read(), {entry.id for entry in pending})
+            for entry in pending:
+                steps = steps_of(entry)
+                ids = lost_births(entry, steps, scene, known)
+                known |= set(ids.values())
+                before = {ids.get(bead_id, bead_id): fields for bead_id, fields in entry.before.items()}
+                outcome = settle(renamed(steps, ids), 0, before, scene, tongue, unsure=True)
+                self._finish(entry.id, outcome, recovered=True)
+        return sight
+
+    def _finish(self, entry_id: str, outcome: Outcome, *, error: str = "", recovered: bool = False) -> None:
+        result = outcome.result
+        if recovered and result == "failed":
+            result = "not_done"
+        self.journal.finish(
+            entry_id,
+            at=now_ns(),
+            result=result,
+            before=outcome.before,
+            after=outcome.after,
+            inverse=[("ddx", *step.args) for step in outcome.back.steps],
+            undoable=bool(outcome.after) and not outcome.back.lost,
+            why_not="; ".join(outcome.back.lost),
+            traces=outcome.back.traces,
+            error=error,
+            recovered=recovered,
+        )
+
+    @property
+    def me(self) -> Who:
+        """Who makes these changes."""
+        kind = self._who
+        if kind == "cli" and any(self._env.get(name) for name in _AGENT_SIGNS):
+            kind = "agent"
+        try:
+            user = self._env.get("DDX_AGENT_NAME") or getpass.getuser()
+        except (KeyError, OSError):
+            user = str(os.getuid())
+        return Who(kind, called(user), os.getpid())
+
+
+def _born(out: str, tracker: Tracker, known: set[str]) -> str | None:
+    """The id of the bead that was just made: what ddx printed, if the tracker holds it and did not before."""
+    for line in reversed(out.split("\n")):
+        if line.strip() in tracker.beads and line.strip() not in known:
+            return line.strip()
+    return None
+
+
+def _mentioned(history: History, but: set[str]) -> set[str]:
+    return {
+        bead_id
+        for entry in history.entries
+        if entry.id not in but
+        for bead_id in (*entry.before, *entry.after)
+    }
+
+
+def _shift(before: Queue, after: Queue) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """(newly ready, newly blocked) between two queues."""
+    was, now = set(before.ready), set(after.ready)
+    ready = tuple(bead_id for bead_id in after.ready if bead_id not in was)
+    gone = (bead_id for bead_id in before.ready if bead_id not in now and bead_id in after.beads)
+    free = TERMINAL | {"claimed", "running"}
+    return ready, tuple(bead_id for bead_id in gone if after.state(bead_id) not in free)
+
+
+def _record(operation: Operation) -> dict[str, Any]:
+    return {"kind": operation.kind, "bead_id": operation.bead_id, "values": operation.values}
+
+
+def _operation(record: Mapping[str, Any]) -> Operation:
+    """An operation as the journal keeps it."""
+    values = record.get("values")
+    return Operation(
+        str(record.get("kind", "")),
+        str(record.get("bead_id", "")),
+        values if isinstance(values, dict) else {},
+    )

@@ -1,0 +1,207 @@
+"""What came of some steps, found by looking at the rows and never by trusting that a command did its work.
+
+Used after every run, and for runs whose process died: then all that is left is the intent in the journal and
+the rows as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from helix_tui.core.clock import NS, parse_instant
+from helix_tui.core.journal import Entry, Result, Values
+from helix_tui.core.supervision.curation.inverse import TRACES, WayBack, way_back
+from helix_tui.core.supervision.curation.rows import Scene, same
+from helix_tui.core.supervision.curation.steps import Step, Writing, called
+from helix_tui.core.supervision.curation.tongue import Tongue
+
+# A field that is judged by nobody: when a bead was made is for DDx to say.
+_UNTOLD = TRACES | {"created_at"}
+
+_NOTHING = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What some steps really did."""
+
+    result: Result
+    before: Values = field(default_factory=dict)
+    after: Values = field(default_factory=dict)
+    back: WayBack = field(default_factory=WayBack)
+    problems: tuple[str, ...] = ()
+    """Sentences: what the tracker shows against expectation."""
+
+
+def settle(
+    steps: Sequence[Step],
+    ran: int,
+    before: Values,
+    scene: Scene,
+    tongue: Tongue,
+    *,
+    unsure: bool = False,
+) -> Outcome:
+    """What steps did, by the rows of ``scene``.
+
+    Args:
+        ran: how many of the steps ended well.
+        before: what the rows held in the fields that the steps touch.
+        unsure: the step after those may have done its work too, and so may all, if the process died.
+    """
+    seen = _seen(steps if unsure else steps[:ran], ran, before, scene)
+    problems = _against(steps[:ran], scene)
+    goal: dict[str, Mapping[str, Any] | None] = {}
+    after: dict[str, Mapping[str, Any]] = {}
+    for bead_id, fields in seen.items():
+        old = before.get(bead_id)
+        if old is None:
+            goal[bead_id], after[bead_id] = None, fields
+            continue
+        kept = {name: value for name, value in fields.items() if not same(name, old.get(name), value)}
+        if kept:
+            goal[bead_id], after[bead_id] = {name: old.get(name) for name in kept}, kept
+    if not after:
+        return Outcome("failed" if ran < len(steps) else "done", problems=problems)
+    whole = ran >= len(steps) or (unsure and _all_there(steps, scene))
+    back = way_back(Writing(scene, tongue), goal)
+    return Outcome("done" if whole else "partial", goal, after, back, problems)
+
+
+def _seen(steps: Sequence[Step], ran: int, before: Values, scene: Scene) -> dict[str, dict[str, Any]]:
+    """What steps did as far as it shows: fields with a value they set, watched fields that differ."""
+    found: dict[str, dict[str, Any]] = {}
+    for number, step in enumerate(steps):
+        took = number < ran
+        for bead_id, fields in step.edits.items():
+            if bead_id not in scene:
+                continue
+            old = before.get(bead_id) or {}
+            for name, value in fields.items():
+                now = scene.value(bead_id, name)
+                if name not in _UNTOLD and same(name, now, value):
+                    found.setdefault(bead_id, {})[name] = now
+                    took = took or not same(name, old.get(name), value)
+        for bead_id, name, value in _further(step):
+            was = before.get(bead_id)
+            if was is None or bead_id not in scene or name in _UNTOLD:
+                continue
+            now = scene.value(bead_id, name)
+            if not same(name, was.get(name), now) and (took or same(name, now, value)):
+                found.setdefault(bead_id, {})[name] = now
+    return found
+
+
+def _further(step: Step) -> Iterator[tuple[str, str, Any]]:
+    """(bead, field, likely value) of what a step may change beside what is certain."""
+    for bead_id, fields in step.ripple.items():
+        for name, value in fields.items():
+            yield bead_id, name, value
+    for bead_id, name in step.watched:
+        if name not in step.ripple.get(bead_id, {}):
+            yield bead_id, name, _NOTHING
+
+
+def _against(steps: Sequence[Step], scene: Scene) -> tuple[str, ...]:
+    """What the rows show otherwise than the commands, which reported no error, should have left it."""
+    wanted: dict[str, dict[str, Any]] = {}
+    for step in steps:
+        for bead_id, fields in step.edits.items():
+            wanted.setdefault(bead_id, {}).update(fields)
+    problems = []
+    for bead_id, fields in wanted.items():
+        if bead_id not in scene:
+            problems.append(f"{called(bead_id)} is not in the tracker though ddx reported no error")
+            continue
+        for name, value in fields.items():
+            now = scene.value(bead_id, name)
+            if name not in _UNTOLD and not same(name, now, value):
+                problems.append(
+                    f"{called(bead_id)}: {called(name)} is {told(now)}, not {told(value)}; "
+                    "somebody changed it meanwhile, or this ddx stores it otherwise"
+                )
+    return tuple(problems)
+
+
+def _all_there(steps: Sequence[Step], scene: Scene) -> bool:
+    return not _against(steps, scene)
+
+
+def told(value: object) -> str:
+    """A value for a sentence."""
+    if value is None:
+        return "absent"
+    return f"“{called(str(value))}”" if isinstance(value, str) else called(str(value))
+
+
+def record_of(step: Step) -> dict[str, Any]:
+    """A step as the journal keeps it."""
+    return {
+        "command": list(step.args),
+        "edits": step.edits,
+        "watched": [list(pair) for pair in step.watched],
+        "ripple": step.ripple,
+        "creates": step.creates,
+    }
+
+
+def steps_of(entry: Entry) -> tuple[Step, ...]:
+    """The steps of an entry; what of them cannot be read counts for nothing."""
+    steps = []
+    for record in entry.steps:
+        edits, ripple = record.get("edits"), record.get("ripple")
+        steps.append(
+            Step(
+                tuple(map(str, record.get("command") or ())),
+                edits if isinstance(edits, dict) else {},
+                watched=tuple((str(pair[0]), str(pair[1])) for pair in record.get("watched") or ()),
+                ripple=ripple if isinstance(ripple, dict) else {},
+                creates=str(record.get("creates") or ""),
+            )
+        )
+    return tuple(steps)
+
+
+def renamed(steps: Iterable[Step], ids: Mapping[str, str]) -> tuple[Step, ...]:
+    """Steps with the stand-ins of new beads replaced by their ids."""
+    if not ids:
+        return tuple(steps)
+    return tuple(
+        Step(
+            tuple(ids.get(word, word) for word in step.args),
+            _renamed_edits(step.edits, ids),
+            _renamed_edits(step.before, ids),
+            tuple((ids.get(bead_id, bead_id), name) for bead_id, name in step.watched),
+            _renamed_edits(step.ripple, ids),
+            {ids.get(bead_id, bead_id): held for bead_id, held in step.leases.items()},
+            step.creates,
+        )
+        for step in steps
+    )
+
+
+def _renamed_edits(edits: Mapping[str, Any], ids: Mapping[str, str]) -> dict[str, Any]:
+    return {ids.get(bead_id, bead_id): fields for bead_id, fields in edits.items()}
+
+
+def lost_births(entry: Entry, steps: Sequence[Step], scene: Scene, known: set[str]) -> dict[str, str]:
+    """Which beads an interrupted change made: by title, made since it began, and in no other entry."""
+    ids: dict[str, str] = {}
+    for step in steps:
+        if not step.creates:
+            continue
+        row = step.edits.get(step.creates, {})
+        for bead_id, bead in scene.queue.beads.items():
+            born = parse_instant(bead.created_at)
+            if (
+                bead.title == row.get("title")
+                and born is not None
+                and born >= entry.at - NS
+                and bead_id not in known
+                and bead_id not in ids.values()
+            ):
+                ids[step.creates] = bead_id
+                break
+    return ids

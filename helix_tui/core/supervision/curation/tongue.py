@@ -1,0 +1,166 @@
+"""Which executable writes for us, and what it understands.
+
+Where no ddx is found the writer is our embedded tracker, a program of its own that speaks the same contract
+(design/product.md, “Without DDx on the machine”). Detection: reference/ddx.md §0.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+
+from helix_tui.core.ddx.client import MISSING, QUIET, DdxError, advice_for, last_error
+from helix_tui.core.ddx.files import Stamp, stamp_of
+from helix_tui.core.ddx.names import Era
+from helix_tui.core.ddx.process import Finished, run
+from helix_tui.core.project import Project, find_ddx, find_project
+from helix_tui.core.text import clean_line
+
+EMBEDDED = (sys.executable, "-P", "-m", "helix_tui.core.tracker")
+"""What starts the embedded tracker; -P, for a project's own folders must not shadow ours."""
+
+TIMEOUT_S = 60.0
+"""How long one command may take; ddx itself waits ten seconds for the lock."""
+
+
+HELP_TIMEOUT_S = 20.0
+"""How long a help text may take; a ddx that does not even give that is not asked to write."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tongue:
+    """What one ddx understands of curation."""
+
+    era: Era
+    rank: bool
+    """It orders beads inside a priority (``bead queue``)."""
+    depends_on: bool
+    """``bead create`` takes ``--depends-on``."""
+    blocker_reason: bool
+    """``bead update`` takes ``--external-blocker-reason``."""
+
+
+APRIL = Tongue("april", rank=False, depends_on=False, blocker_reason=False)
+HEAD = Tongue("head", rank=True, depends_on=True, blocker_reason=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Executable:
+    """A program that speaks ``ddx bead``, used on one project."""
+
+    words: tuple[str, ...]
+    root: Path
+    env: Mapping[str, str] = field(default_factory=dict)
+    embedded: bool = False
+
+    @property
+    def name(self) -> str:
+        """How people call it."""
+        return "helix-ddx" if self.embedded else "ddx"
+
+    def run(self, args: Sequence[str], *, timeout: float = TIMEOUT_S, keep: Sequence[int] = ()) -> Finished:
+        """Run one command that must succeed.
+
+        Args:
+            keep: file descriptors that the program holds open as long as it lives.
+
+        Raises:
+            DdxError: it cannot be started, takes too long, or fails.
+        """
+        argv = (*self.words, *args)
+        shown = (self.name, *args)
+        try:
+            finished = run(
+                argv, cwd=self.root, env={**self.env, **QUIET}, timeout=timeout, cap=8 << 20, keep=keep
+            )
+        except FileNotFoundError:
+            raise DdxError(
+                shown,
+                f"there is no ddx at {self.words[0]}",
+                "install ddx, or name it with --ddx or DDX_BIN",
+                MISSING,
+            ) from None
+        except (OSError, ValueError) as error:
+            message = clean_line(f"{self.words[0]} does not start: {error}", 300)
+            raise DdxError(shown, message, "see that it is an executable for this machine", MISSING) from None
+        if finished.timed_out:
+            advice = "it was ended; see whether another ddx holds the tracker, then try again"
+            raise DdxError(shown, f"no answer after {timeout:g} s", advice)
+        if finished.rc != 0:
+            message = last_error(finished)
+            raise DdxError(
+                shown, message, advice_for(message, shown), 69 if _too_old(message) else 1, finished.stdout
+            )
+        return finished
+
+
+def _too_old(message: str) -> bool:
+    return message.startswith(("unknown command", "unknown flag", "unknown shorthand"))
+
+
+def find_executable(
+    project: Project, explicit: str | None, *, era: Era, env: Mapping[str, str] | None = None
+) -> Executable:
+    """The ddx that was asked for, else the one on PATH, else the embedded tracker speaking ``era``.
+
+    Raises:
+        DdxError: a ddx was asked for and is not there; another one does not take its place.
+    """
+    env = dict(os.environ if env is None else env)
+    if find_project(project.root, env=env).ddx_dir != project.ddx_dir:
+        env["DDX_BEAD_DIR"] = os.fspath(project.ddx_dir)
+    found = find_ddx(explicit, env)
+    if found is not None:
+        return Executable((os.fspath(found),), project.root, env)
+    wanted = explicit or env.get("DDX_BIN")
+    if wanted:
+        message = f"there is no ddx at {clean_line(wanted, 200)}"
+        raise DdxError((wanted,), message, "name one that exists with --ddx or DDX_BIN", MISSING)
+    package = str(Path(__file__).resolve().parents[4])
+    env["PYTHONPATH"] = os.pathsep.join(filter(None, (package, env.get("PYTHONPATH", ""))))
+    env.setdefault("HELIX_DDX_ERA", era)
+    return Executable(EMBEDDED, project.root, env, embedded=True)
+
+
+def listen(executable: Executable, *, fallback: Era) -> Tongue:
+    """What the executable understands, by its own help; ``fallback`` where that tells nothing."""
+    if executable.embedded:
+        return APRIL if executable.env.get("HELIX_DDX_ERA") == "april" else HEAD
+    stamp = stamp_of(executable.words[0])
+    return _listen(executable.words, stamp, executable.root, tuple(sorted(executable.env.items())), fallback)
+
+
+@lru_cache(maxsize=8)
+def _listen(
+    words: tuple[str, ...],
+    stamp: Stamp | None,
+    root: Path,
+    env: tuple[tuple[str, str], ...],
+    fallback: Era,
+) -> Tongue:
+    executable = Executable(words, root, dict(env))
+
+    def ask(*verb: str) -> str:
+        try:
+            return executable.run((*verb, "--help"), timeout=HELP_TIMEOUT_S).out
+        except DdxError as error:
+            if error.exit_code == MISSING or error.message.startswith("no answer"):
+                raise
+            return ""
+
+    with ThreadPoolExecutor(3) as pool:
+        beads, creation, update = pool.map(lambda verb: ask("bead", *verb), ((), ("create",), ("update",)))
+    if not beads and not update:
+        return APRIL if fallback == "april" else HEAD
+    lifecycle = "lifecycle status" in update or "operator-attention" in beads
+    return Tongue(
+        "head" if lifecycle else "april",
+        rank="\n  queue " in beads,
+        depends_on="--depends-on" in creation,
+        blocker_reason="--external-blocker-reason" in update,
+    )

@@ -1,0 +1,1 @@
+"""The stand-in for ddx's worker, in both eras."""

@@ -1,0 +1,1 @@
+"""What stands around every screen: pulse, tabs, footer, prompt, menus."""

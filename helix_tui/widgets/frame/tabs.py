@@ -1,0 +1,64 @@
+"""Line 2: the screens by number, and on the right what the list shows of how much."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual import events
+from textual.message import Message
+
+from helix_tui.widgets.lists.line import Line, Span, cut, fit, width_of
+from helix_tui.widgets.lists.spanline import SpanLine
+
+
+class Tabs(SpanLine):
+    """The tab bar. A click on a tab asks for its screen."""
+
+    class Pressed(Message):
+        """A tab was clicked."""
+
+        def __init__(self, name: str) -> None:
+            super().__init__()
+            self.name = name
+
+    def __init__(self, tabs: Sequence[tuple[str, str, str]], current: str) -> None:
+        """Show tabs, each ``(key, name, title)``."""
+        super().__init__()
+        self._tabs = tuple(tabs)
+        self._current = current
+        self._filter = ""
+        self._problem = ""
+        self._count = ""
+
+    def show(self, *, filter_text: str = "", problem: str = "", count: str = "") -> None:
+        """What the list shows: the filter, what is wrong with it, and how many of how many."""
+        if (filter_text, problem, count) != (self._filter, self._problem, self._count):
+            self._filter, self._problem, self._count = filter_text, problem, count
+            self.refresh()
+
+    def on_click(self, event: events.Click) -> None:
+        """Go to the tab under the pointer."""
+        at = 0
+        for key, name, title in self._tabs:
+            at += len(key) + len(title) + 3
+            if event.x < at:
+                self.post_message(self.Pressed(name))
+                return
+
+    def spans(self, width: int) -> Line:
+        """Tabs on the left; filter and count on the right, where there is room."""
+        left: list[Span] = []
+        for key, name, title in self._tabs:
+            here = name == self._current
+            left.append((f" {key}", "running" if here else "muted"))
+            left.append((f" {title} ", "text bold underline" if here else "muted"))
+        right: list[Span] = []
+        if self._filter:
+            right = [("/ ", "running"), (cut(self._filter, max(10, width // 3)), "text"), ("   ", "text")]
+        if self._problem:
+            right = [(cut(self._problem, max(10, width // 2)), "error"), ("   ", "text"), *right]
+        right.append((f"{self._count} ", "muted"))
+        gap = width - width_of(left) - width_of(right)
+        if gap < 1:
+            return fit(right, width) if self._filter else left
+        return [*left, (" " * gap, "text"), *right]

@@ -1,0 +1,502 @@
+"""The list that everything list-like is built on: one line a row, painted only where somebody looks.
+
+A key costs what the viewport costs, whatever the length: rows are painted when they come into view, a moved
+cursor repaints two lines, a reload repaints the lines that differ. The selection is a row's key, never its
+number: a reload keeps the selected row, and the place on screen where it stood.
+
+Use: subclass `RowSource` (what the rows are), call ``show(source, changed=keys)`` on every new state, and
+listen to `RowList.Selected` and `RowList.Opened`. Lines are cached by row and look; no scrolling is animated.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import ClassVar
+
+from textual import events
+from textual.binding import BindingType
+from textual.filter import ANSIToTruecolor
+from textual.geometry import Region
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+
+from helix_tui.keymap import bindings
+from helix_tui.themes.roles import Palette
+from helix_tui.widgets.lists.line import Line, Span, to_strip, with_label
+from helix_tui.widgets.lists.rowsource import Row, Rows, RowSource
+from helix_tui.widgets.lists.viewport import CONTEXT, Viewport
+from helix_tui.widgets.palette import ascii_only, palette_of
+
+__all__ = ["Row", "RowList", "RowSource", "Rows"]
+
+TINT_SECONDS = 1.5
+"""How long a changed row stays tinted."""
+
+WHEEL_LINES = 3
+JUMP_LETTERS = "fjdkslaghrueiwoqptyvbncmxz"
+_CACHED_ROWS = 2_000
+_NEIGHBOURS = 200
+"""How far from a row that went away a row that is still there is looked for."""
+
+
+class _Painted:
+    """A row as painted: its spans, and its strips by look."""
+
+    __slots__ = ("more", "spans", "strips")
+
+    def __init__(self, spans: Line, more: Line | None) -> None:
+        self.spans = tuple(spans)
+        self.more = None if more is None else tuple(more)
+        self.strips: dict[tuple[object, ...], Strip] = {}
+
+
+class RowList(Widget, can_focus=True):
+    """A list of one-line rows with a cursor; see the module's docstring."""
+
+    ALLOW_SELECT = False
+    DEFAULT_CSS = "RowList { height: 1fr; width: 1fr; background: $helix-ground; }"
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("list")]
+
+    class Selected(Message):
+        """The cursor came to another row, by hand or because its row went away."""
+
+        def __init__(self, rows: RowList, key: str | None) -> None:
+            super().__init__()
+            self.rows = rows
+            self.key = key
+
+        @property
+        def control(self) -> RowList:
+            return self.rows
+
+        def can_replace(self, message: Message) -> bool:
+            """Only where the cursor stands now counts."""
+            return isinstance(message, RowList.Selected) and message.rows is self.rows
+
+    class Opened(Message):
+        """Enter or a double click on a row."""
+
+        def __init__(self, rows: RowList, key: str) -> None:
+            super().__init__()
+            self.rows = rows
+            self.key = key
+
+        @property
+        def control(self) -> RowList:
+            return self.rows
+
+    def __init__(
+        self,
+        *,
+        id: str | None = None,
+        classes: str | None = None,
+        follow_top: bool = False,
+        cursor_needs_focus: bool = False,
+    ) -> None:
+        """Make an empty list.
+
+        Args:
+            id: of the widget.
+            classes: of the widget.
+            follow_top: a cursor on the first row stays on the first row when rows come above it.
+            cursor_needs_focus: draw the cursor only while the list has the focus (for text panes).
+        """
+        super().__init__(id=id, classes=classes)
+        self.source: RowSource = Rows()
+        self._view = Viewport()
+        self._follow_top = follow_top
+        self._cursor_needs_focus = cursor_needs_focus
+        self._painted: dict[str, _Painted] = {}
+        self._painted_for: tuple[object, ...] = ()
+        self._blanks: dict[tuple[bool, int], Strip] = {}
+        self._tinted: dict[str, int] = {}
+        self._tint_round = 0
+        self._pattern: re.Pattern[str] | None = None
+        self._labels: dict[str, str] = {}
+        """The key of the row that each jump label stands on, while labels are shown."""
+        self._label_of: dict[str, str] = {}
+        self._typed = ""
+
+    # --- what it shows ------------------------------------------------------------------------------------
+
+    @property
+    def selected_key(self) -> str | None:
+        """The key of the row under the cursor."""
+        cursor = self._view.cursor
+        return self.source.key(cursor) if 0 <= cursor < len(self.source) else None
+
+    @property
+    def selected_index(self) -> int:
+        """The place of the row under the cursor; -1 in an empty list."""
+        return self._view.cursor
+
+    def show(self, source: RowSource, *, changed: Collection[str] = ()) -> None:
+        """Show a new state; cursor and view stay where they were, rows in ``changed`` are tinted a moment."""
+        before, held, view = self._look(), self.selected_key, self._view
+        place = view.line_of(view.cursor) - view.top
+        was_in_view = view.cursor >= 0 and 0 <= place < max(1, view.height)
+        at_top = self._follow_top and view.cursor == self._first()
+        top_row = view.locate(0)
+        anchor = self.source.key(top_row[0]) if top_row is not None else None
+        old, self.source = self.source, source
+        stale, self._painted = self._painted, {}
+        view.rows = len(source)
+        self._put_cursor(self._first() if at_top or held is None else self._find_again(old, held))
+        anchor_index = source.index(anchor) if anchor is not None else None
+        if at_top or held is None:
+            view.top = 0
+        elif was_in_view and view.cursor >= 0:
+            view.top = view.line_of(view.cursor) - place
+        elif anchor_index is not None:
+            view.top = view.line_of(anchor_index)
+        view.clamp()
+        self._keep_unchanged(stale)
+        if changed:
+            self._tint(changed)
+        self._repaint(before)
+        if self.selected_key != held:
+            self.post_message(self.Selected(self, self.selected_key))
+
+    def mark_matches(self, pattern: re.Pattern[str] | None) -> None:
+        """Show what a pattern finds in the rows; ``n`` and ``N`` step through it."""
+        if pattern != self._pattern:
+            self._pattern = pattern
+            self._forget_strips()
+            self.refresh()
+
+    def select(self, key: str) -> bool:
+        """Move the cursor to a row; False where there is no such row."""
+        index = self.source.index(key)
+        if index is None or not self.source.selectable(index):
+            return False
+        self._move_to(index)
+        return True
+
+    # --- the cursor ---------------------------------------------------------------------------------------
+
+    def action_cursor_down(self) -> None:
+        """One row down."""
+        self._step(1)
+
+    def action_cursor_up(self) -> None:
+        """One row up."""
+        self._step(-1)
+
+    def action_half_down(self) -> None:
+        """Half a page down."""
+        self._step(max(1, self._view.height // 2))
+
+    def action_half_up(self) -> None:
+        """Half a page up."""
+        self._step(-max(1, self._view.height // 2))
+
+    def action_page_down(self) -> None:
+        """A page down."""
+        self._step(max(1, self._view.height - CONTEXT))
+
+    def action_page_up(self) -> None:
+        """A page up."""
+        self._step(-max(1, self._view.height - CONTEXT))
+
+    def action_first(self) -> None:
+        """To the first row."""
+        self._step(-len(self.source))
+
+    def action_last(self) -> None:
+        """To the last row."""
+        self._step(len(self.source))
+
+    def action_open(self) -> None:
+        """Open the row under the cursor."""
+        if (key := self.selected_key) is not None:
+            self.post_message(self.Opened(self, key))
+
+    def action_next_match(self) -> None:
+        """To the next row that matches."""
+        self._step_to_match(1)
+
+    def action_previous_match(self) -> None:
+        """To the previous row that matches."""
+        self._step_to_match(-1)
+
+    def action_jump(self) -> None:
+        """Put a letter on every row in view; typing it moves the cursor there."""
+        source = self.source
+        rows = [source.key(index) for index in self._view.in_view() if source.selectable(index)]
+        labels = list(JUMP_LETTERS)
+        if len(rows) > len(labels):
+            labels = [first + second for first in JUMP_LETTERS for second in JUMP_LETTERS]
+        self._labels = dict(zip(labels, rows, strict=False))
+        self._label_of = {key: label for label, key in self._labels.items()}
+        self.refresh()
+
+    @property
+    def jumping(self) -> bool:
+        """Labels are shown and the next key belongs to them."""
+        return bool(self._labels)
+
+    def on_key(self, event: events.Key) -> None:
+        """While labels are shown, every key belongs to them."""
+        if not self._labels:
+            return
+        event.stop()
+        event.prevent_default()
+        typed = self._typed + (event.character or "")
+        key = self._labels.get(typed)
+        if key is None and event.is_printable and any(label.startswith(typed) for label in self._labels):
+            self._typed = typed
+            return
+        self._drop_labels()
+        self.refresh()
+        if key is not None:
+            self.select(key)
+
+    def _drop_labels(self) -> None:
+        self._labels, self._label_of, self._typed = {}, {}, ""
+
+    def _step(self, count: int) -> None:
+        total = len(self.source)
+        if not total or not count:
+            return
+        target = min(max(self._view.cursor + count, 0), total - 1)
+        direction = 1 if count > 0 else -1
+        index = self._selectable_from(target, direction)
+        if index is None:
+            index = self._selectable_from(target, -direction)
+        if index is not None:
+            self._move_to(index)
+
+    def _selectable_from(self, index: int, direction: int) -> int | None:
+        while 0 <= index < len(self.source):
+            if self.source.selectable(index):
+                return index
+            index += direction
+        return None
+
+    def _step_to_match(self, direction: int) -> None:
+        total = len(self.source)
+        if self._pattern is None or not total:
+            return
+        for offset in range(1, total + 1):
+            index = (self._view.cursor + direction * offset) % total
+            if self.source.selectable(index) and self._pattern.search(self.source.text(index)):
+                self._move_to(index)
+                return
+
+    def _move_to(self, index: int) -> None:
+        before, moved = self._look(), index != self._view.cursor
+        self._put_cursor(index)
+        self._view.reveal()
+        self._repaint(before)
+        if moved:
+            self.post_message(self.Selected(self, self.selected_key))
+
+    def _put_cursor(self, index: int) -> None:
+        view = self._view
+        view.cursor, view.more = index, 0
+        if index >= 0 and self.size.width:
+            view.more = 0 if self.source.paint_more(index, self._text_width) is None else 1
+
+    def _first(self) -> int:
+        first = self._selectable_from(0, 1)
+        return -1 if first is None else first
+
+    def _find_again(self, old: RowSource, held: str) -> int:
+        """The held row in the new source; where it is gone, the nearest row that is still there."""
+        place = old.index(held) or 0
+        for distance in range(_NEIGHBOURS):
+            for near in (place + distance, place - distance):
+                index = self.source.index(old.key(near)) if 0 <= near < len(old) else None
+                if index is not None and self.source.selectable(index):
+                    return index
+        index = self._selectable_from(min(place, len(self.source) - 1), 1)
+        return self._first() if index is None else index
+
+    # --- the mouse and the size ---------------------------------------------------------------------------
+
+    def scroll_lines(self, count: int) -> None:
+        """Move the view, not the cursor."""
+        before = self._look()
+        self._view.top += count
+        self._view.clamp()
+        self._repaint(before)
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        """The wheel moves the view."""
+        event.stop()
+        self.scroll_lines(WHEEL_LINES)
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        """The wheel moves the view."""
+        event.stop()
+        self.scroll_lines(-WHEEL_LINES)
+
+    def on_click(self, event: events.Click) -> None:
+        """A click selects, a second one opens."""
+        place = self._view.locate(event.y)
+        if self._on_scrollbar(event) or place is None or not self.source.selectable(place[0]):
+            return
+        self._move_to(place[0])
+        if event.chain == 2:
+            self.action_open()
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """A press on the scrollbar goes there and holds on."""
+        if self._on_scrollbar(event):
+            self.capture_mouse()
+            self._scroll_to_pointer(event.y)
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """Drags the scrollbar."""
+        if self.app.mouse_captured is self:
+            self._scroll_to_pointer(event.y)
+
+    def on_mouse_up(self) -> None:
+        """Lets the scrollbar go."""
+        self.release_mouse()
+
+    def _on_scrollbar(self, event: events.MouseEvent) -> bool:
+        return self._view.overflows and event.x >= self.size.width - 1
+
+    def _scroll_to_pointer(self, y: int) -> None:
+        before = self._look()
+        self._view.scroll_to(y / max(1, self._view.height - 1))
+        self._repaint(before)
+
+    def on_resize(self) -> None:
+        """Keep the cursor in view at any size."""
+        self._view.height = self.size.height
+        self._painted.clear()
+        self._put_cursor(self._view.cursor)
+        self._view.reveal()
+        self.refresh()
+
+    def on_focus(self) -> None:
+        """The bar of the selection says where the focus is."""
+        self.refresh()
+
+    def on_blur(self) -> None:
+        """Labels belong to the focused list only."""
+        self._drop_labels()
+        self.refresh()
+
+    # --- painting -----------------------------------------------------------------------------------------
+
+    @property
+    def _text_width(self) -> int:
+        """Cells of a row without the cursor's bar and the scrollbar."""
+        return max(1, self.size.width - 2)
+
+    def _look(self) -> list[tuple[object, ...]]:
+        """What stands on each line of the view: compared before and after, it tells what to repaint."""
+        thumb = self._view.thumb()
+        return [self._line_look(y, thumb) for y in range(self._view.height)]
+
+    def _line_look(self, y: int, thumb: range) -> tuple[object, ...]:
+        place = self._view.locate(y)
+        if place is None:
+            return (None, y in thumb)
+        index, part = place
+        tinted = bool(self._tinted) and self.source.key(index) in self._tinted
+        return (self._entry(index), part, index == self._view.cursor, tinted, y in thumb)
+
+    def _repaint(self, before: list[tuple[object, ...]]) -> None:
+        after = self._look()
+        if len(before) != len(after):
+            self.refresh()
+            return
+        width = self.size.width
+        changed = [Region(0, y, width, 1) for y, line in enumerate(after) if line != before[y]]
+        if changed:
+            self.refresh(*changed)
+
+    def _entry(self, index: int) -> _Painted:
+        key = self.source.key(index)
+        entry = self._painted.get(key)
+        if entry is None:
+            if len(self._painted) > _CACHED_ROWS:
+                self._painted.clear()
+            width = self._text_width
+            entry = _Painted(self.source.paint(index, width), self.source.paint_more(index, width))
+            self._painted[key] = entry
+        return entry
+
+    def _keep_unchanged(self, stale: dict[str, _Painted]) -> None:
+        """Rows in view that look as before keep their strips."""
+        for index in self._view.in_view():
+            entry, key = self._entry(index), self.source.key(index)
+            old = stale.get(key)
+            if old is not None and old.spans == entry.spans and old.more == entry.more:
+                self._painted[key] = old
+
+    def _forget_strips(self) -> None:
+        self._blanks.clear()
+        for entry in self._painted.values():
+            entry.strips.clear()
+
+    def _tint(self, keys: Collection[str]) -> None:
+        self._tint_round += 1
+        mine = self._tint_round
+        in_view = {self.source.key(index) for index in self._view.in_view()}
+        fresh = in_view.intersection(keys)
+        if fresh:
+            self._tinted.update(dict.fromkeys(fresh, mine))
+            self.set_timer(TINT_SECONDS, lambda: self._untint(mine))
+
+    def _untint(self, mine: int) -> None:
+        before = self._look()
+        self._tinted = {key: other for key, other in self._tinted.items() if other != mine}
+        self._repaint(before)
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """The strips of a part of the view. Rows keep theirs, so that a key costs little."""
+        palette, plain = palette_of(self), ascii_only(self)
+        if self._painted_for != (palette, plain):
+            self._forget_strips()
+            self._painted_for = (palette, plain)
+        thumb = self._view.thumb()
+        strips = [self._strip(y, y in thumb, palette, plain) for y in crop.line_range]
+        for line_filter in self.get_line_filters():
+            if not isinstance(line_filter, ANSIToTruecolor):  # palettes hold nothing for it
+                behind = self.background_colors[1]
+                strips = [strip.apply_filter(line_filter, behind) for strip in strips]
+        if crop.column_span != (0, self.size.width):
+            strips = [strip.crop(*crop.column_span) for strip in strips]
+        return strips
+
+    def _strip(self, y: int, on_thumb: bool, palette: Palette, plain: bool) -> Strip:
+        place = self._view.locate(y)
+        if place is None:
+            return self._blank(on_thumb, self.size.width, palette, plain)
+        index, part = place
+        entry = self._entry(index)
+        focused = self.has_focus
+        current = index == self._view.cursor and (focused or not self._cursor_needs_focus)
+        tinted = bool(self._tinted) and self.source.key(index) in self._tinted
+        ground = "selection" if current else "tint" if tinted else ""
+        label = self._label_of.get(self.source.key(index), "") if self._label_of and part == 0 else ""
+        look = (part, ground, focused and current, on_thumb, label)
+        strip = entry.strips.get(look)
+        if strip is None:
+            ink = "running" if focused else "edge"
+            mark: Span = ("▌" if current else " ", ink)
+            spans = [mark, *(entry.spans if part == 0 else entry.more or ())]
+            line = to_strip(
+                spans, self.size.width - 1, palette, ground=ground, pattern=self._pattern, plain=plain
+            )
+            if label:
+                line = with_label(line, label, palette)
+            strip = Strip.join([line, self._blank(on_thumb, 1, palette, plain)])
+            entry.strips[look] = strip
+        return strip
+
+    def _blank(self, on_thumb: bool, width: int, palette: Palette, plain: bool) -> Strip:
+        """Nothing but the scrollbar at the right edge."""
+        strip = self._blanks.get((on_thumb, width))
+        if strip is None:
+            bar: Span = ("▐" if on_thumb else " ", "rule")
+            strip = to_strip([(" " * (width - 1), "text"), bar], width, palette, plain=plain)
+            self._blanks[on_thumb, width] = strip
+        return strip

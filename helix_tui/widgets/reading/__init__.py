@@ -1,0 +1,1 @@
+"""Panes that are read: detail, evidence, diff, transcript, prose."""

@@ -1,0 +1,359 @@
+"""One bead, whole: why it is where it is, what it waits on, what waits on it, what was tried."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from textual.message import Message
+
+from helix_tui.core.beads.record import Bead
+from helix_tui.core.clock import NS, format_age, format_span, parse_instant
+from helix_tui.core.ddx.attempts.index import Attempt
+from helix_tui.core.ddx.names import classify
+from helix_tui.core.text import clean_line, short_id
+from helix_tui.themes.alphabet import SIGNS, UNKNOWN
+from helix_tui.widgets import figures
+from helix_tui.widgets.lists.beadrow import World, age_of, note_of, sign_of
+from helix_tui.widgets.lists.line import Line, Span, rule, spread, wrap_spans
+from helix_tui.widgets.lists.rowlist import RowList
+from helix_tui.widgets.lists.rowsource import Row, Rows
+from helix_tui.widgets.reading.prose import prose
+
+MAX_EVENTS = 60
+"""Events that are listed, newest first; the last line says how many more there are."""
+
+MAX_LINKS = 40
+
+_SHOWN_ELSEWHERE = frozenset(
+    {"id", "title", "status", "priority", "issue_type", "labels", "parent", "dependencies", "owner", "notes"}
+    | {"description", "acceptance", "events", "created_at", "updated_at", "schema_version"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DetailFacts:
+    """A bead with everything around it that the pane shows."""
+
+    bead: Bead
+    world: World
+    attempts: Sequence[Attempt] = ()
+    """Newest first."""
+    attached: Sequence[Mapping[str, Any]] = ()
+    """Events that lie beside the row, older than those in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class MissingFacts:
+    """A bead that others wait on and that the tracker does not hold."""
+
+    bead_id: str
+    world: World
+    last_seen: str = ""
+    """Where it was last seen, in words; empty while that is being looked up."""
+
+
+class DetailView(RowList):
+    """The pane. Its rows are lines of text; those that name a bead lead there."""
+
+    class BeadChosen(Message):
+        """Enter on a line that names a bead."""
+
+        def __init__(self, bead_id: str) -> None:
+            super().__init__()
+            self.bead_id = bead_id
+
+    class AttemptChosen(Message):
+        """Enter on a line that names an attempt."""
+
+        def __init__(self, attempt_id: str) -> None:
+            super().__init__()
+            self.attempt_id = attempt_id
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id, cursor_needs_focus=True)
+        self._facts: DetailFacts | MissingFacts | None = None
+        self._id = ""
+
+    def show_bead(self, facts: DetailFacts | MissingFacts | None) -> None:
+        """Show a bead, or nothing. The same bead keeps the place that was read."""
+        bead_id = facts.bead.id if isinstance(facts, DetailFacts) else facts.bead_id if facts else ""
+        other = bead_id != self._id
+        self._facts, self._id = facts, bead_id
+        self._layout(from_top=other)
+
+    def on_resize(self) -> None:
+        """Other widths break lines elsewhere."""
+        super().on_resize()
+        self._layout(from_top=False)
+
+    def _layout(self, *, from_top: bool) -> None:
+        if not self.size.width:
+            return
+        rows: list[Row] = []
+        if isinstance(self._facts, DetailFacts):
+            rows = detail_rows(self._facts, self._text_width)
+        elif self._facts is not None:
+            rows = missing_rows(self._facts, self._text_width)
+        if from_top:
+            self.show(Rows())
+        self.show(Rows(rows))
+
+    def action_open(self) -> None:
+        """Go to the bead or the attempt that the line names."""
+        kind, _, rest = (self.selected_key or "").partition(":")
+        if kind == "to":
+            self.post_message(self.BeadChosen(rest.partition(":")[2]))
+        elif kind == "attempt":
+            self.post_message(self.AttemptChosen(rest))
+
+
+def detail_rows(facts: DetailFacts, width: int) -> list[Row]:
+    """Every line of the pane, for a width."""
+    bead, world = facts.bead, facts.world
+    document = bead.document()
+    rows = _Rows(width)
+    rows.wrapped([(clean_line(bead.title, 2000) or "(no title)", "text bold")])
+    rows.wrapped(_identity(bead, world))
+    _standing(rows, bead, world)
+    _links(rows, bead, world)
+    rows.prose("acceptance", document.get("acceptance"))
+    rows.prose("description", document.get("description"))
+    rows.prose("notes", document.get("notes"))
+    _attempts(rows, facts)
+    inline = document.get("events")
+    _events(rows, [*facts.attached, *(inline if isinstance(inline, list) else ())], world.now)
+    _fields(rows, bead, document)
+    return rows.rows
+
+
+def missing_rows(facts: MissingFacts, width: int) -> list[Row]:
+    """What can be said of a bead that is not there: who starves on it, where it was last seen."""
+    rows = _Rows(width)
+    rows.wrapped([(clean_line(facts.bead_id, 200), "text bold")])
+    rows.line([])
+    rows.wrapped([("? ", "error bold"), ("not in the tracker: what waits on it waits for ever", "text")])
+    rows.wrapped([("last ", "muted"), (facts.last_seen or "looking …", "text")])
+    waiting = facts.world.queue.graph.dependents.get(facts.bead_id, ())
+    if waiting:
+        rows.section(f"waited on by {len(waiting)}")
+        for other in waiting[:MAX_LINKS]:
+            rows.bead(other, facts.world, key="waited-on-by")
+    return rows.rows
+
+
+class _Rows:
+    """Collects lines with keys that stay the same over reloads."""
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+        self.rows: list[Row] = []
+        self._section = ""
+        self._line = 0
+
+    def section(self, caption: str, right: str = "") -> None:
+        """Begin a section."""
+        self._section, self._line = caption.partition(" ")[0], 0
+        self.line(rule(caption, self.width, right))
+
+    def line(self, spans: Line, key: str = "") -> None:
+        """One line, as it is."""
+        self._line += 1
+        self.rows.append(Row(key or f"{self._section}/{self._line}", tuple(spans)))
+
+    def wrapped(self, spans: Line) -> None:
+        """A paragraph."""
+        for line in wrap_spans(spans, self.width):
+            self.line(line)
+
+    def prose(self, caption: str, text: object) -> None:
+        """A section of markdown; nothing when the text is empty."""
+        if isinstance(text, str) and text.strip():
+            self.section(caption)
+            for line in prose(text, self.width):
+                self.line(line)
+
+    def bead(self, bead_id: str, world: World, *, key: str) -> None:
+        """A line that leads to another bead."""
+        bead = world.queue.beads.get(bead_id)
+        key = f"to:{key}:{bead_id}"
+        if bead is None:
+            ink = "error" if key.startswith("to:waits-on") else "muted"
+            self.line([("? ", ink), (clean_line(bead_id, 80), "text"), (" is not in the tracker", ink)], key)
+            return
+        sign = sign_of(bead, world)
+        left: list[Span] = [
+            (f"{sign.glyph} ", sign.ink),
+            (short_id(clean_line(bead_id, 60)), "muted"),
+            (" ", "text"),
+        ]
+        left.append((clean_line(bead.title, 300), sign.title_ink))
+        note = note_of(bead, world)
+        self.line(spread(left, [note] if note is not None else [], self.width), key)
+
+
+def _identity(bead: Bead, world: World) -> Line:
+    parts = [clean_line(bead.id, 80), clean_line(bead.issue_type, 40), f"P{bead.priority}"]
+    if bead.queue_rank is not None:
+        parts.append(f"rank {bead.queue_rank}")
+    parent = world.queue.beads.get(bead.parent)
+    if parent is not None:
+        done, of = world.queue.graph.progress(parent.id)
+        parts.append(f"in {clean_line(parent.title, 60)} {done}/{of}")
+    elif bead.parent:
+        parts.append(f"in {clean_line(bead.parent, 60)}, not in the tracker")
+    if bead.owner:
+        parts.append(f"owner {clean_line(bead.owner, 40)}")
+    created, updated = age_of(bead, world.now), parse_instant(bead.updated_at)
+    if created:
+        parts.append(f"made {created} ago")
+    if updated is not None:
+        parts.append(f"changed {format_age((world.now - updated) / NS)} ago")
+    labels: list[Span] = [(f"  {clean_line(label, 60)}", "edge") for label in bead.labels[:30]]
+    return [(" · ".join(parts), "muted"), *labels]
+
+
+def _standing(rows: _Rows, bead: Bead, world: World) -> None:
+    queue, standing = world.queue, world.queue.standing(bead.id)
+    sign = sign_of(bead, world)
+    run = world.runs.get(bead.id)
+    rows.line([])
+    if bead.id in queue.position:
+        place = queue.position[bead.id]
+        where = "picked next" if place == 1 else f"{place} of {len(queue.ready)} in pick order"
+        rows.wrapped([(f"{sign.glyph} ready", f"{sign.ink} bold"), (f", {where}", "text")])
+    else:
+        word = SIGNS.get(standing.state, UNKNOWN).word
+        rows.wrapped([(f"{sign.glyph} {word}", f"{sign.ink} bold")])
+    if run is not None:
+        rows.wrapped(_run_words(run, world.now))
+    for place, reason in enumerate(standing.reasons):
+        lead = "why  " if not place else "and  "
+        rows.wrapped([(lead, "muted"), (clean_line(reason.detail, 600), "text")])
+    freed = queue.unblocks(bead.id)
+    if freed:
+        ids = ", ".join(short_id(clean_line(other, 60)) for other in freed[:8])
+        more = f" and {len(freed) - 8} more" if len(freed) > 8 else ""
+        rows.wrapped([("then ", "muted"), (f"closing it makes {len(freed)} ready: {ids}{more}", "text")])
+
+
+def _run_words(run: Any, now: int) -> Line:
+    since = f" for {format_span((now - run.started_at) / NS)}" if run.started_at else ""
+    doing = clean_line(run.last_tool or run.phase or run.message, 300)
+    spans: list[Span] = [("run  ", "muted"), (clean_line(run.why, 300) or "running", "text")]
+    model = " ".join(part for part in (clean_line(run.harness, 40), clean_line(run.model, 60)) if part)
+    spans.append((f" · {model}{since}" if model or since else "", "muted"))
+    return [*spans, (f" · {doing}" if doing else "", "text")]
+
+
+def _links(rows: _Rows, bead: Bead, world: World) -> None:
+    graph = world.queue.graph
+    sections = (
+        ("waits on", bead.depends_on),
+        ("waited on by", graph.dependents.get(bead.id, ())),
+        ("children", graph.children.get(bead.id, ())),
+        ("part of", (bead.parent,) if bead.parent else ()),
+        ("superseded by", (bead.superseded_by,) if bead.superseded_by else ()),
+    )
+    for caption, ids in sections:
+        if not ids:
+            continue
+        rows.section(f"{caption} {len(ids)}" if len(ids) > 1 else caption)
+        for other in sorted(ids[:MAX_LINKS], key=lambda other: _is_done(world, other)):
+            rows.bead(other, world, key=caption.replace(" ", "-"))
+        if len(ids) > MAX_LINKS:
+            rows.line([(f"… {len(ids) - MAX_LINKS} more", "muted")])
+
+
+def _is_done(world: World, bead_id: str) -> bool:
+    bead = world.queue.beads.get(bead_id)
+    return bead is not None and bead.status == "closed"
+
+
+_OUTCOMES: Mapping[str, tuple[str, str]] = {
+    "landed": ("✓", "success"),
+    "preserved": ("◆", "attention"),
+    "failed": ("✗", "error"),
+    "no_changes": ("○", "muted"),
+}
+
+
+def _attempts(rows: _Rows, facts: DetailFacts) -> None:
+    if not facts.attempts:
+        return
+    rows.section(f"attempts {len(facts.attempts)}")
+    for attempt in facts.attempts[:MAX_LINKS]:
+        kind = classify(attempt.status, landed=attempt.landed, preserved=attempt.preserved)
+        glyph, ink = _OUTCOMES.get(kind, ("·", "muted"))
+        status = clean_line(attempt.status, 40) or "no result"
+        rows.line(
+            spread(
+                [
+                    (f"{glyph} ", ink),
+                    (status, "text"),
+                    (f"  {clean_line(attempt.model or attempt.harness, 24)}", "muted"),
+                ],
+                [(_figures(attempt, facts.world.now), "muted")],
+                rows.width,
+            ),
+            key=f"attempt:{attempt.attempt_id}",
+        )
+    if len(facts.attempts) > MAX_LINKS:
+        rows.line([(f"… {len(facts.attempts) - MAX_LINKS} more", "muted")])
+
+
+def _figures(attempt: Attempt, now: int) -> str:
+    duration = figures.short_span(attempt.duration_ms)
+    tokens, cost = figures.tokens(attempt.tokens.total), figures.money(attempt.cost_usd)
+    return f"{duration:>4} {tokens:>5} {cost:>6} {figures.day_or_time(attempt.started_at, now):>7}"
+
+
+def _events(rows: _Rows, events: Sequence[object], now: int) -> None:
+    found = [event for event in events if isinstance(event, dict)]
+    if not found:
+        return
+    rows.section(f"events {len(found)}", "newest first")
+    for event in list(reversed(found))[:MAX_EVENTS]:
+        at = parse_instant(event.get("created_at"))
+        ago = format_age((now - at) / NS) if at is not None else ""
+        kind, summary = clean_line(event.get("kind"), 60), clean_line(event.get("summary"), 300)
+        body = clean_line(event.get("body"), 200)
+        rows.line([(f"{ago:>4} ", "muted"), (f"{kind or 'event'} ", "text bold"), (summary or body, "text")])
+    if len(found) > MAX_EVENTS:
+        rows.line([(f"… {len(found) - MAX_EVENTS} older", "muted")])
+
+
+def _fields(rows: _Rows, bead: Bead, document: Mapping[str, Any]) -> None:
+    """What else the record holds, known to us or not: nothing in it is hidden."""
+    others = sorted(key for key in document if key not in _SHOWN_ELSEWHERE)
+    if not others:
+        return
+    rows.section(f"record {len(others)} more fields")
+    for key in others:
+        value = document[key]
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)[:2000]
+        rows.wrapped([(f"{clean_line(key, 80)}  ", "muted"), (clean_line(text, 600), "text")])
+
+
+def as_markdown(bead: Bead, world: World) -> str:
+    """The bead for another text: title, facts, reasons, acceptance and description."""
+    document, standing = bead.document(), world.queue.standing(bead.id)
+    parts = [
+        f"# {clean_line(bead.title)}",
+        "",
+        f"`{clean_line(bead.id)}` · {standing.state} · P{bead.priority}",
+    ]
+    parts += [f"- {clean_line(reason.detail, 600)}" for reason in standing.reasons]
+    for name in ("acceptance", "description", "notes"):
+        text = document.get(name)
+        if isinstance(text, str) and text.strip():
+            parts += ["", f"## {name.capitalize()}", "", *_block(text)]
+    return "\n".join(parts) + "\n"
+
+
+def _block(text: str) -> Iterable[str]:
+    from helix_tui.core.text import clean_block
+
+    return clean_block(text).strip("\n").split("\n")
