@@ -19,7 +19,7 @@ import msgspec
 from helix_tui.core.ddx.attempts.looplog import LoopReport, MalformedReport, parse_report
 from helix_tui.core.ddx.files import Stamp, stamp_of
 from helix_tui.core.ddx.names import VERBS, Era
-from helix_tui.core.ddx.process import Finished, run
+from helix_tui.core.process import Finished, run
 from helix_tui.core.text import clean_line
 
 QUIET = {"DDX_DISABLE_UPDATE_CHECK": "1", "NO_COLOR": "1"}

@@ -14,7 +14,7 @@ from typing import Literal
 from helix_tui.core.beads.record import Bead, UnreadableLine, decode_bead
 from helix_tui.core.clock import NS, parse_instant
 from helix_tui.core.ddx.files import Stamp, stamp_of
-from helix_tui.core.ddx.process import Finished, run
+from helix_tui.core.process import Finished, run
 from helix_tui.core.project import Project
 
 _CAP = 256 << 20

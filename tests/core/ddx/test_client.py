@@ -12,7 +12,7 @@ import pytest
 
 from helix_tui.core.ddx.attempts.looplog import LoopLogs, MalformedReport, parse_entry, parse_report
 from helix_tui.core.ddx.client import MALFORMED, MISSING, TOO_OLD, Ddx, DdxError, probe
-from helix_tui.core.ddx.process import run
+from helix_tui.core.process import run
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.fields import text, whole
 from helix_tui.core.ddx.files import decode_object, read_bytes
 from helix_tui.core.ddx.names import status_of
-from helix_tui.core.ddx.process import Finished, run
+from helix_tui.core.process import Finished, run
 from helix_tui.core.text import clean_block, clean_line
 
 Interpretation = Literal["resolvable", "physics-level"]

@@ -17,7 +17,7 @@ from pathlib import Path
 from helix_tui.core.ddx.client import MISSING, QUIET, DdxError, advice_for, last_error
 from helix_tui.core.ddx.files import Stamp, stamp_of
 from helix_tui.core.ddx.names import Era
-from helix_tui.core.ddx.process import Finished, run
+from helix_tui.core.process import Finished, run
 from helix_tui.core.project import Project, find_ddx, find_project
 from helix_tui.core.text import clean_line
 
