@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import time
 from datetime import UTC, datetime
+from functools import lru_cache
 
 NS = 1_000_000_000
 """Nanoseconds in a second."""
@@ -28,8 +29,11 @@ def parse_instant(text: object) -> int | None:
 
     As strict as Go's ``time.Parse(time.RFC3339, …)``: a zone is required, a date alone is not a time.
     """
-    if not isinstance(text, str):
-        return None
+    return _parse(text) if isinstance(text, str) else None
+
+
+@lru_cache(maxsize=1 << 14)  # a tracker is judged again at every change, and its times stay as they are
+def _parse(text: str) -> int | None:
     found = _RFC3339.match(text)
     if found is None:
         return None

@@ -20,8 +20,12 @@ class Dangling:
 class Graph:
     """Edges of one tracker state, built once and only as far as asked."""
 
-    def __init__(self, beads: Mapping[str, Bead]) -> None:
+    def __init__(self, beads: Mapping[str, Bead], last: Graph | None = None) -> None:
+        """``last`` is the graph of an older state: where no edge differs, what it has worked out holds."""
         self.beads = beads
+        if last is not None and _same_edges(last.beads, beads):
+            known = vars(last)
+            vars(self).update({name: known[name] for name in _OF_EDGES_ALONE if name in known})
 
     @cached_property
     def depends_on(self) -> Mapping[str, tuple[str, ...]]:
@@ -73,6 +77,18 @@ class Graph:
         children = [self.beads[child] for child in self.children.get(bead_id, ())]
         counted = [child for child in children if child.status != "cancelled"]
         return sum(child.status == "closed" for child in counted), len(counted)
+
+
+_OF_EDGES_ALONE = ("depends_on", "dependents", "children", "cycles")
+"""What a graph works out that rests on nothing but ids, dependencies and parents."""
+
+
+def _same_edges(old: Mapping[str, Bead], new: Mapping[str, Bead]) -> bool:
+    return len(old) == len(new) and all(
+        one is other
+        or (one.id == other.id and one.parent == other.parent and one.dependencies == other.dependencies)
+        for one, other in zip(old.values(), new.values(), strict=True)
+    )
 
 
 def _components(edges: Mapping[str, tuple[str, ...]]) -> Iterator[list[str]]:

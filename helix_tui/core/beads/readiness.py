@@ -98,9 +98,17 @@ class Queue:
         ready: ids that DDx would pick, in the order it would pick them.
     """
 
-    def __init__(self, beads: Mapping[str, Bead], *, now: int, era: Era = "auto", claims: Claims = NO_CLAIMS):
+    def __init__(
+        self,
+        beads: Mapping[str, Bead],
+        *,
+        now: int,
+        era: Era = "auto",
+        claims: Claims = NO_CLAIMS,
+        last: Queue | None = None,
+    ):
         self.beads = beads
-        self.graph = Graph(beads)
+        self.graph: Graph = Graph(beads, last.graph if last is not None else None)
         self.era = era
         self.as_of = now
         self.claims = claims
@@ -174,7 +182,7 @@ class Queue:
 
     def with_claims(self, claims: Claims) -> Queue:
         """The same tracker judged again with other facts from outside."""
-        return Queue(self.beads, now=self.as_of, era=self.era, claims=claims)
+        return Queue(self.beads, now=self.as_of, era=self.era, claims=claims, last=self)
 
     @cached_property
     def _writes_old_keys(self) -> bool:
@@ -221,9 +229,19 @@ class Queue:
         return None if base and head and base != head else end
 
 
-def classify(beads: Mapping[str, Bead], *, now: int, era: Era = "auto", claims: Claims = NO_CLAIMS) -> Queue:
-    """Judge every bead of a tracker as of an instant (ns since the epoch)."""
-    return Queue(beads, now=now, era=era, claims=claims)
+def classify(
+    beads: Mapping[str, Bead],
+    *,
+    now: int,
+    era: Era = "auto",
+    claims: Claims = NO_CLAIMS,
+    last: Queue | None = None,
+) -> Queue:
+    """Judge every bead of a tracker as of an instant (ns since the epoch).
+
+    ``last`` is an older state of the same tracker, for what need not be worked out again.
+    """
+    return Queue(beads, now=now, era=era, claims=claims, last=last)
 
 
 def _tracker_era(beads: Mapping[str, Bead]) -> Literal["april", "head"]:

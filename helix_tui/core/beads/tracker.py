@@ -12,20 +12,17 @@ import hashlib
 import mmap
 import os
 import stat
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
-from helix_tui.core.beads.record import Bead, Buffer, UnreadableLine, decode_bead, move_line
+from helix_tui.core.beads.lines import Found, Image, Unread, read_lines
+from helix_tui.core.beads.record import Bead, Buffer
 from helix_tui.core.opening import open_nonblocking
-from helix_tui.core.text import clean_line
 
 MAX_FILE = 1 << 30
 """Bytes of a tracker that are read at most; real ones are under 25 MB."""
-
-MAX_ROW = 16 << 20
-"""Bytes of one row: DDx's own scanner refuses a longer one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +72,8 @@ class TrackerReader:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._buffer: mmap.mmap | None = None
+        self._image: Image | None = None
+        self._spare: Buffer | None = None
         self._last: Tracker | None = None
         self._stamp: tuple[int, int, int] | None = None
 
@@ -115,23 +113,24 @@ class TrackerReader:
         """Read until no write came between the first stat and the last, three times at most."""
         for _ in range(3):
             before = self._stat()
-            size = self._fill()
+            buffer, size = self._fill()
             if self._stat() == before and size == before[2]:
                 break
         self._stamp = before
-        return self._parse(size, before[0], digest)
+        return self._parse(buffer, size, before[0], digest)
 
-    def _fill(self) -> int:
-        """Read the file into the scratch buffer, which is kept so that a reload touches no fresh memory."""
+    def _fill(self) -> tuple[mmap.mmap, int]:
+        """The file's bytes in the spare buffer, which is kept so that a reload touches no fresh memory."""
         with open(self.path, "rb", buffering=0, opener=open_nonblocking) as file:
             status = os.fstat(file.fileno())
             _insist_on_file(status.st_mode)
             size = status.st_size
             if size > MAX_FILE:
                 raise OverflowError(f"{size >> 20} MB is more than the {MAX_FILE >> 20} MB that are read")
-            if self._buffer is None or len(self._buffer) < size + 1:
-                self._buffer = _scratch(size + size // 16 + 65_536)
-            view = memoryview(self._buffer)
+            buffer = self._spare
+            if not isinstance(buffer, mmap.mmap) or len(buffer) < size + 1:
+                self._spare = buffer = _scratch(size + size // 16 + 65_536)
+            view = memoryview(buffer)
             filled = 0
             while filled < len(view):
                 count = file.readinto(view[filled : min(filled + (1 << 24), len(view))])
@@ -139,26 +138,14 @@ class TrackerReader:
                     break
                 filled += count
             view.release()
-            return filled
+            return buffer, filled
 
-    def _parse(self, size: int, mtime_ns: int, digest: bool) -> Tracker:
-        assert self._buffer is not None
-        buffer = self._buffer
-        known = tuple(self._last.beads.values()) if self._last else ()
-        rows = list(_decode_rows(buffer, size, known))
-        fresh = sum(row.size for row in rows if row.fresh)
-        if fresh * 4 >= size:
-            self._buffer = None  # mostly new: the beads keep this buffer, the next read takes another
-            for row in rows:
-                if row.bead is not None:
-                    move_line(row.bead, buffer, row.start, row.start + row.size)
-        tracker = _fold(rows, self.path)
-        return Tracker(
-            self.path,
-            beads=tracker.beads,
-            dropped=tracker.dropped,
-            folded=tracker.folded,
-            rows=tracker.rows,
+    def _parse(self, buffer: mmap.mmap, size: int, mtime_ns: int, digest: bool) -> Tracker:
+        last = self._image
+        self._image = read_lines(buffer, size, last)
+        self._spare = last.buffer if last is not None and not last.adopted else None
+        return replace(
+            _tracker(self._image, self.path),
             size=size,
             mtime_ns=mtime_ns,
             digest=_digest(buffer, size) if digest else "",
@@ -172,7 +159,7 @@ def read_tracker(path: Path, *, digest: bool = False) -> Tracker:
 
 def parse_rows(data: bytes, path: Path = Path("-")) -> Tracker:
     """A tracker from bytes, for what does not come from a file (an archive in git, a test)."""
-    return _fold(list(_decode_rows(data, len(data), ())), path)
+    return _tracker(read_lines(data, len(data)), path)
 
 
 def _insist_on_file(mode: int) -> None:
@@ -195,76 +182,34 @@ def _digest(buffer: mmap.mmap, size: int) -> str:
         return hashlib.sha256(part).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """One non-blank line of a file: a bead, or the reason why it is none."""
-
-    number: int
-    start: int
-    size: int
-    fresh: bool
-    bead: Bead | None
-    reason: str = ""
-    excerpt: str = ""
-
-
-def _decode_rows(buffer: Buffer, size: int, known: tuple[Bead, ...]) -> Iterator[_Row]:
-    """The rows of a file, split on ``\\n`` only as DDx does (str.splitlines would cut at U+2028 too).
-
-    A line equal to a known bead's is not decoded again. Known beads stand in the same order as last time but
-    for what was added, changed or removed, so the one expected next is the one after the last that matched.
-    """
-    places: dict[str, int] = {}
-    start, number, expected, find = 0, 0, 0, buffer.find
-    while start < size:
-        end = find(b"\n", start, size)
-        if end < 0:
-            end = size
-        number += 1
-        line = buffer[start:end]
-        if expected < len(known) and line == known[expected].raw:
-            yield _Row(number, start, end - start, False, known[expected])
-            expected += 1
-        elif line and not line.isspace():
-            row = _decode_row(number, start, line)
-            if known and row.bead is not None:
-                places = places or {bead.id: place for place, bead in enumerate(known)}
-                place = places.get(row.bead.id)
-                if place is not None:
-                    expected = place + 1
-                    if known[place].raw == line:
-                        row = _Row(number, start, end - start, False, known[place])
-            yield row
-        start = end + 1
-
-
-def _decode_row(number: int, start: int, line: bytes) -> _Row:
-    try:
-        if len(line) > MAX_ROW:
-            raise UnreadableLine(f"{len(line) >> 20} MB, more than DDx reads of one line")
-        return _Row(number, start, len(line), True, decode_bead(line))
-    except UnreadableLine as error:
-        excerpt = clean_line(line[:400].decode("utf-8", "replace"), 120)
-        return _Row(number, start, len(line), True, None, clean_line(str(error), 160), excerpt)
-
-
-def _fold(rows: list[_Row], path: Path) -> Tracker:
-    beads: dict[str, Bead] = {}
-    lines: dict[str, int] = {}
+def _tracker(image: Image, path: Path) -> Tracker:
+    """Beads folded by id as DDx folds them, and what could not be read."""
+    rows = [bead for bead in image.found if isinstance(bead, Bead)]
+    beads = {bead.id: bead for bead in rows}
     folded: dict[str, tuple[int, ...]] = {}
-    for row in rows:
-        bead = row.bead
-        if bead is None:
-            continue
-        if bead.id in beads:
-            folded[bead.id] = (*folded.get(bead.id, (lines[bead.id],)), row.number)
-            del beads[bead.id]  # the last line's place is the one that counts
-        beads[bead.id] = bead
-        lines[bead.id] = row.number
+    if len(beads) < len(rows):
+        beads, folded = _fold(image.found)
+    dropped = tuple(
+        Dropped(number, line.reason, line.excerpt)
+        for number, line in enumerate(image.found, 1)
+        if isinstance(line, Unread)
+    )
     return Tracker(
         path,
         beads=MappingProxyType(beads),
-        dropped=tuple(Dropped(row.number, row.reason, row.excerpt) for row in rows if row.bead is None),
+        dropped=dropped,
         folded=MappingProxyType(folded),
-        rows=len(rows),
+        rows=len(rows) + len(dropped),
     )
+
+
+def _fold(found: Iterable[Found]) -> tuple[dict[str, Bead], dict[str, tuple[int, ...]]]:
+    """Beads by id, the last line of each, at its place; and the ids that stand on several lines."""
+    beads: dict[str, Bead] = {}
+    lines: dict[str, tuple[int, ...]] = {}
+    for number, bead in enumerate(found, 1):
+        if isinstance(bead, Bead):
+            beads.pop(bead.id, None)
+            beads[bead.id] = bead
+            lines[bead.id] = (*lines.get(bead.id, ()), number)
+    return beads, {bead_id: numbers for bead_id, numbers in lines.items() if len(numbers) > 1}

@@ -99,7 +99,7 @@ class Gatherer:
         old = last.queue
         if tracker.beads is old.beads and claims == old.claims and not old.expired(now):
             return old
-        return classify(tracker.beads, now=now, era=self.era, claims=claims)
+        return classify(tracker.beads, now=now, era=self.era, claims=claims, last=old)
 
     def _book(self, last: Snapshot, tracker: Tracker, changed: Iterable[str] | None) -> AttemptBook:
         if self._attempts is None:

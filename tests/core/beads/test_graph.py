@@ -32,6 +32,23 @@ def test_cycles_are_named_once_and_sorted() -> None:
     assert graph.cycles == (("a", "b", "c"), ("e",), ("f", "g"))
 
 
+EDGES = st.dictionaries(
+    st.sampled_from("abcdef"), st.lists(st.sampled_from("abcdefg"), max_size=3, unique=True), max_size=6
+)
+
+
+@given(EDGES, EDGES, st.booleans())
+def test_a_graph_that_follows_another_is_as_one_built_afresh(old: Edges, new: Edges, same: bool) -> None:
+    before = graph_of(old)
+    _ = before.cycles, before.children, before.dependents
+    edges = old if same else new
+    after = graph_of(edges, **dict.fromkeys(edges, "closed"))
+    following = Graph(after.beads, before)
+    for name in ("depends_on", "dependents", "children", "cycles", "dangling"):
+        assert getattr(following, name) == getattr(after, name)
+    assert list(following.dependents) == list(after.dependents)
+
+
 def test_a_long_chain_needs_no_recursion() -> None:
     edges = {f"b{i}": [f"b{i + 1}"] for i in range(5000)} | {"b5000": ["b0"]}
     assert len(graph_of(edges).cycles[0]) == 5001

@@ -6,12 +6,14 @@ import hashlib
 import json
 import os
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helix_tui.core.beads.record import decode_bead
+from helix_tui.core.beads.lines import Found, read_lines
+from helix_tui.core.beads.record import Bead, decode_bead
 from helix_tui.core.beads.tracker import TrackerReader, parse_rows, read_tracker
 
 
@@ -111,6 +113,36 @@ def test_a_tracker_that_is_replaced_whole_reads_right(tmp_path: Path) -> None:
     assert [len(tracker.beads) for tracker in (first, second, third)] == [200, 300, 1]
     assert first.beads["a150"].document()["title"] == "x" * 150
     assert second.beads["a150"].document()["title"] == "y" * 150
+
+
+IDS = st.sampled_from("abcdefgh")
+LINES = st.one_of(
+    st.builds(
+        lambda key, title: json.dumps({"id": key, "title": title}).encode(), IDS, st.text(max_size=9000)
+    ),
+    st.sampled_from([b"", b"  ", b"{", b'{"title":"no id"}']),
+)
+FILES = st.lists(LINES, max_size=12).flatmap(
+    lambda lines: st.sampled_from([b"\n".join(lines), b"".join(line + b"\n" for line in lines)])
+)
+
+
+@given(st.lists(FILES, min_size=1, max_size=4), st.randoms(use_true_random=False))
+def test_reading_again_gives_what_reading_afresh_gives(states: list[bytes], random: Random) -> None:
+    """From state to state, each a shuffle, a cut or a growth of the one before, or another file."""
+    image = None
+    for state in states:
+        lines = state.split(b"\n")
+        for then in (state, b"\n".join(random.sample(lines, len(lines))), state[: len(state) // 2]):
+            afresh = read_lines(then, len(then))
+            image = read_lines(then, len(then), image)
+            assert image.starts == afresh.starts
+            assert list(map(shown, image.found)) == list(map(shown, afresh.found))
+
+
+def shown(found: Found) -> object:
+    """What stands on a line, wherever a bead keeps its bytes."""
+    return (found.id, found.title, found.raw) if isinstance(found, Bead) else found
 
 
 def test_a_missing_file_is_a_state_and_comes_back(tmp_path: Path) -> None:
