@@ -1,15 +1,15 @@
 """Does a ranker learn which memories help? A world with planted answers: ``python -m bench.memory_sim``.
 
-Eight topics hold three helpful, four neutral and three harmful memories each (±0.8 logit), and are themselves
-easier or harder (±1.5 logit). A task belongs to a topic; five memories are injected by the ranker's score; the
-task succeeds with the probability that topic and memories give it; verification errs in 15 % of cases; the agent
-reports which memories it used, either with some truth in it (``informative``: 70/35/50 % for helpful, neutral and
-harmful) or with none (``uninformative``: 60 % of whatever it was shown). The setting and the figures to reach
-are those of reference/engines.md §2.4.
+Eight topics hold three helpful, four neutral and three harmful memories each (±0.8 logit), and are
+themselves easier or harder (±1.5 logit). A task belongs to a topic; five memories are injected by the
+ranker's score; the task succeeds with the probability that topic and memories give it; verification errs in
+15 % of cases; the agent reports which memories it used, either with some truth in it (``informative``:
+70/35/50 % for helpful, neutral and harmful) or with none (``uninformative``: 60 % of whatever it was
+shown). The setting and the figures to reach are those of reference/engines.md §2.4.
 
-Regret is the success probability that the best choice would have had less that of the choice made, a mean over
-all tasks. AUC is the chance that at the end, inside a topic, a helpful memory stands above another one, relevance
-left out. Success is that of a greedy recall on fresh tasks after learning.
+Regret is the success probability that the best choice would have had less that of the choice made, a mean
+over all tasks. AUC is the chance that at the end, inside a topic, a helpful memory stands above another
+one, relevance left out. Success is that of a greedy recall on fresh tasks after learning.
 """
 
 from __future__ import annotations
@@ -203,8 +203,8 @@ class SeedFormula:
 class Lift:
     """Verified outcome against the base rate of the task's kind (reference/engines.md §2.5).
 
-    Weight of an unreported memory, prior and slope (0.8, 6, 2 instead of 0.35, 4, 1.5) were chosen on seeds 0-15
-    and 2000-2015 of this simulation; the seeds that `main` runs by default were not among them.
+    Weight of an unreported memory, prior and slope (0.8, 6, 2 instead of 0.35, 4, 1.5) were chosen on seeds
+    0-15 and 2000-2015 of this simulation; the seeds that `main` runs by default were not among them.
     """
 
     def __init__(self) -> None:
@@ -250,7 +250,7 @@ TARGETS = {
     ("seeds", "informative"): 0.26,
     ("seeds", "uninformative"): 0.34,
 }
-"""Regret to stay at or below; the seeds' formula lies at 0.25 and 0.33 in the reference, held with a hair's room."""
+"""Regret to stay at or below; the seeds' formula lies at 0.25 and 0.33 in the reference."""
 
 
 def main() -> int:
