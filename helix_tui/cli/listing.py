@@ -8,7 +8,7 @@ from functools import lru_cache
 from helix_tui.cli.call import Call
 from helix_tui.cli.loading import Present
 from helix_tui.cli.paint import ROLES, counted
-from helix_tui.core.beads.readiness import STATES, Queue, Standing
+from helix_tui.core.beads.readiness import NOT_ELIGIBLE, STATES, Queue, Standing
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.beads.views import build_view
 from helix_tui.core.clock import NS, format_age, format_instant, format_span
@@ -132,7 +132,7 @@ def _why_in_short(queue: Queue, bead_id: str, standing: Standing) -> str:
         closed, all_ = queue.graph.progress(bead_id)
         return f"{closed}/{all_}" if all_ else ""
     if standing.state == "proposed" or (
-        standing.state == "not_eligible" and not queue.beads[bead_id].skip_reason
+        standing.state == "not_eligible" and standing.reasons[0].detail == NOT_ELIGIBLE
     ):
         return ""  # the state says it all
     if standing.state == "ready":

@@ -11,6 +11,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from typing import Any, Literal
 import msgspec
 
 from helix_tui.core.clock import format_instant, parse_instant
+from helix_tui.core.opening import open_nonblocking
 from helix_tui.core.project import Project
 
 VERSION = 1
@@ -31,6 +33,9 @@ Result = Literal["pending", "done", "partial", "failed", "not_done"]
 
 Values = Mapping[str, Mapping[str, Any] | None]
 """Bead -> field -> value; a value None is an absent field, None for the fields a bead that did not exist."""
+
+_NO_RECORD = (msgspec.DecodeError, LookupError, TypeError, ValueError, AttributeError, RecursionError)
+"""What reading a line that is no record of ours may end in."""
 
 ACTING = ("done", "partial")
 """Results that have changed something."""
@@ -96,6 +101,11 @@ class Entry:
         return not self.of
 
     @property
+    def turns(self) -> bool:
+        """It made a change stand, or stand no longer; a taking back that came half-way left it standing."""
+        return self.result in ACTING and not (self.kind == "undo" and self.result == "partial")
+
+    @property
     def standing(self) -> bool:
         """It changed something, and has not been taken back."""
         return self.result in ACTING and not self.undone_by
@@ -109,6 +119,10 @@ class History:
     """Oldest first."""
     dropped: int = 0
     """Lines that are no record; a torn one is left by a full disk or a lost machine."""
+    torn: bool = False
+    """The last line has no end: somebody is writing it this moment, or never came to write the rest."""
+    problem: str = ""
+    """Why the journal cannot be read, in one sentence; the entries are then those of the last time."""
 
     def get(self, entry_id: str) -> Entry | None:
         """The entry with an id."""
@@ -136,8 +150,14 @@ class History:
         undone = [entry for entry in own if entry.undone_by and entry.undone_seq > newest]
         return tuple(sorted(undone, key=lambda entry: -entry.undone_seq))
 
-    def after(self, entry_id: str) -> tuple[Entry, ...]:
-        """Standing changes newer than an entry, newest first: what a restore to it takes back.
+    def turned(self) -> dict[str, int]:
+        """Per plain entry the number of the record that last made it stand, or stand no longer."""
+        return {entry.of or entry.id: entry.seq for entry in self.entries if entry.turns}
+
+    def back_to(self, entry_id: str) -> tuple[Entry, ...]:
+        """Changes that stand otherwise now than right after an entry, the latest turn first.
+
+        One that stands now is to be taken back, one that was taken back since is to be done again.
 
         Raises:
             KeyError: there is no such entry.
@@ -145,11 +165,17 @@ class History:
         chosen = self.get(entry_id)
         if chosen is None:
             raise KeyError(entry_id)
-        return tuple(
+        stood: set[str] = set()
+        turned = self.turned()
+        for entry in self.entries:
+            if entry.seq <= chosen.seq and entry.turns:
+                (stood.discard if entry.kind == "undo" else stood.add)(entry.of or entry.id)
+        found = [
             entry
-            for entry in reversed(self.entries)
-            if entry.plain and entry.standing and entry.seq > chosen.seq
-        )
+            for entry in self.entries
+            if entry.plain and entry.id in turned and entry.standing != (entry.id in stood)
+        ]
+        return tuple(sorted(found, key=lambda entry: -turned[entry.id]))
 
 
 def _of(entry: Entry, me: Who | None) -> bool:
@@ -172,6 +198,7 @@ class Journal:
         self._identity: tuple[int, int] | None = None
         self._entries: dict[str, Entry] = {}
         self._dropped = 0
+        self._history = History()
 
     @classmethod
     def of(cls, project: Project) -> Journal:
@@ -179,18 +206,40 @@ class Journal:
         return cls(project.helix_dir / "journal.jsonl")
 
     def read(self) -> History:
-        """The journal as it stands now; only what was appended since the last time is read."""
+        """The journal as it stands now; only what was appended since the last time is read.
+
+        Raises:
+            OSError: it is there and cannot be read.
+        """
+        known = (self._identity, self._offset)
+        torn = False
         try:
-            with open(self.path, "rb") as file:
+            with open(self.path, "rb", opener=open_nonblocking) as file:
                 status = os.fstat(file.fileno())
+                if not stat.S_ISREG(status.st_mode):
+                    raise OSError(errno.EINVAL, "it is no regular file", str(self.path))
                 identity = (status.st_dev, status.st_ino)
                 if identity != self._identity or status.st_size < self._offset:
                     self._forget(identity)
                 file.seek(self._offset)
                 self._take(file)
+                torn = self._offset < status.st_size
         except FileNotFoundError:
             self._forget(None)
-        return History(tuple(self._entries.values()), self._dropped)
+        if (self._identity, self._offset) != known or torn != self._history.torn:
+            self._history = History(tuple(self._entries.values()), self._dropped, torn)
+        return self._history
+
+    def look(self) -> History:
+        """The same for somebody who only watches: what cannot be read is said in the history itself."""
+        try:
+            return self.read()
+        except OSError as error:
+            problem = f"{self.path.name} cannot be read: {error.strerror or error}"
+            if self._history.problem != problem:
+                self._history = replace(self._history, problem=problem)
+                self._identity = None  # once it can be read again, it is read from its beginning
+            return self._history
 
     def begin(
         self,
@@ -305,7 +354,7 @@ class Journal:
                 continue
             try:
                 self._fold(msgspec.json.decode(line))
-            except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError, ValueError, RecursionError):
+            except _NO_RECORD:
                 self._dropped += 1
 
     def _fold(self, record: dict[str, Any]) -> None:
@@ -317,8 +366,8 @@ class Journal:
         entry = replace(
             entry,
             result=record["result"],
-            before=dict(record["before"]),
-            after=dict(record["after"]),
+            before=_values(record["before"]),
+            after=_values(record["after"]),
             inverse=tuple(tuple(map(str, words)) for words in record["inverse"]),
             undoable=bool(record["undoable"]),
             why_not=str(record["why_not"]),
@@ -362,11 +411,21 @@ def _entry(record: dict[str, Any]) -> Entry:
         who=Who(str(who["kind"]), str(who.get("user", "")), int(who.get("pid", 0))),
         kind=str(record["kind"]),
         title=str(record["title"]),
-        steps=tuple(step for step in record["steps"] if isinstance(step, dict)),
+        steps=tuple(
+            step
+            for step in record["steps"]
+            if isinstance(step, dict) and isinstance(step.get("command", []), list)
+        ),
         operations=tuple(wish for wish in record.get("operations", ()) if isinstance(wish, dict)),
         of=str(record.get("of", "")),
-        before=dict(record["before"]),
+        before=_values(record["before"]),
     )
+
+
+def _values(record: dict[str, Any]) -> Values:
+    if not all(fields is None or isinstance(fields, dict) for fields in record.values()):
+        raise ValueError("values of a bead are neither fields nor null")
+    return dict(record)
 
 
 def _without(values: Values, gone: Values) -> Values:
@@ -396,7 +455,7 @@ def _last(descriptor: int) -> tuple[int, bool]:
     for line in _lines_backwards(descriptor, end):
         try:
             return int(msgspec.json.decode(line)["seq"]), torn
-        except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError, ValueError, RecursionError):
+        except _NO_RECORD:
             continue
     return 0, torn
 

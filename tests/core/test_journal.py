@@ -67,9 +67,69 @@ def test_undo_and_redo_follow_each_other(tmp_path: Path) -> None:
     history = journal.read()
     assert [entry.id for entry in history.to_undo(ME)] == [second, first]
     assert history.to_undo(ME)[0].after == {"a": {"x": 7}}
-    assert [entry.id for entry in history.after(first)] == [machine, second]
+    assert [entry.id for entry in history.back_to(first)] == [second, machine]
     with pytest.raises(KeyError):
-        history.after("op-99")
+        history.back_to("op-99")
+
+
+def test_the_way_to_a_point_takes_back_what_came_after_and_does_again_what_was_taken_back(
+    tmp_path: Path,
+) -> None:
+    journal = Journal(tmp_path / "journal.jsonl")
+    first, second = begin(journal), begin(journal)
+    finish(journal, first)
+    finish(journal, second)
+    undo = begin(journal, kind="undo", of=first)
+    finish(journal, undo)
+    third = begin(journal)
+    finish(journal, third)
+    history = journal.read()
+    ways = [(entry.id, entry.standing) for entry in history.back_to(second)]
+    assert ways == [(third, True), (first, False)]
+    assert [entry.id for entry in history.back_to(undo)] == [third]
+    assert history.back_to(third) == ()
+
+
+def test_a_journal_that_cannot_be_read_says_so_and_comes_back(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "journal.jsonl")
+    finish(journal, begin(journal))
+    assert len(journal.look().entries) == 1
+    journal.path.rename(tmp_path / "away")
+    os.mkfifo(journal.path)
+    assert "no regular file" in journal.look().problem
+    assert len(journal.look().entries) == 1
+    journal.path.unlink()
+    (tmp_path / "away").rename(journal.path)
+    assert journal.look().problem == ""
+    assert len(journal.look().entries) == 1
+
+
+def test_a_line_without_an_end_is_told_and_nothing_new_is_the_same_history(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "journal.jsonl")
+    finish(journal, begin(journal))
+    one = journal.read()
+    assert journal.read() is one
+    with open(journal.path, "ab") as file:
+        file.write(b'{"v":1,"seq"')
+    assert journal.read().torn
+    begin(journal)
+    two = journal.read()
+    assert (two.torn, two.dropped, len(two.entries)) == (False, 1, 2)
+
+
+@pytest.mark.parametrize(
+    "field", ['"steps":[{"command":5}]', '"before":{"a":[1]}', '"before":7', '"who":[]', '"at":{}']
+)
+def test_a_record_of_another_shape_is_counted_and_never_shown(tmp_path: Path, field: str) -> None:
+    journal = Journal(tmp_path / "journal.jsonl")
+    begin(journal)
+    name = field.partition(":")[0].strip('"')
+    record = json.loads(journal.path.read_text())
+    record[name] = json.loads("{" + field + "}")[name]
+    journal.path.write_text(json.dumps(record) + "\n")
+    history = journal.read()
+    assert all(entry.commands == () for entry in history.entries)
+    assert len(history.entries) + history.dropped == 1
 
 
 def test_a_new_change_ends_what_can_be_done_again(tmp_path: Path) -> None:

@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 import argparse
+import shlex
+from collections.abc import Mapping
 from typing import Any
 
 from helix_tui.cli.call import Call, CliError
-from helix_tui.cli.curation.changing import curator_of, difference_document, some, told
+from helix_tui.cli.curation.changing import (
+    add_dry_run,
+    consequence_lines,
+    curator_of,
+    difference_document,
+    some,
+    told,
+)
+from helix_tui.cli.paint import counted
 from helix_tui.core.clock import NS, format_age, format_instant, now_ns
 from helix_tui.core.journal import Entry
-from helix_tui.core.supervision.curation.conflicts import Conflict
+from helix_tui.core.supervision.curation.conflicts import Conflict, Unreadable
 from helix_tui.core.supervision.curation.curator import Curator, Done
+from helix_tui.core.supervision.curation.retracing import Appraiser, Mark, Turn
+from helix_tui.core.supervision.curation.whatif import foresee
 from helix_tui.core.text import clean_block, clean_line
+
+_NOTHING = {"undo": "nothing to take back", "redo": "nothing to do again"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,10 +40,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "count", nargs="?", type=int, default=1, metavar="N", help="how many changes (default: 1)"
     )
+    parser.add_argument("--id", metavar="OP", dest="entry", help="one change by its id, whoever made it")
     if command == "undo":
-        parser.add_argument("--id", metavar="OP", dest="entry", help="one change by its id, whoever made it")
-        parser.add_argument("--to", metavar="OP", help="everything newer than this change, whoever made it")
-        parser.add_argument("--dry-run", action="store_true", help="print the commands; change nothing")
+        parser.add_argument(
+            "--to", metavar="OP", help="back to how things stood right after this change, whoever changed it"
+        )
+    add_dry_run(parser)
 
 
 def run(call: Call) -> int:
@@ -39,7 +55,7 @@ def run(call: Call) -> int:
     if call.options.count < 1:
         raise CliError("how many changes? at least one", code=2)
     curator = curator_of(call)
-    if call.command == "undo" and call.options.dry_run:
+    if call.options.dry_run:
         return _foretell(call, curator)
     with told():
         curator.gate.check()
@@ -60,20 +76,17 @@ def run(call: Call) -> int:
 
 def _go(call: Call, curator: Curator, done: list[Done]) -> None:
     """Take back or do again, one after the other, until one fails."""
-    if call.command == "redo":
-        for _ in range(call.options.count):
-            if not _keep(curator.redo(), done):
-                return
-        return
+    turn = curator.redo if call.command == "redo" else curator.undo
     chosen = _chosen(call, curator)
     if chosen is None:
         for _ in range(call.options.count):
-            if not _keep(curator.undo(), done):
+            if not _keep(turn(), done):
                 return
-        return
-    for entry in chosen:
-        if not _keep(curator.undo(entry), done):
-            return
+    elif call.options.entry:
+        _keep(turn(chosen[0]), done)
+    else:
+        for result in curator.restore(call.options.to):
+            _keep(result, done)
 
 
 def _keep(result: Done | None, done: list[Done]) -> bool:
@@ -86,58 +99,66 @@ def _keep(result: Done | None, done: list[Done]) -> bool:
 def _chosen(call: Call, curator: Curator) -> list[Entry] | None:
     """The entries that were asked for by id; None: a person's last ones."""
     options = call.options
-    if not options.entry and not options.to:
+    wanted = options.entry or getattr(options, "to", None)
+    if not wanted:
         return None
     history = curator.history()
-    wanted = options.entry or options.to
     entry = history.get(wanted)
     if entry is None:
         raise CliError(
             f"the journal has no {clean_line(wanted, 60)}", "`helix-tui journal` lists what it has."
         )
-    return [entry] if options.entry else list(history.after(entry.id))
+    return [entry] if options.entry else list(history.back_to(entry.id))
 
 
 def _foretell(call: Call, curator: Curator) -> int:
-    """What would run, entry by entry; each is looked at on the queue as it is now."""
+    """What would run, entry by entry, one on top of the other, and what would follow."""
     with told():
         chosen = _chosen(call, curator)
-        entries = (
-            list(curator.history().to_undo(curator.me)[: call.options.count]) if chosen is None else chosen
-        )
-    operations = []
-    for entry in entries:
-        document: dict[str, Any] = {
-            "journal_id": entry.id,
-            "title": entry.title,
-            "commands": [],
-            "conflicts": [],
-        }
-        try:
-            with told():
-                try:
-                    back = curator.way_back(entry)
-                    document["commands"] = [["ddx", *step.args] for step in back.steps]
-                    document["why_not"] = list(back.lost)
-                    document["traces"] = back.traces
-                except Conflict as error:
-                    document["conflicts"] = [difference_document(each) for each in error.differences]
-                    document["why_not"] = [str(error)]
-        except CliError as error:
-            document["why_not"] = [error.message]
-        operations.append(document)
+        history = curator.history()
+        if chosen is None:
+            wanted = history.to_undo if call.command == "undo" else history.to_redo
+            chosen = list(wanted(curator.me)[: call.options.count])
+        retreat, sight = curator.foretell(chosen)
+        follows = foresee(sight.queue, retreat.steps)
     if call.json:
-        call.emit({"dry_run": True, "operations": operations})
+        operations = [_turn_document(turn) for turn in retreat.turns]
+        call.emit(
+            {
+                "dry_run": True,
+                "operations": operations,
+                "newly_ready": follows.newly_ready,
+                "newly_blocked": follows.newly_blocked,
+            }
+        )
         return 0
-    for document in operations:
-        call.print(f"{document['journal_id']}  {clean_line(document['title'], 120)}")
-        for words in document["commands"]:
-            call.print("  " + clean_block(" ".join(words), 2_000))
-        for why in document["why_not"]:
-            call.print(f"  cannot be taken back: {clean_line(why, 400)}")
-    if not operations:
-        call.print("nothing to take back")
+    for turn in retreat.turns:
+        deed = "take back" if turn.back else "do again"
+        call.print(f"{deed} {turn.entry.id}  {clean_line(turn.entry.title, 120)}")
+        for step in turn.steps:
+            call.print("  " + call.paint(clean_block(shlex.join(("ddx", *step.args)), 2_000), "bold"))
+        if turn.problem:
+            call.print(f"  cannot be done: {clean_line(turn.problem, 400)}")
+        for difference in turn.differences[:5]:
+            call.print(f"    {difference}")
+    if retreat.steps:
+        for line in consequence_lines(call, follows):
+            call.print(line)
+    if not retreat.turns:
+        call.print(_NOTHING[call.command])
     return 0
+
+
+def _turn_document(turn: Turn) -> dict[str, Any]:
+    return {
+        "journal_id": turn.entry.id,
+        "title": turn.entry.title,
+        "deed": "undo" if turn.back else "redo",
+        "commands": [["ddx", *step.args] for step in turn.steps],
+        "conflicts": [difference_document(each) for each in turn.differences],
+        "why_not": [turn.problem] if turn.problem else [],
+        "traces": turn.traces,
+    }
 
 
 def _tell(call: Call, done: list[Done], stopped: CliError | None, conflict: Conflict | None) -> int:
@@ -163,7 +184,7 @@ def _tell(call: Call, done: list[Done], stopped: CliError | None, conflict: Conf
             if result.newly_blocked:
                 call.print(f"  no longer ready: {some(result.newly_blocked)}")
         if not done and stopped is None:
-            call.print("nothing to take back" if call.command == "undo" else "nothing to do again")
+            call.print(_NOTHING[call.command])
     for result in done:
         for problem in result.problems:
             call.note(f"helix-tui: {problem}")
@@ -193,9 +214,15 @@ def _document(result: Done) -> dict[str, Any]:
     }
 
 
+_WORDS = {"undone": "taken back", "partial": "half-way", "final": "done", "failed": "nothing"}
+"""How people call a state, where the word itself does not do."""
+
+
 def _journal(call: Call) -> int:
     with told():
-        history = curator_of(call).history()
+        curator = curator_of(call)
+        history = curator.history()
+        marks = _marks(curator)
     options = call.options
     if options.id:
         entry = history.get(options.id)
@@ -207,28 +234,44 @@ def _journal(call: Call) -> int:
     else:
         entries = list(history.entries[-options.last :] if options.last > 0 else history.entries)[::-1]
     if call.json:
-        call.emit({"operations": [entry_document(entry) for entry in entries], "dropped": history.dropped})
+        call.emit(
+            {
+                "operations": [entry_document(entry, marks.get(entry.id)) for entry in entries],
+                "dropped": history.dropped,
+                "torn": history.torn,
+            }
+        )
         return 0
     for entry in entries:
-        call.print(_line(call, entry))
+        mark = marks.get(entry.id, Mark("done"))
+        call.print(_line(entry, mark))
         if options.id:
-            _print_entry(call, entry)
+            _print_entry(call, entry, mark)
     if not entries:
         call.print("nothing has been changed from here yet")
     if history.dropped:
-        call.note(f"{history.dropped} lines of the journal cannot be read")
+        call.note(f"{counted(history.dropped, 'line')} of the journal cannot be read")
     return 0
 
 
-def _line(call: Call, entry: Entry) -> str:
+def _marks(curator: Curator) -> Mapping[str, Mark]:
+    """How the entries stand; against no rows where the tracker cannot be read."""
+    try:
+        beads = curator.look().queue.beads
+    except Unreadable:
+        return {}
+    return Appraiser().marks(curator.history(), beads)
+
+
+def _line(entry: Entry, mark: Mark) -> str:
     age = format_age((now_ns() - entry.at) / NS)
-    state = "taken back" if entry.undone_by else entry.result
     who = clean_line(entry.who.user or entry.who.kind, 20)
-    mark = "" if entry.undoable or not entry.standing else "  no way back"
-    return f"{entry.id:<8} {age:>4}  {who:<10} {state:<10} {clean_line(entry.title, 160)}{mark}"
+    tail = {"final": "  no way back", "conflicted": "  changed since"}.get(mark.state, "")
+    word = _WORDS.get(mark.state, mark.state)
+    return f"{entry.id:<8} {age:>4}  {who:<10} {word:<10} {clean_line(entry.title, 160)}{tail}"
 
 
-def _print_entry(call: Call, entry: Entry) -> None:
+def _print_entry(call: Call, entry: Entry, mark: Mark) -> None:
     for words in entry.commands:
         call.print("  " + call.paint(clean_block(" ".join(words), 2_000), "bold"))
     for bead_id, fields in entry.after.items():
@@ -240,13 +283,17 @@ def _print_entry(call: Call, entry: Entry) -> None:
             )
     if entry.inverse and not entry.undone_by:
         call.print("  taken back by: " + clean_block(" ".join(entry.inverse[0]), 400))
+    for difference in mark.differences:
+        call.print(f"  changed since: {difference}")
+    if mark.covered_by:
+        call.print(f"  {mark.covered_by} changed the same later; that one is taken back first")
     if entry.why_not:
         call.print(f"  no way back: {clean_line(entry.why_not, 400)}")
     if entry.error:
         call.print(f"  failed: {clean_line(entry.error, 400)}")
 
 
-def entry_document(entry: Entry) -> dict[str, Any]:
+def entry_document(entry: Entry, mark: Mark | None = None) -> dict[str, Any]:
     """An entry as JSON."""
     return {
         "journal_id": entry.id,
@@ -259,6 +306,8 @@ def entry_document(entry: Entry) -> dict[str, Any]:
         "after": entry.after,
         "inverse": list(entry.inverse),
         "result": entry.result,
+        "state": mark.state if mark else None,
+        "changed_since": [difference_document(each) for each in mark.differences] if mark else [],
         "undoable": entry.undoable,
         "why_not": entry.why_not,
         "traces": entry.traces,

@@ -49,6 +49,10 @@ HEARTBEAT_TTL = 90 * NS
 """Age at which a claim without a lease counts as stale, in both eras."""
 
 
+NOT_ELIGIBLE = "execution-eligible is false"
+"""What is said of a bead that is kept from workers without any reason given."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reason:
     """One reason why a bead is not next. ``kind`` is a state; ``refs`` are the ids it speaks of."""
@@ -112,7 +116,7 @@ class Queue:
         self.era = era
         self.as_of = now
         self.claims = claims
-        self.default_era = _tracker_era(beads) if era == "auto" else era
+        self.default_era = tracker_era(beads) if era == "auto" else era
         self._standings: dict[str, Standing] = {}
         self._classify_all()
         self._timed = [
@@ -121,7 +125,7 @@ class Queue:
             if standing.until is not None or standing.state == "claimed"
         ]
         pickable = [bead_id for bead_id, standing in self._standings.items() if standing is _READY]
-        order = _head_order if self.default_era == "head" else _april_order
+        order = pick_order(self.default_era)
         self.ready: tuple[str, ...] = tuple(sorted(pickable, key=lambda bead_id: order(beads[bead_id])))
         self.position: Mapping[str, int] = {bead_id: place for place, bead_id in enumerate(self.ready, 1)}
 
@@ -177,7 +181,7 @@ class Queue:
             and self._standings[other].state == "waiting_dependencies"
             and self._judge(self.beads[other], closed=bead_id) is _READY
         ]
-        order = _head_order if self.default_era == "head" else _april_order
+        order = pick_order(self.default_era)
         return tuple(sorted(freed, key=lambda other: order(self.beads[other])))
 
     def with_claims(self, claims: Claims) -> Queue:
@@ -244,7 +248,7 @@ def classify(
     return Queue(beads, now=now, era=era, claims=claims, last=last)
 
 
-def _tracker_era(beads: Mapping[str, Bead]) -> Literal["april", "head"]:
+def tracker_era(beads: Mapping[str, Bead]) -> Literal["april", "head"]:
     """The era of the DDx that wrote the file last: head as soon as one row shows it, or none shows any.
 
     New statuses and attachments alone do not show it: for a week they stood beside April's rule.
@@ -255,6 +259,11 @@ def _tracker_era(beads: Mapping[str, Bead]) -> Literal["april", "head"]:
             return "head"
         april = april or bead.has_april_keys
     return "april" if april else "head"
+
+
+def pick_order(era: str) -> Callable[[Bead], tuple[object, ...]]:
+    """The key by which an era sorts the beads that a worker may pick, the next one first."""
+    return _head_order if era == "head" else _april_order
 
 
 def _april_order(bead: Bead) -> tuple[object, ...]:
@@ -376,7 +385,10 @@ def _review_blocked(queue: Queue, bead: Bead, closed: str) -> Reason | None:
 def _not_eligible(queue: Queue, bead: Bead, closed: str) -> Reason | None:
     if bead.execution_eligible is not False:
         return None
-    return Reason("not_eligible", bead.skip_reason.strip() or "execution-eligible is false")
+    if bead.focus_epic:
+        said = f"held back by the focus on {bead.focus_epic}"
+        return Reason("not_eligible", said, (bead.focus_epic,))
+    return Reason("not_eligible", bead.skip_reason.strip() or NOT_ELIGIBLE)
 
 
 _Test = Callable[[Queue, Bead, str], Reason | None]

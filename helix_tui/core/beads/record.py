@@ -70,6 +70,10 @@ class Bead(msgspec.Struct, frozen=True, gc=False):
     review_unblocked_attempt: str = msgspec.field(default="", name="preserved-review-unblocked-attempt")
     spec_id: str = msgspec.field(default="", name="spec-id")
     events_attachment: str = ""
+    focus_since: str = msgspec.field(default="", name="helix-focus")
+    """When our epic focus was put on this bead; what its absence means is for `supervision.focus` to say."""
+    focus_epic: str = msgspec.field(default="", name="helix-focus-suppressed")
+    """The epic for whose focus we keep workers from this bead."""
     where: Any = msgspec.field(default=(b"", 0, 0), name=" where")
     """(buffer, start, end) of the line; whatever a record itself has under that name is overwritten."""
 

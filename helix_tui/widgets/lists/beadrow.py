@@ -65,9 +65,11 @@ def note_of(bead: Bead, world: World, *, brief: bool = False) -> Span | None:
         return f"→ {short_id(clean_line(bead.superseded_by, 60))}", "muted"
     if state == "epic_container" or (looks_like_epic(bead) and world.queue.graph.children.get(bead.id)):
         done, of = world.queue.graph.progress(bead.id)
-        return f"{done}/{of}", "muted"
+        return (f"in focus {done}/{of}", "running") if bead.focus_since else (f"{done}/{of}", "muted")
     if state == "unknown_status":
         return clean_line(bead.status, 40), "attention"
+    if state == "not_eligible" and bead.focus_epic:
+        return "held by focus", "muted"
     if state in ("proposed", "preserved_review_blocked", "blocked_external", "claimed", "not_eligible"):
         sign = SIGNS[state]
         return sign.word, sign.ink.removesuffix(" bold")

@@ -253,3 +253,15 @@ def test_unknown_statuses_are_shown_and_counted() -> None:
     assert queue.unknown_statuses() == {"paused": 2}
     assert queue.counts() == {"unknown_status": 2}
     assert "paused" in queue.standing("a").reasons[0].detail
+
+
+def test_a_bead_held_back_for_an_epic_says_for_which() -> None:
+    held = {"execution-eligible": False, "helix-focus-suppressed": "e", "execution-skip-reason": "other"}
+    queue = queue_of({"id": "a", **held}, {"id": "b", "helix-focus-suppressed": "e"}, {"id": "e"})
+    (reason,) = queue.standing("a").reasons
+    assert (reason.kind, reason.detail, reason.refs) == (
+        "not_eligible",
+        "held back by the focus on e",
+        ("e",),
+    )
+    assert queue.state("b") == "ready"

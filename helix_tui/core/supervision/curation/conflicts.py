@@ -8,7 +8,7 @@ from typing import Any
 
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.journal import Entry
-from helix_tui.core.supervision.curation.rows import Edits, canonical_absent, same
+from helix_tui.core.supervision.curation.rows import Edits, Scene, canonical_absent, same
 from helix_tui.core.supervision.curation.settling import told
 from helix_tui.core.supervision.curation.steps import Step, called
 
@@ -66,6 +66,18 @@ def differences(
             if bead is None or not same(name, now, value):
                 found.append(Difference(bead_id, name, value, now))
     return found
+
+
+def differences_in(
+    expected: Edits | Mapping[str, Mapping[str, Any] | None], scene: Scene
+) -> list[Difference]:
+    """The same against rows as planned changes leave them."""
+    return [
+        Difference(bead_id, name, value, scene.value(bead_id, name))
+        for bead_id, fields in expected.items()
+        for name, value in (fields or {}).items()
+        if bead_id not in scene or not same(name, scene.value(bead_id, name), value)
+    ]
 
 
 def rests_on(steps: Sequence[Step]) -> dict[str, dict[str, Any]]:

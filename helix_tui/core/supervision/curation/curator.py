@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import getpass
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,9 +30,10 @@ from helix_tui.core.supervision.curation.conflicts import (
     rests_on,
 )
 from helix_tui.core.supervision.curation.gate import Gate
-from helix_tui.core.supervision.curation.inverse import WayBack, way_back
+from helix_tui.core.supervision.curation.inverse import way_back
 from helix_tui.core.supervision.curation.operations import Operation
 from helix_tui.core.supervision.curation.planning import Plan, plan, plan_back, values_before
+from helix_tui.core.supervision.curation.retracing import Retreat, foretell, operations_of
 from helix_tui.core.supervision.curation.rows import Scene
 from helix_tui.core.supervision.curation.settling import (
     Outcome,
@@ -42,7 +43,7 @@ from helix_tui.core.supervision.curation.settling import (
     settle,
     steps_of,
 )
-from helix_tui.core.supervision.curation.steps import Step, Writing, called
+from helix_tui.core.supervision.curation.steps import Refused, Step, Writing, called
 from helix_tui.core.supervision.curation.tongue import Executable, Tongue, listen
 
 _AGENT_SIGNS = ("DDX_AGENT_NAME", "CLAUDECODE", "CODEX_SANDBOX")
@@ -224,10 +225,12 @@ class Curator:
             history = self.journal.read()
             if entry is None:
                 entry = next(iter(history.to_undo(self.me)), None)
+            else:
+                entry = history.get(entry.id) or entry
             return None if entry is None else self._take_back(entry, sight, lock, "undo", entry)
 
-    def redo(self) -> Done | None:
-        """Do again what was taken back last; None where there is nothing.
+    def redo(self, entry: Entry | None = None) -> Done | None:
+        """Do again what was taken back, or what was taken back last; None where there is nothing.
 
         Raises:
             Conflict: somebody changed since what it would touch.
@@ -236,46 +239,51 @@ class Curator:
         with self.gate.open() as lock:
             sight = self._settled()
             history = self.journal.read()
-            entry = next(iter(history.to_redo(self.me)), None)
+            if entry is None:
+                entry = next(iter(history.to_redo(self.me)), None)
+            else:
+                entry = history.get(entry.id) or entry
             if entry is None:
                 return None
+            if not entry.undone_by:
+                raise NotUndoable(entry, f"{entry.id} has not been taken back")
             undo = history.get(entry.undone_by)
             if undo is None:
                 raise NotUndoable(entry, "the journal no longer holds how it was taken back")
             self._check_unchanged(undo, sight.queue)
             if not entry.operations:
                 return self._take_back(undo, sight, lock, "redo", entry)
-            wanted = [_operation(wish) for wish in entry.operations]
+            try:
+                wanted = operations_of(entry)
+            except Refused as error:
+                raise NotUndoable(entry, str(error)) from None
             made = plan(wanted, sight.queue, self.tongue(sight.queue), busy=sight.busy, title=entry.title)
             if made.refusals:
                 raise NotUndoable(entry, made.refusals[0].why)
             return self._execute(made, sight, lock, operations=wanted, kind="redo", of=entry.id)
 
-    def restore(self, entry_id: str) -> list[Done]:
-        """Take back everything newer than an entry, newest first; stops at the first that cannot be.
+    def restore(self, entry_id: str) -> Iterator[Done]:
+        """Lead back to how things stood right after an entry, change by change, the latest first.
+
+        Changes since are taken back, what was taken back since is done again; it ends at the first command
+        that fails.
 
         Raises:
             KeyError: there is no such entry.
-            Conflict, NotUndoable: that one cannot; what was taken back before it stays so.
+            Conflict, NotUndoable: that one cannot; what was done before it stays so.
         """
-        done = []
-        for entry in self.journal.read().after(entry_id):
-            result = self.undo(entry)
+        for entry in self.journal.read().back_to(entry_id):
+            result = self.undo(entry) if entry.standing else self.redo(entry)
             if result is not None:
-                done.append(result)
-                if result.error is not None:
-                    break
-        return done
+                yield result
+                if result.error is not None or result.problems:
+                    return
 
-    def way_back(self, entry: Entry) -> WayBack:
-        """How an entry would be taken back now; touches nothing.
-
-        Raises:
-            Conflict: somebody changed since what it would touch.
-        """
-        queue = self.look().queue
-        self._check_unchanged(entry, queue)
-        return way_back(Writing(Scene(queue), self.tongue(queue)), entry.before)
+    def foretell(self, entries: Iterable[Entry]) -> tuple[Retreat, Sight]:
+        """What taking back the entries that stand, and doing again the others, would run; touches nothing."""
+        sight = self.look()
+        tongue = self.tongue(sight.queue)
+        return foretell(entries, self.journal.read(), sight.queue, tongue, sight.busy), sight
 
     # --- inside ----------------------------------------------------------------------------------------
 
@@ -452,13 +460,3 @@ def _shift(before: Queue, after: Queue) -> tuple[tuple[str, ...], tuple[str, ...
 
 def _record(operation: Operation) -> dict[str, Any]:
     return {"kind": operation.kind, "bead_id": operation.bead_id, "values": operation.values}
-
-
-def _operation(record: Mapping[str, Any]) -> Operation:
-    """An operation as the journal keeps it."""
-    values = record.get("values")
-    return Operation(
-        str(record.get("kind", "")),
-        str(record.get("bead_id", "")),
-        values if isinstance(values, dict) else {},
-    )

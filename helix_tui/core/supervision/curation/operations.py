@@ -128,3 +128,28 @@ def create(
             "fields": dict(fields or {}),
         },
     )
+
+
+VALUES: Mapping[str, frozenset[str]] = {
+    kind: frozenset(names.split())
+    for kind, names in {
+        "eligible": "on",
+        "supersede": "by",
+        "depend": "on",
+        "undepend": "on",
+        "parent": "under",
+        "priority": "level",
+        "rank": "before after top",
+        "label": "add remove",
+        "claim": "assignee",
+        "unclaim": "force",
+        "close": "",
+        "reopen": "reason notes",
+        "cancel": "",
+        "set": "fields",
+        "unset": "names",
+        "create": "title issue_type priority labels parent depends_on spec_id acceptance description notes"
+        " fields",
+    }.items()
+}
+"""Per kind the names of its values: what an operation that was written down must have to be planned again."""

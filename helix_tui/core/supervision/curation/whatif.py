@@ -12,14 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from helix_tui.core.beads.graph import Graph
-from helix_tui.core.beads.readiness import (
-    Claims,
-    Queue,
-    Standing,
-    _april_order,
-    _head_order,
-    _tracker_era,
-)
+from helix_tui.core.beads.readiness import Claims, Queue, Standing, pick_order, tracker_era
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.supervision.curation.rows import Scene
 from helix_tui.core.supervision.curation.steps import Step, called
@@ -118,7 +111,7 @@ class Shadow(Queue):
         self.claims = _claims(base.claims, scene.leases)
         self.default_era = base.default_era
         if base.era == "auto" and any(bead.era for bead in changed.values()):
-            self.default_era = _tracker_era(self.beads)
+            self.default_era = tracker_era(self.beads)
         self.graph = Graph(self.beads)
         self.graph.children = _children(scene, changed)
         everything = self.default_era != base.default_era
@@ -132,7 +125,7 @@ class Shadow(Queue):
 
     def _picks(self, base: Queue) -> tuple[str, ...]:
         """The pick order: what was not judged anew keeps its place, the others are sorted in."""
-        order = _head_order if self.default_era == "head" else _april_order
+        order = pick_order(self.default_era)
 
         def key(bead_id: str) -> tuple[object, ...]:
             return order(self.beads[bead_id])
