@@ -63,15 +63,11 @@ def order_by_pick(queue: Queue, shown: Iterable[str]) -> list[str]:
 
 def in_view(queue: Queue, order: str, text: str) -> list[str]:
     """Every id that passes the filter, as the tree or the graph on screen has them, nothing folded."""
-    from helix_tui.core.beads.views import FOLD_DONE, FOLD_LOOSE, build_view
+    from helix_tui.core.beads.views import FOLD_DONE, FOLD_LOOSE, Folding, build_view
 
     parents = (f"done:{bead_id}" for bead_id in queue.graph.children)
-    view = build_view(
-        queue,
-        "tree" if order == "tree" else "dag",
-        text,
-        unfolded=frozenset((FOLD_DONE, FOLD_LOOSE, *parents)),
-    )
+    everything = Folding(frozenset((FOLD_DONE, FOLD_LOOSE, *parents)))
+    view = build_view(queue, "tree" if order == "tree" else "dag", text, everything)
     return list(dict.fromkeys(row.bead_id for row in view.rows if row.kind == "bead" and not row.context))
 
 

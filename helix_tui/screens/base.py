@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
 
 from textual.app import ComposeResult
@@ -157,7 +157,7 @@ class HelixScreen(Screen[Any]):
         for pane in self.panes()[:1]:
             pane.focus(scroll_visible=False)
 
-    def panes(self) -> list[Widget]:
+    def panes(self) -> Sequence[Widget]:
         """What ``tab`` goes through, in order."""
         return [widget for widget in self.focus_chain if widget.size.width]
 
@@ -170,7 +170,7 @@ class HelixScreen(Screen[Any]):
         self._focus_pane(-1)
 
     def _focus_pane(self, step: int) -> None:
-        panes = [*self.panes(), self.pulse] if self.pulse.can_focus else self.panes()
+        panes = [*self.panes(), self.pulse] if self.pulse.can_focus else list(self.panes())
         if panes:
             here = panes.index(self.focused) if self.focused in panes else -step
             panes[(here + step) % len(panes)].focus(scroll_visible=False)

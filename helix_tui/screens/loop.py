@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
@@ -18,11 +19,13 @@ from helix_tui.core.ddx.workers.running import Run
 from helix_tui.core.text import clean_line
 from helix_tui.keymap import bindings
 from helix_tui.screens.attempt import AttemptView
-from helix_tui.screens.base import NARROW, HelixScreen
+from helix_tui.screens.base import NARROW
+from helix_tui.screens.filtering import FilteringScreen
 from helix_tui.screens.placards import placard
 from helix_tui.screens.stream import AttemptStream
 from helix_tui.widgets.frame.placard import Placard
 from helix_tui.widgets.lists.attemptfilter import AttemptFilter
+from helix_tui.widgets.lists.attempts import AttemptList
 from helix_tui.widgets.lists.line import Line
 from helix_tui.widgets.lists.rowlist import RowList
 from helix_tui.widgets.lists.running import RunningPanel
@@ -34,7 +37,6 @@ from helix_tui.widgets.reading.transcript import TranscriptPane
 
 if TYPE_CHECKING:
     from helix_tui.core.live import Change, Snapshot
-    from helix_tui.widgets.frame.prompt import Prompt
 
 DETAIL_DELAY = 0.06
 """Seconds that the cursor rests before its attempt is read: holding a key down reads nothing."""
@@ -43,12 +45,13 @@ PATIENCE = 0.5
 """Seconds after which an empty list is called empty: attempts are read after the queue."""
 
 
-class LoopScreen(HelixScreen):
+class LoopScreen(FilteringScreen):
     """Screen 2."""
 
     NAME = "loop"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("loop")]
     FOOTER = ("go.open", "go.view", "move.follow", "find.filter", "go.to", "app.help")
+    list: AttemptList
     READING_FOOTER = ("go.back", "go.view", "move.next-part", "move.follow", "copy.id", "app.help")
 
     def __init__(self) -> None:
@@ -58,7 +61,6 @@ class LoopScreen(HelixScreen):
         self.view = AttemptView(id="attempt")
         self.placard = Placard(id="loop-placard")
         self.filter = AttemptFilter("")
-        self.prompt: Prompt | None = None
         self._wanted = ""
         self._rest: Timer | None = None
         self._patient = True
@@ -102,11 +104,8 @@ class LoopScreen(HelixScreen):
             self.placard.show(_placard(snapshot, patient=self._patient))
 
     def _say_count(self) -> None:
-        shown, hidden = len(self.stream.order.attempts), self.list.board.hidden
-        count = f"{shown:,} of {shown + hidden:,}" if hidden else f"{shown:,}"
-        self.tabs.show(filter_text=clean_line(self.filter.text, 200), count=count)
-        if self.prompt is not None:
-            self.prompt.say([(count, "muted")])
+        self.tabs.show(filter_text=clean_line(self.filter.text, 200), count=self.filter_count())
+        self.say_count()
 
     # --- the attempt under the cursor ---------------------------------------------------------------------
 
@@ -137,7 +136,7 @@ class LoopScreen(HelixScreen):
     def show_attempt(self, attempt_id: str) -> bool:
         """Put the cursor on an attempt; False where there is none (yet): it is selected when it comes."""
         if not self.list.select(attempt_id) and self.filter.text:
-            self._filter_with("")
+            self.filter_with("")
         if self.list.select(attempt_id):
             self.list.follow_no_more()
             self._open()
@@ -186,7 +185,7 @@ class LoopScreen(HelixScreen):
 
     # --- keys ---------------------------------------------------------------------------------------------
 
-    def panes(self) -> list[Widget]:
+    def panes(self) -> Sequence[Widget]:
         """The list, and the open tab where it shows."""
         return [pane for pane in (self.list, self.view.pane) if pane.size.width]
 
@@ -209,7 +208,7 @@ class LoopScreen(HelixScreen):
         elif not self.in_list:
             self.list.focus(scroll_visible=False)
         elif self.filter.text:
-            self._filter_with("")
+            self.filter_with("")
 
     async def action_fold(self) -> None:
         """Fold what the cursor is in; else back to the list."""
@@ -266,43 +265,39 @@ class LoopScreen(HelixScreen):
 
     # --- the filter ---------------------------------------------------------------------------------------
 
-    async def action_filter(self) -> None:
-        """Type words; the list follows every key."""
-        if self.prompt is None:
-            from helix_tui.widgets.frame.prompt import Prompt
+    @property
+    def filter_text(self) -> str:
+        """The filter in force."""
+        return self.filter.text
 
-            self.prompt = Prompt("/", self._ways_on, text=self.filter.text, id="filter")
-            await self.mount(self.prompt)
-            self._say_count()
-
-    def _ways_on(self, text: str, cursor: int) -> list[Completion]:
+    def ways_on(self, text: str, cursor: int) -> Sequence[Completion]:
+        """Fields, and values that the attempts hold."""
         start = text.rfind(" ", 0, cursor) + 1
         return [
             Completion(way, start, meaning)
             for way, meaning in self.filter.ways(text[start:cursor], self.console.snapshot.attempts)
         ]
 
-    def on_prompt_changed(self, event: Prompt.Changed) -> None:
-        """Live: what matches so far."""
-        if event.prompt is self.prompt:
-            self._filter_with(event.text)
+    def filter_problem(self, text: str) -> str:
+        """A field that attempts do not have."""
+        return AttemptFilter(text).problem
 
-    async def on_prompt_done(self, event: Prompt.Done) -> None:
-        """Keep the filter, or go back to the one before."""
-        if event.prompt is not self.prompt:
-            return
-        event.stop()
-        self.prompt = None
-        self.list.focus(scroll_visible=False)
-        await event.prompt.remove()
-        self._filter_with(event.text)
-
-    def _filter_with(self, text: str) -> None:
+    def filter_with(self, text: str) -> None:
+        """Show what passes."""
         self.filter = AttemptFilter(text.strip(), self.console.snapshot.queue.beads)
         self.stream.narrow(self.filter if self.filter.words else None)
         self.list.mark_matches(self.filter.pattern())
         self._say_count()
         self._show_attempt()
+
+    def has_matches(self) -> bool:
+        """Whether any attempt is left."""
+        return bool(self.stream.order.attempts or self.list.board.runs)
+
+    def filter_count(self) -> str:
+        """Attempts that pass, of all."""
+        shown, hidden = len(self.stream.order.attempts), self.list.board.hidden
+        return f"{shown:,} of {shown + hidden:,}" if hidden else f"{shown:,}"
 
 
 def _stub(run: Run, snapshot: Snapshot) -> Attempt:

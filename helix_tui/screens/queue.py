@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -21,6 +22,7 @@ from helix_tui.core.beads.views import (
     FOLD_LOOSE,
     FOLD_REST,
     VIEWS,
+    Folding,
     View,
     ViewKind,
     ViewRow,
@@ -30,7 +32,8 @@ from helix_tui.core.live.snapshot import Change
 from helix_tui.core.text import clean_line
 from helix_tui.keymap import bindings
 from helix_tui.screens.around import Around
-from helix_tui.screens.base import NARROW, HelixScreen
+from helix_tui.screens.base import NARROW
+from helix_tui.screens.filtering import FilteringScreen
 from helix_tui.screens.placards import placard
 from helix_tui.screens.strip import strip_rows
 from helix_tui.widgets.frame.caption import Caption
@@ -43,7 +46,6 @@ from helix_tui.widgets.reading.detail import DetailView, as_markdown
 if TYPE_CHECKING:
     from helix_tui.core.live import Snapshot
     from helix_tui.screens.stream import AttemptStream
-    from helix_tui.widgets.frame.prompt import Prompt
     from helix_tui.widgets.lists.running import RunningPanel
 
 DETAIL_DELAY = 0.06
@@ -56,7 +58,7 @@ class Panes(Container):
     BLANK = True
 
 
-class QueueScreen(HelixScreen):
+class QueueScreen(FilteringScreen):
     """Screen 1."""
 
     NAME = "queue"
@@ -67,8 +69,7 @@ class QueueScreen(HelixScreen):
         super().__init__()
         self.kind: ViewKind = "dag"
         self.filter = parse_query("")
-        self.unfolded: frozenset[str] = frozenset()
-        self.collapsed: frozenset[str] = frozenset()
+        self.folding = Folding()
         self.world = World(classify({}, now=0), {}, 0)
         self.list = RowList(id="queue")
         self.detail = DetailView(id="detail")
@@ -78,14 +79,9 @@ class QueueScreen(HelixScreen):
         self.placard = Placard(id="placard")
         self.list_caption = Caption()
         self.detail_caption = Caption()
-        self.prompt: Prompt | None = None
         self._detail_timer: Timer | None = None
         self.around = Around(self, self._show_more)
         self._shown_posture = ""
-        self._wanted: tuple[str | None, str | None] = (None, None)
-        """The bead held through a view that does not show it, and where the cursor stands instead."""
-        self._keep: frozenset[str] = frozenset()
-        """The bead under the cursor at the last snapshot: no fold takes it away."""
         self._view = build_view(self.world.queue)
         self._built: tuple[tuple[object, ...], View] = ((), self._view)
 
@@ -156,27 +152,26 @@ class QueueScreen(HelixScreen):
         The bead under the cursor stays in its place when it closes, until another snapshot finds the cursor
         elsewhere.
         """
-        key = self.list.selected_key
-        self._keep = frozenset((key,)) if key else frozenset()
+        key = self.list.held_key
+        self.folding = replace(self.folding, keep=frozenset((key,)) if key else frozenset())
         self._build(snapshot.queue)
 
     def _build(self, queue: Queue) -> View:
         """The rows as they are wanted now; built once for each queue and way of looking at it."""
-        wanted = (queue, self.kind, self.filter, self.unfolded, self.collapsed, self._keep)
+        wanted = (queue, self.kind, self.filter, self.folding)
         built_for, view = self._built
         if built_for != wanted:
-            _, kind, query, unfolded, collapsed, keep = wanted
-            view = build_view(queue, kind, query, unfolded=unfolded, collapsed=collapsed, keep=keep)
+            view = build_view(*wanted)
             self._built = wanted, view
         return view
 
     def _show_rows(self, changed: frozenset[str] = frozenset()) -> None:
         view = self._view = self._build(self.world.queue)
         self.list.show(self._rows(), changed=changed)
-        count = f"{view.matching:,} of {view.total:,}" if self.filter else f"{view.total:,}"
+        count = self.filter_count() if self.filter else f"{view.total:,}"
         self.list_caption.show(self.kind, count)
         text = clean_line(self.filter.text, 200)
-        self.tabs.show(filter_text=text, problem=self.filter.problem, count=count if self.filter else "")
+        self.tabs.show(filter_text=text, count=count if self.filter else "")
         if self.prompt is None:
             narrow = f"-{self.posture}" in NARROW
             self.footer.show(self.FOOTER, f"/ {text}  {count}" if text and narrow else "")
@@ -247,8 +242,8 @@ class QueueScreen(HelixScreen):
             return False
         if self.list.select(bead_id):
             return True
-        self.collapsed = frozenset()
-        self.unfolded |= {FOLD_DONE, FOLD_LOOSE, FOLD_REST, f"done:{self.world.queue.beads[bead_id].parent}"}
+        opened = {FOLD_DONE, FOLD_LOOSE, FOLD_REST, f"done:{self.world.queue.beads[bead_id].parent}"}
+        self.folding = replace(self.folding, unfolded=self.folding.unfolded | opened, collapsed=frozenset())
         self._show_rows()
         if not self.list.select(bead_id) and self.filter:
             self.filter = parse_query("")
@@ -263,7 +258,7 @@ class QueueScreen(HelixScreen):
         if row is not None and row.kind in ("fold", "heading"):
             self._toggle(row)
         elif kind == "count":
-            self._filter_with(f"state:{rest}")
+            self.filter_with(f"state:{rest}")
         elif kind == "need" and self.selected_bead is None:
             self.console.list_unread()
         elif self.detail.size.width:
@@ -272,12 +267,12 @@ class QueueScreen(HelixScreen):
             self.console.open_bead(self.selected_bead)
 
     def _toggle(self, row: ViewRow) -> None:
-        if row.kind == "heading" and row.key != FOLD_DONE:
-            self.collapsed ^= {row.text}
-        elif row.kind in ("fold", "heading"):
-            self.unfolded ^= {row.key}
+        folding = self.folding
+        if row.kind == "fold" or row.key == FOLD_DONE:
+            self.folding = replace(folding, unfolded=folding.unfolded ^ {row.key})
         else:
-            self.collapsed ^= {row.bead_id}
+            folded = row.text if row.kind == "heading" else row.bead_id
+            self.folding = replace(folding, collapsed=folding.collapsed ^ {folded})
         self._show_rows()
 
     async def action_back(self) -> None:
@@ -285,7 +280,7 @@ class QueueScreen(HelixScreen):
         if self.focused is not self.list:
             self.list.focus(scroll_visible=False)
         elif self.filter:
-            self._filter_with("")
+            self.filter_with("")
 
     def action_fold(self) -> None:
         """Fold what is open; from the detail, back to the list; in the tree, up to the parent."""
@@ -318,14 +313,8 @@ class QueueScreen(HelixScreen):
 
     def show_view(self, kind: ViewKind) -> None:
         """Look at the queue another way, with the same bead under the cursor."""
-        here = self.selected_bead
-        wanted, left_at = self._wanted
-        wanted = wanted if here == left_at and wanted is not None else here
         self.kind = kind
         self._show_rows()
-        if wanted is not None:
-            self.list.select(wanted)
-        self._wanted = wanted, self.selected_bead
 
     def action_dependent(self) -> None:
         """Along an edge, down."""
@@ -349,48 +338,32 @@ class QueueScreen(HelixScreen):
 
     # --- the filter ---------------------------------------------------------------------------------------
 
-    async def action_filter(self) -> None:
-        """Type a filter; the list follows every key."""
-        if self.prompt is None:
-            from helix_tui.widgets.frame.prompt import Prompt
+    @property
+    def filter_text(self) -> str:
+        """The filter in force."""
+        return self.filter.text
 
-            self.prompt = Prompt("/", self._ways_on, text=self.filter.text, id="filter")
-            await self.mount(self.prompt)
-            self._say_count()
-
-    def _ways_on(self, text: str, cursor: int) -> list[Completion]:
+    def ways_on(self, text: str, cursor: int) -> list[Completion]:
+        """Fields, and values that the tracker holds."""
         return complete(text, cursor, self.world.queue, limit=8)
 
-    def on_prompt_changed(self, event: Prompt.Changed) -> None:
-        """Live: what matches so far."""
-        if event.prompt is self.prompt:
-            self._filter_with(event.text)
-            if not self._view.rows and event.unfinished:
-                self._filter_with(event.text.rpartition(" ")[0])
-            self._say_count()
+    def filter_problem(self, text: str) -> str:
+        """What the language does not know."""
+        return parse_query(text.strip()).problem
 
-    async def on_prompt_done(self, event: Prompt.Done) -> None:
-        """Keep the filter, or go back to the one before."""
-        if event.prompt is not self.prompt:
-            return
-        event.stop()
-        self.prompt = None
-        self.list.focus(scroll_visible=False)
-        await event.prompt.remove()
-        self._filter_with(event.text)
-
-    def _filter_with(self, text: str) -> None:
+    def filter_with(self, text: str) -> None:
+        """Show what matches."""
         self.filter = parse_query(text.strip())
         self._show_rows()
         self.list.mark_matches(_pattern(self.filter))
 
-    def _say_count(self) -> None:
-        if self.prompt is None:
-            return
-        if self.filter.problem:
-            self.prompt.say([(self.filter.problem, "error")])
-        else:
-            self.prompt.say([(f"{self._view.matching:,} of {self._view.total:,}", "muted")])
+    def has_matches(self) -> bool:
+        """Whether any row is left."""
+        return bool(self._view.rows)
+
+    def filter_count(self) -> str:
+        """Beads that match, of all."""
+        return f"{self._view.matching:,} of {self._view.total:,}"
 
     # --- taking along -------------------------------------------------------------------------------------
 

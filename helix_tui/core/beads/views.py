@@ -94,14 +94,23 @@ class View:
     total: int
 
 
+@dataclass(frozen=True, slots=True)
+class Folding:
+    """What of a view somebody opened or closed, and what no fold may take away."""
+
+    unfolded: frozenset[str] = frozenset()
+    """Keys of fold rows that are open: `FOLD_DONE`, `FOLD_LOOSE`, `FOLD_REST`, ``done:<parent>``."""
+    collapsed: frozenset[str] = frozenset()
+    """Ids of beads (tree) and titles of lanes whose children are hidden."""
+    keep: frozenset[str] = frozenset()
+    """Ids that stay, as the bead somebody looks at while it closes."""
+
+
+AS_IT_COMES = Folding()
+
+
 def build_view(
-    queue: Queue,
-    kind: ViewKind = "dag",
-    query: Query | str = "",
-    *,
-    unfolded: frozenset[str] = frozenset(),
-    collapsed: frozenset[str] = frozenset(),
-    keep: frozenset[str] = frozenset(),
+    queue: Queue, kind: ViewKind = "dag", query: Query | str = "", folding: Folding = AS_IT_COMES
 ) -> View:
     """The rows of a view.
 
@@ -109,9 +118,7 @@ def build_view(
         queue: the classified tracker.
         kind: which view.
         query: filter, parsed or as text.
-        unfolded: keys of fold rows that are open (`FOLD_DONE`, `FOLD_LOOSE`, `FOLD_REST`, ``done:<parent>``).
-        collapsed: ids of beads (tree) or titles of lanes whose children are hidden.
-        keep: ids that no fold takes away, as the bead somebody looks at while it closes.
+        folding: what is open, closed, and kept.
     """
     parsed = parse_query(query) if isinstance(query, str) else query
     beads = queue.beads
@@ -120,7 +127,7 @@ def build_view(
     else:
         shown = list(beads)
     build = {"dag": _dag, "tree": _tree, "lanes": _lanes, "order": _order}[kind]
-    rows = tuple(build(queue, shown, bool(parsed), unfolded, collapsed, keep))
+    rows = tuple(build(queue, shown, bool(parsed), folding))
     return View(kind, rows, len(shown), len(beads))
 
 
@@ -146,18 +153,11 @@ def _row(queue: Queue, bead_id: str, **more: object) -> ViewRow:
     return ViewRow(bead_id, "bead", bead_id, position=queue.position.get(bead_id, 0), **more)  # type: ignore[arg-type]
 
 
-def _fold(key: str, text: str, count: int, unfolded: frozenset[str]) -> ViewRow:
-    return ViewRow(key, "fold", text=text, count=count, open=key in unfolded)
+def _fold(key: str, text: str, count: int, folding: Folding) -> ViewRow:
+    return ViewRow(key, "fold", text=text, count=count, open=key in folding.unfolded)
 
 
-def _dag(
-    queue: Queue,
-    shown: list[str],
-    filtered: bool,
-    unfolded: frozenset[str],
-    collapsed: frozenset[str],
-    keep: frozenset[str],
-) -> Iterator[ViewRow]:
+def _dag(queue: Queue, shown: list[str], filtered: bool, folding: Folding) -> Iterator[ViewRow]:
     graph, state = queue.graph, queue.state
     waited_on = {
         target
@@ -168,7 +168,7 @@ def _dag(
     }
     live, done, loose = [], [], []
     for bead_id in shown:
-        if bead_id in keep:
+        if bead_id in folding.keep:
             live.append(bead_id)
         elif queue.beads[bead_id].status in TERMINAL and bead_id not in waited_on:
             done.append(bead_id)
@@ -182,8 +182,8 @@ def _dag(
     for key, ids, word in ((FOLD_DONE, done, "closed"), (FOLD_LOOSE, loose, "without links")):
         if not ids:
             continue
-        yield _fold(key, _fold_words(queue, ids, word), len(ids), unfolded)
-        if key in unfolded:
+        yield _fold(key, _fold_words(queue, ids, word), len(ids), folding)
+        if key in folding.unfolded:
             yield from _gutter_rows(queue, ids, with_missing=False)
 
 
@@ -227,14 +227,7 @@ def _missing_targets(queue: Queue, ids: Iterable[str]) -> dict[str, list[str]]:
     return found
 
 
-def _tree(
-    queue: Queue,
-    shown: list[str],
-    filtered: bool,
-    unfolded: frozenset[str],
-    collapsed: frozenset[str],
-    keep: frozenset[str],
-) -> Iterator[ViewRow]:
+def _tree(queue: Queue, shown: list[str], filtered: bool, folding: Folding) -> Iterator[ViewRow]:
     beads = queue.beads
     matching = set(shown)
     visible = set(matching)
@@ -262,11 +255,13 @@ def _tree(
     while stack:
         action, bead_id, depth = stack.pop()
         if action == "fold":
-            done = [child for child in top[bead_id] if child not in keep and _folds(queue, child, top)]
+            done = [
+                child for child in top[bead_id] if child not in folding.keep and _folds(queue, child, top)
+            ]
             key = f"done:{bead_id}" if bead_id else FOLD_DONE
             words = _fold_words(queue, done, "closed")
             yield ViewRow(
-                key, "fold", bead_id, depth=depth, text=words, count=len(done), open=key in unfolded
+                key, "fold", bead_id, depth=depth, text=words, count=len(done), open=key in folding.unfolded
             )
             continue
         if bead_id:
@@ -274,7 +269,7 @@ def _tree(
                 continue
             done_rows.add(bead_id)
             kids = top.get(bead_id, [])
-            closed = bead_id in collapsed
+            closed = bead_id in folding.collapsed
             yield _row(
                 queue,
                 bead_id,
@@ -287,13 +282,17 @@ def _tree(
             if closed:
                 continue
         kids = top.get(bead_id, [])
-        done = [child for child in kids if not filtered and child not in keep and _folds(queue, child, top)]
+        done = [
+            child
+            for child in kids
+            if not filtered and child not in folding.keep and _folds(queue, child, top)
+        ]
         key = f"done:{bead_id}" if bead_id else FOLD_DONE
         hidden = set(done)
         entries = [("walk", child, depth + 1) for child in kids if child not in hidden]
         if done:
             entries.append(("fold", bead_id, depth + 1))
-            if key in unfolded:
+            if key in folding.unfolded:
                 entries.extend(("walk", child, depth + 1) for child in done)
         stack.extend(reversed(entries))
 
@@ -354,14 +353,7 @@ def _best_ranks(
     return best
 
 
-def _lanes(
-    queue: Queue,
-    shown: list[str],
-    filtered: bool,
-    unfolded: frozenset[str],
-    collapsed: frozenset[str],
-    keep: frozenset[str],
-) -> Iterator[ViewRow]:
+def _lanes(queue: Queue, shown: list[str], filtered: bool, folding: Folding) -> Iterator[ViewRow]:
     rank = urgency(queue)
     by_state: dict[str, list[str]] = {}
     for bead_id in shown:
@@ -369,35 +361,28 @@ def _lanes(
     for title, states in LANES:
         ids = sorted((bead_id for state in states for bead_id in by_state.get(state, ())), key=rank)
         done = title == "done"
-        is_open = (FOLD_DONE in unfolded or filtered) if done else title not in collapsed
+        is_open = (FOLD_DONE in folding.unfolded or filtered) if done else title not in folding.collapsed
         key = FOLD_DONE if done else f"lane:{title}"
         yield ViewRow(key, "heading", text=title, count=len(ids), open=is_open)
-        for bead_id in ids if is_open else (bead_id for bead_id in ids if bead_id in keep):
+        for bead_id in ids if is_open else (bead_id for bead_id in ids if bead_id in folding.keep):
             yield _row(queue, bead_id)
 
 
-def _order(
-    queue: Queue,
-    shown: list[str],
-    filtered: bool,
-    unfolded: frozenset[str],
-    collapsed: frozenset[str],
-    keep: frozenset[str],
-) -> Iterator[ViewRow]:
+def _order(queue: Queue, shown: list[str], filtered: bool, folding: Folding) -> Iterator[ViewRow]:
     wanted = set(shown)
     for bead_id in queue.ready:
         if bead_id in wanted:
             yield _row(queue, bead_id)
     rest = [bead_id for bead_id in shown if bead_id not in queue.position]
-    yield from (_row(queue, bead_id) for bead_id in rest if bead_id in keep)
-    rest = [bead_id for bead_id in rest if bead_id not in keep]
+    yield from (_row(queue, bead_id) for bead_id in rest if bead_id in folding.keep)
+    rest = [bead_id for bead_id in rest if bead_id not in folding.keep]
     open_ids = [bead_id for bead_id in rest if queue.beads[bead_id].status not in TERMINAL]
     done = [bead_id for bead_id in rest if queue.beads[bead_id].status in TERMINAL]
     if open_ids:
-        yield _fold(FOLD_REST, f"{len(open_ids):,} not ready", len(open_ids), unfolded)
-        if FOLD_REST in unfolded:
+        yield _fold(FOLD_REST, f"{len(open_ids):,} not ready", len(open_ids), folding)
+        if FOLD_REST in folding.unfolded:
             yield from (_row(queue, bead_id) for bead_id in sorted(open_ids, key=urgency(queue)))
     if done:
-        yield _fold(FOLD_DONE, _fold_words(queue, done, "closed"), len(done), unfolded)
-        if FOLD_DONE in unfolded:
+        yield _fold(FOLD_DONE, _fold_words(queue, done, "closed"), len(done), folding)
+        if FOLD_DONE in folding.unfolded:
             yield from (_row(queue, bead_id) for bead_id in sorted(done, key=urgency(queue)))

@@ -110,6 +110,7 @@ class Prompt(Vertical):
         self._choice = -1
         self._lead = _Word([(f"{lead} ", "running bold")])
         self._note = _Word()
+        self._note.styles.max_width = "60%"
         self._field = _Field(value=text, select_on_focus=False)
         self._rule = Caption("tab takes one")
         self._list = RowList()

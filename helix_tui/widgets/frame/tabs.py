@@ -27,13 +27,12 @@ class Tabs(SpanLine):
         self._tabs = tuple(tabs)
         self._current = current
         self._filter = ""
-        self._problem = ""
         self._count = ""
 
-    def show(self, *, filter_text: str = "", problem: str = "", count: str = "") -> None:
-        """What the list shows: the filter, what is wrong with it, and how many of how many."""
-        if (filter_text, problem, count) != (self._filter, self._problem, self._count):
-            self._filter, self._problem, self._count = filter_text, problem, count
+    def show(self, *, filter_text: str = "", count: str = "") -> None:
+        """What the list shows: the filter, and how many of how many."""
+        if (filter_text, count) != (self._filter, self._count):
+            self._filter, self._count = filter_text, count
             self.refresh()
 
     def on_click(self, event: events.Click) -> None:
@@ -55,8 +54,6 @@ class Tabs(SpanLine):
         right: list[Span] = []
         if self._filter:
             right = [("/ ", "running"), (cut(self._filter, max(10, width // 3)), "text"), ("   ", "text")]
-        if self._problem:
-            right = [(cut(self._problem, max(10, width // 2)), "error"), ("   ", "text"), *right]
         right.append((f"{self._count} ", "muted"))
         gap = width - width_of(left) - width_of(right)
         if gap < 1:

@@ -23,6 +23,15 @@ class AttemptFilter:
         self.words = text.lower().split()
         self._beads = beads
 
+    @property
+    def problem(self) -> str:
+        """What is not understood, in one sentence; empty when all is."""
+        keys = (word.lstrip("-").partition(":") for word in self.words)
+        strange = next(
+            (key for key, colon, _ in keys if colon and key.isalpha() and key not in self.FIELDS), ""
+        )
+        return f"no field “{clean_line(strange, 20)}”; there are {', '.join(self.FIELDS)}" if strange else ""
+
     def matches(self, attempt: Attempt) -> bool:
         """Whether the attempt passes."""
         return all(self._has(attempt, word) for word in self.words)

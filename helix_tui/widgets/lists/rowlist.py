@@ -24,6 +24,7 @@ from textual.widget import Widget
 
 from helix_tui.keymap import bindings
 from helix_tui.themes.roles import Palette
+from helix_tui.widgets.lists.jump import JumpLabels
 from helix_tui.widgets.lists.line import Line, Span, to_strip, with_label
 from helix_tui.widgets.lists.rowsource import Row, Rows, RowSource
 from helix_tui.widgets.lists.viewport import CONTEXT, Viewport
@@ -35,7 +36,6 @@ TINT_SECONDS = 1.5
 """How long a changed row stays tinted."""
 
 WHEEL_LINES = 3
-JUMP_LETTERS = "fjdkslaghrueiwoqptyvbncmxz"
 _CACHED_ROWS = 2_000
 _NEIGHBOURS = 200
 """How far from a row that went away a row that is still there is looked for."""
@@ -106,6 +106,9 @@ class RowList(Widget, can_focus=True):
         super().__init__(id=id, classes=classes)
         self.source: RowSource = Rows()
         self._view = Viewport()
+        self._wanted: str | None = None
+        """The row that was held before it went away, for as long as the cursor stays where that put it."""
+        self._landed: str | None = None
         self._follow_top = follow_top
         self._cursor_needs_focus = cursor_needs_focus
         self._painted: dict[str, _Painted] = {}
@@ -114,10 +117,7 @@ class RowList(Widget, can_focus=True):
         self._tinted: dict[str, int] = {}
         self._tint_round = 0
         self._pattern: re.Pattern[str] | None = None
-        self._labels: dict[str, str] = {}
-        """The key of the row that each jump label stands on, while labels are shown."""
-        self._label_of: dict[str, str] = {}
-        self._typed = ""
+        self._labels = JumpLabels()
 
     # --- what it shows ------------------------------------------------------------------------------------
 
@@ -128,13 +128,23 @@ class RowList(Widget, can_focus=True):
         return self.source.key(cursor) if 0 <= cursor < len(self.source) else None
 
     @property
+    def held_key(self) -> str | None:
+        """The row that somebody put the cursor on, even while it is away and the cursor stands on another."""
+        here = self.selected_key
+        return self._wanted if self._wanted is not None and here == self._landed else here
+
+    @property
     def selected_index(self) -> int:
         """The place of the row under the cursor; -1 in an empty list."""
         return self._view.cursor
 
     def show(self, source: RowSource, *, changed: Collection[str] = ()) -> None:
-        """Show a new state; cursor and view stay where they were, rows in ``changed`` are tinted a moment."""
-        before, held, view = self._look(), self.selected_key, self._view
+        """Show a new state; cursor and view stay where they were, rows in ``changed`` are tinted a moment.
+
+        A cursor whose row is gone goes to the nearest that is left, and back as soon as its row is there
+        again, unless somebody has moved it meanwhile.
+        """
+        before, selected, wanted, view = self._look(), self.selected_key, self.held_key, self._view
         place = view.line_of(view.cursor) - view.top
         was_in_view = view.cursor >= 0 and 0 <= place < max(1, view.height)
         at_top = self._follow_top and view.cursor == self._first()
@@ -143,21 +153,35 @@ class RowList(Widget, can_focus=True):
         old, self.source = self.source, source
         stale, self._painted = self._painted, {}
         view.rows = len(source)
-        self._put_cursor(self._first() if at_top or held is None else self._find_again(old, held))
+        self._put_cursor(self._first() if at_top else self._find_again(old, wanted, selected))
         anchor_index = source.index(anchor) if anchor is not None else None
-        if at_top or held is None:
+        if at_top or wanted is None:
             view.top = 0
         elif was_in_view and view.cursor >= 0:
             view.top = view.line_of(view.cursor) - place
         elif anchor_index is not None:
             view.top = view.line_of(anchor_index)
         view.clamp()
+        if selected is None:
+            view.reveal()
+        self._wanted, self._landed = (None if at_top else wanted), self.selected_key
         self._keep_unchanged(stale)
         if changed:
             self._tint(changed)
         self._repaint(before)
-        if self.selected_key != held:
+        if self.selected_key != selected:
             self.post_message(self.Selected(self, self.selected_key))
+
+    def settle(self) -> None:
+        """The cursor is meant to be where it stands now, wherever it came from."""
+        if self.selected_key is not None:
+            self._wanted = None
+
+    def empty(self) -> None:
+        """Nothing is shown and nothing held: the next rows are shown from their beginning."""
+        self._wanted = None
+        self.show(Rows())
+        self._wanted = None
 
     def mark_matches(self, pattern: re.Pattern[str] | None) -> None:
         """Show what a pattern finds in the rows; ``n`` and ``N`` step through it."""
@@ -224,12 +248,8 @@ class RowList(Widget, can_focus=True):
     def action_jump(self) -> None:
         """Put a letter on every row in view; typing it moves the cursor there."""
         source = self.source
-        rows = [source.key(index) for index in self._view.in_view() if source.selectable(index)]
-        labels = list(JUMP_LETTERS)
-        if len(rows) > len(labels):
-            labels = [first + second for first in JUMP_LETTERS for second in JUMP_LETTERS]
-        self._labels = dict(zip(labels, rows, strict=False))
-        self._label_of = {key: label for label, key in self._labels.items()}
+        in_view = self._view.in_view()
+        self._labels.put([source.key(index) for index in in_view if source.selectable(index)])
         self.refresh()
 
     @property
@@ -243,18 +263,11 @@ class RowList(Widget, can_focus=True):
             return
         event.stop()
         event.prevent_default()
-        typed = self._typed + (event.character or "")
-        key = self._labels.get(typed)
-        if key is None and event.is_printable and any(label.startswith(typed) for label in self._labels):
-            self._typed = typed
-            return
-        self._drop_labels()
-        self.refresh()
-        if key is not None:
+        key = self._labels.type(event.character or "" if event.is_printable else "")
+        if key is not False:
+            self.refresh()
+        if key:
             self.select(key)
-
-    def _drop_labels(self) -> None:
-        self._labels, self._label_of, self._typed = {}, {}, ""
 
     def _step(self, count: int) -> None:
         total = len(self.source)
@@ -287,6 +300,7 @@ class RowList(Widget, can_focus=True):
 
     def _move_to(self, index: int) -> None:
         before, moved = self._look(), index != self._view.cursor
+        self._wanted = None
         self._put_cursor(index)
         self._view.reveal()
         self._repaint(before)
@@ -303,9 +317,14 @@ class RowList(Widget, can_focus=True):
         first = self._selectable_from(0, 1)
         return -1 if first is None else first
 
-    def _find_again(self, old: RowSource, held: str) -> int:
-        """The held row in the new source; where it is gone, the nearest row that is still there."""
-        place = old.index(held) or 0
+    def _find_again(self, old: RowSource, wanted: str | None, selected: str | None) -> int:
+        """The row that was held; where it is gone, the nearest row that is still there."""
+        index = self.source.index(wanted) if wanted is not None else None
+        if index is not None and self.source.selectable(index):
+            return index
+        if selected is None:
+            return self._first()
+        place = old.index(selected) or 0
         for distance in range(_NEIGHBOURS):
             for near in (place + distance, place - distance):
                 index = self.source.index(old.key(near)) if 0 <= near < len(old) else None
@@ -379,7 +398,7 @@ class RowList(Widget, can_focus=True):
 
     def on_blur(self) -> None:
         """Labels belong to the focused list only."""
-        self._drop_labels()
+        self._labels.drop()
         self.refresh()
 
     # --- painting -----------------------------------------------------------------------------------------
@@ -476,7 +495,7 @@ class RowList(Widget, can_focus=True):
         current = index == self._view.cursor and (focused or not self._cursor_needs_focus)
         tinted = bool(self._tinted) and self.source.key(index) in self._tinted
         ground = "selection" if current else "tint" if tinted else ""
-        label = self._label_of.get(self.source.key(index), "") if self._label_of and part == 0 else ""
+        label = self._labels.of.get(self.source.key(index), "") if self._labels and part == 0 else ""
         look = (part, ground, focused and current, on_thumb, label)
         strip = entry.strips.get(look)
         if strip is None:

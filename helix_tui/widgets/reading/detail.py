@@ -98,7 +98,7 @@ class DetailView(RowList):
         elif self._facts is not None:
             rows = missing_rows(self._facts, self._text_width)
         if from_top:
-            self.show(Rows())
+            self.empty()
         self.show(Rows(rows))
 
     def action_open(self) -> None:

@@ -14,7 +14,7 @@ from typing import Literal
 
 from helix_tui.widgets.lists.line import Line, Span, rule, spread, width_of, wrap_spans
 from helix_tui.widgets.lists.rowlist import RowList
-from helix_tui.widgets.lists.rowsource import Rows, RowSource
+from helix_tui.widgets.lists.rowsource import RowSource
 
 Wrap = Literal["words", "cells", "no", "rule"]
 
@@ -128,7 +128,7 @@ class TextPane(RowList):
 
     def read(self, paras: Sequence[Para]) -> None:
         """Show another document, from its beginning."""
-        self.show(Rows())
+        self.empty()
         self.update_text(paras)
 
     def update_text(self, paras: Sequence[Para], *, changed: Collection[str] = ()) -> None:
@@ -172,7 +172,7 @@ class FoldPane(TextPane):
     def begin(self, folded: Collection[str] = ()) -> None:
         """Another document, from its beginning, with these parts folded."""
         self._folded = set(folded)
-        self.show(Rows())
+        self.empty()
         self.rebuild()
 
     def rebuild(self) -> None:

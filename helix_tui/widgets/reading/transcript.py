@@ -14,7 +14,7 @@ from helix_tui.widgets import figures
 from helix_tui.widgets.frame.actions import answers, outcome, target_of
 from helix_tui.widgets.lists.line import Line, Span, cut, spread, wrap_spans
 from helix_tui.widgets.lists.rowlist import RowList
-from helix_tui.widgets.lists.rowsource import Rows, RowSource
+from helix_tui.widgets.lists.rowsource import RowSource
 from helix_tui.widgets.reading.textpane import Para, Paragraphs
 
 NARROW = 50
@@ -194,7 +194,7 @@ class TranscriptPane(RowList):
         self.script = script
         self._unfolded.clear()
         self.following = follow
-        self.show(Rows())
+        self.empty()
         self._draw()
 
     def say(self, note: Sequence[Para]) -> None:

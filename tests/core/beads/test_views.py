@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from helix_tui.core.beads.query import complete, parse_query
 from helix_tui.core.beads.readiness import Claims, Queue, classify
 from helix_tui.core.beads.tracker import parse_rows, read_tracker
-from helix_tui.core.beads.views import FOLD_DONE, FOLD_LOOSE, FOLD_REST, VIEWS, ViewKind, build_view
+from helix_tui.core.beads.views import FOLD_DONE, FOLD_LOOSE, FOLD_REST, VIEWS, Folding, ViewKind, build_view
 from helix_tui.core.clock import parse_now
 
 NOW = parse_now("2026-08-21T22:00:28Z")
@@ -29,7 +29,7 @@ def waits(*targets: str) -> list[dict[str, str]]:
 
 
 def keys(queue: Queue, kind: ViewKind, query: str = "", **options: Any) -> list[str]:
-    return [row.key for row in build_view(queue, kind, query, **options).rows]
+    return [row.key for row in build_view(queue, kind, query, Folding(**options)).rows]
 
 
 MIXED = (
@@ -137,7 +137,7 @@ def test_every_bead_can_be_reached_in_every_view(shared: Path, kind: ViewKind) -
         queue = classify(read_tracker(shared / "data/ddx" / name).beads, now=NOW)
         folds = frozenset(row.key for row in build_view(queue, kind).rows if row.kind in ("fold", "heading"))
         for _ in range(20):
-            rows = build_view(queue, kind, unfolded=folds).rows
+            rows = build_view(queue, kind, folding=Folding(folds)).rows
             more = folds | {row.key for row in rows if row.kind in ("fold", "heading")}
             if more == folds:
                 break

@@ -25,8 +25,8 @@ from tests.core.ddx.retellings import Retelling
 from tests.core.ddx.test_other_releases import as_recorded, tell
 from tests.core.ddx.test_other_releases import plain as plain
 from tests.core.ddx.test_recorded_runs import Record, is_told, timeline
-from tests.core.ddx.test_running import NOW, Place, ago, run_state
-from tests.core.ddx.test_running import place as place
+from tests.core.ddx.workers.test_running import NOW, Place, ago, run_state
+from tests.core.ddx.workers.test_running import place as place
 
 ATTEMPT = "20260801T115000-aaaaaaaa"
 ODD: list[Any] = [

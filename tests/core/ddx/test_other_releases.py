@@ -24,8 +24,8 @@ from helix_tui.core.project import find_project
 from tests.core.ddx.replay import Replay
 from tests.core.ddx.retellings import LEASES, RETELLINGS, ROWS, WORKTREES, Retelling
 from tests.core.ddx.test_recorded_runs import GONE, KEPT, Record, is_told, timeline
-from tests.core.ddx.test_running import Place, ago, run_state
-from tests.core.ddx.test_running import place as place
+from tests.core.ddx.workers.test_running import Place, ago, run_state
+from tests.core.ddx.workers.test_running import place as place
 
 SOURCES_GONE = [
     "no leases",

@@ -12,8 +12,8 @@ from helix_tui.core.ddx.workers.running import Fact, Run
 from helix_tui.widgets.reading.diff import DiffFacts, parse_diff
 from helix_tui.widgets.reading.evidence import EvidencePane, Subject, evidence_paras
 from tests.widgets.host import Host
-from tests.widgets.test_attempts import BEADS, MINUTE, NOW, attempt
-from tests.widgets.test_diff import PLAIN
+from tests.widgets.lists.test_attempts import BEADS, MINUTE, NOW, attempt
+from tests.widgets.reading.test_diff import PLAIN
 
 
 def text_of(subject: Subject) -> str:

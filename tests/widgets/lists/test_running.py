@@ -8,7 +8,7 @@ from helix_tui.core.ddx.workers.running import Run
 from helix_tui.widgets.lists.attempts import RunView
 from helix_tui.widgets.lists.running import RunningPanel
 from tests.widgets.host import Host
-from tests.widgets.test_attempts import attempt, board, run
+from tests.widgets.lists.test_attempts import attempt, board, run
 
 
 class Listener(Host):
