@@ -1,0 +1,33 @@
+"""Texts become vectors: all-MiniLM-L6-v2, with or without torch, and never over the network.
+
+What other rooms use (final; fields and functions are only ever added)::
+
+    loaded = load_encoder()            # Loaded(encoder, mode, detail); takes < 1 s, never raises
+    loaded.encoder                     # an Encoder, or None
+    loaded.mode                        # "semantic" or "keyword"
+    loaded.detail                      # one sentence: which encoder on which weights, or why there is none
+
+    encoder.model_id                   # vectors of different ids are never compared
+    encoder.encode(["text", …])        # float32, shape (n, 384), rows of length 1
+
+Both encoders here run the same weights and carry the same ``model_id``: their vectors are equal to three
+decimals (tests/semantic). ``HELIX_EMBEDDER`` chooses: ``auto`` (the default: light, else
+sentence-transformers), ``light``, ``sentence-transformers``, ``off``. ``HELIX_MODEL_DIR`` names a folder with
+the weights.
+"""
+
+from helix_tui.core.embedding.encoder import DIMENSIONS, MODEL_ID, Encoder, Loaded
+from helix_tui.core.embedding.loading import load_encoder
+from helix_tui.core.embedding.weights import WEIGHTS_SHA256, Search, Weights, find_weights
+
+__all__ = [
+    "DIMENSIONS",
+    "MODEL_ID",
+    "WEIGHTS_SHA256",
+    "Encoder",
+    "Loaded",
+    "Search",
+    "Weights",
+    "find_weights",
+    "load_encoder",
+]

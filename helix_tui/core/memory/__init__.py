@@ -1,0 +1,38 @@
+"""Memory that learns from verified outcomes: store, recall, inject, feedback (seeds 003, 004; rulings 17-23).
+
+What other rooms use (names and record types are final; they are only ever added to)::
+
+    open_memory(path, encoder=None, *, read_only=False, clock=now_ns, busy_seconds=10) -> MemoryStore
+    database_path(project) -> Path            MemoryFault(message, fix) is every error of this room
+
+    store(trigger, resolution, type="failure", source="") -> Stored
+    store_many(iterable of (trigger, resolution, type, source)) -> list[Stored], in one transaction
+    recall(query, type=None, limit=5, min_effectiveness=0.0, files=(), expand=False, gate=0.0,
+           ranker="seed") -> Recall(found: Recalled…, mode, detail, signal)
+    get(name_or_id) -> Memory | None          list(type=None) -> list[Memory], newest first
+    inject(objective, files=(), attempt="", bead="", agent="", kind="", limit=8, ranker="seed",
+           screen=None, record=True) -> Injection(text, shown, mode, signal, …)
+        screen(memory) returns why a memory must not be shown, or "" (a scanner for secrets)
+    claim(attempt, names)                     what an agent says it used, kept until the outcome is known
+    feedback(injected=None, utilized=(), verified=None, attempt="", kind="", revise=False) -> FeedbackReport
+    injections(name="", attempt="", bead="") -> list[Injection]
+    outcomes(name="", attempt="") -> list[Outcome]
+    relate(from_name, to_name, rel_type, weight=1.0) -> Related       (edge is the same)
+    edges(name="", rel_type="") -> list[Edge]
+    connected(name, max_hops=2) -> list[Connected]
+    suggest_edges(name, limit=5) -> list[Suggestion]
+    similar_recent(trigger, threshold=0.65, days=7, type=None) -> list[Similar]
+    decay(days=30, min_uses=2, apply=False) -> Decayed
+    prune(threshold=0.25, min_uses=3, apply=True) -> Pruned
+    chunk(task, outcome, approach, source="chunked") -> Stored
+    consolidate(threshold=0.9) -> Consolidated
+    assess(task, approach, history=()) -> Assessment
+    health() -> Health                        embed(limit=None) -> number of memories given a vector
+    remove(names) -> list of rows             put_back(rows): the way back, for undo
+    seq                                       grows with every change by any process
+    write() is one BEGIN IMMEDIATE transaction, db the sqlite-utils Database: exploration, plan and
+    workspace (seed 004) stand in the same file
+
+Every record has ``document()``, the JSON shape of the command line. A store may be used from any thread, one
+call at a time (it has a lock); close it, or use it as a context manager.
+"""

@@ -1,0 +1,218 @@
+"""Opening ``.helix/helix.db``: whose it is, which generation, brought up to date without losing a row.
+
+A database of the published plugin keeps its tables and every row in them; ours are added beside, after a copy
+of the file has been put next to it. What cannot be ours is refused with a reason and left as it is.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from sqlite_utils import Database
+
+from helix_tui.core.clock import format_instant, now_ns
+from helix_tui.core.memory import migration
+from helix_tui.core.memory.errors import (
+    DatabaseBusy,
+    DatabaseCorrupt,
+    DatabaseForeign,
+    DatabaseMissing,
+    DatabaseNewer,
+    DatabaseReadOnly,
+    MemoryFault,
+)
+from helix_tui.core.memory.schema import OUR_VERSION
+from helix_tui.core.project import Project
+
+BUSY_SECONDS = 10.0
+"""How long a writer waits for another process by default."""
+
+_MAGIC = b"SQLite format 3\0"
+_OURS_OR_PLUGIN = {"memory", "insight", "exploration", "plan", "workspace", "session_log", "helix_meta"}
+_MEMORY_NEEDS = {"id", "name", "type", "trigger", "resolution", "helped", "failed", "created_at", "last_used"}
+_CACHE_KIB = 16_384
+
+
+def database_path(project: Project, env: Mapping[str, str] | None = None) -> Path:
+    """Where a project's memory lies: ``HELIX_DB_PATH`` as the plugin reads it, else ``.helix/helix.db``."""
+    env = os.environ if env is None else env
+    named = env.get("HELIX_DB_PATH", "")
+    return Path(os.path.abspath(named)) if named else project.helix_dir / "helix.db"
+
+
+def open_database(path: Path, *, read_only: bool = False, busy_seconds: float = BUSY_SECONDS) -> Database:
+    """The database at ``path``, made where there is none, brought up to date where it is older.
+
+    With ``read_only`` the file is not touched: an older one is brought up to date in a copy in memory.
+
+    Raises:
+        MemoryFault: one of its kinds says what stands in the way.
+    """
+    with guarded(path):
+        _refuse_strange_file(path, read_only=read_only)
+        if read_only:
+            return _open_for_reading(path, busy_seconds)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        connection = _connect(str(path), busy_seconds)
+        try:
+            _prepare(connection, path)
+        except BaseException:
+            connection.close()
+            raise
+        return _database(connection)
+
+
+@contextmanager
+def guarded(path: Path) -> Iterator[None]:
+    """Turn what SQLite and the file system say into a :class:`MemoryFault` that says what to do."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        raise _fault(path, error) from error
+    except OSError as error:
+        raise DatabaseReadOnly(
+            f"{path}: {error.strerror or error}",
+            "Look at the folder's permissions and the disk's free space.",
+        ) from error
+
+
+@contextmanager
+def writing(database: Database) -> Iterator[Database]:
+    """One write transaction, taken at once: what is read in it is still so when it is written."""
+    connection = database.conn
+    if connection.in_transaction:
+        yield database
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield database
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
+def _fault(path: Path, error: sqlite3.DatabaseError) -> MemoryFault:
+    said = str(error)
+    if "locked" in said or "busy" in said:
+        return DatabaseBusy(
+            f"{path} is in use: another process has been writing for too long",
+            "Try again; `lsof` on the file tells who has it.",
+        )
+    if "readonly" in said or "unable to open" in said:
+        return DatabaseReadOnly(
+            f"{path} cannot be written: {said}", "Look at its permissions and its folder's."
+        )
+    if "malformed" in said or "not a database" in said or "corrupt" in said:
+        return DatabaseCorrupt(
+            f"{path} is damaged: {said}",
+            "Nothing was changed. Move it away and put a backup in its place, or save what is readable with "
+            "`sqlite3 helix.db .recover`.",
+        )
+    if "full" in said or "disk I/O" in said:
+        return MemoryFault(f"{path}: {said}", "Make room on the disk; nothing was half written.")
+    return MemoryFault(f"{path}: {said}")
+
+
+def _refuse_strange_file(path: Path, *, read_only: bool) -> None:
+    if not path.exists():
+        if read_only:
+            raise DatabaseMissing(
+                f"no memory here: there is no {path}", "`helix-tui memory store` makes one."
+            )
+        return
+    if not path.is_file():
+        raise DatabaseForeign(f"{path} is not a file", "Move it away.")
+    with path.open("rb") as file:
+        head = file.read(len(_MAGIC))
+    if head and head != _MAGIC:
+        raise DatabaseCorrupt(
+            f"{path} is not an SQLite database",
+            "Nothing was changed. Move it away or put a backup in its place.",
+        )
+
+
+def _connect(target: str, busy_seconds: float, *, uri: bool = False) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        target, timeout=busy_seconds, isolation_level=None, check_same_thread=False, uri=uri
+    )
+    connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+    return connection
+
+
+def _database(connection: sqlite3.Connection) -> Database:
+    return Database(connection, execute_plugins=False)
+
+
+def _open_for_reading(path: Path, busy_seconds: float) -> Database:
+    connection = _connect(f"{path.absolute().as_uri()}?mode=ro", busy_seconds, uri=True)
+    try:
+        _refuse_strangers(connection, path)
+        if migration.needed(connection):
+            with closing(connection):
+                copy = _connect(":memory:", busy_seconds)
+                connection.backup(copy)
+            with writing(_database(copy)):
+                migration.bring_up_to_date(copy, now_ns())
+            connection = copy
+        connection.execute("PRAGMA query_only = ON")
+    except BaseException:
+        connection.close()
+        raise
+    return _database(connection)
+
+
+def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+    _refuse_strangers(connection, path)
+    if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+        connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = NORMAL")
+    if not migration.needed(connection):
+        return
+    with writing(_database(connection)):
+        if migration.needed(connection):  # another process may have been faster
+            _refuse_strangers(connection, path)
+            if migration.tables(connection):
+                _back_up(path)
+            migration.bring_up_to_date(connection, now_ns())
+
+
+def _refuse_strangers(connection: sqlite3.Connection, path: Path) -> None:
+    tables = migration.tables(connection)
+    if tables and not tables & _OURS_OR_PLUGIN:
+        raise DatabaseForeign(
+            f"{path} is a database of something else (it has {', '.join(sorted(tables)[:4])})",
+            "Nothing was changed. Move it away, or name another file with HELIX_DB_PATH.",
+        )
+    lacking = _MEMORY_NEEDS - migration.columns(connection, "memory") if "memory" in tables else set()
+    if lacking:
+        raise DatabaseForeign(
+            f"{path} has a table memory without {', '.join(sorted(lacking))}: not the plugin's and not ours",
+            "Nothing was changed. Move it away, or name another file with HELIX_DB_PATH.",
+        )
+    version = migration.our_version(connection)
+    if version > OUR_VERSION:
+        raise DatabaseNewer(
+            f"{path} was written by a later helix-tui (version {version}, this one knows {OUR_VERSION})",
+            "Nothing was changed. Update helix-tui.",
+        )
+
+
+def _back_up(path: Path) -> None:
+    """A copy beside the file, under a name that is still free, before anything is migrated."""
+    stamp = format_instant(now_ns()).replace(":", "").replace("-", "")
+    number = 0
+    while True:
+        copy = path.with_name(f"{path.name}.{stamp}{f'-{number}' if number else ''}.bak")
+        try:
+            os.close(os.open(copy, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            break
+        except FileExistsError:
+            number += 1
+    with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(copy)) as target:
+        source.backup(target)

@@ -1,0 +1,40 @@
+"""What can be wrong with a memory, in words and with what to do about it."""
+
+from __future__ import annotations
+
+
+class MemoryFault(Exception):
+    """The memory cannot do what was asked; nothing was lost."""
+
+    def __init__(self, message: str, fix: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.fix = fix
+
+
+class DatabaseMissing(MemoryFault):
+    """There is no database, and it was opened for reading only."""
+
+
+class DatabaseBusy(MemoryFault):
+    """Another process held the database for longer than we waited."""
+
+
+class DatabaseCorrupt(MemoryFault):
+    """The file is no SQLite database, or a damaged one."""
+
+
+class DatabaseForeign(MemoryFault):
+    """The file is a database of some other program."""
+
+
+class DatabaseNewer(MemoryFault):
+    """A later release of helix-tui has written it."""
+
+
+class DatabaseReadOnly(MemoryFault):
+    """It was opened for reading, or the disk does not let us write."""
+
+
+class UnknownMemory(MemoryFault):
+    """No memory has this name or id."""

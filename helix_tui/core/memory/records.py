@@ -1,0 +1,615 @@
+"""What the memory holds and what its operations return, as frozen records.
+
+Instants are ``int`` nanoseconds since the epoch (core.clock). ``document()`` gives the shape that the command
+line prints; seeds 003 and 004 and reference/memory.md §2 name its keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from helix_tui.core.clock import format_instant
+
+TYPES = ("failure", "pattern", "systemic")
+"""Types of memories (rulings.md 17). A database may hold others; they are kept and shown as they are."""
+
+RELATIONS = ("co_occurs", "causes", "solves", "similar")
+"""Kinds of edges that the seeds name; ``led_to`` and ``supersedes`` are accepted too."""
+
+MORE_RELATIONS = ("led_to", "supersedes")
+
+SYSTEMIC_NOTE = "This has occurred 3+ times. Consider architectural changes."
+"""Seed 003's words beside a systemic memory."""
+
+Mode = Literal["semantic", "keyword"]
+
+Verdict = Literal["passed", "failed", "partial"]
+"""What verification said of an attempt."""
+
+VERDICTS: tuple[Verdict, ...] = ("passed", "failed", "partial")
+
+
+def count(value: float) -> int | float:
+    """A count as people write it: whole where it is whole."""
+    return int(value) if value == int(value) else round(value, 3)
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """One remembered failure or pattern with what is known of its use."""
+
+    id: int
+    name: str
+    type: str
+    trigger: str
+    resolution: str
+    helped: float = 0.0
+    failed: float = 0.0
+    created_at: int | None = None
+    """None where the stored time cannot be read."""
+    last_used: int | None = None
+    source: str = ""
+    verified_helped: float = 0.0
+    """The part of ``helped`` that a verified outcome stands behind (rulings.md 18)."""
+    verified_failed: float = 0.0
+    seen: int = 1
+    """How often it was stored: 1, and one more for each duplicate merged into it."""
+    shown: int = 0
+    """How often it was injected."""
+    lift: float | None = None
+    """Base-rate-adjusted verified outcome (engines.md §2.5); None before any verified trial."""
+    trials: float = 0.0
+    """Weighted verified trials behind ``lift``."""
+
+    @property
+    def effectiveness(self) -> float:
+        """``helped / (helped + failed)``, 0.5 without feedback (seed 004, scoring formula)."""
+        uses = self.helped + self.failed
+        return self.helped / uses if uses > 0 else 0.5
+
+    @property
+    def uses(self) -> float:
+        """Counted feedback of both kinds."""
+        return self.helped + self.failed
+
+    @property
+    def proven(self) -> bool:
+        """Whether there is any feedback."""
+        return self.uses > 0
+
+    @property
+    def label(self) -> str:
+        """``[75%]`` or ``[unproven]``, as seed 003 shows it."""
+        return f"[{round(100 * self.effectiveness)}%]" if self.proven else "[unproven]"
+
+    @property
+    def note(self) -> str:
+        """What has to be said beside it: the note of a systemic memory."""
+        return SYSTEMIC_NOTE if self.type == "systemic" else ""
+
+    def document(self) -> dict[str, Any]:
+        """The keys of seed 004's row, and ours after them."""
+        found = {
+            "id": self.id,
+            "name": self.name,
+            "type": self.type,
+            "trigger": self.trigger,
+            "resolution": self.resolution,
+            "helped": count(self.helped),
+            "failed": count(self.failed),
+            "effectiveness": round(self.effectiveness, 3),
+            "created_at": _stamp(self.created_at),
+            "last_used": _stamp(self.last_used),
+            "source": self.source,
+            "proven": self.proven,
+            "verified": {"helped": count(self.verified_helped), "failed": count(self.verified_failed)},
+            "unverified": {
+                "helped": count(max(0.0, self.helped - self.verified_helped)),
+                "failed": count(max(0.0, self.failed - self.verified_failed)),
+            },
+            "seen": self.seen,
+            "shown": self.shown,
+            "lift": None if self.lift is None else round(self.lift, 3),
+        }
+        return found | ({"note": self.note} if self.note else {})
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """A memory that answers a query, with every term of its score.
+
+    By the ranker ``seed``: ``score = 0.5·relevance + 0.3·effectiveness + 0.2·recency (+ bonus)``.
+    """
+
+    memory: Memory
+    score: float
+    relevance: float
+    """0 to 1, the term of the score: the larger of ``similarity`` and ``keyword``."""
+    effectiveness: float
+    recency: float
+    """``2^(-days since last use, else creation / 7)``, within 0 to 1."""
+    bonus: float = 0.0
+    """What edges to direct hits add, at most 0.2; 0 unless neighbours were asked for."""
+    similarity: float | None = None
+    """Cosine of query and memory; None where one of them has no vector of this model."""
+    keyword: float = 0.0
+    """Share of the query's words, weighted by rarity, that the memory has."""
+    files: tuple[str, ...] = ()
+    """Asked-for files that the memory speaks of."""
+    via: tuple[str, ...] = ()
+    """Names of the direct hits that it is a neighbour of, where that is why it is here."""
+    direct: bool = True
+    """Relevant by itself, not only filling a place."""
+    ranker: str = "seed"
+    terms: Mapping[str, float] = field(default_factory=dict)
+    """Further terms of the ranker: of ``lift`` its ``lift``, ``use`` and ``worth``."""
+
+    def document(self) -> dict[str, Any]:
+        """The memory's keys with the terms, under our names and under seed 004's with an underscore."""
+        found = self.memory.document()
+        found |= {
+            "score": round(self.score, 4),
+            "relevance": round(self.relevance, 4),
+            "effectiveness": round(self.effectiveness, 4),
+            "recency": round(self.recency, 4),
+            "bonus": round(self.bonus, 4),
+            "similarity": None if self.similarity is None else round(self.similarity, 4),
+            "keyword": round(self.keyword, 4),
+            "files": list(self.files),
+            "via": list(self.via),
+            "direct": self.direct,
+            "ranker": self.ranker,
+            "_score": round(self.score, 3),
+            "_relevance": round(self.relevance, 3),
+            "_recency": round(self.recency, 3),
+        }
+        if self.terms:
+            found["terms"] = {name: round(value, 4) for name, value in self.terms.items()}
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """The answer to a query: what was found, and how it was searched."""
+
+    found: tuple[Recalled, ...]
+    mode: Mode
+    detail: str
+    """One sentence: which encoder, or why by keywords only; also what could not be compared."""
+    signal: Literal["", "NO_PRIOR_MEMORY", "NO_MATCHING"] = ""
+    """Why nothing was found: the store is empty, or nothing in it matches."""
+
+    def document(self) -> dict[str, Any]:
+        """What ``memory recall`` prints."""
+        return {
+            "mode": self.mode,
+            "detail": self.detail,
+            "signal": self.signal,
+            "memories": [hit.document() for hit in self.found],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What became of a memory that was to be stored."""
+
+    status: Literal["added", "merged", "rejected", "strengthened", "skipped"]
+    name: str = ""
+    reason: str = ""
+    id: int | None = None
+    type: str = ""
+    promoted: bool = False
+    """It is the third similar failure and is systemic from now on."""
+    similar: tuple[str, ...] = ()
+    """Names of the similar failures that were counted."""
+    similarity: float | None = None
+    """Of a merged one to what it was merged into."""
+    mode: Mode = "keyword"
+
+    def document(self) -> dict[str, Any]:
+        """Seed 004's ``status, name, reason``, and ours after them."""
+        return {
+            "status": self.status,
+            "name": self.name,
+            "reason": self.reason,
+            "id": self.id,
+            "type": self.type,
+            "promoted": self.promoted,
+            "similar": list(self.similar),
+            "similarity": None if self.similarity is None else round(self.similarity, 4),
+            "mode": self.mode,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A relationship between two memories."""
+
+    id: int
+    from_name: str
+    to_name: str
+    rel_type: str
+    weight: float
+    created_at: int | None = None
+
+    def document(self) -> dict[str, Any]:
+        """The row's keys, as seed 003's code gives them."""
+        return {
+            "id": self.id,
+            "from_name": self.from_name,
+            "to_name": self.to_name,
+            "rel_type": self.rel_type,
+            "weight": count(self.weight),
+            "created_at": _stamp(self.created_at),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """What came of relating two memories."""
+
+    status: Literal["added", "strengthened", "rejected"]
+    edge: Edge | None = None
+    reason: str = ""
+
+    def document(self) -> dict[str, Any]:
+        """Both seeds' keys."""
+        found: dict[str, Any] = {"status": self.status, "reason": self.reason}
+        if self.edge is not None:
+            edge = self.edge
+            found |= {"from": edge.from_name, "to": edge.to_name, "rel_type": edge.rel_type}
+            found["weight"] = count(edge.weight)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Connected:
+    """A memory reached along edges."""
+
+    memory: Memory
+    hop: int
+    via: str
+    """Kind of the edge of the last step."""
+    weight: float
+
+    def document(self) -> dict[str, Any]:
+        """The memory's keys, with seed 004's ``_hop`` and ``_via``."""
+        return self.memory.document() | {"_hop": self.hop, "_via": self.via, "weight": count(self.weight)}
+
+
+@dataclass(frozen=True, slots=True)
+class Similar:
+    """A memory with its similarity to a text."""
+
+    memory: Memory
+    similarity: float
+
+    def document(self) -> dict[str, Any]:
+        """The memory's keys, with seed 003's ``_similarity``."""
+        return self.memory.document() | {
+            "_similarity": round(self.similarity, 3),
+            "similarity": round(self.similarity, 4),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """An edge that may be worth making."""
+
+    from_name: str
+    to_name: str
+    rel_type: str
+    reason: str
+    confidence: float
+
+    def document(self) -> dict[str, Any]:
+        """Seed 003's keys."""
+        return {
+            "from": self.from_name,
+            "to": self.to_name,
+            "rel_type": self.rel_type,
+            "reason": self.reason,
+            "confidence": round(self.confidence, 3),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One memory of an injection, as it was shown."""
+
+    memory_id: int
+    name: str
+    position: int
+    """From 0, in the order of the text."""
+    score: float
+    relevance: float
+    label: str
+    """``[75%]`` or ``[unproven]`` at that time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Injection:
+    """A line of the ledger: what was shown to whom, in which order."""
+
+    id: int
+    at: int | None
+    attempt: str
+    """The attempt, task or agent run that feedback will name; empty for a look without one."""
+    bead: str
+    agent: str
+    objective: str
+    kind: str
+    """Kind of task, for base rates: empty where unknown."""
+    mode: Mode
+    ranker: str
+    shown: tuple[Shown, ...] = ()
+    text: str = ""
+    """The block; empty when read back from the ledger."""
+    signal: str = ""
+    detail: str = ""
+    withheld: Mapping[str, str] = field(default_factory=dict)
+    """Name -> why a memory that matched was not shown."""
+
+    def document(self) -> dict[str, Any]:
+        """What ``memory inject`` prints."""
+        return {
+            "id": self.id,
+            "at": _stamp(self.at),
+            "attempt": self.attempt,
+            "bead": self.bead,
+            "agent": self.agent,
+            "objective": self.objective,
+            "kind": self.kind,
+            "mode": self.mode,
+            "ranker": self.ranker,
+            "injected": [shown.name for shown in self.shown],
+            "shown": [
+                {
+                    "id": shown.memory_id,
+                    "name": shown.name,
+                    "position": shown.position,
+                    "score": round(shown.score, 4),
+                    "relevance": round(shown.relevance, 4),
+                    "label": shown.label,
+                }
+                for shown in self.shown
+            ],
+            "text": self.text,
+            "signal": self.signal,
+            "detail": self.detail,
+            "withheld": dict(self.withheld),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one attempt did to one memory's counts."""
+
+    attempt: str
+    memory_id: int
+    name: str
+    at: int | None
+    verdict: Verdict | None
+    """None: nobody verified (seed 004's rule was used)."""
+    claimed: bool
+    helped: float
+    failed: float
+    bead: str = ""
+
+    @property
+    def verified(self) -> bool:
+        """Whether a verified outcome stands behind it."""
+        return self.verdict is not None
+
+    def document(self) -> dict[str, Any]:
+        """As ``memory get`` lists it."""
+        return {
+            "attempt": self.attempt,
+            "bead": self.bead,
+            "name": self.name,
+            "at": _stamp(self.at),
+            "verdict": self.verdict,
+            "verified": self.verified,
+            "claimed": self.claimed,
+            "helped": count(self.helped),
+            "failed": count(self.failed),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class FeedbackReport:
+    """What a round of feedback changed, and what it refused to believe."""
+
+    helped: tuple[str, ...] = ()
+    unhelpful: tuple[str, ...] = ()
+    unchanged: tuple[str, ...] = ()
+    """Injected, but this outcome says nothing about them (failed and not claimed)."""
+    missing: tuple[str, ...] = ()
+    """Names that no memory has."""
+    ignored: tuple[str, ...] = ()
+    """Claimed, but never injected."""
+    outside_ledger: tuple[str, ...] = ()
+    """Said to be injected, but the ledger of this attempt does not have them."""
+    verdict: Verdict | None = None
+    attempt: str = ""
+    duplicate: bool = False
+    """This attempt had been settled before: nothing was changed."""
+    replaced: bool = False
+    """Earlier, weaker feedback on this attempt was taken back first."""
+
+    @property
+    def verified(self) -> bool:
+        """Whether a verified outcome stands behind it."""
+        return self.verdict is not None
+
+    def document(self) -> dict[str, Any]:
+        """Seed 004's ``helped, unhelpful, missing`` (two counts and names), and ours after them."""
+        return {
+            "helped": len(self.helped),
+            "unhelpful": len(self.unhelpful),
+            "missing": list(self.missing),
+            "verified": self.verified,
+            "verdict": self.verdict,
+            "attempt": self.attempt,
+            "duplicate": self.duplicate,
+            "replaced": self.replaced,
+            "helped_names": list(self.helped),
+            "unhelpful_names": list(self.unhelpful),
+            "unchanged": list(self.unchanged),
+            "ignored": list(self.ignored),
+            "outside_ledger": list(self.outside_ledger),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """What pruning removed, or would remove."""
+
+    removed: tuple[Memory, ...]
+    remaining: int
+    applied: bool
+
+    def document(self) -> dict[str, Any]:
+        """Seed 004's ``pruned, remaining``, seed 003's ``removed``."""
+        names = [memory.name for memory in self.removed]
+        return {
+            "pruned": len(names) if self.applied else 0,
+            "remaining": self.remaining,
+            "removed": names if self.applied else [],
+            "candidates": names,
+            "applied": self.applied,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Decayed:
+    """Dormant memories, and whether their counts were faded."""
+
+    candidates: tuple[Memory, ...]
+    days: float
+    min_uses: float
+    applied: bool
+
+    def document(self) -> dict[str, Any]:
+        """Seed 004's keys, and seed 003's ``decayed``."""
+        return {
+            "candidates_for_decay": [memory.name for memory in self.candidates],
+            "count": len(self.candidates),
+            "threshold_days": count(self.days),
+            "min_uses_to_survive": count(self.min_uses),
+            "decayed": len(self.candidates) if self.applied else 0,
+            "applied": self.applied,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Consolidated:
+    """Near-duplicates that were merged."""
+
+    merged: tuple[tuple[str, str], ...]
+    """(gone, kept)."""
+    remaining: int
+    skipped: str = ""
+    """Why nothing could be compared."""
+
+    def document(self) -> dict[str, Any]:
+        """Seed 004's ``merged, remaining``, or its ``status, reason``."""
+        if self.skipped:
+            return {"status": "skipped", "reason": self.skipped, "merged": 0, "remaining": self.remaining}
+        return {
+            "merged": len(self.merged),
+            "remaining": self.remaining,
+            "pairs": [{"from": gone, "into": kept} for gone, kept in self.merged],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class TypeCount:
+    """How many memories a type has, and their counts together."""
+
+    count: int
+    helped: float
+    failed: float
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """How the store is doing."""
+
+    total: int
+    by_type: Mapping[str, TypeCount]
+    with_feedback: int
+    with_verified_feedback: int
+    relationships: int
+    edge_types: Mapping[str, int]
+    injections: int
+    settled: int
+    """Attempts with feedback."""
+    without_vector: int
+    """Memories that the present encoder has no vector of."""
+    mode: Mode
+    detail: str
+    systemic: tuple[str, ...]
+    issues: tuple[str, ...]
+
+    @property
+    def healthy(self) -> bool:
+        """Seed 004's rule: there are memories, there is feedback, there are no issues."""
+        return self.total > 0 and self.with_feedback > 0 and not self.issues
+
+    @property
+    def effectiveness(self) -> float:
+        """Over all memories together, 0.5 without feedback."""
+        helped = sum(each.helped for each in self.by_type.values())
+        uses = helped + sum(each.failed for each in self.by_type.values())
+        return helped / uses if uses > 0 else 0.5
+
+    def document(self) -> dict[str, Any]:
+        """Seed 004's keys, seed 003's names for two of them, and ours."""
+        return {
+            "status": "HEALTHY" if self.healthy else "NEEDS_ATTENTION",
+            "total": self.total,
+            "total_memories": self.total,
+            "by_type": {
+                name: {"count": each.count, "helped": count(each.helped), "failed": count(each.failed)}
+                for name, each in self.by_type.items()
+            },
+            "effectiveness": round(self.effectiveness, 3),
+            "with_feedback": self.with_feedback,
+            "with_verified_feedback": self.with_verified_feedback,
+            "relationships": self.relationships,
+            "total_edges": self.relationships,
+            "edge_types": dict(self.edge_types),
+            "injections": self.injections,
+            "settled_attempts": self.settled,
+            "without_vector": self.without_vector,
+            "systemic": list(self.systemic),
+            "mode": self.mode,
+            "detail": self.detail,
+            "issues": list(self.issues),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """Whether to go on with an approach (seed 004, Metacognition)."""
+
+    recommendation: Literal["continue", "pivot", "escalate"]
+    reason: str
+    attempts: int
+    suggested_pivot: str = ""
+
+    def document(self) -> dict[str, Any]:
+        """Seed 004's keys."""
+        return {
+            "recommendation": self.recommendation,
+            "reason": self.reason,
+            "attempts": self.attempts,
+            "suggested_pivot": self.suggested_pivot or None,
+        }
+
+
+def _stamp(instant: int | None) -> str | None:
+    return None if instant is None else format_instant(instant)

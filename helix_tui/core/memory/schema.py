@@ -1,0 +1,206 @@
+"""The tables of ``.helix/helix.db``: seed 004's as they stand, and ours beside them.
+
+The published plugin knows the first group, in three generations (reference/memory.md §2, §3, §5). Ours hang
+on ``memory.id`` and are kept in step by triggers, so they stay true when the plugin writes; nothing in a
+trigger needs more than SQLite with FTS5. ``memory_change`` gives every change of a memory, by whatever
+process, the next number: a reader asks for what is newer than what it has.
+"""
+
+from __future__ import annotations
+
+SEED_TABLES = """
+CREATE TABLE IF NOT EXISTS memory (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    name TEXT UNIQUE NOT NULL,
+    type TEXT NOT NULL CHECK (type IN ('failure', 'pattern', 'systemic')),
+    trigger TEXT NOT NULL,
+    resolution TEXT NOT NULL,
+    embedding BLOB,
+    helped INTEGER DEFAULT 0,
+    failed INTEGER DEFAULT 0,
+    created_at TEXT NOT NULL,
+    last_used TEXT,
+    source TEXT DEFAULT ''
+);
+CREATE TABLE IF NOT EXISTS memory_edge (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    from_name TEXT NOT NULL,
+    to_name TEXT NOT NULL,
+    rel_type TEXT NOT NULL,
+    weight REAL DEFAULT 1.0,
+    created_at TEXT NOT NULL,
+    UNIQUE(from_name, to_name, rel_type)
+);
+CREATE TABLE IF NOT EXISTS exploration (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    objective TEXT NOT NULL,
+    data TEXT NOT NULL,
+    created_at TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS plan (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    objective TEXT NOT NULL,
+    framework TEXT,
+    idioms TEXT,
+    tasks TEXT NOT NULL,
+    status TEXT DEFAULT 'active',
+    created_at TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS workspace (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    plan_id INTEGER,
+    task_seq TEXT NOT NULL,
+    task_slug TEXT NOT NULL,
+    objective TEXT NOT NULL,
+    data TEXT NOT NULL,
+    status TEXT DEFAULT 'active',
+    delivered TEXT DEFAULT '',
+    utilized TEXT DEFAULT '[]',
+    created_at TEXT NOT NULL,
+    FOREIGN KEY (plan_id) REFERENCES plan(id)
+);
+CREATE TABLE IF NOT EXISTS schema_version (
+    version INTEGER PRIMARY KEY,
+    applied_at TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS helix_edge_to ON memory_edge(to_name);
+"""
+
+PLUGIN_VERSION = 9
+"""What we enter in the plugin's ``schema_version``: from this number on none of its releases runs the
+migrations that drop ``memory``, ``memory_edge``, ``exploration``, ``plan`` and ``workspace``
+(reference/memory.md §0.8)."""
+
+OUR_VERSION = 1
+"""Of the tables below; kept in ``helix_meta``."""
+
+OUR_TABLES = """
+CREATE TABLE IF NOT EXISTS helix_meta (
+    key TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS memory_change (
+    memory_id INTEGER PRIMARY KEY,
+    seq INTEGER NOT NULL,
+    gone INTEGER NOT NULL DEFAULT 0
+);
+CREATE UNIQUE INDEX IF NOT EXISTS memory_change_seq ON memory_change(seq);
+CREATE TABLE IF NOT EXISTS memory_extra (
+    memory_id INTEGER PRIMARY KEY,
+    verified_helped REAL NOT NULL DEFAULT 0,
+    verified_failed REAL NOT NULL DEFAULT 0,
+    seen INTEGER NOT NULL DEFAULT 1,
+    shown INTEGER NOT NULL DEFAULT 0,
+    lift_trials REAL NOT NULL DEFAULT 0,
+    lift_residual REAL NOT NULL DEFAULT 0,
+    lift_injected INTEGER NOT NULL DEFAULT 0,
+    lift_used INTEGER NOT NULL DEFAULT 0
+);
+CREATE TABLE IF NOT EXISTS memory_vector (
+    memory_id INTEGER PRIMARY KEY,
+    model TEXT NOT NULL,
+    vector BLOB NOT NULL
+);
+CREATE TABLE IF NOT EXISTS memory_trigger_vector (
+    memory_id INTEGER PRIMARY KEY,
+    model TEXT NOT NULL,
+    vector BLOB NOT NULL
+);
+CREATE TABLE IF NOT EXISTS memory_path (
+    memory_id INTEGER NOT NULL,
+    last TEXT NOT NULL,
+    path TEXT NOT NULL,
+    PRIMARY KEY (last, path, memory_id)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS memory_path_owner ON memory_path(memory_id);
+CREATE TABLE IF NOT EXISTS memory_key (
+    memory_id INTEGER PRIMARY KEY,
+    key TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS memory_key_key ON memory_key(key);
+CREATE VIRTUAL TABLE IF NOT EXISTS memory_words USING fts5(words, tokenize = "unicode61 remove_diacritics 2");
+CREATE VIRTUAL TABLE IF NOT EXISTS memory_vocabulary USING fts5vocab(memory_words, row);
+CREATE TABLE IF NOT EXISTS injection (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    at TEXT NOT NULL,
+    attempt TEXT NOT NULL DEFAULT '',
+    bead TEXT NOT NULL DEFAULT '',
+    agent TEXT NOT NULL DEFAULT '',
+    objective TEXT NOT NULL DEFAULT '',
+    kind TEXT NOT NULL DEFAULT '',
+    mode TEXT NOT NULL,
+    ranker TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS injection_attempt ON injection(attempt);
+CREATE INDEX IF NOT EXISTS injection_bead ON injection(bead);
+CREATE TABLE IF NOT EXISTS injection_memory (
+    injection_id INTEGER NOT NULL,
+    position INTEGER NOT NULL,
+    memory_id INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    score REAL NOT NULL,
+    relevance REAL NOT NULL,
+    label TEXT NOT NULL,
+    PRIMARY KEY (injection_id, position)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS injection_memory_owner ON injection_memory(memory_id);
+CREATE TABLE IF NOT EXISTS claim (
+    attempt TEXT NOT NULL,
+    name TEXT NOT NULL,
+    at TEXT NOT NULL,
+    PRIMARY KEY (attempt, name)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS settlement (
+    attempt TEXT PRIMARY KEY,
+    verdict TEXT,
+    at TEXT NOT NULL,
+    bead TEXT NOT NULL DEFAULT '',
+    kind TEXT NOT NULL DEFAULT ''
+);
+CREATE TABLE IF NOT EXISTS outcome (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    attempt TEXT NOT NULL,
+    memory_id INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    at TEXT NOT NULL,
+    verdict TEXT,
+    claimed INTEGER NOT NULL,
+    helped REAL NOT NULL,
+    failed REAL NOT NULL,
+    bead TEXT NOT NULL DEFAULT ''
+);
+CREATE INDEX IF NOT EXISTS outcome_attempt ON outcome(attempt);
+CREATE INDEX IF NOT EXISTS outcome_owner ON outcome(memory_id);
+CREATE TABLE IF NOT EXISTS task_kind (
+    kind TEXT PRIMARY KEY,
+    tried INTEGER NOT NULL DEFAULT 0,
+    passed INTEGER NOT NULL DEFAULT 0
+);
+"""
+
+_NEXT = "(SELECT coalesce(max(seq), 0) + 1 FROM memory_change)"
+
+_CHANGED = f"""INSERT INTO memory_change(memory_id, seq, gone) VALUES (new.id, {_NEXT}, 0)
+    ON CONFLICT(memory_id) DO UPDATE SET seq = excluded.seq, gone = 0;"""
+
+OUR_TRIGGERS = f"""
+CREATE TRIGGER IF NOT EXISTS helix_memory_added AFTER INSERT ON memory BEGIN
+    {_CHANGED}
+END;
+CREATE TRIGGER IF NOT EXISTS helix_memory_changed AFTER UPDATE ON memory BEGIN
+    {_CHANGED}
+END;
+CREATE TRIGGER IF NOT EXISTS helix_memory_removed AFTER DELETE ON memory BEGIN
+    INSERT INTO memory_change(memory_id, seq, gone) VALUES (old.id, {_NEXT}, 1)
+        ON CONFLICT(memory_id) DO UPDATE SET seq = excluded.seq, gone = 1;
+    DELETE FROM memory_extra WHERE memory_id = old.id;
+    DELETE FROM memory_vector WHERE memory_id = old.id;
+    DELETE FROM memory_trigger_vector WHERE memory_id = old.id;
+    DELETE FROM memory_path WHERE memory_id = old.id;
+    DELETE FROM memory_key WHERE memory_id = old.id;
+    DELETE FROM memory_words WHERE rowid = old.id;
+END;
+"""
+
+NEXT_SEQ = _NEXT
+"""SQL for the next number of ``memory_change``."""

@@ -1,0 +1,134 @@
+"""Which encoder is taken, from which weights, and what is said where there is none."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from helix_tui.core.embedding import DIMENSIONS, MODEL_ID, Encoder, find_weights, load_encoder
+from helix_tui.core.embedding.weights import Weights
+
+
+@pytest.fixture(scope="session")
+def weights() -> Weights:
+    """The weights that an installed package carries; `make test` installs it."""
+    found = find_weights(env={"HOME": ""}).weights
+    if found is None:
+        pytest.skip("no package with the weights here")
+    return found
+
+
+@pytest.fixture(scope="session")
+def encoder(weights: Weights) -> Encoder:
+    """The light encoder."""
+    found = load_encoder("light", folder=weights.folder, env={"HOME": ""}).encoder
+    assert found is not None
+    return found
+
+
+def test_vectors_are_unit_rows_in_the_order_of_the_texts(encoder: Encoder) -> None:
+    texts = [
+        "a",
+        "",
+        "a much longer text about circular imports in auth.py " * 3,
+        "日本語のテキスト",
+        "\ud800 broken",
+    ]
+    vectors = encoder.encode(texts)
+    assert vectors.shape == (len(texts), DIMENSIONS)
+    assert vectors.dtype == np.float32
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+    for row, text in zip(vectors, texts, strict=True):
+        assert np.allclose(row, encoder.encode([text])[0], atol=1e-5)
+    assert encoder.encode([]).shape == (0, DIMENSIONS)
+    assert encoder.model_id == MODEL_ID
+
+
+def test_meaning_is_seen_without_a_shared_word(encoder: Encoder) -> None:
+    pair = encoder.encode(["authentication failing silently", "auth errors swallowed without logging"])
+    assert float(pair[0] @ pair[1]) == pytest.approx(0.680, abs=0.002)  # reference/memory.md §9
+    far = encoder.encode(["use a fixed seed for random data", "the tide table of the northern ferry"])
+    assert float(far[0] @ far[1]) < 0.25
+
+
+def test_a_text_beyond_256_tokens_is_cut_there(encoder: Encoder) -> None:
+    long = "word " * 254
+    assert np.array_equal(encoder.encode([long])[0], encoder.encode([long + "entirely different ending"])[0])
+
+
+def _cache(home: Path, weights: Weights) -> Path:
+    folder = home / ".cache/huggingface/hub/models--sentence-transformers--all-MiniLM-L6-v2/snapshots/abc"
+    folder.mkdir(parents=True)
+    (folder / "model.safetensors").symlink_to(weights.model)
+    (folder / "tokenizer.json").symlink_to(weights.tokenizer)
+    return folder
+
+
+def test_the_hugging_face_cache_comes_before_a_package(tmp_path: Path, weights: Weights) -> None:
+    folder = _cache(tmp_path, weights)
+    found = find_weights(env={"HOME": str(tmp_path)}).weights
+    assert found is not None
+    assert (found.folder, found.origin) == (folder, "the Hugging Face cache")
+
+
+def test_a_configured_folder_comes_first(tmp_path: Path, weights: Weights) -> None:
+    folder = _cache(tmp_path, weights)
+    env = {"HOME": "", "HELIX_MODEL_DIR": str(folder)}
+    found = find_weights(env=env).weights
+    assert found is not None
+    assert found.origin.startswith("HELIX_MODEL_DIR")
+    configured = find_weights(weights.folder, env=env).weights
+    assert configured is not None
+    assert configured.origin.startswith("the configured folder")
+
+
+def test_weights_that_are_not_the_published_ones_are_refused(tmp_path: Path, weights: Weights) -> None:
+    (tmp_path / "model.safetensors").write_bytes(b"\x08\x00\x00\x00\x00\x00\x00\x00{}      ")
+    (tmp_path / "tokenizer.json").symlink_to(weights.tokenizer)
+    search = find_weights(tmp_path, env={"HOME": ""})
+    assert search.weights is None or search.weights.folder != tmp_path
+    assert any("not the published file" in reason for reason in search.refused)
+
+
+def test_weights_changed_after_their_verdict_are_looked_at_again(tmp_path: Path, weights: Weights) -> None:
+    folder, env = tmp_path / "m", {"HOME": str(tmp_path)}
+    folder.mkdir()
+    (folder / "tokenizer.json").symlink_to(weights.tokenizer)
+    (folder / "model.safetensors").symlink_to(weights.model)
+    first = find_weights(folder, env=env).weights
+    assert first is not None
+    assert first.folder == folder
+    verdicts = json.loads((tmp_path / ".cache/helix-tui/weights.json").read_text())
+    assert len(verdicts) == 1
+    (folder / "model.safetensors").unlink()
+    (folder / "model.safetensors").write_bytes(b"something else")
+    assert find_weights(folder, env=env).refused
+
+
+@pytest.mark.parametrize("spoiled", ["not json", "[]", '{"a": 1}'])
+def test_spoiled_verdicts_are_no_obstacle(tmp_path: Path, weights: Weights, spoiled: str) -> None:
+    book = tmp_path / ".cache/helix-tui/weights.json"
+    book.parent.mkdir(parents=True)
+    book.write_text(spoiled)
+    assert find_weights(weights.folder, env={"HOME": str(tmp_path)}).weights is not None
+
+
+def test_no_encoder_says_why_and_what_to_do() -> None:
+    off = load_encoder("off")
+    assert (off.encoder, off.mode) == (None, "keyword")
+    assert off.detail
+    assert off.fix
+    assert load_encoder(env={"HELIX_EMBEDDER": "off"}).encoder is None
+    assert "bogus" in load_encoder("bogus").detail
+
+
+def test_a_broken_tokenizer_costs_the_encoder_and_not_the_process(tmp_path: Path, weights: Weights) -> None:
+    (tmp_path / "model.safetensors").symlink_to(weights.model)
+    (tmp_path / "tokenizer.json").write_text("{")
+    loaded = load_encoder("light", folder=tmp_path, env={"HOME": os.fspath(tmp_path)})
+    assert loaded.encoder is None
+    assert "does not load" in loaded.detail
