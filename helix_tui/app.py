@@ -33,6 +33,9 @@ from helix_tui.widgets.frame.tabs import Tabs
 TICK_SECONDS = 1.0
 """How often ages on screen are looked at."""
 
+AFTER_PAINT = 0.05
+"""Seconds in which news is surely on screen: what Textual calls "after refresh" comes before it writes."""
+
 YOUNG_MOST = 400_000
 """Objects made since the last collection from which one may come in the middle of a key."""
 
@@ -191,9 +194,10 @@ class HelixApp(App[int]):
         for shown in self.screen_stack if screen.is_modal else (screen,):
             if isinstance(shown, HelixScreen):
                 shown.receive(self.snapshot, change)
+        if was_loading:
+            self.set_timer(AFTER_PAINT, self._feed.painted)
         if was_loading or change.everything:
-            self.call_after_refresh(settle_memory)
-        self.call_after_refresh(self._feed.painted)
+            self.set_timer(AFTER_PAINT, settle_memory)
 
     def on_key(self) -> None:
         """Somebody is at the keys."""

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 
+from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.evidence import Diff, Evidence, EvidenceFile, read_diff, read_evidence
-from helix_tui.core.ddx.attempts.index import Attempt
 from helix_tui.core.ddx.events import Event
 from helix_tui.core.ddx.files import MAX_POLL, read_bytes
 from helix_tui.core.ddx.workers.running import Run

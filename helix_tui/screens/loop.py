@@ -13,8 +13,8 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from helix_tui.core.beads.query import Completion
+from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.evidence import interpret
-from helix_tui.core.ddx.attempts.index import Attempt
 from helix_tui.core.ddx.workers.running import Run
 from helix_tui.core.text import clean_line
 from helix_tui.keymap import bindings

@@ -107,7 +107,10 @@ class QueueScreen(FilteringScreen):
             self.placard.show(said)
         self.world = World(snapshot.queue, runs_by_bead(snapshot.runs), self.console.now())
         self._show_rows(changed=frozenset() if change.everything else change.beads)
-        self._show_detail()
+        if change.everything:
+            self.follow_with_detail()  # the rows do not wait for it
+        else:
+            self._show_detail()
         if self.stream is not None and self.posture == "wide":
             self.stream.show_snapshot(snapshot, change, self.world.now)
 
@@ -127,7 +130,7 @@ class QueueScreen(FilteringScreen):
             self._shown_posture = self.posture
             self._show_rows()
             if self.posture == "wide":
-                self.call_after_refresh(self._show_stream)
+                self.set_timer(DETAIL_DELAY, self._show_stream)
 
     async def _show_stream(self) -> None:
         """Fill the third pane, once the queue is on screen."""

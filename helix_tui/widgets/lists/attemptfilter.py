@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from helix_tui.core.beads.record import Bead
-from helix_tui.core.ddx.attempts.index import Attempt
+from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.workers.running import Run
 from helix_tui.core.text import clean_line
 from helix_tui.widgets.lists.attempts import look_of

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.clock import NS, format_span
-from helix_tui.core.ddx.attempts.index import Attempt
+from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.names import status_of
 from helix_tui.core.ddx.workers.running import Run
 from helix_tui.core.text import clean_line, short_id

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from textual.message import Message
 
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.clock import NS, format_age, format_span, parse_instant
-from helix_tui.core.ddx.attempts.index import Attempt
 from helix_tui.core.ddx.names import classify
 from helix_tui.core.text import clean_line, short_id
 from helix_tui.themes.alphabet import SIGNS, UNKNOWN
@@ -21,6 +20,9 @@ from helix_tui.widgets.lists.line import Line, Span, rule, spread, wrap_spans
 from helix_tui.widgets.lists.rowlist import RowList
 from helix_tui.widgets.lists.rowsource import Row, Rows
 from helix_tui.widgets.reading.prose import prose
+
+if TYPE_CHECKING:
+    from helix_tui.core.ddx.attempts.attempt import Attempt
 
 MAX_EVENTS = 60
 """Events that are listed, newest first; the last line says how many more there are."""

@@ -13,8 +13,8 @@ from textual.message import Message
 
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.clock import NS, format_age, format_instant, format_span
+from helix_tui.core.ddx.attempts.attempt import Attempt, Review
 from helix_tui.core.ddx.attempts.evidence import Check, Evidence, Reading
-from helix_tui.core.ddx.attempts.index import Attempt, Review
 from helix_tui.core.ddx.names import status_of
 from helix_tui.core.ddx.workers.running import Fact, Run
 from helix_tui.core.text import clean_block, clean_line, short_id

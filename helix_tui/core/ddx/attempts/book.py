@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from helix_tui.core.ddx.attempts.attempt import Attempt
+if TYPE_CHECKING:  # 6 ms that the first painted queue need not wait for
+    from helix_tui.core.ddx.attempts.attempt import Attempt
 
 
 class AttemptBook:
