@@ -1,0 +1,1 @@
+"""Which files a question is asked of: listed by git, sifted by path and by content."""

@@ -1,0 +1,190 @@
+"""What git says of a repository: its files at a revision or in the work tree, their bytes, its past
+commits.
+
+Every call has a time limit, no shell, no prompt, takes no lock and runs no program that the repository's
+own configuration names. Paths come NUL-terminated, so that a newline or a quote in a name does no harm.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+TIMEOUT_S = 60.0
+_BATCH_BYTES = 32 << 20
+_QUIET = (
+    "--no-pager",
+    "-c",
+    "core.fsmonitor=false",
+    "-c",
+    "core.quotePath=false",
+    "-c",
+    "log.showSignature=false",
+)
+_OURS_TO_SET = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_EXTERNAL_DIFF")
+_ENV = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
+REGULAR = ("100644", "100755")
+
+
+class GitFailed(Exception):
+    """Git would not answer. The message says what was asked, what it said and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A regular file that git tracks."""
+
+    path: str
+    oid: str
+    """Git's id of the content; empty where the work tree has other content than the index."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A past commit: its message and the files it changed."""
+
+    sha: str
+    subject: str
+    body: str
+    files: tuple[str, ...]
+
+
+class Git:
+    """One repository, read only."""
+
+    def __init__(self, root: Path, *, timeout: float = TIMEOUT_S) -> None:
+        self.root = root
+        self._timeout = timeout
+
+    def is_repository(self) -> bool:
+        """Whether git knows a repository here."""
+        return self._run("rev-parse", "--git-dir", check=False).returncode == 0
+
+    def is_bare(self) -> bool:
+        """Whether there is no work tree to read."""
+        return self._text("rev-parse", "--is-bare-repository") == "true"
+
+    def commit_of(self, revision: str) -> str | None:
+        """The commit that a revision names; None where there is none, as before the first commit."""
+        if not revision or revision.startswith("-") or "\0" in revision:
+            return None
+        done = self._run("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}", check=False)
+        return done.stdout.decode("ascii", "replace").strip() or None if done.returncode == 0 else None
+
+    def tracked(self) -> list[Entry]:
+        """The tracked regular files of the work tree, in order of path."""
+        changed = set(_split(self._run("ls-files", "-z", "--modified").stdout))
+        entries = {}
+        for record in _split(self._run("ls-files", "-z", "--stage").stdout):
+            mode, oid, path = _staged(record)
+            if mode in REGULAR:
+                entries[path] = Entry(path, "" if path in changed else oid)
+        return [entries[path] for path in sorted(entries)]
+
+    def tree(self, commit: str) -> list[Entry]:
+        """The regular files of a commit, in order of path."""
+        entries = []
+        for record in _split(self._run("ls-tree", "-r", "-z", "--full-tree", commit).stdout):
+            facts, _, path = record.partition("\t")
+            mode, _, oid = facts.split(" ", 2)
+            if mode in REGULAR:
+                entries.append(Entry(path, oid))
+        return sorted(entries, key=lambda entry: entry.path)
+
+    def sizes(self, oids: Sequence[str]) -> dict[str, int]:
+        """Bytes of each blob; one that the repository lacks (a partial clone) is absent."""
+        asked = "".join(f"{oid}\n" for oid in oids).encode()
+        answer = self._run("cat-file", "--batch-check", "--buffer", stdin=asked).stdout
+        rows = (line.split() for line in answer.decode("ascii", "replace").splitlines())
+        return {row[0]: int(row[2]) for row in rows if len(row) == 3 and row[1] == "blob"}
+
+    def blobs(self, oids: Sequence[str], *, cap: int) -> Iterator[tuple[str, bytes | int]]:
+        """Each blob's bytes, or its size where that is over ``cap``; one that is lacking is left out."""
+        sizes = self.sizes(oids)
+        batch: list[str] = []
+        room = _BATCH_BYTES
+        for oid in oids:
+            size = sizes.get(oid)
+            if size is None:
+                continue
+            if size > cap:
+                yield oid, size
+                continue
+            if size > room and batch:
+                yield from self._batch(batch)
+                batch, room = [], _BATCH_BYTES
+            batch.append(oid)
+            room -= size
+        yield from self._batch(batch)
+
+    def _batch(self, oids: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+        if not oids:
+            return
+        asked = "".join(f"{oid}\n" for oid in oids).encode()
+        data = self._run("cat-file", "--batch", "--buffer", stdin=asked).stdout
+        at = 0
+        while at < len(data):
+            end = data.index(b"\n", at)
+            row = data[at:end].split()
+            at = end + 1
+            if len(row) == 3:
+                size = int(row[2])
+                yield row[0].decode("ascii"), data[at : at + size]
+                at += size + 1
+
+    def ancestors(self, commit: str, limit: int) -> list[str]:
+        """The newest commits that a commit has behind it, merges left out, itself first."""
+        return self._text("rev-list", "--no-merges", f"--max-count={limit}", commit).split()
+
+    def commits(self, shas: Iterable[str]) -> Iterator[Commit]:
+        """Message and changed files of some commits, in the order asked."""
+        asked = "".join(f"{sha}\n" for sha in shas).encode()
+        if not asked:
+            return
+        log = self._run(
+            "log", "--stdin", "--no-walk=unsorted", "--no-renames", "--no-ext-diff", "--no-textconv",
+            "--name-only", "-z", "--format=%x01%H%x02%s%x02%b%x02", stdin=asked,
+        ).stdout  # fmt: skip
+        for record in log.decode("utf-8", "surrogateescape").split("\x01")[1:]:
+            fields = record.split("\x02", 3)
+            if len(fields) == 4:
+                files = tuple(path for path in fields[3].strip("\n\0").split("\0") if path.strip("\n"))
+                yield Commit(fields[0], fields[1], fields[2], tuple(path.lstrip("\n") for path in files))
+
+    def _text(self, *words: str) -> str:
+        return self._run(*words).stdout.decode("utf-8", "replace").strip()
+
+    def _run(self, *words: str, stdin: bytes = b"", check: bool = True) -> subprocess.CompletedProcess[bytes]:
+        argv = ("git", *_QUIET, "-C", os.fspath(self.root), *words)
+        env = {name: value for name, value in os.environ.items() if name not in _OURS_TO_SET}
+        env |= {
+            "GIT_OPTIONAL_LOCKS": "0",
+            "GIT_TERMINAL_PROMPT": "0",
+            "GIT_NO_LAZY_FETCH": "1",
+            "LC_ALL": "C",
+        }
+        try:
+            done = subprocess.run(argv, input=stdin, capture_output=True, timeout=self._timeout, env=env)
+        except FileNotFoundError as error:
+            raise GitFailed("git is not installed: install it, or ask from a machine that has it") from error
+        except subprocess.TimeoutExpired as error:
+            raise GitFailed(f"git {words[0]} took over {self._timeout:.0f} s: try it by hand") from error
+        except OSError as error:
+            raise GitFailed(f"git {words[0]} cannot run: {error}") from error
+        if check and done.returncode:
+            said = done.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
+            raise GitFailed(f"git {words[0]} failed in {self.root}: {said or done.returncode}")
+        return done
+
+
+def _split(data: bytes) -> list[str]:
+    return [part.decode("utf-8", "surrogateescape") for part in data.split(b"\0") if part]
+
+
+def _staged(record: str) -> tuple[str, str, str]:
+    facts, _, path = record.partition("\t")
+    mode, oid, _ = facts.split(" ", 2)
+    return mode, oid, path

@@ -1,0 +1,129 @@
+"""What a file is for, told by its path, and which paths are left out altogether."""
+
+from __future__ import annotations
+
+import re
+
+from helix_tui.core.ask.records import Role
+
+_LEFT_OUT_DIRS = frozenset(
+    [
+        ".git",
+        ".hg",
+        ".svn",
+        ".ddx",
+        ".helix",
+        "node_modules",
+        "bower_components",
+        "jspm_packages",
+        "__pycache__",
+        ".venv",
+        "venv",
+        ".tox",
+        ".nox",
+        ".mypy_cache",
+        ".pytest_cache",
+        ".ruff_cache",
+        ".yarn",
+        ".pnp",
+        ".next",
+        ".nuxt",
+        ".gradle",
+        ".terraform",
+    ]
+)
+_LEFT_OUT_NAMES = frozenset(
+    [
+        "package-lock.json",
+        "npm-shrinkwrap.json",
+        "yarn.lock",
+        "pnpm-lock.yaml",
+        "bun.lock",
+        "cargo.lock",
+        "poetry.lock",
+        "pdm.lock",
+        "uv.lock",
+        "pipfile.lock",
+        "composer.lock",
+        "gemfile.lock",
+        "go.sum",
+        "flake.lock",
+        "mix.lock",
+        "packages.lock.json",
+        "podfile.lock",
+    ]
+)
+_GENERATED = re.compile(
+    r"\.min\.(?:js|css|mjs)$|\.(?:js|css|mjs|ts)\.map$|[-._]bundle\.js$|\.pb\.(?:go|cc|h)$|_pb2(?:_grpc)?\.pyi?$"
+    r"|\.g\.(?:dart|cs)$|\.designer\.cs$|_generated\.go$|zz_generated\.[^/]*$|\.snap$",
+    re.IGNORECASE,
+)
+_BINARY = re.compile(
+    r"\.(?:png|jpe?g|gif|bmp|ico|webp|avif|tiff?|psd|pdf|zip|gz|tgz|bz2|xz|zst|7z|rar|jar|war|class|pyc|pyo|so|dylib|dll"
+    r"|exe|o|a|lib|bin|dat|db|sqlite3?|woff2?|ttf|otf|eot|mp[34]|m4a|ogg|wav|flac|avi|mov|webm|mkv|wasm|npy|npz|pkl"
+    r"|parquet|h5|safetensors|onnx|mo|gmo|docx?|xlsx?|pptx?|odt|ods|keystore|jks|p12|der|whl|egg|iso|dmg)$",
+    re.IGNORECASE,
+)
+_VENDORED = re.compile(
+    r"(?:^|/)(?:vendor|vendored|_vendor|third[-_]?party|externals?|extern|site-packages)(?:/|$)",
+    re.IGNORECASE,
+)
+_TEST = re.compile(
+    r"(?:^|/)(?:tests?|testing|__tests__|specs?|e2e|testdata|test[-_]data|fixtures?|__mocks__|mocks?|__snapshots__|benchmarks?"
+    r"|conformance)/|(?:^|/)(?:test_[^/]*|conftest)\.py$|_tests?\.(?:py|go|rs|cc?|cpp|rb|exs?)$|[-._](?:test|spec|e2e)"
+    r"\.[cm]?[jt]sx?$|(?:^|/)[^/]*(?:Test|Tests|IT|Spec)\.(?:java|kt|scala|cs|swift)$|_spec\.rb$|\.test-d\.ts$",
+)
+_EXAMPLE = re.compile(
+    r"(?:^|/)(?:examples?|samples?|demos?|tutorials?|cookbook|playground|docs_src|doc_src|quickstarts?|templates?/examples)/",
+    re.IGNORECASE,
+)
+_DOC = re.compile(
+    r"(?:^|/)(?:docs?|documentation|wiki|man|website)/|\.(?:md|mdx|markdown|rst|adoc|asciidoc|txt|org|tex|pod|mkd|textile)$"
+    r"|(?:^|/)(?:readme|changelog|changes|history|news|contributing|license|copying|authors|notice|todo|install|maintainers"
+    r"|code_of_conduct|security)(?:\.[^/.]*)?$",
+    re.IGNORECASE,
+)
+_CODE_IN_DOCS = re.compile(
+    r"\.(?:py|go|rs|[cm]?[jt]sx?|java|c|cc|cpp|h|hpp|rb|php|cs|kt|swift|scala)$", re.IGNORECASE
+)
+_DATA = re.compile(
+    r"\.(?:json|jsonl|ndjson|json5|csv|tsv|svg|xml|html?|xhtml|po|pot|ipynb|geojson|lock|log|sql|sum|plist|xlf|resx|srt"
+    r"|ics|css|scss|less|sass|golden|snap|patch|diff)$",
+    re.IGNORECASE,
+)
+_CONFIG = re.compile(
+    r"\.(?:ya?ml|toml|ini|cfg|conf|properties|env|editorconfig|gradle|cmake|mk|bazel|bzl|nix|tf|hcl)$"
+    r"|(?:^|/)(?:makefile|dockerfile[^/]*|jenkinsfile|vagrantfile|procfile|justfile|cmakelists\.txt|build|workspace"
+    r"|package\.json|tsconfig[^/]*\.json|setup\.py|go\.mod|[^/]*\.config\.[cm]?[jt]s|\.[^/]*rc(?:\.[^/]*)?)$"
+    r"|(?:^|/)\.(?:github|gitlab|circleci|vscode|husky|devcontainer)/",
+    re.IGNORECASE,
+)
+
+
+def left_out(path: str) -> str | None:
+    """Why a path is not read at all; None where it is."""
+    *folders, name = path.split("/")
+    if not _LEFT_OUT_DIRS.isdisjoint(folders):
+        return "belongs to a tool"
+    if name.lower() in _LEFT_OUT_NAMES:
+        return "lock file"
+    if _GENERATED.search(path):
+        return "generated"
+    if _BINARY.search(name):
+        return "binary"
+    return None
+
+
+def role_of(path: str) -> Role:
+    """What a file is for: the first that holds of vendored, test, config, example, doc, data, source."""
+    if _VENDORED.search(path):
+        return "vendored"
+    if _TEST.search(path):
+        return "test"
+    if _CONFIG.search(path):
+        return "config"
+    if _EXAMPLE.search(path):
+        return "example"
+    if _DOC.search(path) and not (_CODE_IN_DOCS.search(path)):
+        return "doc"
+    return "data" if _DATA.search(path) else "source"

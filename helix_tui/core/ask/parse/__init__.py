@@ -1,0 +1,1 @@
+"""From a file's text to chunks, definitions, headings and imports."""

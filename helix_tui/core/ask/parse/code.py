@@ -1,0 +1,288 @@
+"""Code by definition: found by tree-sitter, else by lines that look like a definition."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from typing import TYPE_CHECKING
+
+from helix_tui.core.ask.parse.documents import cut
+from helix_tui.core.ask.parse.languages import grammar
+from helix_tui.core.ask.parse.pieces import Chunk, Defined
+from helix_tui.core.ask.records import Kind
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+MAX_CHUNK = 80
+MERGE_UP_TO = 40
+MAX_PARSE = 6 << 20
+MAX_LINE = 20_000
+_CONTAINERS = frozenset({"class", "module", "type", "impl"})
+_LEADS = ("#", "//", "/*", "*", "@", "--", ";;", '"""', "%%")
+_LINE_DEFINITION = re.compile(
+    r"^[ \t]{0,12}(?:(?:export|default|public|private|protected|internal|static|final|abstract|async"
+    r"|pub(?:\([^)]*\))?|open|override|inline|local|sealed|data|virtual|unsafe|extern|readonly|declare|def\s+self\.)\s+)*"
+    r"(?P<word>function|func|fun|fn|def|defp|defmodule|defmacro|sub|proc|class|struct|trait|interface|enum|type"
+    r"|module|namespace|object|protocol|extension|record|contract|message|service|rpc|impl|mod|macro_rules!|resource|create\s+table"
+    r"|create\s+function|create\s+view)\s+(?P<name>[\w.:$!?\"-]+)",
+    re.IGNORECASE,
+)
+_SHELL_FUNCTION = re.compile(r"^(?P<name>[\w.:-]+)\s*\(\)\s*\{")
+_IMPORT = re.compile(
+    r"^\s*(?:from\s+(?P<py>[.\w]+)\s+import\b|import\s+(?P<plain>[\w.]+)(?:\s+as\s+\w+)?\s*;?\s*$"
+    r"|(?:import|export)\b[^'\"\n]*?(?:from\s*)?['\"](?P<js>[^'\"\n]+)['\"]|.*?\brequire\(\s*['\"](?P<cjs>[^'\"\n]+)['\"]"
+    r"|(?:_\s+|\.\s+|\w+\s+)?\"(?P<go>[\w.\-~]+(?:/[\w.\-~]+)+)\"\s*$"
+    r"|(?:pub\s+)?use\s+(?P<rust>[\w:]+)|\s*#\s*include\s*[<\"](?P<c>[^>\"\n]+)[>\"]|import\s+(?:static\s+)?(?P<java>[\w.]+)\s*;)"
+)
+
+
+def definitions(text: str, lines: list[str], language: str) -> list[Defined]:
+    """The definitions of a file in order of line, each with the name of what encloses it."""
+    found = _by_grammar(text, lines, language) if _is_parseable(text, lines) else None
+    if found is None:
+        found = _by_line(lines)
+    return _qualified(found)
+
+
+def chunks(lines: list[str], found: list[Defined]) -> list[Chunk]:
+    """A file cut into its definitions: none longer than `MAX_CHUNK`, small neighbours together."""
+    if not lines:
+        return []
+    runs: list[Chunk] = []
+    _partition(lines, 1, len(lines), _tree(lines, found), "", "module", runs)
+    return _merged(runs)
+
+
+def imports(lines: list[str]) -> list[str]:
+    """What a file imports, as written, first mention first."""
+    found: dict[str, None] = {}
+    for line in lines:
+        if len(line) > 400 or not _may_import(line):
+            continue
+        match = _IMPORT.match(line)
+        if match:
+            found[next(group for group in match.groups() if group)] = None
+    return list(found)[:400]
+
+
+def _may_import(line: str) -> bool:
+    return (
+        "import" in line
+        or '"' in line
+        or "require" in line
+        or "use " in line
+        or "include" in line
+        or " from " in line
+    )
+
+
+def _is_parseable(text: str, lines: list[str]) -> bool:
+    return len(text) <= MAX_PARSE and all(len(line) <= MAX_LINE for line in lines)
+
+
+def _by_grammar(text: str, lines: list[str], language: str) -> list[Defined] | None:
+    loaded = grammar(language)
+    if loaded is None:
+        return None
+    from tree_sitter import Parser, QueryCursor
+
+    tree = Parser(loaded[0]).parse(text.encode("utf-8", "replace"))
+    found: dict[tuple[int, str], Defined] = {}
+    for _, captures in QueryCursor(loaded[1]).matches(tree.root_node):
+        node, names = captures["def"][0], captures["name"]
+        kind = next(name for name in captures if name not in ("def", "name"))
+        start, end = _rows(node)
+        for name_node in names:
+            name = _node_text(name_node)
+            key = (start, name)
+            if name and (key not in found or found[key].kind == "constant"):
+                found[key] = Defined(name, kind, start, end, _receiver(node, language))
+    return sorted(found.values(), key=lambda one: (one.start, -one.end, one.name))
+
+
+def _rows(node: Node) -> tuple[int, int]:
+    """First and last line of a node, its decorators or export keyword included."""
+    parent = node.parent
+    if parent is not None and parent.type in (
+        "decorated_definition",
+        "export_statement",
+        "template_declaration",
+    ):
+        node = parent
+    end = node.end_point[0] + (1 if node.end_point[1] else 0)
+    return node.start_point[0] + 1, max(end, node.start_point[0] + 1)
+
+
+def _node_text(node: Node) -> str:
+    text = node.text or b""
+    return text[:200].decode("utf-8", "replace").partition("<")[0].strip().strip("'\"")
+
+
+def _receiver(node: Node, language: str) -> str:
+    """The type that a Go method belongs to, which encloses it in meaning but not in text."""
+    if language != "go" or node.type != "method_declaration":
+        return ""
+    receiver = node.child_by_field_name("receiver")
+    words = re.findall(rb"\w+", (receiver.text or b"") if receiver is not None else b"")
+    named = [word for word in words if not word.isdigit()]
+    generic = receiver is not None and b"[" in (receiver.text or b"")
+    return (named[1] if generic and len(named) > 1 else named[-1]).decode("utf-8", "replace") if named else ""
+
+
+def _by_line(lines: list[str]) -> list[Defined]:
+    """Lines that look like a definition; each one lasts until the next that is indented no deeper."""
+    starts: list[tuple[int, int, str, str]] = []
+    for number, line in enumerate(lines, 1):
+        if len(line) > 500:
+            continue
+        match = _LINE_DEFINITION.match(line) or _SHELL_FUNCTION.match(line)
+        if match:
+            word = (match.groupdict().get("word") or "function").lower()
+            starts.append((number, len(line) - len(line.lstrip()), match["name"].strip('":'), _kind(word)))
+    found = []
+    for at, (number, depth, name, kind) in enumerate(starts):
+        end = next((later - 1 for later, other, _, _ in starts[at + 1 :] if other <= depth), len(lines))
+        if name:
+            found.append(Defined(name, kind, number, end, ""))
+    return found
+
+
+def _kind(word: str) -> str:
+    if word in ("class", "struct", "object", "record", "contract"):
+        return "class"
+    if word in ("module", "namespace", "defmodule", "mod", "service"):
+        return "module"
+    if word in (
+        "trait",
+        "interface",
+        "enum",
+        "type",
+        "protocol",
+        "message",
+        "create table",
+        "create view",
+        "extension",
+    ):
+        return "type"
+    return "impl" if word == "impl" else "function"
+
+
+def _qualified(found: list[Defined]) -> list[Defined]:
+    """Each definition with its header: the names of the definitions it lies in, then its own."""
+    open_ones: list[tuple[int, str, str]] = []
+    result = []
+    for one in found:
+        while open_ones and open_ones[-1][0] < one.end:
+            open_ones.pop()
+        above = open_ones[-1] if open_ones else None
+        prefix = above[1] if above else one.header
+        header = f"{prefix}.{one.name}" if prefix else one.name
+        kind = one.kind
+        if kind == "function" and above is not None and above[2] in _CONTAINERS - {"module"}:
+            kind = "method"
+        if kind != "field":
+            open_ones.append((one.end, one.name if kind == "impl" else header, one.kind))
+        result.append(Defined(one.name, kind, one.start, one.end, one.name if kind == "impl" else header))
+    return result
+
+
+class _Block:
+    """A definition with those inside it, as lines of the file; its lead-in comments belong to it."""
+
+    def __init__(self, start: int, end: int, header: str, kind: Kind) -> None:
+        self.start = start
+        self.end = end
+        self.header = header
+        self.kind = kind
+        self.inner: list[_Block] = []
+
+
+def _tree(lines: list[str], found: list[Defined]) -> list[_Block]:
+    """Definitions as a forest of blocks that neither overlap nor leave their parent."""
+    top: list[_Block] = []
+    stack: list[_Block] = []
+    for one in found:
+        if one.kind == "field" or (one.kind == "constant" and one.end - one.start < 3):
+            continue
+        while stack and stack[-1].end < one.start:
+            stack.pop()
+        if stack and one.end > stack[-1].end:
+            continue
+        siblings = stack[-1].inner if stack else top
+        floor = max(siblings[-1].end + 1 if siblings else 1, stack[-1].start + 1 if stack else 1)
+        start = _lead(lines, one.start, floor)
+        if start > one.end:
+            continue
+        block = _Block(start, one.end, one.header, "class" if one.kind in _CONTAINERS else "function")
+        siblings.append(block)
+        stack.append(block)
+    return top
+
+
+def _lead(lines: list[str], start: int, floor: int) -> int:
+    """The first line of the comments and decorators right above a definition."""
+    first = max(start, floor)
+    while first > floor and lines[first - 2].lstrip().startswith(_LEADS):
+        first -= 1
+    return first
+
+
+def _partition(
+    lines: list[str], start: int, end: int, blocks: list[_Block], header: str, kind: Kind, out: list[Chunk]
+) -> None:
+    """Cut lines at the blocks in them; a block that is short enough stays whole."""
+    at = start
+    for block in blocks:
+        _plain(lines, at, block.start - 1, header, kind, out)
+        if block.end - block.start < MAX_CHUNK or not block.inner:
+            _plain(lines, block.start, block.end, block.header, block.kind, out)
+        else:
+            _partition(lines, block.start, block.end, block.inner, block.header, block.kind, out)
+        at = block.end + 1
+    _plain(lines, at, end, header, kind, out)
+
+
+def _plain(lines: list[str], start: int, end: int, header: str, kind: Kind, out: list[Chunk]) -> None:
+    for first, last in cut(lines, start, end, MAX_CHUNK):
+        out.append(Chunk(first, last, kind, header))
+
+
+def _merged(runs: list[Chunk]) -> list[Chunk]:
+    """Small neighbours put together, where they share what encloses them or one of them is a gap."""
+    result: list[Chunk] = []
+    for run in runs:
+        last = result[-1] if result else None
+        if last is not None and run.end - last.start < MERGE_UP_TO and _belong(last, run):
+            result[-1] = _joined(last, run)
+        else:
+            result.append(run)
+    return result
+
+
+def _belong(one: Chunk, two: Chunk) -> bool:
+    return (
+        one.header == two.header
+        or two.end - two.start < 3
+        or one.end - one.start < 3
+        or _parent(one) == _parent(two)
+    )
+
+
+def _parent(chunk: Chunk) -> str:
+    return chunk.header.rpartition(".")[0]
+
+
+def _joined(one: Chunk, two: Chunk) -> Chunk:
+    """Two runs as one, named after the longer of them that has a name."""
+    named = max((one, two), key=lambda chunk: (bool(chunk.header), chunk.end - chunk.start))
+    return Chunk(one.start, two.end, named.kind, named.header)
+
+
+def enclosing(found: list[Defined], line: int) -> str:
+    """The header of the innermost definition that a line lies in; empty at the top level."""
+    starts = [one.start for one in found]
+    for one in reversed(found[: bisect_right(starts, line)]):
+        if one.end >= line and one.kind not in ("field", "constant"):
+            return one.header
+    return ""

@@ -1,0 +1,48 @@
+"""One file's bytes turned into what the index keeps of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from helix_tui.core.ask.corpus.content import decode, split_lines
+from helix_tui.core.ask.parse import code, documents
+from helix_tui.core.ask.parse.languages import DOCUMENTS
+from helix_tui.core.ask.parse.pieces import Chunk, Pieces
+from helix_tui.core.ask.tokens import count_terms
+
+MAX_TERM_LINE = 4_000
+_PLAIN = frozenset({"text", "data"})
+
+
+def read_pieces(data: bytes, language: str, *, with_grammar: bool = True) -> tuple[Pieces, list[str]]:
+    """The pieces of a file and its lines."""
+    text = decode(data)
+    lines = split_lines(text)
+    if language in DOCUMENTS:
+        titles = documents.headings(lines, language)
+        cut = documents.sections(lines, titles) if lines else []
+        return Pieces(language, len(lines), len(data), cut, [], titles, []), lines
+    if language in _PLAIN:
+        cut = [Chunk(*run, "lines", "") for run in documents.cut(lines, 1, len(lines), code.MAX_CHUNK)]
+        return Pieces(language, len(lines), len(data), cut, [], [], []), lines
+    found = code.definitions(text, lines, language if with_grammar else "lines")
+    cut = code.chunks(lines, found)
+    return Pieces(language, len(lines), len(data), cut, found, [], code.imports(lines)), lines
+
+
+def body_terms(pieces: Pieces, lines: list[str]) -> list[Counter[str]]:
+    """The terms of each chunk, with how often they stand in it."""
+    return [
+        count_terms("\n".join(line[:MAX_TERM_LINE] for line in lines[chunk.start - 1 : chunk.end]))
+        for chunk in pieces.chunks
+    ]
+
+
+def name_terms(pieces: Pieces) -> Counter[str]:
+    """The terms of a file's names: definitions and headings; those at the top count more often."""
+    counts: Counter[str] = Counter()
+    for one in pieces.definitions:
+        counts.update(count_terms(one.name))
+    for title in pieces.titles:
+        counts.update(count_terms(title.text))
+    return counts

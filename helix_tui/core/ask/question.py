@@ -1,0 +1,117 @@
+"""A question taken apart: its terms with their weights, and what in it names code outright."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+from helix_tui.core.ask.tokens import count_terms, parts
+
+MAX_CHARS = 20_000
+_FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_QUOTED = re.compile(r"`([^`\n]{1,120})`")
+_DOTTED = re.compile(r"(?<![\w./-])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+(?![\w/])")
+_CALLED = re.compile(r"\b([A-Za-z_]\w*)\(")
+_COMPOUND = re.compile(
+    r"\b(?:[a-z_]+[A-Z]\w*|[A-Z][a-z0-9]+[A-Z]\w*|[A-Z]{2,}[a-z]\w*|_*[A-Za-z][A-Za-z0-9]*_\w+|__\w+__)\b"
+)
+_CAPITAL = re.compile(r"\b[A-Z][a-zA-Z0-9]{2,}\b")
+_PATH = re.compile(
+    r"(?<![\w:/])(?:[\w.@+-]+/)*[\w.@+-]+\.[A-Za-z][A-Za-z0-9]{0,9}\b|(?<![\w:/])(?:[\w.@+-]+/)+[\w.@+-]+"
+)
+_FRAME = re.compile(
+    r'File "([^"\n]+)", line \d+|\bat (?:async )?[\w.$<>]+ \(([^():\n]+):\d+:\d+\)'
+    r"|\b([\w./-]+\.\w{1,4}):\d+"
+)
+_KINDS = {
+    "test": re.compile(
+        r"\b(?:tests?|testing|unittests?|pytest|fixtures?|coverage|specs?|e2e|mock(?:s|ed|ing)?)\b",
+        re.IGNORECASE,
+    ),
+    "doc": re.compile(
+        r"\b(?:docs?|documentation|documented|readme|changelog|guide|tutorial|docstrings?|typos?|wording|adr|prd|runbook)\b",
+        re.IGNORECASE,
+    ),
+    "example": re.compile(r"\b(?:examples?|samples?|demos?|cookbook|quickstart)\b", re.IGNORECASE),
+    "config": re.compile(
+        r"\b(?:ci|workflows?|github actions?|docker(?:file)?|makefile|pre-commit|lint(?:er|ing)?|pyproject"
+        r"|tsconfig|eslint|build system|packaging|release|version bump|bump|dependenc(?:y|ies))\b",
+        re.IGNORECASE,
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What retrieval asks the index for."""
+
+    text: str
+    title: str
+    """Its first line."""
+    weights: tuple[tuple[str, float], ...]
+    """(term, weight) in order of term."""
+    title_terms: frozenset[str]
+    symbols: tuple[str, ...]
+    """Names that stand in it the way code writes them: quoted, called, dotted, or of several parts."""
+    capitals: tuple[str, ...]
+    """Capitalised words, which may be names of types, or begin a sentence."""
+    paths: tuple[str, ...]
+    """Paths and file names that it mentions."""
+    frames: tuple[str, ...]
+    """Files of stack traces, in their order."""
+    modules: tuple[str, ...]
+    """Dotted names: ``package.module.name``."""
+    kinds: frozenset[str]
+    """Which kinds of file it speaks of by name: test, doc, example, config."""
+
+    @property
+    def is_symbol(self) -> bool:
+        """Whether it is nothing but a name."""
+        return len(self.text.split()) == 1
+
+
+def read_question(text: str) -> Question:
+    """Take a question apart; of a very long one only the beginning counts."""
+    text = text[:MAX_CHARS].strip()
+    title = text.partition("\n")[0]
+    frames = tuple(
+        dict.fromkeys(group for match in _FRAME.finditer(text) for group in match.groups() if group)
+    )
+    prose = _FENCED.sub(" ", text)
+    quoted = [match for match in _QUOTED.findall(text) if len(match.split()) <= 3]
+    dotted = _DOTTED.findall(text)
+    named = [word for phrase in quoted for word in re.findall(r"[A-Za-z_]\w+", phrase)]
+    named += [match.rpartition(".")[2] for match in dotted]
+    named += _CALLED.findall(text) + _COMPOUND.findall(text)
+    if len(text.split()) == 1:
+        named += re.findall(r"[A-Za-z_]\w*", text)
+    return Question(
+        text,
+        title,
+        _weights(text, title),
+        frozenset(count_terms(title)),
+        tuple(sorted({name for name in named if len(name) > 2})),
+        tuple(sorted(set(_CAPITAL.findall(prose)))),
+        tuple(sorted(set(_PATH.findall(text)))),
+        frames,
+        tuple(sorted(set(dotted))),
+        frozenset(kind for kind, words in _KINDS.items() if words.search(prose)),
+    )
+
+
+def _weights(
+    text: str, title: str, k3: float = 2.0, title_share: float = 0.5
+) -> tuple[tuple[str, float], ...]:
+    """A term's weight grows with its count but not without end; one of the title counts more."""
+    counts = count_terms(text)
+    in_title: Counter[str] = count_terms(title) if "\n" in text else Counter()
+    return tuple(
+        (term, (k3 + 1) * times / (k3 + times) + (title_share if term in in_title else 0.0))
+        for term, times in sorted(counts.items())
+    )
+
+
+def stem_parts(path: str) -> list[str]:
+    """The parts of a file's name without its ending."""
+    return parts(path.rpartition("/")[2].partition(".")[0])

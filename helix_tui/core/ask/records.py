@@ -1,0 +1,218 @@
+"""What retrieval hands out: documents, spans, definitions, ranked files. All frozen, all plain values.
+
+Lines count from 1 and both ends belong to the span. Paths are as git names them: relative to the
+repository, with ``/``; a byte that is no UTF-8 stands as its surrogate escape. Scores are only comparable
+within one question.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Role = Literal["source", "test", "doc", "example", "config", "data", "vendored"]
+"""What a file is for, told by its path."""
+
+Kind = Literal["function", "class", "module", "section", "lines"]
+"""What a span is: a definition's body, code between definitions, a document's section, plain lines."""
+
+UseKind = Literal["import", "call", "mention"]
+
+SpanKey = tuple[str, int, int]
+"""(file, start, end): two spans with the same key are the same span."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A run of lines of one file, with why it was found."""
+
+    file: str
+    start: int
+    end: int
+    kind: Kind
+    header: str
+    """Where it stands: ``Class.method`` in code, ``Guide > Install`` in a document, else empty."""
+    text: str
+    hash: str
+    """First 12 hex digits of SHA-256 over the text: the same lines have the same hash on every machine."""
+    score: float = 0.0
+    channels: Mapping[str, float] = field(default_factory=dict)
+    """Channel -> that channel's part of the score, after its weight; a channel that is silent is absent."""
+    role: Role = "source"
+
+    @property
+    def key(self) -> SpanKey:
+        """What tells two spans apart."""
+        return (self.file, self.start, self.end)
+
+
+@dataclass(frozen=True, slots=True)
+class RankedFile:
+    """A file with its score and what made it up."""
+
+    file: str
+    score: float
+    channels: Mapping[str, float]
+    """Channel -> its part of the score before the prior."""
+    role: Role
+    prior: float = 1.0
+    """What the sum of the channels was multiplied with, for the file's role and the question's kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """Where a name is defined."""
+
+    name: str
+    kind: str
+    """``function``, ``method``, ``class``, ``type``, ``constant``, ``module``, as the language has it."""
+    file: str
+    start: int
+    end: int
+    header: str
+    """The name with what encloses it: ``Class.method``."""
+    role: Role = "source"
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A line that mentions a name without defining it."""
+
+    name: str
+    file: str
+    line: int
+    text: str
+    header: str
+    """The definition that the line stands in, empty at the top level."""
+    role: Role = "source"
+    kind: UseKind = "mention"
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading of a document and the lines of its section, up to the next one of its level or above."""
+
+    file: str
+    level: int
+    title: str
+    start: int
+    end: int
+    trail: tuple[str, ...] = ()
+    """The headings above it, the outermost first, without itself."""
+
+    @property
+    def path(self) -> str:
+        """The heading with those above it: ``Guide > Install``."""
+        return " > ".join((*self.trail, self.title))
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One indexed file."""
+
+    file: str
+    role: Role
+    language: str
+    """Name of the language, ``markdown`` or ``text`` where no grammar applies."""
+    lines: int
+    size: int
+    """Bytes."""
+    blob: str
+    """Git's id of the content."""
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedFile:
+    """A tracked file that is not searched, and why."""
+
+    file: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class PastCommit:
+    """A commit whose message is like the question."""
+
+    sha: str
+    subject: str
+    files: tuple[str, ...]
+    """Paths that it changed and that still exist."""
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What backs a tree node: the ``evidence`` record of the DAG node schema (reference/ask.md §3.1)."""
+
+    type: Literal["doc", "code", "test", "telemetry"]
+    path: str
+    heading: str = ""
+    symbol: str = ""
+    content_hash: str = ""
+    """``sha256:…`` as recorded; empty where none was."""
+
+
+@dataclass(frozen=True, slots=True)
+class TreeNode:
+    """One node of a tree: the minimum of the DAG node schema, and its place."""
+
+    id: str
+    title: str
+    summary: str
+    tags: tuple[str, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    parent: str = ""
+    children: tuple[str, ...] = ()
+    links: tuple[tuple[str, str], ...] = ()
+    """(rel, id) of every link, as recorded."""
+    node_type: str = "concept"
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A tree of the repository: one that it keeps as JSON, or the one derived from its folders."""
+
+    id: str
+    label: str
+    source: str
+    """Path of its JSON; empty for the derived one."""
+    root: str
+    nodes: Mapping[str, TreeNode]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a refresh is."""
+
+    phase: Literal["list", "parse", "history", "meaning", "done"]
+    done: int
+    total: int
+    seconds: float
+
+    @property
+    def files_per_second(self) -> float:
+        """Files done in a second so far; 0.0 before the first."""
+        return self.done / self.seconds if self.seconds > 0 else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Refreshed:
+    """What a refresh did."""
+
+    files: int
+    """Files that are searchable now."""
+    parsed: int
+    """Files whose content was new."""
+    skipped: int
+    seconds: float
+    rebuilt: bool = False
+    """The old index was damaged or of another version, and was made anew."""
+    notes: tuple[str, ...] = ()
+    """What was left out and why, one sentence each."""
+
+
+def text_hash(text: str) -> str:
+    """The hash of a span's text."""
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:12]

@@ -1,0 +1,1 @@
+"""The index on disk: postings in segments, in one SQLite file."""

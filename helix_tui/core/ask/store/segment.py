@@ -1,0 +1,126 @@
+"""A segment: some blobs, cut into chunks, and for every term the chunks it stands in.
+
+A posting list is packed as the chunks' numbers inside the segment (uint32, ascending, little-endian)
+followed by the counts (uint8, 255 stands for more). A term of a name (definition, heading) has `NAME`
+before it, and its numbers are those of blobs.
+"""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+import numpy as np
+
+from helix_tui.core.ask.parse.pieces import Pieces
+
+NAME = "\x01"
+"""Stands before a term of a name."""
+_MOST = 255
+
+
+class Blob(msgspec.Struct, frozen=True, array_like=True):
+    """One content: its key, what it consists of, and why it is not searched where it is not."""
+
+    key: str
+    pieces: Pieces
+    refused: str = ""
+
+
+class Segment(msgspec.Struct, array_like=True):
+    """Blobs with their posting lists; every number in it is the segment's own."""
+
+    blobs: list[Blob]
+    chunks: bytes
+    """uint32 a blob: how many chunks it has."""
+    lengths: bytes
+    """uint32 a chunk: its terms."""
+    names: bytes
+    """uint32 a blob: the terms of its names."""
+    postings: dict[str, bytes]
+
+
+class Builder:
+    """Collects blobs into a segment."""
+
+    def __init__(self) -> None:
+        self._blobs: list[Blob] = []
+        self._chunks = array("I")
+        self._lengths = array("I")
+        self._names = array("I")
+        self._postings: dict[str, tuple[array[int], bytearray]] = {}
+
+    def __len__(self) -> int:
+        return len(self._blobs)
+
+    def add(self, blob: Blob, bodies: Sequence[Mapping[str, int]], names: Counter[str]) -> None:
+        """Add a blob with the terms of each of its chunks and of its names."""
+        at = len(self._blobs)
+        for counts in bodies:
+            self._post(counts, len(self._lengths), "")
+            self._lengths.append(sum(counts.values()))
+        self._post(names, at, NAME)
+        self._blobs.append(blob)
+        self._chunks.append(len(bodies))
+        self._names.append(names.total())
+
+    def _post(self, counts: Mapping[str, int], number: int, prefix: str) -> None:
+        postings = self._postings
+        for term, times in counts.items():
+            found = postings.get(prefix + term)
+            if found is None:
+                found = postings[prefix + term] = (array("I"), bytearray())
+            found[0].append(number)
+            found[1].append(min(times, _MOST))
+
+    def finish(self) -> Segment:
+        """The segment of everything added."""
+        packed = {term: _bytes(numbers) + counts for term, (numbers, counts) in self._postings.items()}
+        return Segment(self._blobs, _bytes(self._chunks), _bytes(self._lengths), _bytes(self._names), packed)
+
+
+def joined(segments: Sequence[Segment]) -> Segment:
+    """Several segments as one, in the order given."""
+    if len(segments) == 1:
+        return segments[0]
+    lists: dict[str, list[tuple[int, bytes]]] = {}
+    chunk_base = blob_base = 0
+    for segment in segments:
+        for term, data in segment.postings.items():
+            base = blob_base if term.startswith(NAME) else chunk_base
+            lists.setdefault(term, []).append((base, data))
+        chunk_base += len(segment.lengths) // 4
+        blob_base += len(segment.blobs)
+    return Segment(
+        [blob for segment in segments for blob in segment.blobs],
+        b"".join(segment.chunks for segment in segments),
+        b"".join(segment.lengths for segment in segments),
+        b"".join(segment.names for segment in segments),
+        {term: shifted(parts) for term, parts in lists.items()},
+    )
+
+
+def shifted(parts: Iterable[tuple[int, bytes]]) -> bytes:
+    """Posting lists put one behind the other, each with a number added to its chunks."""
+    numbers, counts = [], []
+    for base, data in parts:
+        docs, times = unpacked(data)
+        numbers.append((docs + np.uint32(base)).tobytes())
+        counts.append(times.tobytes())
+    return b"".join(numbers) + b"".join(counts)
+
+
+def unpacked(data: bytes) -> tuple[np.ndarray, np.ndarray]:
+    """A posting list as (numbers uint32 (n,), counts uint8 (n,))."""
+    size = len(data) // 5
+    return np.frombuffer(data, "<u4", size), np.frombuffer(data, np.uint8, size, size * 4)
+
+
+def _bytes(numbers: array[int]) -> bytes:
+    if sys.byteorder == "big":
+        numbers = array("I", numbers)
+        numbers.byteswap()
+    return numbers.tobytes()

@@ -1,0 +1,107 @@
+"""What a question sees: the files of one revision or work tree, laid over the segments that hold their
+blobs.
+
+Blobs are numbered through all segments ("rows"), chunks likewise. Files stand in order of path, whatever
+order the segments were written in, and every sum over terms runs in order of term: so the same tree gives
+the same scores, however its index came about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from helix_tui.core.ask.corpus.roles import role_of
+from helix_tui.core.ask.records import Document
+from helix_tui.core.ask.store.database import Database, StoredBlob
+from helix_tui.core.ask.store.fields import Field, PathIndex, index_paths
+from helix_tui.core.ask.store.segment import NAME, unpacked
+
+_CACHED = 4_096
+
+
+class View:
+    """One set of files over a database. Not for two threads at once."""
+
+    def __init__(self, database: Database, files: Sequence[tuple[str, str]]) -> None:
+        """``files`` are (path, blob key) in any order; what is not indexed yet or was refused is left out."""
+        self._database = database
+        stored = database.stored()
+        known = sorted((path, key) for path, key in files if key in stored and not stored[key].refused)
+        self.documents = [
+            Document(
+                path,
+                role_of(path),
+                stored[key].language,
+                stored[key].lines,
+                stored[key].size,
+                key.partition(":")[0],
+            )
+            for path, key in known
+        ]
+        self.paths = [path for path, _ in known]
+        self.keys = [key for _, key in known]
+        self._lay_out(stored)
+        self._cache: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+
+    def _lay_out(self, stored: dict[str, StoredBlob]) -> None:
+        segments = self._database.segments()
+        self._blob_base, self._chunk_base = {}, {}
+        blobs = chunks = 0
+        for segment in segments:
+            self._blob_base[segment.id], self._chunk_base[segment.id] = blobs, chunks
+            blobs += segment.blobs
+            chunks += len(segment.lengths) // 4
+        counts = _numbers([segment.chunks for segment in segments])
+        self.row = np.array(
+            [self._blob_base[stored[key].segment] + stored[key].position for key in self.keys], np.int64
+        )
+        """int64 (files,): the row of each file's blob."""
+        live = np.zeros(blobs, bool)
+        live[self.row] = True
+        self.first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        """int64 (rows + 1,): the first chunk of each row."""
+        self.row_of = np.repeat(np.arange(blobs), counts)
+        """int64 (chunks,): the row of each chunk."""
+        lengths = _numbers([segment.lengths for segment in segments])
+        whole = np.bincount(self.row_of, weights=lengths, minlength=blobs) if blobs else np.zeros(0)
+        self.chunks = Field.of(lengths, live[self.row_of])
+        self.whole = Field.of(whole, live)
+        self.names = Field.of(_numbers([segment.names for segment in segments]), live)
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    @cached_property
+    def path_index(self) -> PathIndex:
+        """The words of all paths."""
+        return index_paths(self.paths)
+
+    def postings(self, term: str) -> tuple[np.ndarray, np.ndarray]:
+        """(live units int64 ascending, counts float64) of a term: chunks, or rows where it begins with
+        `NAME`.
+        """
+        found = self._cache.get(term)
+        if found is None:
+            if len(self._cache) > _CACHED:
+                self._cache.clear()
+            found = self._cache[term] = self._read(term)
+        return found
+
+    def _read(self, term: str) -> tuple[np.ndarray, np.ndarray]:
+        name = term.startswith(NAME)
+        bases, live = (self._blob_base, self.names.live) if name else (self._chunk_base, self.chunks.live)
+        numbers, counts = [np.zeros(0, np.int64)], [np.zeros(0)]
+        for segment, data in self._database.postings(term):
+            docs, times = unpacked(data)
+            numbers.append(docs.astype(np.int64) + bases[segment])
+            counts.append(times.astype(np.float64))
+        docs, times = np.concatenate(numbers), np.concatenate(counts)
+        kept = live[docs]
+        return docs[kept], times[kept]
+
+
+def _numbers(parts: Sequence[bytes]) -> np.ndarray:
+    return np.frombuffer(b"".join(parts), "<u4").astype(np.int64)

@@ -1,0 +1,276 @@
+"""Words as the index knows them: identifiers split, stems taken, stop words left out.
+
+The same function reads files and questions, so that ``getUserName``, ``get_user_name`` and "user names"
+meet. An identifier of several parts is also kept whole. Everything is deterministic and free of locale.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+import snowballstemmer
+
+VERSION = 1
+"""To be raised with any change of what a text's terms are: the index of another version is made anew."""
+
+MAX_WORD = 64
+_WORD = re.compile(r"\w+")
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_a-zA-Z]+")
+_WIDE = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+
+STOP_WORDS = frozenset(
+    [
+        "a",
+        "about",
+        "above",
+        "after",
+        "again",
+        "all",
+        "also",
+        "although",
+        "always",
+        "am",
+        "among",
+        "an",
+        "and",
+        "any",
+        "are",
+        "aren",
+        "as",
+        "at",
+        "be",
+        "because",
+        "been",
+        "before",
+        "being",
+        "below",
+        "between",
+        "both",
+        "but",
+        "by",
+        "can",
+        "cannot",
+        "could",
+        "couldn",
+        "did",
+        "didn",
+        "do",
+        "does",
+        "doesn",
+        "doing",
+        "don",
+        "down",
+        "during",
+        "each",
+        "either",
+        "else",
+        "ever",
+        "every",
+        "few",
+        "for",
+        "from",
+        "further",
+        "get",
+        "gets",
+        "getting",
+        "go",
+        "goes",
+        "had",
+        "hadn",
+        "has",
+        "hasn",
+        "have",
+        "haven",
+        "having",
+        "he",
+        "her",
+        "here",
+        "hers",
+        "him",
+        "his",
+        "how",
+        "however",
+        "i",
+        "if",
+        "in",
+        "into",
+        "is",
+        "isn",
+        "it",
+        "its",
+        "itself",
+        "just",
+        "let",
+        "like",
+        "ll",
+        "many",
+        "may",
+        "me",
+        "might",
+        "more",
+        "most",
+        "much",
+        "must",
+        "my",
+        "neither",
+        "no",
+        "nor",
+        "not",
+        "now",
+        "of",
+        "off",
+        "on",
+        "once",
+        "one",
+        "only",
+        "onto",
+        "or",
+        "other",
+        "our",
+        "ours",
+        "out",
+        "over",
+        "own",
+        "per",
+        "perhaps",
+        "please",
+        "quite",
+        "rather",
+        "re",
+        "really",
+        "s",
+        "same",
+        "shall",
+        "she",
+        "should",
+        "shouldn",
+        "since",
+        "so",
+        "some",
+        "such",
+        "t",
+        "than",
+        "that",
+        "the",
+        "their",
+        "theirs",
+        "them",
+        "then",
+        "there",
+        "these",
+        "they",
+        "this",
+        "those",
+        "though",
+        "through",
+        "thus",
+        "to",
+        "too",
+        "under",
+        "until",
+        "up",
+        "upon",
+        "us",
+        "use",
+        "used",
+        "uses",
+        "using",
+        "ve",
+        "very",
+        "via",
+        "was",
+        "wasn",
+        "way",
+        "we",
+        "well",
+        "were",
+        "weren",
+        "what",
+        "when",
+        "where",
+        "whether",
+        "which",
+        "while",
+        "who",
+        "whom",
+        "whose",
+        "why",
+        "will",
+        "with",
+        "within",
+        "without",
+        "won",
+        "would",
+        "wouldn",
+        "yes",
+        "yet",
+        "you",
+        "your",
+        "yours",
+    ]
+)
+
+_stemmer = snowballstemmer.stemmer("english")
+_terms: dict[str, tuple[str, ...]] = {}
+_stems: dict[str, str] = {}
+_KEEP = 400_000
+
+
+def words(text: str) -> list[str]:
+    """The raw words of a text: runs of letters, digits and underscores."""
+    return _WORD.findall(text)
+
+
+def parts(word: str) -> list[str]:
+    """An identifier's parts, lower-cased: ``parseHTTPHeader_v2`` -> parse, http, header, v, 2."""
+    return [part.lower() for part in _PART.findall(word)]
+
+
+def stem(part: str) -> str:
+    """A lower-case word without its ending."""
+    found = _stems.get(part)
+    if found is None:
+        found = _stemmer.stemWord(part) if part.isalpha() and len(part) > 3 else part
+        if len(_stems) > _KEEP:
+            _stems.clear()
+        _stems[part] = found
+    return found
+
+
+def terms_of(word: str) -> tuple[str, ...]:
+    """The terms that one raw word stands for: the stems of its parts, and itself where it has several."""
+    found = _terms.get(word)
+    if found is None:
+        found = _make_terms(word)
+        if len(_terms) > _KEEP:
+            _terms.clear()
+        _terms[word] = found
+    return found
+
+
+def _make_terms(word: str) -> tuple[str, ...]:
+    if len(word) > MAX_WORD:
+        return ()
+    if _WIDE.search(word):
+        return tuple(word[at : at + 2] for at in range(max(1, len(word) - 1)))
+    pieces = parts(word)
+    kept = [stem(piece) for piece in pieces if len(piece) > 1 and piece not in STOP_WORDS]
+    if len(pieces) > 1:
+        kept.append(word.strip("_").lower())
+    return tuple(kept)
+
+
+def count_terms(text: str) -> Counter[str]:
+    """How often each term stands in a text."""
+    counts: Counter[str] = Counter()
+    for word, times in Counter(_WORD.findall(text)).items():
+        for term in terms_of(word):
+            counts[term] += times
+    return counts
+
+
+def distinct_terms(texts: Iterable[str]) -> set[str]:
+    """The terms that stand in any of some texts."""
+    return {term for text in texts for word in _WORD.findall(text) for term in terms_of(word)}
