@@ -249,15 +249,18 @@ def classify(
 
 
 def tracker_era(beads: Mapping[str, Bead]) -> Literal["april", "head"]:
-    """The era of the DDx that wrote the file last: head as soon as one row shows it, or none shows any.
+    """The era of the DDx that wrote the file last: head as soon as one row shows it.
 
-    New statuses and attachments alone do not show it: for a week they stood beside April's rule.
+    Head stamps every row with a schema version whenever it writes the file. So rows that DDx has dated and
+    that show none are April's even while no worker's key stands in them: before the first attempt, and after
+    the last one is closed. Rows that no DDx has dated are judged by today's rule. New statuses and
+    attachments alone do not show head: for a week they stood beside April's rule.
     """
     april = False
     for bead in beads.values():
         if bead.has_head_keys:
             return "head"
-        april = april or bead.has_april_keys
+        april = april or bool(bead.created_at) or bead.has_april_keys
     return "april" if april else "head"
 
 

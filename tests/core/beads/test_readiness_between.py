@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -64,3 +65,30 @@ def test_ranks_order_a_tracker_whose_claims_still_stand_in_the_row() -> None:
     ]
     rows[2]["queue-rank"] = 1
     assert queue_of(*rows).ready == ("c", "a", "b")
+
+
+def test_rows_that_april_dated_are_april_s_before_and_after_any_attempt() -> None:
+    """Its worker's keys come with a claim and go with the close; the schema version came with head."""
+    dated = {"created_at": "2026-04-20T10:00:00Z", "status": "open", "title": "t"}
+    rows = [{**dated, "id": "e", "issue_type": "epic"}, {**dated, "id": "task"}]
+    queue = classify(
+        parse_rows(b"\n".join(json.dumps(row).encode() for row in rows)).beads, now=parse_now(NOW)
+    )
+    assert {queue.engine(bead) for bead in queue.beads.values()} == {"april"}
+    assert queue.ready == ("task",), "April's loop never picks an epic"
+    rows[0]["schema_version"] = 1
+    queue = classify(
+        parse_rows(b"\n".join(json.dumps(row).encode() for row in rows)).beads, now=parse_now(NOW)
+    )
+    assert queue.ready == ("e", "task"), "head picks an epic without children"
+
+
+@pytest.mark.parametrize("era", ["april", "head"])
+def test_every_state_of_a_recorded_tracker_is_judged_by_its_own_era(shared: Path, era: str) -> None:
+    for recording in sorted((shared / "data/ddx/loops").glob(f"{era}-*.jsonl")):
+        for line in recording.read_text().splitlines():
+            step = json.loads(line)
+            if step.get("path") == "$P/.ddx/beads.jsonl" and step.get("text"):
+                queue = classify(parse_rows(step["text"].encode()).beads, now=parse_now(NOW))
+                engines = {queue.engine(bead) for bead in queue.beads.values()}
+                assert engines <= {era}, (recording.name, step["t"])
