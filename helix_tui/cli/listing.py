@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import islice
 
 from helix_tui.cli.call import Call
 from helix_tui.cli.loading import Present
 from helix_tui.cli.paint import ROLES, counted
+from helix_tui.core.beads.circles import circles
 from helix_tui.core.beads.readiness import NOT_ELIGIBLE, STATES, Queue, Standing
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.beads.views import build_view
@@ -179,7 +181,7 @@ def notes(call: Call, present: Present) -> list[str]:
         some = ", ".join(clean_line(bead_id, 40) for bead_id in list(missing)[:3])
         said = f"{counted(waiting, 'bead waits', 'beads wait')} for {len(missing)} that the tracker lacks: "
         lines.append(call.paint(said, "attention") + some + (", …" if len(missing) > 3 else ""))
-    for circle in queue.graph.cycles[:5]:
-        ids = " → ".join(clean_line(short_id(bead_id)) for bead_id in circle[:6])
-        lines.append(call.paint("circle of dependencies: ", "error") + ids)
+    for circle in islice(circles(queue), 5):
+        path = circle.path(lambda bead_id: clean_line(short_id(bead_id)))
+        lines.append(call.paint("circle of dependencies: ", "error") + path)
     return lines

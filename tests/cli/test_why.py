@@ -49,3 +49,30 @@ def test_a_missing_target_is_looked_for_in_git(cli: Cli, project: ProjectFactory
     assert document["missing"][0]["id"] == "demo-a1"
     assert document["missing"][0]["last_seen"]["status"] == "open"
     assert "last in git" in cli("why", "b2", "-C", root).out
+
+
+def test_a_circle_is_said_whole_with_what_breaks_it(cli: Cli, project: ProjectFactory) -> None:
+    rows = [
+        bead("demo-a", "demo-b"),
+        bead("demo-b", "demo-a", "demo-x"),
+        bead("demo-x"),
+        bead("demo-w", "demo-b"),
+    ]
+    root = project(rows)
+    said = cli("why", "demo-a", "-C", root).out
+    assert "demo-a → demo-b → demo-a" in said
+    assert "helix-tui dep remove demo-a demo-b   (then demo-a is ready)" in said
+    assert "waits on a circle" in cli("why", "demo-w", "-C", root).out
+    document = cli("why", "demo-a", "--json", "-C", root).document
+    assert document["circle"]["ids"] == ["demo-a", "demo-b"]
+    assert {"bead": "demo-a", "needs": "demo-b", "frees": True} in document["circle"]["cuts"]
+    assert cli("why", "demo-x", "--json", "-C", root).document["circle"] is None
+
+
+def test_hundreds_of_beads_fold_into_a_count(cli: Cli, project: ProjectFactory) -> None:
+    children = [f"demo-k{number:03}" for number in range(300)]
+    root = project([*(bead(child) for child in children), bead("demo-all", *children)])
+    said = cli("why", "demo-all", "-C", root).out.splitlines()
+    assert len(said) < 20
+    assert any("291 more: 291 ready" in line for line in said)
+    assert len(cli("why", "demo-all", "--json", "-C", root).document["reasons"][0]["refs"]) == 300

@@ -184,6 +184,10 @@ class Queue:
         order = pick_order(self.default_era)
         return tuple(sorted(freed, key=lambda other: order(self.beads[other])))
 
+    def ready_without(self, bead_id: str, needed: str) -> bool:
+        """Whether a bead would be picked if it did not wait on ``needed``."""
+        return self._judge(self.beads[bead_id], closed=needed) is _READY
+
     def with_claims(self, claims: Claims) -> Queue:
         """The same tracker judged again with other facts from outside."""
         return Queue(self.beads, now=self.as_of, era=self.era, claims=claims, last=self)

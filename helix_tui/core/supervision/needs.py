@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from helix_tui.core.beads.circles import circles
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.beads.tracker import Tracker
@@ -110,9 +111,8 @@ def _parked(queue: Queue) -> Iterable[_Found]:
 
 
 def _cycles(queue: Queue) -> Iterable[_Found]:
-    for cycle in queue.graph.cycles:
-        if any(queue.beads[bead_id].status not in TERMINAL for bead_id in cycle):
-            yield "cycle", cycle[0], f"waits in a circle: {' → '.join((*cycle, cycle[0]))}"
+    for circle in circles(queue):
+        yield "cycle", circle.ids[0], f"waits in a circle: {circle.path()}"
 
 
 def _starving(queue: Queue) -> Iterable[_Found]:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from textual.message import Message
 
+from helix_tui.core.beads.circles import circle_ahead, circle_of
+from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.clock import NS, format_age, format_span, parse_instant
 from helix_tui.core.ddx.names import classify
@@ -28,6 +30,8 @@ MAX_EVENTS = 60
 """Events that are listed, newest first; the last line says how many more there are."""
 
 MAX_LINKS = 40
+MANY_REFS = 8
+MOST_CUTS = 4
 
 _SHOWN_ELSEWHERE = frozenset(
     {"id", "title", "status", "priority", "issue_type", "labels", "parent", "dependencies", "owner", "notes"}
@@ -233,12 +237,32 @@ def _standing(rows: _Rows, bead: Bead, world: World) -> None:
         rows.wrapped(_run_words(run, world.now))
     for place, reason in enumerate(standing.reasons):
         lead = "why  " if not place else "and  "
-        rows.wrapped([(lead, "muted"), (clean_line(reason.detail, 600), "text")])
+        room = 600 if len(reason.refs) <= MANY_REFS else 160  # the ids stand below, one a line
+        rows.wrapped([(lead, "muted"), (clean_line(reason.detail, room), "text")])
+    _circle(rows, bead, queue)
     freed = queue.unblocks(bead.id)
     if freed:
         ids = ", ".join(short_id(clean_line(other, 60)) for other in freed[:8])
         more = f" and {len(freed) - 8} more" if len(freed) > 8 else ""
         rows.wrapped([("then ", "muted"), (f"closing it makes {len(freed)} ready: {ids}{more}", "text")])
+
+
+def _circle(rows: _Rows, bead: Bead, queue: Queue) -> None:
+    """The circle that the bead is in or waits on, and what would break it."""
+    mine = circle_of(queue, bead.id)
+    circle = mine or circle_ahead(queue, bead.id)
+    if circle is None:
+        return
+    said = "it is in a circle" if mine else "it waits on a circle"
+    path = circle.path(lambda other: short_id(clean_line(other, 60)))
+    rows.wrapped([("ring ", "error"), (f"{said} and can never start: ", "text"), (path, "text bold")])
+    for place, cut in enumerate(circle.cuts[:MOST_CUTS]):
+        waiter, needed = (short_id(clean_line(other, 60)) for other in (cut.waiter, cut.needed))
+        then = f"then {waiter} is ready" if cut.frees else f"{waiter} waits on others too"
+        lead = "cut  " if not place else "or   "
+        rows.wrapped(
+            [(lead, "muted"), (f"{waiter} needs {needed} no longer", "text"), (f" · {then}", "muted")]
+        )
 
 
 def _run_words(run: Any, now: int) -> Line:

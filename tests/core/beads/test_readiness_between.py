@@ -69,7 +69,7 @@ def test_ranks_order_a_tracker_whose_claims_still_stand_in_the_row() -> None:
 
 def test_rows_that_april_dated_are_april_s_before_and_after_any_attempt() -> None:
     """Its worker's keys come with a claim and go with the close; the schema version came with head."""
-    dated = {"created_at": "2026-04-20T10:00:00Z", "status": "open", "title": "t"}
+    dated: dict[str, Any] = {"created_at": "2026-04-20T10:00:00Z", "status": "open", "title": "t"}
     rows = [{**dated, "id": "e", "issue_type": "epic"}, {**dated, "id": "task"}]
     queue = classify(
         parse_rows(b"\n".join(json.dumps(row).encode() for row in rows)).beads, now=parse_now(NOW)
