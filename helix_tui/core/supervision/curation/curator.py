@@ -32,7 +32,7 @@ from helix_tui.core.supervision.curation.conflicts import (
 from helix_tui.core.supervision.curation.gate import Gate
 from helix_tui.core.supervision.curation.inverse import way_back
 from helix_tui.core.supervision.curation.operations import Operation
-from helix_tui.core.supervision.curation.planning import Plan, plan, plan_back, values_before
+from helix_tui.core.supervision.curation.planning import Plan, agree, plan, plan_back, values_before
 from helix_tui.core.supervision.curation.retracing import Retreat, foretell, operations_of
 from helix_tui.core.supervision.curation.rows import Scene
 from helix_tui.core.supervision.curation.settling import (
@@ -163,9 +163,11 @@ class Curator:
         sight = self.look()
         return plan(operations, sight.queue, self.tongue(sight.queue), busy=sight.busy, title=title)
 
-    def plan_steps(self, kind: str, title: str, make: Callable[[Writing, Sight], None]) -> Plan:
-        """What `run_steps` would run on the queue as it stands; touches nothing."""
-        return self._planned(kind, title, make, self.look())
+    def plan_steps(
+        self, kind: str, title: str, make: Callable[[Writing, Sight], None], sight: Sight | None = None
+    ) -> Plan:
+        """What `run_steps` would run on the queue as it stands, or as ``sight`` shows it; touches nothing."""
+        return self._planned(kind, title, make, sight or self.look())
 
     def history(self) -> History:
         """The journal as it stands."""
@@ -188,15 +190,34 @@ class Curator:
         with self.gate.open() as lock:
             sight = self._settled()
             made = plan(wanted, sight.queue, self.tongue(sight.queue), busy=sight.busy, title=title)
-            if shown is not None and made.steps != shown.steps:
+            if shown is not None and not agree(made, shown):
                 raise Conflict(differences(rests_on(shown.steps), sight.queue.beads))
             return self._execute(made, sight, lock, operations=wanted)
 
-    def run_steps(self, kind: str, title: str, make: Callable[[Writing, Sight], None]) -> Done:
-        """Run steps that somebody plans on the queue as it stands, as one change."""
+    def run_steps(
+        self,
+        kind: str,
+        title: str,
+        make: Callable[[Writing, Sight], None],
+        *,
+        shown: Plan | None = None,
+    ) -> Done:
+        """Run steps that somebody plans on the queue as it stands, as one change.
+
+        Args:
+            shown: the plan that somebody agreed to: its commands run, word for word, if the rows that they
+                rest on are as they were; else nothing is done.
+
+        Raises:
+            Conflict: the plan that was shown no longer holds.
+        """
         with self.gate.open() as lock:
             sight = self._settled()
-            return self._execute(self._planned(kind, title, make, sight), sight, lock)
+            if shown is not None:
+                moved = differences(rests_on(shown.steps), sight.queue.beads)
+                if moved:
+                    raise Conflict(moved)
+            return self._execute(shown or self._planned(kind, title, make, sight), sight, lock)
 
     def recover(self) -> tuple[Entry, ...]:
         """Settle what processes that died left unsettled; call it at the start.

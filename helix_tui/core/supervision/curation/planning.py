@@ -110,6 +110,23 @@ def plan_back(steps: Sequence[Step], queue: Queue, tongue: Tongue) -> WayBack:
     return way_back(Writing(after, tongue), goal)
 
 
+def agree(made: Plan, shown: Plan) -> bool:
+    """Whether a plan is what somebody agreed to: the same commands, resting on the same values, closing the
+    same beads. Instants that each plan takes from its own clock do not count."""
+    return _promise(made) == _promise(shown)
+
+
+def _promise(made: Plan) -> list[tuple[Any, ...]]:
+    return [
+        (
+            step.args,
+            step.before,
+            {bead_id: fields.get("status") for bead_id, fields in step.ripple.items()},
+        )
+        for step in made.steps
+    ]
+
+
 def values_before(steps: Sequence[Step], queue: Queue) -> dict[str, Fields | None]:
     """Per bead what it holds in the fields that steps touch; None for a bead that they make."""
     scene = Scene(queue)
