@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path, PurePath
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from textual.app import App, SystemCommand
 from textual.binding import BindingType
@@ -23,12 +23,17 @@ from textual.screen import Screen
 from helix_tui.core.clock import now_ns
 from helix_tui.core.live.snapshot import Change, Snapshot
 from helix_tui.core.supervision.needs import Need, needs_of
+from helix_tui.core.text import clean_line
 from helix_tui.keymap import bindings, checked_keymap
 from helix_tui.screens import SCREENS
 from helix_tui.screens.base import NARROW, POSTURES, HelixScreen
 from helix_tui.settings import Settings
 from helix_tui.themes import DEFAULT_THEME, PLAIN_THEME, THEMES
 from helix_tui.widgets.frame.tabs import Tabs
+
+if TYPE_CHECKING:
+    from helix_tui.core.journal import Entry
+    from helix_tui.screens.curating.desk import Desk
 
 TICK_SECONDS = 1.0
 """How often ages on screen are looked at."""
@@ -38,6 +43,12 @@ AFTER_PAINT = 0.05
 
 YOUNG_MOST = 400_000
 """Objects made since the last collection from which one may come in the middle of a key."""
+
+SETTLE_AFTER = 0.5
+"""Seconds after the start at which the journal is looked at for changes that were cut off."""
+
+PATIENCE = 2.0
+"""Seconds that leaving waits for the command that changes the queue."""
 
 DEEP_EVERY = 60
 """Seconds without a key after which all garbage is collected, not only the young."""
@@ -95,6 +106,7 @@ class HelixApp(App[int]):
         screen: str = "queue",
         settings: Settings | None = None,
         clock: Callable[[], int] = now_ns,
+        ddx: str | None = None,
     ) -> None:
         """Make a console.
 
@@ -107,6 +119,7 @@ class HelixApp(App[int]):
             screen: the screen to open on.
             settings: what the user has set.
             clock: the present instant, for ages.
+            ddx: the ddx to write with; else the one on PATH, else the embedded tracker.
         """
         self.DEFAULT_MODE = screen if screen in SCREENS else "queue"  # type: ignore[misc]  # read by super
         self._standing = False
@@ -116,6 +129,8 @@ class HelixApp(App[int]):
         self.ascii_only = ascii_only
         self.set_class(ascii_only, "-ascii")
         self.now = clock
+        self._ddx = ddx
+        self._desk: Desk | None = None
         self._feed = open_feed(self._news_from_thread)
         self.snapshot = self._feed.snapshot
         self.needs: tuple[Need, ...] = ()
@@ -167,10 +182,14 @@ class HelixApp(App[int]):
         gc.set_threshold(YOUNG_MOST, 50, 100)
         for problem in self._problems:
             self.say(problem, "warning")
+        if not self.read_only:
+            self.set_timer(SETTLE_AFTER, self._settle_journal)
 
     def on_unmount(self) -> None:
-        """Stop reading."""
+        """Stop reading; let a command that changes the queue come to its end."""
         self._feed.stop()
+        if self._desk is not None and self._desk.stop():
+            self._desk.settle(PATIENCE)
 
     def _news_from_thread(self, snapshot: Snapshot, change: Change) -> None:
         """Called by the feed in its thread: what takes long is worked out there."""
@@ -210,6 +229,46 @@ class HelixApp(App[int]):
         self._still = 0 if busy else self._still + 1
         if not busy:
             gc.collect(2 if self._still % DEEP_EVERY == 0 else 0)
+
+    # --- changing -----------------------------------------------------------------------------------------
+
+    @property
+    def desk(self) -> Desk:
+        """What changes the queue; made when it is first asked for."""
+        if self._desk is None:
+            from helix_tui.screens.curating.desk import open_desk
+
+            self._desk = open_desk(self, read_only=self.read_only, ddx=self._ddx, clock=self.now)
+        return self._desk
+
+    def _settle_journal(self) -> None:
+        """Settle what a program that died left in the journal, where there is one."""
+
+        def told(settled: tuple[Entry, ...]) -> None:
+            for entry in settled:
+                self.say(
+                    f"settled a change that was cut off: {clean_line(entry.title, 120)} ({entry.result})"
+                )
+
+        if self.snapshot.project.helix_dir.joinpath("journal.jsonl").exists():
+            self.desk.recover(told, lambda error: self.say(clean_line(str(error), 300), "warning"))
+
+    def show_pending(self) -> None:
+        """Mark what is being changed, on every screen."""
+        desk = self.desk
+        work = ""
+        if desk.pending:
+            ran, of = desk.progress or (0, 0)
+            work = f"changing {ran:,} of {of:,}" if of > 1 else "changing"
+        for screen in self.screen_stack:
+            if isinstance(screen, HelixScreen):
+                screen.show_pending(desk.pending, work)
+
+    def changed(self, beads: tuple[str, ...], created: tuple[str, ...]) -> None:
+        """A change was made: marks of it go, and the cursor goes to what is new once it is read."""
+        for screen in self.screen_stack:
+            if isinstance(screen, HelixScreen):
+                screen.after_change(beads, created)
 
     # --- going --------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from textual.binding import Binding
 
-GROUPS = {"move": "Move", "go": "Go", "find": "Find", "copy": "Copy", "app": "Program"}
+GROUPS = {"move": "Move", "go": "Go", "find": "Find", "change": "Change", "copy": "Copy", "app": "Program"}
 """What the first word of an id stands for, in the order of the help screen."""
 
 
@@ -26,7 +26,8 @@ class Key:
     label: str
     """One or two words, for the footer."""
     scope: str
-    """Where it holds: ``app``, ``screen`` (any of ours), ``list``, or the name of a screen; by comma."""
+    """Where it holds: ``app``, ``screen`` (any of ours), ``list``, ``beads`` (any with a bead under the
+    cursor), ``sheet`` (what lies on a screen while something is being changed), or the name of a screen."""
     help: str
     """One sentence, for the help screen and the palette."""
 
@@ -94,7 +95,53 @@ KEYS: tuple[Key, ...] = (
     ),
     Key("find.next", "n", "next_match", "next match", "list", "Next row that matches."),
     Key("find.previous", "N", "previous_match", "match before", "list", "Previous row that matches."),
-    Key("copy.id", "y", "copy_id", "copy id", "queue,loop", "Copy the id to the clipboard."),
+    Key("change.actions", "a", "actions", "actions", "beads", "Everything that can be done to this bead."),
+    Key(
+        "change.mark", "space", "mark", "mark", "queue", "Mark the bead; what follows is done to all marked."
+    ),
+    Key("change.range", "v", "mark_range", "range", "queue", "Mark from here to where the cursor goes."),
+    Key(
+        "change.eligible", "e", "eligible", "eligible", "beads", "Let workers pick it, or keep them from it."
+    ),
+    Key("change.supersede", "s", "supersede", "superseded", "beads", "Say which bead replaces it."),
+    Key("change.depend", "d", "depend", "depends", "beads", "Let it wait on another bead, or no longer."),
+    Key("change.parent", "p", "parent", "parent", "beads", "Put it under another bead, or under none."),
+    Key("change.raise", "plus", "priority(-1)", "raise", "beads", "Priority up: P2 becomes P1."),
+    Key("change.lower", "minus", "priority(1)", "lower", "beads", "Priority down: P1 becomes P2."),
+    Key("change.label", "number_sign", "label", "label", "beads", "Add labels and take them away."),
+    Key("change.claim", "c", "claim", "claim", "beads", "Take it, or let go of it."),
+    Key("change.close", "x", "close", "close", "beads", "Close it, open it again, or give it up."),
+    Key("change.edit", "E", "edit", "edit", "beads", "Title and texts in $EDITOR."),
+    Key("change.new", "N", "new_bead", "new", "beads", "A new bead, judged while you write it."),
+    Key(
+        "change.focus",
+        "F",
+        "focus_epic",
+        "focus",
+        "beads",
+        "Only what this epic needs is picked; or all again.",
+    ),
+    Key(
+        "change.what-if",
+        "w",
+        "what_if",
+        "what if",
+        "beads",
+        "What closing it would set free; changes nothing.",
+    ),
+    Key("change.undo", "u", "undo", "undo", "beads,half-way", "Take back the last change made by people."),
+    Key("change.redo", "U", "redo", "redo", "beads", "Do again what was taken back last."),
+    Key(
+        "change.stop", "X", "stop_change", "stop", "beads", "Stop a change of many beads after this command."
+    ),
+    Key(
+        "copy.id",
+        "y",
+        "copy_id",
+        "copy",
+        "beads,loop,sheet",
+        "Copy the id; of a planned change its commands.",
+    ),
     Key("copy.markdown", "Y", "copy_markdown", "copy all", "queue", "Copy the bead as markdown."),
     Key("app.help", "question_mark", "help", "all", "app", "Every key."),
     Key("app.quit", "q", "quit", "quit", "app", "Leave; the loop goes on without the console."),
@@ -112,6 +159,7 @@ _SHOWN = {
     "full_stop": ".",
     "plus": "+",
     "minus": "-",
+    "number_sign": "#",
     "escape": "esc",
     "pagedown": "pgdn",
     "pageup": "pgup",
@@ -136,6 +184,14 @@ def shown(key: Key, keymap: Mapping[str, str] | None = None) -> str:
 def shown_all(key: Key, keymap: Mapping[str, str] | None = None) -> str:
     """All the keys that do it."""
     return " ".join(_SHOWN.get(name, name) for name in names((keymap or {}).get(key.id, key.keys)))
+
+
+def id_of(name: str, scope: str, keymap: Mapping[str, str] | None = None) -> str:
+    """What a pressed key is called in the registry, where it holds in a scope; empty where it does not."""
+    for key in KEYS:
+        if scope in key.scope.split(",") and name in names((keymap or {}).get(key.id, key.keys)):
+            return key.id
+    return ""
 
 
 def groups() -> dict[str, list[Key]]:

@@ -47,6 +47,7 @@ def make_app(call: Call, open_feed: Callable[[OnChange], Feed]) -> HelixApp:
         screen=options.screen,
         settings=load_settings(),
         clock=clock_of(call),
+        ddx=call.ddx,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
 
 from textual.app import ComposeResult
@@ -22,6 +22,7 @@ from helix_tui.widgets.lists.spanline import SpanLine
 if TYPE_CHECKING:
     from helix_tui.core.live import Change, Snapshot
     from helix_tui.core.supervision.needs import Need
+    from helix_tui.screens.curating.desk import Desk
 
 POSTURES = ((0, "-tiny"), (32, "-strip"), (40, "-side"), (60, "-stack"), (100, "-split"), (140, "-wide"))
 """Widths from which a posture holds, as Textual's breakpoints."""
@@ -52,6 +53,17 @@ class Console(Protocol):
     def list_unread(self) -> None: ...
 
     def copy(self, text: str, what: str) -> None: ...
+
+    def say(self, text: str, severity: Any = "information") -> None: ...
+
+    def push_screen(self, screen: Any) -> Any: ...
+
+    @property
+    def desk(self) -> Desk:
+        """What changes the queue; made when it is first asked for."""
+
+    def changed(self, beads: tuple[str, ...], created: tuple[str, ...]) -> None:
+        """A change of these beads has been made, and these are new."""
 
 
 class TooSmall(SpanLine):
@@ -147,6 +159,13 @@ class HelixScreen(Screen[Any]):
         """Time has passed: what shows an age shows the new one."""
         console = self.console
         self.pulse.show(pulse_facts(console.snapshot, console.needs, console.now()))
+
+    def show_pending(self, beads: Collection[str], work: str) -> None:
+        """Say that beads are being changed; nothing is, where there are none."""
+        self.footer.show_work(work)
+
+    def after_change(self, beads: tuple[str, ...], created: tuple[str, ...]) -> None:
+        """A change of these beads has been made, and these are new; the snapshot knows of it later."""
 
     def commands(self) -> Iterable[tuple[str, str, Callable[[], object]]]:
         """What the palette offers on this screen only: name, help, deed."""

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from textual import on
 
+from helix_tui.core.text import clean_line
 from helix_tui.screens.around import Around
+from helix_tui.screens.curating.keys import BeadKeys
 from helix_tui.screens.overlay import Overlay
 from helix_tui.widgets.lists.beadrow import World, runs_by_bead
 from helix_tui.widgets.lists.rowlist import RowList
@@ -16,11 +18,11 @@ if TYPE_CHECKING:
     from helix_tui.core.live import Change, Snapshot
 
 
-class BeadScreen(Overlay):
+class BeadScreen(BeadKeys, Overlay):
     """The detail, full screen. It follows its bead through every reload."""
 
     TITLE_TEXT = "bead"
-    FOOTER = ("go.back", "move.down", "move.half-down", "go.open", "app.help")
+    FOOTER = ("go.back", "change.actions", "change.eligible", "change.depend", "go.open", "app.help")
 
     def __init__(self, bead_id: str) -> None:
         super().__init__()
@@ -30,6 +32,20 @@ class BeadScreen(Overlay):
     def make_list(self) -> RowList:
         """The detail is a list of lines."""
         return DetailView(id="detail")
+
+    def bead_ids(self) -> tuple[str, ...]:
+        """This one."""
+        return (self.bead_id,)
+
+    def show_bead(self, bead_id: str) -> None:
+        """Another bead in the same place."""
+        self.bead_id = bead_id
+        super().show_bead(bead_id)
+        self.catch_up()
+
+    def action_copy_id(self) -> None:
+        """The id, to the clipboard."""
+        self.console.copy(clean_line(self.bead_id), clean_line(self.bead_id, 60))
 
     def show_snapshot(self, snapshot: Snapshot, change: Change) -> None:
         """The bead as it stands now; the last state of one that is gone stays."""
@@ -44,9 +60,7 @@ class BeadScreen(Overlay):
         """Another bead in the same place."""
         snapshot = self.console.snapshot
         if event.bead_id in snapshot.queue.beads:
-            self.bead_id = event.bead_id
-            self.console.select_below(event.bead_id)
-            self.catch_up()
+            self.show_bead(event.bead_id)
         else:
             self.app.notify(f"{event.bead_id} is not in the tracker", markup=False)
 

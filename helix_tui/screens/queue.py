@@ -33,6 +33,7 @@ from helix_tui.core.text import clean_line
 from helix_tui.keymap import bindings
 from helix_tui.screens.around import Around
 from helix_tui.screens.base import NARROW
+from helix_tui.screens.curating.marking import MarkKeys
 from helix_tui.screens.filtering import FilteringScreen
 from helix_tui.screens.placards import placard
 from helix_tui.screens.strip import strip_rows
@@ -58,12 +59,20 @@ class Panes(Container):
     BLANK = True
 
 
-class QueueScreen(FilteringScreen):
+class QueueScreen(MarkKeys, FilteringScreen):
     """Screen 1."""
 
     NAME = "queue"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("queue")]
-    FOOTER = ("find.filter", "go.view", "move.jump", "go.needs-me", "go.to", "app.help")
+    FOOTER = ("find.filter", "go.view", "change.actions", "go.needs-me", "go.to", "app.help")
+    MARKED_FOOTER = (
+        "change.eligible",
+        "change.depend",
+        "change.close",
+        "change.what-if",
+        "go.back=unmark",
+        "app.help",
+    )
 
     def __init__(self) -> None:
         super().__init__()
@@ -107,6 +116,7 @@ class QueueScreen(FilteringScreen):
             self.placard.show(said)
         self.world = World(snapshot.queue, runs_by_bead(snapshot.runs), self.console.now())
         self._show_rows(changed=frozenset() if change.everything else change.beads)
+        self.keep_marks(snapshot.queue)
         if change.everything:
             self.follow_with_detail()  # the rows do not wait for it
         else:
@@ -172,12 +182,17 @@ class QueueScreen(FilteringScreen):
         view = self._view = self._build(self.world.queue)
         self.list.show(self._rows(), changed=changed)
         count = self.filter_count() if self.filter else f"{view.total:,}"
-        self.list_caption.show(self.kind, count)
+        self.list_caption.show(self.kind, f"{self.marking} · {count}" if self.marking else count)
         text = clean_line(self.filter.text, 200)
         self.tabs.show(filter_text=text, count=count if self.filter else "")
         if self.prompt is None:
             narrow = f"-{self.posture}" in NARROW
-            self.footer.show(self.FOOTER, f"/ {text}  {count}" if text and narrow else "")
+            keys = self.MARKED_FOOTER if self.marked else self.FOOTER
+            self.footer.show(keys, f"/ {text}  {count}" if text and narrow and not self.marked else "")
+
+    def marks_changed(self) -> None:
+        """Say how many are marked, and which keys are for them."""
+        self._show_rows()
 
     # --- the detail ---------------------------------------------------------------------------------------
 
@@ -279,9 +294,11 @@ class QueueScreen(FilteringScreen):
         self._show_rows()
 
     async def action_back(self) -> None:
-        """From the detail to the list; from a filter to all beads."""
+        """From the detail to the list; from marks to none; from a filter to all beads."""
         if self.focused is not self.list:
             self.list.focus(scroll_visible=False)
+        elif self.drop_marks():
+            return
         elif self.filter:
             self.filter_with("")
 

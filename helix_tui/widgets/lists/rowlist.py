@@ -11,7 +11,7 @@ listen to `RowList.Selected` and `RowList.Opened`. Lines are cached by row and l
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import ClassVar
 
 from textual import events
@@ -117,6 +117,7 @@ class RowList(Widget, can_focus=True):
         self._tinted: dict[str, int] = {}
         self._tint_round = 0
         self._pattern: re.Pattern[str] | None = None
+        self._flags: Mapping[str, Span] = {}
         self._labels = JumpLabels()
 
     # --- what it shows ------------------------------------------------------------------------------------
@@ -190,6 +191,11 @@ class RowList(Widget, can_focus=True):
             self._forget_strips()
             self.refresh()
 
+    def flag(self, flags: Mapping[str, Span]) -> None:
+        """Signs of one cell at the left edge of rows, by key: what is marked, what is being changed."""
+        before, self._flags = self._look(), dict(flags)
+        self._repaint(before)
+
     def select(self, key: str) -> bool:
         """Move the cursor to a row; False where there is no such row."""
         index = self.source.index(key)
@@ -244,6 +250,10 @@ class RowList(Widget, can_focus=True):
     def action_previous_match(self) -> None:
         """To the previous row that matches."""
         self._step_to_match(-1)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """While no search is lit, its way back leaves the key to the screen."""
+        return action != "previous_match" or self._pattern is not None
 
     def action_jump(self) -> None:
         """Put a letter on every row in view; typing it moves the cursor there."""
@@ -418,8 +428,16 @@ class RowList(Widget, can_focus=True):
         if place is None:
             return (None, y in thumb)
         index, part = place
-        tinted = bool(self._tinted) and self.source.key(index) in self._tinted
-        return (self._entry(index), part, index == self._view.cursor, tinted, y in thumb)
+        key = self.source.key(index)
+        tinted = bool(self._tinted) and key in self._tinted
+        return (
+            self._entry(index),
+            part,
+            index == self._view.cursor,
+            tinted,
+            y in thumb,
+            self._flags.get(key),
+        )
 
     def _repaint(self, before: list[tuple[object, ...]]) -> None:
         after = self._look()
@@ -496,11 +514,14 @@ class RowList(Widget, can_focus=True):
         tinted = bool(self._tinted) and self.source.key(index) in self._tinted
         ground = "selection" if current else "tint" if tinted else ""
         label = self._labels.of.get(self.source.key(index), "") if self._labels and part == 0 else ""
-        look = (part, ground, focused and current, on_thumb, label)
+        flag = self._flags.get(self.source.key(index)) if self._flags and part == 0 else None
+        look = (part, ground, focused and current, on_thumb, label, flag)
         strip = entry.strips.get(look)
         if strip is None:
             ink = "running" if focused else "edge"
             mark: Span = ("▌" if current else " ", ink)
+            if flag is not None:
+                mark = (flag[0], f"{flag[1]} reverse") if current else flag
             spans = [mark, *(entry.spans if part == 0 else entry.more or ())]
             line = to_strip(
                 spans, self.size.width - 1, palette, ground=ground, pattern=self._pattern, plain=plain

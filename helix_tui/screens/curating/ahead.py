@@ -1,0 +1,86 @@
+"""What a change would do, before it runs: its commands, what follows, and the way back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from textual import events, on
+
+from helix_tui.core.text import clean_block, clean_line
+from helix_tui.keymap import id_of
+from helix_tui.screens.curating.desk import Outlook, Trouble
+from helix_tui.screens.curating.outcomes import run_wish, tell_trouble
+from helix_tui.screens.curating.sheet import Sheet
+from helix_tui.screens.curating.telling import tell_outlook
+from helix_tui.screens.curating.wishes import Wish
+from helix_tui.widgets.curation.page import Page
+from helix_tui.widgets.lists.rowlist import RowList
+
+Turn = Callable[[str], Wish | None]
+"""Another wish in place of this one, for a key by its id: priority up once more, on instead of off."""
+
+
+class AheadSheet(Sheet):
+    """Shown before every change. Enter runs exactly the commands that stand here."""
+
+    FOOTER = ("go.open=run it", "copy.id=copy commands", "go.back=leave it")
+
+    def __init__(self, wish: Wish, turn: Turn | None = None) -> None:
+        super().__init__(clean_line(wish.title, 200))
+        self.wish = wish
+        self.outlook: Outlook | None = None
+        self._turn = turn
+
+    def on_mount(self) -> None:
+        """Begin to look ahead."""
+        super().on_mount()
+        self._look(self.wish)
+
+    def _look(self, wish: Wish) -> None:
+        self.wish, self.outlook = wish, None
+        self.caption.show(clean_line(wish.title, 200))
+
+        def arrived(outlook: Outlook) -> None:
+            if self.wish is wish and self.is_attached:
+                self.outlook = outlook
+                self.caption.show(clean_line(outlook.plan.title, 200))
+                self.rewrite()
+
+        def failed(error: Trouble) -> None:
+            if self.wish is wish and self.is_attached:
+                self.dismiss()
+                tell_trouble(self.console, wish, error)
+
+        self.console.desk.foresee(wish, arrived, failed)
+
+    def write(self, page: Page) -> None:
+        """The outlook, once it is there."""
+        if self.outlook is None:
+            page.line([("… working out what follows", "waiting")])
+        else:
+            tell_outlook(page, self.outlook)
+
+    def on_key(self, event: events.Key) -> None:
+        """A key of the operation itself turns it into another one."""
+        key_id = id_of(event.key, "beads", self.console.keymap)
+        other = self._turn(key_id) if self._turn is not None and key_id else None
+        if other is not None:
+            event.stop()
+            self._look(other)
+
+    @on(RowList.Opened)
+    def run_it(self, event: RowList.Opened) -> None:
+        """Run what is shown."""
+        event.stop()
+        if self.outlook is None:
+            return
+        self.dismiss()
+        if self.outlook.plan.steps:
+            run_wish(self.console, self.wish, self.outlook.plan)
+
+    def action_copy_id(self) -> None:
+        """The commands, to the clipboard."""
+        if self.outlook is not None and self.outlook.plan.lines:
+            lines = self.outlook.plan.lines
+            what = "the command" if len(lines) == 1 else f"{len(lines):,} commands"
+            self.console.copy("\n".join(clean_block(line) for line in lines), what)

@@ -1,0 +1,192 @@
+"""What the keys that change the queue do, on any screen with a bead under the cursor."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.binding import BindingType
+
+from helix_tui.keymap import bindings
+from helix_tui.screens.base import HelixScreen
+
+if TYPE_CHECKING:
+    from helix_tui.core.beads.record import Bead
+    from helix_tui.core.live import Change, Snapshot
+    from helix_tui.screens.curating.ahead import Turn
+    from helix_tui.screens.curating.wishes import Wish
+
+LOWEST = 4
+"""The last priority there is."""
+
+
+class BeadKeys(HelixScreen):
+    """A screen on which beads can be changed. Subclasses say which bead is meant."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("beads")]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._awaited = ""
+        """A bead that was just made and is not in the snapshot yet."""
+
+    def bead_ids(self) -> tuple[str, ...]:
+        """The beads that a key is about: those that are marked, else the one under the cursor."""
+        raise NotImplementedError
+
+    def show_bead(self, bead_id: str) -> None:
+        """Put the cursor on a bead."""
+        self.console.select_below(bead_id)
+
+    def after_change(self, beads: tuple[str, ...], created: tuple[str, ...]) -> None:
+        """The cursor goes to a new bead."""
+        self._awaited = created[0] if len(created) == 1 else ""
+        self._meet_awaited()
+
+    def receive(self, snapshot: Snapshot, change: Change) -> None:
+        """A bead that was waited for may have come."""
+        super().receive(snapshot, change)
+        self._meet_awaited()
+
+    def _meet_awaited(self) -> None:
+        if self._awaited and self._awaited in self.console.snapshot.queue.beads:
+            bead_id, self._awaited = self._awaited, ""
+            self.show_bead(bead_id)
+
+    # --- what every key begins with -----------------------------------------------------------------------
+
+    def targets(self) -> list[Bead]:
+        """The beads that a key is about, after the gate has been asked; none where there is nothing to do."""
+        if not self.may_change():
+            return []
+        beads = self.console.snapshot.queue.beads
+        found = [beads[bead_id] for bead_id in self.bead_ids() if bead_id in beads]
+        if not found:
+            self.console.say("no bead under the cursor", "warning")
+        return found
+
+    def may_change(self) -> bool:
+        """Whether anything may be changed; a word where not."""
+        from helix_tui.core.supervision.curation.gate import WritesForbidden
+
+        try:
+            self.console.desk.check()
+        except WritesForbidden as error:
+            self.console.say(str(error), "warning")
+            return False
+        if self.console.snapshot.condition not in ("live", "empty"):
+            self.console.say("there is no queue to change", "warning")
+            return False
+        return True
+
+    def look_ahead(self, wish: Wish, turn: Turn | None = None) -> None:
+        """Show what a wish would do; enter does it."""
+        from helix_tui.screens.curating.ahead import AheadSheet
+
+        self.console.push_screen(AheadSheet(wish, turn))
+
+    # --- the keys -----------------------------------------------------------------------------------------
+
+    def action_eligible(self) -> None:
+        """Eligible off where any of them is eligible, else on; the same key turns it round."""
+        from helix_tui.core.supervision.curation import operations
+        from helix_tui.screens.curating.wishes import wish_for
+
+        beads = self.targets()
+        if not beads:
+            return
+
+        def wish(on: bool) -> Wish:
+            return wish_for([operations.eligible(bead.id, on) for bead in beads])
+
+        state = [all(bead.execution_eligible is False for bead in beads)]
+
+        def turn(key_id: str) -> Wish | None:
+            if key_id != "change.eligible":
+                return None
+            state[0] = not state[0]
+            return wish(state[0])
+
+        self.look_ahead(wish(state[0]), turn)
+
+    def action_priority(self, step: int) -> None:
+        """Priority by a step; the two keys go on in the sheet."""
+        from helix_tui.core.supervision.curation import operations
+        from helix_tui.screens.curating.wishes import wish_for
+
+        beads = self.targets()
+        if not beads:
+            return
+
+        def wish(by: int) -> Wish:
+            levels = [(bead.id, min(max(bead.priority + by, 0), LOWEST)) for bead in beads]
+            word = "raise" if by < 0 else "lower"
+            title = f"{word} {len(levels):,} beads by {abs(by)}" if len(levels) > 1 else ""
+            return wish_for([operations.priority(bead_id, level) for bead_id, level in levels], title)
+
+        moved = [step]
+
+        def turn(key_id: str) -> Wish | None:
+            steps = {"change.raise": -1, "change.lower": 1}
+            if key_id not in steps:
+                return None
+            moved[0] = min(max(moved[0] + steps[key_id], -LOWEST), LOWEST)
+            return wish(moved[0])
+
+        self.look_ahead(wish(step), turn)
+
+    def action_claim(self) -> None:
+        """Let go of what is held, else take it; the same key turns it round."""
+        from helix_tui.core.supervision.curation import operations
+        from helix_tui.screens.curating.wishes import wish_for
+
+        beads = self.targets()
+        if not beads:
+            return
+        queue = self.console.snapshot.queue
+        held = [
+            bead.status == "in_progress" or queue.state(bead.id) in ("claimed", "running") for bead in beads
+        ]
+        state = [not any(held)]
+
+        def wish(take: bool) -> Wish:
+            return wish_for(
+                [operations.claim(bead.id) if take else operations.unclaim(bead.id) for bead in beads]
+            )
+
+        def turn(key_id: str) -> Wish | None:
+            if key_id != "change.claim":
+                return None
+            state[0] = not state[0]
+            return wish(state[0])
+
+        self.look_ahead(wish(state[0]), turn)
+
+    def action_what_if(self) -> None:
+        """What closing them would lead to."""
+        from helix_tui.core.supervision.curation import operations
+        from helix_tui.screens.curating.wishes import wish_for
+
+        beads = self.targets()
+        if beads:
+            self.look_ahead(wish_for([operations.close(bead.id) for bead in beads]))
+
+    def action_undo(self) -> None:
+        """What taking back the last change would do."""
+        from helix_tui.screens.curating.wishes import undo_wish
+
+        if self.may_change():
+            self.look_ahead(undo_wish())
+
+    def action_redo(self) -> None:
+        """What doing it again would do."""
+        from helix_tui.screens.curating.wishes import redo_wish
+
+        if self.may_change():
+            self.look_ahead(redo_wish())
+
+    def action_stop_change(self) -> None:
+        """Let a change of many beads end after its present command."""
+        if self.console.desk.stop():
+            self.console.say("it stops after this command")
+        else:
+            self.console.say("nothing is being changed")

@@ -1,0 +1,165 @@
+"""What came of a change: a word when all went well, a sheet with the exact state when it did not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.binding import BindingType
+
+from helix_tui.core.ddx.client import DdxError
+from helix_tui.core.supervision.curation.conflicts import Conflict, NotUndoable
+from helix_tui.core.supervision.curation.curator import Done
+from helix_tui.core.supervision.curation.gate import WritesForbidden
+from helix_tui.core.supervision.curation.planning import Plan
+from helix_tui.core.text import clean_line, short_id
+from helix_tui.keymap import bindings
+from helix_tui.screens.curating.desk import Trouble
+from helix_tui.screens.curating.sheet import Sheet
+from helix_tui.screens.curating.telling import tell_differences
+from helix_tui.screens.curating.wishes import Wish
+from helix_tui.widgets.curation.page import Page
+
+if TYPE_CHECKING:
+    from helix_tui.screens.base import Console
+
+
+def run_wish(console: Console, wish: Wish, shown: Plan) -> None:
+    """Run what was shown, and tell what came of it."""
+
+    def done(result: Done | None) -> None:
+        tell_done(console, wish, result)
+
+    def failed(error: Trouble) -> None:
+        tell_trouble(console, wish, error)
+
+    console.desk.run(wish, shown, done, failed)
+
+
+def tell_done(console: Console, wish: Wish, done: Done | None) -> None:
+    """A word, or a sheet where something is not as it was wanted."""
+    if done is None or (done.entry is None and not done.plan.refusals):
+        console.say("nothing to do")
+        return
+    console.changed(wish.beads, tuple(done.created.values()))
+    if done.error is not None or done.problems:
+        console.push_screen(HalfWaySheet(wish, done))
+        return
+    console.say(_all_well(done))
+
+
+def _all_well(done: Done) -> str:
+    parts = [clean_line(done.plan.title, 160)]
+    if done.created:
+        parts.append(", ".join(clean_line(bead_id, 60) for bead_id in done.created.values()))
+    for word, ids in (("now ready", done.newly_ready), ("no longer ready", done.newly_blocked)):
+        if ids:
+            some = ", ".join(short_id(clean_line(bead_id, 60)) for bead_id in ids[:3])
+            parts.append(f"{word}: {some}{f' and {len(ids) - 3:,} more' if len(ids) > 3 else ''}")
+    if done.plan.refusals:
+        parts.append(f"{len(done.plan.refusals):,} left out")
+    entry = done.entry
+    if entry is not None and entry.plain:
+        parts.append("u takes it back" if entry.undoable else "no way back")
+    return " · ".join(parts)
+
+
+def tell_trouble(console: Console, wish: Wish, error: Trouble) -> None:
+    """Why nothing was done: both versions of a conflict, or a sentence and what to do."""
+    if isinstance(error, WritesForbidden):
+        console.say(str(error), "warning")
+    else:
+        console.push_screen(TroubleSheet(wish, error))
+
+
+class TroubleSheet(Sheet):
+    """Why a change was not made, or not all of it."""
+
+    FOOTER = ("go.back", "move.down", "move.up")
+
+    def __init__(self, wish: Wish, error: Trouble) -> None:
+        super().__init__(f"not done: {clean_line(wish.title, 160)}")
+        self.error = error
+
+    def write(self, page: Page) -> None:
+        """What happened, and what to do."""
+        error = self.error
+        if isinstance(error, Conflict):
+            page.paragraph([("✗ ", "error bold"), ("somebody changed this since", "error bold")])
+            page.paragraph([("Nothing was written over it. Both versions:", "text")])
+            tell_differences(page, error.differences)
+            if not error.differences:
+                page.paragraph([("the queue has changed, so that other commands would run", "text")])
+            page.blank()
+            page.paragraph([("Look at the bead and do it again if you still want it.", "muted")])
+        elif isinstance(error, NotUndoable):
+            page.paragraph(
+                [
+                    ("✗ ", "error bold"),
+                    (f"{clean_line(error.entry.title, 200)} has no way back", "error bold"),
+                ],
+                2,
+            )
+            page.paragraph([(clean_line(str(error), 600), "text")])
+        elif isinstance(error, DdxError):
+            tell_ddx_error(page, error)
+            page.paragraph([("Nothing was changed.", "text")])
+        else:
+            page.paragraph([("✗ ", "error bold"), (clean_line(str(error), 800), "error")], 2)
+
+
+def tell_ddx_error(page: Page, error: DdxError) -> None:
+    """ddx's own error, and what to do about it."""
+    page.paragraph([("✗ ", "error bold"), (clean_line(error.message, 1_000), "error")], 2)
+    page.paragraph([("$ ", "muted"), (clean_line(" ".join(error.argv), 1_000), "muted")], 2)
+    page.paragraph([("→ ", "attention"), (clean_line(error.advice, 600), "text")], 2)
+
+
+class HalfWaySheet(Sheet):
+    """What stands after a change that did not come to its end, command by command."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("half-way")]
+    FOOTER = ("change.undo", "go.back", "move.down", "move.up")
+
+    def __init__(self, wish: Wish, done: Done) -> None:
+        failed = done.error is not None
+        super().__init__(f"{'not all done' if failed else 'done, but'}: {clean_line(wish.title, 160)}")
+        self.done = done
+
+    def write(self, page: Page) -> None:
+        """The error, then each command with what became of it."""
+        done, steps = self.done, self.done.plan.steps
+        if done.error is not None:
+            tell_ddx_error(page, done.error)
+        for problem in done.problems:
+            page.paragraph([("◆ ", "attention bold"), (clean_line(problem, 600), "text")], 2)
+        page.paragraph([(self._state(), "text bold")])
+        page.caption("command by command", f"{done.ran:,} of {len(steps):,} ran")
+        for number, line in enumerate(done.plan.lines):
+            if number < done.ran:
+                sign, word, ink = "✓", "ran", "success"
+            elif number == done.ran and done.error is not None and done.error.message != _STOPPED:
+                sign, word, ink = "✗", "failed", "error"
+            else:
+                sign, word, ink = "○", "not run", "muted"
+            page.line([(f"{sign} {word:<8}", ink), (clean_line(line, 1_000), "text")])
+
+    def _state(self) -> str:
+        entry = self.done.entry
+        if entry is None or not entry.after:
+            return "Nothing was changed."
+        if entry.result == "done":
+            return "The change was made all the same; u takes it back."
+        back = "u takes back what was done." if entry.undoable else clean_line(entry.why_not, 300)
+        changed = len(entry.after)
+        return f"{changed:,} bead{'s' * (changed != 1)} changed and stay{'s' * (changed == 1)} so; {back}"
+
+    def action_undo(self) -> None:
+        """Take back what was done, seen before."""
+        from helix_tui.screens.curating.ahead import AheadSheet
+        from helix_tui.screens.curating.wishes import undo_wish
+
+        self.dismiss()
+        self.console.push_screen(AheadSheet(undo_wish()))
+
+
+_STOPPED = "stopped on request"

@@ -1,0 +1,162 @@
+"""A planned change in words: its commands, what would follow, and how it could be taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from helix_tui.core.beads.readiness import Queue
+from helix_tui.core.beads.tracker import Tracker
+from helix_tui.core.supervision.curation.conflicts import Difference
+from helix_tui.core.supervision.curation.planning import Plan
+from helix_tui.core.supervision.curation.settling import told
+from helix_tui.core.supervision.curation.whatif import Consequences
+from helix_tui.core.text import clean_block, clean_line, short_id
+from helix_tui.screens.curating.desk import Outlook
+from helix_tui.widgets.curation.page import Page
+from helix_tui.widgets.lists.line import Line, Span
+
+WHOLE = 6
+"""Commands that are written out; of more only this many stand above what follows from them."""
+
+MOST = 12
+"""Beads of one kind that are named one by one."""
+
+
+def tell_outlook(page: Page, outlook: Outlook) -> None:
+    """Everything about a change that has not run."""
+    plan = outlook.plan
+    if not plan.steps and not plan.refusals:
+        page.paragraph([("nothing to do: ", "muted"), (clean_line(plan.title, 300), "text")])
+        return
+    for refusal in plan.refusals[:MOST]:
+        page.paragraph([("✗ ", "error bold"), (clean_line(refusal.why, 600), "error")], 2)
+    if len(plan.refusals) > MOST:
+        page.paragraph([(f"✗ and {len(plan.refusals) - MOST:,} more", "error")])
+    if not plan.steps:
+        return
+    tell_commands(page, plan)
+    for note in plan.notes:
+        page.paragraph([("◆ ", "attention"), (clean_line(note, 600), "text")], 2)
+    for warning in unread_warning(outlook.sight.tracker, outlook.embedded):
+        page.paragraph([("◆ ", "attention"), (warning, "attention")], 2)
+    tell_follows(page, outlook.follows, outlook.sight.queue)
+    tell_way_back(page, plan)
+    if len(plan.lines) > WHOLE:
+        page.caption("all commands", f"{len(plan.lines):,}")
+        for line in plan.lines:
+            page.line([(clean_line(line, 1_000), "text")])
+
+
+def tell_commands(page: Page, plan: Plan) -> None:
+    """The commands as one would type them."""
+    if len(plan.lines) > WHOLE:
+        for line in plan.lines[: WHOLE // 2]:
+            page.line([("$ ", "running"), (clean_line(line, 1_000), "text bold")])
+        page.line([(f"  and {len(plan.lines) - WHOLE // 2:,} more, all of them below", "muted")])
+        return
+    for line in plan.lines:
+        for number, part in enumerate(clean_block(line, 4_000).split("\n")):
+            page.paragraph([("  " if number else "$ ", "running"), (part, "text bold")], 2)
+
+
+def unread_warning(tracker: Tracker, embedded: bool) -> Iterator[str]:
+    """What lines that cannot be read mean for whoever wants to write."""
+    if not tracker.dropped:
+        return
+    first = tracker.dropped[0]
+    more = f" and {len(tracker.dropped) - 1} more" if len(tracker.dropped) > 1 else ""
+    where = f"line {first.line}{more} of {clean_line(tracker.path.name, 60)} cannot be read"
+    why = clean_line(first.reason, 120)
+    if embedded:
+        yield f"{where} ({why}): nothing is written until it is mended or taken out"
+    else:
+        yield f"{where} ({why}): ddx drops it at this write, and may keep a copy beside the file"
+
+
+def tell_follows(page: Page, follows: Consequences, queue: Queue) -> None:
+    """What would become of the queue."""
+    before, after = follows.ready
+    page.caption(
+        "what follows", f"{before:,} ready, then {after:,}" if before != after else f"{before:,} ready"
+    )
+    if not follows:
+        page.line([("the same beads ready, in the same order", "muted")])
+        return
+    _beads(page, "+ ready", "success", follows.newly_ready, queue)
+    _beads(page, "− ready", "waiting", follows.newly_blocked, queue)
+    for bead_id, status in follows.falls.items():
+        page.line(
+            [(f"✓ {clean_line(status, 20)} ", "muted"), *_named(bead_id, queue), (" by ddx itself", "muted")]
+        )
+    for cycle in follows.cycles:
+        ring = " → ".join(clean_line(bead_id, 60) for bead_id in (*cycle, cycle[0]))
+        page.paragraph([("↻ wait in a circle: ", "error bold"), (ring, "error")], 2)
+    for orphan in follows.orphaned[:MOST]:
+        why = f"  would wait on {short_id(clean_line(orphan.waits_on, 60))}, which {orphan.why}"
+        page.paragraph([("◆ ", "attention bold"), *_named(orphan.bead_id, queue), (why, "attention")], 2)
+    if len(follows.orphaned) > MOST:
+        page.line([(f"◆ and {len(follows.orphaned) - MOST:,} more that would wait in vain", "attention")])
+    if follows.next_before != follows.next_after:
+        _next(page, follows, queue)
+
+
+def _beads(page: Page, word: str, ink: str, ids: Sequence[str], queue: Queue) -> None:
+    for bead_id in ids[:MOST]:
+        page.line([(f"{word}  ", ink), *_named(bead_id, queue)])
+    if len(ids) > MOST:
+        page.line([(f"{word}  ", ink), (f"and {len(ids) - MOST:,} more", "muted")])
+
+
+def _named(bead_id: str, queue: Queue) -> list[Span]:
+    bead = queue.beads.get(bead_id)
+    title = clean_line(bead.title, 200) if bead is not None else "the new bead"
+    return [(f"{short_id(clean_line(bead_id, 60))} ", "muted"), (title, "text")]
+
+
+def _next(page: Page, follows: Consequences, queue: Queue) -> None:
+    """The next ten as they would be, each with the place that it has now."""
+    was = {bead_id: place for place, bead_id in enumerate(queue.ready, 1)}
+    page.caption("next, in this order")
+    for place, bead_id in enumerate(follows.next_after, 1):
+        before = was.get(bead_id)
+        moved: Span = ("  ", "text")
+        if before is None:
+            moved = ("+ ", "success bold")
+        elif before != place:
+            moved = ("↑ ", "success") if before > place else ("↓ ", "waiting")
+        note: Line = [(f"was {before}", "muted")] if before is not None and before != place else ()
+        page.line([(f"{place:>2} ", "muted"), moved, *_named(bead_id, queue)], note)
+
+
+def tell_way_back(page: Page, plan: Plan) -> None:
+    """Whether it could be taken back, and what would stay."""
+    if plan.kind in ("undo", "redo"):
+        return
+    if not plan.undoable:
+        lost = clean_line("; ".join(plan.back.lost), 400)
+        page.paragraph([("no way back: ", "attention bold"), (lost, "attention")], 2)
+    else:
+        traces = clean_line("; ".join(plan.back.traces), 300)
+        page.paragraph([(f"u would take it back{'; ' + traces if traces else ''}", "muted")], 2)
+
+
+def tell_differences(page: Page, found: Iterable[Difference]) -> None:
+    """Both versions of everything that somebody changed, one above the other."""
+    by_bead: dict[str, list[Difference]] = {}
+    for each in found:
+        by_bead.setdefault(each.bead_id, []).append(each)
+    for bead_id, differing in by_bead.items():
+        page.caption(clean_line(bead_id, 80))
+        for each in differing:
+            page.paragraph([(clean_line(each.field, 60), "text bold")])
+            page.paragraph([("  expected  ", "muted"), *_value(each.ours)], 12)
+            page.paragraph([("  stands    ", "attention"), *_value(each.theirs)], 12)
+
+
+def _value(value: Any) -> Line:
+    if isinstance(value, str):
+        return [(clean_line(value, 600), "text")]
+    if isinstance(value, Mapping | list | tuple):
+        return [(clean_line(value, 600), "text")]
+    return [(told(value), "text")]

@@ -1,0 +1,1 @@
+"""What lies on a screen while something is being changed: a page of rows, and forms."""
