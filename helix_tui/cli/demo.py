@@ -33,6 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seconds", type=float, metavar="N", help="end after N seconds")
     parser.add_argument("--keep", action="store_true", help="leave the project on disk afterwards")
     parser.add_argument("--era", choices=("april", "head"), default="head", help="the DDx that it plays")
+    parser.add_argument(
+        "--torn-line", action="store_true", help="with a line in the tracker that a crash cut off"
+    )
     console.add_arguments(parser)
 
 
@@ -61,6 +64,7 @@ def build(call: Call, holder: Path) -> Path:
     """Let helix-ddx make the project; where it is."""
     root = holder / "demo"
     command = [*programs.helix_ddx(), "demo-workspace", str(root), "--era", call.options.era]
+    command += ["--torn-line"] if call.options.torn_line else []
     finish(command, cwd=holder, env=environment(call), timeout=BUILD_LIMIT)
     return root
 

@@ -58,21 +58,25 @@ def wish_for_steps(
 def undo_wish() -> Wish:
     """The wish to take back the last change of people."""
 
-    def planned(curator: Curator, sight: Sight) -> Plan:
-        entry = next(iter(curator.history().to_undo(curator.me)), None)
-        return _plan_turn("undo", "take back", entry, curator, sight)
+    shown: list[Entry | None] = [None]
 
-    return Wish("take back the last change", (), planned, lambda curator, _: curator.undo())
+    def planned(curator: Curator, sight: Sight) -> Plan:
+        shown[0] = next(iter(curator.history().to_undo(curator.me)), None)
+        return _plan_turn("undo", "take back", shown[0], curator, sight)
+
+    return Wish("take back the last change", (), planned, lambda curator, _: curator.undo(shown[0]))
 
 
 def redo_wish() -> Wish:
     """The wish to do again what was taken back last."""
 
-    def planned(curator: Curator, sight: Sight) -> Plan:
-        entry = next(iter(curator.history().to_redo(curator.me)), None)
-        return _plan_turn("redo", "do again", entry, curator, sight)
+    shown: list[Entry | None] = [None]
 
-    return Wish("do again what was taken back", (), planned, lambda curator, _: curator.redo())
+    def planned(curator: Curator, sight: Sight) -> Plan:
+        shown[0] = next(iter(curator.history().to_redo(curator.me)), None)
+        return _plan_turn("redo", "do again", shown[0], curator, sight)
+
+    return Wish("do again what was taken back", (), planned, lambda curator, _: curator.redo(shown[0]))
 
 
 def _plan_turn(kind: str, word: str, entry: Entry | None, curator: Curator, sight: Sight) -> Plan:

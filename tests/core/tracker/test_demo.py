@@ -43,9 +43,14 @@ def test_every_state_is_there(demo: Path) -> None:
         "unknown_status",
     }
     assert states >= expected | ({"blocked_external", "proposed", "cancelled"} if is_head(demo) else set())
-    assert len(tracker.dropped) == 1
+    assert not tracker.dropped
     assert {tracker.beads[bead].priority for bead in queue.ready} == {0, 1, 2, 3, 4}
     assert len(queue.ready) >= 10
+
+
+def test_a_torn_line_is_there_when_it_is_asked_for(tmp_path: Path) -> None:
+    demo = build_demo(tmp_path / "p", "head", NOW, torn=True).project
+    assert len(read_tracker(demo / ".ddx" / "beads.jsonl").dropped) == 1
 
 
 def test_the_shapes_of_a_graph_are_there(demo: Path) -> None:

@@ -73,6 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser, verb: str) -> None:
     era = os.environ.get("HELIX_DDX_ERA") or "head"
     if verb == "demo-workspace":
         parser.add_argument("folder", type=Path, metavar="DIR", help="a folder that is absent or empty")
+        parser.add_argument("--torn-line", action="store_true", help="with a line that a crash cut off")
     else:
         parser.add_argument(
             "-C", dest="folder", type=Path, default=Path(), metavar="DIR", help="project folder"
@@ -88,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
     """Build or drain; one JSON object or a few lines for people."""
     try:
         if args.verb == "demo-workspace":
-            workspace = build_demo(args.folder, args.era)
+            workspace = build_demo(args.folder, args.era, torn=args.torn_line)
             sys.stdout.write(json.dumps(workspace.to_json(), indent=2) + "\n")
             return 0
         return _drain(args)

@@ -51,8 +51,12 @@ class DemoWorkspace:
         }
 
 
-def build_demo(folder: Path, era: str = "head", now: int | None = None) -> DemoWorkspace:
+def build_demo(
+    folder: Path, era: str = "head", now: int | None = None, *, torn: bool = False
+) -> DemoWorkspace:
     """Make the demo project in a folder that is absent or empty; the same for the same ``now``.
+
+    ``torn`` leaves a line in the tracker that a crash cut off, over which nothing may be written.
 
     Raises:
         DemoError: the folder holds something already.
@@ -61,7 +65,7 @@ def build_demo(folder: Path, era: str = "head", now: int | None = None) -> DemoW
     folder = folder.resolve()
     if folder.exists() and any(folder.iterdir()):
         raise DemoError(f"{folder} is not empty: name a folder that does not exist yet")
-    return _Builder(folder, era, now_ns() if now is None else now).build()
+    return _Builder(folder, era, now_ns() if now is None else now).build((MALFORMED,) if torn else ())
 
 
 class _Builder:
@@ -73,14 +77,14 @@ class _Builder:
         self.store = Store(project / ".ddx", era, self.disk)
         self.commits: dict[str, str] = {}
 
-    def build(self) -> DemoWorkspace:
+    def build(self, strangers: tuple[str, ...]) -> DemoWorkspace:
         init(self.project)
         self._write_settings()
         self._commit_past()
         rows = [self._row(seed) for seed in QUEUE]
         self._write_metrics()
         self._write_old_tracker(rows)
-        self.store.write_new(rows, (MALFORMED,))
+        self.store.write_new(rows, strangers)
         commit(self.project, "beads: the queue", ".ddx", ".gitignore", at=self.now - HOUR)
         return DemoWorkspace(self.project, self.era, len(rows))
 
