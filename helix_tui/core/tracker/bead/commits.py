@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from helix_tui.core.tracker.bead.call import Call
+from helix_tui.core.tracker.bead.locking import held
 from helix_tui.core.tracker.bead.refusal import Refused
 from helix_tui.core.tracker.bead.store import Beads
-from helix_tui.core.tracker.lock import FolderLock, LockTimeout
+from helix_tui.core.tracker.lock import FolderLock
 
 
 @contextmanager
@@ -42,17 +43,8 @@ def _alone(call: Call) -> Iterator[None]:
     complaint = "tracker lock timeout (max elapsed, lock: .ddx/.git-tracker.lock, owner: {owner})"
     folder = call.workspace.ddx / ".git-tracker.lock"
     lock = FolderLock(folder, call.era, clock=call.clock, guard=True, complaint=complaint)
-    held = lock.held()
-    try:
-        held.__enter__()
-    except LockTimeout as problem:
-        raise Refused(str(problem)) from None
-    except OSError as error:
-        raise Refused(f"bead: lock dir: {error}") from None
-    try:
+    with held(lock):
         yield
-    finally:
-        held.__exit__(None, None, None)
 
 
 def commit(call: Call, deed: str) -> None:

@@ -16,9 +16,10 @@ from pathlib import Path
 from helix_tui.core.beads.record import Bead, UnreadableLine
 from helix_tui.core.beads.tracker import Dropped, Tracker, read_tracker
 from helix_tui.core.clock import now_ns
+from helix_tui.core.tracker.bead.locking import held
 from helix_tui.core.tracker.bead.refusal import Refused
 from helix_tui.core.tracker.bead.rows import Row
-from helix_tui.core.tracker.lock import FolderLock, LockTimeout
+from helix_tui.core.tracker.lock import FolderLock
 
 
 @dataclass
@@ -139,7 +140,8 @@ class BeadStore:
         Raises:
             Refused: somebody else holds the lock, or the file holds lines that are no records.
         """
-        with self._locked():
+        lock = FolderLock(self.ddx / "beads.lock", self.era, clock=self.clock, guard=True)
+        with held(lock):
             tracker = read_tracker(self.path)
             if tracker.problem:
                 raise Refused(f"bead: read {self.path}: {tracker.problem}")
@@ -154,21 +156,6 @@ class BeadStore:
                     deed()
             except OSError as error:
                 raise Refused(f"bead: the tracker was written, but then: {error}") from None
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        lock = FolderLock(self.ddx / "beads.lock", self.era, clock=self.clock, guard=True)
-        held = lock.held()
-        try:
-            held.__enter__()
-        except LockTimeout as problem:
-            raise Refused(str(problem)) from None
-        except OSError as error:
-            raise Refused(f"bead: lock dir: {error}") from None
-        try:
-            yield
-        finally:
-            held.__exit__(None, None, None)
 
 
 def write_whole(path: Path, data: bytes) -> None:
