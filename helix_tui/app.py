@@ -412,6 +412,7 @@ def merged(changes: Iterable[Change]) -> Change:
         runs=any(change.runs for change in changes),
         attempts=frozenset().union(*(change.attempts for change in changes)),
         condition=any(change.condition for change in changes),
+        journal=any(change.journal for change in changes),
         everything=any(change.everything for change in changes),
     )
 

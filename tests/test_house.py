@@ -33,7 +33,7 @@ MAY_KNOW: dict[str, set[str]] = {
     "core.journal": {"core.project"},
     "core.beads": set(),
     "core.ddx": {"core.beads", "core.project", "core.process"},
-    "core.live": {"core.ddx", "core.beads", "core.project"},
+    "core.live": {"core.ddx", "core.beads", "core.journal", "core.project"},
     "core.tracker": {"core.beads", "core.ddx", "core.project"},
     "core.memory": {"core.project", "core.embedding"},
     "core.ask": {"core.project", "core.embedding", "core.process"},

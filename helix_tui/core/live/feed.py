@@ -18,6 +18,7 @@ from helix_tui.core.beads.tracker import Tracker, TrackerReader
 from helix_tui.core.clock import now_ns
 from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.ddx.workers.running import Run, RunReader
+from helix_tui.core.journal import Journal
 from helix_tui.core.live.snapshot import Change, Condition, Notice, Snapshot, compare
 from helix_tui.core.live.watch import Watcher, folders_to_watch
 from helix_tui.core.project import Project
@@ -56,6 +57,7 @@ class Gatherer:
         self._tracker = TrackerReader(project.beads_file)
         self._runs = RunReader(project, env=env)
         self._attempts: AttemptIndex | None = None
+        self._journal = Journal.of(project)
         self._seen = False
         self.snapshot = empty_snapshot(project, clock())
 
@@ -79,6 +81,7 @@ class Gatherer:
             queue=queue,
             runs=runs,
             attempts=book,
+            journal=self._journal.look(),
             condition=self._condition(tracker),
             notices=self._notices(tracker, queue),
             branch=self.project.branch() or "",
@@ -230,7 +233,9 @@ class Live:
         """Whether any of the paths matters; a build in the project's root is none of our business."""
         project = self._gatherer.project
         root = str(project.root) + os.sep
-        ours = (str(project.ddx_dir), str(project.root / ".ddx"), str(project.root / ".git"))
+        ours = tuple(
+            map(str, (project.ddx_dir, project.root / ".ddx", project.root / ".git", project.helix_dir))
+        )
         return any(not path.startswith(root) or path.startswith(ours) for path in changed)
 
     def _publish(self, *, attempts: bool, changed: set[str] | None = None) -> bool:

@@ -10,6 +10,7 @@ from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.tracker import Tracker
 from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.ddx.workers.running import Run
+from helix_tui.core.journal import History
 from helix_tui.core.project import Project
 
 Condition = Literal["loading", "live", "empty", "no-ddx", "gone", "unreadable"]
@@ -33,6 +34,7 @@ class Snapshot:
     queue: Queue
     runs: tuple[Run, ...] = ()
     attempts: AttemptBook = field(default_factory=AttemptBook)
+    journal: History = field(default_factory=History)
     condition: Condition = "loading"
     notices: tuple[Notice, ...] = ()
     branch: str = ""
@@ -64,11 +66,13 @@ class Change:
     attempts: frozenset[str] = frozenset()
     """Attempt ids that are new or different."""
     condition: bool = False
+    journal: bool = False
     everything: bool = False
     """So much differs that going through it one by one is no use."""
 
     def __bool__(self) -> bool:
-        return bool(self.beads or self.runs or self.attempts or self.condition or self.everything)
+        parts = (self.beads, self.runs, self.attempts, self.condition, self.journal, self.everything)
+        return any(map(bool, parts))
 
 
 def compare(old: Snapshot, new: Snapshot) -> Change:
@@ -79,6 +83,7 @@ def compare(old: Snapshot, new: Snapshot) -> Change:
         runs=old.runs != new.runs,
         attempts=new.attempts.changed_since(old.attempts),
         condition=(old.condition, old.notices, old.branch) != (new.condition, new.notices, new.branch),
+        journal=old.journal is not new.journal,
         everything=len(beads) * 2 > len(new.queue.beads) > 0 or old.condition == "loading",
     )
 

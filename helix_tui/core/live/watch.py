@@ -29,7 +29,7 @@ def folders_to_watch(project: Project, runs: Iterable[Run]) -> dict[str, tuple[i
     noticed; the inode tells a folder from another one that has taken its name.
     """
     wanted = [project.root, *(project.ddx_dir / name for name in _IN_DDX)]
-    wanted.append(project.ddx_dir.parent)
+    wanted += [project.ddx_dir.parent, project.helix_dir]
     if project.git_dir is not None:
         wanted.append(project.git_dir)
     wanted.extend(lease_roots(project))
