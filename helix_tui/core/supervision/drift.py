@@ -18,7 +18,7 @@ import msgspec
 
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.clock import format_instant, now_ns, parse_instant
-from helix_tui.core.ddx.files import read_bytes
+from helix_tui.core.ddx.files import Stamp, read_bytes, stamp_of
 from helix_tui.core.journal import History
 from helix_tui.core.project import Project
 from helix_tui.core.supervision.curation.gate import Gate
@@ -97,6 +97,8 @@ class DriftWatch:
         self.path = project.helix_dir / "queue-snapshot.json"
         self._archive = project.archive_file
         self._gate = gate
+        self._prints: dict[str, tuple[Bead, dict[str, Any]]] = {}
+        self._known: tuple[Stamp | None, Baseline] = (None, Baseline())
 
     def check(self, beads: Mapping[str, Bead], history: History) -> tuple[Drift, ...]:
         """Every drift there is, in tracker order; touches nothing."""
@@ -108,22 +110,40 @@ class DriftWatch:
         Raises:
             WritesForbidden: --read-only; `check` finds without writing.
         """
+        self._gate.check()
+        found, kept = self._settled(beads, history)
+        if kept is None:
+            return found
         with self._gate.open():
-            on_disk = self.read()
-            baseline = _with_ours(on_disk, history)
-            found = self._find(beads, baseline)
-            drifted = {drift.bead_id for drift in found}
-            kept: dict[str, Mapping[str, Any]] = {}
-            for bead_id, bead in beads.items():
-                if bead_id in drifted:
-                    kept[bead_id] = baseline.beads[bead_id]
-                elif bead.status not in TERMINAL:
-                    kept[bead_id] = fingerprint(bead)
-            for bead_id in drifted - kept.keys():
-                kept[bead_id] = baseline.beads[bead_id]
-            if kept != on_disk.beads or not on_disk.taken_at:
+            found, kept = self._settled(beads, history)
+            if kept is not None:
                 self._write(kept, history)
             return found
+
+    def _settled(
+        self, beads: Mapping[str, Bead], history: History
+    ) -> tuple[tuple[Drift, ...], dict[str, Mapping[str, Any]] | None]:
+        """Drift, and what the snapshot should hold; None where it holds that already."""
+        on_disk = self.read()
+        baseline = _with_ours(on_disk, history)
+        found = self._find(beads, baseline)
+        drifted = {drift.bead_id for drift in found}
+        kept: dict[str, Mapping[str, Any]] = {}
+        for bead_id, bead in beads.items():
+            if bead_id in drifted:
+                kept[bead_id] = baseline.beads[bead_id]
+            elif bead.status not in TERMINAL:
+                kept[bead_id] = self._print(bead)
+        for bead_id in drifted - kept.keys():
+            kept[bead_id] = baseline.beads[bead_id]
+        return found, (None if kept == on_disk.beads and on_disk.taken_at else kept)
+
+    def _print(self, bead: Bead) -> dict[str, Any]:
+        """A bead's fingerprint, taken once as long as it is the same record."""
+        known = self._prints.get(bead.id)
+        if known is None or known[0] is not bead:
+            known = self._prints[bead.id] = (bead, fingerprint(bead))
+        return known[1]
 
     def acknowledge(
         self, beads: Mapping[str, Bead], history: History, ids: Iterable[str] | None = None
@@ -149,6 +169,12 @@ class DriftWatch:
 
     def read(self) -> Baseline:
         """The snapshot on disk; one that is missing or broken knows no bead."""
+        stamp = stamp_of(self.path)
+        if stamp is None or stamp != self._known[0]:
+            self._known = (stamp, self._read())
+        return self._known[1]
+
+    def _read(self) -> Baseline:
         try:
             with open(self.path, "rb") as file:
                 raw = file.read(MAX_SNAPSHOT)
@@ -173,7 +199,23 @@ class DriftWatch:
             archive = read_bytes(self._archive, MAX_SNAPSHOT) or b""
             gone = [bead_id for bead_id in gone if msgspec.json.encode(bead_id) not in archive]
         lost = (Drift(bead_id, "", True, None) for bead_id in gone)
-        return (*_compare(beads, baseline), *lost)
+        return (*self._compare(beads, baseline), *lost)
+
+    def _compare(self, beads: Mapping[str, Bead], baseline: Baseline) -> list[Drift]:
+        found: list[Drift] = []
+        for bead_id, bead in beads.items():
+            row = baseline.beads.get(bead_id)
+            if row is None or bead.status in TERMINAL:
+                continue
+            now = self._print(bead)
+            if now == row:
+                continue
+            found += [
+                Drift(bead_id, name, row.get(name), now.get(name))
+                for name in FIELDS
+                if not _alike(name, row.get(name), now.get(name))
+            ]
+        return found
 
     def _write(self, beads: Mapping[str, Mapping[str, Any]], history: History) -> None:
         document = {
@@ -187,10 +229,11 @@ class DriftWatch:
 
 def _with_ours(baseline: Baseline, history: History) -> Baseline:
     """The baseline with what we have written since it was taken: our own changes are no drift."""
+    ours = [entry for entry in history.entries if entry.seq > baseline.journal_seq]
+    if not ours:
+        return baseline
     beads = {bead_id: dict(row) for bead_id, row in baseline.beads.items()}
-    for entry in history.entries:
-        if entry.seq <= baseline.journal_seq:
-            continue
+    for entry in ours:
         for bead_id, fields in entry.after.items():
             row = beads.get(bead_id)
             if row is None or fields is None:
@@ -208,21 +251,6 @@ def _kept(name: str, value: Any) -> Any:
     if name == "execution-eligible":
         return False if value is False else None
     return value
-
-
-def _compare(beads: Mapping[str, Bead], baseline: Baseline) -> list[Drift]:
-    found: list[Drift] = []
-    for bead_id, bead in beads.items():
-        row = baseline.beads.get(bead_id)
-        if row is None or bead.status in TERMINAL:
-            continue
-        now = fingerprint(bead)
-        found += [
-            Drift(bead_id, name, row.get(name), now.get(name))
-            for name in FIELDS
-            if not _alike(name, row.get(name), now.get(name))
-        ]
-    return found
 
 
 def _alike(name: str, was: Any, now: Any) -> bool:

@@ -49,9 +49,10 @@ def threshold_s(env: Mapping[str, str] | None = None) -> int:
 
 
 def find_orphans(
-    sight: Sight, project: Project, *, env: Mapping[str, str] | None = None
+    sight: Sight, project: Project, *, env: Mapping[str, str] | None = None, now: int | None = None
 ) -> tuple[Orphan, ...]:
-    """Every orphaned claim, oldest first."""
+    """Every orphaned claim, oldest first; as of ``now``, or of the instant at which the queue was judged."""
+    now = sight.queue.as_of if now is None else now
     reader = ClaimReader(project, env)
     claims: dict[str, list[Claim]] = {}
     for claim in reader.read(sight.tracker.beads.values()):
@@ -62,7 +63,7 @@ def find_orphans(
         orphan
         for bead_id, holding in claims.items()
         if bead_id in sight.queue.beads and sight.queue.beads[bead_id].status not in TERMINAL
-        if (orphan := _judge(bead_id, holding, sight.queue.as_of, least, reader.here)) is not None
+        if (orphan := _judge(bead_id, holding, now, least, reader.here)) is not None
     ]
     return tuple(sorted(found, key=lambda orphan: (orphan.claimed_at, orphan.bead_id)))
 

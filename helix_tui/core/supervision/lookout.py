@@ -1,0 +1,163 @@
+"""What a person should know beside the queue itself: drift, orphaned claims, and how the focus stands.
+
+It looks in a thread of its own whenever the queue or the journal is another one, and now and then because
+time passes (a claim becomes an orphan without a word). Nothing waits for it. What it found in a bead is kept
+as long as the bead is the same record, so that a look at ten thousand of them costs a few milliseconds.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from helix_tui.core.beads.readiness import Queue
+from helix_tui.core.clock import now_ns
+from helix_tui.core.ddx.client import DdxError
+from helix_tui.core.journal import History
+from helix_tui.core.project import Project
+from helix_tui.core.supervision.curation.conflicts import Conflict, Unreadable
+from helix_tui.core.supervision.curation.curator import Curator, Sight
+from helix_tui.core.supervision.curation.gate import Gate, GateBusy
+from helix_tui.core.supervision.curation.rows import Scene
+from helix_tui.core.supervision.curation.steps import Refused, Writing, called
+from helix_tui.core.supervision.curation.tongue import APRIL, HEAD
+from helix_tui.core.supervision.drift import Drift, DriftWatch
+from helix_tui.core.supervision.focus import Focus, plan_upkeep, read_focus
+from helix_tui.core.supervision.orphans import Orphan, find_orphans
+
+EVERY_S = 30.0
+"""How often it looks when nothing changes."""
+
+MIND_AFTER = 3
+"""Failures in a row after which the focus is no longer minded by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Concerns:
+    """What was found at one look."""
+
+    drift: tuple[Drift, ...] = ()
+    orphans: tuple[Orphan, ...] = ()
+    focus: Focus = field(default_factory=Focus)
+    unminded: tuple[str, ...] = ()
+    """Beads that the focus should hold back, or give back, and does not."""
+    trouble: str = ""
+    """Why the focus could not be minded, or the drift not be kept, in one sentence."""
+
+
+class Lookout:
+    """Looks after one project. `see` and `stop` are for any thread, the rest for its own.
+
+    Args:
+        curator: writes for it what the focus needs; None where it may only look.
+        tell: called in its thread with every finding that differs from the last.
+    """
+
+    def __init__(
+        self,
+        project: Project,
+        tell: Callable[[Concerns], None],
+        *,
+        curator: Curator | None = None,
+        clock: Callable[[], int] = now_ns,
+        env: Mapping[str, str] | None = None,
+    ) -> None:
+        self.project = project
+        self.concerns = Concerns()
+        self._tell = tell
+        self._curator = curator
+        self._clock = clock
+        self._env = env
+        self._drift = DriftWatch(project, Gate(project, read_only=curator is None, patience_s=0.0))
+        self._news: tuple[Sight, History] | None = None
+        self._wake = threading.Condition()
+        self._stopped = False
+        self._thread: threading.Thread | None = None
+        self._failures = 0
+
+    def start(self) -> None:
+        """Begin to look, in a thread that nothing waits for."""
+        self._thread = threading.Thread(target=self._run, name="helix-lookout", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Look no more."""
+        with self._wake:
+            self._stopped = True
+            self._wake.notify_all()
+
+    def see(self, sight: Sight, history: History) -> None:
+        """There is a newer state to look at."""
+        with self._wake:
+            self._news = (sight, history)
+            self._wake.notify_all()
+
+    def look(self, sight: Sight, history: History) -> Concerns:
+        """Everything that is to be found in a state, as of now; keeps what is new of it for the next time."""
+        trouble = ""
+        try:
+            drift = self._drift.check(sight.queue.beads, history)
+            if self._curator is not None:
+                drift = self._drift.settle(sight.queue.beads, history)
+        except GateBusy:
+            pass  # somebody changes the queue this moment: what that leaves is looked at again
+        except OSError as error:
+            trouble = f"what was seen cannot be kept: {error.strerror or error}"
+        orphans = find_orphans(sight, self.project, env=self._env, now=self._clock())
+        focus = read_focus(Scene(sight.queue))
+        unminded = _unminded(sight.queue, focus)
+        if unminded and self._curator is not None and self._failures < MIND_AFTER:
+            trouble = self._mind(self._curator) or trouble
+        return Concerns(drift, orphans, focus, unminded, trouble)
+
+    def _mind(self, curator: Curator) -> str:
+        """Bring the focus up to date, as whoever put it on wanted; why that failed, if it did."""
+        try:
+            done = curator.run_steps("focus", "keep the focus", lambda writing, _: plan_upkeep(writing))
+        except GateBusy:
+            return ""
+        except (DdxError, Conflict, Unreadable, Refused, OSError) as error:
+            self._failures += 1
+            return f"the focus could not be kept: {error}"
+        if done.error is not None:
+            self._failures += 1
+            return f"the focus could not be kept: {done.error.message}"
+        self._failures = 0
+        return ""
+
+    def _run(self) -> None:
+        seen: tuple[Sight, History] | None = None
+        while True:
+            with self._wake:
+                if self._news is None or _same(self._news, seen):
+                    self._wake.wait(EVERY_S)
+                if self._stopped:
+                    return
+                seen = self._news
+            if seen is None:
+                continue
+            found = self.look(*seen)
+            if found != self.concerns:
+                self.concerns = found
+                self._tell(found)
+
+
+def _same(news: tuple[Sight, History], seen: tuple[Sight, History] | None) -> bool:
+    """Whether everything that a look rests on is the same."""
+    if seen is None:
+        return False
+    (sight, history), (old, old_history) = news, seen
+    return sight.queue is old.queue and sight.runs is old.runs and history is old_history
+
+
+def _unminded(queue: Queue, focus: Focus) -> tuple[str, ...]:
+    """Beads on which the focus is not as it should be."""
+    if not (focus.epic or focus.held or focus.leftovers):
+        return ()
+    writing = Writing(Scene(queue), APRIL if queue.default_era == "april" else HEAD)
+    try:
+        plan_upkeep(writing)
+    except Refused as error:
+        return (f"({called(str(error))})",)
+    return tuple(dict.fromkeys(bead_id for step in writing.steps for bead_id in step.edits))
