@@ -14,6 +14,7 @@ from helix_tui.cli import queue as queue_command
 from helix_tui.cli.appmaking import OnChange, make_app
 from helix_tui.cli.appmaking import add_arguments as add_app_arguments
 from helix_tui.cli.call import Call, CliError
+from helix_tui.cli.curation import journal
 from helix_tui.cli.loading import Present, locate
 from helix_tui.core.live import Change, Snapshot, take_snapshot
 from helix_tui.core.project import Project
@@ -76,6 +77,12 @@ def _data(snapshot: Snapshot, screen: str) -> dict[str, Any]:
         return {
             "running": [queue_command.as_running(run) for run in snapshot.runs],
             "attempts": [evidence.as_document(attempt, snapshot.taken_at) for attempt in snapshot.attempts],
+        }
+    if screen == "journal":
+        return {
+            "operations": [journal.entry_document(entry) for entry in reversed(snapshot.journal.entries)],
+            "dropped": snapshot.journal.dropped,
+            "torn": snapshot.journal.torn,
         }
     present = Present(snapshot.project, snapshot.tracker, snapshot.queue, snapshot.runs)
     return queue_command.document(present, queue_command.order_by_pick(snapshot.queue, snapshot.queue.beads))

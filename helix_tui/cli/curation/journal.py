@@ -273,7 +273,7 @@ def _line(entry: Entry, mark: Mark) -> str:
 
 def _print_entry(call: Call, entry: Entry, mark: Mark) -> None:
     for words in entry.commands:
-        call.print("  " + call.paint(clean_block(" ".join(words), 2_000), "bold"))
+        call.print("  " + call.paint(clean_block(shlex.join(words), 2_000), "bold"))
     for bead_id, fields in entry.after.items():
         before = entry.before.get(bead_id) or {}
         for name, value in (fields or {}).items():
@@ -282,7 +282,7 @@ def _print_entry(call: Call, entry: Entry, mark: Mark) -> None:
                 f"{clean_line(str(before.get(name)), 120)} → {clean_line(str(value), 120)}"
             )
     if entry.inverse and not entry.undone_by:
-        call.print("  taken back by: " + clean_block(" ".join(entry.inverse[0]), 400))
+        call.print("  taken back by: " + clean_block(shlex.join(entry.inverse[0]), 400))
     for difference in mark.differences:
         call.print(f"  changed since: {difference}")
     if mark.covered_by:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from helix_tui.core.journal import Entry
 from helix_tui.core.supervision.curation.conflicts import Conflict, NotUndoable
 from helix_tui.core.supervision.curation.curator import Curator, Done, Sight
 from helix_tui.core.supervision.curation.operations import Operation
 from helix_tui.core.supervision.curation.planning import Plan, describe, plan
-from helix_tui.core.supervision.curation.retracing import foretell
+from helix_tui.core.supervision.curation.retracing import Turn, foretell
 from helix_tui.core.supervision.curation.steps import Writing
 
 
@@ -55,28 +55,78 @@ def wish_for_steps(
     return Wish(title, tuple(beads), planned, run)
 
 
-def undo_wish() -> Wish:
-    """The wish to take back the last change of people."""
-
-    shown: list[Entry | None] = [None]
-
-    def planned(curator: Curator, sight: Sight) -> Plan:
-        shown[0] = next(iter(curator.history().to_undo(curator.me)), None)
-        return _plan_turn("undo", "take back", shown[0], curator, sight)
-
-    return Wish("take back the last change", (), planned, lambda curator, _: curator.undo(shown[0]))
-
-
-def redo_wish() -> Wish:
-    """The wish to do again what was taken back last."""
-
-    shown: list[Entry | None] = [None]
+def undo_wish(entry: Entry | None = None) -> Wish:
+    """The wish to take back a change, or the last one of people."""
+    chosen: list[Entry | None] = [entry]
 
     def planned(curator: Curator, sight: Sight) -> Plan:
-        shown[0] = next(iter(curator.history().to_redo(curator.me)), None)
-        return _plan_turn("redo", "do again", shown[0], curator, sight)
+        if entry is None:
+            chosen[0] = next(iter(curator.history().to_undo(curator.me)), None)
+        return _plan_turn("undo", "take back", chosen[0], curator, sight)
 
-    return Wish("do again what was taken back", (), planned, lambda curator, _: curator.redo(shown[0]))
+    title = f"take back {entry.id}" if entry is not None else "take back the last change"
+    return Wish(title, (), planned, lambda curator, _: curator.undo(chosen[0]))
+
+
+def redo_wish(entry: Entry | None = None) -> Wish:
+    """The wish to do again a change that was taken back, or what was taken back last."""
+    chosen: list[Entry | None] = [entry]
+
+    def planned(curator: Curator, sight: Sight) -> Plan:
+        if entry is None:
+            chosen[0] = next(iter(curator.history().to_redo(curator.me)), None)
+        return _plan_turn("redo", "do again", chosen[0], curator, sight)
+
+    title = f"do {entry.id} again" if entry is not None else "do again what was taken back"
+    return Wish(title, (), planned, lambda curator, _: curator.redo(chosen[0]))
+
+
+def restore_wish(entry: Entry) -> Wish:
+    """The wish to lead back to how things stood right after an entry."""
+
+    def planned(curator: Curator, sight: Sight) -> Plan:
+        history, tongue = curator.history(), curator.tongue(sight.queue)
+        retreat = foretell(history.back_to(entry.id), history, sight.queue, tongue, sight.busy)
+        turns = [turn for turn in retreat.turns if not turn.problem]
+        notes = [f"{'takes back' if turn.back else 'does again'} {turn.entry.id}" for turn in turns]
+        notes += [trace for turn in turns for trace in turn.traces]
+        if retreat.problem is not None:
+            notes.append(_where_it_ends(retreat.problem))
+        return Plan("undo", f"back to right after {entry.id}", retreat.steps, notes=tuple(notes))
+
+    def run(curator: Curator, shown: Plan) -> Done | None:
+        done: tuple[Done, ...] = ()
+        problems: tuple[str, ...] = ()
+        try:
+            for result in curator.restore(entry.id):
+                done = (*done, result)  # stays done, also where the next one cannot be
+        except (Conflict, NotUndoable) as error:
+            if not done:
+                raise
+            problems = (f"it ended before its goal: {error}",)
+        return _as_one(done, shown, problems)
+
+    return Wish(f"back to right after {entry.id}", (), planned, run)
+
+
+def _where_it_ends(turn: Turn) -> str:
+    word = "taken back" if turn.back else "done again"
+    said = "; ".join(map(str, turn.differences[:5]))
+    return f"it ends at {turn.entry.id}, which cannot be {word}: {turn.problem}{f' ({said})' if said else ''}"
+
+
+def _as_one(done: Sequence[Done], shown: Plan, problems: tuple[str, ...]) -> Done | None:
+    """Several changes as one answer."""
+    if not done:
+        return None
+    return replace(
+        done[-1],
+        plan=shown,
+        newly_ready=tuple(dict.fromkeys(bead_id for each in done for bead_id in each.newly_ready)),
+        newly_blocked=tuple(dict.fromkeys(bead_id for each in done for bead_id in each.newly_blocked)),
+        problems=(*(problem for each in done for problem in each.problems), *problems),
+        ran=sum(each.ran for each in done),
+    )
 
 
 def _plan_turn(kind: str, word: str, entry: Entry | None, curator: Curator, sight: Sight) -> Plan:

@@ -83,8 +83,7 @@ class Appraiser:
             return None
         known = self._rows.get(bead_id)
         if known is None or known[0] is not bead:
-            known = self._rows[bead_id] = (bead, {})
-            known[1].update(bead.document())
+            known = self._rows[bead_id] = (bead, bead.document())
         return canonical_absent(name, known[1].get(name))
 
 
