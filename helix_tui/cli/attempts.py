@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import re
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from helix_tui.cli.call import Call, CliError
+from helix_tui.cli.call import Call
 from helix_tui.cli.loading import find_bead, load
 from helix_tui.cli.paint import columns, counted
+from helix_tui.cli.since import add_since, began_since, since_of
 from helix_tui.core.beads.tracker import Tracker
-from helix_tui.core.clock import NS, format_age, format_instant, format_span, parse_now
+from helix_tui.core.clock import NS, format_age, format_instant, format_span
 from helix_tui.core.ddx.attempts.evidence import interpret
 from helix_tui.core.ddx.attempts.index import Attempt, AttemptIndex
 from helix_tui.core.ddx.names import StatusClass
 from helix_tui.core.project import Project
 from helix_tui.core.text import clean_line, fit, short_id
-
-_SPAN = re.compile(r"(\d+)([smhdw])\Z")
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 KINDS: tuple[StatusClass, ...] = ("landed", "preserved", "failed", "no_changes", "other")
 MOST_LINES = 60
@@ -32,19 +29,18 @@ ROLES = {"landed": "success", "preserved": "attention", "failed": "error"}
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this command."""
     parser.add_argument("--bead", metavar="ID", help="of this bead only")
-    parser.add_argument("--since", metavar="D", help="begun since then: 90m, 12h, 3d, or an ISO 8601 time")
+    add_since(parser)
 
 
 def run(call: Call) -> int:
     """Print the attempts."""
-    since = _since(call)
+    since = since_of(call)
     present = load(call)
     wanted = find_bead(present.queue, call.options.bead) if call.options.bead else None
     attempts = [
         attempt
         for attempt in read_attempts(present.project, present.tracker)
-        if (wanted is None or attempt.bead_id == wanted)
-        and (since is None or (attempt.started_at or attempt.finished_at or 0) >= since)
+        if (wanted is None or attempt.bead_id == wanted) and began_since(attempt, since)
     ]
     if call.json:
         call.emit(
@@ -66,23 +62,6 @@ def read_attempts(project: Project, tracker: Tracker) -> tuple[Attempt, ...]:
     index = AttemptIndex(project.ddx_dir)
     index.refresh(tracker.beads)
     return index.attempts
-
-
-def _since(call: Call) -> int | None:
-    text = call.options.since
-    if not text:
-        return None
-    span = _SPAN.match(text)
-    if span:
-        return call.now - int(span.group(1)) * _SECONDS[span.group(2)] * NS
-    try:
-        return parse_now(text)
-    except ValueError:
-        raise CliError(
-            f"--since {clean_line(text, 40)!r} is neither a span nor a time",
-            "Write 90m, 12h, 3d or 2026-08-21.",
-            2,
-        ) from None
 
 
 def counts(attempts: Iterable[Attempt]) -> dict[str, int]:

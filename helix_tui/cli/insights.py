@@ -1,0 +1,322 @@
+"""``helix-tui insights``: what attempts cost and what came of them."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+from helix_tui.cli.attempts import money, read_attempts
+from helix_tui.cli.call import Call, CliError
+from helix_tui.cli.loading import load
+from helix_tui.cli.paint import columns, counted
+from helix_tui.cli.since import add_since, began_since, since_of
+from helix_tui.core.clock import format_instant, format_span
+from helix_tui.core.insights.cells import DIMENSIONS, Cell, percentile, table
+from helix_tui.core.insights.experiments import Batch, Trial, batches
+from helix_tui.core.insights.routing import Comparison, compare_models
+from helix_tui.core.insights.spending import Burn, Failing, burn, failing
+from helix_tui.core.text import clean_line, fit, short_id
+
+DEFAULT_BY = "harness,model,kind"
+
+MOST_ROWS = 30
+"""Rows of a table that people get to see at once."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this command."""
+    known = ", ".join(DIMENSIONS)
+    parser.add_argument("--by", metavar="D,D", default=DEFAULT_BY, help=f"dimensions of the table: {known}")
+    add_since(parser)
+
+
+def run(call: Call) -> int:
+    """Print the tables."""
+    by, since = _dimensions(call), since_of(call)
+    present = load(call)
+    beads = present.tracker.beads
+    attempts = [
+        attempt for attempt in read_attempts(present.project, present.tracker) if began_since(attempt, since)
+    ]
+    cells = table(attempts, beads, by)
+    spent, lost = burn(attempts, beads, call.now), failing(attempts, beads)
+    models, tried = compare_models(attempts, beads), batches(attempts, beads)
+    if call.json:
+        call.emit(
+            {
+                "by": by,
+                "attempts": len(attempts),
+                "rows": [cell_document(cell) for cell in cells],
+                "burn": burn_document(spent),
+                "failing": [failing_document(each) for each in lost],
+                "models": [comparison_document(each) for each in models],
+                "experiments": [batch_document(each) for each in tried],
+            }
+        )
+        return 0
+    for line in _listing(call, by, cells, spent, lost, models, tried):
+        call.print(line)
+    return 0
+
+
+def _dimensions(call: Call) -> list[str]:
+    names = [name.strip() for name in call.options.by.split(",") if name.strip()]
+    unknown = [name for name in names if name not in DIMENSIONS]
+    if unknown or not names:
+        raise CliError(
+            f"--by {clean_line(call.options.by, 60)!r}: no dimension is called "
+            f"{clean_line(', '.join(unknown), 60) or 'nothing'}",
+            f"There are: {', '.join(DIMENSIONS)}.",
+            2,
+        )
+    return list(dict.fromkeys(names))
+
+
+# --- documents --------------------------------------------------------------------------------------------
+
+
+def cell_document(cell: Cell) -> dict[str, Any]:
+    """One row: counts, the landed share with its 95 % interval, dollars, tokens, durations in ms.
+
+    What nobody recorded is null. ``cost_complete`` is false where the cost of some attempts is unknown.
+    """
+    return {
+        "key": dict(cell.key),
+        "n": cell.n,
+        **cell.counts,
+        "rate": cell.landed.rate,
+        "low": cell.landed.low,
+        "high": cell.landed.high,
+        "small": cell.small,
+        "beads": cell.beads,
+        "beads_landed": cell.beads_landed,
+        "cost_usd": cell.cost,
+        "cost_known": len(cell.costs),
+        "cost_complete": cell.cost_complete,
+        "cost_per_landed": cell.cost_per_landed,
+        "cost_per_attempt": cell.cost_per_attempt,
+        "tokens_total": sum(cell.tokens) if cell.tokens else None,
+        "tokens_p50": percentile(cell.tokens, 0.5),
+        "duration_p50": percentile(cell.durations, 0.5),
+        "duration_p95": percentile(cell.durations, 0.95),
+    }
+
+
+def burn_document(spent: Burn) -> dict[str, Any]:
+    """Spending by day and at the present rate, in dollars."""
+    return {
+        "last_24h": cell_document(spent.last_day),
+        "recent": cell_document(spent.recent),
+        "per_day": spent.per_day,
+        "open_beads": spent.open_beads,
+        "left": spent.left,
+        "days": [cell_document(cell) for cell in spent.days],
+    }
+
+
+def failing_document(each: Failing) -> dict[str, Any]:
+    """A bead that keeps failing."""
+    cell = each.cell
+    return {
+        "bead_id": each.bead_id,
+        "title": each.title,
+        "attempts": cell.n,
+        "cost_usd": cell.cost,
+        "cost_complete": cell.cost_complete,
+        "tokens_total": sum(cell.tokens) if cell.tokens else None,
+        "duration_ms": sum(cell.durations) if cell.durations else None,
+        "last_status": each.last.status,
+        "last_attempt_id": each.last.attempt_id,
+        "last_at": _instant(each.last.finished_at or each.last.started_at),
+    }
+
+
+def comparison_document(each: Comparison) -> dict[str, Any]:
+    """Whether a cheaper model would have done on one kind of bead."""
+    return {
+        "kind": each.kind,
+        "dearer": cell_document(each.dearer),
+        "cheaper": cell_document(each.cheaper),
+        "verdict": each.verdict,
+        "saved_per_landed": each.saved,
+        "rescued": each.rescued,
+    }
+
+
+def batch_document(batch: Batch) -> dict[str, Any]:
+    """A batch of experiments."""
+    return {
+        "batch": batch.name,
+        "best": batch.best.bead.id if batch.best else None,
+        "trials": [trial_document(trial) for trial in batch.trials],
+    }
+
+
+def trial_document(trial: Trial) -> dict[str, Any]:
+    """One experiment, with the metadata of its newest attempt."""
+    last = trial.last
+    return {
+        "bead_id": trial.bead.id,
+        "title": trial.bead.title,
+        "outcome": trial.outcome,
+        "attempts": trial.cell.n,
+        "cost_usd": trial.cell.cost,
+        "tokens_total": sum(trial.cell.tokens) if trial.cell.tokens else None,
+        "duration_ms": sum(trial.cell.durations) if trial.cell.durations else None,
+        "status": last.status if last else None,
+        "harness": last.harness or None if last else None,
+        "model": last.model or None if last else None,
+        "base_rev": last.base_rev or None if last else None,
+        "result_rev": last.result_rev or None if last else None,
+        "attempt_id": last.attempt_id if last else None,
+        "session_id": last.session_id or None if last else None,
+    }
+
+
+def _instant(instant: int | None) -> str | None:
+    return None if instant is None else format_instant(instant)
+
+
+# --- for people -------------------------------------------------------------------------------------------
+
+
+def _listing(
+    call: Call,
+    by: Sequence[str],
+    cells: Sequence[Cell],
+    spent: Burn,
+    lost: Sequence[Failing],
+    models: Sequence[Comparison],
+    tried: Sequence[Batch],
+) -> list[str]:
+    if not cells:
+        return ["nothing was attempted" + (" since then" if call.options.since else " yet")]
+    lines = _table(call, by, cells)
+    lines += ["", *_burn_lines(spent)]
+    if lost:
+        lines += ["", call.paint("keeps failing", "bold"), *_failing_lines(lost)]
+    told = [each for each in models if each.verdict in ("as good", "better") and (each.saved or 0) > 0]
+    if told:
+        lines += ["", call.paint("a cheaper model would have done", "bold"), *map(said, told)]
+    for batch in tried:
+        lines += ["", call.paint(f"experiments: {clean_line(batch.name, 60)}", "bold"), *_trial_lines(batch)]
+    return lines
+
+
+def _table(call: Call, by: Sequence[str], cells: Sequence[Cell]) -> list[str]:
+    head = [*by, "n", "landed", "95 %", "$/landed", "tok p50", "p50", "p95"]
+    rows = [head, *map(_row, cells[:MOST_ROWS])]
+    lines = columns(rows, right=tuple(range(len(by), len(head))))
+    out = [call.paint(lines[0], "muted")]
+    out += [
+        call.paint(line, "muted") if cell.small else line
+        for cell, line in zip(cells, lines[1:], strict=False)
+    ]
+    if len(cells) > MOST_ROWS:
+        out.append(f"… {len(cells) - MOST_ROWS:,} more rows: --json shows them")
+    return out
+
+
+def _row(cell: Cell) -> list[str]:
+    return [
+        *(fit(clean_line(value, 60), 20).rstrip() for _, value in cell.key),
+        f"{cell.n:,}",
+        percent(cell.landed.rate),
+        f"{percent(cell.landed.low)}–{percent(cell.landed.high)}",
+        per_landed(cell),
+        count(percentile(cell.tokens, 0.5)),
+        span(percentile(cell.durations, 0.5)),
+        span(percentile(cell.durations, 0.95)),
+    ]
+
+
+def _burn_lines(spent: Burn) -> list[str]:
+    rate = f" = {money(spent.per_day)} a day" if spent.per_day is not None else ""
+    lines = [f"last 24 h: {_sum(spent.last_day)}", f"last 7 d:  {_sum(spent.recent)}{rate}"]
+    if not spent.recent.n and spent.days:
+        newest = spent.days[0]
+        lines.append(f"{newest.key[0][1]}: {_sum(newest)}, and nothing since")
+    if spent.left is not None:
+        each = money(spent.recent.cost_per_landed)
+        lines.append(
+            f"{each} a landed bead: the {spent.open_beads:,} open ones would cost {money(spent.left)}"
+        )
+    return lines
+
+
+def _sum(cell: Cell) -> str:
+    return f"{counted(cell.n, 'attempt')}, {cell.counts['landed']} landed, {dollars(cell)}"
+
+
+def _failing_lines(lost: Sequence[Failing]) -> list[str]:
+    rows = [
+        [
+            f"{each.cell.n}×",
+            dollars(each.cell),
+            fit(clean_line(each.last.status), 22).rstrip(),
+            short_id(clean_line(each.bead_id)),
+            fit(clean_line(each.title, 200), 60).rstrip(),
+        ]
+        for each in lost[:MOST_ROWS]
+    ]
+    more = [f"… {len(lost) - MOST_ROWS:,} more"] if len(lost) > MOST_ROWS else []
+    return [*columns(rows, right=(0, 1)), *more]
+
+
+def _trial_lines(batch: Batch) -> list[str]:
+    rows = [
+        [
+            trial.outcome.replace("_", " "),
+            f"{trial.cell.n}×",
+            dollars(trial.cell),
+            span(sum(trial.cell.durations) or None),
+            clean_line(trial.last.model, 30) if trial.last and trial.last.model else "—",
+            short_id(clean_line(trial.bead.id)),
+            fit(clean_line(trial.bead.title, 200), 60).rstrip(),
+        ]
+        for trial in batch.trials
+    ]
+    return columns(rows, right=(1, 2, 3))
+
+
+def said(each: Comparison) -> str:
+    """A comparison in one sentence."""
+    cheaper, dearer = (dict(cell.key)["model"] for cell in (each.cheaper, each.dearer))
+    return clean_line(
+        f"{each.kind}: {cheaper} lands {percent(each.cheaper.landed.rate)} of {each.cheaper.n:,} at "
+        f"{per_landed(each.cheaper)}, {dearer} {percent(each.dearer.landed.rate)} of {each.dearer.n:,} at "
+        f"{per_landed(each.dearer)}: {money(each.saved)} less for each that lands",
+        300,
+    )
+
+
+def percent(part: float | None) -> str:
+    """A share in whole percent; n/a for none."""
+    return "n/a" if part is None else f"{part * 100:.0f}%"
+
+
+def dollars(cell: Cell) -> str:
+    """What a cell is known to have cost; ``≥`` where the cost of some attempts is unknown."""
+    if cell.cost is None:
+        return "n/a"
+    return ("" if cell.cost_complete else "≥") + money(cell.cost)
+
+
+def per_landed(cell: Cell) -> str:
+    """Cost of each bead that landed."""
+    if cell.cost_per_landed is None:
+        return "n/a"
+    return ("" if cell.cost_complete else "≥") + money(cell.cost_per_landed)
+
+
+def count(tokens: int | None) -> str:
+    """Tokens, short."""
+    if tokens is None:
+        return "n/a"
+    return f"{tokens:,}" if tokens < 10_000 else f"{tokens / 1000:,.0f}k"
+
+
+def span(milliseconds: int | None) -> str:
+    """A duration, short."""
+    return "n/a" if milliseconds is None else format_span(milliseconds / 1000)

@@ -1,0 +1,178 @@
+"""Tables of attempts: one row for each value of the dimensions asked for, with n and an interval.
+
+The interval is Wilson's score interval at 95 % (Wilson 1927), which stays honest where n is small.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from helix_tui.core.beads.record import Bead
+from helix_tui.core.clock import format_instant
+from helix_tui.core.ddx.attempts.attempt import Attempt
+
+UNKNOWN = "unknown"
+"""The value of a dimension that nobody recorded."""
+
+SMALL = 10
+"""Attempts below which a row is marked as too small to compare."""
+
+Z95 = 1.959964
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A share of n with its 95 % interval, all between 0 and 1."""
+
+    count: int
+    n: int
+    rate: float | None
+    low: float
+    high: float
+
+    def overlaps(self, other: Share) -> bool:
+        """Whether the two intervals have a value in common."""
+        return self.low <= other.high and other.low <= self.high
+
+
+def share(count: int, n: int) -> Share:
+    """Wilson's interval for ``count`` of ``n``; of nothing, anything may be true."""
+    if n <= 0:
+        return Share(0, 0, None, 0.0, 1.0)
+    rate, z2 = count / n, Z95 * Z95
+    middle = (rate + z2 / (2 * n)) / (1 + z2 / n)
+    half = Z95 / (1 + z2 / n) * math.sqrt(rate * (1 - rate) / n + z2 / (4 * n * n))
+    return Share(count, n, rate, max(0.0, middle - half), min(1.0, middle + half))
+
+
+def _area(attempt: Attempt, bead: Bead | None) -> str:
+    labels = bead.labels if bead is not None else ()
+    return next((label.removeprefix("area:") for label in labels if label.startswith("area:")), "")
+
+
+def _day(attempt: Attempt, bead: Bead | None) -> str:
+    begun = attempt.started_at if attempt.started_at is not None else attempt.finished_at
+    return format_instant(begun)[:10] if begun is not None else ""
+
+
+DIMENSIONS: Mapping[str, Callable[[Attempt, Bead | None], str]] = {
+    "harness": lambda attempt, bead: attempt.harness,
+    "model": lambda attempt, bead: attempt.model,
+    "provider": lambda attempt, bead: attempt.provider,
+    "kind": lambda attempt, bead: bead.issue_type if bead is not None else "",
+    "area": _area,
+    "priority": lambda attempt, bead: f"P{bead.priority}" if bead is not None else "",
+    "status": lambda attempt, bead: attempt.status,
+    "day": _day,
+    "bead": lambda attempt, bead: attempt.bead_id,
+    "parent": lambda attempt, bead: bead.parent if bead is not None else "",
+}
+"""What attempts can be told apart by. ``kind`` is the bead's type; days are UTC."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The attempts that share the values of ``key``."""
+
+    key: tuple[tuple[str, str], ...]
+    """(dimension, value) pairs; a value nobody recorded is ``unknown``."""
+    attempts: tuple[Attempt, ...] = field(repr=False)
+
+    @property
+    def n(self) -> int:
+        """Finished attempts."""
+        return len(self.attempts)
+
+    @cached_property
+    def counts(self) -> Mapping[str, int]:
+        """Attempts by how they ended: landed, preserved, failed, no_changes, other."""
+        counted = dict.fromkeys(("landed", "preserved", "failed", "no_changes", "other"), 0)
+        for attempt in self.attempts:
+            counted[attempt.kind] += 1
+        return counted
+
+    @cached_property
+    def landed(self) -> Share:
+        """The share of attempts that landed."""
+        return share(self.counts["landed"], self.n)
+
+    @property
+    def small(self) -> bool:
+        """Too few attempts to be compared."""
+        return self.n < SMALL
+
+    @cached_property
+    def beads(self) -> int:
+        """Beads that were attempted."""
+        return len({attempt.bead_id for attempt in self.attempts})
+
+    @cached_property
+    def beads_landed(self) -> int:
+        """Beads of which an attempt landed."""
+        return len({attempt.bead_id for attempt in self.attempts if attempt.landed})
+
+    @cached_property
+    def costs(self) -> tuple[float, ...]:
+        """The known costs, in dollars."""
+        return tuple(attempt.cost_usd for attempt in self.attempts if attempt.cost_usd is not None)
+
+    @property
+    def cost(self) -> float | None:
+        """Dollars that are known to have been spent; None where none is known."""
+        return sum(self.costs) if self.costs else None
+
+    @property
+    def cost_complete(self) -> bool:
+        """Whether the cost of every attempt is known; else `cost` is the least that was spent."""
+        return len(self.costs) == self.n
+
+    @property
+    def cost_per_landed(self) -> float | None:
+        """Known dollars for each bead that landed; None where nothing landed or no cost is known."""
+        return sum(self.costs) / self.beads_landed if self.costs and self.beads_landed else None
+
+    @property
+    def cost_per_attempt(self) -> float | None:
+        """The mean of the known costs, in dollars."""
+        return sum(self.costs) / len(self.costs) if self.costs else None
+
+    @cached_property
+    def tokens(self) -> tuple[int, ...]:
+        """The known totals of tokens, sorted."""
+        return tuple(sorted(a.tokens.total for a in self.attempts if a.tokens.total is not None))
+
+    @cached_property
+    def durations(self) -> tuple[int, ...]:
+        """The known durations in ms, sorted; one of 0 is none: the attempt never began."""
+        return tuple(sorted(a.duration_ms for a in self.attempts if a.duration_ms))
+
+
+def percentile(ordered: Sequence[int], part: float) -> int | None:
+    """The value below which ``part`` (0–1) of the sorted values lie, by nearest rank; None of nothing."""
+    if not ordered:
+        return None
+    return ordered[min(len(ordered) - 1, max(0, math.ceil(part * len(ordered)) - 1))]
+
+
+def table(
+    attempts: Iterable[Attempt], beads: Mapping[str, Bead], by: Sequence[str] = ("harness", "model", "kind")
+) -> tuple[Cell, ...]:
+    """One cell for each combination of values that occurs, the one with most attempts first.
+
+    Attempts that have not ended belong to none.
+
+    Raises:
+        KeyError: a dimension that is not in `DIMENSIONS`.
+    """
+    readers = [(name, DIMENSIONS[name]) for name in by]
+    grouped: dict[tuple[tuple[str, str], ...], list[Attempt]] = {}
+    for attempt in attempts:
+        if attempt.finished:
+            bead = beads.get(attempt.bead_id)
+            key = tuple([(name, read(attempt, bead) or UNKNOWN) for name, read in readers])
+            grouped.setdefault(key, []).append(attempt)
+    cells = [Cell(key, tuple(group)) for key, group in grouped.items()]
+    return tuple(sorted(cells, key=lambda cell: (-cell.n, cell.key)))

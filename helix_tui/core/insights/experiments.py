@@ -1,0 +1,95 @@
+"""Batches of experiment beads side by side, from the metadata of their attempts.
+
+An experiment bead has the type ``experiment`` or a label ``experiment``, ``kind:experiment`` or
+``experiment:NAME``; NAME is its batch, else its parent is. CONTRACT-001 (seed 000): queue a batch, let DDx
+run it, keep what improves; what failed leaves a record of why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from helix_tui.core.beads.record import Bead
+from helix_tui.core.ddx.attempts.attempt import Attempt
+from helix_tui.core.insights.cells import Cell
+
+UNBATCHED = "no batch"
+
+_PREFIX = "experiment:"
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One experiment bead with its attempts."""
+
+    bead: Bead
+    cell: Cell
+    last: Attempt | None
+    """The newest attempt; None as long as nobody tried."""
+
+    @property
+    def outcome(self) -> str:
+        """The heading its newest attempt stands under, or ``not run``."""
+        return "not run" if self.last is None else self.last.kind
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Experiments that are compared with each other, those that landed first, then the cheapest."""
+
+    name: str
+    trials: tuple[Trial, ...]
+
+    @property
+    def best(self) -> Trial | None:
+        """The first that landed."""
+        return next((trial for trial in self.trials if trial.cell.counts["landed"]), None)
+
+
+def batch_of(bead: Bead) -> str | None:
+    """The batch that an experiment bead belongs to; None for any other bead."""
+    named = next((label for label in bead.labels if label.startswith(_PREFIX) and label != _PREFIX), "")
+    if named:
+        return named.removeprefix(_PREFIX)
+    if bead.issue_type == "experiment" or {"experiment", "kind:experiment"} & set(bead.labels):
+        return bead.parent or UNBATCHED
+    return None
+
+
+def batches(attempts: Iterable[Attempt], beads: Mapping[str, Bead]) -> tuple[Batch, ...]:
+    """Every batch, by name."""
+    grouped: dict[str, list[Bead]] = {}
+    for bead in beads.values():
+        name = batch_of(bead)
+        if name is not None:
+            grouped.setdefault(name, []).append(bead)
+    if not grouped:
+        return ()
+    tried: dict[str, list[Attempt]] = {}
+    for attempt in attempts:
+        if attempt.finished:
+            tried.setdefault(attempt.bead_id, []).append(attempt)
+    return tuple(
+        Batch(
+            name, tuple(sorted((_trial(bead, tried.get(bead.id, ())) for bead in grouped[name]), key=_rank))
+        )
+        for name in sorted(grouped)
+    )
+
+
+def _trial(bead: Bead, attempts: Iterable[Attempt]) -> Trial:
+    ended = tuple(attempts)
+    newest = max(ended, key=lambda attempt: attempt.finished_at or attempt.started_at or 0, default=None)
+    return Trial(bead, Cell((("bead", bead.id),), ended), newest)
+
+
+def _rank(trial: Trial) -> tuple[bool, bool, float, int, str]:
+    cost = trial.cell.cost
+    return (
+        not trial.cell.counts["landed"],
+        cost is None,
+        cost or 0.0,
+        sum(trial.cell.durations),
+        trial.bead.id,
+    )

@@ -1,0 +1,98 @@
+"""What the work costs: burn by day, what is left to spend, and money in beads that keep failing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from helix_tui.core.beads.record import TERMINAL, Bead
+from helix_tui.core.clock import NS
+from helix_tui.core.ddx.attempts.attempt import Attempt
+from helix_tui.core.insights.cells import Cell, table
+
+DAY = 86_400 * NS
+
+RECENT_DAYS = 7
+"""Days that the burn rate and the forecast rest on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Burn:
+    """What was spent up to now."""
+
+    days: tuple[Cell, ...]
+    """One cell a UTC day on which anything ended, the newest first."""
+    last_day: Cell
+    """The last 24 hours."""
+    recent: Cell
+    """The last `RECENT_DAYS` days."""
+    open_beads: int
+    """Beads that are neither closed nor cancelled."""
+
+    @property
+    def per_day(self) -> float | None:
+        """Known dollars a day over the recent days; None where no cost is known."""
+        return None if self.recent.cost is None else self.recent.cost / RECENT_DAYS
+
+    @property
+    def left(self) -> float | None:
+        """Dollars that the open beads cost if each costs what a landed one did lately; None where unknown."""
+        each = self.recent.cost_per_landed
+        return None if each is None else each * self.open_beads
+
+
+def burn(attempts: Iterable[Attempt], beads: Mapping[str, Bead], now: int) -> Burn:
+    """Spending as of ``now`` (ns since the epoch)."""
+    ended = [attempt for attempt in attempts if attempt.finished]
+    days = table(ended, beads, ("day",))
+    return Burn(
+        days=tuple(sorted(days, key=lambda cell: cell.key, reverse=True)),
+        last_day=_since(ended, now - DAY, now, "last 24 h"),
+        recent=_since(ended, now - RECENT_DAYS * DAY, now, f"last {RECENT_DAYS} days"),
+        open_beads=sum(bead.status not in TERMINAL for bead in beads.values()),
+    )
+
+
+def _since(attempts: Sequence[Attempt], begin: int, end: int, name: str) -> Cell:
+    return Cell((("span", name),), tuple(a for a in attempts if begin <= _when(a) <= end))
+
+
+def _when(attempt: Attempt) -> int:
+    return attempt.finished_at or attempt.started_at or 0
+
+
+@dataclass(frozen=True, slots=True)
+class Failing:
+    """A bead that was tried again and again and has not landed."""
+
+    bead_id: str
+    title: str
+    cell: Cell
+    last: Attempt
+    """The newest attempt."""
+
+
+TRIED = 2
+"""Attempts without a landing from which a bead counts as one that keeps failing."""
+
+
+def failing(attempts: Iterable[Attempt], beads: Mapping[str, Bead]) -> tuple[Failing, ...]:
+    """Unfinished beads with `TRIED` attempts and more since they last landed, the dearest first.
+
+    A bead that landed and was reopened counts from its last landing on. One that is closed, or that the
+    tracker no longer holds, is nobody's worry any more.
+    """
+    found = []
+    for cell in table(attempts, beads, ("bead",)):
+        bead = beads.get(cell.key[0][1])
+        if bead is None or bead.status in TERMINAL:
+            continue
+        newest_first = sorted(cell.attempts, key=_when, reverse=True)
+        lost = []
+        for attempt in newest_first:
+            if attempt.landed:
+                break
+            lost.append(attempt)
+        if len(lost) >= TRIED:
+            found.append(Failing(bead.id, bead.title, Cell(cell.key, tuple(lost)), lost[0]))
+    return tuple(sorted(found, key=lambda each: (-(each.cell.cost or 0.0), -each.cell.n, each.bead_id)))

@@ -1,0 +1,69 @@
+"""``helix-tui insights``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Cli
+from tests.conftest import ProjectFactory
+
+
+def metric(number: int, outcome: str, **fields: Any) -> str:
+    row = {"schema_version": 1, "attempt_id": f"20260511T0057{number:02}-ba01709e", "bead_id": "x-1"}
+    times = {"ts_start": f"2026-05-11T00:57:{number:02}Z", "ts_end": f"2026-05-11T01:57:{number:02}Z"}
+    return json.dumps({**row, **times, "outcome": outcome, "harness": "claude", "model": "opus", **fields})
+
+
+@pytest.fixture
+def history(project: ProjectFactory) -> Path:
+    root = project(['{"id": "x-1", "title": "one", "issue_type": "bug"}'])
+    folder = root / ".ddx/metrics"
+    folder.mkdir()
+    rows = [
+        metric(1, "no_changes", cost_usd=1.5),
+        metric(2, "success", cost_usd=2.5),
+        metric(3, "no_changes"),
+    ]
+    (folder / "attempts.jsonl").write_text("\n".join([*rows, "{torn"]) + "\n")
+    return root
+
+
+def test_rows_carry_n_interval_and_cost(program: Cli, history: Path) -> None:
+    document = json.loads(program("insights", "--json", "-C", str(history)).out)
+    (row,) = document["rows"]
+    assert document["schema"] == "insights/1"
+    assert row["key"] == {"harness": "claude", "model": "opus", "kind": "bug"}
+    assert (row["n"], row["landed"], row["rate"]) == (3, 1, pytest.approx(1 / 3))
+    assert row["low"] < row["rate"] < row["high"]
+    assert (row["cost_per_landed"], row["cost_complete"]) == (4.0, False)
+    assert row["duration_p50"] is None
+
+
+def test_other_dimensions_and_times(program: Cli, history: Path) -> None:
+    ran = program("insights", "--json", "--by", "day", "--since", "2026-05-11T00:57:02Z", "-C", str(history))
+    (row,) = json.loads(ran.out)["rows"]
+    assert (row["key"], row["n"]) == ({"day": "2026-05-11"}, 2)
+
+
+def test_an_unknown_dimension_is_named_with_what_there_is(program: Cli, history: Path) -> None:
+    ran = program("insights", "--by", "model,colour", "-C", str(history))
+    assert ran.code == 2
+    assert "colour" in ran.err
+    assert "harness, model" in ran.err
+
+
+def test_people_read_what_keeps_failing_and_that_nothing_was_spent_lately(
+    program: Cli, history: Path
+) -> None:
+    out = program("insights", "-C", str(history), "--now", "2026-08-01").out
+    assert "claude" in out
+    assert "≥$4.00" in out
+    assert "and nothing since" in out
+
+
+def test_nothing_attempted_is_said(program: Cli, project: ProjectFactory) -> None:
+    assert "nothing was attempted yet" in program("insights", "-C", str(project([]))).out
