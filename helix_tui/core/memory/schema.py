@@ -118,8 +118,16 @@ CREATE TABLE IF NOT EXISTS memory_key (
     key TEXT NOT NULL
 );
 CREATE INDEX IF NOT EXISTS memory_key_key ON memory_key(key);
-CREATE VIRTUAL TABLE IF NOT EXISTS memory_words USING fts5(words, tokenize = "unicode61 remove_diacritics 2");
+CREATE VIRTUAL TABLE IF NOT EXISTS memory_words USING fts5(words, tokenize = "unicode61 remove_diacritics 0");
 CREATE VIRTUAL TABLE IF NOT EXISTS memory_vocabulary USING fts5vocab(memory_words, row);
+CREATE TABLE IF NOT EXISTS memory_variant (
+    memory_id INTEGER NOT NULL,
+    at TEXT NOT NULL,
+    trigger TEXT NOT NULL,
+    resolution TEXT NOT NULL,
+    source TEXT NOT NULL DEFAULT ''
+);
+CREATE INDEX IF NOT EXISTS memory_variant_owner ON memory_variant(memory_id);
 CREATE TABLE IF NOT EXISTS injection (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     at TEXT NOT NULL,
@@ -167,10 +175,19 @@ CREATE TABLE IF NOT EXISTS outcome (
     claimed INTEGER NOT NULL,
     helped REAL NOT NULL,
     failed REAL NOT NULL,
-    bead TEXT NOT NULL DEFAULT ''
+    bead TEXT NOT NULL DEFAULT '',
+    trial REAL NOT NULL DEFAULT 0,
+    residual REAL NOT NULL DEFAULT 0
 );
 CREATE INDEX IF NOT EXISTS outcome_attempt ON outcome(attempt);
 CREATE INDEX IF NOT EXISTS outcome_owner ON outcome(memory_id);
+CREATE TABLE IF NOT EXISTS approach (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    task TEXT NOT NULL,
+    approach TEXT NOT NULL,
+    at TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS approach_task ON approach(task);
 CREATE TABLE IF NOT EXISTS task_kind (
     kind TEXT PRIMARY KEY,
     tried INTEGER NOT NULL DEFAULT 0,
@@ -198,6 +215,7 @@ CREATE TRIGGER IF NOT EXISTS helix_memory_removed AFTER DELETE ON memory BEGIN
     DELETE FROM memory_trigger_vector WHERE memory_id = old.id;
     DELETE FROM memory_path WHERE memory_id = old.id;
     DELETE FROM memory_key WHERE memory_id = old.id;
+    DELETE FROM memory_variant WHERE memory_id = old.id;
     DELETE FROM memory_words WHERE rowid = old.id;
 END;
 """

@@ -1,0 +1,225 @@
+"""The figures and vectors of all memories as arrays, kept in step with the database.
+
+A process loads them once. From then on it asks ``memory_change`` for what any process, the plugin's too, has
+changed since, and reads only that. Vectors lie in one float32 matrix, one row a memory; vectors of another
+model are not loaded, so they cannot be compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlite_utils import Database
+
+from helix_tui.core.memory.ranking import Array, Evidence, mean_use
+
+WHOLE, TRIGGER = "memory_vector", "memory_trigger_vector"
+"""Tables of vectors: of trigger and resolution together, and of the trigger alone."""
+
+_FIGURES = ("helped", "failed", "lift_trials", "lift_residual", "lift_injected", "lift_used")
+_COLUMNS = """m.id, m.type, coalesce(m.last_used, m.created_at), m.helped, m.failed,
+e.lift_trials, e.lift_residual, e.lift_injected, e.lift_used"""
+_FEW = 400
+"""Changes up to which rows are read one by one; beyond, everything is read anew."""
+
+
+class Vectors:
+    """One growing float32 matrix of unit rows; a row of zeros stands for no vector."""
+
+    def __init__(self, table: str, model: str) -> None:
+        self.table = table
+        self.model = model
+        self._rows: NDArray[np.float32] = np.zeros((0, 0), np.float32)
+        self.present: NDArray[np.bool_] = np.zeros(0, np.bool_)
+
+    def load(self, database: Database, place: dict[int, int], size: int) -> None:
+        """Read every vector of the model."""
+        found = database.execute(
+            f"SELECT memory_id, vector FROM {self.table} WHERE model = ?", [self.model]
+        ).fetchall()
+        known = [(place[memory_id], vector) for memory_id, vector in found if memory_id in place]
+        width = max((len(vector) // 4 for _, vector in known), default=0)
+        whole = [(row, vector) for row, vector in known if len(vector) == width * 4]
+        self._rows = np.zeros((size + size // 4 + 64, width), np.float32)
+        self.present = np.zeros(len(self._rows), np.bool_)
+        if whole:
+            rows = np.fromiter((row for row, _ in whole), np.int64, len(whole))
+            flat = np.frombuffer(b"".join(vector for _, vector in whole), np.float32)
+            self._rows[rows] = flat.reshape(-1, width)
+            self.present[rows] = True
+
+    def update(self, database: Database, memory_id: int, row: int) -> None:
+        """Read one memory's vector again."""
+        found = database.execute(
+            f"SELECT vector FROM {self.table} WHERE memory_id = ? AND model = ?", [memory_id, self.model]
+        ).fetchone()
+        self._reserve(row + 1, len(found[0]) // 4 if found else 0)
+        fits = found is not None and len(found[0]) == 4 * self._rows.shape[1]
+        self.present[row] = fits
+        self._rows[row] = np.frombuffer(found[0], np.float32) if fits and found else 0.0
+
+    def similarities(self, query: NDArray[np.float32], size: int) -> NDArray[np.float32]:
+        """Cosine of the query with each of the first ``size`` rows; 0 where there is no vector."""
+        if self._rows.shape[1] != len(query):
+            return np.zeros(size, np.float32)
+        found: NDArray[np.float32] = self._rows[:size] @ query
+        return found
+
+    def row(self, row: int) -> NDArray[np.float32]:
+        """One vector, zeros where there is none."""
+        vector: NDArray[np.float32] = self._rows[row]
+        return vector
+
+    def matrix(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Some of the vectors, in the order asked for."""
+        chosen: NDArray[np.float32] = self._rows[rows]
+        return chosen
+
+    def _reserve(self, size: int, width: int) -> None:
+        have, wide = self._rows.shape
+        if size <= have and (wide or not width):
+            return
+        grown = np.zeros((max(size + size // 4 + 64, have), wide or width), np.float32)
+        grown[:have, :wide] = self._rows
+        self._rows = grown
+        self.present = np.concatenate([self.present, np.zeros(len(grown) - have, np.bool_)])
+
+
+class Index:
+    """All memories of one database, as arrays with one place for each."""
+
+    def __init__(self, model: str | None) -> None:
+        """An empty index; ``model`` is that of the vectors to load, None for none."""
+        self.seq = -1
+        self.size = 0
+        self.ids: NDArray[np.int64] = np.zeros(0, np.int64)
+        self.types: NDArray[np.object_] = np.zeros(0, np.object_)
+        self.alive: NDArray[np.bool_] = np.zeros(0, np.bool_)
+        self.seconds: Array = np.zeros(0)
+        self._figures: Array = np.zeros((len(_FIGURES), 0))
+        self.place: dict[int, int] = {}
+        self._vectors = {table: Vectors(table, model) for table in (WHOLE, TRIGGER)} if model else {}
+        self._loaded: set[str] = set()
+
+    def refresh(self, database: Database) -> None:
+        """Read what has changed since the last time, by whatever process."""
+        newest = database.execute("SELECT coalesce(max(seq), 0) FROM memory_change").fetchone()[0]
+        if newest == self.seq:
+            return
+        changed = []
+        if 0 <= self.seq < newest:
+            changed = database.execute(
+                "SELECT memory_id, gone FROM memory_change WHERE seq > ? ORDER BY seq LIMIT ?",
+                [self.seq, _FEW + 1],
+            ).fetchall()
+        if changed and len(changed) <= _FEW:
+            self._apply(database, changed)
+        else:
+            self._load(database)
+        self.seq = newest
+
+    def vectors(self, database: Database, table: str) -> Vectors | None:
+        """The vectors of one table, loaded when first asked for; None without a model."""
+        found = self._vectors.get(table)
+        if found is not None and table not in self._loaded:
+            found.load(database, self.place, self.size)
+            self._loaded.add(table)
+        return found
+
+    def evidence(self, relevance: Array, now_seconds: float) -> Evidence:
+        """What the rankers work on, for every place."""
+        helped, failed, trials, residual, injected, used = self._figures[:, : self.size]
+        alive = self.alive[: self.size]
+        return Evidence(
+            relevance=relevance,
+            helped=helped,
+            failed=failed,
+            age_days=(now_seconds - self.seconds[: self.size]) / 86_400,
+            trials=trials,
+            residual=residual,
+            injected=injected,
+            used=used,
+            mean_use=mean_use(float(injected[alive].sum()), float(used[alive].sum())),
+        )
+
+    def _load(self, database: Database) -> None:
+        rows = database.execute(
+            f"SELECT {_COLUMNS} FROM memory m LEFT JOIN memory_extra e ON e.memory_id = m.id ORDER BY m.id"
+        ).fetchall()
+        self.size = len(rows)
+        self._reserve(self.size, keep=False)
+        self.place = {row[0]: place for place, row in enumerate(rows)}
+        self.alive[: self.size] = True
+        if rows:
+            columns = list(zip(*rows, strict=True))
+            self.ids[: self.size] = columns[0]
+            self.types[: self.size] = columns[1]
+            self.seconds[: self.size] = _all_seconds(columns[2])
+            for number, column in enumerate(columns[3:]):
+                self._figures[number, : self.size] = [_figure(value) for value in column]
+        for table in self._loaded:
+            self._vectors[table].load(database, self.place, self.size)
+
+    def _apply(self, database: Database, changed: Sequence[tuple[int, int]]) -> None:
+        for memory_id, gone in changed:
+            row = None
+            if not gone:
+                row = database.execute(
+                    f"SELECT {_COLUMNS} FROM memory m LEFT JOIN memory_extra e ON e.memory_id = m.id"
+                    " WHERE m.id = ?",
+                    [memory_id],
+                ).fetchone()
+            place = self.place.get(memory_id)
+            if row is None:
+                if place is not None:
+                    self.alive[place] = False
+                continue
+            if place is None:
+                place = self.place[memory_id] = self.size
+                self.size += 1
+                self._reserve(self.size, keep=True)
+            self._put(place, row)
+            for table in self._loaded:
+                self._vectors[table].update(database, memory_id, place)
+
+    def _put(self, place: int, row: Sequence[Any]) -> None:
+        self.ids[place], self.types[place], self.alive[place] = row[0], row[1], True
+        self.seconds[place] = _all_seconds([row[2]])[0]
+        self._figures[:, place] = [_figure(value) for value in row[3:]]
+
+    def _reserve(self, size: int, *, keep: bool) -> None:
+        have = len(self.ids)
+        if keep and size <= have:
+            return
+        room = size + size // 4 + 64
+        old = self.ids, self.types, self.alive, self.seconds, self._figures
+        self.ids, self.types = np.zeros(room, np.int64), np.empty(room, np.object_)
+        self.alive, self.seconds = np.zeros(room, np.bool_), np.zeros(room)
+        self._figures = np.zeros((len(_FIGURES), room))
+        if keep:
+            self.ids[:have], self.types[:have], self.alive[:have], self.seconds[:have] = old[:4]
+            self._figures[:, :have] = old[4]
+
+
+def _figure(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+def _all_seconds(texts: Sequence[object]) -> list[float]:
+    """Seconds since the epoch of stored times (those without a zone are local); NaN for what is none."""
+    known: dict[object, float] = {}
+    found = []
+    for text in texts:
+        seconds = known.get(text)
+        if seconds is None:
+            try:
+                seconds = datetime.fromisoformat(str(text)).timestamp()
+            except (ValueError, OverflowError, OSError):
+                seconds = float("nan")
+            known[text] = seconds
+        found.append(seconds)
+    return found

@@ -1,0 +1,118 @@
+"""Files that memories speak of, compared step by step as paths, never as substrings.
+
+``auth.py`` in a memory is met by the file ``src/auth.py``; ``src/auth.py`` is not met by ``lib/auth.py`` nor
+by ``src/oauth.py``. A folder in a memory (``src/auth/``) is met by every file under it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+
+from sqlite_utils import Database
+
+_MENTION = re.compile(
+    r"(?<![\w@:/.-])(?:"
+    r"(?:[\w.@+-]+/)*[\w@+-][\w.@+-]*\.[A-Za-z]\w{0,9}(?![\w/])"  # a file, with or without folders
+    r"|(?:[\w.@+-]+/)+[\w.@+-]*)"  # a folder, or a file without an ending
+)
+_EXTENSION = re.compile(r"\.[A-Za-z]\w{0,9}\Z")
+_ENDINGS = """
+bash c cc cfg cjs conf cpp cs css csv cxx dart env erb ex exs go gradle graphql h hpp hs html ini
+ipynb java js json jsonl jsx kt less lock lua mako md mjs ml mod php pl proto ps1 py pyi pyx r rb rs
+rst sass scala scss sh sql sum svelte svg swift tcss tex tf toml ts tsx txt vue xml yaml yml zig zsh
+"""
+_KNOWN = frozenset(_ENDINGS.split())
+_WILD = re.compile(r"[*?\[]")
+_MOST = 64
+
+
+def mentioned(text: str) -> list[str]:
+    """Paths that a text speaks of, cleaned of their trailing punctuation; folders end in ``/``."""
+    found = []
+    for match in _MENTION.finditer(text):
+        path = match[0].rstrip(".")
+        steps = [step for step in path.split("/") if step not in ("", ".")]
+        if not steps or ".." in steps:
+            continue
+        extension = steps[-1].rpartition(".")[2].lower() if _EXTENSION.search(steps[-1]) else ""
+        if extension and (extension in _KNOWN or len(steps) > 1):
+            found.append("/".join(steps))
+        elif path.endswith("/"):
+            found.append("/".join(steps) + "/")
+        elif len(steps) > 1:
+            found.append("/".join(steps))
+    return list(dict.fromkeys(found))[:_MOST]
+
+
+def meets(mention: str, file: str) -> bool:
+    """Whether a file is the one, or lies in the folder, that a memory mentions."""
+    said, asked = _steps(mention), _steps(file)
+    if not said or not asked:
+        return False
+    if _WILD.search(file):
+        return _under(mention, asked[:-1], said) or fnmatchcase("/".join(said), _pattern(file))
+    folder = mention.endswith("/") or "." not in said[-1]
+    if folder and any(asked[start : start + len(said)] == said for start in range(len(asked) - len(said))):
+        return True
+    if mention.endswith("/"):
+        return False
+    short, long = (said, asked) if len(said) <= len(asked) else (asked, said)
+    return long[-len(short) :] == short
+
+
+def matches(database: Database, files: Iterable[str]) -> dict[int, tuple[str, ...]]:
+    """Memory id -> those of the files that it speaks of."""
+    found: dict[int, list[str]] = {}
+    for file in dict.fromkeys(files):
+        for memory_id, mention in _candidates(database, file):
+            if meets(mention, file) and file not in (known := found.setdefault(memory_id, [])):
+                known.append(file)
+    return {memory_id: tuple(known) for memory_id, known in found.items() if known}
+
+
+def remember(database: Database, memory_id: int, texts: Iterable[str], listed: Iterable[str] = ()) -> None:
+    """Index the paths that a memory's texts mention, and those that the plugin has listed for it."""
+    paths = dict.fromkeys([*(path for text in texts for path in mentioned(text)), *listed])
+    database.conn.executemany(
+        "INSERT OR IGNORE INTO memory_path (memory_id, last, path) VALUES (?, ?, ?)",
+        [(memory_id, _steps(path)[-1], path) for path in paths if _steps(path)],
+    )
+
+
+def listed_by_plugin(text: object) -> list[str]:
+    """The plugin's ``file_patterns`` of one row: a JSON list of paths, or nothing that is one."""
+    try:
+        found = json.loads(text) if isinstance(text, str) else []
+    except ValueError:
+        return []
+    return [path for path in found if isinstance(path, str)] if isinstance(found, list) else []
+
+
+def _candidates(database: Database, file: str) -> list[tuple[int, str]]:
+    """Mentions whose last step is the file's name or one of its folders."""
+    steps = _steps(file)
+    if _WILD.search(file):
+        rows = database.execute("SELECT memory_id, path FROM memory_path").fetchall()
+    else:
+        marks = ", ".join("?" * len(steps))
+        rows = database.execute(
+            f"SELECT memory_id, path FROM memory_path WHERE last IN ({marks})", steps
+        ).fetchall()
+    return rows
+
+
+def _under(mention: str, folder: list[str], said: list[str]) -> bool:
+    """Whether a mentioned folder is the one that a pattern begins with."""
+    fixed = [step for step in folder if not _WILD.search(step)]
+    return mention.endswith("/") and bool(fixed) and said == fixed[: len(said)]
+
+
+def _pattern(file: str) -> str:
+    return file.removeprefix("./").replace("**/", "*").replace("**", "*")
+
+
+def _steps(path: str) -> list[str]:
+    return [step for step in path.replace("\\", "/").split("/") if step not in ("", ".")]

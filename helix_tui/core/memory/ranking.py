@@ -1,0 +1,123 @@
+"""How memories are ordered: the seeds' formula, and ``lift`` beside it.
+
+Both are pure functions over arrays, one element a memory, so that a store of 50,000 and a simulation
+(bench/memory_sim.py) are ranked by the same code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+RELEVANCE, EFFECTIVENESS, RECENCY = 0.5, 0.3, 0.2
+"""Weights of the seeds' formula."""
+
+HALF_LIFE_DAYS = 7.0
+
+LIFT_RELEVANCE, LIFT_WORTH = 0.6, 0.4
+"""Weights of ``lift`` (engines.md §2.5); it has no recency term."""
+
+UNREPORTED = 0.35
+"""How much of a trial an injected memory counts for that nobody reports as used."""
+
+SHRINKAGE = 4.0
+"""Imagined trials without any lift."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What is known of the memories that are to be ranked: arrays of one length."""
+
+    relevance: Array
+    helped: Array
+    failed: Array
+    age_days: Array
+    """Days since the last use, else since creation; may be negative where clocks disagree."""
+    trials: Array
+    """Weighted verified trials, the ``n`` of engines.md §2.5."""
+    residual: Array
+    """Sum of weighted surprises, its ``res``."""
+    injected: Array
+    """Verified trials that it was injected in, its ``inj``."""
+    used: Array
+    """Those of them in which it was reported as used."""
+    mean_use: float = 0.5
+    """Share of reported use over the whole store, its ``u``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A score for each memory, and the terms it is made of."""
+
+    score: Array
+    effectiveness: Array
+    recency: Array
+    terms: Mapping[str, Array] = field(default_factory=dict)
+
+
+Ranker = Callable[[Evidence], Ranked]
+
+
+def effectiveness(helped: Array, failed: Array) -> Array:
+    """``helped / (helped + failed)``, 0.5 without feedback."""
+    uses = helped + failed
+    share: Array = np.divide(helped, uses, out=np.full(uses.shape, 0.5), where=uses > 0)
+    return share
+
+
+def recency(age_days: Array) -> Array:
+    """``2^(-days / 7)`` (ACT-R decay); a time in the future counts as now, an unreadable one (NaN) as 0.5."""
+    fresh: Array = np.exp2(np.maximum(age_days, 0.0) / -HALF_LIFE_DAYS)
+    return np.where(np.isnan(fresh), 0.5, fresh)
+
+
+def rank_by_seed(evidence: Evidence) -> Ranked:
+    """``0.5·relevance + 0.3·effectiveness + 0.2·recency`` (seeds 003 and 004)."""
+    worth, fresh = effectiveness(evidence.helped, evidence.failed), recency(evidence.age_days)
+    return Ranked(RELEVANCE * evidence.relevance + EFFECTIVENESS * worth + RECENCY * fresh, worth, fresh)
+
+
+def rank_by_lift(evidence: Evidence) -> Ranked:
+    """``0.6·relevance + 0.4·clip(0.5 + 1.5·lift + 0.5·use, 0, 1)`` (engines.md §2.5, COMBO-A)."""
+    gain = lift(evidence.trials, evidence.residual)
+    use = use_rate(evidence.injected, evidence.used, evidence.mean_use)
+    worth: Array = np.clip(0.5 + 1.5 * gain + 0.5 * use, 0.0, 1.0)
+    score = LIFT_RELEVANCE * evidence.relevance + LIFT_WORTH * worth
+    plain = effectiveness(evidence.helped, evidence.failed)
+    return Ranked(score, plain, recency(evidence.age_days), {"lift": gain, "use": use, "worth": worth})
+
+
+RANKERS: dict[str, Ranker] = {"seed": rank_by_seed, "lift": rank_by_lift}
+"""Name -> ranker; the first is the default (rulings.md 20)."""
+
+
+def lift(trials: Array, residual: Array) -> Array:
+    """How much more often than the base rate tasks passed with this memory, shrunk towards 0."""
+    gain: Array = residual / (trials + SHRINKAGE)
+    return gain
+
+
+def use_rate(injected: Array, used: Array, mean_use: float) -> Array:
+    """Share of reported use above the store's mean, shrunk towards it."""
+    share: Array = (used + SHRINKAGE * mean_use) / (injected + SHRINKAGE) - mean_use
+    return share
+
+
+def mean_use(injected: float, used: float) -> float:
+    """The store's share of reported use from its two sums, 0.5 where nothing is known."""
+    return (used + 2.0) / (injected + 4.0)
+
+
+def surprise(passed: float, tried: float, passes: float) -> float:
+    """How an outcome (1 passed, 0 failed) differs from the base rate of its kind of task before it."""
+    return passed - (passes + 1.0) / (tried + 2.0)
+
+
+def exposure(reported: bool) -> float:
+    """How much of a trial this was for an injected memory."""
+    return 1.0 if reported else UNREPORTED

@@ -1,0 +1,350 @@
+"""The memory of a project as one object: every operation of the seeds, under both of their names.
+
+Each method is a line to the module that knows how; what they share is the lock, the database and the encoder.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from sqlite_utils import Database
+
+from helix_tui.core.clock import now_ns
+from helix_tui.core.embedding import Encoder, Loaded
+from helix_tui.core.memory import approach, crediting, graph, injecting, recalling, rows, storing, upkeep
+from helix_tui.core.memory.base import Base
+from helix_tui.core.memory.database import BUSY_SECONDS, guarded, open_database
+from helix_tui.core.memory.errors import DatabaseReadOnly, MemoryFault
+from helix_tui.core.memory.index import Index
+from helix_tui.core.memory.injecting import Screen
+from helix_tui.core.memory.records import (
+    VERDICTS,
+    Assessment,
+    Connected,
+    Consolidated,
+    Decayed,
+    Edge,
+    FeedbackReport,
+    Health,
+    Injection,
+    Memory,
+    Mode,
+    Outcome,
+    Pruned,
+    Recall,
+    Related,
+    Similar,
+    Stored,
+    Suggestion,
+    Verdict,
+)
+
+CATCH_UP = 16
+"""Memories without a vector that a call gives one on the way; `embed` does all."""
+
+
+class MemoryStore:
+    """An open memory. Close it, or use it as a context manager."""
+
+    def __init__(self, base: Base) -> None:
+        """Use :func:`open_memory`."""
+        self._base = base
+        self._lock = threading.RLock()
+        self._caught_up = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the database."""
+        with self._lock:
+            self._base.database.close()
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self._base.path
+
+    @property
+    def db(self) -> Database:
+        """The sqlite-utils database, for tables of the same file that others own; `write` to change it."""
+        return self._base.database
+
+    @property
+    def mode(self) -> Mode:
+        """``semantic``, or ``keyword`` where there is no encoder."""
+        return self._base.mode
+
+    @property
+    def detail(self) -> str:
+        """Which encoder this is, or why there is none."""
+        return self._base.detail
+
+    @property
+    def seq(self) -> int:
+        """Grows with every change of a memory by any process."""
+        with self._using():
+            return int(self._one("SELECT coalesce(max(seq), 0) FROM memory_change"))
+
+    @contextmanager
+    def write(self) -> Iterator[Database]:
+        """One write transaction; everything inside happens or nothing."""
+        with self._changing(), self._base.writing():
+            yield self._base.database
+
+    # What is remembered
+
+    def store(self, trigger: str, resolution: str, type: str = "failure", source: str = "") -> Stored:
+        """Remember one failure or pattern; a near-duplicate is merged, the third of a kind is systemic."""
+        with self._changing():
+            return storing.store(self._base, storing.Draft(trigger, resolution, type, source))
+
+    def store_many(self, memories: Iterable[tuple[str, str, str, str]]) -> list[Stored]:
+        """Remember several, (trigger, resolution, type, source) each, in one transaction."""
+        with self._changing():
+            return storing.store_many(self._base, [storing.Draft(*memory) for memory in memories])
+
+    def chunk(self, task: str, outcome: str, approach: str, source: str = "chunked") -> Stored:
+        """Remember how a task succeeded, or strengthen the pattern that says so already."""
+        with self._changing():
+            return storing.chunk(self._base, task, outcome, approach, source)
+
+    def get(self, name_or_id: str | int) -> Memory | None:
+        """The memory of this name, else of this id."""
+        with self._using():
+            return rows.find(self._base.database, name_or_id)
+
+    def list(self, type: str | None = None) -> list[Memory]:
+        """All memories, or those of a type, newest first."""
+        with self._using():
+            return upkeep.listed(self._base, type)
+
+    def variants(self, name_or_id: str | int) -> Sequence[tuple[str, str, str]]:
+        """(trigger, resolution, source) of what was merged into a memory in other words."""
+        with self._using():
+            memory = rows.find(self._base.database, name_or_id)
+            return self._base.database.execute(
+                "SELECT trigger, resolution, source FROM memory_variant WHERE memory_id = ? ORDER BY rowid",
+                [memory.id if memory else -1],
+            ).fetchall()
+
+    # What is found
+
+    def recall(
+        self,
+        query: str,
+        type: str | None = None,
+        limit: int = 5,
+        min_effectiveness: float = 0.0,
+        *,
+        files: Iterable[str] = (),
+        expand: bool = False,
+        gate: float = 0.0,
+        ranker: str = "seed",
+    ) -> Recall:
+        """Memories for a query and for files, best first, with every term of their scores."""
+        asked = recalling.Query(
+            query, type, limit, min_effectiveness, tuple(files), expand, max(0.0, gate), ranker
+        )
+        with self._using():
+            self._catch_up()
+            return recalling.recall(self._base, asked)
+
+    def similar_recent(
+        self, trigger: str, threshold: float | None = None, days: float = 7, type: str | None = None
+    ) -> Sequence[Similar]:
+        """Memories of the last days whose triggers resemble this one, most alike first."""
+        with self._using():
+            self._catch_up()
+            return storing.similar_recent(self._base, trigger, threshold, days, type)
+
+    def assess(self, task: str, approach_: str, history: Sequence[str] | None = None) -> Assessment:
+        """Whether to go on with an approach; without ``history``, earlier calls are what was tried."""
+        with self._using():
+            return approach.assess(self._base, task, approach_, history)
+
+    # What is shown, and what came of it
+
+    def inject(
+        self,
+        objective: str,
+        *,
+        files: Iterable[str] = (),
+        attempt: str = "",
+        bead: str = "",
+        agent: str = "",
+        kind: str = "",
+        limit: int = 8,
+        ranker: str = "seed",
+        screen: Screen | None = None,
+        record: bool = True,
+    ) -> Injection:
+        """The block for an agent, entered into the ledger under its attempt, bead and agent."""
+        task = injecting.Task(objective, tuple(files), attempt, bead, agent, kind, limit, ranker)
+        with self._using():
+            self._catch_up()
+            return injecting.inject(self._base, task, screen=screen, record=record)
+
+    def claim(self, attempt: str, names: Iterable[str]) -> None:
+        """Keep what an agent says it has used, until the outcome of its attempt is known."""
+        with self._changing():
+            crediting.claim(self._base, attempt, names)
+
+    def feedback(
+        self,
+        injected: Iterable[str] | None = None,
+        utilized: Iterable[str] = (),
+        verified: Verdict | None = None,
+        *,
+        attempt: str = "",
+        bead: str = "",
+        kind: str = "",
+        revise: bool = False,
+    ) -> FeedbackReport:
+        """Count what an outcome says about the memories that were shown (the table in `crediting`).
+
+        Raises:
+            MemoryFault: the verdict is none of ``passed``, ``failed``, ``partial``.
+        """
+        if verified is not None and verified not in VERDICTS:
+            raise MemoryFault(f"no verdict “{verified}”", f"There are: {', '.join(VERDICTS)}.")
+        said = crediting.Round(tuple(injected or ()), tuple(utilized), verified, attempt, bead, kind, revise)
+        with self._changing():
+            return crediting.feedback(self._base, said)
+
+    def injections(self, name: str = "", attempt: str = "", bead: str = "") -> Sequence[Injection]:
+        """The ledger, newest first: of a memory, an attempt or a bead, or all of it."""
+        with self._using():
+            return injecting.injections(self._base, name=name, attempt=attempt, bead=bead)
+
+    def outcomes(self, name: str = "", attempt: str = "") -> Sequence[Outcome]:
+        """What attempts did to a memory's counts, newest first."""
+        with self._using():
+            return crediting.outcomes(self._base, name=name, attempt=attempt)
+
+    # How memories hang together
+
+    def relate(self, from_name: str, to_name: str, rel_type: str, weight: float = 1.0) -> Related:
+        """Make an edge, or strengthen the one that there is."""
+        with self._changing():
+            return graph.relate(self._base, from_name, to_name, rel_type, weight)
+
+    edge = relate
+
+    def edges(self, name: str = "", rel_type: str = "") -> Sequence[Edge]:
+        """Edges at a memory, of a kind, or all."""
+        with self._using():
+            return graph.edges(self._base, name, rel_type)
+
+    def connected(self, name: str, max_hops: int = 2) -> Sequence[Connected]:
+        """What edges lead to, nearest first."""
+        with self._using():
+            return graph.connected(self._base, name, max_hops)
+
+    def suggest_edges(self, name: str, limit: int = 5) -> Sequence[Suggestion]:
+        """Edges that may be worth making."""
+        with self._using():
+            self._catch_up()
+            return graph.suggest(self._base, name, limit)
+
+    # Upkeep
+
+    def decay(self, days: float = 30, min_uses: float = 2, *, apply: bool = False) -> Decayed:
+        """Dormant memories; applied, what helped fades halfway to neutral."""
+        with self._changing() if apply else self._using():
+            return upkeep.decay(self._base, days=days, min_uses=min_uses, apply=apply)
+
+    def prune(self, threshold: float = 0.25, min_uses: float = 3, *, apply: bool = True) -> Pruned:
+        """Remove what has been used enough and helped too rarely; not applied, only say what that is."""
+        with self._changing() if apply else self._using():
+            return upkeep.prune(self._base, threshold=threshold, min_uses=min_uses, apply=apply)
+
+    def consolidate(self, threshold: float = 0.9) -> Consolidated:
+        """Merge memories that say nearly the same."""
+        with self._changing():
+            storing.embed_missing(self._base, None)
+            return upkeep.consolidate(self._base, threshold)
+
+    def health(self) -> Health:
+        """How the store is doing, and what is wrong with it."""
+        with self._using():
+            return upkeep.health(self._base)
+
+    def embed(self, limit: int | None = None) -> int:
+        """Index the texts, and with an encoder make the vectors, of memories that lack them; how many."""
+        with self._changing():
+            return storing.embed_missing(self._base, limit)
+
+    def remove(self, names: Iterable[str]) -> dict[str, Any]:
+        """Remove memories with their edges; returns what `put_back` needs, as plain JSON."""
+        with self._changing():
+            return upkeep.take_out(self._base, names)
+
+    def put_back(self, gone: dict[str, Any]) -> int:
+        """Put back what `remove` returned; how many memories came back."""
+        with self._changing():
+            return upkeep.put_back(self._base, gone)
+
+    # The inside
+
+    @contextmanager
+    def _using(self) -> Iterator[None]:
+        with self._lock, guarded(self._base.path):
+            yield
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        if self._base.read_only:
+            raise DatabaseReadOnly(
+                f"{self._base.path} is open for reading only", "Leave out --read-only to change it."
+            )
+        with self._using():
+            yield
+
+    def _one(self, sql: str) -> Any:
+        return self._base.database.execute(sql).fetchone()[0]
+
+    def _catch_up(self) -> None:
+        """Index what another program has stored since the last time, and encode a few of its texts."""
+        if self._base.read_only:
+            return
+        newest = self._one("SELECT coalesce(max(seq), 0) FROM memory_change")
+        if newest != self._caught_up:
+            done = storing.embed_missing(self._base, CATCH_UP)
+            if done < CATCH_UP:
+                self._caught_up = self._one("SELECT coalesce(max(seq), 0) FROM memory_change")
+
+
+def open_memory(
+    path: Path,
+    encoder: Encoder | Loaded | None = None,
+    *,
+    read_only: bool = False,
+    clock: Callable[[], int] = now_ns,
+    busy_seconds: float = BUSY_SECONDS,
+) -> MemoryStore:
+    """Open the memory at ``path``, making it where there is none.
+
+    ``encoder`` is an encoder, or what `load_encoder` returned, so that answers can say why there is none.
+
+    Raises:
+        MemoryFault: it is damaged, in use, somebody else's or newer, with what to do about it.
+    """
+    detail = "no encoder: found by words"
+    if isinstance(encoder, Loaded):
+        detail, encoder = encoder.detail, encoder.encoder
+    elif encoder is not None:
+        detail = encoder.model_id
+    database = open_database(path, read_only=read_only, busy_seconds=busy_seconds)
+    index = Index(encoder.model_id if encoder is not None else None)
+    return MemoryStore(Base(path, database, encoder, detail, clock, read_only, index))
