@@ -40,7 +40,7 @@ TABLE = {name: (_HERE + row.module, row.summary) for name, row in ROWS.items()}
 HEADINGS: dict[str, str] = {
     "first-class": "HELIX commands, first-class",
     "compatibility": "HELIX commands, compatibility (thin wrappers over ddx)",
-    "deprecation": "HELIX commands, deprecation candidates (compatibility for now; prefer `input` and ddx's own loop)",
+    "deprecation": "HELIX commands, deprecation candidates (prefer `input` and ddx's own loop)",
 }
 
 
