@@ -50,6 +50,7 @@ COMMANDS = {
         "let ddx ask our authoring rules before it takes a bead",
     ),
     "insights": ("helix_tui.cli.insights", "what attempts cost and what came of them, with n and interval"),
+    "ask": ("helix_tui.cli.ask", "a question to the repository, answered from evidence with citations"),
     "doctor": ("helix_tui.cli.doctor", "what is here, what is not, and whether ddx agrees with us"),
     "snapshot": ("helix_tui.cli.snapshot", "one frame of a screen as text, SVG or JSON"),
     "demo": ("helix_tui.cli.demo", "the console on a throw-away queue that a rehearsal drains"),

@@ -1,4 +1,4 @@
-"""Running one program to its end: no shell, no input, a time limit, a limit on what it may print.
+"""Running one program to its end: no shell, no terminal, a time limit, a limit on what it may print.
 
 The program gets a session of its own, so that a time limit ends its children too and a ``ctrl+c`` meant for
 the console does not reach it.
@@ -56,28 +56,31 @@ def run(
     cap: int = 16 << 20,
     stop_at_cap: bool = False,
     keep: Sequence[int] = (),
+    stdin: Path | None = None,
 ) -> Finished:
     """Run a program and wait for it.
 
     Past ``cap`` bytes of output the rest is read and dropped, so that a command that changes something is
     not ended half-way; ``stop_at_cap`` ends it instead. ``keep`` are file descriptors that the program
-    inherits: a lock among them stays held until it ends, should we be killed before.
+    inherits: a lock among them stays held until it ends, should we be killed before. ``stdin`` is a file that
+    it reads as its input; without one there is none.
 
     Raises:
         OSError: the program cannot be started.
     """
     words = tuple(os.fspath(word) for word in argv)
     started = time.monotonic()
-    process = subprocess.Popen(
-        words,
-        cwd=cwd,
-        env=None if env is None else dict(env),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-        pass_fds=tuple(keep),
-    )
+    with open(os.devnull if stdin is None else stdin, "rb") as source:
+        process = subprocess.Popen(
+            words,
+            cwd=cwd,
+            env=None if env is None else dict(env),
+            stdin=source,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            pass_fds=tuple(keep),
+        )
     with process:
         collected = _Collected(cap)
         try:
