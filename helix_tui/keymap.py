@@ -51,7 +51,7 @@ KEYS: tuple[Key, ...] = (
         "h,left",
         "fold",
         "fold",
-        "queue,loop,journal",
+        "queue,loop,memory,ask,insights,journal",
         "Fold the row, or go to the pane on the left.",
     ),
     Key(
@@ -59,7 +59,7 @@ KEYS: tuple[Key, ...] = (
         "l,right",
         "unfold",
         "unfold",
-        "queue,loop,journal",
+        "queue,loop,memory,ask,insights,journal",
         "Unfold it, or go to the pane on the right.",
     ),
     Key(
@@ -88,6 +88,14 @@ KEYS: tuple[Key, ...] = (
     Key("move.jump", "f", "jump", "jump", "list", "A letter on every row in view; type it to go there."),
     Key("go.queue", "1", "show_screen('queue')", "queue", "app", "The queue."),
     Key("go.loop", "2", "show_screen('loop')", "loop", "app", "Attempts, and what runs now."),
+    Key(
+        "go.insights",
+        "5",
+        "show_screen('insights')",
+        "insights",
+        "app",
+        "Cost and outcome, by model and kind.",
+    ),
     Key("go.journal", "6", "show_screen('journal')", "journal", "app", "Every change made from here."),
     Key("go.needs-me", "exclamation_mark", "needs_me", "needs me", "app", "What waits on a person, ranked."),
     Key("go.to", "colon", "go_to", "go to", "app", "Go to a bead, a screen or a command by name."),
@@ -96,9 +104,21 @@ KEYS: tuple[Key, ...] = (
     Key("go.back", "escape", "back", "back", "screen", "One step back; never quits."),
     Key("go.pane", "tab", "next_pane", "next pane", "screen", "The next pane."),
     Key("go.pane-back", "shift+tab", "previous_pane", "pane before", "screen", "The pane before."),
-    Key("go.view", "right_square_bracket", "next_tab", "view", "queue,loop", "The next view of this pane."),
     Key(
-        "go.view-back", "left_square_bracket", "previous_tab", "view before", "queue,loop", "The view before."
+        "go.view",
+        "right_square_bracket",
+        "next_tab",
+        "view",
+        "queue,loop,memory,ask,insights,journal",
+        "The next view of this pane.",
+    ),
+    Key(
+        "go.view-back",
+        "left_square_bracket",
+        "previous_tab",
+        "view before",
+        "queue,loop,memory,ask,insights,journal",
+        "The view before.",
     ),
     Key(
         "find.filter",

@@ -32,14 +32,15 @@ class Comparison:
     def verdict(self) -> Verdict:
         """What the cheaper one is, by its share of landed attempts.
 
-        ``unclear`` where a row is too small, or where the intervals overlap and are too wide to say more.
+        ``as good`` where its share is above the lower half of what the dearer one's may be below its own;
+        ``unclear`` where a row is too small, or the intervals overlap and say no more than that.
         """
         one, other = self.cheaper.landed, self.dearer.landed
         if self.cheaper.small or self.dearer.small or one.rate is None or other.rate is None:
             return "unclear"
         if not one.overlaps(other):
             return "better" if one.low > other.high else "worse"
-        return "as good" if one.rate >= other.low else "unclear"
+        return "as good" if one.rate >= (other.low + other.rate) / 2 else "unclear"
 
     @property
     def saved(self) -> float | None:

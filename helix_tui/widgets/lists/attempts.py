@@ -68,6 +68,8 @@ class Board:
     """Attempts that a filter leaves out."""
     older: int = 0
     """Workers that are gone too, and longer than those among ``runs``."""
+    heading: bool = True
+    """Whether the attempts stand under a line that sums up the day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +132,8 @@ class AttemptRows(RowSource):
             self._heads.append((view.key, view, None))
             below = enumerate(_below(view, width))
             self._heads += [(f"{view.key}/{number}", view, line) for number, line in below]
-        self._heads.append((_ENDED, None, None))
+        if board.heading:
+            self._heads.append((_ENDED, None, None))
         self._most = len(board.order.attempts) if most is None else min(most, len(board.order.attempts))
         self._head_places = {key: place for place, (key, _, _) in enumerate(self._heads)}
 

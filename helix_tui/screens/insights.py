@@ -1,0 +1,220 @@
+"""Insights: what attempts cost and what came of them, in tables; the attempts behind a row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Container, Vertical
+from textual.timer import Timer
+from textual.widget import Widget
+
+from helix_tui.core.ddx.attempts.attempt import Attempt
+from helix_tui.core.insights.report import Report, read_report
+from helix_tui.core.text import clean_line
+from helix_tui.keymap import bindings
+from helix_tui.screens.base import NARROW, HelixScreen
+from helix_tui.screens.placards import placard
+from helix_tui.widgets.frame.caption import Caption
+from helix_tui.widgets.frame.panetabs import PaneTabs
+from helix_tui.widgets.frame.placard import Placard
+from helix_tui.widgets.insights.tables import TABLES, totals
+from helix_tui.widgets.lists.attempts import AttemptList, Board, Order
+from helix_tui.widgets.lists.rowlist import RowList
+from helix_tui.widgets.lists.spanline import SpanLine
+
+if TYPE_CHECKING:
+    from helix_tui.core.live import Change, Snapshot
+    from helix_tui.widgets.lists.line import Line
+
+DETAIL_DELAY = 0.06
+"""Seconds that the cursor rests before the attempts behind a row are listed."""
+
+
+class Totals(SpanLine):
+    """What was spent lately, in one line."""
+
+    def __init__(self) -> None:
+        super().__init__(id="insight-totals")
+        self._line: Line = ()
+
+    def show(self, line: Line) -> None:
+        """Say something else."""
+        if line != self._line:
+            self._line = line
+            self.refresh()
+
+    def spans(self, width: int) -> Line:
+        return self._line
+
+
+class InsightsScreen(HelixScreen):
+    """Screen 5."""
+
+    NAME = "insights"
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("insights")]
+    FOOTER = ("go.open", "go.view", "go.pane", "go.to", "app.help")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.report: Report | None = None
+        self.table = next(iter(TABLES))
+        self.views = PaneTabs(tuple(TABLES), id="insight-views")
+        self.totals = Totals()
+        self.list = RowList(id="insights")
+        self.caption = Caption("attempts")
+        self.behind = AttemptList(id="behind-row")
+        self.placard = Placard(id="insights-placard")
+        self._wanted: tuple[object, ...] = ()
+        self._rest: Timer | None = None
+
+    def compose_body(self) -> ComposeResult:
+        """Views and totals, the table, the attempts behind its row."""
+        with Container(id="insights-panes"):
+            with Vertical(id="insights-left"):
+                yield self.views
+                yield self.totals
+                yield self.list
+            with Vertical(id="behind"):
+                yield self.caption
+                yield self.behind
+        yield self.placard
+
+    # --- news ---------------------------------------------------------------------------------------------
+
+    def show_snapshot(self, snapshot: Snapshot, change: Change) -> None:
+        """The tables are worked out in a thread when attempts or beads are others."""
+        bare = not len(snapshot.attempts)
+        self.set_class(bare, "-bare")
+        if bare:
+            self.placard.show(placard(snapshot) or NOTHING)
+            return
+        wanted = (snapshot.attempts, snapshot.queue.beads)
+        if (
+            any(one is not other for one, other in zip(wanted, self._wanted, strict=False))
+            or not self._wanted
+        ):
+            self._wanted = wanted
+            read = partial(read_report, tuple(snapshot.attempts), snapshot.queue.beads, self.console.now())
+            self.run_worker(partial(self._read, read), thread=True, group="insights", exclusive=True)
+
+    def _read(self, read: Callable[[], Report]) -> None:
+        self.app.call_from_thread(self._take, read())
+
+    def _take(self, report: Report) -> None:
+        self.report = report
+        self._show_table()
+
+    def _show_table(self) -> None:
+        if self.report is None:
+            return
+        rows = TABLES[self.table](self.report)
+        self.list.show(rows)
+        self.views.show(self.table, f"{len(rows) - 1:,}")
+        self.totals.show(totals(self.report))
+        self._show_behind()
+
+    @on(RowList.Selected, "#insights")
+    def follow_with_attempts(self) -> None:
+        """The attempts follow when the cursor rests."""
+        if self._rest is not None:
+            self._rest.stop()
+        self._rest = self.set_timer(DETAIL_DELAY, self._show_behind)
+
+    def _show_behind(self) -> None:
+        if self.report is None:
+            return
+        key = self.list.selected_key or ""
+        attempts = self.report.attempts_behind(key)
+        order = Order(sorted(attempts, key=_when, reverse=True))
+        self.behind.show_board(
+            Board(order=order, beads=self.console.snapshot.queue.beads, now=self.console.now(), heading=False)
+        )
+        self.caption.show(clean_line(key.partition(":")[2], 80), f"{len(order.attempts):,}")
+
+    # --- keys ---------------------------------------------------------------------------------------------
+
+    def panes(self) -> list[Widget]:
+        """The table, and the attempts where they show."""
+        return [pane for pane in (self.list, self.behind) if pane.size.width]
+
+    @on(RowList.Opened, "#insights")
+    def go_behind(self, event: RowList.Opened) -> None:
+        """Into the attempts; over the table where there is no room beside it."""
+        event.stop()
+        self._show_behind()
+        self.add_class("-reading")
+        self.call_after_refresh(self.behind.focus, scroll_visible=False)
+
+    @on(RowList.Opened, "#behind-row")
+    def open_attempt(self, event: RowList.Opened) -> None:
+        """An attempt leads to the Loop screen."""
+        event.stop()
+        self.console.open_attempt(event.key)
+
+    @on(PaneTabs.Pressed)
+    def press_view(self, event: PaneTabs.Pressed) -> None:
+        """A click on a view."""
+        self.show_table(event.name)
+
+    def show_table(self, name: str) -> None:
+        """Another table, from its beginning."""
+        if name != self.table:
+            self.table = name
+            self.list.empty()
+            self._show_table()
+
+    def action_next_tab(self) -> None:
+        """The next table."""
+        self._turn(1)
+
+    def action_previous_tab(self) -> None:
+        """The table before."""
+        self._turn(-1)
+
+    def _turn(self, step: int) -> None:
+        names = list(TABLES)
+        self.show_table(names[(names.index(self.table) + step) % len(names)])
+
+    def action_fold(self) -> None:
+        """From the attempts to the table."""
+        self._back_to_table()
+
+    def action_unfold(self) -> None:
+        """From the table to the attempts."""
+        self.list.action_open()
+
+    async def action_back(self) -> None:
+        """From the attempts to the table."""
+        self._back_to_table()
+
+    def _back_to_table(self) -> None:
+        self.remove_class("-reading")
+        self.call_after_refresh(self.list.focus, scroll_visible=False)
+
+    def on_resize(self) -> None:
+        """What was hidden may show now."""
+        if f"-{self.posture}" not in NARROW:
+            self.remove_class("-reading")
+        self.call_after_refresh(self._show_behind)
+
+    def commands(self) -> Iterable[tuple[str, str, Callable[[], object]]]:
+        """Each table by name."""
+        for name in TABLES:
+            yield f"insights: {name}", f"The table of {name}.", partial(self.show_table, name)
+
+
+NOTHING: list[Line] = [
+    [("Nothing has been attempted yet.", "text bold")],
+    [],
+    [("Figures appear here with the first attempt that ends: n, landed share with its interval,", "muted")],
+    [("cost of each bead that landed, tokens, time, and money in beads that keep failing.", "muted")],
+]
+
+
+def _when(attempt: Attempt) -> int:
+    return attempt.started_at or attempt.finished_at or 0

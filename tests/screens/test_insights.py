@@ -1,0 +1,136 @@
+"""The Insights screen: tables, what is behind a row, and how it looks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from helix_tui.screens.insights import InsightsScreen
+from tests.screens.conftest import Console, MakeConsole
+
+Compare = Callable[..., bool]
+
+MODELS = (("opus", 12, 4, 2.0), ("haiku", 11, 5, 0.2), ("sonnet", 1, 2, None))
+
+
+def write_history(root: Path) -> None:
+    """Attempts of three models: two comparable, one too rare."""
+    folder = root / ".ddx/metrics"
+    folder.mkdir()
+    rows: list[dict[str, object]] = []
+    for model, landed, lost, cost in MODELS:
+        for number in range(landed + lost):
+            minute = len(rows)
+            row: dict[str, object] = {
+                "attempt_id": f"20260820T10{minute:02}00-{minute:08x}",
+                "bead_id": f"demo-{number}" if number < landed else "demo-lost",
+                "ts_start": f"2026-08-20T10:{minute:02}:00Z",
+                "ts_end": f"2026-08-20T10:{minute:02}:30Z",
+                "outcome": "success" if number < landed else "no_changes",
+                "harness": "claude",
+                "model": model,
+                "duration_ms": 30_000 + 1_000 * minute,
+            }
+            rows.append(row if cost is None else row | {"cost_usd": cost})
+    (folder / "attempts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def beads() -> list[str]:
+    lost = {"id": "demo-lost", "title": "Lost [red]again\u001b[31m", "labels": ["experiment:prompts"]}
+    return [
+        *(json.dumps({"id": f"demo-{n}", "title": f"bead {n}", "status": "closed"}) for n in range(16)),
+        json.dumps(lost),
+    ]
+
+
+@pytest.fixture
+def history(console: MakeConsole) -> Console:
+    """A console on the Insights screen over some attempts."""
+    app = console(beads(), screen="insights")
+    write_history(app.root)
+    return app
+
+
+async def settled(pilot: Pilot[int]) -> None:
+    """Let the tables be worked out and shown, and the rows behind them."""
+    await pilot.app.workers.wait_for_complete()
+    await pilot.pause()
+    screen = pilot.app.screen
+    if isinstance(screen, InsightsScreen):
+        screen._show_behind()
+    await pilot.pause()
+
+
+async def test_the_tables_follow_the_keys(history: Console) -> None:
+    async with history.run_test(size=(160, 40)) as pilot:
+        await settled(pilot)
+        assert history.sees("claude · opus · task")
+        assert history.sees("75%")
+        for word in ("experiments", "cheaper", "failing"):
+            await pilot.press("left_square_bracket")
+            await settled(pilot)
+            assert history.sees({"experiments": "prompts", "cheaper": "haiku for opus"}.get(word, "Lost"))
+        assert history.sees("11×")
+
+
+async def test_enter_leads_to_the_attempts_and_on_to_the_loop(history: Console) -> None:
+    async with history.run_test(size=(48, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("enter")
+        await settled(pilot)
+        assert history.sees("bead 0")
+        await pilot.press("escape")
+        await settled(pilot)
+        assert history.sees("claude · haiku · task")
+        await pilot.press("enter", "enter")
+        await settled(pilot)
+        assert history.current_mode == "loop"
+
+
+async def test_new_attempts_change_the_figures_and_keep_the_row(history: Console) -> None:
+    async with history.run_test(size=(160, 40)) as pilot:
+        await settled(pilot)
+        screen = history.screen
+        assert isinstance(screen, InsightsScreen)
+        await pilot.press("j")
+        key = screen.list.selected_key
+        with (history.root / ".ddx/metrics/attempts.jsonl").open("a") as file:
+            for number in range(20):
+                row = {"attempt_id": f"20260821T10{number:02}00-{number:08x}", "bead_id": "demo-lost"}
+                ended = {
+                    "outcome": "no_changes",
+                    "harness": "x",
+                    "model": "new",
+                    "ts_end": "2026-08-21T11:00:00Z",
+                }
+                file.write(json.dumps(row | ended) + "\n")
+        history.feed.look()
+        await pilot.pause()
+        await settled(pilot)
+        assert history.sees("x · new · task")
+        assert screen.list.selected_key == key
+
+
+async def test_nothing_attempted_is_said(console: MakeConsole) -> None:
+    app = console(beads(), screen="insights")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        assert app.sees("Nothing has been attempted yet.")
+
+
+async def test_a_click_on_a_table_shows_it(history: Console) -> None:
+    async with history.run_test(size=(120, 30)) as pilot:
+        await settled(pilot)
+        await pilot.click("#insight-views", offset=(12, 0))
+        await settled(pilot)
+        assert isinstance(history.screen, InsightsScreen)
+        assert history.screen.table == "areas"
+
+
+@pytest.mark.parametrize("size", [(48, 20), (80, 30), (120, 30), (160, 36)], ids=str)
+def test_looks(history: Console, size: tuple[int, int], snap_compare: Compare) -> None:
+    assert snap_compare(history, terminal_size=size, run_before=settled)
