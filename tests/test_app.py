@@ -139,8 +139,8 @@ async def test_every_theme_is_worn_by_every_screen(console: MakeConsole, theme: 
 async def test_number_keys_switch_screens_and_leave_what_lies_on_them(console: MakeConsole) -> None:
     app = console()
     async with app.run_test(size=(100, 30)) as pilot:
-        for number, entry in enumerate(SCREENS.values(), 1):
-            await pilot.press("question_mark", str(number))
+        for entry in SCREENS.values():
+            await pilot.press("question_mark", entry.key)
             await pilot.pause()
             assert app.current_mode == entry.name
             assert len(app.screen_stack) == 1
@@ -260,7 +260,9 @@ async def test_hostile_text_does_no_harm_on_any_screen(console: MakeConsole, siz
 def test_changes_add_up() -> None:
     one = Change(beads=frozenset({"a"}), runs=True)
     two = Change(beads=frozenset({"b"}), attempts=frozenset({"t"}), everything=True)
-    assert merged([one, two]) == Change(frozenset({"a", "b"}), True, frozenset({"t"}), False, True)
+    assert merged([one, two]) == Change(
+        beads=frozenset({"a", "b"}), runs=True, attempts=frozenset({"t"}), everything=True
+    )
     assert not merged([])
 
 
@@ -272,6 +274,9 @@ def test_a_key_means_one_thing_everywhere() -> None:
     meaning |= {"move.dependent": "one on along the edge", "move.next-part": "one on along the edge"}
     # the row list lets N pass while no search is lit
     meaning |= {"change.new": "match before, else new bead", "find.previous": "match before, else new bead"}
+    # of what is under the cursor: the last change in the queue, the chosen one in the journal
+    meaning |= {"change.undo-this": "change.undo", "change.redo-this": "change.redo"}
+    meaning |= {"change.deal": "change.actions", "copy.commands": "copy.markdown"}
     owner: dict[str, str] = {}
     for key in KEYS:
         for name in names(key.keys):
