@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 
-from bench.memory_sim import EFFECT, PLANTED, RANKERS, TOPICS, World, simulate
+from bench.memory_sim import CANDIDATES, EFFECT, PLANTED, TOPICS, World, simulate
 
 
 def test_world_holds_what_is_planted() -> None:
@@ -26,21 +26,21 @@ def test_chance_moves_with_own_memories_only() -> None:
 
 
 def test_a_seed_gives_one_result() -> None:
-    assert simulate(RANKERS["lift"](), "informative", 7, 60) == simulate(
-        RANKERS["lift"](), "informative", 7, 60
+    assert simulate(CANDIDATES["lift"], "informative", 7, 60) == simulate(
+        CANDIDATES["lift"], "informative", 7, 60
     )
 
 
 def test_learning_beats_not_learning_and_lift_beats_the_seeds_formula() -> None:
     regret = {
-        name: sum(simulate(make(), "informative", seed, 400).regret for seed in (1, 2)) / 2
-        for name, make in RANKERS.items()
+        name: sum(simulate(ranker, "informative", seed, 400).regret for seed in (1, 2)) / 2
+        for name, ranker in CANDIDATES.items()
     }
-    assert regret["lift"] < regret["seeds"] < regret["none"]
+    assert regret["lift"] < regret["seed"] < regret["none"]
 
 
 def test_lift_learns_from_outcomes_when_reports_say_nothing() -> None:
-    lift = simulate(RANKERS["lift"](), "uninformative", 1, 400)
-    none = simulate(RANKERS["none"](), "uninformative", 1, 400)
+    lift = simulate(CANDIDATES["lift"], "uninformative", 1, 400)
+    none = simulate(CANDIDATES["none"], "uninformative", 1, 400)
     assert lift.regret < none.regret
     assert lift.auc > 0.6

@@ -207,7 +207,7 @@ def _apply(base: Base, said: Round, sides: _Sides, changes: dict[int, tuple[floa
         connection.execute(
             "UPDATE memory SET helped = coalesce(helped, 0) + ?, failed = coalesce(failed, 0) + ?,"
             " last_used = CASE WHEN ? THEN ? ELSE last_used END WHERE id = ?",
-            (_whole(helped), _whole(failed), claimed, now, each),
+            (_whole(helped), _whole(failed), helped > 0, now, each),
         )
         connection.execute(
             "INSERT INTO outcome (attempt, memory_id, name, at, verdict, claimed, helped, failed, bead,"

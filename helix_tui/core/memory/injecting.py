@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from helix_tui.core.memory import recalling, rows
 from helix_tui.core.memory.base import Base
 from helix_tui.core.memory.records import Injection, Memory, Recall, Recalled, Shown
+from helix_tui.core.memory.scanner import scan
 from helix_tui.core.text import clean_line
 
 Screen = Callable[[Memory], str]
@@ -49,12 +50,32 @@ def inject(base: Base, task: Task, *, screen: Screen | None, record: bool) -> In
         ranker=task.ranker,
     )
     answer = recalling.recall(base, query)
-    withheld = {hit.memory.name: screen(hit.memory) for hit in answer.found} if screen else {}
-    withheld = {name: reason for name, reason in withheld.items() if reason}
-    hits = in_order(hit for hit in answer.found if hit.memory.name not in withheld)
+    withheld: dict[str, str] = {}
+    safe: dict[int, Memory] = {}
+    for hit in answer.found:
+        looked = screened(hit.memory)
+        reason = looked if isinstance(looked, str) else screen(hit.memory) if screen else ""
+        if isinstance(looked, str) or reason:
+            withheld[hit.memory.name] = reason
+        else:
+            safe[hit.memory.id] = looked
+    hits = in_order(hit for hit in answer.found if hit.memory.id in safe)
     injection = _injection(base, task, answer, hits)
-    injection = replace(injection, withheld=withheld, text=block(hit.memory for hit in hits))
+    injection = replace(injection, withheld=withheld, text=block(safe[hit.memory.id] for hit in hits))
     return _enter(base, injection) if record and hits and not base.read_only else injection
+
+
+def screened(memory: Memory) -> Memory | str:
+    """The memory as an agent may see it, without secrets; or why it must not see it (`scanner`).
+
+    A name is made from the trigger: where that holds a secret, the memory goes by its number.
+    """
+    trigger, resolution = scan(memory.trigger), scan(memory.resolution)
+    orders = [each.rule for each in (*trigger.findings, *resolution.findings) if each.action == "withhold"]
+    if orders:
+        return f"it speaks to the agent: {orders[0]}"
+    name = memory.name if trigger.clean else str(memory.id)
+    return replace(memory, name=name, trigger=trigger.text, resolution=resolution.text)
 
 
 def in_order(hits: Iterable[Recalled]) -> list[Recalled]:

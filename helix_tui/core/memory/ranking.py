@@ -22,11 +22,22 @@ HALF_LIFE_DAYS = 7.0
 LIFT_RELEVANCE, LIFT_WORTH = 0.6, 0.4
 """Weights of ``lift`` (engines.md §2.5); it has no recency term."""
 
-UNREPORTED = 0.35
-"""How much of a trial an injected memory counts for that nobody reports as used."""
+UNREPORTED = 0.8
+"""How much of a trial an injected memory counts for that nobody reports as used.
 
-SHRINKAGE = 4.0
+This, `LIFT_SHRINKAGE` and `LIFT_SLOPE` are not engines.md's first guesses (0.35, 4, 1.5) but what its
+simulation came out best with where self-reports say nothing, at no cost where they tell
+(bench/memory_sim.py).
+"""
+
+LIFT_SHRINKAGE = 6.0
 """Imagined trials without any lift."""
+
+LIFT_SLOPE = 2.0
+"""How much of the worth a lift of 1 is."""
+
+USE_SHRINKAGE = 4.0
+"""Imagined trials with the store's mean use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +94,10 @@ def rank_by_seed(evidence: Evidence) -> Ranked:
 
 
 def rank_by_lift(evidence: Evidence) -> Ranked:
-    """``0.6·relevance + 0.4·clip(0.5 + 1.5·lift + 0.5·use, 0, 1)`` (engines.md §2.5, COMBO-A)."""
+    """``0.6·relevance + 0.4·clip(0.5 + 2·lift + 0.5·use, 0, 1)`` (engines.md §2.5)."""
     gain = lift(evidence.trials, evidence.residual)
     use = use_rate(evidence.injected, evidence.used, evidence.mean_use)
-    worth: Array = np.clip(0.5 + 1.5 * gain + 0.5 * use, 0.0, 1.0)
+    worth: Array = np.clip(0.5 + LIFT_SLOPE * gain + 0.5 * use, 0.0, 1.0)
     score = LIFT_RELEVANCE * evidence.relevance + LIFT_WORTH * worth
     plain = effectiveness(evidence.helped, evidence.failed)
     return Ranked(score, plain, recency(evidence.age_days), {"lift": gain, "use": use, "worth": worth})
@@ -98,13 +109,13 @@ RANKERS: dict[str, Ranker] = {"seed": rank_by_seed, "lift": rank_by_lift}
 
 def lift(trials: Array, residual: Array) -> Array:
     """How much more often than the base rate tasks passed with this memory, shrunk towards 0."""
-    gain: Array = residual / (trials + SHRINKAGE)
+    gain: Array = residual / (trials + LIFT_SHRINKAGE)
     return gain
 
 
 def use_rate(injected: Array, used: Array, mean_use: float) -> Array:
     """Share of reported use above the store's mean, shrunk towards it."""
-    share: Array = (used + SHRINKAGE * mean_use) / (injected + SHRINKAGE) - mean_use
+    share: Array = (used + USE_SHRINKAGE * mean_use) / (injected + USE_SHRINKAGE) - mean_use
     return share
 
 

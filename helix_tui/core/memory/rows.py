@@ -10,7 +10,7 @@ from typing import Any
 from sqlite_utils import Database
 
 from helix_tui.core.clock import NS, format_instant
-from helix_tui.core.memory.ranking import SHRINKAGE
+from helix_tui.core.memory.ranking import LIFT_SHRINKAGE
 from helix_tui.core.memory.records import Memory
 
 MEMORY_COLUMNS = """m.id, m.name, m.type, m.trigger, m.resolution, m.helped, m.failed, m.created_at,
@@ -40,7 +40,7 @@ def as_memory(row: Sequence[Any]) -> Memory:
         verified_failed=number(row[11]),
         seen=int(row[12] or 1),
         shown=int(row[13] or 0),
-        lift=float(row[15] or 0.0) / (trials + SHRINKAGE) if trials else None,
+        lift=float(row[15] or 0.0) / (trials + LIFT_SHRINKAGE) if trials else None,
         trials=trials,
     )
 

@@ -188,6 +188,27 @@ CREATE TABLE IF NOT EXISTS approach (
     at TEXT NOT NULL
 );
 CREATE INDEX IF NOT EXISTS approach_task ON approach(task);
+CREATE TABLE IF NOT EXISTS proposal (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    attempt TEXT NOT NULL,
+    bead TEXT NOT NULL DEFAULT '',
+    type TEXT NOT NULL,
+    trigger TEXT NOT NULL,
+    resolution TEXT NOT NULL,
+    reason TEXT NOT NULL DEFAULT '',
+    state TEXT NOT NULL DEFAULT 'open',
+    at TEXT NOT NULL,
+    memory TEXT NOT NULL DEFAULT '',
+    UNIQUE(attempt, type)
+);
+CREATE TABLE IF NOT EXISTS memory_deed (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    at TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    title TEXT NOT NULL,
+    way_back TEXT NOT NULL,
+    undone INTEGER NOT NULL DEFAULT 0
+);
 CREATE TABLE IF NOT EXISTS task_kind (
     kind TEXT PRIMARY KEY,
     tried INTEGER NOT NULL DEFAULT 0,

@@ -102,6 +102,12 @@ class MemoryStore:
         with self._changing(), self._base.writing():
             yield self._base.database
 
+    def read(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """All rows of a query, for tables of the same file that others own."""
+        with self._using():
+            found: list[tuple[Any, ...]] = self._base.database.execute(sql, list(values)).fetchall()
+            return found
+
     # What is remembered
 
     def store(self, trigger: str, resolution: str, type: str = "failure", source: str = "") -> Stored:
@@ -231,6 +237,10 @@ class MemoryStore:
         """What attempts did to a memory's counts, newest first."""
         with self._using():
             return crediting.outcomes(self._base, name=name, attempt=attempt)
+
+    def settled(self) -> dict[str, Verdict | None]:
+        """Attempts whose outcome has been counted, and by which verdict; None where nobody verified it."""
+        return {row[0]: row[1] for row in self.read("SELECT attempt, verdict FROM settlement")}
 
     # How memories hang together
 

@@ -118,7 +118,7 @@ def test_a_revised_outcome_leaves_no_trace_of_the_former(memory: MemoryStore, pa
     found = memory.get(pair[0])
     assert found is not None
     assert (found.helped, found.failed, found.verified_helped, found.verified_failed) == (0, 1, 0, 1)
-    assert (found.trials, found.lift) == pytest.approx((1.0, -0.5 / 5))
+    assert (found.trials, found.lift) == pytest.approx((1.0, -0.5 / 7))
     assert [outcome.verdict for outcome in memory.outcomes(attempt="a-1")] == ["failed", "failed"]
 
 
@@ -174,7 +174,7 @@ def test_lift_is_the_surprise_against_the_base_rate_of_its_kind(
     memory.feedback(injected=pair, utilized=[pair[0]], verified="passed", attempt="2", kind="bug")
     found = memory.get(pair[0])
     assert found is not None
-    assert found.lift == pytest.approx((1 - 1 / 2 + 1 - 2 / 3) / (2 + 4))
+    assert found.lift == pytest.approx((1 - 1 / 2 + 1 - 2 / 3) / (2 + 6))
     bystander = memory.get(pair[1])
     assert bystander is not None
-    assert bystander.lift == pytest.approx(0.35 * (1 - 1 / 2 + 1 - 2 / 3) / (0.7 + 4))
+    assert bystander.lift == pytest.approx(0.8 * (1 - 1 / 2 + 1 - 2 / 3) / (1.6 + 6))
