@@ -49,7 +49,7 @@ MAY_KNOW: dict[str, set[str]] = {
     "themes": set(),
     "keymap": set(),
     "settings": set(),
-    "widgets": {"themes", "keymap", "core.beads", "core.ddx", "core.live", "core.insights"},
+    "widgets": {"themes", "keymap", "core.beads", "core.ddx", "core.live", "core.insights", "core.memory"},
     "screens": {"widgets", "themes", "keymap", "settings", "core"},
     "app": {"screens", "widgets", "themes", "keymap", "settings", "core"},
     "cli": {"app", "screens", "settings", "core"},

@@ -1,0 +1,65 @@
+"""``helix-tui hook EVENT``: a hook of Claude Code. JSON in, JSON out, exit code 0 whatever happens.
+
+An agent's work must not stop because its memory has a bad day: an error is one line on stderr and an empty
+answer. Torch is never loaded here, for the host waits.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from typing import Any
+
+from helix_tui.cli.call import Call
+from helix_tui.core.text import clean_line
+
+BUSY_SECONDS = 2.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this command. An unknown event is answered too: exit code 2 would block the host."""
+    parser.add_argument(
+        "event",
+        nargs="?",
+        default="",
+        help="session-start, pre-tool-use, subagent-start, subagent-stop, stop or session-end",
+    )
+
+
+def run(call: Call) -> int:
+    """Answer one event."""
+    reply: dict[str, Any] = {}
+    try:
+        reply = _reply(call)
+    except Exception as error:  # noqa: BLE001 - the one promise of a hook: it never fails its host
+        call.note(f"helix-tui hook: {type(error).__name__}: {clean_line(error, 300)}")
+    sys.stdout.write(json.dumps(reply) + "\n")
+    return 0
+
+
+def _reply(call: Call) -> dict[str, Any]:
+    from helix_tui.core.embedding import load_encoder
+    from helix_tui.core.memory import database_path, open_memory
+    from helix_tui.core.supervision.briefing import HOOKS, answer, environment, place_of
+    from helix_tui.core.supervision.hearing import MAX_STDIN, hear
+
+    event = call.options.event
+    if event not in HOOKS:
+        call.note(f"helix-tui hook: no event “{clean_line(event, 60)}”; there are: {', '.join(HOOKS)}")
+        return {}
+    raw = b"" if sys.stdin.isatty() else sys.stdin.buffer.read(MAX_STDIN + 1)
+    heard = hear(raw) if 0 < len(raw) <= MAX_STDIN else None
+    if heard is None:
+        call.note("helix-tui hook: what stands on stdin is no JSON object")
+        return {}
+    place = place_of(heard, call.directory.absolute(), os.environ)
+    if call.read_only or not (place.project.helix_dir.is_dir() or place.project.ddx_dir.is_dir()):
+        return {}
+    choice = "off" if os.environ.get("HELIX_EMBEDDER") == "off" else "light"
+    if event == "session-start":
+        environment(place.project, os.environ)
+    path = database_path(place.project)
+    with open_memory(path, load_encoder(choice), busy_seconds=BUSY_SECONDS) as memory:
+        return answer(event, heard, place, memory)

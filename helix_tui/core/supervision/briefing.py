@@ -1,0 +1,196 @@
+"""What Claude Code's agents are told from memory, and what they say back: the answers of our hooks.
+
+Protocol: reference/memory.md §6. What is added is told as fact, in seed 003's form; the ledger keeps what
+was shown to whom. What an agent claims is kept as a claim: only a verified outcome settles it (rulings.md
+18, 19).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from helix_tui.core.beads.tracker import read_tracker
+from helix_tui.core.memory import Injection, Memory, MemoryStore
+from helix_tui.core.memory.injecting import line, screened
+from helix_tui.core.project import Project, find_project
+from helix_tui.core.supervision.hearing import Heard, claim_of, last_task
+from helix_tui.core.text import clean_block, clean_line
+
+EDITING = {"Edit", "Write", "MultiEdit", "NotebookEdit"}
+
+_ATTEMPT_FOLDER = re.compile(
+    r"\.execute-bead-(?:wt|clone)-(?P<bead>.+)-(?P<attempt>\d{8}T\d{6}-[0-9a-f]{6,16})$"
+)
+"""A work tree that DDx made for one attempt (reference/ddx.md §4)."""
+
+_SYSTEMIC_SHOWN = 3
+_ALREADY = "FAILURES TO AVOID:"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an agent works: whose memory it reads, and for which attempt."""
+
+    project: Project
+    """The main work tree's: an attempt's own work tree is thrown away."""
+    here: Path
+    bead: str = ""
+    attempt: str = ""
+
+
+def place_of(heard: Heard, directory: Path, env: Mapping[str, str]) -> Place:
+    """Where an agent works, by what the hook was told, else by where it runs."""
+    told = Path(heard.cwd) if heard.cwd else directory
+    start = told if told.is_absolute() and told.is_dir() else directory
+    project = find_project(start, env=env)
+    found = next(
+        (m for part in (project.root, *project.root.parents) if (m := _ATTEMPT_FOLDER.search(part.name))),
+        None,
+    )
+    main = Path(env.get("DDX_PROJECT_ROOT") or project.main_root)
+    if main != project.root and main.is_dir():
+        project = replace(find_project(main, env=env), root=main)
+    if found is None:
+        return Place(project, start)
+    return Place(project, start, found["bead"], found["attempt"])
+
+
+def answer(event: str, heard: Heard, place: Place, memory: MemoryStore) -> dict[str, Any]:
+    """What a hook prints; an empty object where there is nothing to tell."""
+    return _ANSWERS[event](heard, place, memory)
+
+
+def _session_start(heard: Heard, place: Place, memory: MemoryStore) -> dict[str, Any]:
+    """How the memory stands, what keeps coming back, and what is remembered for the bead of this attempt."""
+    health = memory.health()
+    mode = "searched by meaning" if health.mode == "semantic" else "searched by keywords only"
+    kinds = ", ".join(f"{each.count} {kind}" for kind, each in health.by_type.items() if each.count)
+    lines = [
+        f"helix memory of {place.project.name}: {health.total} memories"
+        + (
+            f" ({kinds}), {health.with_verified_feedback} with verified outcomes, {mode}."
+            if health.total
+            else "."
+        )
+    ]
+    safe = [screened(each) for each in memory.list(type="systemic")]
+    recurring = [line(each) for each in safe if isinstance(each, Memory)][:_SYSTEMIC_SHOWN]
+    if recurring:
+        lines += ["Recurring problems:", *recurring]
+    if place.bead and (objective := _objective_of(place)):
+        told = memory.inject(objective, attempt=place.attempt, bead=place.bead, agent=heard.agent_type)
+        lines += _told(told)
+    return _context("SessionStart", "\n".join(lines))
+
+
+def _pre_tool_use(heard: Heard, place: Place, memory: MemoryStore) -> dict[str, Any]:
+    """What is remembered of a file, before it is changed; once a file and agent."""
+    if heard.tool not in EDITING or not heard.file:
+        return {}
+    path = Path(heard.file)
+    if path.is_absolute() and path.is_relative_to(place.here):
+        path = path.relative_to(place.here)
+    name = path.as_posix()
+    attempt = _who(heard, place)
+    if attempt and any(told.objective == name for told in memory.injections(attempt=attempt)):
+        return {}
+    told = memory.inject(
+        name, files=(name,), attempt=attempt, bead=place.bead, agent=heard.agent_type, limit=3
+    )
+    if not told.shown:
+        return {}
+    return _context("PreToolUse", "\n".join([f"Memories for {clean_line(path.name, 120)}:", *_told(told)]))
+
+
+def _subagent_start(heard: Heard, place: Place, memory: MemoryStore) -> dict[str, Any]:
+    """What is remembered of the task that a sub-agent was just given."""
+    task = last_task(heard.transcript)
+    if task is None or _ALREADY in task.objective:
+        return {}
+    told = memory.inject(
+        task.objective,
+        files=task.files,
+        attempt=_who(heard, place),
+        bead=place.bead,
+        agent=heard.agent_type,
+        kind=heard.agent_type.rpartition(":")[2],
+    )
+    if not told.shown:
+        return (
+            _context("SubagentStart", f"helix memory: {told.signal or 'nothing matches'}")
+            if told.signal
+            else {}
+        )
+    return _context("SubagentStart", "\n".join(_told(told)))
+
+
+def _stop(heard: Heard, place: Place, memory: MemoryStore) -> dict[str, Any]:
+    """Keep what the agent says it used until somebody has verified its work."""
+    claim = claim_of(heard)
+    attempt = _who(heard, place)
+    if attempt and claim.utilized and memory.injections(attempt=attempt):
+        memory.claim(attempt, claim.utilized)
+    return {}
+
+
+def _session_end(heard: Heard, place: Place, memory: MemoryStore) -> dict[str, Any]:
+    return {}
+
+
+_ANSWERS: dict[str, Callable[[Heard, Place, MemoryStore], dict[str, Any]]] = {
+    "session-start": _session_start,
+    "pre-tool-use": _pre_tool_use,
+    "subagent-start": _subagent_start,
+    "subagent-stop": _stop,
+    "stop": _stop,
+    "session-end": _session_end,
+}
+
+HOOKS = tuple(_ANSWERS)
+"""The events that are answered."""
+
+
+def _who(heard: Heard, place: Place) -> str:
+    """Under which name the ledger keeps what this agent is shown: the attempt, the sub-agent, the session."""
+    return place.attempt or heard.agent_id or heard.session
+
+
+def _told(injection: Injection) -> list[str]:
+    names = json.dumps([shown.name for shown in injection.shown], ensure_ascii=False)
+    if not injection.shown:
+        return []
+    return [
+        clean_block(injection.text),
+        "",
+        f"Shown from memory: {names}",
+        "A report ends with UTILIZED: [names that changed what was done]",
+    ]
+
+
+def _objective_of(place: Place) -> str:
+    tracker = read_tracker(place.project.beads_file)
+    bead = tracker.beads.get(place.bead)
+    if bead is None:
+        return ""
+    return f"{bead.title}\n{bead.document().get('description') or ''}"[:2000].strip()
+
+
+def _context(event: str, text: str) -> dict[str, Any]:
+    return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}
+
+
+def environment(project: Project, env: Mapping[str, str]) -> None:
+    """Tell the session's shell where the memory lies, in the file that Claude Code reads for that."""
+    name = env.get("CLAUDE_ENV_FILE", "")
+    if not name or env.get("HELIX_DB_PATH"):
+        return
+    from shlex import quote
+
+    with open(os.path.abspath(name), "a", encoding="utf-8") as file:
+        file.write(f"export HELIX_DB_PATH={quote(str(project.helix_dir / 'helix.db'))}\n")

@@ -1,0 +1,122 @@
+"""What a hook hears: fields of any type, transcripts of any shape."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helix_tui.core.supervision.hearing import Heard, claim_of, hear, last_task, read_task
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_are_heard_or_not(raw: bytes) -> None:
+    heard = hear(raw)
+    assert heard is None or isinstance(heard, Heard)
+
+
+@pytest.mark.parametrize("raw", [b"", b"[]", b"null", b"1", b"{", b"\xff", b"[" * 200_000, b'{"a":' * 50_000])
+def test_what_is_no_object_is_not_heard(raw: bytes) -> None:
+    assert hear(raw) is None
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["session_id", "cwd", "tool_name", "tool_input", "agent_id", "transcript_path"]),
+        st.none() | st.booleans() | st.integers() | st.text() | st.lists(st.integers(), max_size=2),
+    )
+)
+def test_fields_of_any_type_become_text(document: dict[str, object]) -> None:
+    heard = hear(json.dumps(document).encode())
+    assert heard is not None
+    for value in (heard.session, heard.cwd, heard.tool, heard.file, heard.agent_id, heard.transcript):
+        assert isinstance(value, str)
+        value.encode()
+        assert "\0" not in value
+
+
+def test_both_names_of_a_file_are_known() -> None:
+    assert hear(b'{"tool_input": {"file_path": "a.py"}}') == Heard(file="a.py")
+    assert hear(b'{"tool_input": {"notebook_path": "n.ipynb"}}') == Heard(file="n.ipynb")
+
+
+def _transcript(path: Path, *entries: object) -> str:
+    path.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
+    return str(path)
+
+
+def _tool_use(name: str, prompt: str) -> dict[str, object]:
+    part = {"type": "tool_use", "name": name, "input": {"prompt": prompt}}
+    return {"type": "assistant", "message": {"content": [part]}}
+
+
+@pytest.mark.parametrize("tool", ["Task", "Agent"])
+def test_the_newest_task_is_found_under_both_names(tmp_path: Path, tool: str) -> None:
+    path = _transcript(
+        tmp_path / "t.jsonl",
+        _tool_use(tool, "OBJECTIVE: the old one"),
+        _tool_use(tool, "TASK: 2\nOBJECTIVE: the new one\nDELTA: src/a.py, src/b.py\nVERIFY: pytest"),
+        _tool_use("Bash", "ls"),
+    )
+    task = last_task(path)
+    assert task is not None
+    assert task.objective == "the new one"
+    assert task.files == ("src/a.py", "src/b.py")
+
+
+def test_a_transcript_that_is_none_has_no_task(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "binary").write_bytes(b"\xff\x00" * 500)
+    for path in (
+        "",
+        "/nonexistent/x",
+        str(tmp_path / "folder"),
+        str(tmp_path / "binary"),
+        "a\0b",
+        "~nobody-x/y",
+    ):
+        assert last_task(path) is None
+
+
+def test_a_prompt_without_headings_is_its_own_objective() -> None:
+    task = read_task("Mend the login page")
+    assert task is not None
+    assert task.objective == "Mend the login page"
+    assert read_task("  ") is None
+
+
+@pytest.mark.parametrize(
+    ("said", "names"),
+    [
+        ('DELIVERED: done\nUTILIZED: ["a", "b"]', ("a", "b")),
+        ("**DELIVERED:** done\n**UTILIZED:** [a, `b`]", ("a", "b")),
+        ("UTILIZED: a, b", ("a", "b")),
+        ("UTILIZED: none", ()),
+        ("UTILIZED: []", ()),
+        ("UTILIZED: {}", ()),
+        ("UTILIZED: [1, 2]", ()),
+        ("I UTILIZED: it", ()),
+        ('UTILIZED: ["a"]\nlater\nUTILIZED: ["b"]', ("b",)),
+        ("nothing", ()),
+    ],
+)
+def test_claims_are_read_from_their_own_line(said: str, names: tuple[str, ...]) -> None:
+    assert claim_of(Heard(message=said)).utilized == names
+
+
+def test_the_last_report_counts_and_prose_does_not() -> None:
+    claim = claim_of(Heard(message="We delivered: much\nBLOCKED: no access\nUTILIZED: []"))
+    assert claim.report == "blocked"
+    assert claim.summary == "no access"
+
+
+def test_the_transcript_speaks_where_there_is_no_message(tmp_path: Path) -> None:
+    said = {
+        "type": "assistant",
+        "message": {"content": [{"type": "text", "text": "DELIVERED: x\nUTILIZED: [m]"}]},
+    }
+    path = _transcript(tmp_path / "t.jsonl", said, {"type": "user", "message": {"content": "thanks"}})
+    assert claim_of(Heard(agent_transcript=path)).utilized == ("m",)
