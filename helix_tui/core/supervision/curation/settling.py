@@ -170,7 +170,7 @@ def renamed(steps: Iterable[Step], ids: Mapping[str, str]) -> tuple[Step, ...]:
         return tuple(steps)
     return tuple(
         Step(
-            tuple(ids.get(word, word) for word in step.args),
+            tuple(_named(word, ids) for word in step.args),
             _renamed_edits(step.edits, ids),
             _renamed_edits(step.before, ids),
             tuple((ids.get(bead_id, bead_id), name) for bead_id, name in step.watched),
@@ -183,7 +183,18 @@ def renamed(steps: Iterable[Step], ids: Mapping[str, str]) -> tuple[Step, ...]:
 
 
 def _renamed_edits(edits: Mapping[str, Any], ids: Mapping[str, str]) -> dict[str, Any]:
-    return {ids.get(bead_id, bead_id): fields for bead_id, fields in edits.items()}
+    return {ids.get(bead_id, bead_id): _named(fields, ids) for bead_id, fields in edits.items()}
+
+
+def _named(value: Any, ids: Mapping[str, str]) -> Any:
+    """A value with stand-ins replaced wherever a bead is named: alone, between commas, inside an edge."""
+    if isinstance(value, str):
+        return ",".join(ids.get(part, part) for part in value.split(",")) if "(new" in value else value
+    if isinstance(value, list):
+        return [_named(part, ids) for part in value]
+    if isinstance(value, dict):
+        return {key: _named(part, ids) for key, part in value.items()}
+    return value
 
 
 def lost_births(entry: Entry, steps: Sequence[Step], scene: Scene, known: set[str]) -> dict[str, str]:

@@ -1,1 +1,0 @@
-"""The retrieval loop: what is asked, what still lacks evidence, what to search next, and when to stop."""

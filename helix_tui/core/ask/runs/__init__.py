@@ -1,1 +1,0 @@
-"""One question from beginning to end, and what is kept of it."""

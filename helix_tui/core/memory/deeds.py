@@ -1,0 +1,170 @@
+"""Changes that a person makes to the memory, each with its way back: prune, fade, forget, accept, decline.
+
+What an outcome counted is not among them: evidence is not taken back by hand (reference/memory.md §4).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from helix_tui.core.clock import format_instant, now_ns, parse_instant
+from helix_tui.core.memory.errors import MemoryFault
+from helix_tui.core.memory.proposals import Proposal, Proposals
+from helix_tui.core.memory.records import Memory
+from helix_tui.core.memory.store import MemoryStore
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """One change, as it is kept."""
+
+    id: int
+    at: int | None
+    kind: str
+    title: str
+    undone: bool
+    way_back: dict[str, Any]
+
+    def document(self) -> dict[str, Any]:
+        """The JSON shape of a change."""
+        return {
+            "id": self.id,
+            "at": None if self.at is None else format_instant(self.at),
+            "kind": self.kind,
+            "title": self.title,
+            "undone": self.undone,
+        }
+
+
+class Deeds:
+    """Changes one memory, and takes changes back."""
+
+    def __init__(self, memory: MemoryStore) -> None:
+        self._memory = memory
+        self._proposals = Proposals(memory)
+
+    def forget(self, names: Sequence[str], *, kind: str = "forget") -> Deed | None:
+        """Remove memories with their edges; None where none of them is there."""
+        with self._memory.write():
+            gone = self._memory.remove(names)
+            count = len(gone.get("memory", ()))
+            if not count:
+                return None
+            what = f"“{names[0][:60]}”" if count == 1 else f"{count} memories"
+            return self._note(kind, f"{kind} {what}", {"removed": gone})
+
+    def prune(self, threshold: float = 0.25, min_uses: float = 3) -> Deed | None:
+        """Remove what has been used enough and helped too rarely; None where there is no such memory."""
+        found = self._memory.prune(threshold, min_uses, apply=False).removed
+        return self.forget([memory.name for memory in found], kind="prune") if found else None
+
+    def fade(self, days: float = 30, min_uses: float = 2) -> Deed | None:
+        """Fade dormant memories halfway to neutral; None where nothing fades."""
+        with self._memory.write():
+            before = self._memory.decay(days, min_uses, apply=True).candidates
+            now = {memory.name: self._memory.get(memory.name) for memory in before}
+            faded = [
+                _counts(memory, after)
+                for memory in before
+                if (after := now[memory.name]) is not None and _tally(after) != _tally(memory)
+            ]
+            return (
+                self._note("fade", f"fade {len(faded)} dormant memories", {"counts": faded})
+                if faded
+                else None
+            )
+
+    def accept(self, proposals: Iterable[Proposal]) -> tuple[Deed | None, list[str]]:
+        """Remember lessons; (the change, why some were not taken)."""
+        accepted, refused = [], []
+        with self._memory.write():
+            for proposal in proposals:
+                before = {memory.name for memory in self._memory.list()}
+                stored = self._proposals.accept(proposal)
+                if stored.status in ("rejected", "skipped"):
+                    refused.append(f"{proposal.trigger[:60]}: {stored.reason}")
+                    continue
+                new = stored.name if stored.name not in before else ""
+                accepted.append({"proposal": proposal.id, "new": new})
+            if not accepted:
+                return None, refused
+            title = "accept a lesson" if len(accepted) == 1 else f"accept {len(accepted)} lessons"
+            return self._note("accept", title, {"accepted": accepted}), refused
+
+    def decline(self, proposals: Sequence[Proposal]) -> Deed | None:
+        """Say that lessons are not worth remembering."""
+        if not proposals:
+            return None
+        with self._memory.write():
+            self._proposals.decline(proposals)
+            title = "decline a lesson" if len(proposals) == 1 else f"decline {len(proposals)} lessons"
+            return self._note("decline", title, {"declined": [proposal.id for proposal in proposals]})
+
+    def all(self) -> list[Deed]:
+        """Every change, newest first."""
+        rows = self._memory.read(f"{_SELECT} ORDER BY id DESC LIMIT 200")
+        return [_deed(row) for row in rows]
+
+    def undo(self) -> Deed | None:
+        """Take back the newest change that stands; None where there is none.
+
+        Raises:
+            MemoryFault: what it changed has been changed since.
+        """
+        rows = self._memory.read(f"{_SELECT} WHERE undone = 0 ORDER BY id DESC LIMIT 1")
+        if not rows:
+            return None
+        deed = _deed(rows[0])
+        with self._memory.write() as db:
+            self._take_back(deed.way_back)
+            db.execute("UPDATE memory_deed SET undone = 1 WHERE id = ?", [deed.id])
+        return deed
+
+    def _take_back(self, way: dict[str, Any]) -> None:
+        if "removed" in way:
+            count = self._memory.put_back(way["removed"])
+            if count < len(way["removed"].get("memory", ())):
+                raise MemoryFault(
+                    "a memory of the same name was stored since", "Rename or forget that one first."
+                )
+        for each in way.get("counts", ()):
+            self._recount(each)
+        for each in way.get("accepted", ()):
+            if each["new"]:
+                self._memory.remove([each["new"]])
+        numbers = [each["proposal"] for each in way.get("accepted", ())] + list(way.get("declined", ()))
+        self._proposals.reopen(found for number in numbers if (found := self._proposals.get(number)))
+
+    def _recount(self, each: dict[str, Any]) -> None:
+        memory = self._memory.get(each["name"])
+        if memory is None or _tally(memory) != tuple(each["after"]):
+            raise MemoryFault(f"{each['name']} has had outcomes since", "Its counts stay as they are.")
+        with self._memory.write() as db:
+            db.execute("UPDATE memory SET helped = ?, failed = ? WHERE id = ?", [*each["before"], memory.id])
+
+    def _note(self, kind: str, title: str, way: dict[str, Any]) -> Deed:
+        at = now_ns()
+        with self._memory.write() as db:
+            made = db.execute(
+                "INSERT INTO memory_deed(at, kind, title, way_back, undone) VALUES (?, ?, ?, ?, 0)",
+                [format_instant(at), kind, title, json.dumps(way, ensure_ascii=False)],
+            )
+        return Deed(int(made.lastrowid or 0), at, kind, title, False, way)
+
+
+_SELECT = "SELECT id, at, kind, title, undone, way_back FROM memory_deed"
+
+
+def _deed(row: Sequence[Any]) -> Deed:
+    return Deed(row[0], parse_instant(row[1]), row[2], row[3], bool(row[4]), json.loads(row[5]))
+
+
+def _tally(memory: Memory) -> tuple[float, float]:
+    return memory.helped, memory.failed
+
+
+def _counts(before: Memory, after: Memory) -> dict[str, Any]:
+    return {"name": before.name, "before": list(_tally(before)), "after": list(_tally(after))}

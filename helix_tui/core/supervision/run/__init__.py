@@ -1,1 +1,0 @@
-"""The supervisory loop: DDx executes, HELIX curates, counts, interprets and decides when to stop."""
