@@ -399,9 +399,10 @@ class QueueScreen(MarkKeys, FilteringScreen):
             self.console.copy(as_markdown(self.world.queue.beads[bead_id], self.world), "as markdown")
 
     def commands(self) -> Iterable[tuple[str, str, Callable[[], object]]]:
-        """The four views by name."""
+        """The four views by name, and what can be done to beads."""
         for kind in VIEWS:
             yield f"view {kind}", "another way to look at the queue", partial(self.show_view, kind)
+        yield from super().commands()
 
     def panes(self) -> list[Widget]:
         """List, detail and stream, where they show."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import BindingType
@@ -160,6 +162,61 @@ class BeadKeys(HelixScreen):
             return wish(state[0])
 
         self.look_ahead(wish(state[0]), turn)
+
+    def action_supersede(self) -> None:
+        """Pick what replaces it."""
+        from helix_tui.screens.curating import links
+
+        links.supersede(self, self.targets())
+
+    def action_depend(self) -> None:
+        """Pick what it waits on, or what waits on it."""
+        from helix_tui.screens.curating import links
+
+        links.depend(self, self.targets())
+
+    def action_parent(self) -> None:
+        """Pick what it stands under."""
+        from helix_tui.screens.curating import links
+
+        links.parent(self, self.targets())
+
+    def action_label(self) -> None:
+        """Pick labels to add and to take away."""
+        from helix_tui.screens.curating import links
+
+        links.label(self, self.targets())
+
+    def action_rank(self, place: str) -> None:
+        """Its place inside its priority."""
+        from helix_tui.screens.curating import links
+
+        links.rank(self, self.targets(), place)
+
+    def action_close(self) -> None:
+        """Choose how it ends, or begins again."""
+        from helix_tui.screens.curating import menus
+
+        menus.endings(self, self.targets())
+
+    def action_actions(self) -> None:
+        """Choose among everything that can be done."""
+        from helix_tui.screens.curating import menus
+
+        menus.actions(self, self.targets())
+
+    def action_focus_epic(self) -> None:
+        """Focus on the epic under the cursor, or end the focus."""
+        from helix_tui.screens.curating import links
+
+        links.focus(self, self.targets())
+
+    def commands(self) -> Iterable[tuple[str, str, Callable[[], object]]]:
+        """Everything that can be done to a bead, by name."""
+        from helix_tui.screens.curating import menus
+
+        for deed in menus.deeds():
+            yield deed.name, deed.help, partial(self.run_action, deed.action)
 
     def action_what_if(self) -> None:
         """What closing them would lead to."""

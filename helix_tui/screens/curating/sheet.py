@@ -11,10 +11,14 @@ from textual.screen import ModalScreen
 from textual.widget import Widget
 
 from helix_tui.keymap import bindings
-from helix_tui.screens.base import HelixScreen, TooSmall
+from helix_tui.screens.base import NARROW, HelixScreen, TooSmall
 from helix_tui.widgets.curation.page import Page
 from helix_tui.widgets.frame.caption import Caption
 from helix_tui.widgets.lists.rowlist import RowList
+from helix_tui.widgets.lists.rowsource import Rows
+
+SHARE = 0.75
+"""How much of the screen a sheet takes at most, where it does not take all."""
 
 
 class Sheet(HelixScreen, ModalScreen[Any]):
@@ -22,6 +26,8 @@ class Sheet(HelixScreen, ModalScreen[Any]):
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("sheet")]
     BLANK = False
+    AROUND: ClassVar[int] = 2
+    """Lines of the sheet beside its page."""
 
     def __init__(self, title: str) -> None:
         super().__init__()
@@ -63,6 +69,13 @@ class Sheet(HelixScreen, ModalScreen[Any]):
         """Write the page for the present width, as high as it needs to be."""
         page = Page(self.app.size.width - 2)
         self.write(page)
-        rows = page.rows
-        self.list.styles.height = max(1, len(rows))
+        self.fill(page.rows)
+
+    def fill(self, rows: Rows) -> None:
+        """Show rows, on as many lines as they need and the sheet may have; all of them beside an agent."""
+        if f"-{self.posture}" in NARROW:
+            self.list.styles.height = "1fr"
+        else:
+            most = round(self.app.size.height * SHARE) - self.AROUND
+            self.list.styles.height = max(1, min(len(rows), most))
         self.list.show(rows)
