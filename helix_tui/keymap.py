@@ -180,6 +180,7 @@ KEYS: tuple[Key, ...] = (
     Key(
         "change.stop", "X", "stop_change", "stop", "beads", "Stop a change of many beads after this command."
     ),
+    Key("change.go-on", "ctrl+o", "go_on", "go on", "form", "See what a form that is filled in would do."),
     Key(
         "copy.id",
         "y",

@@ -194,6 +194,11 @@ class HelixScreen(Screen[Any]):
             here = panes.index(self.focused) if self.focused in panes else -step
             panes[(here + step) % len(panes)].focus(scroll_visible=False)
 
+    def on_key_line_pressed(self, event: KeyLine.Pressed) -> None:
+        """A click on a key of the footer is that key."""
+        event.stop()
+        self.app.simulate_key(event.name)
+
     async def action_back(self) -> None:
         """One step back: leave a screen that lies on another one; never the last one."""
         if len(self.app.screen_stack) > 1:

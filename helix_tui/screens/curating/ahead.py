@@ -9,7 +9,7 @@ from textual import events, on
 from helix_tui.core.text import clean_block, clean_line
 from helix_tui.keymap import id_of
 from helix_tui.screens.curating.desk import Outlook, Trouble
-from helix_tui.screens.curating.outcomes import run_wish, tell_trouble
+from helix_tui.screens.curating.outcomes import Ended, run_wish, tell_trouble
 from helix_tui.screens.curating.sheet import Sheet
 from helix_tui.screens.curating.telling import tell_outlook
 from helix_tui.screens.curating.wishes import Wish
@@ -25,11 +25,19 @@ class AheadSheet(Sheet):
 
     FOOTER = ("go.open=run it", "copy.id=copy commands", "go.back=leave it")
 
-    def __init__(self, wish: Wish, turn: Turn | None = None) -> None:
+    def __init__(self, wish: Wish, turn: Turn | None = None, ended: Ended | None = None) -> None:
+        """Make a sheet.
+
+        Args:
+            wish: what may be done.
+            turn: what other keys make of it.
+            ended: told when it was done, or why it was not; never told when it was left.
+        """
         super().__init__(clean_line(wish.title, 200))
         self.wish = wish
         self.outlook: Outlook | None = None
         self._turn = turn
+        self._ended = ended
 
     def on_mount(self) -> None:
         """Begin to look ahead."""
@@ -44,12 +52,15 @@ class AheadSheet(Sheet):
             if self.wish is wish and self.is_attached:
                 self.outlook = outlook
                 self.caption.show(clean_line(outlook.plan.title, 200))
+                self.footer.show(self.FOOTER if outlook.plan.steps else ("go.back",))
                 self.rewrite()
 
         def failed(error: Trouble) -> None:
             if self.wish is wish and self.is_attached:
                 self.dismiss()
                 tell_trouble(self.console, wish, error)
+                if self._ended is not None:
+                    self._ended(error)
 
         self.console.desk.foresee(wish, arrived, failed)
 
@@ -76,7 +87,7 @@ class AheadSheet(Sheet):
             return
         self.dismiss()
         if self.outlook.plan.steps:
-            run_wish(self.console, self.wish, self.outlook.plan)
+            run_wish(self.console, self.wish, self.outlook.plan, self._ended)
 
     def action_copy_id(self) -> None:
         """The commands, to the clipboard."""

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from helix_tui.core.beads.record import Bead
     from helix_tui.core.live import Change, Snapshot
     from helix_tui.screens.curating.ahead import Turn
+    from helix_tui.screens.curating.outcomes import Ended
     from helix_tui.screens.curating.wishes import Wish
 
 LOWEST = 4
@@ -80,11 +81,11 @@ class BeadKeys(HelixScreen):
             return False
         return True
 
-    def look_ahead(self, wish: Wish, turn: Turn | None = None) -> None:
+    def look_ahead(self, wish: Wish, turn: Turn | None = None, ended: Ended | None = None) -> None:
         """Show what a wish would do; enter does it."""
         from helix_tui.screens.curating.ahead import AheadSheet
 
-        self.console.push_screen(AheadSheet(wish, turn))
+        self.console.push_screen(AheadSheet(wish, turn, ended))
 
     # --- the keys -----------------------------------------------------------------------------------------
 
@@ -204,6 +205,25 @@ class BeadKeys(HelixScreen):
         from helix_tui.screens.curating import menus
 
         menus.actions(self, self.targets())
+
+    def action_edit(self) -> None:
+        """Title and texts in the user's own editor."""
+        from helix_tui.screens.curating import editing
+
+        editing.edit(self, self.targets())
+
+    def action_edit_form(self) -> None:
+        """Title and texts in a form."""
+        from helix_tui.screens.curating import drafts
+
+        drafts.edit(self, self.targets())
+
+    def action_new_bead(self) -> None:
+        """A form for a new bead."""
+        from helix_tui.screens.curating import drafts
+
+        if self.may_change():
+            drafts.create(self)
 
     def action_focus_epic(self) -> None:
         """Focus on the epic under the cursor, or end the focus."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import BindingType
@@ -16,21 +17,29 @@ from helix_tui.keymap import bindings
 from helix_tui.screens.curating.desk import Trouble
 from helix_tui.screens.curating.sheet import Sheet
 from helix_tui.screens.curating.telling import tell_differences
-from helix_tui.screens.curating.wishes import Wish
+from helix_tui.screens.curating.wishes import EditConflict, Wish
 from helix_tui.widgets.curation.page import Page
 
 if TYPE_CHECKING:
     from helix_tui.screens.base import Console
 
 
-def run_wish(console: Console, wish: Wish, shown: Plan) -> None:
+Ended = Callable[[Trouble | None], None]
+"""Told how a change ended: None when it was made, else why not."""
+
+
+def run_wish(console: Console, wish: Wish, shown: Plan, ended: Ended | None = None) -> None:
     """Run what was shown, and tell what came of it."""
 
     def done(result: Done | None) -> None:
+        if ended is not None:
+            ended(result.error if result is not None else None)
         tell_done(console, wish, result)
 
     def failed(error: Trouble) -> None:
         tell_trouble(console, wish, error)
+        if ended is not None:
+            ended(error)
 
     console.desk.run(wish, shown, done, failed)
 
@@ -86,7 +95,12 @@ class TroubleSheet(Sheet):
         if isinstance(error, Conflict):
             page.paragraph([("✗ ", "error bold"), ("somebody changed this since", "error bold")])
             page.paragraph([("Nothing was written over it. Both versions:", "text")])
-            tell_differences(page, error.differences)
+            mine = "yours" if isinstance(error, EditConflict) else "expected"
+            tell_differences(page, error.differences, mine)
+            if isinstance(error, EditConflict) and error.kept:
+                page.paragraph(
+                    [("Your text is kept in ", "text"), (clean_line(error.kept, 400), "text bold")]
+                )
             if not error.differences:
                 page.paragraph([("the queue has changed, so that other commands would run", "text")])
             page.blank()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from helix_tui.core.beads.readiness import Queue
@@ -141,7 +141,7 @@ def tell_way_back(page: Page, plan: Plan) -> None:
         page.paragraph([(f"u would take it back{'; ' + traces if traces else ''}", "muted")], 2)
 
 
-def tell_differences(page: Page, found: Iterable[Difference]) -> None:
+def tell_differences(page: Page, found: Iterable[Difference], mine: str = "expected") -> None:
     """Both versions of everything that somebody changed, one above the other."""
     by_bead: dict[str, list[Difference]] = {}
     for each in found:
@@ -150,13 +150,11 @@ def tell_differences(page: Page, found: Iterable[Difference]) -> None:
         page.caption(clean_line(bead_id, 80))
         for each in differing:
             page.paragraph([(clean_line(each.field, 60), "text bold")])
-            page.paragraph([("  expected  ", "muted"), *_value(each.ours)], 12)
-            page.paragraph([("  stands    ", "attention"), *_value(each.theirs)], 12)
+            _version(page, mine, "muted", each.ours)
+            _version(page, "stands", "attention", each.theirs)
 
 
-def _value(value: Any) -> Line:
-    if isinstance(value, str):
-        return [(clean_line(value, 600), "text")]
-    if isinstance(value, Mapping | list | tuple):
-        return [(clean_line(value, 600), "text")]
-    return [(told(value), "text")]
+def _version(page: Page, word: str, ink: str, value: Any) -> None:
+    text = clean_block(value, 4_000) if isinstance(value, str) else told(value)
+    for number, line in enumerate(text.split("\n")):
+        page.paragraph([(f"  {'' if number else word:<10}", ink), (line, "text")], 12)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from helix_tui.core.journal import Entry
-from helix_tui.core.supervision.curation.conflicts import Conflict, NotUndoable
+from helix_tui.core.supervision.curation import operations
+from helix_tui.core.supervision.curation.conflicts import Conflict, Difference, NotUndoable
 from helix_tui.core.supervision.curation.curator import Curator, Done, Sight
 from helix_tui.core.supervision.curation.operations import Operation
 from helix_tui.core.supervision.curation.planning import Plan, describe, plan
@@ -53,6 +54,37 @@ def wish_for_steps(
         return curator.run_steps(kind, title, make, shown=shown)
 
     return Wish(title, tuple(beads), planned, run)
+
+
+class EditConflict(Conflict):
+    """Somebody changed a text while it was being edited.
+
+    Attributes:
+        kept: where the edited text lies; empty where it is still on screen.
+    """
+
+    def __init__(self, differences: Sequence[Difference], kept: str = "") -> None:
+        super().__init__(differences)
+        self.kept = kept
+
+
+def edit_wish(bead_id: str, base: Mapping[str, str], texts: Mapping[str, str], kept: str = "") -> Wish:
+    """The wish to give a bead other texts than those that somebody began with."""
+    wish = wish_for([operations.assign(bead_id, texts)])
+
+    def planned(curator: Curator, sight: Sight) -> Plan:
+        bead = sight.queue.beads.get(bead_id)
+        row = bead.document() if bead is not None else {}
+        moved = [
+            Difference(bead_id, name, texts[name], row.get(name))
+            for name in texts
+            if bead is None or str(row.get(name) or "") != base[name]
+        ]
+        if moved:
+            raise EditConflict(moved, kept)
+        return wish.plan(curator, sight)
+
+    return Wish(wish.title, wish.beads, planned, wish.run)
 
 
 def undo_wish(entry: Entry | None = None) -> Wish:

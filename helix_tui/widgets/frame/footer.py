@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from helix_tui.keymap import BY_ID, shown
+from textual import events
+from textual.message import Message
+
+from helix_tui.keymap import BY_ID, names, shown
 from helix_tui.widgets.lists.line import Line, Span, width_of
 from helix_tui.widgets.lists.spanline import SpanLine
 
@@ -12,7 +15,15 @@ MOST = 6
 
 
 class KeyLine(SpanLine):
-    """The footer. Its last key (help) stays when others go."""
+    """The footer. Its last key (help) stays when others go; a click on a key presses it."""
+
+    class Pressed(Message):
+        """A key was clicked."""
+
+        def __init__(self, name: str) -> None:
+            super().__init__()
+            self.name = name
+            """In Textual's spelling."""
 
     def __init__(self, key_ids: Sequence[str], keymap: dict[str, str] | None = None) -> None:
         super().__init__()
@@ -35,20 +46,36 @@ class KeyLine(SpanLine):
             self.work = work
             self.refresh()
 
+    def on_click(self, event: events.Click) -> None:
+        """Press the key under the pointer."""
+        at = 0
+        for key_id, part in self._parts(self.size.width):
+            at += width_of(part)
+            if event.x < at:
+                if key_id:
+                    keys = self.keymap.get(key_id, BY_ID[key_id].keys)
+                    self.post_message(self.Pressed(names(keys)[0]))
+                return
+
     def spans(self, width: int) -> Line:
         """As many keys as fit."""
-        *others, last = [self._key(key_id) for key_id in self.key_ids[:MOST]]
+        return [span for _, part in self._parts(width) for span in part]
+
+    def _parts(self, width: int) -> list[tuple[str, list[Span]]]:
+        """The parts of the line, each with the id of its key; words are none's."""
+        *others, last = [(key_id.partition("=")[0], self._key(key_id)) for key_id in self.key_ids[:MOST]]
         if self.note:
-            others = [[(f" {self.note}  ", "waiting")]]
+            others = [("", [(f" {self.note}  ", "waiting")])]
         if self.work:
-            others = [[(f" {self.work}  ", "waiting bold")], *others]
-        room = width - width_of(last)
-        line: list[Span] = []
-        for key in others:
-            if width_of(line) + width_of(key) > room:
+            others = [("", [(f" {self.work}  ", "waiting bold")]), *others]
+        left = width - width_of(last[1])
+        parts: list[tuple[str, list[Span]]] = []
+        for key_id, part in others:
+            left -= width_of(part)
+            if left < 0:
                 break
-            line += key
-        return [*line, *last]
+            parts.append((key_id, part))
+        return [*parts, last]
 
     def _key(self, key_id: str) -> list[Span]:
         """The key of an id; ``id=word`` says another word than the registry's for what it does here."""

@@ -1,0 +1,285 @@
+"""Forms: a new bead, judged while it is written; title and texts of one that is there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+
+from helix_tui.core.beads.readiness import Queue
+from helix_tui.core.supervision.authoring import PHASES, REQUIRED_LABEL, Finding, judge, judge_text
+from helix_tui.core.supervision.curation import operations
+from helix_tui.core.supervision.curation.rows import edge
+from helix_tui.core.text import clean_line
+from helix_tui.keymap import bindings
+from helix_tui.screens.curating.desk import Trouble
+from helix_tui.screens.curating.editing import texts_of
+from helix_tui.screens.curating.finding import beads_like, labels_in_use
+from helix_tui.screens.curating.links import whom
+from helix_tui.screens.curating.sheet import Sheet
+from helix_tui.screens.curating.wishes import EditConflict, Wish, edit_wish, wish_for
+from helix_tui.widgets.curation.form import Field, Form
+from helix_tui.widgets.lists.line import Span
+
+if TYPE_CHECKING:
+    from helix_tui.core.beads.record import Bead
+    from helix_tui.screens.curating.keys import BeadKeys
+
+_TYPES = ("task", "bug", "epic", "chore", "feature", "spike")
+_PRIORITIES = (
+    ("0", "before everything else"),
+    ("1", "soon"),
+    ("2", "as usual"),
+    ("3", "later"),
+    ("4", "some day"),
+)
+_SIGNS: Mapping[str, Span] = {"error": ("✗ ", "error bold"), "warning": ("◆ ", "attention")}
+
+Findings = Callable[[Mapping[str, str]], Sequence[Finding]]
+
+
+class FormSheet(Sheet):
+    """A form on a sheet. It stays until what it asks for has been done, so that no text is lost."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("form")]
+    FOOTER = ("change.go-on=see what it does", "go.pane=next field", "go.back=leave it")
+    AUTO_FOCUS = "Entry"
+
+    def __init__(
+        self,
+        title: str,
+        screen: BeadKeys,
+        fields: Sequence[Field],
+        judged: Findings,
+        wish: Callable[[Mapping[str, str]], Wish | None],
+        failed: Callable[[Trouble], None] | None = None,
+    ) -> None:
+        """Make a sheet.
+
+        Args:
+            title: what is filled in.
+            screen: the screen underneath, which shows what it would do.
+            fields: of the form.
+            judged: what is wrong with texts.
+            wish: what texts ask for; None where they ask for nothing.
+            failed: told why it was not done.
+        """
+        super().__init__(clean_line(title, 200))
+        self.form = Form(fields)
+        self._below = screen
+        self._judged, self._wish, self._failed = judged, wish, failed
+        self._warned: Mapping[str, str] | None = None
+        """The texts that were to be left, or taken with their errors, when that was asked for first."""
+
+    def compose_body(self) -> ComposeResult:
+        """The form."""
+        yield self.form
+
+    def rewrite(self) -> None:
+        """What is wrong is broken into lines anew."""
+        self.call_after_refresh(self.judge)
+
+    def focus_first(self) -> None:
+        """The first field."""
+        self.form.focus_first()
+
+    @on(Form.Changed)
+    def judge(self) -> None:
+        """Say what is wrong so far."""
+        self.form.say([(_SIGNS[finding.level], finding.message) for finding in self._judged(self.form.texts)])
+
+    def action_next_pane(self) -> None:
+        """The next field."""
+        self.focus_next()
+
+    def action_previous_pane(self) -> None:
+        """The field before."""
+        self.focus_previous()
+
+    async def action_back(self) -> None:
+        """Leave; what was typed asks once more."""
+        texts = dict(self.form.texts)
+        if self.form.touched and self._warned != texts:
+            self._warned = texts
+            self.console.say("esc once more leaves what you typed", "warning")
+        else:
+            self.dismiss()
+
+    def action_go_on(self) -> None:
+        """Show what it would do; with errors only when it is asked for twice."""
+        texts = dict(self.form.texts)
+        errors = [finding for finding in self._judged(texts) if finding.level == "error"]
+        if errors and self._warned != texts:
+            self._warned = texts
+            self.console.say(f"{errors[0].message}; ctrl+o once more goes on all the same", "warning")
+            return
+        wish = self._wish(texts)
+        if wish is None:
+            self.console.say("nothing was changed")
+            self.dismiss()
+            return
+        self._below.look_ahead(wish, ended=self._ended)
+
+    def _ended(self, error: Trouble | None) -> None:
+        if error is None:
+            if self.is_attached:
+                self.dismiss()
+        elif self._failed is not None:
+            self._failed(error)
+
+
+# --- a new bead -------------------------------------------------------------------------------------------
+
+
+def create(screen: BeadKeys) -> None:
+    """A form for a new bead."""
+    queue = screen.console.snapshot.queue
+    near = [queue.beads[bead_id] for bead_id in screen.bead_ids() if bead_id in queue.beads][:1]
+    labels = labels_in_use(queue)
+    fields = (
+        Field("title", "title", hint="what is to be done"),
+        Field("type", "type", "task", ways=_starting(_types_in_use(queue))),
+        Field("priority", "priority", "2", ways=lambda text: _PRIORITIES if not text else ()),
+        Field("parent", "parent", near[0].parent if near else "", ways=_beads(queue)),
+        Field("dependencies", "waits on", ways=_beads(queue), several=True, hint="ids or words of titles"),
+        Field(
+            "labels",
+            "labels",
+            REQUIRED_LABEL if REQUIRED_LABEL in labels else "",
+            ways=_containing(labels),
+            several=True,
+            hint="parted by commas",
+        ),
+        Field("spec-id", "spec-id", hint="the document it is built against"),
+        Field("acceptance", "acceptance", lines=4, hint="how a machine sees that it is done, item by item"),
+        Field("description", "description", lines=5),
+    )
+
+    def judged(texts: Mapping[str, str]) -> Sequence[Finding]:
+        return judge_draft(texts, queue)
+
+    def wish(texts: Mapping[str, str]) -> Wish:
+        return wish_for([draft_operation(texts, queue)])
+
+    screen.console.push_screen(FormSheet("a new bead", screen, fields, judged, wish))
+
+
+def judge_draft(texts: Mapping[str, str], queue: Queue) -> Sequence[Finding]:
+    """What the authoring rules find in a draft; acceptance item by item."""
+    row: dict[str, Any] = {
+        "title": texts["title"],
+        "issue_type": texts["type"].strip() or "task",
+        "labels": _parted(texts["labels"]),
+        "acceptance": texts["acceptance"],
+        "spec-id": texts["spec-id"].strip(),
+        "dependencies": [edge("", meant(word, queue)) for word in _parted(texts["dependencies"])],
+    }
+    found = [finding for finding in judge(row, queue.beads, strict=True).findings if finding.code != "vague"]
+    vague = [finding for finding in judge(row, queue.beads, strict=True).errors if finding.code == "vague"]
+    items = judge_text(texts["acceptance"]).findings if texts["acceptance"].strip() else ()
+    if vague:
+        found += [Finding("error", "vague", item.message) for item in items] or vague
+    else:
+        found += items
+    parent = texts["parent"].strip()
+    if parent and meant(parent, queue) not in queue.beads:
+        found.append(Finding("error", "parent", f"parent {clean_line(parent, 60)} does not exist"))
+    if texts["priority"].strip().lstrip("Pp") not in {"0", "1", "2", "3", "4"}:
+        found.append(Finding("error", "priority", "a priority is 0 (first) to 4 (last)"))
+    return sorted(found, key=lambda finding: finding.level)
+
+
+def draft_operation(texts: Mapping[str, str], queue: Queue) -> operations.Operation:
+    """The creation that a draft asks for."""
+    level = texts["priority"].strip().lstrip("Pp")
+    return operations.create(
+        " ".join(texts["title"].split()),
+        issue_type=texts["type"].strip() or "task",
+        priority=int(level) if level.isdecimal() else 2,
+        labels=_parted(texts["labels"]),
+        parent=meant(texts["parent"].strip(), queue),
+        depends_on=[meant(word, queue) for word in _parted(texts["dependencies"])],
+        spec_id=texts["spec-id"].strip(),
+        acceptance=texts["acceptance"].strip("\n"),
+        description=texts["description"].strip("\n"),
+    )
+
+
+def meant(text: str, queue: Queue) -> str:
+    """The bead id that a text stands for: itself, or the only one that ends or begins so."""
+    if not text or text in queue.beads:
+        return text
+    found = [bead_id for bead_id in queue.beads if bead_id.endswith(text) or bead_id.startswith(text)]
+    return found[0] if len(found) == 1 else text
+
+
+def _parted(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _types_in_use(queue: Queue) -> list[str]:
+    used = dict.fromkeys(bead.issue_type for bead in queue.beads.values() if bead.issue_type)
+    return list(dict.fromkeys((*_TYPES[:4], *used, *_TYPES[4:])))
+
+
+def _starting(words: Sequence[str]) -> Callable[[str], Sequence[tuple[str, str]]]:
+    return lambda text: [(word, "") for word in words if word.startswith(text)]
+
+
+def _containing(words: Sequence[str]) -> Callable[[str], Sequence[tuple[str, str]]]:
+    phases = [f"phase:{phase}" for phase in PHASES]
+    every = list(dict.fromkeys((*words, REQUIRED_LABEL, *phases)))
+    return lambda text: [(word, "") for word in every if text.lower() in word.lower()]
+
+
+def _beads(queue: Queue) -> Callable[[str], Sequence[tuple[str, str]]]:
+    def ways(text: str) -> Sequence[tuple[str, str]]:
+        if not text or text in queue.beads:
+            return ()
+        found = beads_like(text, queue)
+        return [(bead.id, bead.title) for bead, _ in zip(found, range(8), strict=False)]
+
+    return ways
+
+
+# --- texts of a bead --------------------------------------------------------------------------------------
+
+
+def edit(screen: BeadKeys, beads: Sequence[Bead]) -> None:
+    """A form for title and texts of one bead."""
+    if not beads:
+        return
+    if len(beads) > 1:
+        screen.console.say("one bead at a time is edited; unmark the others", "warning")
+        return
+    bead = beads[0]
+    base = texts_of(bead)
+    queue = screen.console.snapshot.queue
+    fields = (
+        Field("title", "title", base["title"]),
+        Field("acceptance", "acceptance", base["acceptance"], lines=5),
+        Field("description", "description", base["description"], lines=8),
+        Field("notes", "notes", base["notes"], lines=4),
+    )
+
+    def judged(texts: Mapping[str, str]) -> Sequence[Finding]:
+        if not texts["title"].strip():
+            return [Finding("error", "title", "every bead has a title")]
+        row = bead.document() | {"acceptance": texts["acceptance"]}
+        return [finding for finding in judge(row, queue.beads).findings if finding.code == "vague"]
+
+    def wish(texts: Mapping[str, str]) -> Wish | None:
+        changed = {name: text for name, text in texts.items() if text != base[name]}
+        if "title" in changed:
+            changed["title"] = " ".join(changed["title"].split())
+        return edit_wish(bead.id, base, changed) if changed else None
+
+    def failed(error: Trouble) -> None:
+        # both versions were shown: going on once more is a choice
+        if isinstance(error, EditConflict):
+            base.update({each.field: str(each.theirs or "") for each in error.differences})
+
+    screen.console.push_screen(FormSheet(f"edit {whom(beads)}", screen, fields, judged, wish, failed))
