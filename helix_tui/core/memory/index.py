@@ -21,8 +21,10 @@ WHOLE, TRIGGER = "memory_vector", "memory_trigger_vector"
 """Tables of vectors: of trigger and resolution together, and of the trigger alone."""
 
 _FIGURES = ("helped", "failed", "lift_trials", "lift_residual", "lift_injected", "lift_used")
-_COLUMNS = """m.id, m.type, coalesce(m.last_used, m.created_at), m.helped, m.failed,
-e.lift_trials, e.lift_residual, e.lift_injected, e.lift_used"""
+_COLUMNS = "m.id, m.type, coalesce(m.last_used, m.created_at), " + ", ".join(
+    f"CAST(coalesce({name}, 0) AS REAL)" for name in _FIGURES
+)
+_LOT = 1_000
 _FEW = 400
 """Changes up to which rows are read one by one; beyond, everything is read anew."""
 
@@ -39,18 +41,22 @@ class Vectors:
     def load(self, database: Database, place: dict[int, int], size: int) -> None:
         """Read every vector of the model."""
         found = database.execute(
-            f"SELECT memory_id, vector FROM {self.table} WHERE model = ?", [self.model]
-        ).fetchall()
-        known = [(place[memory_id], vector) for memory_id, vector in found if memory_id in place]
-        width = max((len(vector) // 4 for _, vector in known), default=0)
-        whole = [(row, vector) for row, vector in known if len(vector) == width * 4]
-        self._rows = np.zeros((size + size // 4 + 64, width), np.float32)
-        self.present = np.zeros(len(self._rows), np.bool_)
-        if whole:
-            rows = np.fromiter((row for row, _ in whole), np.int64, len(whole))
-            flat = np.frombuffer(b"".join(vector for _, vector in whole), np.float32)
+            f"SELECT memory_id, vector FROM {self.table} WHERE model = ? ORDER BY memory_id", [self.model]
+        )
+        self._rows = np.zeros((0, 0), np.float32)
+        # in small lots: all blobs at once would cost twice their memory, and the time to get it
+        while lot := found.fetchmany(_LOT):
+            if not self._rows.size:
+                self._rows = np.zeros((size + size // 4 + 64, len(lot[0][1]) // 4), np.float32)
+                self.present = np.zeros(len(self._rows), np.bool_)
+            width = self._rows.shape[1]
+            fits = [pair for pair in lot if pair[0] in place and len(pair[1]) == width * 4]
+            rows = [place[memory_id] for memory_id, _ in fits]
+            flat = np.frombuffer(b"".join(vector for _, vector in fits), np.float32)
             self._rows[rows] = flat.reshape(-1, width)
             self.present[rows] = True
+        if not self._rows.size:
+            self.present = np.zeros(size, np.bool_)
 
     def update(self, database: Database, memory_id: int, row: int) -> None:
         """Read one memory's vector again."""
@@ -160,7 +166,7 @@ class Index:
             self.types[: self.size] = columns[1]
             self.seconds[: self.size] = _all_seconds(columns[2])
             for number, column in enumerate(columns[3:]):
-                self._figures[number, : self.size] = [_figure(value) for value in column]
+                self._figures[number, : self.size] = column
         for table in self._loaded:
             self._vectors[table].load(database, self.place, self.size)
 
@@ -189,7 +195,7 @@ class Index:
     def _put(self, place: int, row: Sequence[Any]) -> None:
         self.ids[place], self.types[place], self.alive[place] = row[0], row[1], True
         self.seconds[place] = _all_seconds([row[2]])[0]
-        self._figures[:, place] = [_figure(value) for value in row[3:]]
+        self._figures[:, place] = row[3:]
 
     def _reserve(self, size: int, *, keep: bool) -> None:
         have = len(self.ids)
@@ -203,10 +209,6 @@ class Index:
         if keep:
             self.ids[:have], self.types[:have], self.alive[:have], self.seconds[:have] = old[:4]
             self._figures[:, :have] = old[4]
-
-
-def _figure(value: object) -> float:
-    return float(value) if isinstance(value, int | float) else 0.0
 
 
 def _all_seconds(texts: Sequence[object]) -> list[float]:

@@ -101,11 +101,13 @@ CREATE TABLE IF NOT EXISTS memory_vector (
     model TEXT NOT NULL,
     vector BLOB NOT NULL
 );
+CREATE INDEX IF NOT EXISTS memory_vector_model ON memory_vector(model);
 CREATE TABLE IF NOT EXISTS memory_trigger_vector (
     memory_id INTEGER PRIMARY KEY,
     model TEXT NOT NULL,
     vector BLOB NOT NULL
 );
+CREATE INDEX IF NOT EXISTS memory_trigger_vector_model ON memory_trigger_vector(model);
 CREATE TABLE IF NOT EXISTS memory_path (
     memory_id INTEGER NOT NULL,
     last TEXT NOT NULL,

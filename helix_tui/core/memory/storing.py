@@ -136,7 +136,7 @@ def embed_missing(base: Base, limit: int | None) -> int:
     Such are what the plugin has stored, and what was stored while there was no encoder or another one.
     """
     done = _index_words(base)
-    if base.encoder is None or base.read_only:
+    if base.encoder is None or base.read_only or not _vectors_lacking(base):
         return done
     table = " LEFT JOIN ".join(
         [
@@ -436,9 +436,24 @@ def _created(base: Base, memory_id: int) -> float:
     return float("-inf") if instant is None else instant / NS
 
 
+def _vectors_lacking(base: Base) -> bool:
+    """Whether some memory has no vector of this model: by counting, which touches no vector."""
+    every = _count(base, "SELECT count(*) FROM memory")
+    return any(
+        _count(base, f"SELECT count(*) FROM {table} WHERE model = ?", base.model) < every
+        for table in (WHOLE, TRIGGER)
+    )
+
+
+def _count(base: Base, sql: str, *values: str) -> int:
+    return int(base.database.execute(sql, list(values)).fetchone()[0])
+
+
 def _index_words(base: Base) -> int:
     """Index the texts of memories that another program has stored."""
     if base.read_only:
+        return 0
+    if _count(base, "SELECT count(*) FROM memory_key") >= _count(base, "SELECT count(*) FROM memory"):
         return 0
     has_patterns = "file_patterns" in {column.name for column in base.database["memory"].columns}
     lacking = base.database.execute(

@@ -19,11 +19,16 @@ _BLOCK = 512
 _DAY = 86_400 * NS
 
 
-def listed(base: Base, type_: str | None) -> list[Memory]:
-    """All memories, or those of a type, newest first."""
-    where, values = ("WHERE m.type = ?", [type_]) if type_ is not None else ("", [])
+def listed(base: Base, type_: str | None = None, uses: str = "", *values: float) -> list[Memory]:
+    """Memories newest first: all, or those of a type, or those whose uses meet a condition in SQL."""
+    conditions = [f"coalesce(m.helped, 0) + coalesce(m.failed, 0) {uses}"] if uses else []
+    bound: list[object] = list(values)
+    if type_ is not None:
+        conditions.append("m.type = ?")
+        bound.append(type_)
+    where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
     found = base.database.execute(
-        f"SELECT {rows.MEMORY_COLUMNS} FROM {rows.MEMORY_TABLES} {where} ORDER BY m.id DESC", values
+        f"SELECT {rows.MEMORY_COLUMNS} FROM {rows.MEMORY_TABLES} {where} ORDER BY m.id DESC", bound
     )
     return [rows.as_memory(row) for row in found]
 
@@ -36,8 +41,8 @@ def decay(base: Base, *, days: float, min_uses: float, apply: bool) -> Decayed:
     since = base.now() - int(days * _DAY)
     dormant = tuple(
         memory
-        for memory in reversed(listed(base, None))
-        if memory.uses < min_uses and (memory.last_used or memory.created_at or 0) < since
+        for memory in reversed(listed(base, None, "< ?", min_uses))
+        if (memory.last_used or memory.created_at or 0) < since
     )
     if apply:
         with base.writing():
@@ -54,13 +59,12 @@ def decay(base: Base, *, days: float, min_uses: float, apply: bool) -> Decayed:
 def prune(base: Base, *, threshold: float, min_uses: float, apply: bool) -> Pruned:
     """Remove memories that have been used enough and helped too rarely: effectiveness strictly below."""
     with base.writing() if apply else base.reading():
-        every = listed(base, None)
-        bad = tuple(
-            memory for memory in every if memory.uses >= min_uses and memory.effectiveness < threshold
-        )
+        used = listed(base, None, ">= ?", min_uses)
+        bad = tuple(memory for memory in used if memory.proven and memory.effectiveness < threshold)
         if apply:
             take_out(base, [memory.name for memory in bad])
-    return Pruned(bad, len(every) - len(bad) if apply else len(every), apply)
+        remaining = _number(base, "SELECT count(*) FROM memory")
+    return Pruned(bad, remaining, apply)
 
 
 def take_out(base: Base, names: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
@@ -111,7 +115,7 @@ def consolidate(base: Base, threshold: float) -> Consolidated:
     with base.writing() as index:
         vectors = index.vectors(base.database, WHOLE)
         assert vectors is not None
-        known = {memory.id: memory for memory in listed(base, None)}
+        known = {memory.id: memory for memory in listed(base)}
         places = np.flatnonzero(index.alive[: index.size] & vectors.present[: index.size])
         for type_ in sorted({memory.type for memory in known.values()}):
             mine = places[index.types[places] == type_]
@@ -126,47 +130,54 @@ def consolidate(base: Base, threshold: float) -> Consolidated:
 def health(base: Base) -> Health:
     """How the store is doing, and what is wrong with it in words."""
     with base.reading():
-        every = listed(base, None)
-        edge_types = dict(
-            base.database.execute(
-                "SELECT rel_type, count(*) FROM memory_edge GROUP BY rel_type ORDER BY rel_type"
-            ).fetchall()
-        )
-        one = {
-            name: base.database.execute(f"SELECT count(*) FROM {name}").fetchone()[0]
-            for name in ("injection", "settlement")
+        by_type = {
+            str(name): TypeCount(number, rows.number(helped), rows.number(failed))
+            for name, number, helped, failed in _all(
+                base,
+                "SELECT type, count(*), sum(helped), sum(failed) FROM memory GROUP BY type ORDER BY type",
+            )
         }
-        vectors = base.database.execute(
-            f"SELECT count(*) FROM {WHOLE} WHERE model = ?", [base.model]
-        ).fetchone()[0]
-    by_type: dict[str, TypeCount] = {}
-    for memory in every:
-        former = by_type.get(memory.type, TypeCount(0, 0.0, 0.0))
-        by_type[memory.type] = TypeCount(
-            former.count + 1, former.helped + memory.helped, former.failed + memory.failed
+        edge_types = dict(
+            _all(base, "SELECT rel_type, count(*) FROM memory_edge GROUP BY rel_type ORDER BY rel_type")
         )
-    with_feedback = sum(memory.proven for memory in every)
-    lacking = len(every) - vectors if base.encoder is not None else 0
+        with_feedback = _number(base, "SELECT count(*) FROM memory WHERE helped + failed > 0")
+        verified = _number(
+            base, "SELECT count(*) FROM memory_extra WHERE verified_helped + verified_failed > 0"
+        )
+        vectors = _number(base, f"SELECT count(*) FROM {WHOLE} WHERE model = ?", base.model)
+        injections = _number(base, "SELECT count(*) FROM injection")
+        settled = _number(base, "SELECT count(*) FROM settlement")
+        systemic = _all(base, "SELECT name FROM memory WHERE type = 'systemic' ORDER BY id DESC LIMIT 100")
+    total = sum(each.count for each in by_type.values())
+    lacking = total - vectors if base.encoder is not None else 0
     return Health(
-        total=len(every),
-        by_type=dict(sorted(by_type.items())),
+        total=total,
+        by_type=by_type,
         with_feedback=with_feedback,
-        with_verified_feedback=sum(memory.verified_helped + memory.verified_failed > 0 for memory in every),
+        with_verified_feedback=verified,
         relationships=sum(edge_types.values()),
         edge_types=edge_types,
-        injections=one["injection"],
-        settled=one["settlement"],
+        injections=injections,
+        settled=settled,
         without_vector=lacking,
         mode=base.mode,
         detail=base.detail,
-        systemic=tuple(memory.name for memory in every if memory.type == "systemic"),
-        issues=tuple(_issues(base, every, with_feedback, lacking)),
+        systemic=tuple(name for (name,) in systemic),
+        issues=tuple(_issues(base, total, with_feedback, lacking)),
     )
 
 
-def _issues(base: Base, every: Sequence[Memory], with_feedback: int, lacking: int) -> list[str]:
+def _all(base: Base, sql: str) -> list[Any]:
+    return base.database.execute(sql).fetchall()
+
+
+def _number(base: Base, sql: str, *values: str) -> int:
+    return int(base.database.execute(sql, list(values)).fetchone()[0])
+
+
+def _issues(base: Base, total: int, with_feedback: int, lacking: int) -> list[str]:
     found = []
-    if not every:
+    if not total:
         found.append("No memories yet")
     elif not with_feedback:
         found.append("No feedback recorded - learning loop not closed")
