@@ -1,8 +1,8 @@
 """Speed of the memory at size: ``python -m bench.memory_speed [--memories 50000]``.
 
 One thread, CPU time, in a process of its own, with synthetic clustered unit vectors in place of an encoder:
-what is measured is the store. Recall and store with dedup at 50,000 memories have 15 ms, the first recall of a
-process 400. The published plugin needs 471 and 301 ms, its older versions about 2,800 and 1,600
+what is measured is the store. Recall and store with dedup at 50,000 memories have 15 ms, the first recall of
+a process 400. The published plugin needs 471 and 301 ms, its older versions about 2,800 and 1,600
 (reference/memory.md §8).
 """
 
@@ -25,6 +25,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from helix_tui.core.embedding import MODEL_ID
 from helix_tui.core.memory import MemoryStore, open_memory
 from helix_tui.core.memory.base import Base
 from helix_tui.core.memory.rows import as_text
@@ -53,7 +54,7 @@ _WORDS = _VOCABULARY.split()
 class Look:
     """An encoder that looks a text's vector up: clustered by topic, no model."""
 
-    model_id = "bench/look-up"
+    model_id = MODEL_ID
 
     def __init__(self) -> None:
         rng = np.random.default_rng(7)
@@ -97,9 +98,18 @@ def fill(path: Path, count: int) -> None:
                 for place, draft in enumerate(some):
                     number = start + place + 1
                     database.conn.execute(
-                        "INSERT INTO memory (id, name, type, trigger, resolution, created_at, helped, failed)"
-                        " VALUES (?, ?, 'failure', ?, ?, ?, ?, ?)",
-                        (number, f"m-{number}", draft.trigger, draft.resolution, now, number % 5, number % 3),
+                        "INSERT INTO memory (id, name, type, trigger, resolution, created_at, helped, failed,"
+                        " embedding) VALUES (?, ?, 'failure', ?, ?, ?, ?, ?, ?)",
+                        (
+                            number,
+                            f"m-{number}",
+                            draft.trigger,
+                            draft.resolution,
+                            now,
+                            number % 5,
+                            number % 3,
+                            wholes[place].tobytes(),
+                        ),
                     )
                     index_texts(base, number, draft)
                     for table, vector in (("memory_vector", wholes), ("memory_trigger_vector", triggers)):

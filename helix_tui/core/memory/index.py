@@ -20,10 +20,12 @@ from helix_tui.core.memory.ranking import Array, Evidence, mean_use
 WHOLE, TRIGGER = "memory_vector", "memory_trigger_vector"
 """Tables of vectors: of trigger and resolution together, and of the trigger alone."""
 
-_FIGURES = ("helped", "failed", "lift_trials", "lift_residual", "lift_injected", "lift_used")
-_COLUMNS = "m.id, m.type, coalesce(m.last_used, m.created_at), " + ", ".join(
-    f"CAST(coalesce({name}, 0) AS REAL)" for name in _FIGURES
-)
+_COUNTS = """SELECT id, type, coalesce(last_used, created_at), CAST(coalesce(helped, 0) AS REAL),
+CAST(coalesce(failed, 0) AS REAL) FROM memory"""
+"""An index of ours has all of these columns: the rows themselves, with a vector in each, are not read."""
+_LIFT = """SELECT memory_id, lift_trials, lift_residual, lift_injected, lift_used FROM memory_extra
+WHERE lift_injected > 0"""
+_FIGURES = 6
 _LOT = 1_000
 _FEW = 400
 """Changes up to which rows are read one by one; beyond, everything is read anew."""
@@ -53,8 +55,9 @@ class Vectors:
             fits = [pair for pair in lot if pair[0] in place and len(pair[1]) == width * 4]
             rows = [place[memory_id] for memory_id, _ in fits]
             flat = np.frombuffer(b"".join(vector for _, vector in fits), np.float32)
-            self._rows[rows] = flat.reshape(-1, width)
-            self.present[rows] = True
+            run = slice(rows[0], rows[-1] + 1) if fits and rows[-1] - rows[0] + 1 == len(rows) else rows
+            self._rows[run] = flat.reshape(-1, width)
+            self.present[run] = True
         if not self._rows.size:
             self.present = np.zeros(size, np.bool_)
 
@@ -106,7 +109,7 @@ class Index:
         self.types: NDArray[np.object_] = np.zeros(0, np.object_)
         self.alive: NDArray[np.bool_] = np.zeros(0, np.bool_)
         self.seconds: Array = np.zeros(0)
-        self._figures: Array = np.zeros((len(_FIGURES), 0))
+        self._figures: Array = np.zeros((_FIGURES, 0))
         self.place: dict[int, int] = {}
         self._vectors = {table: Vectors(table, model) for table in (WHOLE, TRIGGER)} if model else {}
         self._loaded: set[str] = set()
@@ -153,9 +156,7 @@ class Index:
         )
 
     def _load(self, database: Database) -> None:
-        rows = database.execute(
-            f"SELECT {_COLUMNS} FROM memory m LEFT JOIN memory_extra e ON e.memory_id = m.id ORDER BY m.id"
-        ).fetchall()
+        rows = sorted(database.execute(_COUNTS))  # by id, as the vectors lie in the file
         self.size = len(rows)
         self._reserve(self.size, keep=False)
         self.place = {row[0]: place for place, row in enumerate(rows)}
@@ -165,8 +166,10 @@ class Index:
             self.ids[: self.size] = columns[0]
             self.types[: self.size] = columns[1]
             self.seconds[: self.size] = _all_seconds(columns[2])
-            for number, column in enumerate(columns[3:]):
-                self._figures[number, : self.size] = column
+            self._figures[0, : self.size], self._figures[1, : self.size] = columns[3:]
+        for memory_id, *lift in database.execute(_LIFT):
+            if memory_id in self.place:
+                self._figures[2:, self.place[memory_id]] = lift
         for table in self._loaded:
             self._vectors[table].load(database, self.place, self.size)
 
@@ -174,11 +177,7 @@ class Index:
         for memory_id, gone in changed:
             row = None
             if not gone:
-                row = database.execute(
-                    f"SELECT {_COLUMNS} FROM memory m LEFT JOIN memory_extra e ON e.memory_id = m.id"
-                    " WHERE m.id = ?",
-                    [memory_id],
-                ).fetchone()
+                row = database.execute(f"{_COUNTS} WHERE id = ?", [memory_id]).fetchone()
             place = self.place.get(memory_id)
             if row is None:
                 if place is not None:
@@ -189,13 +188,15 @@ class Index:
                 self.size += 1
                 self._reserve(self.size, keep=True)
             self._put(place, row)
+            lift = database.execute(f"{_LIFT} AND memory_id = ?", [memory_id]).fetchone()
+            self._figures[2:, place] = lift[1:] if lift else 0.0
             for table in self._loaded:
                 self._vectors[table].update(database, memory_id, place)
 
     def _put(self, place: int, row: Sequence[Any]) -> None:
         self.ids[place], self.types[place], self.alive[place] = row[0], row[1], True
         self.seconds[place] = _all_seconds([row[2]])[0]
-        self._figures[:, place] = row[3:]
+        self._figures[:2, place] = row[3:]
 
     def _reserve(self, size: int, *, keep: bool) -> None:
         have = len(self.ids)
@@ -205,7 +206,7 @@ class Index:
         old = self.ids, self.types, self.alive, self.seconds, self._figures
         self.ids, self.types = np.zeros(room, np.int64), np.empty(room, np.object_)
         self.alive, self.seconds = np.zeros(room, np.bool_), np.zeros(room)
-        self._figures = np.zeros((len(_FIGURES), room))
+        self._figures = np.zeros((_FIGURES, room))
         if keep:
             self.ids[:have], self.types[:have], self.alive[:have], self.seconds[:have] = old[:4]
             self._figures[:, :have] = old[4]

@@ -85,6 +85,7 @@ CREATE TABLE IF NOT EXISTS memory_change (
     gone INTEGER NOT NULL DEFAULT 0
 );
 CREATE UNIQUE INDEX IF NOT EXISTS memory_change_seq ON memory_change(seq);
+CREATE INDEX IF NOT EXISTS helix_memory_figures ON memory(type, helped, failed, last_used, created_at);
 CREATE TABLE IF NOT EXISTS memory_extra (
     memory_id INTEGER PRIMARY KEY,
     verified_helped REAL NOT NULL DEFAULT 0,
