@@ -130,7 +130,7 @@ KEYS: tuple[Key, ...] = (
     ),
     Key("find.next", "n", "next_match", "next match", "list", "Next row that matches."),
     Key("find.previous", "N", "previous_match", "match before", "list", "Previous row that matches."),
-    Key("change.actions", "a", "actions", "actions", "beads", "Everything that can be done to this bead."),
+    Key("change.actions", "a", "actions", "actions", "beads,needs", "What can be done about this row."),
     Key(
         "change.mark", "space", "mark", "mark", "queue", "Mark the bead; what follows is done to all marked."
     ),
@@ -164,10 +164,22 @@ KEYS: tuple[Key, ...] = (
         "beads",
         "What closing it would set free; changes nothing.",
     ),
-    Key("change.undo", "u", "undo", "undo", "beads,half-way", "Take back the last change made by people."),
-    Key("change.redo", "U", "redo", "redo", "beads", "Do again what was taken back last."),
-    Key("change.undo-this", "u", "undo", "undo", "journal", "Take back the change under the cursor."),
-    Key("change.redo-this", "U", "redo", "redo", "journal", "Do the change under the cursor again."),
+    Key(
+        "change.undo",
+        "u",
+        "undo",
+        "undo",
+        "beads,half-way,journal",
+        "Take back the last change made by people, in the journal the one under the cursor.",
+    ),
+    Key(
+        "change.redo",
+        "U",
+        "redo",
+        "redo",
+        "beads,journal",
+        "Do again what was taken back last, in the journal what is under the cursor.",
+    ),
     Key(
         "change.restore",
         "r",
@@ -176,7 +188,6 @@ KEYS: tuple[Key, ...] = (
         "journal",
         "Back to right after the change under the cursor.",
     ),
-    Key("change.deal", "a", "deal", "deal with it", "needs", "What can be done about this from here."),
     Key(
         "change.stop", "X", "stop_change", "stop", "beads", "Stop a change of many beads after this command."
     ),
@@ -189,8 +200,14 @@ KEYS: tuple[Key, ...] = (
         "beads,loop,journal,sheet",
         "Copy the id; of a planned change its commands.",
     ),
-    Key("copy.markdown", "Y", "copy_markdown", "copy all", "queue", "Copy the bead as markdown."),
-    Key("copy.commands", "Y", "copy_commands", "copy commands", "journal", "Copy the commands that ran."),
+    Key(
+        "copy.markdown",
+        "Y",
+        "copy_markdown",
+        "copy all",
+        "queue,journal",
+        "Copy the bead, or the change, as markdown.",
+    ),
     Key("app.help", "question_mark", "help", "all", "app", "Every key."),
     Key("app.quit", "q", "quit", "quit", "app", "Leave; the loop goes on without the console."),
 )

@@ -116,6 +116,13 @@ def _links(entry: Entry, mark: Mark) -> Iterator[tuple[str, str]]:
         yield "changed again by", mark.covered_by
 
 
+def as_markdown(entry: Entry) -> str:
+    """A change as text: what was done, by whom, and its commands."""
+    commands = "\n".join(clean_block(shlex.join(words)) for words in entry.commands)
+    head = f"{clean_line(entry.title, 600)} ({entry.id}, {format_instant(entry.at)}, {_who(entry)})"
+    return f"{head}\n\n```\n{commands}\n```\n"
+
+
 def placard(snapshot: Snapshot) -> list[Line] | None:
     """The paragraphs for a journal without entries; None where there are some."""
     journal = snapshot.journal

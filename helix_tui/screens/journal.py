@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
@@ -20,10 +19,10 @@ from helix_tui.core.beads.record import Bead
 from helix_tui.core.journal import Entry, History
 from helix_tui.core.supervision.curation.gate import WritesForbidden
 from helix_tui.core.supervision.curation.retracing import Appraiser, Mark
-from helix_tui.core.text import clean_block, clean_line
+from helix_tui.core.text import clean_line
 from helix_tui.keymap import bindings
 from helix_tui.screens.base import NARROW
-from helix_tui.screens.changes import change_row, facts_of, notices, placard
+from helix_tui.screens.changes import as_markdown, change_row, facts_of, notices, placard
 from helix_tui.screens.curating.ahead import AheadSheet
 from helix_tui.screens.curating.wishes import Wish, redo_wish, restore_wish, undo_wish
 from helix_tui.screens.filtering import FilteringScreen
@@ -47,7 +46,7 @@ class JournalScreen(FilteringScreen):
 
     NAME = "journal"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("journal")]
-    FOOTER = ("change.undo-this", "change.redo-this", "change.restore", "find.filter", "go.to", "app.help")
+    FOOTER = ("change.undo", "change.redo", "change.restore", "find.filter", "go.to", "app.help")
     WATCHING_FOOTER = ("go.open", "find.filter", "move.jump", "go.to", "app.help")
 
     def __init__(self) -> None:
@@ -244,11 +243,10 @@ class JournalScreen(FilteringScreen):
         if self.entry is not None:
             self.console.copy(self.entry.id, self.entry.id)
 
-    def action_copy_commands(self) -> None:
-        """What ran, to the clipboard."""
+    def action_copy_markdown(self) -> None:
+        """The change with what ran, to the clipboard."""
         if self.entry is not None:
-            lines = [clean_block(shlex.join(words)) for words in self.entry.commands]
-            self.console.copy("\n".join(lines), f"{len(lines)} command{'s' * (len(lines) != 1)}")
+            self.console.copy(as_markdown(self.entry), "as markdown")
 
     # --- back and forth -----------------------------------------------------------------------------------
 

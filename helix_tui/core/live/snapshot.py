@@ -66,9 +66,9 @@ class Change:
     attempts: frozenset[str] = frozenset()
     """Attempt ids that are new or different."""
     condition: bool = False
-    journal: bool = False
     everything: bool = False
     """So much differs that going through it one by one is no use."""
+    journal: bool = False
 
     def __bool__(self) -> bool:
         parts = (self.beads, self.runs, self.attempts, self.condition, self.journal, self.everything)
