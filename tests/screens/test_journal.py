@@ -65,8 +65,9 @@ def tracker(app: Console) -> dict[str, dict[str, Any]]:
 def select(*keys: str) -> Callable[[Pilot[int]], object]:
     async def run(pilot: Pilot[int]) -> None:
         await at_rest(pilot)
-        await pilot.press(*keys)
-        await at_rest(pilot)
+        for key in keys:
+            await pilot.press(key)
+            await at_rest(pilot)
 
     return run
 
