@@ -10,12 +10,15 @@ import argparse
 import gc
 import os
 import sys
+from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
 from typing import NoReturn
 
 from helix_tui import __version__
 from helix_tui.cli.call import Call, CliError
+from helix_tui.cli.helix.table import HEADINGS, grouped
+from helix_tui.cli.helix.table import TABLE as HELIX
 from helix_tui.core.text import clean_line
 
 CONSOLE = "helix_tui.cli.console"
@@ -48,10 +51,12 @@ COMMANDS = {
     ),
     "insights": ("helix_tui.cli.insights", "what attempts cost and what came of them, with n and interval"),
     "hook": ("helix_tui.cli.hook", "answer a hook of Claude Code: JSON on stdin, JSON on stdout"),
+    "ask": ("helix_tui.cli.ask", "a question to the repository, answered from evidence with citations"),
     "doctor": ("helix_tui.cli.doctor", "what is here, what is not, and whether ddx agrees with us"),
     "snapshot": ("helix_tui.cli.snapshot", "one frame of a screen as text, SVG or JSON"),
     "demo": ("helix_tui.cli.demo", "the console on a throw-away queue that a rehearsal drains"),
     "tmux": ("helix_tui.cli.tmux", "the side pane beside the current tmux pane"),
+    **HELIX,
 }
 """Subcommand -> its module, and what it does in a few words."""
 
@@ -154,8 +159,17 @@ def _parser(name: str | None) -> argparse.ArgumentParser:
 
 def _command_list() -> str:
     width = max(map(len, COMMANDS))
-    lines = [f"  {name:<{width}}  {summary}" for name, (_, summary) in COMMANDS.items()]
-    return "\n".join(["commands (helix-tui COMMAND --help tells more):", *lines])
+
+    def listed(names: Iterable[str]) -> list[str]:
+        return [f"  {name:<{width}}  {COMMANDS[name][1]}" for name in names]
+
+    lines = [
+        "commands (helix-tui COMMAND --help tells more):",
+        *listed(name for name in COMMANDS if name not in HELIX),
+    ]
+    for group, names in grouped().items():
+        lines += ["", f"{HEADINGS[group]}:", *listed(names)]
+    return "\n".join(lines)
 
 
 def _refuse(name: str) -> NoReturn:

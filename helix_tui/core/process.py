@@ -1,4 +1,4 @@
-"""Running one program to its end: no shell, no input, a time limit, a limit on what it may print.
+"""Running one program to its end: no shell, no terminal, a time limit, a limit on what it may print.
 
 The program gets a session of its own, so that a time limit ends its children too and a ``ctrl+c`` meant for
 the console does not reach it.
@@ -12,7 +12,7 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +20,7 @@ _CHUNK = 1 << 16
 _GRACE_S = 2.0
 _LINGER_S = 0.3
 _STEP_S = 0.01
+_WATCH_S = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,28 +56,31 @@ def run(
     cap: int = 16 << 20,
     stop_at_cap: bool = False,
     keep: Sequence[int] = (),
+    stdin: Path | None = None,
 ) -> Finished:
     """Run a program and wait for it.
 
     Past ``cap`` bytes of output the rest is read and dropped, so that a command that changes something is
     not ended half-way; ``stop_at_cap`` ends it instead. ``keep`` are file descriptors that the program
-    inherits: a lock among them stays held until it ends, should we be killed before.
+    inherits: a lock among them stays held until it ends, should we be killed before. ``stdin`` is a file that
+    it reads as its input; without one there is none.
 
     Raises:
         OSError: the program cannot be started.
     """
     words = tuple(os.fspath(word) for word in argv)
     started = time.monotonic()
-    process = subprocess.Popen(
-        words,
-        cwd=cwd,
-        env=None if env is None else dict(env),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-        pass_fds=tuple(keep),
-    )
+    with open(os.devnull if stdin is None else stdin, "rb") as source:
+        process = subprocess.Popen(
+            words,
+            cwd=cwd,
+            env=None if env is None else dict(env),
+            stdin=source,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            pass_fds=tuple(keep),
+        )
     with process:
         collected = _Collected(cap)
         try:
@@ -92,6 +96,95 @@ def run(
         truncated=collected.truncated,
         timed_out=timed_out,
     )
+
+
+def run_to_files(
+    argv: Sequence[str | os.PathLike[str]],
+    *,
+    out: Path,
+    err: Path,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    timeout: float,
+    cap: int = 64 << 20,
+    grace: float = 10.0,
+    started: Callable[[int], None] = lambda pid: None,
+    stop: Callable[[], bool] = lambda: False,
+) -> Finished:
+    """Run a program whose output goes to files, so that it outlives us unharmed should we be killed.
+
+    Args:
+        out, err: made anew; they stay.
+        timeout: seconds after which it is ended.
+        cap: bytes of output after which it is ended.
+        grace: seconds that it has to end by itself once it was interrupted.
+        started: told its process id at once.
+        stop: asked a few times a second; once true, the program gets the interrupt that ctrl+c would be.
+
+    Raises:
+        OSError: the program cannot be started, or a file not be made.
+    """
+    words = tuple(os.fspath(word) for word in argv)
+    begun = time.monotonic()
+    with open(out, "wb") as to_out, open(err, "wb") as to_err:
+        process = subprocess.Popen(
+            words,
+            cwd=cwd,
+            env=None if env is None else dict(env),
+            stdin=subprocess.DEVNULL,
+            stdout=to_out,
+            stderr=to_err,
+            start_new_session=True,
+        )
+    with process:
+        try:
+            started(process.pid)
+            timed_out, full = _watch_files(process, (out, err), begun + timeout, cap, grace, stop)
+        finally:
+            _end(process)
+    return Finished(
+        words,
+        process.returncode,
+        _beginning(out, cap),
+        _beginning(err, cap),
+        time.monotonic() - begun,
+        truncated=full,
+        timed_out=timed_out,
+    )
+
+
+def _watch_files(
+    process: subprocess.Popen[bytes],
+    files: Sequence[Path],
+    deadline: float,
+    cap: int,
+    grace: float,
+    stop: Callable[[], bool],
+) -> tuple[bool, bool]:
+    """Wait for the end of a program; (it took too long, it printed too much)."""
+    interrupted = False
+    while True:
+        try:
+            process.wait(_WATCH_S)
+            return False, False
+        except subprocess.TimeoutExpired:
+            pass
+        if time.monotonic() > deadline:
+            return not interrupted, False
+        if sum(path.stat().st_size for path in files if path.exists()) > cap:
+            return False, True
+        if not interrupted and stop():
+            interrupted = True
+            deadline = min(deadline, time.monotonic() + grace)
+            _signal_group(process, signal.SIGINT)
+
+
+def _beginning(path: Path, cap: int) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read(cap)
+    except OSError:
+        return b""
 
 
 class _Collected:

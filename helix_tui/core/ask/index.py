@@ -89,6 +89,7 @@ class Index:
         self._texts: dict[str, list[str]] = {}
         self._history = commits.History((), {})
         self._tree_files: list[str] = []
+        self._last: tuple[tuple[str | Question, View, commits.History], Ranking] | None = None
         self.commit: str | None = None
 
     def close(self) -> None:
@@ -241,7 +242,15 @@ class Index:
             return self._spans(ranking, ranked, per_file)[:k]
 
     def _rank(self, query: str | Question) -> Ranking:
-        return rank(read_question(query) if isinstance(query, str) else query, self._view, self._history)
+        """The ranking for a question.
+
+        The last one is kept, for files and spans are asked one after the other.
+        """
+        asked = (query, self._view, self._history)
+        if self._last is None or self._last[0] != asked:
+            question = read_question(query) if isinstance(query, str) else query
+            self._last = asked, rank(question, self._view, self._history)
+        return self._last[1]
 
     def _spans(self, ranking: Ranking, ranked: list[RankedFile], per_file: int) -> list[Span]:
         view = self._view
@@ -302,6 +311,13 @@ class Index:
                     self._texts.clear()
                 self._texts[file] = lines
         return lines[max(0, start - 1) : end]
+
+    def share(self, term: str) -> float:
+        """The share of all searchable contents that have a term, 0 to 1."""
+        with self._lock:
+            chunks, _ = self._view.postings(term)
+            rows = len(set(self._view.row_of[chunks].tolist()))
+            return rows / len(self._view) if len(self._view) else 0.0
 
     def definitions(self, name: str, *, any_case: bool = False) -> list[Definition]:
         """Where a name is defined; source before tests, then in order of path and line."""

@@ -218,6 +218,68 @@ def _is_help_of(text: str, verb: tuple[str, ...], era: Era) -> bool:
     return not (verb == ("work",) and era == "head") or "--watch" in text
 
 
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """One deed's verb, as one ddx speaks it."""
+
+    words: tuple[str, ...]
+    era: Era
+    help: str
+    """Its own help; empty where it says nothing."""
+
+    def knows(self, flag: str) -> bool:
+        """Whether its help names a flag."""
+        return re.search(rf"(?<![\w-]){re.escape(flag)}(?![\w-])", self.help) is not None
+
+
+def find_verb(ddx: Ddx, deed: str, *, timeout: float = 20.0) -> Verb | None:
+    """The verb by which a ddx does one deed, the newer where it speaks both; None where it has none.
+
+    Only the verbs of this deed are asked, each by its own ``--help``, once as long as the file is the same.
+
+    Raises:
+        DdxError: it cannot be started, or does not answer.
+    """
+    environment = tuple(sorted(ddx._environment().items()))
+    return _find_verb(
+        os.fspath(ddx.path), stamp_of(ddx.path), os.fspath(ddx.root), environment, deed, timeout
+    )
+
+
+@lru_cache(maxsize=32)
+def _find_verb(
+    path: str,
+    stamp: Stamp | None,
+    root: str,
+    environment: tuple[tuple[str, str], ...],
+    deed: str,
+    timeout: float,
+) -> Verb | None:
+    ddx = Ddx(Path(path), Path(root), dict(environment))
+    answered: list[Verb] = []
+    eras: tuple[Era, ...] = ("head", "april")
+    for era in eras:
+        words = VERBS[deed].get(era)
+        if words is None:
+            continue
+        finished = ddx.attempt(*words, "--help", timeout=timeout, cap=1 << 20)
+        if finished.timed_out:
+            raise DdxError(
+                finished.argv, f"no answer after {timeout:g} s", "see whether this ddx works at all"
+            )
+        if finished.rc != 0:
+            continue
+        text = finished.out or finished.err
+        if _is_help_of(text, words, era):
+            return Verb(words, era, text)
+        # An unknown word under a known one has cobra print the known one's help: no answer at all.
+        older = era == "head" and words == ("work",) and "--watch" not in text
+        if not text.partition("Usage:")[2].strip() and not older:
+            answered.append(Verb(words, era, text))
+    named = [verb for verb in answered if verb.words[-1] in verb.help]
+    return next(iter(named or answered), None)
+
+
 def last_error(finished: Finished) -> str:
     """What ddx said was wrong: its last ``Error:`` line, else the last line it wrote."""
     lines = [line.strip() for line in finished.err.split("\n") if line.strip()]

@@ -1,0 +1,143 @@
+"""``helix-tui check``: what should happen next, who decided that, and what would change it."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from helix_tui.cli.call import Call, CliError
+from helix_tui.cli.helix.shared import (
+    add_agent_options,
+    curator_of,
+    delegate_of,
+    explained,
+    questions_of,
+    show_dry_run,
+    wishes_of,
+)
+from helix_tui.core.supervision.check.check import Asking, Checker, CheckFailed
+from helix_tui.core.supervision.check.facts import REPO, Facts
+from helix_tui.core.supervision.check.verdict import Verdict
+from helix_tui.core.supervision.drift import DriftWatch
+from helix_tui.core.supervision.stages import STAGES
+from helix_tui.core.supervision.stagework import command_of
+from helix_tui.core.text import clean_block, clean_line
+
+_ROLES = {
+    "BUILD": "success",
+    "WAIT": "waiting",
+    "GUIDANCE": "attention",
+    "BACKFILL": "warning",
+    "STOP": "muted",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this command."""
+    parser.add_argument(
+        "scope", nargs="?", default=REPO, help="repo, a bead and all under it, a label, a spec-id"
+    )
+    asking = parser.add_mutually_exclusive_group()
+    asking.add_argument("--ask", action="store_true", help="ask an agent even where the facts decide")
+    asking.add_argument("--no-model", action="store_true", help="let the facts alone decide")
+    parser.add_argument(
+        "--acknowledge",
+        nargs="*",
+        metavar="ID",
+        default=None,
+        help="take what others changed as seen: of these beads, or of all",
+    )
+    add_agent_options(parser)
+
+
+def run(call: Call) -> int:
+    """Say what comes next."""
+    options = call.options
+    asking: Asking = "always" if options.ask else "never" if options.no_model else "auto"
+    with explained():
+        curator = curator_of(call)
+        delegate = delegate_of(call, curator)
+        wishes = wishes_of(call)
+        checker = Checker(curator, questions_of(curator), delegate, wishes)
+        if options.acknowledge is not None:
+            sight = curator.look()
+            watch = DriftWatch(curator.project, curator.gate)
+            seen = watch.acknowledge(sight.queue.beads, curator.history(), options.acknowledge or None)
+            for drift in seen:
+                call.note(f"seen: {drift}")
+        if options.dry_run:
+            return show_dry_run(call, [command_of(curator.project, delegate, STAGES["check"], wishes)])
+        facts = checker.facts(options.scope)
+        try:
+            verdict = checker.check(options.scope, asking=asking, stamp=f"check-{call.now}")
+        except CheckFailed as error:
+            raise CliError(
+                str(error), "`helix-tui check --no-model` tells what the facts alone say.", code=1
+            ) from None
+    if call.json:
+        call.emit(document(facts, verdict))
+    else:
+        _print(call, facts, verdict)
+    return 0
+
+
+def document(facts: Facts, verdict: Verdict) -> dict[str, Any]:
+    """The answer as JSON (design/cli.md)."""
+    return {
+        **verdict.record(),
+        "queue_health": facts.health,
+        "drift": [
+            {
+                "bead_id": each.bead_id,
+                "field": each.field,
+                "was": each.was,
+                "now": each.now,
+                "meaning": each.meaning,
+            }
+            for each in facts.drift
+        ],
+        "orphans": [
+            {"bead_id": each.bead_id, "pid": each.pid, "age_s": each.age_s} for each in facts.orphans
+        ],
+        "stalls": [{"bead_id": run.bead_id, "why": run.why} for run in facts.stalls],
+        "cooldowns": [{"bead_id": bead_id, "until_ns": until} for bead_id, until in facts.cooling],
+        "dangling": [{"bead_id": bead_id, "missing": target} for bead_id, target in facts.dangling],
+        "vague": facts.vague,
+        "missing_acceptance": facts.unaccepted,
+        "missing_authority": facts.ungoverned,
+        "cycles": facts.cycles,
+        "questions": [{"id": each.id, "kind": each.kind, "text": each.text} for each in facts.questions],
+        "answer": verdict.text or None,
+    }
+
+
+def _print(call: Call, facts: Facts, verdict: Verdict) -> None:
+    code = call.paint(verdict.next_action, _ROLES.get(verdict.next_action, "bold"))
+    call.print(f"NEXT_ACTION: {code}")
+    call.print(f"decided by {_WHO[verdict.decided_by]}, about {clean_line(verdict.scope, 120)}")
+    for reason in verdict.reasons:
+        call.print(f"  because {clean_line(reason.detail, 400)}")
+    for reason in verdict.notes:
+        call.print(call.paint(f"  also    {clean_line(reason.detail, 400)}", "muted"))
+    health = facts.health
+    call.print(
+        f"queue: {health['total']} beads, {health['open']} open, {health['ready']} ready "
+        f"({health['ready_execution']} for workers), {health['in_progress']} in progress, "
+        f"{health['blocked']} blocked"
+    )
+    if verdict.recommended_command:
+        call.print(f"run: {verdict.recommended_command}")
+    if verdict.next_eligible:
+        call.print(f"next eligible: {verdict.next_eligible}")
+    if verdict.would_change_if:
+        call.print(f"would change if {clean_line(verdict.would_change_if, 400)}")
+    if verdict.text:
+        call.print()
+        call.print(clean_block(verdict.text, 20_000))
+
+
+_WHO = {
+    "facts": "the facts alone",
+    "prompt": "an agent who looked at the documents",
+    "none": "nobody: no fact decides and no agent was asked",
+}

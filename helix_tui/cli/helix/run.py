@@ -1,0 +1,254 @@
+"""``helix-tui run | start | stop``: supervise ddx's loop until something says to stop.
+
+Compatibility surfaces (seed 001): execution, landing, closing and retries are ddx's; HELIX curates,
+counts, interprets.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from helix_tui.cli import programs
+from helix_tui.cli.call import Call, CliError
+from helix_tui.cli.helix.shared import (
+    add_agent_options,
+    add_autonomy,
+    autonomy_of,
+    curator_of,
+    delegate_of,
+    explained,
+    show_dry_run,
+    wishes_of,
+)
+from helix_tui.cli.loading import locate
+from helix_tui.core.supervision.injection import THRESHOLD
+from helix_tui.core.supervision.run.control import Control, active_run, start_run, stop_run
+from helix_tui.core.supervision.run.mutex import AlreadyRunning
+from helix_tui.core.supervision.run.options import RunOptions
+from helix_tui.core.supervision.run.runner import RunOutcome, environment_options, supervise
+from helix_tui.core.text import clean_line
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of whichever of these commands was asked for."""
+    if parser.prog.split()[-1] == "stop":
+        parser.add_argument(
+            "--after-bead",
+            action="store_true",
+            help="let the bead in hand end first; without it ddx is interrupted",
+        )
+        return
+    parser.add_argument(
+        "--max-cycles", type=_number, default=0, metavar="N", help="completed cycles; 0: no limit"
+    )
+    parser.add_argument(
+        "--review-every",
+        type=_number,
+        default=15,
+        metavar="N",
+        help="an alignment bead every N completed cycles",
+    )
+    parser.add_argument(
+        "--review-threshold",
+        type=_number,
+        default=THRESHOLD,
+        metavar="N",
+        help=f"changed lines from which a success is reviewed (default: {THRESHOLD}; 0: always)",
+    )
+    parser.add_argument(
+        "--no-auto-align", action="store_true", help="inject no alignment and do not carry ALIGN out"
+    )
+    parser.add_argument("--no-auto-review", action="store_true", help="inject no reviews")
+    parser.add_argument("--focus", default="", metavar="ID", help="begin with this epic")
+    parser.add_argument("--no-focus", action="store_true", help="do not stay with an epic until it is done")
+    parser.add_argument("--ephemeral", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("-s", "--summary", action="store_true", help="one line an event, the rest in the log")
+    add_autonomy(parser)
+    add_agent_options(parser)
+
+
+def run(call: Call) -> int:
+    """Start it here, start it in the background, or stop it."""
+    return {"run": _run, "start": _start, "stop": _stop}[call.command](call)
+
+
+def options_of(call: Call) -> RunOptions:
+    """What a run is asked for."""
+    options = call.options
+    align = environment_options(os.environ).get("auto_align", "1") != "0"
+    return RunOptions(
+        max_cycles=options.max_cycles,
+        review_every=options.review_every,
+        review_threshold=options.review_threshold,
+        auto_align=align and not options.no_auto_align,
+        auto_review=not options.no_auto_review,
+        autonomy=autonomy_of(call),
+        focus=options.focus,
+        auto_focus=not options.no_focus,
+        wishes=wishes_of(call),
+    )
+
+
+def _run(call: Call) -> int:
+    wanted = options_of(call)
+    with explained():
+        curator = curator_of(call)
+        delegate = delegate_of(call, curator)
+        if call.options.dry_run:
+            words = ("ddx", *delegate.drain(wanted.wishes))
+            return show_dry_run(call, [words], ready=list(curator.look().queue.ready))
+        curator.look()
+        control = Control(curator.project)
+        try:
+            with _signals(control):
+                outcome = supervise(
+                    curator.project,
+                    curator,
+                    delegate,
+                    wanted,
+                    say=call.note,
+                    control=control,
+                    confirm=_confirm if _somebody_there(call) else None,
+                    summary=call.options.summary,
+                    quiet=call.options.quiet,
+                )
+        except AlreadyRunning as error:
+            raise CliError(
+                str(error), "Stop it with `helix-tui stop`, or watch it with `helix-tui status`.", 2
+            ) from None
+    if call.json:
+        call.emit(_document(outcome))
+    return outcome.stop.code
+
+
+def _document(outcome: RunOutcome) -> dict[str, object]:
+    stop, state = outcome.stop, outcome.state
+    return {
+        "stop_reason": stop.reason,
+        "stop_detail": stop.detail,
+        "meaning": stop.meaning,
+        "recommended_command": stop.command or None,
+        "exit_code": stop.code,
+        "attempted_cycles": state.attempted_cycles,
+        "completed_cycles": state.completed_cycles,
+        "supervisory_cycles": state.supervisory_cycles,
+        "skipped_count": state.skipped_count,
+        "outcomes": state.outcomes,
+        "total_tokens": state.total_tokens,
+        "cost_usd": state.cost_usd,
+        "cycles": state.cycles,
+        "injected": state.injected,
+        "next_action": state.next_action or None,
+        "next_eligible": state.next_eligible or None,
+        "blockers": state.blockers,
+        "problems": state.problems,
+        "log": state.log,
+        "run_id": state.run_id,
+    }
+
+
+def _start(call: Call) -> int:
+    project = locate(call)
+    holder = active_run(project)
+    if holder is not None:
+        raise CliError(f"run already active (pid={holder.pid})", "Use `helix-tui stop` first.")
+    words = [*programs.helix_tui(), "run", "--summary", "-C", str(project.root), *_again(call)]
+    if call.options.dry_run:
+        return show_dry_run(call, [words])
+    if call.read_only:
+        raise CliError("nothing was started: this was called with --read-only")
+    pid, log = start_run(project, words)
+    started = active_run(project)
+    if call.json:
+        call.emit({"pid": pid, "log": str(log), "active": started is not None})
+    else:
+        call.print(f"helix: started (pid={pid}, log={log})")
+    return 0
+
+
+def _again(call: Call) -> list[str]:
+    """The options of this call for the run in the background."""
+    options = call.options
+    words = ["--max-cycles", str(options.max_cycles), "--review-every", str(options.review_every)]
+    words += ["--review-threshold", str(options.review_threshold), "--autonomy", autonomy_of(call)]
+    flags = {
+        "--no-auto-align": options.no_auto_align,
+        "--no-auto-review": options.no_auto_review,
+        "--no-focus": options.no_focus,
+        "--quiet": options.quiet,
+    }
+    words += [flag for flag, on in flags.items() if on]
+    values = {
+        "--focus": options.focus,
+        "--agent": options.agent,
+        "--review-agent": options.review_agent,
+        "--model": options.model,
+        "--effort": options.effort,
+        "--ddx": call.ddx,
+        "--timeout": options.timeout and f"{options.timeout:g}",
+    }
+    return words + [word for flag, value in values.items() if value for word in (flag, str(value))]
+
+
+def _stop(call: Call) -> int:
+    project = locate(call)
+    if call.read_only:
+        raise CliError("nothing was stopped: this was called with --read-only")
+    try:
+        ending = stop_run(project, now=not call.options.after_bead)
+    except PermissionError:
+        raise CliError(
+            "the active run belongs to somebody else", "Ask them, or whoever may end it."
+        ) from None
+    said = {
+        "none": "no active run (no PID file)",
+        "stale": f"stale PID file removed (pid={ending.pid} was not running)",
+        "stopped": f"stopped (pid={ending.pid})",
+        "killed": f"stopped by force (pid={ending.pid}); the next run takes over what it left",
+        "asked": f"asked to stop after the bead in hand (pid={ending.pid})",
+    }[ending.how]
+    if call.json:
+        call.emit({"pid": ending.pid or None, "how": ending.how})
+    call.note(f"helix: {said}") if call.json or ending.how in ("none", "stale") else call.print(
+        f"helix: {said}"
+    )
+    return 1 if ending.how in ("none", "stale") else 0
+
+
+def _somebody_there(call: Call) -> bool:
+    return not call.json and sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _confirm(text: str) -> bool:
+    sys.stderr.write(f"helix: {clean_line(text, 600)} [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+@contextmanager
+def _signals(control: Control) -> Iterator[None]:
+    """The first signal asks the run to end, ddx included; a second one ends it where it stands."""
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        if control.interrupted:
+            raise KeyboardInterrupt
+        control.interrupted = True
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"a whole number is wanted, not {text!r}")
+    return int(text)

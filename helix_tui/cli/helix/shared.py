@@ -1,0 +1,119 @@
+"""What the HELIX commands share: who does the work, how a command is shown, and what their errors exit
+with.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from helix_tui.cli.call import Call, CliError
+from helix_tui.cli.curation.changing import curator_of, told
+from helix_tui.core.supervision.autonomy import LEVELS, Level
+from helix_tui.core.supervision.curation.curator import Curator
+from helix_tui.core.supervision.delegate import Delegate, Wishes
+from helix_tui.core.supervision.governing import AlignmentActive
+from helix_tui.core.supervision.questions import Questions
+from helix_tui.core.supervision.run.runner import environment_options
+from helix_tui.core.text import clean_block, clean_line
+
+__all__ = ["curator_of", "told"]
+
+
+def add_agent_options(parser: argparse.ArgumentParser, *, dry_run: bool = True) -> None:
+    """Who does the work, and how."""
+    group = parser.add_argument_group("who does it")
+    group.add_argument(
+        "--agent",
+        "--harness",
+        dest="agent",
+        default="",
+        metavar="NAME",
+        help="the harness that ddx is to use",
+    )
+    for name in ("claude", "codex", "ddx-agent", "embedded", "forge"):
+        group.add_argument(
+            f"--{name}", dest="agent", action="store_const", const=name, help=argparse.SUPPRESS
+        )
+    group.add_argument(
+        "--review-agent", default="", metavar="NAME", help="another harness for checks and reviews"
+    )
+    group.add_argument("--model", default="", metavar="NAME", help="the model, as ddx calls it")
+    group.add_argument("--effort", default="", metavar="LEVEL", help="how hard it is to think")
+    group.add_argument(
+        "--timeout", type=float, default=0.0, metavar="S", help="seconds it may take (HELIX_AGENT_TIMEOUT)"
+    )
+    parser.add_argument("-q", "--quiet", action="store_true", help="say only what matters")
+    if dry_run:
+        parser.add_argument("--dry-run", action="store_true", help="print the exact command; do nothing")
+
+
+def add_autonomy(parser: argparse.ArgumentParser) -> None:
+    """How far it goes by itself."""
+    parser.add_argument(
+        "--autonomy",
+        choices=LEVELS,
+        default=None,
+        help="how far it goes by itself (default: medium, HELIX_AUTONOMY)",
+    )
+
+
+def autonomy_of(call: Call) -> Level:
+    """The level that was asked for, else the environment's, else medium."""
+    wanted = call.options.autonomy or environment_options(os.environ).get("autonomy", "medium")
+    for level in LEVELS:
+        if wanted == level:
+            return level
+    raise CliError(
+        f"autonomy is low, medium or high, not “{clean_line(wanted, 40)}”", "Mend HELIX_AUTONOMY.", code=2
+    )
+
+
+def wishes_of(call: Call) -> Wishes:
+    """Who is to do the work."""
+    given = environment_options(os.environ)
+    options = call.options
+    return Wishes(
+        options.agent or given.get("harness", ""),
+        options.model or given.get("model", ""),
+        options.effort or given.get("effort", ""),
+        options.review_agent or given.get("review_harness", ""),
+    )
+
+
+def delegate_of(call: Call, curator: Curator) -> Delegate:
+    """This project's ddx."""
+    return Delegate(curator.project, call.ddx, timeout=call.options.timeout)
+
+
+def questions_of(curator: Curator) -> Questions:
+    """This project's questions."""
+    return Questions(curator.project, curator.gate)
+
+
+def shown(words: Sequence[str]) -> str:
+    """A command as one would type it."""
+    return clean_block(shlex.join(words), 20_000)
+
+
+def show_dry_run(call: Call, commands: Sequence[Sequence[str]], **more: object) -> int:
+    """Print the commands that would run."""
+    if call.json:
+        call.emit({"commands": [list(words) for words in commands], "dry_run": True, **more})
+    else:
+        for words in commands:
+            call.print(shown(words))
+    return 0
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """Turn what can go wrong in supervision into a message and an exit code."""
+    with told():
+        try:
+            yield
+        except AlignmentActive as error:
+            raise CliError(clean_line(str(error), 600), "Wait for it, or see `helix-tui stuck`.") from None

@@ -1,0 +1,55 @@
+"""What the loop asks of an index."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from helix_tui.core.ask.records import Definition, Heading, RankedFile, Span, Tree, Use
+
+
+class Found(Protocol):
+    """What one search brought, best first, in an order that does not depend on anything but the content."""
+
+    @property
+    def files(self) -> Sequence[RankedFile]: ...
+
+    @property
+    def spans(self) -> Sequence[Span]: ...
+
+
+class Library(Protocol):
+    """One repository at one revision, searchable."""
+
+    @property
+    def revision(self) -> str:
+        """The commit that is asked about; empty for the work tree."""
+        ...
+
+    def search(self, text: str, *, spans: int = 60, docs_only: bool = False) -> Found:
+        """Files and spans for a text, through every channel."""
+        ...
+
+    def definitions(self, name: str) -> Sequence[Definition]:
+        """Where an identifier is defined; a dotted one by its last part within its first."""
+        ...
+
+    def uses(self, name: str, *, most: int = 50) -> Sequence[Use]:
+        """Lines that mention an identifier without defining it."""
+        ...
+
+    def headings(self, terms: Sequence[str]) -> Sequence[Heading]:
+        """Headings of documents with any of some stems."""
+        ...
+
+    def trees(self) -> Sequence[Tree]:
+        """The trees that the repository keeps."""
+        ...
+
+    def span_at(self, file: str, start: int, end: int) -> Span | None:
+        """Some lines of a file as a span; None where the file has no such lines."""
+        ...
+
+    def share(self, term: str) -> float:
+        """The share of all files that have a stem."""
+        ...

@@ -1,0 +1,205 @@
+"""What a question asks for, read from its words alone: its kind, its names, its words, what bears it out.
+
+Nothing here depends on a repository or a language model: the same question is read the same way everywhere.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from helix_tui.core.ask.tokens import STOP_WORDS, parts, stem
+
+Kind = Literal["definition", "location", "usage", "mechanism", "check", "task"]
+"""What it is; where it is; who uses it; how or why it works; whether it holds; a piece of work to be done."""
+
+LONG_WORDS = 40
+"""Words from which a question is a text: an issue or a bead, not one sentence."""
+
+KEYWORDS = 4
+"""Words up to which a text that asks nothing is taken for a subject to be explained."""
+
+MOST_CHARS = 20_000
+"""Characters of a question that are read."""
+
+_HOW_TO_ANSWER = """
+explain describe define definition mean means meaning meant show tell find list give help understand know
+want need work works working happen happens happening handle handles look looks see done called call calls
+thing things stuff way ways exactly please repo repository codebase project code file files function
+functions class method module located location lives live defined implemented implementation implement
+purpose difference kind sort type overview summary summarise summarize detail details example examples
+question answer inside currently actually possible used use uses using user make makes made does come comes
+get taken
+"""
+_ASKING = frozenset(_HOW_TO_ANSWER.split())
+"""Words that say how to answer, not about what; a name written as code is never one of them."""
+
+_QUOTED = re.compile(r"`([^`\n]{2,80})`|\"([^\"\n]{2,80})\"|“([^”\n]{2,80})”|‘([^’\n]{2,80})’")
+_PATH = re.compile(r"(?<![\w/])(?:[\w.@+-]+/)+[\w.@+-]+|(?<![\w/.])[\w-]+\.[a-z][a-z0-9]{0,4}(?![\w.(])")
+_NAME = re.compile(
+    r"[A-Za-z_]\w+(?:(?:\.|::)[A-Za-z_]\w+)+(?:\(\))?"  # dotted
+    r"|[A-Za-z_]\w*\(\)"  # called
+    r"|\b_*[A-Za-z0-9]+(?:_+[A-Za-z0-9]+)+_*\b"  # snake
+    r"|\b_+[A-Za-z]\w*\b"
+    r"|\b[a-z]+[A-Z]\w*\b"  # camel
+    r"|\b[A-Z][a-z0-9]+(?:[A-Z][A-Za-z0-9]*)+\b"  # Pascal
+    r"|\b[A-Z]{2,}[A-Z0-9]*[a-z]\w*\b"
+    r"|\b[A-Za-z]+\d+[A-Za-z]\w*\b"
+)
+_WORD = re.compile(r"[^\W_][\w'’-]*")
+
+_KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
+    (
+        "usage",
+        re.compile(
+            r"\b(who|what|which \w+|where)\b.{0,40}"
+            r"\b(calls?|uses?|imports?|used|called|imported|depends on)\b"
+        ),
+    ),
+    (
+        "location",
+        re.compile(
+            r"\bwhere\b|\bwhich (file|module|function|class|method|package|line|test)s?\b|\bin what file"
+        ),
+    ),
+    (
+        "mechanism",
+        re.compile(r"\bhow\b|\bwhy\b|\bexplain\b|\bwhat happens\b|\bwalk me through\b|\bdescribe\b"),
+    ),
+    (
+        "definition",
+        re.compile(r"\bwhat('s| is| are| was| does| do)\b|\bdefine\b|\bdefinition\b|\bmeaning\b|\bmeans?\b"),
+    ),
+    ("check", re.compile(r"^\W*(is|are|was|does|do|did|can|could|has|have|should|will|must|may)\b")),
+    ("location", re.compile(r"\b(find|locate|show me)\b")),
+)
+"""First match holds; a question that fits none is a mechanism if it asks, else a task."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question as it is understood."""
+
+    text: str
+    kind: Kind
+    names: tuple[str, ...]
+    """Identifiers as written, without a call's parentheses."""
+    quoted: tuple[str, ...]
+    """What stands in quotes and is no single identifier."""
+    paths: tuple[str, ...]
+    """Texts that look like a path of the repository."""
+    words: tuple[str, ...]
+    """Lower-case content words in the order in which they stand, each once."""
+    focus: str = ""
+    """What a question about meaning is about, in its own words."""
+
+    @property
+    def is_long(self) -> bool:
+        """A text rather than a sentence."""
+        return len(self.text.split()) >= LONG_WORDS
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """The stems of its words."""
+        return tuple(dict.fromkeys(stem(word) for word in self.words))
+
+
+def understand(text: str) -> Question:
+    """Read a question; an empty one has no words."""
+    text = text[:MOST_CHARS].strip()
+    head = text.split("\n", 1)[0]
+    quoted = tuple(dict.fromkeys(next(filter(None, found)).strip() for found in _QUOTED.findall(text)))
+    paths = tuple(
+        dict.fromkeys(found.strip("./") for found in _PATH.findall(text) if "/" in found or _is_file(found))
+    )
+    names = names_in(text)
+    names += [quote.removesuffix("()") for quote in quoted if re.fullmatch(r"[A-Za-z_]\w*(\(\))?", quote)]
+    names = [name for name in dict.fromkeys(names) if not any(name in path for path in paths)]
+    kind = _kind(head, long=len(text.split()) >= LONG_WORDS)
+    return Question(
+        text=text,
+        kind=kind,
+        names=tuple(names),
+        quoted=tuple(
+            quote
+            for quote in quoted
+            if quote.removesuffix("()") not in names and quote.strip("./") not in paths
+        ),
+        paths=paths,
+        words=_content_words(text, names, paths),
+        focus=_focus(head) if kind in ("definition", "mechanism") else "",
+    )
+
+
+def names_in(text: str) -> list[str]:
+    """Words of a text that are written like code: dotted, called, with an underscore or a hump."""
+    return list(dict.fromkeys(name.removesuffix("()") for name in _NAME.findall(text)))
+
+
+def _is_file(text: str) -> bool:
+    """Whether a text with a dot is a file's name rather than a dotted name or an end of a sentence."""
+    return text.rpartition(".")[2] in _SUFFIXES
+
+
+_FILE_ENDS = """
+py pyi ts tsx js jsx mjs cjs go rs java c h cc cpp hpp md rst txt toml yaml yml json jsonl sh sql css html
+cfg ini lock xml proto rb php kt swift cs lua vue svelte
+"""
+_SUFFIXES = frozenset(_FILE_ENDS.split())
+
+
+def _kind(head: str, *, long: bool) -> Kind:
+    lowered = head.lower()
+    if long and "?" not in head:
+        return "task"
+    for kind, pattern in _KINDS:
+        if pattern.search(lowered):
+            return kind
+    return "mechanism" if "?" in head or len(head.split()) <= KEYWORDS else "task"
+
+
+def _content_words(text: str, names: list[str], paths: tuple[str, ...]) -> tuple[str, ...]:
+    """Words that are neither grammar, nor about the answer, nor already part of a name."""
+    for taken in sorted((*names, *paths), key=len, reverse=True):
+        text = text.replace(taken, " ")
+    kept: dict[str, None] = {}
+    for word in _WORD.findall(text.replace("’", "'")):
+        word = word.removesuffix("'s").strip("'-").lower()
+        if len(word) < 2 or word in STOP_WORDS or word in _ASKING or word.isdigit():
+            continue
+        for part in word.split("-"):
+            if len(part) > 1 and part not in STOP_WORDS and part not in _ASKING:
+                kept.setdefault(part)
+    return tuple(kept)
+
+
+_FOCUS = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"what\s+(?:does|do)\s+(?P<it>.+?)\s+(?:mean|means|stand for|do|refer to)\b",
+        r"(?:what(?:'s|’s|\s+is|\s+are|\s+was)|who\s+is|define|explain|describe|meaning\s+of)\s+(?P<it>.+)",
+        r"how\s+(?:does|do|is|are)\s+(?P<it>.+?)(?:\s+(?:work|works|done|handled|implemented|computed))?$",
+    )
+)
+_FOCUS_TAIL = re.compile(
+    r"\s+(?:in|within|inside|of|for|from)\s+(?:this|the|our|that)\s+(?:repo|repository|project|codebase|code|program)\b.*$",
+    re.IGNORECASE,
+)
+_ARTICLE = re.compile(r"^(?:a|an|the|this|our)\s+", re.IGNORECASE)
+
+
+def _focus(head: str) -> str:
+    """The thing that is asked about: ``What is a cavity in this repo?`` -> ``cavity``."""
+    head = head.strip().rstrip("?!. ")
+    for pattern in _FOCUS:
+        found = pattern.search(head)
+        if found is not None:
+            words = _ARTICLE.sub("", _FOCUS_TAIL.sub("", found["it"]).strip())
+            return words.strip("`\"“”'’ ").removesuffix("()")
+    return ""
+
+
+def name_parts(name: str) -> tuple[str, ...]:
+    """The stems of an identifier's parts, in order: ``retryAfter`` -> retri, after."""
+    return tuple(stem(part) for part in parts(name) if len(part) > 1)

@@ -1,0 +1,1 @@
+"""One question from beginning to end, and what is kept of it."""

@@ -1,0 +1,28 @@
+"""Asking a model through ddx: this release's command, the prompt in a file (reference/ddx.md §6)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from helix_tui.core.ddx.client import Ddx, find_verb
+
+
+def model_command(ddx: Path, root: Path, *, prompt: str, seconds: int) -> tuple[str, ...] | None:
+    """The command that asks a model once; None where this ddx cannot.
+
+    Args:
+        ddx: the executable.
+        root: the project that it is run in.
+        prompt: what stands where the prompt's path goes.
+        seconds: how long ddx may wait for its harness.
+
+    Raises:
+        DdxError: it cannot be started, or does not answer.
+    """
+    verb = find_verb(Ddx(ddx, root), "ask_model")
+    if verb is None:
+        return None
+    wanted = {"--json": (), "--permissions": ("safe",), "--timeout": (f"{seconds}s",)}
+    flags = [word for flag, value in wanted.items() if verb.knows(flag) for word in (flag, *value)]
+    return (os.fspath(ddx), *verb.words, *flags, "--prompt", prompt)

@@ -1,0 +1,1 @@
+"""NEXT_ACTION: what the facts decide, and what only a look at the documents can."""

@@ -1,0 +1,145 @@
+"""The bead that governs an alignment: found, taken over from the dead, or made, before a prompt goes out.
+
+Rules: reference/helix.md §3.7, seed 001 (align). One that is worked on by somebody is not worked on twice.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from helix_tui.core.beads.readiness import Queue
+from helix_tui.core.beads.record import Bead
+from helix_tui.core.ddx.files import read_bytes
+from helix_tui.core.project import Project
+from helix_tui.core.supervision.curation import operations
+from helix_tui.core.supervision.curation.curator import Curator, Done
+from helix_tui.core.supervision.curation.operations import Operation
+from helix_tui.core.supervision.curation.steps import called
+from helix_tui.core.supervision.injection import activity_prefix
+from helix_tui.core.supervision.orphans import find_orphans
+
+PLANNING, ALIGN = "kind:planning", "action:align"
+
+ACCEPTANCE = (
+    "`ddx bead show <this> --json` shows notes that record ALIGN_STATUS: COMPLETE, and the "
+    "report file that they name exists"
+)
+
+_SPEC = re.compile(r"(FEAT|US|SD|TD|TP|ADR|CONTRACT)-")
+_AREAS = ("ui", "api", "data", "infra", "cli")
+_BY_PATH = (
+    ("website", "site"),
+    ("docs/demos", "demo"),
+    ("docs", "docs"),
+    ("tests", "testing"),
+    ("scripts", "cli"),
+    ("bin", "cli"),
+    ("workflows", "workflow"),
+    (".ddx", "workflow"),
+)
+
+
+class AlignmentActive(RuntimeError):
+    """Somebody works on the alignment of this scope."""
+
+
+@dataclass(frozen=True, slots=True)
+class Governing:
+    """How a governing bead comes to be: what to do, and which bead it is."""
+
+    mode: Literal["created", "claimed", "reclaimed"]
+    bead_id: str
+    """Empty until it is made."""
+    operations: tuple[Operation, ...]
+
+
+def plan_governing(curator: Curator, scope: str, queue: Queue) -> Governing:
+    """What it takes to have the governing bead of a scope.
+
+    Raises:
+        AlignmentActive: somebody works on it.
+    """
+    project = curator.project
+    title = f"align: {scope}"
+    labels = governing_labels(project, queue, scope)
+    found = [bead for bead in queue.beads.values() if _governs(bead, title)]
+    free = next((bead for bead in found if bead.status == "open" and queue.state(bead.id) != "running"), None)
+    if free is not None:
+        return Governing("claimed", free.id, tuple(_taking(free, labels)))
+    held = next((bead for bead in found if bead.status in ("in_progress", "open")), None)
+    if held is None:
+        return Governing("created", "", (_new(scope, title, labels, queue),))
+    stale = any(orphan.bead_id == held.id for orphan in find_orphans(curator.look(), project))
+    if not stale:
+        raise AlignmentActive(
+            f"alignment already active for {scope} under owner {called(held.owner or 'unknown')} "
+            f"({called(held.id)}); "
+            "refusing duplicate dispatch"
+        )
+    return Governing("reclaimed", held.id, (operations.unclaim(held.id), *_taking(held, labels)))
+
+
+def acquire(curator: Curator, scope: str) -> tuple[Governing, Done]:
+    """Have the governing bead of a scope; its id and what was done for it.
+
+    Raises:
+        AlignmentActive: somebody works on it, or took it meanwhile.
+        DdxError, Unreadable, WritesForbidden: as the curator.
+    """
+    planned = plan_governing(curator, scope, curator.look().queue)
+    done = curator.run(planned.operations, title=f"govern the alignment of {scope}")
+    if done.error is not None:
+        raise done.error
+    refused = done.plan.refusals
+    if refused:
+        raise AlignmentActive(f"the governing bead cannot be taken: {refused[0].why}")
+    made = next(iter(done.created.values()), planned.bead_id)
+    return Governing(planned.mode, made, planned.operations), done
+
+
+def governing_labels(project: Project, queue: Queue, scope: str) -> list[str]:
+    """The labels of a governing bead."""
+    areas = [f"area:{name}" for name in scope_areas(project, scope)]
+    return ["helix", f"{activity_prefix(queue)}:review", PLANNING, ALIGN, *areas]
+
+
+def scope_areas(project: Project, scope: str) -> list[str]:
+    """The areas that a scope concerns: those that the project's concerns name, or that its path is of."""
+    if scope.startswith("area:"):
+        return [scope.removeprefix("area:")]
+    if "/artifacts" in scope:
+        return ["artifacts"]
+    for path, area in _BY_PATH:
+        if scope == path or scope.startswith(f"{path}/"):
+            return [area]
+    raw = read_bytes(project.root / "docs" / "helix" / "01-frame" / "concerns.md", 1 << 20) or b""
+    named = dict.fromkeys(re.findall(r"`area:([\w-]+)`", raw.decode("utf-8", "replace")))
+    return list(named) or list(_AREAS)
+
+
+def _governs(bead: Bead, title: str) -> bool:
+    return bead.title == title and {PLANNING, ALIGN} <= set(bead.labels)
+
+
+def _taking(bead: Bead, labels: list[str]) -> Iterable[Operation]:
+    missing = [label for label in labels if label not in bead.labels]
+    if missing:
+        yield operations.label(bead.id, add=missing)
+    yield operations.claim(bead.id)
+
+
+def _new(scope: str, title: str, labels: list[str], queue: Queue) -> Operation:
+    return operations.create(
+        title,
+        priority=1,
+        labels=labels,
+        spec_id=scope if _SPEC.match(scope) else "",
+        acceptance=ACCEPTANCE.replace(" <this>", ""),
+        description=(
+            f"Alignment of {scope}: every gap classified, a bead for each real one, a traceability matrix."
+        ),
+        fields={"execution-eligible": "false"},
+    )

@@ -1,0 +1,265 @@
+"""Reviews and alignment as beads in the queue, and follow-ups for acceptance that failed.
+
+Rules: seed 000 (queue-injected supervisory beads), reference/helix.md §3.6 and §3.9, design/rulings.md 9.
+One open bead a (type, trigger); never from a supervisory bead. Their acceptance is such as a machine can
+check.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from helix_tui.core.beads.readiness import Queue
+from helix_tui.core.beads.record import TERMINAL, Bead
+from helix_tui.core.process import run
+from helix_tui.core.project import Project
+from helix_tui.core.supervision.curation import operations
+from helix_tui.core.supervision.curation.operations import Operation
+from helix_tui.core.supervision.curation.steps import called
+from helix_tui.core.text import clean_block, clean_line
+
+REVIEW, ALIGNMENT, ACCEPTANCE = "review-finding", "alignment-review", "acceptance-failure"
+
+INJECTED = "helix-injected:"
+"""Begins the label that tells an injected bead from a finding of the same kind."""
+
+THRESHOLD = 100
+"""Changed lines from which a success is reviewed (reference/helix.md §3.6)."""
+
+FILES = 3
+"""Changed files from which it is, whatever their size."""
+
+SCRIPTS = ("scripts/check-acceptance-traceability.sh", "scripts/check-acceptance-coverage.sh")
+"""The repository's own acceptance checks, run after a success where they exist."""
+
+SCRIPT_TIMEOUT_S = 300.0
+
+_CAUSE = re.compile(r"TRIGGERING_(CYCLE|BEAD)=(\S+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """Why a bead is injected."""
+
+    source: str
+    """post-cycle-review, post-epic-close, periodic-alignment, next-action or acceptance-failure."""
+    cycle: int
+    bead_id: str = ""
+    remediation: str = ""
+
+    @property
+    def name(self) -> str:
+        """What it is deduplicated by."""
+        return self.bead_id or "queue-empty"
+
+
+def injected_type(bead: Bead) -> str:
+    """Which kind of injected bead it is, by either way of marking them; empty for a bead of its own."""
+    for label in bead.labels:
+        if label.startswith(INJECTED):
+            return label.removeprefix(INJECTED)
+    for kind in (REVIEW, ALIGNMENT, ACCEPTANCE):
+        if kind in bead.labels and b"TRIGGERING_" in bead.raw:
+            return kind
+    return ""
+
+
+def supervisory(bead: Bead) -> bool:
+    """Whether executing it is supervision and no build: it counts no cycle and has nothing injected."""
+    if injected_type(bead) in (REVIEW, ALIGNMENT) or bead.issue_type in (REVIEW, ALIGNMENT):
+        return True
+    return "action:align" in bead.labels or "kind:review" in bead.labels
+
+
+def injected_record(bead: Bead) -> dict[str, Any]:
+    """What ``status`` shows of an injected bead; None where nobody wrote it down."""
+    row = bead.document()
+    notes = dict(_CAUSE.findall(str(row.get("notes") or "")))
+    cycle = str(row.get("helix-trigger-cycle") or notes.get("CYCLE") or "")
+    return {
+        "id": bead.id,
+        "type": injected_type(bead),
+        "triggering_cycle": int(cycle) if cycle.isdecimal() else None,
+        "triggering_bead": row.get("helix-trigger-bead") or notes.get("BEAD"),
+        "trigger_source": row.get("helix-trigger-source"),
+        "remediation": row.get("helix-remediation"),
+        "status": bead.status,
+        "created_at": bead.created_at or None,
+    }
+
+
+def standing(queue: Queue, kind: str, trigger: str) -> str:
+    """The open bead that was injected for this trigger already; empty where there is none."""
+    for bead_id, bead in queue.beads.items():
+        if bead.status in TERMINAL or injected_type(bead) != kind:
+            continue
+        if injected_record(bead)["triggering_bead"] == trigger:
+            return bead_id
+    return ""
+
+
+def review_bead(
+    queue: Queue, trigger: Trigger, *, scope: str, epic: str = "", reviewer: str = ""
+) -> Operation:
+    """A review of what a bead changed, before equally important later work."""
+    bead = queue.beads.get(trigger.bead_id)
+    areas = _areas(bead)
+    priority = max(0, bead.priority - 1) if bead is not None else 1
+    acceptance = (
+        f"`ddx bead list --label {REVIEW} --status open --json` contains no bead whose helix-trigger-bead is "
+        f"{trigger.bead_id}, and the review records REVIEW_STATUS: CLEAN"
+    )
+    fields = _fields(trigger) | ({"helix-reviewer": reviewer} if reviewer else {})
+    return operations.create(
+        f"review: {called(bead.title) if bead else trigger.bead_id}",
+        priority=priority,
+        labels=_labels(queue, "review", REVIEW, "kind:review", areas),
+        parent=epic or (bead.parent if bead is not None and bead.parent in queue.beads else ""),
+        spec_id=bead.spec_id if bead is not None else "",
+        acceptance=acceptance,
+        description=(
+            f"Scope: {scope}\nReview the change of {trigger.bead_id} with fresh eyes, defects first. "
+            "File each "
+            "finding of critical, high or medium severity as a bead; report REVIEW_STATUS."
+        ),
+        notes=_cause(trigger),
+        fields=fields,
+    )
+
+
+def alignment_bead(queue: Queue, trigger: Trigger, *, epic: str = "", areas: Iterable[str] = ()) -> Operation:
+    """A comparison of what is with what was decided."""
+    return operations.create(
+        f"align: repo after {trigger.cycle} cycles",
+        priority=1,
+        labels=_labels(queue, "review", ALIGNMENT, "kind:planning", list(areas)),
+        parent=epic,
+        acceptance=(
+            "`ddx bead list --label alignment-review --status open --json` returns no gap that is "
+            "unclassified, and "
+            "the report records ALIGN_STATUS: COMPLETE"
+        ),
+        description=(
+            "Scope: repo\nCompare documents, tests and code from the top down; file a bead for each real gap."
+        ),
+        notes=_cause(trigger),
+        fields=_fields(trigger),
+    )
+
+
+def acceptance_bead(queue: Queue, trigger: Trigger, *, script: str, output: str) -> Operation:
+    """Follow-up work for an acceptance check that fails."""
+    return operations.create(
+        f"Acceptance failure: {script} after {trigger.bead_id}",
+        priority=1,
+        labels=_labels(queue, "build", ACCEPTANCE, "kind:build", _areas(queue.beads.get(trigger.bead_id))),
+        spec_id=script,
+        acceptance=f"`bash {script}` passes with exit status 0",
+        description=(
+            f"Acceptance check {script} failed after implementing {trigger.bead_id}.\n"
+            f"Output: {clean_block(output, 500)}"
+        ),
+        notes=_cause(trigger),
+        fields=_fields(trigger) | {"helix-acceptance-script": script},
+    )
+
+
+def acceptance_standing(queue: Queue, script: str) -> str:
+    """The open follow-up for a script: one is enough, whatever bead made it fail."""
+    for bead_id, bead in queue.beads.items():
+        if bead.status not in TERMINAL and injected_type(bead) == ACCEPTANCE and bead.spec_id == script:
+            return bead_id
+    return ""
+
+
+def failing_scripts(project: Project) -> Iterable[tuple[str, str]]:
+    """(script, what it printed) of each acceptance check of the repository that fails now."""
+    for name in SCRIPTS:
+        path = project.root / name
+        if not path.is_file() or not os.access(path, os.X_OK):
+            continue
+        try:
+            done = run((os.fspath(path),), cwd=project.root, timeout=SCRIPT_TIMEOUT_S, cap=1 << 20)
+        except OSError as error:
+            yield name, f"it does not start: {error.strerror}"
+            continue
+        if done.timed_out:
+            yield name, f"it took longer than {SCRIPT_TIMEOUT_S:.0f} s"
+        elif done.rc != 0:
+            yield name, (done.out + done.err).strip()
+
+
+def worth_reviewing(root: Path, base: str, result: str, threshold: int) -> bool:
+    """Whether a change is large enough: ``threshold`` lines, or three files; 0 has everything reviewed.
+
+    A change that git cannot measure is reviewed; one without commits is none.
+    """
+    if threshold <= 0:
+        return True
+    if not base or not result or base == result:
+        return False
+    if not (_REVISION.match(base) and _REVISION.match(result)):
+        return True
+    words = (
+        "git",
+        "-C",
+        os.fspath(root),
+        "diff",
+        "--numstat",
+        "--no-renames",
+        "--end-of-options",
+        base,
+        result,
+        "--",
+    )
+    try:
+        done = run(words, timeout=30.0, cap=8 << 20)
+    except OSError:
+        return True
+    if done.rc != 0 or done.timed_out:
+        return True
+    rows = [line.split("\t") for line in done.out.split("\n") if line.count("\t") >= 2]
+    rows = [row for row in rows if not row[2].startswith(".ddx/")]
+    lines = sum(int(number) for row in rows for number in row[:2] if number.isdecimal())
+    return lines >= threshold or len(rows) >= FILES
+
+
+_REVISION = re.compile(r"[0-9A-Za-z][0-9A-Za-z._/-]{3,200}\Z")
+
+
+def activity_prefix(queue: Queue) -> str:
+    """The word that this repository's labels use for the activity: ``phase`` or ``activity``."""
+    for bead in queue.beads.values():
+        for label in bead.labels:
+            if label.startswith("activity:"):
+                return "activity"
+            if label.startswith("phase:"):
+                return "phase"
+    return "phase"
+
+
+def _labels(queue: Queue, phase: str, kind: str, role: str, areas: Iterable[str]) -> list[str]:
+    return ["helix", f"{activity_prefix(queue)}:{phase}", role, kind, f"{INJECTED}{kind}", *areas]
+
+
+def _areas(bead: Bead | None) -> list[str]:
+    return [label for label in bead.labels if label.startswith("area:")] if bead is not None else []
+
+
+def _fields(trigger: Trigger) -> dict[str, str]:
+    return {
+        "execution-eligible": "true",
+        "helix-trigger-source": trigger.source,
+        "helix-trigger-cycle": str(trigger.cycle),
+        "helix-trigger-bead": trigger.name,
+        "helix-remediation": trigger.remediation or "verify-governance-diff",
+    }
+
+
+def _cause(trigger: Trigger) -> str:
+    return clean_line(f"TRIGGERING_CYCLE={trigger.cycle} TRIGGERING_BEAD={trigger.name}", 300)

@@ -1,0 +1,263 @@
+"""What follows from what ddx did: counting, promotion, acceptance follow-ups, reviews, alignment, questions.
+
+Rules: seed 000 (post-cycle behaviour), reference/helix.md §3.8–§3.10 and §4, design/rulings.md 3, 6, 9,
+10, 15. Everything is about the beads that ddx names in its results. Counting comes first and is written
+down before anything else happens; the rest can be done again without doing it twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from helix_tui.core.beads.record import TERMINAL
+from helix_tui.core.ddx.attempts.attempt import Attempt
+from helix_tui.core.ddx.attempts.evidence import interpret
+from helix_tui.core.ddx.files import read_bytes
+from helix_tui.core.ddx.names import ATTEMPT_ID, status_of
+from helix_tui.core.supervision import injection
+from helix_tui.core.supervision.context import EVERY
+from helix_tui.core.supervision.curation import operations
+from helix_tui.core.supervision.curation.steps import called
+from helix_tui.core.supervision.governing import scope_areas
+from helix_tui.core.supervision.injection import Trigger
+from helix_tui.core.supervision.run.curating import inject
+from helix_tui.core.supervision.run.options import Stop, Stopped
+from helix_tui.core.supervision.run.results import Result, Turn, ambiguous
+from helix_tui.core.supervision.run.work import Work
+
+
+class Booking:
+    """Books the turns of one run."""
+
+    def __init__(self, work: Work) -> None:
+        self.work = work
+
+    def count(self, turn: Turn, *, recovered: bool = False) -> tuple[Result, ...]:
+        """Count a turn and write it down together with what is still to be done for it.
+
+        Args:
+            recovered: it is a turn of a run that died; it counts in the totals alone.
+
+        Returns:
+            The results that completed a cycle.
+
+        Raises:
+            OSError: it cannot be written down; nothing was counted then.
+        """
+        state = self.work.state
+        queue = self.work.look().queue
+        completed, supervised = [], 0
+        for result in turn.results:
+            bead = queue.beads.get(result.bead_id)
+            if result.success and bead is not None and injection.supervisory(bead):
+                supervised += 1
+            elif result.success:
+                completed.append(result)
+        if recovered:
+            state.count("recovered", len(completed))
+        else:
+            state.attempted_cycles += turn.attempts
+            state.completed_cycles += len(completed)
+            state.supervisory_cycles += supervised
+            state.skipped_count += sum(not result.success for result in turn.results)
+        state.count("attempted", turn.attempts)
+        state.count("completed", len(completed))
+        state.count("supervisory", supervised)
+        state.total_tokens += turn.tokens
+        state.count("tokens", turn.tokens)
+        state.cost_usd += turn.cost_usd
+        for result in turn.results:
+            state.outcomes[result.status] = state.outcomes.get(result.status, 0) + 1
+        state.last_results = [result.record() for result in turn.results]
+        if turn.results:
+            state.current_issue = turn.results[-1].bead_id
+        state.cycles.append(
+            {
+                "at": self.work.now,
+                "seconds": round(turn.seconds, 1),
+                "tokens": turn.tokens,
+                "results": [[result.bead_id, result.status] for result in turn.results],
+            }
+        )
+        state.ddx_delegation_success_count += 1
+        state.pending = {"aftermath": [result.record() for result in turn.results], "recovered": recovered}
+        self.work.executed.update(result.bead_id for result in turn.results)
+        self.work.save("booking")
+        return tuple(completed)
+
+    def follow_up(self, results: Iterable[Result], completed: Iterable[Result]) -> None:
+        """Everything that follows a turn; done twice it does nothing the second time.
+
+        Raises:
+            Stopped: two requirements cannot both hold, a person must say yes first, or a change failed.
+        """
+        results, completed = tuple(results), tuple(completed)
+        stop: Stop | None = None
+        for result in results:
+            stop = self._interpret(result) or stop
+        for result in completed:
+            self._promote(result)
+        if completed:
+            self._acceptance(completed[-1])
+            for result in completed:
+                self._review(result)
+        self.work.state.pending = {}
+        self.work.save()
+        if stop is not None:
+            raise Stopped(stop)
+
+    def on_completed(self, before: int) -> None:
+        """What every so many completed cycles bring, on the step to that number and not again after it."""
+        work = self.work
+        done = work.state.completed_cycles
+        if done // EVERY > before // EVERY:
+            work.refresh_context(work.look())
+        every = work.options.review_every
+        if every > 0 and work.options.auto_align and done // every > before // every:
+            self._align()
+
+    # --- what a result means ---------------------------------------------------------------------------
+
+    def _interpret(self, result: Result) -> Stop | None:
+        """Physics-level stops; what is ambiguous is asked about, or passed with an escalation bead."""
+        work = self.work
+        rationale = result.rationale or _rationale(work, result)
+        attempt = Attempt(
+            result.attempt_id,
+            result.bead_id,
+            result.status,
+            detail=result.detail,
+            preserved=bool(result.preserve_ref),
+            preserve_ref=result.preserve_ref,
+            no_changes_rationale=rationale,
+        )
+        reading = interpret(attempt, work.clock())
+        if reading.interpretation == "physics-level":
+            text = f"{called(result.bead_id)} contradicts itself, says its agent: {rationale}"
+            self._ask("physics-level", result.bead_id, text)
+            return Stop("physics_level", text, 0, "helix-tui input --questions")
+        if result.status == "structural_validation_failed":
+            work.teller.always(
+                f"{called(result.bead_id)} is malformed: helix-tui polish {called(result.bead_id)}"
+            )
+        if not ambiguous(result):
+            return None
+        known = status_of(result.status)
+        what = known.meaning if known.known else f"ddx calls it “{result.status}”, which nobody here knows"
+        text = f"{called(result.bead_id)}: {what}; {reading.follow_up}"
+        if work.autonomy.escalates:
+            self._escalate(result, text)
+        else:
+            self._ask("ambiguous" if known.kind == "other" else "conflict", result.bead_id, text)
+            work.affected.add(result.bead_id)
+        return None
+
+    def _ask(self, kind: str, bead_id: str, text: str) -> None:
+        question = self.work.questions.ask(
+            kind, text, key=f"{kind}:{bead_id}", bead_id=bead_id, run_id=self.work.state.run_id
+        )
+        self.work.teller.always(f"asks ({question.id}): {text}")
+
+    def _escalate(self, result: Result, text: str) -> None:
+        """A bead for a person, which no worker picks, and on."""
+        work = self.work
+        queue = work.look().queue
+        trigger = Trigger("escalation", work.state.completed_cycles, result.bead_id)
+        for bead in queue.beads.values():
+            row = bead.document() if "kind:escalation" in bead.labels and bead.status not in TERMINAL else {}
+            if row.get("helix-trigger-bead") == result.bead_id:
+                return
+        about = queue.beads.get(result.bead_id)
+        wish = operations.create(
+            f"escalation: {result.status} of {result.bead_id}",
+            priority=about.priority if about is not None else 2,
+            labels=["helix", f"{injection.activity_prefix(queue)}:iterate", "kind:escalation"],
+            spec_id=about.spec_id if about is not None else "",
+            acceptance=f"`ddx bead show {result.bead_id} --json` shows notes that record the decision",
+            description=f"{text}\nAssumed meanwhile: the other work goes on without it.",
+            fields={
+                "execution-eligible": "false",
+                "helix-trigger-source": trigger.source,
+                "helix-trigger-cycle": str(trigger.cycle),
+                "helix-trigger-bead": result.bead_id,
+            },
+        )
+        inject(work, wish, "escalation", trigger)
+
+    # --- what a success brings -------------------------------------------------------------------------
+
+    def _promote(self, result: Result) -> None:
+        """A bead that has grown more than one child is an epic."""
+        queue = self.work.look().queue
+        bead = queue.beads.get(result.bead_id)
+        children = queue.graph.children.get(result.bead_id, ())
+        if bead is None or bead.issue_type == "epic" or len(children) < 2 or injection.supervisory(bead):
+            return
+        name = called(result.bead_id)
+        self.work.teller.always(f"promoting {name} to epic (agent created {len(children)} children)")
+        self.work.change([operations.assign(result.bead_id, {"type": "epic"})], f"promote {name} to epic")
+        after = self.work.look().queue.beads.get(result.bead_id)
+        if after is None or after.issue_type != "epic":
+            raise Stopped(Stop("curation_failed", f"{name} did not become an epic", 1))
+
+    def _acceptance(self, result: Result) -> None:
+        work = self.work
+        for script, output in injection.failing_scripts(work.project):
+            queue = work.look().queue
+            if injection.acceptance_standing(queue, script):
+                continue
+            trigger = Trigger(
+                "acceptance-failure", work.state.completed_cycles, result.bead_id, "make-the-check-pass"
+            )
+            wish = injection.acceptance_bead(queue, trigger, script=script, output=output)
+            inject(work, wish, injection.ACCEPTANCE, trigger)
+            work.teller.brief(f"cycle {work.state.completed_cycles}: acceptance failures filed as issues")
+
+    def _review(self, result: Result) -> None:
+        work = self.work
+        options = work.options
+        if not options.auto_review:
+            return
+        queue = work.look().queue
+        bead = queue.beads.get(result.bead_id)
+        if bead is None or injection.supervisory(bead):
+            return
+        if injection.standing(queue, injection.REVIEW, result.bead_id) or self._injected_before(result):
+            return
+        if not injection.worth_reviewing(
+            work.project.root, result.base_rev, result.result_rev, options.review_threshold
+        ):
+            return
+        trigger = Trigger("post-cycle-review", work.state.completed_cycles, result.bead_id)
+        scope = f"commit:{result.result_rev}" if result.result_rev else "last-commit"
+        epic = work.state.focused_epic
+        wish = injection.review_bead(
+            queue, trigger, scope=scope, epic=epic, reviewer=options.wishes.review_harness
+        )
+        inject(work, wish, injection.REVIEW, trigger)
+
+    def _injected_before(self, result: Result) -> bool:
+        """Whether this very attempt has had its review: a booking that is done again finds it so."""
+        seen = self.work.state.injected
+        return bool(self.work.state.pending.get("recovered")) and any(
+            each.get("triggering_bead") == result.bead_id and each.get("type") == injection.REVIEW
+            for each in seen
+        )
+
+    def _align(self) -> None:
+        work = self.work
+        queue = work.look().queue
+        if injection.standing(queue, injection.ALIGNMENT, "queue-empty"):
+            return
+        trigger = Trigger("periodic-alignment", work.state.completed_cycles, "", "re-run-with-explicit-scope")
+        areas = [f"area:{name}" for name in scope_areas(work.project, "repo")]
+        wish = injection.alignment_bead(queue, trigger, epic=work.state.focused_epic, areas=areas)
+        inject(work, wish, injection.ALIGNMENT, trigger)
+
+
+def _rationale(work: Work, result: Result) -> str:
+    """Why an agent changed nothing, from its evidence."""
+    if not ATTEMPT_ID.fullmatch(result.attempt_id):
+        return ""
+    path = work.project.ddx_dir / "executions" / result.attempt_id / "no_changes_rationale.txt"
+    return (read_bytes(path, 1 << 16) or b"").decode("utf-8", "replace")

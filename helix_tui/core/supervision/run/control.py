@@ -1,0 +1,168 @@
+"""Starting, pausing and stopping a loop from outside, by files that the loop looks at between two beads.
+
+``.helix/loop-request.json`` holds what somebody wishes: ``stop`` (after the bead in hand) or ``pause``. A
+signal is the other way: SIGINT or SIGTERM interrupts ddx itself, which ends the attempt (head gives the
+bead back, April leaves its claim to grow old).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from helix_tui.core.clock import format_instant, now_ns
+from helix_tui.core.ddx.files import read_bytes
+from helix_tui.core.project import Project
+from helix_tui.core.supervision.delegate import logs_folder
+from helix_tui.core.supervision.drift import replace_file
+from helix_tui.core.supervision.run.mutex import Holder, pid_path, process_lives, read_holder
+
+Wish = Literal["", "stop", "pause"]
+
+STOP_PATIENCE_S = 10.0
+
+
+@dataclass(slots=True)
+class Control:
+    """What a run asks before each step.
+
+    Attributes:
+        interrupted: a signal came.
+        cold: seconds between two looks while it is paused.
+    """
+
+    project: Project
+    interrupted: bool = False
+    cold: float = 0.5
+
+    def wish(self) -> Wish:
+        """What somebody wished, and has not taken back."""
+        return read_wish(self.project)
+
+    def stop(self) -> bool:
+        """Whether ddx itself is to be interrupted."""
+        return self.interrupted
+
+    def rest(self) -> None:
+        """Wait a little, while paused."""
+        time.sleep(self.cold)
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a stop went."""
+
+    pid: int
+    how: Literal["none", "stale", "stopped", "killed", "asked"]
+
+
+def wish_path(project: Project) -> Path:
+    """Where wishes stand."""
+    return project.helix_dir / "loop-request.json"
+
+
+def read_wish(project: Project) -> Wish:
+    """What was wished last."""
+    raw = read_bytes(wish_path(project), 4096)
+    try:
+        document = msgspec.json.decode(raw) if raw else None
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return ""
+    wish = document.get("wish") if isinstance(document, dict) else None
+    return "stop" if wish == "stop" else "pause" if wish == "pause" else ""
+
+
+def request(project: Project, wish: Wish) -> None:
+    """Ask a running loop to stop after the bead in hand or to pause; ``""`` takes either back.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    if not wish:
+        with contextlib.suppress(FileNotFoundError):
+            wish_path(project).unlink()
+        return
+    document = {"schema": "loop-request/1", "wish": wish, "at": format_instant(now_ns()), "pid": os.getpid()}
+    replace_file(wish_path(project), msgspec.json.encode(document) + b"\n")
+
+
+def active_run(project: Project) -> Holder | None:
+    """The run that is alive; None where there is none."""
+    holder = read_holder(project)
+    return holder if holder is not None and holder.live else None
+
+
+def start_run(
+    project: Project, command: Sequence[str], *, env: Mapping[str, str] | None = None, patience: float = 10.0
+) -> tuple[int, Path]:
+    """Start a run in the background; its process id and what it writes to.
+
+    Args:
+        command: the whole command, as ``helix-tui run --summary``.
+        patience: seconds to wait until it says that it runs.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+    log = logs_folder(project) / f"start-{format_instant(now_ns()).replace(':', '').replace('-', '')}.log"
+    with open(log, "wb") as out:
+        process = subprocess.Popen(
+            list(command),
+            cwd=project.root,
+            env=None if env is None else dict(env),
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    deadline = time.monotonic() + patience
+    while time.monotonic() < deadline and process.poll() is None and active_run(project) is None:
+        time.sleep(0.02)
+    return process.pid, log
+
+
+def stop_run(project: Project, *, now: bool = True, patience: float = STOP_PATIENCE_S) -> Ending:
+    """Stop the active run: at once by a signal (then by force), or after the bead in hand by a wish.
+
+    Raises:
+        OSError: the wish cannot be written, or the process is somebody else's.
+    """
+    holder = read_holder(project)
+    if holder is None:
+        return Ending(0, "none")
+    if not holder.live:
+        with contextlib.suppress(OSError):
+            holder.path.unlink()
+        return Ending(holder.pid, "stale")
+    if not now:
+        request(project, "stop")
+        return Ending(holder.pid, "asked")
+    os.kill(holder.pid, signal.SIGTERM)
+    if _gone(holder, patience):
+        return Ending(holder.pid, "stopped")
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(holder.pid, signal.SIGKILL)
+    _gone(holder, 2.0)
+    with contextlib.suppress(OSError):
+        pid_path(project).unlink()
+    return Ending(holder.pid, "killed")
+
+
+def _gone(holder: Holder, within: float) -> bool:
+    deadline = time.monotonic() + within
+    while process_lives(holder.pid, holder.started_at):
+        if time.monotonic() > deadline:
+            return False
+        with contextlib.suppress(ChildProcessError, OSError):
+            os.waitpid(holder.pid, os.WNOHANG)  # where we started it, it must be reaped to be gone
+        time.sleep(0.02)
+    return True

@@ -1,0 +1,319 @@
+"""The supervisory loop: one turn of ddx's own loop at a time, and policy between the turns.
+
+The synthesis of reference/helix.md §11. ddx picks, executes, lands, closes and decides about retries;
+HELIX orders the queue before, books by the beads that ddx names after, and decides whether to go on. Its
+state is on disk before and after every step, so that a run that is interrupted or killed at any moment can
+be explained and taken over.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from pathlib import Path
+
+from helix_tui.core.ddx.client import DdxError
+from helix_tui.core.process import Finished
+from helix_tui.core.supervision.check.verdict import Verdict, decide
+from helix_tui.core.supervision.curation.curator import Sight
+from helix_tui.core.supervision.curation.gate import GateBusy, WritesForbidden
+from helix_tui.core.supervision.curation.steps import Refused, called
+from helix_tui.core.supervision.orphans import find_orphans
+from helix_tui.core.supervision.run.booking import Booking
+from helix_tui.core.supervision.run.control import request
+from helix_tui.core.supervision.run.curating import Curating
+from helix_tui.core.supervision.run.options import Stop, Stopped
+from helix_tui.core.supervision.run.passes import Passes, queue_fingerprint
+from helix_tui.core.supervision.run.recovery import take_over
+from helix_tui.core.supervision.run.results import Result, Turn, read_turn
+from helix_tui.core.supervision.run.work import Retry, Work, failure_class, stop_of
+from helix_tui.core.supervision.stuck import find_stuck, report_lines
+
+SAME_FAILURES = 4
+"""Attempts in a row on one bead that bring nothing, on a queue that nothing changes: ddx is not cooling it
+down.
+"""
+
+
+class Loop:
+    """One run, from its first look to its last word."""
+
+    def __init__(self, work: Work) -> None:
+        self.work = work
+        self.curating = Curating(work)
+        self.booking = Booking(work)
+        self.passes = Passes(work)
+        self._failures: list[tuple[str, str]] = []
+
+    def run(self) -> Stop:
+        """Run until something stops it, and leave a state that says what."""
+        work = self.work
+        try:
+            self._begin()
+            while True:
+                self._step()
+        except Stopped as stopped:
+            stop = stopped.stop
+        except KeyboardInterrupt:
+            stop = Stop("interrupted", "a second time", 130)
+        except (GateBusy, WritesForbidden, Refused) as error:
+            stop = Stop("curation_failed", str(error), 1)
+        except OSError as error:
+            stop = _disk(error)
+        if work.control.interrupted and stop.code == 0:
+            stop = Stop("interrupted", stop.detail, 130)
+        return self._end(stop)
+
+    # --- the turns -------------------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        work = self.work
+        work.save("starting")
+        try:
+            words = work.delegate.drain(work.options.wishes)
+        except DdxError as error:
+            self._failed(error)
+        work.teller.verbose(f"delegating to: ddx {' '.join(words)}")
+        take_over(work, self.booking)
+        sight = work.look()
+        self.curating.begin(sight)
+        work.refresh_context(work.look())
+
+    def _step(self) -> None:
+        work = self.work
+        self._obey()
+        try:
+            sight = self._curated()
+            verdict = self._forced(sight)
+            if verdict is not None:
+                self.passes.act(verdict)
+            elif sight.queue.ready:
+                self._turn(sight)
+            else:
+                self.passes.next_action()
+        except Retry:
+            work.teller.verbose("looking again")
+
+    def _obey(self) -> None:
+        """Stop, or wait, where somebody asked for it."""
+        work = self.work
+        if work.control.interrupted:
+            raise Stopped(Stop("interrupted", "between two beads", 130))
+        wish = work.control.wish()
+        if wish == "stop":
+            request(work.project, "")
+            raise Stopped(Stop("stop_requested", "after the bead in hand"))
+        if wish == "pause":
+            work.teller.always("paused")
+            work.save("paused")
+            while work.control.wish() == "pause" and not work.control.interrupted:
+                work.control.rest()
+            work.teller.always("resumed")
+            self._obey()
+
+    def _curated(self) -> Sight:
+        self.work.save("curating")
+        self.curating.order(self.work.look())
+        return self.work.look()
+
+    def _forced(self, sight: Sight) -> Verdict | None:
+        """An answer that the facts give even though something is ready: drift, or a question that stops
+        all.
+        """
+        facts = self.work.checker.facts(sight=sight, documents=False)
+        verdict = decide(facts)
+        stops = any(question.stops for question in facts.questions)
+        stale = verdict.next_action == "POLISH" and any(reason.code == "drift" for reason in verdict.reasons)
+        return verdict if stops or stale else None
+
+    def _turn(self, sight: Sight) -> None:
+        """Let ddx execute one bead of its own choice, and book what it did."""
+        work = self.work
+        self._hold_affected(sight)
+        number = work.state.attempted_cycles + 1
+        work.permit(
+            "dispatch",
+            f"{number}",
+            f"let ddx execute one bead (the next would be {called(sight.queue.ready[0])})?",
+        )
+        work.teller.verbose(f"[{work.now[11:19]}] ready={len(sight.queue.ready)}, cycle={number}")
+        work.teller.brief(f"[{work.now[11:19]}] cycle {number}: dispatching ({len(sight.queue.ready)} ready)")
+        finished, turn = self._dispatch()
+        first, last = work.teller.block("ddx output", finished, work.clock())
+        who = next((result.harness for result in turn.results if result.harness), "ddx")
+        work.teller.brief(
+            f"{who} complete (rc={finished.rc}, {finished.seconds:.0f}s, {turn.tokens} tokens) — "
+            f"log L{first}–L{last} in {work.teller.path}"
+        )
+        before = work.state.completed_cycles
+        completed = self.booking.count(turn)
+        for result in turn.results:
+            self._tell(number, result, turn)
+        self.booking.follow_up(turn.results, completed)
+        self.booking.on_completed(before)
+        self._after(turn, sight)
+
+    def _dispatch(self) -> tuple[Finished, Turn]:
+        work = self.work
+        out = work.teller.path.with_name(
+            f"{work.state.run_id}-turn{len(work.state.cycles) + 1}-{work.clock()}.out"
+        )
+        try:
+            words = work.delegate.drain(work.options.wishes)
+            work.state.pending = {
+                "command": ["ddx", *words],
+                "out": str(out),
+                "pid": 0,
+                "started_at": work.now,
+            }
+            work.save("dispatching")
+            work.delegate.began = self._began
+            finished = work.delegate.execute(words, out)
+            turn = read_turn(finished, work.project)
+        except DdxError as error:
+            if work.control.interrupted:
+                work.state.pending = {}
+                raise Stopped(
+                    Stop("interrupted", "while ddx was executing; it gave no report", 130)
+                ) from None
+            self._failed(error)
+        return finished, turn
+
+    def _began(self, pid: int) -> None:
+        if "command" not in self.work.state.pending:
+            return  # an agent and no turn of the loop
+        self.work.state.pending["pid"] = pid
+        with contextlib.suppress(OSError):  # what stands there names the file; the number only helps to wait
+            self.work.save()
+
+    def _hold_affected(self, sight: Sight) -> None:
+        """What comes of a bead in question waits for the answer: stop where it would be the next."""
+        answered = {question.bead_id for question in self.work.questions.all() if not question.answered}
+        self.work.affected &= answered
+        if sight.queue.ready[0] in self.work.affected:
+            about = sight.queue.ready[0]
+            raise Stopped(
+                Stop("question", f"{called(about)} would be next", 0, "helix-tui input --questions")
+            )
+
+    def _tell(self, number: int, result: Result, turn: Turn) -> None:
+        work = self.work
+        state = work.state
+        if result.success:
+            done = f"{state.completed_cycles}/{state.attempted_cycles} done, {turn.tokens} tokens"
+            work.teller.brief(f"cycle {number}: {called(result.bead_id)} → COMPLETE ({done})")
+            work.teller.verbose(f"cycle {number}: {called(result.bead_id)} → success")
+            return
+        kept = f", kept at {result.preserve_ref}" if result.preserve_ref else ""
+        again = f", not before {result.retry_after}" if result.retry_after else ""
+        detail = f": {result.detail}" if result.detail else ""
+        work.teller.always(f"cycle {number}: {called(result.bead_id)} → {result.status}{detail}{kept}{again}")
+
+    def _after(self, turn: Turn, sight: Sight) -> None:
+        """Whether to go on after a turn."""
+        work = self.work
+        if turn.attention and not turn.results:
+            work.questions.ask(
+                "guidance", turn.attention, key=f"attention:{turn.attention}", run_id=work.state.run_id
+            )
+            raise Stopped(Stop("operator_attention", turn.attention))
+        if not turn.results:
+            work.teller.verbose("ddx found nothing to execute")
+            self.passes.nothing_selected()
+            return
+        self.passes.progressed()
+        self._watch_failures(turn)
+        limit = work.options.max_cycles
+        if limit and work.state.completed_cycles >= limit:
+            raise Stopped(Stop("max_cycles", f"reached max cycles ({limit})"))
+
+    def _watch_failures(self, turn: Turn) -> None:
+        state_of_queue = queue_fingerprint(self.work.look().queue)
+        for result in turn.results:
+            mark = (result.bead_id, state_of_queue)
+            if result.success or result.retry_after or (self._failures and self._failures[-1] != mark):
+                self._failures.clear()
+            if not result.success and not result.retry_after:
+                self._failures.append(mark)
+        if len(self._failures) >= SAME_FAILURES:
+            bead_id = self._failures[-1][0]
+            detail = (
+                f"{called(bead_id)} was attempted {SAME_FAILURES} times, and ddx neither cools it "
+                "down nor passes over it"
+            )
+            raise Stopped(Stop("no_progress", detail))
+
+    # --- the end ---------------------------------------------------------------------------------------
+
+    def _failed(self, error: DdxError) -> None:
+        """Count a delegation that failed, keep what ddx printed, and stop."""
+        work = self.work
+        stop = stop_of(error, "ddx_failed")
+        kind = failure_class(stop)
+        counts = work.state.ddx_delegation_failure_count
+        counts[kind] = counts.get(kind, 0) + 1
+        if stop.reason == "malformed_output":
+            kept = work.teller.path.with_name(f"malformed-{work.now.replace(':', '').replace('-', '')}.json")
+            with contextlib.suppress(OSError):
+                kept.write_bytes(error.output)
+            stop = Stop(
+                stop.reason,
+                f"ddx execute-loop produced malformed output (see {kept}): {error.message}",
+                stop.code,
+            )
+        if work.state.pending:
+            # What ddx did before it failed stands in its own evidence: the next run books it from there.
+            work.state.pending |= {"out": "", "why": stop.reason}
+        raise Stopped(stop)
+
+    def _end(self, stop: Stop) -> Stop:
+        """Give back what was held, say what is stuck, write down why it ended."""
+        work = self.work
+        stop = self._without_fault(stop, self.curating.end)
+        blockers: list[str] = []
+        with contextlib.suppress(Stopped):
+            sight = work.look()
+            stuck = find_stuck(
+                sight.queue, orphans=find_orphans(sight, work.project), epic=work.state.focused_epic
+            )
+            work.state.blockers = [each.record() for each in stuck[:50]]
+            blockers = report_lines(stuck[:20])
+        state = work.state
+        state.stop_reason, state.stop_detail, state.exit_code = stop.reason, stop.detail, stop.code
+        state.last_run = state.ended_at = work.now
+        state.count("runs")
+        with contextlib.suppress(OSError):
+            work.save("stopped")
+        tell = work.teller.always
+        if stop.detail:
+            tell(stop.detail)
+        tell(f"stopped: {stop.reason} — {stop.meaning}" + (f" · {stop.command}" if stop.command else ""))
+        tell(
+            f"═══ run complete: {state.attempted_cycles} attempted, {state.completed_cycles} completed, "
+            f"{state.skipped_count} skipped, {state.total_tokens} tokens ═══"
+        )
+        for line in blockers:
+            tell(line)
+        return stop
+
+    def _without_fault(self, stop: Stop, do: Callable[[], None]) -> Stop:
+        """Do something at the end; where that fails too, the first reason to stop stays the reason."""
+        try:
+            do()
+        except Retry:
+            with contextlib.suppress(Stopped, Retry, OSError):
+                do()
+        except Stopped as stopped:
+            self.work.state.problems.append(f"at the end: {stopped.stop.detail}")
+        except (GateBusy, WritesForbidden, OSError, KeyboardInterrupt) as error:
+            self.work.state.problems.append(f"at the end: {error}")
+        return stop
+
+
+def _disk(error: OSError) -> Stop:
+    where = f" {Path(str(error.filename)).name}" if error.filename else ""
+    return Stop(
+        "disk",
+        f"cannot write{where}: {error.strerror or error}; free space or mend the folder, then run again",
+        1,
+    )

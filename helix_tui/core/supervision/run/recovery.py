@@ -1,0 +1,123 @@
+"""Taking over from a run that died: what its ddx did is booked once, whoever sees the end of it.
+
+ddx writes into a file, not into a pipe of ours: killed, we leave it at work, and its report is there when
+it ends. Where it left none either, its own evidence tells which attempts of that time landed
+(design/rulings.md 19).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from helix_tui.core.clock import NS, parse_instant
+from helix_tui.core.ddx.attempts.index import AttemptIndex
+from helix_tui.core.ddx.client import DdxError
+from helix_tui.core.ddx.files import read_bytes
+from helix_tui.core.process import Finished
+from helix_tui.core.supervision.run.booking import Booking
+from helix_tui.core.supervision.run.mutex import process_lives
+from helix_tui.core.supervision.run.options import Stop, Stopped
+from helix_tui.core.supervision.run.results import Result, Turn, read_turn
+from helix_tui.core.supervision.run.work import Work
+
+MAX_REPORT = 64 << 20
+
+
+def take_over(work: Work, booking: Booking) -> None:
+    """Book what the last run left unbooked.
+
+    Raises:
+        Stopped: interrupted while its ddx was still at work.
+    """
+    pending = work.state.pending
+    if not pending:
+        return
+    if "aftermath" in pending:
+        results = tuple(_result(row) for row in pending["aftermath"] if isinstance(row, dict))
+        work.teller.verbose("finishing what the last run began after its last turn")
+        work.state.pending["recovered"] = True
+        booking.follow_up(results, [result for result in results if result.success])
+        return
+    _wait(work, pending)
+    turn = _report(work, pending) or _evidence(work, pending)
+    how = "ended without a report of ddx" if pending.get("why") else "died while ddx was executing"
+    if turn is None or not turn.results:
+        work.teller.verbose(f"the last run {how}, and ddx left no evidence of an attempt")
+        work.state.pending = {}
+        work.save()
+        return
+    work.teller.always(f"the last run {how}; its {len(turn.results)} result(s) are booked now")
+    completed = booking.count(turn, recovered=True)
+    booking.follow_up(turn.results, completed)
+
+
+def _wait(work: Work, pending: Mapping[str, Any]) -> None:
+    """Let the ddx of the dead run finish, as long as an attempt may take."""
+    pid, started = pending.get("pid"), str(pending.get("started_at") or "")
+    if not isinstance(pid, int):
+        return
+    deadline = work.clock() + int(work.delegate.timeout * NS)
+    told = False
+    while process_lives(pid, started) and work.clock() < deadline:
+        if not told:
+            work.teller.always(f"ddx of the run that died is still at work (pid={pid}); waiting for it")
+            work.save("dispatching")
+            told = True
+        if work.control.interrupted:
+            raise Stopped(Stop("interrupted", "while waiting for ddx of the run that died", 130))
+        work.control.rest()
+
+
+def _report(work: Work, pending: Mapping[str, Any]) -> Turn | None:
+    out = Path(str(pending.get("out") or ""))
+    if out.parent != work.teller.path.parent:
+        return None
+    printed = read_bytes(out, MAX_REPORT)
+    if not printed:
+        return None
+    said = read_bytes(out.with_suffix(".err"), MAX_REPORT) or b""
+    try:
+        return read_turn(Finished(("ddx",), 0, printed, said, 0.0), work.project)
+    except DdxError:
+        return None
+
+
+def _evidence(work: Work, pending: Mapping[str, Any]) -> Turn | None:
+    """The attempts that ddx itself says it made since then."""
+    since = parse_instant(pending.get("started_at"))
+    if since is None:
+        return None
+    index = AttemptIndex(work.project.ddx_dir)
+    index.refresh(work.look().queue.beads)
+    found = [
+        Result(
+            attempt.bead_id,
+            "success" if attempt.landed and attempt.status == "success" else attempt.status,
+            attempt.attempt_id,
+            base_rev=attempt.base_rev,
+            result_rev=attempt.result_rev,
+            tokens=attempt.tokens.total or 0,
+            cost_usd=attempt.cost_usd or 0.0,
+        )
+        for attempt in index.attempts
+        if attempt.finished and attempt.bead_id and (attempt.started_at or 0) >= since
+    ]
+    return Turn(tuple(found), len(found)) if found else None
+
+
+def _result(row: Mapping[str, Any]) -> Result:
+    def word(name: str) -> str:
+        return str(row.get(name) or "")
+
+    return Result(
+        word("bead_id"),
+        word("status"),
+        word("attempt_id"),
+        word("detail"),
+        base_rev=word("base_rev"),
+        result_rev=word("result_rev"),
+        preserve_ref=word("preserve_ref"),
+        retry_after=word("retry_after"),
+    )

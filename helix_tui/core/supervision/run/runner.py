@@ -1,0 +1,134 @@
+"""The way into a run: be the only one, take over the last one's state, loop, let go.
+
+The console and the command line both come in here; `supervise` blocks until the run ends, so call it from
+a worker thread or a process of its own (`control.start_run`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from helix_tui.core.clock import format_instant, now_ns
+from helix_tui.core.ddx.files import read_bytes
+from helix_tui.core.project import Project
+from helix_tui.core.supervision.autonomy import Autonomy
+from helix_tui.core.supervision.check.check import Checker
+from helix_tui.core.supervision.curation.curator import Curator
+from helix_tui.core.supervision.delegate import Delegate, logs_folder
+from helix_tui.core.supervision.questions import Questions
+from helix_tui.core.supervision.run.control import Control, request
+from helix_tui.core.supervision.run.loop import Loop
+from helix_tui.core.supervision.run.mutex import AlreadyRunning, sole_run
+from helix_tui.core.supervision.run.options import RunOptions, Stop
+from helix_tui.core.supervision.run.state import RunState, fresh_state, load_state
+from helix_tui.core.supervision.run.telling import Teller
+from helix_tui.core.supervision.run.work import Work
+
+DENIED = "denied-runs"
+"""One line for each run that found another one at work; the file belongs to nobody's state."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunOutcome:
+    """How a run ended and what it did."""
+
+    stop: Stop
+    state: RunState
+
+
+def supervise(
+    project: Project,
+    curator: Curator,
+    delegate: Delegate,
+    options: RunOptions,
+    *,
+    say: Callable[[str], None],
+    control: Control | None = None,
+    confirm: Callable[[str], bool] | None = None,
+    summary: bool = False,
+    quiet: bool = False,
+    clock: Callable[[], int] = now_ns,
+) -> RunOutcome:
+    """Run until something stops it.
+
+    Args:
+        say: is given each line for a person.
+        control: asked before each step; its ``interrupted`` may be set from a signal handler.
+        confirm: asks whoever sits at the terminal (autonomy low); None writes the question down and stops.
+
+    Raises:
+        AlreadyRunning: another run of this project is active; it was counted.
+        WritesForbidden: --read-only.
+        OSError: the project's folder cannot be written.
+    """
+    curator.gate.check()
+    control = control or Control(project)
+    now = format_instant(clock())
+    try:
+        with sole_run(project, now=now):
+            state = fresh_state(load_state(project), run_id=_run_id(now), now=now)
+            state.parallel_run_denied_count = denied_runs(project)
+            state.autonomy = options.autonomy
+            state.agent = options.wishes.harness
+            log = logs_folder(project) / f"helix-{_stamp(now)}.log"
+            state.log = str(log)
+            request(project, "")
+            questions = Questions(project, curator.gate)
+            delegate.stop = control.stop
+            work = Work(
+                project,
+                curator,
+                delegate,
+                options,
+                state,
+                Teller(log, say, summary=summary, quiet=quiet),
+                questions,
+                Autonomy(options.autonomy, questions, state.run_id, confirm),
+                control,
+                Checker(curator, questions, delegate, options.wishes),
+                clock,
+            )
+            return RunOutcome(Loop(work).run(), state)
+    except AlreadyRunning:
+        with contextlib.suppress(OSError):
+            _count_denied(project, now)
+        raise
+
+
+def denied_runs(project: Project) -> int:
+    """How many runs found another one at work."""
+    return (read_bytes(project.helix_dir / DENIED, 1 << 20) or b"").count(b"\n")
+
+
+def _count_denied(project: Project, now: str) -> None:
+    with open(project.helix_dir / DENIED, "ab", buffering=0) as file:
+        file.write(f"{now} {os.getpid()}\n".encode())
+
+
+def _run_id(now: str) -> str:
+    return f"run-{_stamp(now)}-{os.getpid()}"
+
+
+def _stamp(now: str) -> str:
+    """``20261121-123456`` of ``2026-11-21T12:34:56Z``."""
+    return now.rstrip("Z").replace("-", "").replace(":", "").replace("T", "-")
+
+
+def environment_options(env: Mapping[str, str]) -> dict[str, str]:
+    """What the environment says of a run where nobody says it on the command line (reference/helix.md §1)."""
+    names = {
+        "harness": "HELIX_AGENT",
+        "review_harness": "HELIX_REVIEW_AGENT",
+        "model": "HELIX_MODEL",
+        "effort": "HELIX_EFFORT",
+        "autonomy": "HELIX_AUTONOMY",
+        "auto_align": "HELIX_AUTO_ALIGN",
+    }
+    found = {name: env.get(variable, "").strip() for name, variable in names.items()}
+    alternate = env.get("HELIX_ALT_AGENT", "").strip()
+    if not found["review_harness"] and alternate not in ("", "auto", "none"):
+        found["review_harness"] = alternate
+    return {name: value for name, value in found.items() if value}

@@ -1,0 +1,67 @@
+"""What a run says: lines for a person, and a log that holds everything.
+
+Forms: reference/helix.md §1b. With a summary only short lines are said, each with the lines of the log
+that it stands for; the long ones go into the log alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from pathlib import Path
+
+from helix_tui.core.clock import format_instant
+from helix_tui.core.process import Finished
+from helix_tui.core.text import clean_block, clean_line
+
+
+class Teller:
+    """One run's voice.
+
+    Attributes:
+        path: the log.
+    """
+
+    def __init__(
+        self, path: Path, say: Callable[[str], None], *, summary: bool = False, quiet: bool = False
+    ) -> None:
+        self.path = path
+        self.summary = summary
+        self._say = say
+        self._quiet = quiet
+        self._lines = 0
+
+    def verbose(self, text: str) -> None:
+        """Something that only a person who follows along wants to know."""
+        self._log(text)
+        if not self.summary and not self._quiet:
+            self._say(f"helix: {clean_line(text, 1000)}")
+
+    def brief(self, text: str) -> None:
+        """A short line of a summary; without one it goes to the log."""
+        self._log(text)
+        if self.summary:
+            self._say(f"helix: {clean_line(text, 1000)}")
+
+    def always(self, text: str) -> None:
+        """What everybody must see."""
+        self._log(text)
+        self._say(f"helix: {clean_line(text, 1000)}")
+
+    def block(self, title: str, finished: Finished, at: int) -> tuple[int, int]:
+        """Put a program's output into the log; the lines that it takes there, from and to."""
+        first = self._lines
+        clock = format_instant(at)[11:19]
+        self._log(f"--- {title} [{clock}] rc={finished.rc} elapsed={finished.seconds:.0f}s ---")
+        for text in (finished.out, finished.err):
+            if text.strip():
+                self._log(clean_block(text).rstrip("\n"))
+        self._log(f"--- end {title} ---")
+        return first, self._lines
+
+    def _log(self, text: str) -> None:
+        lines = clean_block(text).split("\n")
+        # A log that cannot be written must not end a run whose state can be.
+        with contextlib.suppress(OSError), open(self.path, "a", encoding="utf-8", errors="replace") as file:
+            file.write("\n".join(lines) + "\n")
+        self._lines += len(lines)
