@@ -103,7 +103,8 @@ def _run(words: list[str]) -> int:
     module = import_module(CONSOLE if name is None else COMMANDS[name][0])
     parser = _parser(name)
     module.add_arguments(parser)
-    options = parser.parse_args(rest)
+    arrange = getattr(module, "arrange", None)  # a command that hands words on to another program
+    options = parser.parse_args(arrange(rest) if arrange else rest)
     call = Call.of(name or "console", options)
     try:
         code: int = module.run(call)

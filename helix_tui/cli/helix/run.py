@@ -27,6 +27,8 @@ from helix_tui.cli.helix.shared import (
     wishes_of,
 )
 from helix_tui.cli.loading import locate
+from helix_tui.core.supervision.curation.curator import Curator
+from helix_tui.core.supervision.delegate import Delegate
 from helix_tui.core.supervision.injection import THRESHOLD
 from helix_tui.core.supervision.run.control import Control, active_run, start_run, stop_run
 from helix_tui.core.supervision.run.mutex import AlreadyRunning
@@ -103,28 +105,34 @@ def _run(call: Call) -> int:
         if call.options.dry_run:
             words = ("ddx", *delegate.drain(wanted.wishes))
             return show_dry_run(call, [words], ready=list(curator.look().queue.ready))
-        curator.look()
-        control = Control(curator.project)
-        try:
-            with _signals(control):
-                outcome = supervise(
-                    curator.project,
-                    curator,
-                    delegate,
-                    wanted,
-                    say=call.note,
-                    control=control,
-                    confirm=_confirm if _somebody_there(call) else None,
-                    summary=call.options.summary,
-                    quiet=call.options.quiet,
-                )
-        except AlreadyRunning as error:
-            raise CliError(
-                str(error), "Stop it with `helix-tui stop`, or watch it with `helix-tui status`.", 2
-            ) from None
+        outcome = supervised(call, curator, delegate, wanted, summary=call.options.summary)
     if call.json:
         call.emit(_document(outcome))
     return outcome.stop.code
+
+
+def supervised(
+    call: Call, curator: Curator, delegate: Delegate, options: RunOptions, *, summary: bool = False
+) -> RunOutcome:
+    """Run in this process until something stops it; signals end it in an orderly way."""
+    curator.look()
+    control = Control(curator.project)
+    try:
+        with _signals(control):
+            return supervise(
+                curator.project,
+                curator,
+                delegate,
+                options,
+                say=call.note,
+                control=control,
+                confirm=_confirm if _somebody_there(call) else None,
+                summary=summary,
+                quiet=call.options.quiet,
+            )
+    except AlreadyRunning as error:
+        fix = "Stop it with `helix-tui stop`, or watch it with `helix-tui status`."
+        raise CliError(str(error), fix, 2) from None
 
 
 def _document(outcome: RunOutcome) -> dict[str, object]:

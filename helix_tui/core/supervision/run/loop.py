@@ -84,6 +84,7 @@ class Loop:
         self._obey()
         try:
             sight = self._curated()
+            self._batch_left(sight)
             verdict = self._forced(sight)
             if verdict is not None:
                 self.passes.act(verdict)
@@ -115,6 +116,12 @@ class Loop:
         self.work.save("curating")
         self.curating.order(self.work.look())
         return self.work.look()
+
+    def _batch_left(self, sight: Sight) -> None:
+        batch, queue = self.work.options.batch, sight.queue
+        going = ("ready", "running", "claimed")
+        if batch and not any(each in queue.beads and queue.state(each) in going for each in batch):
+            raise Stopped(Stop("batch_done", f"{len(batch)} beads in the batch"))
 
     def _forced(self, sight: Sight) -> Verdict | None:
         """An answer that the facts give even though something is ready: drift, or a question that stops

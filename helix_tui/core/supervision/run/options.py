@@ -17,6 +17,7 @@ REASONS = {
     "next_action:POLISH": "a polish pass changed nothing and would be the next step again",
     "next_action:ALIGN": "alignment is the next step, and is switched off or changed nothing",
     "max_cycles": "it did as many cycles as were asked for",
+    "batch_done": "nothing of the batch is left to run",
     "no_selectable": "the check says BUILD twice and nothing can be selected",
     "no_progress": "the same bead keeps failing and nothing else changes",
     "planning_without_progress": "planning goes on and nothing is built",
@@ -57,6 +58,8 @@ class RunOptions:
     focus: str = ""
     """The epic to begin with."""
     auto_focus: bool = True
+    batch: tuple[str, ...] = ()
+    """Beads that it is about: it stops once none of them is ready or running; empty: all."""
     wishes: Wishes = NOBODY
 
 

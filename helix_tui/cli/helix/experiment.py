@@ -1,0 +1,139 @@
+"""``helix-tui experiment``: one session by an agent, or a batch of experiment beads and their comparison."""
+
+from __future__ import annotations
+
+import argparse
+
+from helix_tui.cli.call import Call, CliError
+from helix_tui.cli.helix.run import supervised
+from helix_tui.cli.helix.shared import (
+    add_agent_options,
+    add_autonomy,
+    autonomy_of,
+    curator_of,
+    delegate_of,
+    explained,
+    show_dry_run,
+    wishes_of,
+)
+from helix_tui.cli.helix.stage import facts_of, report
+from helix_tui.cli.paint import columns
+from helix_tui.core.beads.readiness import looks_like_epic
+from helix_tui.core.supervision.committing import clean_tree
+from helix_tui.core.supervision.curation.curator import Curator
+from helix_tui.core.supervision.experiments import Row, batch_of, compare, table
+from helix_tui.core.supervision.run.options import RunOptions
+from helix_tui.core.supervision.stages import STAGES
+from helix_tui.core.supervision.stagework import command_of, perform
+from helix_tui.core.text import clean_line, fit
+
+_DIRTY = (
+    "worktree has uncommitted changes",
+    "please commit your changes before starting an experiment",
+    "experiment needs a clean worktree to safely branch and revert",
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this command."""
+    parser.add_argument(
+        "goal", nargs="?", default="", help="a bead or a goal; with a batch: an epic, label or spec-id"
+    )
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument(
+        "--close", action="store_true", help="end the session: keep the best, write down what was learnt"
+    )
+    how.add_argument(
+        "--batch", action="store_true", help="let ddx run a batch of experiment beads, then compare them"
+    )
+    how.add_argument(
+        "--compare", action="store_true", help="compare what a batch has brought so far; run nothing"
+    )
+    add_autonomy(parser)
+    add_agent_options(parser)
+
+
+def run(call: Call) -> int:
+    """Experiment."""
+    with explained():
+        curator = curator_of(call)
+        if call.options.compare:
+            return _tell(call, curator)
+        if call.options.batch:
+            return _batch(call, curator)
+        return _session(call, curator)
+
+
+def _session(call: Call, curator: Curator) -> int:
+    stage, wishes = STAGES["experiment"], wishes_of(call)
+    delegate = delegate_of(call, curator)
+    if call.options.dry_run:
+        return show_dry_run(call, [command_of(curator.project, delegate, stage, wishes)])
+    _must_be_clean(call, curator)
+    curator.gate.check()
+    closing = "CLOSE SESSION: keep the best result, revert the rest, and write down what was learnt."
+    values = {
+        "scope": call.options.goal or "the most promising open experiment",
+        "request": closing if call.options.close else "",
+        "facts": facts_of(curator),
+    }
+    done = perform(curator.project, delegate, stage, values, wishes, f"experiment-{call.now}")
+    return report(call, done)
+
+
+def _batch(call: Call, curator: Curator) -> int:
+    queue = curator.look().queue
+    batch = _named(call, curator)
+    epic = (
+        call.options.goal
+        if call.options.goal in queue.beads and looks_like_epic(queue.beads[call.options.goal])
+        else ""
+    )
+    delegate = delegate_of(call, curator)
+    if call.options.dry_run:
+        return show_dry_run(call, [("ddx", *delegate.drain(wishes_of(call)))], batch=list(batch))
+    _must_be_clean(call, curator)
+    options = RunOptions(
+        autonomy=autonomy_of(call),
+        focus=epic,
+        auto_focus=False,
+        auto_align=False,
+        auto_review=False,
+        batch=batch,
+        wishes=wishes_of(call),
+    )
+    outcome = supervised(call, curator, delegate, options)
+    code = _tell(call, curator)
+    return outcome.stop.code or code
+
+
+def _tell(call: Call, curator: Curator) -> int:
+    rows = compare(curator.project, curator.look().queue, _named(call, curator))
+    if call.json:
+        call.emit({"rows": [row.record() for row in rows], "kept": [row.bead_id for row in rows if row.kept]})
+        return 0
+    _print(call, rows)
+    return 0
+
+
+def _print(call: Call, rows: tuple[Row, ...]) -> None:
+    cells = [[fit(clean_line(cell, 200), 60).rstrip() for cell in line] for line in table(rows)]
+    for place, line in enumerate(columns(cells, right=(3, 5, 6, 7))):
+        call.print(call.paint(line, "bold") if not place else line)
+
+
+def _named(call: Call, curator: Curator) -> tuple[str, ...]:
+    batch = batch_of(curator.look().queue, call.options.goal)
+    if not batch:
+        raise CliError(
+            "no experiment beads here",
+            "Name an epic, a label or a spec-id, or label beads kind:experiment.",
+        )
+    return batch
+
+
+def _must_be_clean(call: Call, curator: Curator) -> None:
+    if not clean_tree(curator.project.root):
+        for line in _DIRTY[1:]:
+            call.note(f"helix: {line}")
+        raise CliError(_DIRTY[0], "Commit them, or `git stash`.")

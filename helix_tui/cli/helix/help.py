@@ -1,0 +1,70 @@
+"""``helix-tui help``: the command surface, grouped as seed 001 classifies it."""
+
+from __future__ import annotations
+
+import argparse
+
+from helix_tui.cli.call import Call, CliError
+from helix_tui.cli.helix.table import HEADINGS, ROWS, grouped
+from helix_tui.core.text import clean_line
+
+_KEY_OPTIONS = (
+    ("-C DIR", "the project"),
+    ("--ddx PATH", "the ddx to use (DDX_BIN)"),
+    ("--json", "one JSON document on stdout"),
+    ("--dry-run", "print the exact command; do nothing"),
+    (
+        "--agent NAME, --model NAME, --effort LEVEL",
+        "who does the work (HELIX_AGENT, HELIX_MODEL, HELIX_EFFORT)",
+    ),
+    ("--review-agent NAME", "who checks and reviews it (HELIX_REVIEW_AGENT)"),
+    ("--autonomy low|medium|high", "how far run and input go by themselves (HELIX_AUTONOMY)"),
+    ("-s, --summary", "run: one line an event, with the lines of the log"),
+    ("--max-cycles N, --review-every N, --review-threshold N", "run: when to stop, align, review"),
+    ("--no-auto-align, --no-auto-review, --no-focus", "run: what not to do by itself"),
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this command."""
+    parser.add_argument("about", nargs="?", default="", metavar="COMMAND", help="the command to tell of")
+
+
+def run(call: Call) -> int:
+    """Print the surface, or one command's own help."""
+    about = call.options.about
+    if about:
+        from helix_tui.cli.program import COMMANDS, main
+
+        if about not in COMMANDS:
+            raise CliError(f"no command “{clean_line(about, 60)}”", "`helix-tui help` lists them.", code=2)
+        return main([about, "--help"])
+    if call.json:
+        groups = {
+            group: [{"name": name, "summary": ROWS[name].summary} for name in names]
+            for group, names in grouped().items()
+        }
+        call.emit(
+            {"groups": groups, "aliases": {name: row.alias_of for name, row in ROWS.items() if row.alias_of}}
+        )
+        return 0
+    width = max(map(len, ROWS))
+    call.print(
+        "usage: helix-tui COMMAND [options]    (helix-tui --help lists curation and the console's own too)"
+    )
+    for group, names in grouped().items():
+        call.print()
+        call.print(call.paint(f"{HEADINGS[group]}:", "bold"))
+        for name in names:
+            call.print(f"  {name:<{width}}  {ROWS[name].summary}")
+    call.print()
+    call.print(
+        "Prefer `input` and ddx's own loop (`ddx work`, `ddx agent execute-loop`) for execution; run "
+        "and build"
+    )
+    call.print("delegate every bead to it and own neither claims nor landing, closing or retries.")
+    call.print()
+    call.print(call.paint("Options that matter:", "bold"))
+    for option, meaning in _KEY_OPTIONS:
+        call.print(f"  {option}\n      {meaning}")
+    return 0

@@ -1,0 +1,154 @@
+"""The planning commands, all driven by the table of stages: align, backfill, design, polish, review,
+evolve, frame.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from helix_tui.cli.call import Call, CliError
+from helix_tui.cli.helix.shared import (
+    add_agent_options,
+    curator_of,
+    delegate_of,
+    explained,
+    questions_of,
+    show_dry_run,
+    wishes_of,
+)
+from helix_tui.cli.helix.table import ROWS
+from helix_tui.core.supervision.check.check import Checker, facts_text
+from helix_tui.core.supervision.check.verdict import decide
+from helix_tui.core.supervision.curation.curator import Curator
+from helix_tui.core.supervision.curation.planning import plan
+from helix_tui.core.supervision.delegate import Delegate, Wishes
+from helix_tui.core.supervision.governing import acquire, plan_governing
+from helix_tui.core.supervision.stages import STAGES, Stage
+from helix_tui.core.supervision.stagework import StageOutcome, command_of, perform
+from helix_tui.core.text import clean_block, clean_line
+
+_ROUNDS = {"design": 5, "polish": 6}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of whichever of these commands was asked for."""
+    stage = stage_of(parser.prog.split()[-1])
+    if stage.name == "evolve":
+        parser.add_argument("request", nargs="?", default="", help="the requirement")
+        parser.add_argument("--scope", default="repo", help="where it belongs")
+        parser.add_argument("--artifact", default="", metavar="ID", help="the document to enter it at")
+        parser.add_argument("--from", dest="source", default="", metavar="SRC", help="where it comes from")
+    else:
+        parser.add_argument(
+            "scope", nargs="?", default=stage.scope, help=f"what it is about (default: {stage.scope})"
+        )
+    if stage.name in _ROUNDS:
+        parser.add_argument("--rounds", type=int, default=_ROUNDS[stage.name], metavar="N")
+    add_agent_options(parser)
+
+
+def run(call: Call) -> int:
+    """Do one stage."""
+    stage = stage_of(call.command)
+    values = _values(call, stage)
+    wishes = wishes_of(call)
+    with explained():
+        curator = curator_of(call)
+        delegate = delegate_of(call, curator)
+        if call.options.dry_run:
+            return _dry_run(call, curator, delegate, stage, wishes, values["scope"])
+        curator.gate.check()
+        values["facts"] = facts_of(curator)
+        created = ""
+        if stage.governed:
+            governing, _ = acquire(curator, values["scope"])
+            created = values["bead"] = governing.bead_id
+            call.note(f"helix: governing bead {clean_line(created)} ({governing.mode})")
+        done = perform(curator.project, delegate, stage, values, wishes, f"{stage.name}-{call.now}")
+    return report(call, done, governing=created)
+
+
+def stage_of(command: str) -> Stage:
+    """The stage of a command or of its alias."""
+    return STAGES[ROWS[command].alias_of or command]
+
+
+def report(call: Call, done: StageOutcome, *, governing: str = "") -> int:
+    """Tell what a stage said and whether it kept its contract."""
+    if call.json:
+        call.emit(
+            {
+                "stage": done.stage.name,
+                "status": done.status or None,
+                "trailers": done.trailers.values,
+                "problems": [*done.problems, *([done.answer.problem] if done.answer.problem else [])],
+                "answer": done.answer.text,
+                "tokens": done.answer.tokens,
+                "cost_usd": done.answer.cost_usd,
+                "governing_bead": governing or None,
+                "exit_code": done.code,
+                "log": done.answer.log,
+            }
+        )
+    elif done.answer.text:
+        call.print(clean_block(done.answer.text).rstrip("\n"))
+    for line in _closing(done):
+        call.note(f"helix: {line}")
+    if done.answer.problem:
+        call.note(f"helix: {done.stage.name} failed: {clean_line(done.answer.problem, 400)}")
+    for problem in done.problems:
+        call.note(f"helix: {clean_line(problem, 400)}")
+    return done.code
+
+
+def _closing(done: StageOutcome) -> list[str]:
+    """What a stage's own trailers say, in a line or two."""
+    trailers = done.trailers
+    if done.stage.name == "review" and done.status == "ISSUES_FOUND" and not done.problems:
+        filed = trailers.number("FINDINGS_FILED") or 0
+        return [
+            f"review reported {trailers.number('ISSUES_COUNT')} issue(s), {filed} filed as tracker issues"
+        ]
+    if done.stage.name == "backfill" and done.ok:
+        return [
+            f"research epic={trailers.get('RESEARCH_EPIC')}",
+            f"backfill report={trailers.get('BACKFILL_REPORT')}",
+        ]
+    return []
+
+
+def _values(call: Call, stage: Stage) -> dict[str, str]:
+    options = call.options
+    values = {"scope": options.scope, "rounds": str(getattr(options, "rounds", 1)), "autonomy": "medium"}
+    if stage.name == "evolve":
+        if not options.request.strip():
+            raise CliError(
+                "evolve requires a requirement description", 'helix-tui evolve "what is to change"'
+            )
+        more = {"Artifact": options.artifact, "From": options.source}
+        extra = "".join(f"\n{name}: {value}" for name, value in more.items() if value)
+        values["request"] = options.request + extra
+    return values
+
+
+def facts_of(curator: Curator) -> str:
+    """What is known of the queue; a repository without one is no obstacle to planning."""
+    from helix_tui.core.supervision.curation.conflicts import Unreadable
+
+    try:
+        facts = Checker(curator, questions_of(curator)).facts()
+    except Unreadable as error:
+        return f"No queue: {error}"
+    return facts_text(facts, decide(facts))
+
+
+def _dry_run(
+    call: Call, curator: Curator, delegate: Delegate, stage: Stage, wishes: Wishes, scope: str
+) -> int:
+    commands: list[tuple[str, ...]] = []
+    if stage.governed:
+        queue = curator.look().queue
+        planned = plan_governing(curator, scope, queue)
+        commands += plan(planned.operations, queue, curator.tongue(queue)).commands
+    commands.append(command_of(curator.project, delegate, stage, wishes))
+    return show_dry_run(call, commands)

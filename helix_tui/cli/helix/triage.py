@@ -1,0 +1,48 @@
+"""``helix-tui triage``: a bead that keeps the authoring rules, or none."""
+
+from __future__ import annotations
+
+import argparse
+
+from helix_tui.cli.call import Call
+from helix_tui.cli.curation import create
+
+_BUILDS = ("build", "deploy", "iterate")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of ``create``, with the names that HELIX gave them."""
+    create.add_arguments(parser)
+    parser.add_argument(
+        "--deps", action="append", default=[], metavar="ID,ID", help="the same as --depends-on"
+    )
+    parser.add_argument("--design", default="", metavar="TEXT", help="how it is to be done")
+    parser.add_argument("--superseded-by", default="", metavar="ID")
+    parser.add_argument("--replaces", default="", metavar="ID")
+    parser.add_argument(
+        "--execution-eligible", default="", choices=("true", "false"), help="by default by its phase"
+    )
+    parser.add_argument("--silent", action="store_true", help="print nothing but errors")
+
+
+def run(call: Call) -> int:
+    """Check the bead and make it; whether workers may pick it follows from its phase."""
+    options = call.options
+    options.depends_on = [*options.depends_on, *options.deps]
+    given = {
+        "design": options.design,
+        "superseded-by": options.superseded_by,
+        "replaces": options.replaces,
+        "execution-eligible": options.execution_eligible or _eligible(options.labels, options.fields),
+    }
+    options.fields = [*options.fields, *(f"{key}={value}" for key, value in given.items() if value)]
+    return create.run(call)
+
+
+def _eligible(labels: list[str], fields: list[str]) -> str:
+    """True for what builds, deploys or iterates; a bead of another phase is not executed."""
+    if any(field.startswith("execution-eligible=") for field in fields):
+        return ""
+    words = {text.strip() for word in labels for text in word.split(",")}
+    building = any(f"{kind}:{phase}" in words for kind in ("phase", "activity") for phase in _BUILDS)
+    return "true" if building else "false"

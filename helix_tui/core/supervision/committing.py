@@ -1,0 +1,203 @@
+"""Committing work on a bead: gate, commit, push, close.
+
+Rules: seed 001 (commit), reference/helix.md §6. Rebase and push come before the closing, for a rebase
+gives the commit another name; a push that fails is said, and the bead then stays open.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from helix_tui.core.process import Finished, run
+from helix_tui.core.project import Project
+from helix_tui.core.supervision.curation import operations
+from helix_tui.core.supervision.curation.curator import Curator
+from helix_tui.core.text import clean_line
+
+SUBJECT = 72
+GATE_TIMEOUT_S = 1800.0
+GIT_TIMEOUT_S = 120.0
+
+
+class CommitError(RuntimeError):
+    """Nothing was committed, or it was and what follows failed.
+
+    Attributes:
+        advice: what to do.
+    """
+
+    def __init__(self, message: str, advice: str = "") -> None:
+        super().__init__(message)
+        self.advice = advice
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """What was done."""
+
+    subject: str
+    sha: str
+    gate: tuple[str, ...]
+    """The gate that ran; empty where the project has none."""
+    pushed: bool
+    push_note: str
+    closed: bool
+
+
+def gate_of(root: Path, which: Callable[[str], str | None] = shutil.which) -> tuple[str, ...]:
+    """The project's build gate: lefthook, cargo, npm, in this order; empty where it has none."""
+    hooks = ("lefthook.yml", "lefthook.yaml", ".lefthook.yml")
+    if any((root / name).is_file() for name in hooks) and which("lefthook"):
+        return ("lefthook", "run", "pre-commit")
+    if (root / "Cargo.toml").is_file():
+        return ("cargo", "check", "--workspace")
+    if (root / "package.json").is_file():
+        return ("npm", "test")
+    return ()
+
+
+def commands_of(project: Project, bead_id: str, subject: str) -> list[tuple[str, ...]]:
+    """The commands that a commit would run, in order."""
+    commands: list[tuple[str, ...]] = []
+    if not _staged(project.root):
+        commands.append(("git", "add", "-u"))
+    gate = gate_of(project.root)
+    commands += [gate] if gate else []
+    commands.append(("git", "commit", "-m", subject))
+    if _has_upstream(project.root):
+        commands += [("git", "pull", "--rebase"), ("git", "push")]
+    if bead_id:
+        commands.append(("ddx", "bead", "close", bead_id))
+    return commands
+
+
+def subject_of(root: Path, bead_id: str, title: str) -> str:
+    """The first line: id and title, else the first three files that change."""
+    if bead_id:
+        return _cut(f"{bead_id} {title}", SUBJECT)
+    names = _names(root, "--cached") or _names(root)
+    return f"update {_cut(','.join(names[:3]), SUBJECT - 7)}"
+
+
+def commit(curator: Curator, bead_id: str, title: str, say: Callable[[str], None]) -> Committed:
+    """Do it.
+
+    Raises:
+        CommitError: nothing to commit, the gate fails, git fails, or the bead cannot be closed.
+        DdxError, WritesForbidden: as the curator.
+    """
+    root = curator.project.root
+    curator.gate.check()
+    if not _staged(root):
+        if not _names(root):
+            raise CommitError("nothing to commit", "New files are staged by hand: `git add FILE`.")
+        say("no staged changes — staging all modified files")
+        _git(root, "add", "-u")
+    subject = subject_of(root, bead_id, title)
+    gate = _pass_gate(root, say)
+    stat = _git(root, "diff", "--cached", "--stat").out.strip().split("\n")[-1].strip()
+    _git(root, "commit", "-q", "-m", subject, "-m", stat)
+    say(f"committed: {subject}")
+    pushed, note = _push(root)
+    say("pushed" if pushed else note)
+    sha = _git(root, "rev-parse", "HEAD").out.strip()
+    closed = False
+    if bead_id and (pushed or not _has_upstream(root)):
+        closed = _close(curator, bead_id, sha)
+        say(f"closed {bead_id}")
+    elif bead_id:
+        raise CommitError(
+            f"committed as {sha[:12]}, but {note}; {bead_id} stays open", "Push, then close the bead."
+        )
+    return Committed(subject, sha, gate, pushed, note, closed)
+
+
+def _pass_gate(root: Path, say: Callable[[str], None]) -> tuple[str, ...]:
+    gate = gate_of(root)
+    if not gate:
+        return ()
+    say("running build gate...")
+    try:
+        done = run(gate, cwd=root, timeout=GATE_TIMEOUT_S)
+    except OSError as error:
+        raise CommitError(
+            f"the build gate {gate[0]} does not start: {error.strerror}", "Install it, or stage nothing."
+        ) from None
+    if done.rc != 0 or done.timed_out:
+        last = (done.err or done.out).strip().split("\n")[-1]
+        raise CommitError(
+            f"BUILD GATE FAILED — fix before committing ({' '.join(gate)}: {clean_line(last, 300)})",
+            "The changes stay staged.",
+        )
+    say("build gate passed")
+    return gate
+
+
+def _push(root: Path) -> tuple[bool, str]:
+    if not _has_upstream(root):
+        return False, "no upstream branch: not pushed"
+    for words in (("pull", "-q", "--rebase"), ("push", "-q")):
+        done = _try(root, *words)
+        if done.rc != 0 or done.timed_out:
+            if words[0] == "pull":
+                _try(root, "rebase", "--abort")
+            return False, f"git {words[0]} failed: {clean_line(done.err.strip().split(chr(10))[-1], 300)}"
+    return True, ""
+
+
+def _close(curator: Curator, bead_id: str, sha: str) -> bool:
+    done = curator.run(
+        [operations.assign(bead_id, {"closing_commit_sha": sha}), operations.close(bead_id)],
+        title=f"close {bead_id} with its commit",
+    )
+    if done.error is not None:
+        raise done.error
+    if done.plan.refusals:
+        raise CommitError(f"committed, but not closed: {done.plan.refusals[0].why}")
+    return True
+
+
+def _staged(root: Path) -> bool:
+    done = _try(root, "diff", "--cached", "--quiet")
+    return done.rc == 1
+
+
+def _names(root: Path, *more: str) -> list[str]:
+    done = _try(root, "-c", "core.quotePath=false", "diff", "--name-only", *more)
+    return [line for line in done.out.split("\n") if line]
+
+
+def _has_upstream(root: Path) -> bool:
+    return _try(root, "rev-parse", "--abbrev-ref", "@{upstream}").rc == 0
+
+
+def clean_tree(root: Path) -> bool:
+    """Whether no tracked file has a change; files that git does not know are allowed."""
+    return _try(root, "diff", "--quiet").rc == 0 and _try(root, "diff", "--cached", "--quiet").rc == 0
+
+
+def _git(root: Path, *words: str) -> Finished:
+    done = _try(root, *words)
+    if done.rc != 0 or done.timed_out:
+        last = (done.err or done.out).strip().split("\n")[-1]
+        raise CommitError(f"git {words[0]} failed: {clean_line(last, 300)}")
+    return done
+
+
+def _try(root: Path, *words: str) -> Finished:
+    env = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true"}
+    argv: Sequence[str] = ("git", "-C", os.fspath(root), *words)
+    try:
+        return run(argv, env=env, timeout=GIT_TIMEOUT_S)
+    except OSError as error:
+        raise CommitError(f"git does not start: {error.strerror}", "Install git.") from None
+
+
+def _cut(text: str, most: int) -> str:
+    plain = re.sub(r"\s+", " ", clean_line(text, 400)).strip()
+    return plain if len(plain) <= most else plain[: most - 1].rstrip() + "…"

@@ -1,0 +1,502 @@
+"""Every HELIX command on a scripted ddx: what it prints, what it exits with, what it leaves."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helix_tui.cli.helix.table import ROWS
+from tests.cli.conftest import Cli, Ran
+from tests.core.supervision.conftest import ERAS, row
+from tests.core.supervision.run.conftest import Stage, StageFactory
+
+BUILDABLE = {"acceptance": "`pytest -q` passes", "labels": ["helix", "phase:build"], "spec-id": "SD-1"}
+
+
+@pytest.fixture
+def helix(cli: Cli, stage: StageFactory) -> Any:
+    """Call the program on a scripted project: ``helix(world, "check", "--json")``."""
+
+    def call(world: Stage, *words: object) -> Ran:
+        return cli(*words[:1], "-C", world.root, "--ddx", world.ddx, *words[1:])
+
+    return call
+
+
+# --- the surface -------------------------------------------------------------------------------------------
+
+
+def test_help_shows_the_command_surface_and_key_options(cli: Cli) -> None:
+    ran = cli("help")
+    assert ran.code == 0
+    surface = (
+        "run status build check align backfill evolve design polish next review experiment triage "
+        "commit tracker"
+    )
+    for name in (*surface.split(), "frame", "input", "stuck", "start", "stop", "help", "implement", "plan"):
+        assert f"\n  {name} " in ran.out
+    for heading in ("first-class", "compatibility", "deprecation candidates"):
+        assert heading in ran.out
+    assert "--max-cycles" in ran.out
+    assert "--autonomy" in ran.out
+
+
+def test_execution_surfaces_are_classified(cli: Cli) -> None:
+    groups = {
+        group: [row["name"] for row in rows]
+        for group, rows in cli("help", "--json").document["groups"].items()
+    }
+    assert {"input", "check", "align", "review", "design", "polish", "backfill"} <= set(groups["first-class"])
+    assert {"tracker", "start", "stop", "plan"} <= set(groups["compatibility"])
+    assert set(groups["deprecation"]) == {"run", "build", "implement"}
+
+
+def test_help_prefers_input_and_ddx_own_loop(cli: Cli) -> None:
+    out = cli("help").out
+    assert "Prefer `input` and ddx's own loop" in out
+    assert "own neither claims nor landing, closing or retries" in out
+
+
+@pytest.mark.parametrize("name", sorted(ROWS))
+def test_every_command_has_a_help_of_its_own(cli: Cli, name: str) -> None:
+    ran = cli(name, "--help")
+    assert ran.code == 0
+    assert ran.out.startswith(f"usage: helix-tui {name}")
+
+
+# --- check -------------------------------------------------------------------------------------------------
+
+
+def test_check_decides_build_from_facts_without_asking(helix: Any, stage: StageFactory) -> None:
+    world = stage([row("a-1", **BUILDABLE)])
+    document = helix(world, "check", "--json").document
+    assert (document["next_action"], document["decided_by"]) == ("BUILD", "facts")
+    assert document["recommended_command"] == "ddx work"
+    assert document["queue_health"]["ready_execution"] == 1
+    assert document["would_change_if"]
+    assert not world.calls
+
+
+def test_check_asks_an_agent_where_facts_do_not_decide(helix: Any, stage: StageFactory) -> None:
+    world = stage([row("a-1", status="closed")])
+    world.answers(
+        "Some talk.\n**NEXT_ACTION:** `ALIGN`\nScope: docs\n\n## Stop Or Escalation Condition\nno gaps left"
+    )
+    document = helix(world, "check", "--json").document
+    assert (document["next_action"], document["decided_by"]) == ("ALIGN", "prompt")
+    assert document["would_change_if"] == "no gaps left"
+    assert "run --json --prompt" in world.calls[0]
+    assert "--permissions safe" in world.calls[0]
+
+
+def test_check_that_names_no_code_fails(helix: Any, stage: StageFactory) -> None:
+    world = stage([row("a-1", status="closed")])
+    world.answers("I cannot say.")
+    ran = helix(world, "check")
+    assert ran.code == 1
+    assert "unable to determine NEXT_ACTION" in ran.err
+
+
+def test_cooldown_alone_is_wait_with_the_next_time(helix: Any, stage: StageFactory) -> None:
+    world = stage([row("a-1", **{"work-retry-after": "2099-01-02T03:04:05Z"}), row("a-2", "a-1")])
+    document = helix(world, "check", "--json").document
+    assert (document["next_action"], document["next_eligible"]) == ("WAIT", "2099-01-02T03:04:05Z")
+    assert not world.calls
+
+
+def test_dangling_dependencies_are_polish(helix: Any, stage: StageFactory) -> None:
+    document = helix(stage([row("a-1", "gone-1")]), "check", "--json").document
+    assert document["next_action"] == "POLISH"
+    assert document["dangling"] == [{"bead_id": "a-1", "missing": "gone-1"}]
+
+
+def test_vague_acceptance_of_all_that_is_ready_is_polish(helix: Any, stage: StageFactory) -> None:
+    world = stage([row("a-1", acceptance="it works correctly")])
+    assert helix(world, "check", "--json").document["vague"] == ["a-1"]
+    world.rewrite("a-1", acceptance="`pytest -q` passes")
+    assert helix(world, "check", "--json").document["next_action"] == "BUILD"
+
+
+def test_missing_authority_is_design(helix: Any, stage: StageFactory) -> None:
+    world = stage([row("a-1", **{**BUILDABLE, "spec-id": "FEAT-009"})])
+    docs = world.root / "docs"
+    docs.mkdir()
+    (docs / "FEAT-001-x.md").write_text("---\nddx:\n  id: FEAT-001\n---\n")
+    document = helix(world, "check", "--json").document
+    assert (document["next_action"], document["missing_authority"]) == ("DESIGN", ["a-1"])
+    (docs / "FEAT-009-y.md").write_text("---\nddx:\n  id: FEAT-009\n---\n")
+    assert helix(world, "check", "--json").document["next_action"] == "BUILD"
+
+
+def test_drift_is_found_at_check_and_stays_until_it_is_acknowledged(helix: Any, stage: StageFactory) -> None:
+    world = stage([row("a-1", **BUILDABLE), row("e-1", issue_type="epic")])
+    assert helix(world, "check", "--json").document["drift"] == []
+    world.rewrite("a-1", parent="e-1")
+    document = helix(world, "check", "--json").document
+    assert document["next_action"] == "POLISH"
+    assert [each["field"] for each in document["drift"]] == ["parent"]
+    assert "execution-eligible" not in world.rows()["a-1"]
+    helix(world, "check", "--acknowledge", "--json")
+    assert helix(world, "check", "--json").document["drift"] == []
+
+
+def test_proposed_beads_alone_are_guidance(helix: Any, stage: StageFactory) -> None:
+    assert (
+        helix(stage([row("a-1", status="proposed")]), "check", "--json").document["next_action"] == "GUIDANCE"
+    )
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_dry_run_prints_the_exact_command(helix: Any, stage: StageFactory, era: str) -> None:
+    world = stage([row("a-1", era=era)], era)
+    verb = {"april": "ddx agent execute-loop --once --json --local", "head": "ddx work --once --json"}[era]
+    assert helix(world, "run", "--dry-run").out == f"{verb}\n"
+    asks = {"april": "ddx agent run --json --prompt", "head": "ddx run --json --prompt"}[era]
+    for name in ("check", "design", "plan", "polish", "review", "backfill", "frame", "experiment"):
+        assert helix(world, name, "--dry-run").out.startswith(asks), name
+    assert helix(world, "evolve", "--dry-run", "x").out.startswith(asks)
+    assert helix(world, "input", "--dry-run", "x").out.startswith(asks)
+    one = {"april": "ddx agent execute-bead a-1 --json", "head": "ddx try a-1"}[era]
+    assert helix(world, "build", "--dry-run").out == f"{one}\n"
+    align = helix(world, "align", "--dry-run").out.splitlines()
+    assert align[0].startswith("ddx bead create 'align: repo'")
+    assert align[1].startswith(asks)
+    assert not world.calls
+    assert list(world.rows()) == ["a-1"]
+
+
+# --- planning stages ---------------------------------------------------------------------------------------
+
+
+def test_align_first_acquires_a_governing_bead(helix: Any, stage: StageFactory) -> None:
+    world = stage([row("a-1")])
+    world.answers({"output": "ALIGN_STATUS: COMPLETE\nGAPS_FOUND: 2"})
+    document = helix(world, "align", "--json").document
+    governing = world.rows()[document["governing_bead"]]
+    assert {"kind:planning", "action:align"} <= set(governing["labels"])
+    assert governing["title"] == "align: repo"
+    assert document["governing_bead"] in world.prompt("align")
+    assert document["trailers"]["GAPS_FOUND"] == "2"
+
+
+def test_align_refuses_a_second_one_while_it_is_worked_on(helix: Any, stage: StageFactory) -> None:
+    from helix_tui.core.clock import format_instant, now_ns
+
+    labels = ["helix", "kind:planning", "action:align"]
+    claim = {"claimed-pid": str(os.getpid()), "claimed-at": format_instant(now_ns()), "owner": "sam"}
+    world = stage([row("a-1", title="align: repo", labels=labels, status="in_progress", **claim)])
+    ran = helix(world, "align")
+    assert ran.code == 1
+    assert "refusing duplicate dispatch" in ran.err
+    assert not world.calls
+
+
+def test_backfill_enforces_trailers_and_report(helix: Any, stage: StageFactory) -> None:
+    world = stage([row("a-1")])
+    whole = "BACKFILL_STATUS: COMPLETE\nBACKFILL_REPORT: docs/report.md\nRESEARCH_EPIC: none"
+    world.answers(
+        "BACKFILL_REPORT: docs/report.md\nRESEARCH_EPIC: none",
+        "BACKFILL_STATUS: COMPLETE\nRESEARCH_EPIC: none",
+        "BACKFILL_STATUS: COMPLETE\nBACKFILL_REPORT: docs/report.md",
+        whole,
+        {"output": whole, "files": {"docs/report.md": "# Report\n"}},
+        {"output": whole.replace("COMPLETE", "BLOCKED")},
+    )
+    runs = [helix(world, "backfill", "docs") for _ in range(6)]
+    assert [ran.code for ran in runs] == [1, 1, 1, 1, 0, 1]
+    assert "backfill output missing BACKFILL_STATUS trailer" in runs[0].err
+    assert "missing BACKFILL_REPORT trailer" in runs[1].err
+    assert "missing RESEARCH_EPIC trailer" in runs[2].err
+    assert "declared backfill report does not exist: docs/report.md" in runs[3].err
+    assert "backfill report=docs/report.md" in runs[4].err
+
+
+def test_a_report_outside_the_repository_does_not_count(
+    helix: Any, stage: StageFactory, tmp_path: Path
+) -> None:
+    (tmp_path / "elsewhere.md").write_text("x")
+    world = stage([row("a-1")])
+    world.answers("BACKFILL_STATUS: COMPLETE\nBACKFILL_REPORT: ../elsewhere.md\nRESEARCH_EPIC: none")
+    assert helix(world, "backfill").code == 1
+
+
+def test_review_exits_ten_on_findings(helix: Any, stage: StageFactory) -> None:
+    world = stage([row("a-1")])
+    world.answers(
+        "REVIEW_STATUS: CLEAN",
+        "REVIEW_STATUS: ISSUES_FOUND\nISSUES_COUNT: 3\nFINDINGS_FILED: 2",
+        "REVIEW_STATUS: ISSUES_FOUND",
+        "no trailers",
+    )
+    runs = [helix(world, "review") for _ in range(4)]
+    assert [ran.code for ran in runs] == [0, 10, 1, 1]
+    assert "review reported 3 issue(s), 2 filed as tracker issues" in runs[1].err
+
+
+def test_a_repository_overrides_a_prompt(helix: Any, stage: StageFactory) -> None:
+    world = stage([row("a-1")])
+    own = world.root / ".helix" / "prompts" / "polish.md"
+    own.parent.mkdir(parents=True)
+    own.write_text("Ours: $scope for $$5\n\n$trailers\n")
+    world.answers("POLISH_STATUS: COMPLETE")
+    assert helix(world, "polish", "e-7").code == 0
+    assert world.prompt("polish").startswith("Ours: e-7 for $5\n\nPOLISH_STATUS: CONVERGED |")
+
+
+def test_stance_of_each_stage_stands_in_its_prompt(helix: Any, stage: StageFactory) -> None:
+    world = stage([row("a-1")])
+    stances = {"review": "adversarial", "align": "drift-seeking", "design": "exploratory"}
+    world.answers("REVIEW_STATUS: CLEAN", "ALIGN_STATUS: COMPLETE", "PLAN_STATUS: CONVERGED")
+    for name, stance in stances.items():
+        helix(world, name)
+        assert stance in world.prompt(name)
+
+
+def test_evolve_wants_a_requirement(helix: Any, stage: StageFactory) -> None:
+    ran = helix(stage([row("a-1")]), "evolve")
+    assert ran.code == 1
+    assert "evolve requires a requirement description" in ran.err
+
+
+# --- build, next, triage, commit, tracker ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_build_executes_one_chosen_bead(helix: Any, stage: StageFactory, era: str) -> None:
+    world = stage([row("a-1", era=era), row("a-2", era=era, labels=["area:x"])], era)
+    document = helix(world, "build", "area:x", "--json").document
+    assert document["bead_id"] == "a-2"
+    assert world.executed == ["a-2 success"]
+    assert (document["status"], document["closed"]) == ("success", True)
+
+
+def test_april_build_says_what_it_leaves_undone(helix: Any, stage: StageFactory) -> None:
+    world = stage([row("a-1", era="april")], "april")
+    world.turns({"close": False})
+    ran = helix(world, "implement")
+    assert "neither claims nor closes" in ran.err
+    assert "helix-tui close a-1" in ran.out
+
+
+def test_build_without_a_match_dispatches_nothing(helix: Any, stage: StageFactory) -> None:
+    world = stage([row("a-1", status="closed")])
+    ran = helix(world, "build", "a-1")
+    assert ran.code == 1
+    assert "no execution-ready bead matched the build selector" in ran.err
+    assert not world.calls
+
+
+def test_next_prints_the_first_ready_id(helix: Any, stage: StageFactory) -> None:
+    world = stage([row("a-1", "a-2"), row("a-2")])
+    assert helix(world, "next").out == "a-2\n"
+    world.rewrite("a-2", status="blocked")
+    assert helix(world, "next").out == "no ready issues\n"
+
+
+def test_triage_makes_only_valid_beads(helix: Any, stage: StageFactory) -> None:
+    world = stage()
+    base = ("triage", "Parse it", "--labels", "helix,phase:build,kind:build", "--spec-id", "FEAT-1")
+    vague = helix(world, *base, "--acceptance", "it works")
+    assert vague.code == 1
+    assert "no machine can check" in vague.err
+    missing = helix(world, "triage", "Parse it", "--acceptance", "`pytest` passes")
+    assert missing.code == 1
+    assert not world.rows()
+    document = helix(world, *base, "--acceptance", "`pytest -q` passes", "--json").document
+    made = world.rows()[document["created"][0]]
+    assert (made["spec-id"], made["execution-eligible"]) == ("FEAT-1", True)
+    assert (world.root / ".helix" / "journal.jsonl").read_text().count("Parse it") > 0
+
+
+def _git(root: Path, *words: str) -> str:
+    return subprocess.run(["git", "-C", str(root), *words], check=True, capture_output=True, text=True).stdout
+
+
+def test_commit_stages_commits_and_closes(helix: Any, stage: StageFactory) -> None:
+    world = stage([row("a-1", title="Do the thing")], git=True)
+    (world.root / "f.txt").write_text("one\n")
+    _git(world.root, "add", "f.txt")
+    _git(world.root, "commit", "-q", "-m", "f")
+    (world.root / "f.txt").write_text("two\n")
+    ran = helix(world, "commit", "a-1")
+    assert ran.code == 0
+    assert "no staged changes — staging all modified files" in ran.err
+    assert _git(world.root, "log", "-1", "--format=%s").strip() == "a-1 Do the thing"
+    assert world.rows()["a-1"]["status"] == "closed"
+
+
+def test_commit_without_an_id_names_the_files(helix: Any, stage: StageFactory) -> None:
+    world = stage([row("a-1")], git=True)
+    (world.root / "f.txt").write_text("one\n")
+    _git(world.root, "add", "f.txt")
+    assert helix(world, "commit").code == 0
+    assert _git(world.root, "log", "-1", "--format=%s").strip() == "update f.txt"
+
+
+def test_commit_fails_where_nothing_changed(helix: Any, stage: StageFactory) -> None:
+    world = stage([row("a-1")], git=True)
+    ran = helix(world, "commit", "a-1")
+    assert ran.code == 1
+    assert "nothing to commit" in ran.err
+    assert world.rows()["a-1"]["status"] == "open"
+
+
+def test_commit_fails_where_the_build_gate_fails(
+    helix: Any, stage: StageFactory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = stage([row("a-1")], git=True)
+    npm = tmp_path / "tools" / "npm"
+    npm.parent.mkdir()
+    npm.write_text("#!/bin/sh\necho broken >&2\nexit 1\n")
+    npm.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{npm.parent}{os.pathsep}{os.environ['PATH']}")
+    (world.root / "package.json").write_text("{}")
+    _git(world.root, "add", "package.json")
+    ran = helix(world, "commit", "a-1")
+    assert ran.code == 1
+    assert "BUILD GATE FAILED" in ran.err
+    assert "package.json" in _git(world.root, "diff", "--cached", "--name-only")
+    assert world.rows()["a-1"]["status"] == "open"
+
+
+def test_commit_that_cannot_push_says_so_and_leaves_the_bead_open(
+    helix: Any, stage: StageFactory, tmp_path: Path
+) -> None:
+    world = stage([row("a-1")], git=True)
+    _git(world.root, "clone", "-q", "--bare", ".", str(tmp_path / "remote.git"))
+    _git(world.root, "remote", "add", "origin", str(tmp_path / "remote.git"))
+    _git(world.root, "push", "-q", "-u", "origin", "main")
+    (tmp_path / "remote.git").rename(tmp_path / "gone.git")
+    (world.root / "f.txt").write_text("one\n")
+    _git(world.root, "add", "f.txt")
+    ran = helix(world, "commit", "a-1")
+    assert ran.code == 1
+    assert "stays open" in ran.err
+    assert world.rows()["a-1"]["status"] == "open"
+
+
+def test_tracker_hands_words_on_and_journals_changes(helix: Any, stage: StageFactory) -> None:
+    world = stage([row("a-1"), row("a-2")])
+    assert json.loads(helix(world, "tracker", "show", "a-1", "--json").out)["id"] == "a-1"
+    assert helix(world, "tracker", "update", "a-1", "--claim").code == 0
+    assert world.rows()["a-1"]["status"] == "in_progress"
+    assert helix(world, "tracker", "update", "a-1", "--unclaim").code == 0
+    assert world.rows()["a-1"]["status"] == "open"
+    assert helix(world, "tracker", "dep", "add", "a-2", "a-1").code == 0
+    made = helix(world, "tracker", "create", "New one", "--priority", "3").out.strip()
+    assert made in world.rows()
+    assert helix(world, "tracker", "close", "a-1").code == 0
+    journal = (world.root / ".helix" / "journal.jsonl").read_text()
+    assert journal.count('"kind":"tracker"') >= 5
+    unknown = helix(world, "tracker", "frobnicate")
+    assert unknown.code == 1
+    assert "tracker: unknown command: frobnicate" in unknown.err
+    assert helix(world, "tracker", "--dry-run", "migrate", "x").out == "ddx bead import x\n"
+
+
+# --- input, questions --------------------------------------------------------------------------------------
+
+
+def test_input_wants_exactly_one_request(helix: Any, stage: StageFactory) -> None:
+    assert helix(stage([row("a-1")]), "input").code == 1
+
+
+def test_a_physics_level_conflict_in_an_answer_stops_and_can_be_answered(
+    helix: Any, stage: StageFactory
+) -> None:
+    world = stage([row("a-1", **BUILDABLE)])
+    world.answers("INPUT_STATUS: COMPLETE\nCONFLICTS: physics-level: real-time and batch only")
+    ran = helix(world, "input", "--autonomy", "high", "make it so")
+    assert ran.code == 1
+    (question,) = world.questions
+    assert question.stops
+    assert helix(world, "check", "--json").document["next_action"] == "GUIDANCE"
+    assert helix(world, "run").code == 0
+    assert not world.executed
+    listed = helix(world, "input", "--questions", "--json").document["questions"]
+    assert listed[0]["kind"] == "physics-level"
+    assert helix(world, "input", "--answer", question.id, "batch").code == 0
+    assert helix(world, "check", "--json").document["next_action"] == "BUILD"
+
+
+def test_low_autonomy_asks_before_a_request_is_shaped(helix: Any, stage: StageFactory) -> None:
+    world = stage([row("a-1")])
+    world.answers("INPUT_STATUS: COMPLETE")
+    ran = helix(world, "input", "--autonomy", "low", "make it so")
+    assert ran.code == 1
+    assert not world.calls
+    helix(world, "input", "--answer", world.questions[0].id, "yes")
+    assert helix(world, "input", "--autonomy", "low", "make it so").code == 0
+
+
+# --- status, stuck, experiment -----------------------------------------------------------------------------
+
+
+def test_status_reports_a_structured_snapshot_from_persisted_state(helix: Any, stage: StageFactory) -> None:
+    world = stage([row("a-1"), row("a-2", "a-3"), row("a-3", status="blocked")])
+    never = helix(world, "status", "--json").document
+    assert (never["condition"], never["last_stop_reason"], never["active_run"]) == ("never", "unknown", None)
+    world.answers("NEXT_ACTION: WAIT")
+    helix(world, "run", "--no-auto-review")
+    document = helix(world, "status", "--json").document
+    assert document["condition"] == "stopped"
+    assert document["last_stop_reason"] == "next_action:WAIT"
+    assert document["current_cycle"] == 1
+    assert document["run"]["completed_cycles"] == 1
+    assert document["tracker"]["closed"] == 1
+    assert {each["id"]: each["reason"] for each in document["parked_beads"]} == {
+        "a-2": "dep-blocked",
+        "a-3": "external",
+    }
+    assert "HELIX Status" in helix(world, "status").out
+
+
+def test_stuck_tells_reason_and_what_one_could_do(helix: Any, stage: StageFactory) -> None:
+    world = stage(
+        [
+            row("a-1", "gone-1"),
+            row("a-2", **{"work-retry-after": "2099-01-01T00:00:00Z"}),
+            row("e-1", issue_type="epic"),
+            row("c-1", "a-2", parent="e-1"),
+        ]
+    )
+    found = {each["bead_id"]: each for each in helix(world, "stuck", "--json").document["stuck"]}
+    assert (found["a-1"]["reason"], found["a-1"]["suggested_action"]) == ("dep-blocked", "escalate")
+    assert (found["a-2"]["reason"], found["a-2"]["next_eligible_at"]) == (
+        "retry-parked",
+        "2099-01-01T00:00:00Z",
+    )
+    assert found["c-1"]["blocking_deps"] == ["a-2"]
+    assert found["e-1"]["reason"] == "epic-stalled"
+
+
+def test_experiment_requires_a_clean_worktree(helix: Any, stage: StageFactory) -> None:
+    world = stage([row("a-1")], git=True)
+    world.rewrite("a-1", title="changed")
+    ran = helix(world, "experiment", "faster")
+    assert ran.code == 1
+    assert "worktree has uncommitted changes" in ran.err
+    assert not world.calls
+
+
+def test_experiment_allows_files_that_git_does_not_know(helix: Any, stage: StageFactory) -> None:
+    world = stage([row("a-1")], git=True)
+    (world.root / "new.txt").write_text("x")
+    world.answers("EXPERIMENT_STATUS: CONVERGED\nEXPERIMENT_KEPT: 2")
+    assert helix(world, "experiment", "faster").code == 0
+
+
+def test_a_batch_runs_by_the_loop_and_ends_in_a_comparison(helix: Any, stage: StageFactory) -> None:
+    labels = ["helix", "kind:experiment"]
+    world = stage([row("x-1", labels=labels), row("x-2", labels=labels), row("z-9", priority=4)], git=True)
+    later = {"retry_after": "2099-01-01T00:00:00Z"}
+    world.turns({"results": [{}]}, {"results": [{"status": "no_changes", "fields": later}]})
+    document = helix(world, "experiment", "--batch", "--json").document
+    assert [each["bead_id"] for each in document["rows"]] == ["x-1", "x-2"]
+    assert world.executed == ["x-1 success", "x-2 no_changes"]
+    assert "bead" in helix(world, "experiment", "--compare").out
