@@ -12,12 +12,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from helix_tui.core.ask.channels import commits, lexical
+from helix_tui.core.ask.channels import commits, fuzzy, lexical, mentions, symbols
 from helix_tui.core.ask.question import Question
 from helix_tui.core.ask.records import RankedFile, Role
 from helix_tui.core.ask.store.view import View
 
-WEIGHTS: Mapping[str, float] = {"whole": 1.0, "best": 1.0, "path": 0.5, "names": 0.5, "commits": 0.3}
+WEIGHTS: Mapping[str, float] = {
+    "whole": 1.0, "best": 1.0, "path": 0.5, "names": 0.5, "stem": 0.3, "symbol": 0.3, "fuzzy": 0.3,
+    "mention": 0.6, "trace": 0.5, "module": 0.4, "commits": 0.3,
+}  # fmt: skip
 PRIORS: Mapping[Role, float] = {
     "source": 1.0, "test": 0.55, "doc": 0.6, "example": 0.6, "config": 0.7, "data": 0.5, "vendored": 0.4,
 }  # fmt: skip
@@ -33,21 +36,35 @@ class Ranking:
     """float64 (chunks,): BM25 of every chunk."""
 
 
+def features(
+    question: Question, view: View, history: commits.History
+) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Each channel's scores, float64 (files,), its best scaled to 1; and BM25 of every chunk."""
+    words = lexical.score(question, view)
+    found = {
+        "whole": words.whole,
+        "best": words.best,
+        "path": words.path,
+        "names": words.names,
+        "stem": mentions.by_stem(question, view),
+        "symbol": symbols.score(question, view),
+        "fuzzy": fuzzy.score(question, view),
+        "mention": mentions.mentioned(question, view),
+        "trace": mentions.in_traces(question, view),
+        "module": mentions.by_module(question, view),
+        "commits": commits.score(history.similar(question), view.paths),
+    }
+    return {name: _scaled(found[name]) for name in sorted(found)}, words.chunks
+
+
 def rank(question: Question, view: View, history: commits.History) -> Ranking:
     """Every file that some channel speaks for, best first."""
-    words = lexical.score(question, view)
-    scaled = {
-        "whole": _scaled(words.whole),
-        "best": _scaled(words.best),
-        "path": _scaled(words.path),
-        "names": _scaled(words.names),
-        "commits": _scaled(commits.score(history.similar(question), view.paths)),
-    }
+    scaled, chunks = features(question, view, history)
     total = np.zeros(len(view))
     for name in sorted(scaled):
         total += WEIGHTS[name] * scaled[name]
-    priors = np.array([_prior(document.role, question) for document in view.documents])
-    total *= priors
+    weights = priors(question, view)
+    total *= weights
     order = [at for at in np.lexsort((np.arange(len(total)), -total)).tolist() if total[at] > 0]
     files = [
         RankedFile(
@@ -59,11 +76,16 @@ def rank(question: Question, view: View, history: commits.History) -> Ranking:
                 if values[at] > 0
             },
             view.documents[at].role,
-            float(priors[at]),
+            float(weights[at]),
         )
         for at in order
     ]
-    return Ranking(files, words.chunks)
+    return Ranking(files, chunks)
+
+
+def priors(question: Question, view: View) -> np.ndarray:
+    """What each file's sum is multiplied with, float64 (files,)."""
+    return np.array([_prior(document.role, question) for document in view.documents])
 
 
 def _prior(role: Role, question: Question) -> float:

@@ -35,6 +35,8 @@ CREATE TABLE IF NOT EXISTS posting(
   term TEXT NOT NULL, segment INTEGER NOT NULL, list BLOB NOT NULL, PRIMARY KEY(term, segment)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS symbol(
   folded TEXT NOT NULL, name TEXT NOT NULL, key TEXT NOT NULL, PRIMARY KEY(folded, name, key)) WITHOUT ROWID;
+CREATE VIRTUAL TABLE IF NOT EXISTS spelling USING fts5(folded, tokenize='trigram', detail='none', content='');
+CREATE TABLE IF NOT EXISTS spelt(number INTEGER PRIMARY KEY, folded TEXT NOT NULL UNIQUE);
 CREATE TABLE IF NOT EXISTS past(
   sha TEXT PRIMARY KEY, subject TEXT NOT NULL, terms BLOB NOT NULL, files BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS meaning(key TEXT PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID;
@@ -155,9 +157,16 @@ class Database:
         values = (name.lower(),) if any_case else (name.lower(), name)
         return self._connection.execute(query, values).fetchall()
 
-    def names(self) -> list[str]:
-        """Every defined name, folded to lower case, in order."""
-        return [row[0] for row in self._connection.execute("SELECT DISTINCT folded FROM symbol")]
+    def names_like(self, folded: str, limit: int = 60) -> list[str]:
+        """Defined names in lower case that share trigrams with a word."""
+        grams = sorted(
+            {folded[at : at + 3] for at in range(len(folded) - 2) if folded[at : at + 3].isalnum()}
+        )
+        if not grams:
+            return []
+        query = "SELECT folded FROM spelt WHERE number IN (SELECT rowid FROM spelling WHERE spelling MATCH ? ORDER BY rank LIMIT ?)"
+        asked = " OR ".join(f'"{gram}"' for gram in grams)
+        return [row[0] for row in self._connection.execute(query, (asked, limit))]
 
     def past(self) -> dict[str, tuple[str, bytes, bytes]]:
         """sha -> (subject, packed terms, packed files) of every commit read so far."""
@@ -208,6 +217,7 @@ class Database:
                     for name in sorted({one.name for one in blob.pieces.definitions})
                 ),
             )
+            _spell(connection, segment)
             connection.executemany(
                 "INSERT INTO posting VALUES(?, ?, ?)",
                 ((term, number, data) for term, data in sorted(segment.postings.items())),
@@ -234,6 +244,14 @@ class Database:
         """Write vectors."""
         with self._writing() as connection:
             connection.executemany("INSERT OR REPLACE INTO meaning VALUES(?, ?)", rows)
+
+
+def _spell(connection: sqlite3.Connection, segment: Segment) -> None:
+    """Note the names of a segment under their trigrams, those that are new."""
+    for name in sorted({one.name.lower() for blob in segment.blobs for one in blob.pieces.definitions}):
+        done = connection.execute("INSERT OR IGNORE INTO spelt(folded) VALUES(?)", (name,))
+        if done.rowcount:
+            connection.execute("INSERT INTO spelling(rowid, folded) VALUES(?, ?)", (done.lastrowid, name))
 
 
 def _merge(connection: sqlite3.Connection, numbers: Sequence[int]) -> None:

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from helix_tui.core.ask.tokens import count_terms
+from helix_tui.core.ask.tokens import count_terms, parts
+
+_SAYS_NOTHING = frozenset({"__init__", "index", "mod", "lib", "main", "doc"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +36,21 @@ class PathIndex:
 
     field: Field
     postings: dict[str, tuple[np.ndarray, np.ndarray]]
+    stems: list[tuple[str, ...]]
+    """The words of each file's name without its ending, those of its folder where the name says nothing."""
 
 
 def index_paths(files: list[str]) -> PathIndex:
     """The postings of paths, by position in the list."""
     lists: dict[str, tuple[list[int], list[int]]] = {}
+    stems = []
     lengths = np.zeros(len(files), np.int64)
     for at, path in enumerate(files):
         *folders, name = path.split("/")
         stem = name.partition(".")[0] or name
         counts = count_terms(" ".join((stem, stem, *folders[-3:])))
         lengths[at] = counts.total()
+        stems.append(tuple(parts(folders[-1] if stem in _SAYS_NOTHING and folders else stem)))
         for term, times in counts.items():
             numbers, tally = lists.setdefault(term, ([], []))
             numbers.append(at)
@@ -52,4 +58,4 @@ def index_paths(files: list[str]) -> PathIndex:
     packed = {
         term: (np.array(numbers), np.array(tally, np.float64)) for term, (numbers, tally) in lists.items()
     }
-    return PathIndex(Field.of(lengths, np.ones(len(files), bool)), packed)
+    return PathIndex(Field.of(lengths, np.ones(len(files), bool)), packed, stems)

@@ -79,6 +79,65 @@ class View:
         """The words of all paths."""
         return index_paths(self.paths)
 
+    @cached_property
+    def _files_of_key(self) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for at, key in enumerate(self.keys):
+            found.setdefault(key, []).append(at)
+        return found
+
+    @cached_property
+    def _by_name(self) -> dict[str, list[int]]:
+        """Files by the last step of their path, in lower case."""
+        found: dict[str, list[int]] = {}
+        for at, path in enumerate(self.paths):
+            found.setdefault(path.rpartition("/")[2].lower(), []).append(at)
+        return found
+
+    @cached_property
+    def _by_stem(self) -> dict[str, list[int]]:
+        """Files by their name without ending; a package's or folder's own file goes by the folder's name."""
+        found: dict[str, list[int]] = {}
+        for at, path in enumerate(self.paths):
+            *folders, name = path.split("/")
+            stem = name.partition(".")[0]
+            if stem in ("__init__", "index", "mod", "lib") and folders:
+                found.setdefault(folders[-1].lower(), []).append(at)
+            found.setdefault(stem.lower(), []).append(at)
+        return found
+
+    def files_defining(self, name: str, *, any_case: bool = False) -> list[int]:
+        """The files that define a name, by position."""
+        keys = {key for _, key in self._database.keys_defining(name, any_case=any_case)}
+        return sorted(at for key in keys for at in self._files_of_key.get(key, ()))
+
+    def names_like(self, folded: str) -> list[str]:
+        """Defined names, in lower case, that share trigrams with a word."""
+        return self._database.names_like(folded)
+
+    def files_ending(self, path: str) -> list[int]:
+        """The files whose path ends in a path, or the longest tail of it that some file's does."""
+        steps = [step for step in path.replace("\\", "/").lower().split("/") if step not in ("", ".", "..")]
+        found = self._by_name.get(steps[-1], []) if steps else []
+        for size in range(2, len(steps) + 1):
+            tail = "/".join(steps[-size:])
+            closer = [at for at in found if f"/{self.paths[at].lower()}".endswith(f"/{tail}")]
+            if not closer:
+                break
+            found = closer
+        return found
+
+    def files_of_module(self, module: str) -> list[int]:
+        """The files whose path, without ending, ends in a module's: ``a/b`` finds ``src/a/b.py``."""
+        tail = module.lower()
+        found = []
+        for at in self._by_stem.get(tail.rpartition("/")[2], ()):
+            whole = self.paths[at].lower().partition(".")[0]
+            ends = (whole, whole.rpartition("/")[0])
+            if any(f"/{end}".endswith(f"/{tail}") for end in ends):
+                found.append(at)
+        return found
+
     def postings(self, term: str) -> tuple[np.ndarray, np.ndarray]:
         """(live units int64 ascending, counts float64) of a term: chunks, or rows where it begins with
         `NAME`.
