@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from helix_tui.core.ask.build import Raw, read_all, refused_blob
-from helix_tui.core.ask.channels import commits
+from helix_tui.core.ask.channels import commits, meaning
 from helix_tui.core.ask.corpus.content import decode, split_lines
 from helix_tui.core.ask.corpus.git import Entry
 from helix_tui.core.ask.corpus.listing import Listing, Source
@@ -53,6 +53,7 @@ FILE = "index.db"
 _COMMIT_FILES = 2_000
 _COMMIT_SECONDS = 4.0
 _SPAN_FILES = 60
+_RANKINGS = 16
 _COMMITS_AT_ONCE = 500
 _LONG_LINE = 2_000
 _IMPORT = re.compile(r"\s*(?:from|import|use|#\s*include|export\b.*\bfrom)\b")
@@ -62,25 +63,32 @@ TREE_FILES = 1_000
 Report = Callable[[Progress], None]
 
 
-def open_index(project: Project, revision: str | None = None, *, in_memory: bool = False) -> Index:
+def open_index(
+    project: Project, revision: str | None = None, *, in_memory: bool = False, with_meaning: bool = True
+) -> Index:
     """The index of a project's work tree, or of a revision of it.
 
-    Nothing is read until `Index.refresh`; what an earlier run indexed is there at once. Where ``.helix``
-    cannot be written the index lives in memory.
+    ``with_meaning`` false leaves the encoder out. Nothing is read until `Index.refresh`; what an earlier
+    run indexed is there at once. Where ``.helix`` cannot be written the index lives in memory.
 
     Raises:
         NothingToAsk: the folder or the revision does not exist.
         GitFailed: git is missing, or would not answer.
     """
-    return Index(project.root, Path(project.helix_dir, "ask", FILE), revision, in_memory=in_memory)
+    path = None if in_memory else Path(project.helix_dir, "ask", FILE)
+    return Index(project.root, path, revision, with_meaning=with_meaning)
 
 
 class Index:
     """Retrieval over one tree. Safe to ask from one thread while another refreshes."""
 
-    def __init__(self, root: Path, path: Path, revision: str | None, *, in_memory: bool = False) -> None:
+    def __init__(
+        self, root: Path, path: Path | None, revision: str | None = None, *, with_meaning: bool = True
+    ) -> None:
+        """Over a folder, kept in a file; in memory where ``path`` is None."""
+        self._with_meaning = with_meaning
         self.source = Source(root, revision)
-        self._database = _open_database(None if in_memory else path)
+        self._database = _open_database(path)
         self._lock = threading.RLock()
         self._files: list[tuple[str, str]] = []
         self._oids: dict[str, str] = {}
@@ -89,7 +97,8 @@ class Index:
         self._texts: dict[str, list[str]] = {}
         self._history = commits.History((), {})
         self._tree_files: list[str] = []
-        self._last: tuple[tuple[str | Question, View, commits.History], Ranking] | None = None
+        self._about: meaning.Meanings | None = None
+        self._rankings: dict[str | Question, Ranking] = {}
         self.commit: str | None = None
 
     def close(self) -> None:
@@ -114,9 +123,12 @@ class Index:
         self._tree_files = [entry.path for entry in listing.entries if may_hold_tree(entry.path)]
         parsed = self._read_new(listing, begun, report, stop)
         self._read_history(listing, begun, report)
+        about = self._read_meaning(begun, report, stop)
         with self._lock:
             self.commit = listing.commit
             self._look_at(self._files)
+            self._about = about
+            self._rankings.clear()
             stored = self._database.stored()
             refused = [
                 (path, stored[key].refused)
@@ -215,14 +227,38 @@ class Index:
             self._database.add_past(commits.packed(commit) for commit in git.commits(batch))
         self._history = commits.History(shas, self._database.past())
 
+    def _read_meaning(
+        self, begun: float, report: Report, stop: Callable[[], bool]
+    ) -> meaning.Meanings | None:
+        """The vectors of the files, where the repository is small enough and there are weights."""
+        with self._lock:
+            self._look_at(self._files)
+            view = self._view
+            if not self._with_meaning or len(view) > meaning.MOST_FILES:
+                return None
+            digests = [
+                meaning.digest(document.file, self._pieces(document.file))
+                if meaning.speaks_for(document.role)
+                else None
+                for document in view.documents
+            ]
+        return meaning.gather(
+            self._database,
+            digests,
+            lambda done, total: report(Progress("meaning", done, total, time.monotonic() - begun)),
+            stop,
+        )
+
     def _write(self, waiting: list[Segment]) -> None:
         with self._lock:
             self._database.add(joined(waiting))
             self._look_at(self._files)
 
     def _look_at(self, files: Sequence[tuple[str, str]]) -> None:
+        self._about = None
         self._view = View(self._database, list(dict.fromkeys(files)))
         self._texts.clear()
+        self._rankings.clear()
 
     # -- asking ------------------------------------------------------------------------------------
 
@@ -242,15 +278,14 @@ class Index:
             return self._spans(ranking, ranked, per_file)[:k]
 
     def _rank(self, query: str | Question) -> Ranking:
-        """The ranking for a question.
-
-        The last one is kept, for files and spans are asked one after the other.
-        """
-        asked = (query, self._view, self._history)
-        if self._last is None or self._last[0] != asked:
+        """The ranking for a question; the last ones are kept, for files and spans are asked in turn."""
+        found = self._rankings.get(query)
+        if found is None:
             question = read_question(query) if isinstance(query, str) else query
-            self._last = asked, rank(question, self._view, self._history)
-        return self._last[1]
+            if len(self._rankings) >= _RANKINGS:
+                self._rankings.clear()
+            found = self._rankings[query] = rank(question, self._view, self._history, self._about)
+        return found
 
     def _spans(self, ranking: Ranking, ranked: list[RankedFile], per_file: int) -> list[Span]:
         view = self._view

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from helix_tui.core.ask.channels import commits, fuzzy, lexical, mentions, symbols
+from helix_tui.core.ask.channels import commits, fuzzy, lexical, meaning, mentions, symbols
 from helix_tui.core.ask.question import Question
 from helix_tui.core.ask.records import RankedFile, Role
 from helix_tui.core.ask.store.view import View
 
 WEIGHTS: Mapping[str, float] = {
-    "whole": 1.0, "best": 1.0, "path": 0.5, "names": 0.5, "stem": 0.3, "symbol": 0.3, "fuzzy": 0.3,
-    "mention": 0.6, "trace": 0.5, "module": 0.4, "commits": 0.3,
+    "whole": 1.0, "best": 1.0, "path": 0.5, "names": 0.5, "stem": 0.15, "symbol": 0.3, "fuzzy": 0.3,
+    "mention": 0.6, "trace": 0.5, "module": 0.4, "commits": 0.3, "meaning": 1.0,
 }  # fmt: skip
 PRIORS: Mapping[Role, float] = {
     "source": 1.0, "test": 0.55, "doc": 0.6, "example": 0.6, "config": 0.7, "data": 0.5, "vendored": 0.4,
@@ -37,7 +37,7 @@ class Ranking:
 
 
 def features(
-    question: Question, view: View, history: commits.History
+    question: Question, view: View, history: commits.History, about: meaning.Meanings | None
 ) -> tuple[dict[str, np.ndarray], np.ndarray]:
     """Each channel's scores, float64 (files,), its best scaled to 1; and BM25 of every chunk."""
     words = lexical.score(question, view)
@@ -54,12 +54,17 @@ def features(
         "module": mentions.by_module(question, view),
         "commits": commits.score(history.similar(question), view.paths),
     }
+    model = meaning.encoder() if about is not None else None
+    if about is not None and model is not None:
+        found["meaning"] = about.score(question, model)
     return {name: _scaled(found[name]) for name in sorted(found)}, words.chunks
 
 
-def rank(question: Question, view: View, history: commits.History) -> Ranking:
+def rank(
+    question: Question, view: View, history: commits.History, about: meaning.Meanings | None = None
+) -> Ranking:
     """Every file that some channel speaks for, best first."""
-    scaled, chunks = features(question, view, history)
+    scaled, chunks = features(question, view, history, about)
     total = np.zeros(len(view))
     for name in sorted(scaled):
         total += WEIGHTS[name] * scaled[name]

@@ -16,7 +16,7 @@ from helix_tui.core.ask.store.view import View
 
 K1 = 1.2
 B = 0.75
-BEST = (1.0, 0.5, 0.25)
+BEST = (1.0, 0.5)
 """What the best chunks of a file count for."""
 
 

@@ -1,4 +1,6 @@
-"""Files that the question names outright: by path, by stack trace, by dotted module, or by their name's words."""
+"""Files that the question names outright: by path, by stack trace, by dotted module, or by their name's
+words.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ _SHORTEST_PREFIX = 4
 
 
 def mentioned(question: Question, view: View) -> np.ndarray:
-    """Files whose path ends like one in the question, float64 (files,); a name that fits many counts for less."""
+    """Files whose path ends like one in the question, float64 (files,); a name that fits many counts for
+    less.
+    """
     scores = np.zeros(len(view))
     for path in question.paths:
         _give(scores, view.files_ending(path), 1.0)
@@ -29,7 +33,9 @@ def in_traces(question: Question, view: View) -> np.ndarray:
 
 
 def by_module(question: Question, view: View) -> np.ndarray:
-    """Files that a dotted name leads to, float64 (files,): ``package.module.Class`` to ``package/module.py``."""
+    """Files that a dotted name leads to, float64 (files,): ``package.module.Class`` to
+    ``package/module.py``.
+    """
     scores = np.zeros(len(view))
     for name in question.modules:
         steps = name.split(".")

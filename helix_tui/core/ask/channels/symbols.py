@@ -1,6 +1,7 @@
 """Names that the question writes as code does, found where they are defined.
 
-A name that many files define says little: each gets the power -0.7 of their number (reference/engines.md §1.3).
+A name that many files define says little: each gets the power -0.7 of their number (reference/engines.md
+§1.3).
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ def score(question: Question, view: View) -> np.ndarray:
 
 
 def defining(name: str, view: View) -> list[int]:
-    """The files that define a name, by position; where none does in this spelling, those that do in another."""
+    """The files that define a name, by position; where none does in this spelling, those that do in
+    another.
+    """
     return view.files_defining(name) or view.files_defining(name, any_case=True)
 
 

@@ -46,3 +46,5 @@ class Pieces(msgspec.Struct, frozen=True, array_like=True):
     titles: list[Title]
     imports: list[str]
     """Modules or paths that it imports, as written."""
+    summary: str = ""
+    """Its opening comment or docstring, without marks, in one line."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 from helix_tui.core.ask.corpus.content import decode, split_lines
@@ -11,6 +12,12 @@ from helix_tui.core.ask.parse.pieces import Chunk, Pieces
 from helix_tui.core.ask.tokens import count_terms
 
 MAX_TERM_LINE = 4_000
+MAX_SUMMARY = 200
+_OPENING = 80
+_SHORTEST = 15
+_COMMENT = re.compile(r'"""(.*?)"""|/\*(.*?)\*/|(?:^[ \t]*(?://|#)[^\n]*\n)+', re.DOTALL | re.MULTILINE)
+_MARKS = re.compile(r'"""|/\*+|\*+/|^[ \t]*(?://+!?|#+!?|\*+)', re.MULTILINE)
+_LICENCE = re.compile(r"copyright|licen[sc]e|spdx|coding[:=]|eslint|@ts-|usr/bin|shellcheck", re.IGNORECASE)
 _PLAIN = frozenset({"text", "data"})
 
 
@@ -27,7 +34,17 @@ def read_pieces(data: bytes, language: str, *, with_grammar: bool = True) -> tup
         return Pieces(language, len(lines), len(data), cut, [], [], []), lines
     found = code.definitions(text, lines, language if with_grammar else "lines")
     cut = code.chunks(lines, found)
-    return Pieces(language, len(lines), len(data), cut, found, [], code.imports(lines)), lines
+    return Pieces(language, len(lines), len(data), cut, found, [], code.imports(lines), summary(lines)), lines
+
+
+def summary(lines: list[str]) -> str:
+    """The first comment or docstring of code, without its marks, in one line; a licence is passed over."""
+    text = "\n".join(line[:200] for line in lines[:_OPENING])
+    for match in _COMMENT.finditer(text):
+        words = " ".join(_MARKS.sub(" ", match[0]).split())
+        if len(words) > _SHORTEST and not _LICENCE.search(words):
+            return words[:MAX_SUMMARY]
+    return ""
 
 
 def body_terms(pieces: Pieces, lines: list[str]) -> list[Counter[str]]:

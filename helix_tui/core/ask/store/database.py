@@ -18,7 +18,7 @@ from helix_tui.core.ask import tokens
 from helix_tui.core.ask.parse.pieces import Pieces
 from helix_tui.core.ask.store.segment import NAME, Segment, shifted
 
-FORMAT = 1
+FORMAT = 2
 """To be raised with any change of the tables or of what parsing yields."""
 VERSION = f"{FORMAT}.{tokens.VERSION}"
 _BUSY_MS = 20_000
@@ -164,7 +164,10 @@ class Database:
         )
         if not grams:
             return []
-        query = "SELECT folded FROM spelt WHERE number IN (SELECT rowid FROM spelling WHERE spelling MATCH ? ORDER BY rank LIMIT ?)"
+        query = (
+            "SELECT folded FROM spelt WHERE number IN"
+            " (SELECT rowid FROM spelling WHERE spelling MATCH ? ORDER BY rank LIMIT ?)"
+        )
         asked = " OR ".join(f'"{gram}"' for gram in grams)
         return [row[0] for row in self._connection.execute(query, (asked, limit))]
 
