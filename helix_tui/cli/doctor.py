@@ -10,7 +10,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
 from textwrap import wrap
 
 from helix_tui import __version__
@@ -18,12 +17,11 @@ from helix_tui.cli.agreement import examine_ddx
 from helix_tui.cli.call import Call
 from helix_tui.cli.checks import Check
 from helix_tui.cli.loading import NO_TRACKER, Present, judge, locate
+from helix_tui.cli.memory.checking import examine_memory
 from helix_tui.cli.paint import counted
 from helix_tui.core.beads.tracker import Tracker, read_tracker
 from helix_tui.core.project import Project
 from helix_tui.core.text import clean_line
-
-NOT_YET = "not part of this release"
 
 _MARKS = {True: ("ok   ", "success"), False: ("BAD  ", "error"), None: ("–    ", "muted")}
 
@@ -79,8 +77,7 @@ def examine(call: Call) -> Iterator[Check]:
     if present is not None:
         yield from _queue(present)
     yield from examine_ddx(call, project, present)
-    yield _database(project)
-    yield _embedder()
+    yield from examine_memory(project)
 
 
 def _version(name: str) -> str:
@@ -176,17 +173,3 @@ def _queue(present: Present) -> Iterator[Check]:
         )
     else:
         yield Check("workers", True, f"{len(present.runs)} at work")
-
-
-def _database(project: Project) -> Check:
-    path = project.helix_dir / "helix.db"
-    if path.exists():
-        return Check("database", None, f"{path} is there; the memory that reads it is {NOT_YET}")
-    return Check("database", None, f"no {path}; the memory that would make it is {NOT_YET}")
-
-
-def _embedder() -> Check:
-    have = "installed" if find_spec("sentence_transformers") else "not installed"
-    return Check(
-        "embedder", None, f"sentence-transformers is {have}; the memory that would use it is {NOT_YET}"
-    )

@@ -19,6 +19,7 @@ from helix_tui import __version__
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.helix.table import HEADINGS, grouped
 from helix_tui.cli.helix.table import TABLE as HELIX
+from helix_tui.cli.shared import add_shared
 from helix_tui.core.text import clean_line
 
 CONSOLE = "helix_tui.cli.console"
@@ -50,6 +51,7 @@ COMMANDS = {
         "let ddx ask our authoring rules before it takes a bead, and Claude Code what is remembered",
     ),
     "insights": ("helix_tui.cli.insights", "what attempts cost and what came of them, with n and interval"),
+    "memory": ("helix_tui.cli.memory.verbs", "what was learnt: store, recall, inject, feedback and more"),
     "hook": ("helix_tui.cli.hook", "answer a hook of Claude Code: JSON on stdin, JSON on stdout"),
     "ask": ("helix_tui.cli.ask", "a question to the repository, answered from evidence with citations"),
     "doctor": ("helix_tui.cli.doctor", "what is here, what is not, and whether ddx agrees with us"),
@@ -143,17 +145,7 @@ def _parser(name: str | None) -> argparse.ArgumentParser:
         parser = argparse.ArgumentParser(
             f"helix-tui {name}", description=COMMANDS[name][1], allow_abbrev=False
         )
-    shared = parser.add_argument_group("for every command, before or after it")
-    shared.add_argument(
-        "-C", dest="directory", metavar="DIR", type=Path, help="project (default: the git root above here)"
-    )
-    shared.add_argument("--now", metavar="TIME", help="judge as of this ISO 8601 time")
-    shared.add_argument("--read-only", action="store_true", help="change nothing, whatever is asked")
-    shared.add_argument(
-        "--ddx", metavar="PATH", help="the ddx to use (default: DDX_BIN, else the one on PATH)"
-    )
-    shared.add_argument("--no-color", action="store_true", help="plain text")
-    shared.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    add_shared(parser)
     parser.add_argument("--version", action="version", version=f"helix-tui {__version__}")
     return parser
 

@@ -41,8 +41,21 @@ def test_every_check_has_its_four_parts(cli: Cli, project: ProjectFactory) -> No
 def test_what_is_not_there_yet_is_said_and_not_judged(cli: Cli, project: ProjectFactory) -> None:
     checks = by_name(cli("doctor", "--json", "-C", project([bead("demo-a1")])).document)
     assert checks["database"]["ok"] is None
-    assert checks["embedder"]["ok"] is None
-    assert "not part of this release" in checks["embedder"]["detail"]
+    assert "sentence-transformers" in checks["embedder"]["detail"]
+
+
+def test_the_memory_is_looked_at_without_touching_it(cli: Cli, project: ProjectFactory) -> None:
+    root = project(ROWS, git=True)
+    cli("memory", "store", "-C", root, "--trigger", "a failure to remember", "--resolution", "do not")
+    before = (root / ".helix" / "helix.db").read_bytes()
+    found = by_name(cli("doctor", "--json", "-C", root).document)["database"]
+    assert found["ok"] is True
+    assert "1 memory" in found["detail"]
+    assert (root / ".helix" / "helix.db").read_bytes() == before
+    (root / ".helix" / "helix.db").write_bytes(b"no database")
+    found = by_name(cli("doctor", "--json", "-C", root).document)["database"]
+    assert found["ok"] is False
+    assert found["fix"]
 
 
 def test_without_ddx_it_says_how_to_name_one(cli: Cli, project: ProjectFactory) -> None:

@@ -136,35 +136,46 @@ def outcomes(base: Base, *, name: str, attempt: str) -> list[Outcome]:
 
 
 def _sides(base: Base, said: Round) -> _Sides:
-    ledger = _ledger(base, said)
     listed, missing = _resolve(base, said.injected)
     recorded = base.database.execute("SELECT name FROM claim WHERE attempt = ?", [said.attempt])
     claims = [*said.utilized, *(row[0] for row in recorded if said.attempt)]
     claimed, unknown = _resolve(base, claims)
-    injected = ledger or listed
-    outside = [memory.name for each, memory in listed.items() if ledger and each not in ledger]
-    ignored = [memory.name for each, memory in claimed.items() if each not in injected]
+    shown, possible = _ledger(base, said)
+    known = shown | possible
+    believed = {each: memory for each, memory in listed.items() if not known or each in known}
+    injected = shown | (believed or ({} if shown else possible))
     return _Sides(
         injected=injected,
         claimed=frozenset(claimed) & frozenset(injected),
         missing=tuple(dict.fromkeys([*missing, *unknown])),
-        ignored=tuple(ignored),
-        outside=tuple(outside),
+        ignored=tuple(memory.name for each, memory in claimed.items() if each not in injected),
+        outside=tuple(memory.name for each, memory in listed.items() if each not in injected),
     )
 
 
-def _ledger(base: Base, said: Round) -> dict[int, Memory]:
-    """What the ledger says this attempt was shown: by its own id, else in what its bead was given."""
+def _ledger(base: Base, said: Round) -> tuple[dict[int, Memory], dict[int, Memory]]:
+    """What the ledger says this attempt was shown, and what it may have been shown by way of its bead.
+
+    A bead's own lines name no attempt. The newest is what the bead carries; a caller who knows when the
+    attempt ran may name what an older one carried.
+    """
     if not (said.attempt or said.bead):
-        return {}
-    bead = said.bead or said.attempt
+        return {}, {}
     found = base.database.execute(
-        "SELECT s.memory_id FROM injection i JOIN injection_memory s ON s.injection_id = i.id"
-        " WHERE (i.attempt <> '' AND i.attempt = ?) OR (i.attempt = '' AND i.bead <> '' AND i.bead = ?)"
+        "SELECT i.id, i.attempt, s.memory_id FROM injection i"
+        " JOIN injection_memory s ON s.injection_id = i.id WHERE (i.attempt <> '' AND i.attempt = ?)"
+        " OR (i.attempt = '' AND i.bead <> '' AND i.bead = ?)"
         " ORDER BY i.id, s.position",
-        [said.attempt, bead],
+        [said.attempt, said.bead or said.attempt],
     ).fetchall()
-    return rows.fetch(base.database, [row[0] for row in found])
+    own = [memory_id for _, attempt, memory_id in found if attempt]
+    newest = max((number for number, attempt, _ in found if not attempt), default=0)
+    carried = [
+        memory_id
+        for number, attempt, memory_id in found
+        if not attempt and (said.injected or number == newest)
+    ]
+    return rows.fetch(base.database, own), rows.fetch(base.database, carried)
 
 
 def _resolve(base: Base, names: Iterable[str]) -> tuple[dict[int, Memory], list[str]]:

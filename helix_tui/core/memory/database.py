@@ -66,6 +66,14 @@ def open_database(path: Path, *, read_only: bool = False, busy_seconds: float = 
         return _database(connection)
 
 
+def empty_database() -> Database:
+    """A database without a file: what a memory that was never made would answer from."""
+    database = _database(_connect(":memory:", BUSY_SECONDS))
+    with writing(database):
+        migration.bring_up_to_date(database.conn, now_ns())
+    return database
+
+
 @contextmanager
 def guarded(path: Path) -> Iterator[None]:
     """Turn what SQLite and the file system say into a :class:`MemoryFault` that says what to do."""

@@ -5,6 +5,7 @@ Only what is relevant is shown; what stands in the ledger is what was shown, so 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -18,6 +19,11 @@ Screen = Callable[[Memory], str]
 """Why a memory must not be shown to an agent, or nothing."""
 
 FAILURES, PATTERNS = "FAILURES TO AVOID:", "PATTERNS TO APPLY:"
+
+BEGIN, END = "<helix-memory>", "</helix-memory>"
+"""Around a block that stands in a bead's description."""
+
+_BLOCK = re.compile(rf"\n*{re.escape(BEGIN)}.*?{re.escape(END)}\n*", re.DOTALL)
 
 _TRIGGER, _RESOLUTION = 300, 500
 """Characters of each that are shown."""
@@ -62,7 +68,7 @@ def inject(base: Base, task: Task, *, screen: Screen | None, record: bool) -> In
     hits = in_order(hit for hit in answer.found if hit.memory.id in safe)
     injection = _injection(base, task, answer, hits)
     injection = replace(injection, withheld=withheld, text=block(safe[hit.memory.id] for hit in hits))
-    return _enter(base, injection) if record and hits and not base.read_only else injection
+    return enter(base, injection) if record and hits and not base.read_only else injection
 
 
 def screened(memory: Memory) -> Memory | str:
@@ -93,6 +99,17 @@ def block(memories: Iterable[Memory]) -> str:
         if lines:
             parts.append("\n".join([head, *lines]))
     return "\n\n".join(parts)
+
+
+def with_block(description: str, text: str) -> str:
+    """A bead's description with this block at its end, in place of a former one; without one for no text."""
+    bare = without_block(description)
+    return f"{bare}\n\n{BEGIN}\n{text}\n{END}".lstrip("\n") if text else bare
+
+
+def without_block(description: str) -> str:
+    """A bead's description as its author wrote it."""
+    return _BLOCK.sub("\n\n", description).strip("\n") if BEGIN in description else description
 
 
 def line(memory: Memory) -> str:
@@ -157,7 +174,8 @@ def _injection(base: Base, task: Task, answer: Recall, hits: Sequence[Recalled])
     )
 
 
-def _enter(base: Base, injection: Injection) -> Injection:
+def enter(base: Base, injection: Injection) -> Injection:
+    """Write into the ledger what has been shown."""
     with base.writing():
         connection = base.database.conn
         cursor = connection.execute(

@@ -110,9 +110,9 @@ CREATE TABLE IF NOT EXISTS memory_trigger_vector (
 );
 CREATE INDEX IF NOT EXISTS memory_trigger_vector_model ON memory_trigger_vector(model);
 CREATE TABLE IF NOT EXISTS memory_path (
-    memory_id INTEGER NOT NULL,
     last TEXT NOT NULL,
     path TEXT NOT NULL,
+    memory_id INTEGER NOT NULL,
     PRIMARY KEY (last, path, memory_id)
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS memory_path_owner ON memory_path(memory_id);

@@ -18,7 +18,7 @@ from helix_tui.core.clock import now_ns
 from helix_tui.core.embedding import Encoder, Loaded
 from helix_tui.core.memory import approach, crediting, graph, injecting, recalling, rows, storing, upkeep
 from helix_tui.core.memory.base import Base
-from helix_tui.core.memory.database import BUSY_SECONDS, guarded, open_database
+from helix_tui.core.memory.database import BUSY_SECONDS, empty_database, guarded, open_database
 from helix_tui.core.memory.errors import DatabaseReadOnly, MemoryFault
 from helix_tui.core.memory.index import Index
 from helix_tui.core.memory.injecting import Screen
@@ -201,6 +201,11 @@ class MemoryStore:
             self._catch_up()
             return injecting.inject(self._base, task, screen=screen, record=record)
 
+    def enter(self, injection: Injection) -> Injection:
+        """Enter into the ledger what `inject` chose with ``record=False``, once it has really been shown."""
+        with self._changing():
+            return injecting.enter(self._base, injection)
+
     def claim(self, attempt: str, names: Iterable[str]) -> None:
         """Keep what an agent says it has used, until the outcome of its attempt is known."""
         with self._changing():
@@ -340,11 +345,13 @@ def open_memory(
     encoder: Encoder | Loaded | None = None,
     *,
     read_only: bool = False,
+    empty: bool = False,
     clock: Callable[[], int] = now_ns,
     busy_seconds: float = BUSY_SECONDS,
 ) -> MemoryStore:
     """Open the memory at ``path``, making it where there is none.
 
+    With ``read_only`` the file is not touched; with ``empty`` it is not even looked for.
     ``encoder`` is an encoder, or what `load_encoder` returned, so that answers can say why there is none.
 
     Raises:
@@ -355,6 +362,9 @@ def open_memory(
         detail, encoder = encoder.detail, encoder.encoder
     elif encoder is not None:
         detail = encoder.model_id
-    database = open_database(path, read_only=read_only, busy_seconds=busy_seconds)
+    if empty:
+        database, read_only = empty_database(), True
+    else:
+        database = open_database(path, read_only=read_only, busy_seconds=busy_seconds)
     index = Index(encoder.model_id if encoder is not None else None)
     return MemoryStore(Base(path, database, encoder, detail, clock, read_only, index))

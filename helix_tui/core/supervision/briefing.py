@@ -17,7 +17,7 @@ from typing import Any
 
 from helix_tui.core.beads.tracker import read_tracker
 from helix_tui.core.memory import Injection, Memory, MemoryStore
-from helix_tui.core.memory.injecting import line, screened
+from helix_tui.core.memory.injecting import line, screened, without_block
 from helix_tui.core.project import Project, find_project
 from helix_tui.core.supervision.hearing import Heard, claim_of, last_task
 from helix_tui.core.text import clean_block, clean_line
@@ -178,7 +178,7 @@ def _objective_of(place: Place) -> str:
     bead = tracker.beads.get(place.bead)
     if bead is None:
         return ""
-    return f"{bead.title}\n{bead.document().get('description') or ''}"[:2000].strip()
+    return f"{bead.title}\n{without_block(str(bead.document().get('description') or ''))}"[:2000].strip()
 
 
 def _context(event: str, text: str) -> dict[str, Any]:

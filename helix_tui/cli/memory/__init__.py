@@ -1,0 +1,1 @@
+"""`helix-tui memory`: what was learnt, from the command line."""

@@ -1,0 +1,232 @@
+"""What the verbs of ``helix-tui memory`` do: one function each, from options to a document."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from helix_tui.cli.call import Call, CliError
+from helix_tui.cli.loading import locate
+from helix_tui.cli.memory import beads, telling
+from helix_tui.core.clock import now_ns
+from helix_tui.core.embedding import load_encoder
+from helix_tui.core.memory import (
+    DatabaseMissing,
+    MemoryFault,
+    MemoryStore,
+    database_path,
+    open_memory,
+)
+from helix_tui.core.text import clean_line
+
+_MODELLESS = {"get", "list", "edges", "connected", "edge", "relate", "feedback", "decay", "prune"}
+"""Verbs that compare no texts: the encoder is not loaded for them."""
+
+_LOOKS = {"recall", "list", "edges", "health", "inject", "similar-recent", "decay"}
+"""Verbs that have an answer where there is no database yet; they do not make one."""
+
+
+def answer(call: Call, writes: bool) -> int:
+    """Open the memory, do what the verb says, print it.
+
+    Raises:
+        CliError: what stands in the way and what to do about it.
+    """
+    verb = call.options.verb
+    if writes and call.read_only:
+        raise CliError(f"memory {verb} changes the memory", "Leave out --read-only to do it.")
+    try:
+        with _open(call, writes) as memory:
+            document = _DEEDS[verb](call, memory)
+    except MemoryFault as fault:
+        raise CliError(clean_line(fault.message, 600), fault.fix) from None
+    if call.json:
+        call.emit({"verb": verb, **document})
+    else:
+        for line in telling.lines(call, verb, document):
+            call.print(line)
+    return 1 if document.get("status") == "rejected" else 0
+
+
+def _open(call: Call, writes: bool) -> MemoryStore:
+    verb = call.options.verb
+    path = database_path(locate(call))
+    loaded = None if verb in _MODELLESS else load_encoder()
+
+    def clock() -> int:
+        return call.now if call.fixed_now else now_ns()
+
+    changes = writes or (verb == "inject" and not call.options.dry_run) or verb in ("prune", "assess")
+    changes = changes or (verb == "decay" and call.options.apply)
+    if path.exists() or (changes and not call.read_only):
+        return open_memory(path, loaded, read_only=call.read_only, clock=clock)
+    if verb in _LOOKS or changes:
+        return open_memory(path, loaded, empty=True, clock=clock)
+    raise DatabaseMissing(f"no memory here: there is no {path}", "`helix-tui memory store` makes one.")
+
+
+def _store(call: Call, memory: MemoryStore) -> dict[str, Any]:
+    options = call.options
+    return memory.store(options.trigger, options.resolution, options.type, options.source).document()
+
+
+def _recall(call: Call, memory: MemoryStore) -> dict[str, Any]:
+    options = call.options
+    found = memory.recall(
+        options.query,
+        options.type,
+        options.limit,
+        options.min_effectiveness,
+        files=options.files,
+        expand=options.expand,
+        gate=options.gate,
+        ranker=options.ranker,
+    )
+    return {"query": options.query, **found.document()}
+
+
+def _get(call: Call, memory: MemoryStore) -> dict[str, Any]:
+    found = memory.get(call.options.name)
+    if found is None:
+        raise CliError(
+            f"no memory “{clean_line(call.options.name, 80)}”", "`helix-tui memory list` names them all."
+        )
+    return {
+        **found.document(),
+        "variants": [
+            {"trigger": trigger, "resolution": resolution, "source": source}
+            for trigger, resolution, source in memory.variants(found.name)
+        ],
+        "edges": [edge.document() for edge in memory.edges(found.name)],
+        "outcomes": [outcome.document() for outcome in memory.outcomes(found.name)],
+        "injections": [
+            {
+                key: value
+                for key, value in each.document().items()
+                if key in ("id", "at", "attempt", "bead", "agent", "objective", "mode", "ranker")
+            }
+            for each in memory.injections(found.name)
+        ],
+    }
+
+
+def _list(call: Call, memory: MemoryStore) -> dict[str, Any]:
+    every = memory.list(call.options.type)
+    limit = call.options.limit
+    shown = every[:limit] if limit > 0 else every
+    return {"total": len(every), "memories": [each.document() for each in shown]}
+
+
+def _feedback(call: Call, memory: MemoryStore) -> dict[str, Any]:
+    options = call.options
+    report = memory.feedback(
+        _names("--injected", options.injected),
+        _names("--utilized", options.utilized),
+        options.verified,
+        attempt=options.task,
+        kind=options.kind,
+        revise=options.revise,
+    )
+    return report.document()
+
+
+def _edge(call: Call, memory: MemoryStore) -> dict[str, Any]:
+    options = call.options
+    return memory.relate(options.from_name, options.to_name, options.rel_type, options.weight).document()
+
+
+def _edges(call: Call, memory: MemoryStore) -> dict[str, Any]:
+    found = memory.edges(call.options.name, call.options.rel_type)
+    return {"edges": [edge.document() for edge in found]}
+
+
+def _connected(call: Call, memory: MemoryStore) -> dict[str, Any]:
+    found = memory.connected(call.options.name, call.options.max_hops)
+    return {"name": call.options.name, "connected": [each.document() for each in found]}
+
+
+def _suggest(call: Call, memory: MemoryStore) -> dict[str, Any]:
+    found = memory.suggest_edges(call.options.name, call.options.limit)
+    return {"mode": memory.mode, "detail": memory.detail, "suggestions": [each.document() for each in found]}
+
+
+def _similar(call: Call, memory: MemoryStore) -> dict[str, Any]:
+    options = call.options
+    text = options.trigger or options.named_trigger
+    if not text.strip():
+        raise CliError("say what to compare with", "`helix-tui memory similar-recent TEXT`", 2)
+    found = memory.similar_recent(text, options.threshold, options.days, options.type)
+    return {"mode": memory.mode, "detail": memory.detail, "similar": [each.document() for each in found]}
+
+
+def _chunk(call: Call, memory: MemoryStore) -> dict[str, Any]:
+    options = call.options
+    return memory.chunk(options.task, options.outcome, options.approach, options.source).document()
+
+
+def _assess(call: Call, memory: MemoryStore) -> dict[str, Any]:
+    options = call.options
+    history = None if options.history is None else _names("--history", options.history)
+    found = memory.assess(options.task, options.approach, history).document()
+    return {**found, "mode": memory.mode, "detail": memory.detail}
+
+
+def _decay(call: Call, memory: MemoryStore) -> dict[str, Any]:
+    options = call.options
+    return memory.decay(options.days, options.min_uses, apply=options.apply).document()
+
+
+def _prune(call: Call, memory: MemoryStore) -> dict[str, Any]:
+    options = call.options
+    apply = not (options.dry_run or call.read_only)
+    return memory.prune(options.threshold, options.min_uses, apply=apply).document()
+
+
+def _consolidate(call: Call, memory: MemoryStore) -> dict[str, Any]:
+    return memory.consolidate(call.options.threshold).document()
+
+
+def _health(call: Call, memory: MemoryStore) -> dict[str, Any]:
+    return memory.health().document()
+
+
+def _embed(call: Call, memory: MemoryStore) -> dict[str, Any]:
+    done = memory.embed(call.options.limit or None)
+    return {"embedded": done, "mode": memory.mode, "detail": memory.detail}
+
+
+def _names(option: str, text: str) -> Sequence[str]:
+    """The names in a JSON list; a list with memories in it, as recall prints them, is one too."""
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise CliError(f"{option} is no JSON: {error}", f"For example: {option} '[\"name\"]'", 2) from None
+    items = found if isinstance(found, list) else [found]
+    names = [str(item.get("name", "")) if isinstance(item, dict) else item for item in items]
+    if not all(isinstance(name, str | int) and not isinstance(name, bool) for name in names):
+        raise CliError(f"{option} is no list of names", f"For example: {option} '[\"name\"]'", 2)
+    return [str(name) for name in names if name != ""]
+
+
+_DEEDS: dict[str, Callable[[Call, MemoryStore], dict[str, Any]]] = {
+    "store": _store,
+    "recall": _recall,
+    "get": _get,
+    "list": _list,
+    "inject": beads.inject,
+    "feedback": _feedback,
+    "edge": _edge,
+    "relate": _edge,
+    "edges": _edges,
+    "connected": _connected,
+    "suggest-edges": _suggest,
+    "similar-recent": _similar,
+    "chunk": _chunk,
+    "assess": _assess,
+    "decay": _decay,
+    "prune": _prune,
+    "consolidate": _consolidate,
+    "health": _health,
+    "embed": _embed,
+}

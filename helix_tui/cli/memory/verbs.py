@@ -1,0 +1,207 @@
+"""``helix-tui memory VERB``: the operations of both seeds (design/cli.md, reference/memory.md §2).
+
+Where stdout is no terminal the answer is JSON, as it is in the seeds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from helix_tui.cli.call import Call, CliError
+from helix_tui.cli.shared import add_shared
+
+if TYPE_CHECKING:
+    from helix_tui.core.memory import MemoryStore
+
+Verb = Callable[[Call, "MemoryStore"], dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Verb:
+    summary: str
+    arguments: Callable[[argparse.ArgumentParser], None]
+    writes: bool = False
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """One parser for each verb; the global options may stand after the verb too."""
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
+    for name, verb in VERBS.items():
+        own = verbs.add_parser(name, description=verb.summary, help=verb.summary, allow_abbrev=False)
+        verb.arguments(own)
+        add_shared(own, below=True)
+
+
+def run(call: Call) -> int:
+    """Open the memory, do it, print what came of it."""
+    call = replace(call, json=call.json or not sys.stdout.isatty())
+    from helix_tui.cli.memory.doing import answer
+
+    try:
+        return answer(call, VERBS[call.options.verb].writes)
+    except CliError as error:
+        call.fail(error)
+        return error.code
+
+
+def _store(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--trigger", required=True, help="the situation, 10 characters or more")
+    parser.add_argument("--resolution", required=True, help="what to do in it")
+    parser.add_argument("--type", default="failure", help="failure, pattern or systemic (default: failure)")
+    parser.add_argument("--source", default="", help="where it comes from")
+
+
+def _recall(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("query", metavar="QUERY", help="what you are about to do, or names of code")
+    parser.add_argument("--type", help="only failure, pattern or systemic")
+    _limit(parser, 5)
+    parser.add_argument("--min-effectiveness", type=float, default=0.0, metavar="0-1")
+    _files(parser)
+    parser.add_argument("--expand", action="store_true", help="let edges bring in neighbours")
+    parser.add_argument(
+        "--gate", type=float, default=0.0, metavar="0-1", help="least relevance (default: none)"
+    )
+    _ranker(parser)
+
+
+def _get(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME|ID")
+
+
+def _feedback(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--injected", metavar="JSON", default="[]", help='names that were shown: \'["a", "b"]\''
+    )
+    parser.add_argument("--utilized", metavar="JSON", default="[]", help="names that the agent says it used")
+    parser.add_argument(
+        "--verified",
+        choices=("passed", "failed", "partial"),
+        help="what verification said; without it the counts are kept as unverified",
+    )
+    parser.add_argument("--task", default="", metavar="ID", help="the attempt or bead, counted once")
+    parser.add_argument("--kind", default="", help="kind of task, for the base rate")
+    parser.add_argument("--revise", action="store_true", help="replace an earlier verified outcome")
+
+
+def _edge(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--from", dest="from_name", required=True, metavar="NAME|ID")
+    parser.add_argument("--to", dest="to_name", required=True, metavar="NAME|ID")
+    parser.add_argument("--type", dest="rel_type", required=True, help="co_occurs, causes, solves or similar")
+    parser.add_argument("--weight", type=float, default=1.0)
+
+
+def _edges(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME|ID", nargs="?", default="")
+    parser.add_argument("--type", dest="rel_type", default="")
+
+
+def _connected(parser: argparse.ArgumentParser) -> None:
+    _get(parser)
+    parser.add_argument("--max-hops", type=int, default=2)
+
+
+def _decay(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--days", type=float, default=30, help="unused for so long (default 30)")
+    parser.add_argument("--min-uses", type=float, default=2, help="with fewer uses than that (default 2)")
+    parser.add_argument("--apply", action="store_true", help="let what helped fade halfway to neutral")
+
+
+def _prune(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--threshold", type=float, default=0.25, help="effectiveness below (default 0.25)")
+    parser.add_argument("--min-uses", type=float, default=3, help="with at least so many uses (default 3)")
+    parser.add_argument("--dry-run", action="store_true", help="say what would go; remove nothing")
+
+
+def _chunk(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--task", required=True, help="the objective")
+    parser.add_argument("--outcome", required=True, help="only what begins with success is remembered")
+    parser.add_argument("--approach", required=True, help="what worked")
+    parser.add_argument("--source", default="chunked")
+
+
+def _consolidate(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--threshold", type=float, default=0.9, help="cosine from which on two are one")
+
+
+def _similar(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("trigger", metavar="TEXT", nargs="?", default="")
+    parser.add_argument("--trigger", dest="named_trigger", default="", help="the same as TEXT")
+    parser.add_argument("--threshold", type=float, default=None, help="least similarity (default 0.65)")
+    parser.add_argument("--days", type=float, default=7)
+    parser.add_argument("--type", default=None)
+
+
+def _suggest(parser: argparse.ArgumentParser) -> None:
+    _get(parser)
+    _limit(parser, 5)
+
+
+def _assess(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--task", required=True, help="the objective")
+    parser.add_argument("--approach", required=True, help="what is to be tried next")
+    parser.add_argument("--history", metavar="JSON", help="what was tried; default: what was assessed before")
+
+
+def _inject(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--bead", default="", metavar="ID", help="write the block into this bead")
+    parser.add_argument("--objective", default="", help="what is to be done (default: the bead's own text)")
+    parser.add_argument("--task", default="", metavar="ID", help="the attempt that will see it")
+    parser.add_argument("--agent", default="", help="who will see it")
+    parser.add_argument("--kind", default="", help="kind of task (default: the bead's type)")
+    _limit(parser, 8)
+    _files(parser)
+    _ranker(parser)
+    parser.add_argument("--dry-run", action="store_true", help="show the block; change and record nothing")
+
+
+def _list(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--type", default=None)
+    parser.add_argument("--limit", type=int, default=0, help="the newest so many (default: all)")
+
+
+def _embed(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--limit", type=int, default=0, help="at most so many (default: all)")
+
+
+def _nothing(parser: argparse.ArgumentParser) -> None:
+    """No options of its own."""
+
+
+def _limit(parser: argparse.ArgumentParser, default: int) -> None:
+    parser.add_argument("--limit", type=int, default=default, help=f"at most so many (default {default})")
+
+
+def _files(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--files", nargs="+", default=[], metavar="F", help="files that may be changed")
+
+
+def _ranker(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--ranker", default="seed", help="seed (0.5/0.3/0.2, the default) or lift")
+
+
+VERBS = {
+    "store": _Verb("remember a failure or a pattern", _store, writes=True),
+    "recall": _Verb("find memories by meaning, names of code and files", _recall),
+    "get": _Verb("one memory with its history", _get),
+    "list": _Verb("all memories, newest first", _list),
+    "inject": _Verb("write what an agent should know, and enter it into the ledger", _inject),
+    "feedback": _Verb("count what an outcome says about what was shown", _feedback, writes=True),
+    "edge": _Verb("relate two memories", _edge, writes=True),
+    "relate": _Verb("relate two memories", _edge, writes=True),
+    "edges": _Verb("relations of a memory, or all", _edges),
+    "connected": _Verb("what relations lead to", _connected),
+    "suggest-edges": _Verb("relations that may be worth making", _suggest),
+    "similar-recent": _Verb("memories of the last days that resemble a text", _similar),
+    "chunk": _Verb("remember how a task succeeded", _chunk, writes=True),
+    "assess": _Verb("go on with an approach, turn, or ask", _assess),
+    "decay": _Verb("list what is dormant", _decay),
+    "prune": _Verb("remove what does not help", _prune),
+    "consolidate": _Verb("merge what says nearly the same", _consolidate, writes=True),
+    "health": _Verb("how the store is doing", _nothing),
+    "embed": _Verb("give vectors to memories that lack them", _embed, writes=True),
+}
+"""Verb -> what it does, its options, and whether it always writes."""
