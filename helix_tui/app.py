@@ -129,7 +129,7 @@ class HelixApp(App[int]):
         self.ascii_only = ascii_only
         self.set_class(ascii_only, "-ascii")
         self.now = clock
-        self._ddx = ddx
+        self.ddx_named = ddx
         self._desk: Desk | None = None
         self._feed = open_feed(self._news_from_thread)
         self.snapshot = self._feed.snapshot
@@ -238,7 +238,7 @@ class HelixApp(App[int]):
         if self._desk is None:
             from helix_tui.screens.curating.desk import open_desk
 
-            self._desk = open_desk(self, read_only=self.read_only, ddx=self._ddx, clock=self.now)
+            self._desk = open_desk(self, read_only=self.read_only, ddx=self.ddx_named, clock=self.now)
         return self._desk
 
     def _settle_journal(self) -> None:
@@ -337,6 +337,17 @@ class HelixApp(App[int]):
 
         if isinstance(self.screen, LoopScreen):
             self.screen.show_attempt(attempt_id)
+
+    def ask_about(self, text: str) -> None:
+        """To the Ask screen, with a text to be asked about."""
+        self.run_worker(self._ask_about(text), group="go", exclusive=True)
+
+    async def _ask_about(self, text: str) -> None:
+        await self.action_show_screen("ask")
+        from helix_tui.screens.ask import AskScreen
+
+        if isinstance(self.screen, AskScreen):
+            self.screen.ask(text)
 
     def select_below(self, bead_id: str) -> None:
         """Put the queue's cursor on a bead, whatever lies on the queue."""

@@ -10,7 +10,15 @@ from dataclasses import dataclass
 
 from textual.binding import Binding
 
-GROUPS = {"move": "Move", "go": "Go", "find": "Find", "change": "Change", "copy": "Copy", "app": "Program"}
+GROUPS = {
+    "move": "Move",
+    "go": "Go",
+    "find": "Find",
+    "ask": "Ask",
+    "change": "Change",
+    "copy": "Copy",
+    "app": "Program",
+}
 """What the first word of an id stands for, in the order of the help screen."""
 
 
@@ -71,7 +79,7 @@ KEYS: tuple[Key, ...] = (
         "J",
         "next_part",
         "next part",
-        "loop,journal",
+        "loop,journal,ask",
         "Next attempt on this bead; in a pane, next part.",
     ),
     Key(
@@ -79,7 +87,7 @@ KEYS: tuple[Key, ...] = (
         "K",
         "previous_part",
         "part before",
-        "loop,journal",
+        "loop,journal,ask",
         "The attempt, or the part, before.",
     ),
     Key(
@@ -95,6 +103,14 @@ KEYS: tuple[Key, ...] = (
         "insights",
         "app",
         "Cost and outcome, by model and kind.",
+    ),
+    Key(
+        "go.ask",
+        "4",
+        "show_screen('ask')",
+        "ask",
+        "app",
+        "Questions to the repository.",
     ),
     Key("go.journal", "6", "show_screen('journal')", "journal", "app", "Every change made from here."),
     Key("go.needs-me", "exclamation_mark", "needs_me", "needs me", "app", "What waits on a person, ranked."),
@@ -130,9 +146,29 @@ KEYS: tuple[Key, ...] = (
     ),
     Key("find.next", "n", "next_match", "next match", "list", "Next row that matches."),
     Key("find.previous", "N", "previous_match", "match before", "list", "Previous row that matches."),
+    Key("ask.new", "i", "ask", "ask", "ask,queue", "Ask the repository; in the queue, about this bead."),
+    Key(
+        "ask.again",
+        "R",
+        "ask_again",
+        "ask again",
+        "ask",
+        "The same question, on the files as they are.",
+    ),
+    Key("ask.why", "o", "why", "why", "ask", "Why each span was kept or dropped."),
+    Key("ask.first", "A", "choose(0)", "first sense", "ask", "The first of two senses is meant."),
+    Key("ask.second", "B", "choose(1)", "second sense", "ask", "The second of two senses is meant."),
+    Key("ask.depth", "W", "turn_depth", "tree depth", "ask", "How much of the tree the walk shows."),
+    Key("ask.model", "m", "turn_model", "model", "ask", "Let a model word the answer, or no longer."),
+    Key("ask.trace", "T", "trace", "trace", "ask", "Write the run as JSON lines."),
     Key("change.actions", "a", "actions", "actions", "beads,needs", "What can be done about this row."),
     Key(
-        "change.mark", "space", "mark", "mark", "queue", "Mark the bead; what follows is done to all marked."
+        "change.mark",
+        "space",
+        "mark",
+        "mark",
+        "queue,ask",
+        "Mark the row: beads for a change, a run to compare.",
     ),
     Key("change.range", "v", "mark_range", "range", "queue", "Mark from here to where the cursor goes."),
     Key(
@@ -197,7 +233,7 @@ KEYS: tuple[Key, ...] = (
         "y",
         "copy_id",
         "copy",
-        "beads,loop,journal,sheet",
+        "beads,loop,journal,sheet,ask",
         "Copy the id; of a planned change its commands.",
     ),
     Key(
@@ -205,8 +241,8 @@ KEYS: tuple[Key, ...] = (
         "Y",
         "copy_markdown",
         "copy all",
-        "queue,journal",
-        "Copy the bead, or the change, as markdown.",
+        "queue,journal,ask",
+        "Copy the bead, the change or the answer.",
     ),
     Key("app.help", "question_mark", "help", "all", "app", "Every key."),
     Key("app.quit", "q", "quit", "quit", "app", "Leave; the loop goes on without the console."),

@@ -39,6 +39,9 @@ class Console(Protocol):
     keymap: dict[str, str]
     prepare: Callable[[Snapshot], None] | None
     """Called with every snapshot in the feed's thread, before the screen is told."""
+    read_only: bool
+    ddx_named: str | None
+    """The ddx that the call names."""
 
     def now(self) -> int: ...
 
@@ -49,6 +52,8 @@ class Console(Protocol):
     def open_attempt(self, attempt_id: str) -> None: ...
 
     def select_below(self, bead_id: str) -> None: ...
+
+    def ask_about(self, text: str) -> None: ...
 
     def list_unread(self) -> None: ...
 

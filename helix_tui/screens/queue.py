@@ -392,6 +392,13 @@ class QueueScreen(MarkKeys, FilteringScreen):
         if self.selected_bead is not None:
             self.console.copy(clean_line(self.selected_bead), clean_line(self.selected_bead, 60))
 
+    def action_ask(self) -> None:
+        """Ask the repository about the bead, in the bead's own words."""
+        if self.selected_bead is not None:
+            bead = self.world.queue.beads[self.selected_bead]
+            said = bead.document().get("description")
+            self.console.ask_about(f"{bead.title}\n\n{said if isinstance(said, str) else ''}".strip())
+
     def action_copy_markdown(self) -> None:
         """The bead as text, to the clipboard."""
         bead_id = self.selected_bead

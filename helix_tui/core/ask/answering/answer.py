@@ -191,7 +191,9 @@ def _score(sentence: Sentence, span: Span, slots: Sequence[Slot], focus: Sequenc
         score = (covered + by_header) / 2
     if score <= 0:
         return 0.0
-    if focus and defines(sentence.text, focus):
+    if by_header and sentence.place == 0 and len(head) == len(set(focus)):
+        score = 1.4  # the first sentence of the thing itself
+    elif focus and defines(sentence.text, focus):
         score += 0.4
     elif by_header and sentence.place == 0:
         score += 0.25

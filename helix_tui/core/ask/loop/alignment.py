@@ -21,6 +21,9 @@ from helix_tui.core.ask.records import Definition, Span, Use
 
 MOST_LOOKUPS = 60
 MOST_DOCS = 8
+MOST_NAMESAKES = 12
+"""Definitions of one name from which it says nothing."""
+_CALLABLE = frozenset(("class", "type", "function", "interface", "struct", "enum", "trait"))
 STRANGERS = 2
 """Symbols that are followed though they do not stand by what is asked about."""
 _TICKED = re.compile(r"`+([^`\n]{2,120}?)`+")
@@ -109,12 +112,17 @@ def _names(text: str) -> Iterator[str]:
 
 
 def _definition(library: Library, symbol: str) -> Definition | None:
-    """Where a symbol is defined: in source rather than in tests, types rather than members."""
+    """Where a symbol is defined: in source rather than in tests, types rather than members.
+
+    A plain word, like ``demo``, is a symbol only where source defines a type or a function of that name.
+    """
     found = sorted(
         library.definitions(symbol),
         key=lambda place: (place.role != "source", place.header.count("."), place.file, place.start),
     )
-    return found[0] if found and len(found) <= 12 else None
+    if not names_in(symbol):
+        found = [place for place in found if place.role == "source" and place.kind in _CALLABLE]
+    return found[0] if found and len(found) <= MOST_NAMESAKES else None
 
 
 def _one_hop(library: Library, symbol: str, found: Definition) -> tuple[Use | None, Use | None]:

@@ -30,7 +30,7 @@ class Library(Protocol):
         """Files and spans for a text, through every channel."""
         ...
 
-    def definitions(self, name: str) -> Sequence[Definition]:
+    def definitions(self, name: str, *, any_case: bool = False) -> Sequence[Definition]:
         """Where an identifier is defined; a dotted one by its last part within its first."""
         ...
 

@@ -23,6 +23,7 @@ CODE_SPANS = 14
 SECTIONS = 4
 OPEN_QUERIES = 4
 DEFINITIONS = 3
+FOCUS_WORDS = 3
 USES = 2
 USES_ASKED_FOR = 6
 
@@ -105,6 +106,19 @@ class Searcher:
             yield self._question.text, self._scored(code[:CODE_SPANS], "code")
         for name in self._question.names:
             yield name, [*self._defined(name), *self._used(name)]
+        yield "", [*self._called(self._question.focus)]
+
+    def _called(self, focus: str) -> Iterator[tuple[Span, Via, float]]:
+        """Definitions that bear the name of what is asked about, however code writes it."""
+        words = re.findall(r"\w+", focus)
+        if self._question.names or not 0 < len(words) <= FOCUS_WORDS:
+            return
+        for name in dict.fromkeys(("".join(words), "_".join(words))):
+            for place in self.library.definitions(name, any_case=True)[:DEFINITIONS]:
+                if place.role == "source" and "." not in place.header:
+                    span = self.library.span_at(place.file, place.start, place.end)
+                    if span is not None:
+                        yield span, "definition", WORTH["definition"]
 
     def _defined(self, name: str) -> Iterator[tuple[Span, Via, float]]:
         found = sorted(

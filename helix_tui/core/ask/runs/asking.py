@@ -112,9 +112,9 @@ def ask(
     """
     asking = _Asking(library, understand(text), policy or Policy(), depth, tell)
     run = asking.without_model(sense)
-    if model is not None and run.tier != "Clarify" and run.compaction.kept:
-        asking.with_model(run, model)
     run.timings["total"] = asking.elapsed_ms()
+    if model is not None:
+        put_to_model(run, model, tell)
     return run
 
 
@@ -243,32 +243,41 @@ class _Asking:
             timings=self._timings,
         )
 
-    # --- the one call -------------------------------------------------------------------------------------
 
-    def with_model(self, run: Run, ask_model: AskModel) -> None:
-        """Ask the model once and take its answer if it passes; else keep ours and say why."""
-        sources = {one.number: one.span for one in run.drafted.sources}
-        run.tool_results = tool_results(
-            queries=run.retrieval.queries,
-            sources=sources,
-            walk=run.walk,
-            missing=run.missing,
-            covered=[slot for slot in run.slots if slot.required and slot not in run.missing],
-        )
-        self._tell(News("model", "asked"))
-        reply = run.model = ask_model(prompt(run.question.text, run.tool_results))
-        self._timed("model")
-        run.fallback = _refused(reply, run, sources)
-        if run.fallback:
-            self._tell(News("model", f"not taken: {run.fallback}"))
-            return
-        numbers = set(cited_numbers(reply.text))
-        run.citations = tuple(one for one in run.drafted.sources if one.number in numbers)
-        run.answer = with_sources(reply.text, run.citations)
-        run.grounding = judge(reply.text, sources, run.policy.grounded_claim_threshold)
-        if not run.grounding.passes:
-            run.tier = "Bounded inference"
-        self._tell(News("model", f"{said_of_gate(run.grounding)}: {run.tier}"))
+# --- the one call -----------------------------------------------------------------------------------------
+
+
+def put_to_model(run: Run, ask_model: AskModel, tell: Tell = lambda _: None) -> None:
+    """Ask the model once and take its answer if it passes; else keep ours and say why.
+
+    Nothing is asked where the user has to choose first, or where there is no evidence.
+    """
+    if run.model is not None or run.tier == "Clarify" or not run.compaction.kept:
+        return
+    begun = time.perf_counter()
+    sources = {one.number: one.span for one in run.drafted.sources}
+    run.tool_results = tool_results(
+        queries=run.retrieval.queries,
+        sources=sources,
+        walk=run.walk,
+        missing=run.missing,
+        covered=[slot for slot in run.slots if slot.required and slot not in run.missing],
+    )
+    tell(News("model", "asked"))
+    reply = run.model = ask_model(prompt(run.question.text, run.tool_results))
+    run.timings["model"] = (time.perf_counter() - begun) * 1_000
+    run.timings["total"] = run.timings.get("total", 0.0) + run.timings["model"]
+    run.fallback = _refused(reply, run, sources)
+    if run.fallback:
+        tell(News("model", f"not taken: {run.fallback}"))
+        return
+    numbers = set(cited_numbers(reply.text))
+    run.citations = tuple(one for one in run.drafted.sources if one.number in numbers)
+    run.answer = with_sources(reply.text, run.citations)
+    run.grounding = judge(reply.text, sources, run.policy.grounded_claim_threshold)
+    if not run.grounding.passes:
+        run.tier = "Bounded inference"
+    tell(News("model", f"{said_of_gate(run.grounding)}: {run.tier}"))
 
 
 def _refused(reply: ModelReply, run: Run, sources: Mapping[int, Span]) -> str:

@@ -67,10 +67,10 @@ class IndexLibrary:
         text = "\n".join([*before[fences[-1] - 1 :], span.text])
         return replace(span, start=fences[-1], text=text, hash=text_hash(text))
 
-    def definitions(self, name: str) -> Sequence[Definition]:
+    def definitions(self, name: str, *, any_case: bool = False) -> Sequence[Definition]:
         """Where an identifier is defined; of a dotted one, the last part within the one before."""
         owner, _, last = name.replace("::", ".").rpartition(".")
-        found = self._index.definitions(last)
+        found = self._index.definitions(last, any_case=any_case)
         owners = owner.rpartition(".")[2]
         within = [one for one in found if owners and owners in (*one.header.split("."), _module(one.file))]
         return within or (found if not owner else [])
