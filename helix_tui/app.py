@@ -22,6 +22,7 @@ from textual.screen import Screen
 
 from helix_tui.core.clock import now_ns
 from helix_tui.core.live.snapshot import Change, Snapshot
+from helix_tui.core.process import allow_reads, end_reads
 from helix_tui.core.supervision.needs import Need, needs_of
 from helix_tui.core.text import clean_line
 from helix_tui.keymap import bindings, checked_keymap
@@ -29,11 +30,13 @@ from helix_tui.screens import SCREENS
 from helix_tui.screens.base import NARROW, POSTURES, HelixScreen
 from helix_tui.settings import Settings
 from helix_tui.themes import DEFAULT_THEME, PLAIN_THEME, THEMES
+from helix_tui.widgets.frame.pulse import Pulse
 from helix_tui.widgets.frame.tabs import Tabs
 
 if TYPE_CHECKING:
     from helix_tui.core.journal import Entry
     from helix_tui.screens.curating.desk import Desk
+    from helix_tui.screens.going import Command
 
 TICK_SECONDS = 1.0
 """How often ages on screen are looked at."""
@@ -173,6 +176,7 @@ class HelixApp(App[int]):
         """Begin to read while the terminal is being set up."""
         # a thread that reads gives way to a key within half a millisecond, not five
         sys.setswitchinterval(0.0005)
+        allow_reads()
         self._feed.start()
 
     def on_mount(self) -> None:
@@ -184,6 +188,11 @@ class HelixApp(App[int]):
             self.say(problem, "warning")
         if not self.read_only:
             self.set_timer(SETTLE_AFTER, self._settle_journal)
+
+    def exit(self, result: int | None = None, return_code: int = 0, message: Any = None) -> None:
+        """Leave at once: nobody waits for a git that is looking something up."""
+        end_reads()
+        super().exit(result, return_code, message)
 
     def on_unmount(self) -> None:
         """Stop reading; let a command that changes the queue come to its end."""
@@ -365,12 +374,12 @@ class HelixApp(App[int]):
         from helix_tui.screens.going import ways_to
         from helix_tui.widgets.frame.prompt import Prompt
 
-        queue = self.snapshot.queue
-        await screen.mount(Prompt(":", lambda text, at: ways_to(text, queue), must_choose=True, id="go-to"))
+        queue, commands = self.snapshot.queue, self._commands(screen)
+        ways = lambda text, at: ways_to(text, queue, commands)  # noqa: E731
+        await screen.mount(Prompt(":", ways, must_choose=True, id="go-to"))
 
     async def on_prompt_done(self, event: Message) -> None:
         """Go where the prompt says; a screen's own prompts never come here."""
-        from helix_tui.screens.going import command_named
         from helix_tui.widgets.frame.prompt import Prompt
 
         if not isinstance(event, Prompt.Done):
@@ -381,38 +390,69 @@ class HelixApp(App[int]):
         text = event.text.strip()
         if not event.kept or not text:
             return
-        command = command_named(text)
-        if command is not None:
+        command = next((each for each in self._commands(self.screen) if each.name == text.lower()), None)
+        if command is None or text in self.snapshot.queue.beads:
+            self.go_to_bead(text)
+        else:
+            await self._do(command)
+
+    def _commands(self, screen: Screen[Any]) -> list[Command]:
+        """Everything that can be done by name on a screen: the app's commands, and its own."""
+        from helix_tui.screens.going import Command, commands
+
+        own = screen.commands() if isinstance(screen, HelixScreen) else ()
+        return [*commands(), *(Command(*each) for each in own)]
+
+    async def _do(self, command: Command) -> None:
+        if isinstance(command.action, str):
             await self.run_action(command.action)
         else:
-            self.go_to_bead(text)
+            command.action()
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        """What the palette offers: the same commands as ``:``, and the queue's views."""
-        from helix_tui.screens.going import commands
-
-        for command in commands():
-            yield SystemCommand(command.name, command.help, partial(self.run_action, command.action))
-        if isinstance(screen, HelixScreen):
-            for name, help_text, do in screen.commands():
-                yield SystemCommand(name, help_text, do)
+        """What the palette offers: the same commands as ``:``."""
+        for command in self._commands(screen):
+            yield SystemCommand(command.name, command.help, partial(self._do, command))
 
     def action_use_theme(self, name: str) -> None:
         """Other colours, at once."""
         self.theme = name
 
-    def on_pulse_unread_pressed(self) -> None:
-        """A click on the pulse's unread lines."""
-        self.list_unread()
+    async def on_pulse_pressed(self, event: Pulse.Pressed) -> None:
+        """A part of the pulse leads to what it counts."""
+        if event.part == "unread":
+            self.list_unread()
+        elif event.part == "needs":
+            self.action_needs_me()
+        elif event.part == "ready":
+            self.run_worker(self._show_pick_order(), group="go", exclusive=True)
+        else:
+            self.run_worker(self.action_show_screen("loop"), group="go", exclusive=True)
+
+    async def _show_pick_order(self) -> None:
+        await self.action_show_screen("queue")
+        from helix_tui.screens.queue import QueueScreen
+
+        if isinstance(self.screen, QueueScreen):
+            self.screen.show_view("order")
 
     def say(self, text: str, severity: Any = "information") -> None:
         """A word to the user; whatever is in it, it is not markup."""
         self.notify(text, severity=severity, markup=False, timeout=4)
 
     def copy(self, text: str, what: str) -> None:
-        """To the clipboard, through the terminal (OSC 52)."""
+        """To the clipboard, through the terminal (OSC 52), and through tmux where we are in one."""
         self.copy_to_clipboard(text)
-        self.say(f"copied {what}")
+        if "TMUX" not in os.environ:
+            self.say(f"copied {what}, through the terminal")
+            return
+        from helix_tui.screens.clipboard import into_tmux
+
+        def work() -> None:
+            said, well = into_tmux(text, what, os.environ)
+            self.call_from_thread(self.say, said, "information" if well else "warning")
+
+        self.run_worker(work, group="copy", thread=True, exclusive=True, exit_on_error=False)
 
 
 def merged(changes: Iterable[Change]) -> Change:

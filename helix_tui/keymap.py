@@ -71,9 +71,16 @@ KEYS: tuple[Key, ...] = (
         "Unfold it, or go to the pane on the right.",
     ),
     Key(
-        "move.dependent", "J", "dependent", "dependent", "queue", "Along an edge to what waits on this bead."
+        "move.dependent",
+        "J",
+        "dependent",
+        "dependent",
+        "queue",
+        "Along an edge to what waits on this bead, or back.",
     ),
-    Key("move.needed", "K", "needed", "needed", "queue", "Along an edge to what this bead waits on."),
+    Key(
+        "move.needed", "K", "needed", "needed", "queue", "Along an edge to what this bead waits on, or back."
+    ),
     Key(
         "move.next-part",
         "J",

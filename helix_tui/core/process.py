@@ -11,6 +11,7 @@ import os
 import selectors
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -47,6 +48,45 @@ class Finished:
         return self.stderr.decode("utf-8", "replace")
 
 
+class _Reads:
+    """Programs that only read and may be ended at any time."""
+
+    def __init__(self) -> None:
+        self.ended = False
+        self._lock = threading.Lock()
+        self._running: set[subprocess.Popen[bytes]] = set()
+
+    def begin(self, process: subprocess.Popen[bytes]) -> None:
+        with self._lock:
+            self._running.add(process)
+            ended = self.ended
+        if ended:
+            _signal_group(process, signal.SIGKILL)
+
+    def leave(self, process: subprocess.Popen[bytes]) -> None:
+        with self._lock:
+            self._running.discard(process)
+
+    def end(self) -> None:
+        with self._lock:
+            self.ended = True
+            for process in self._running:
+                _signal_group(process, signal.SIGKILL)
+
+
+_reads = _Reads()
+
+
+def end_reads() -> None:
+    """End every program that only reads, and each that begins from now on: nobody waits for them."""
+    _reads.end()
+
+
+def allow_reads() -> None:
+    """Take `end_reads` back."""
+    _reads.ended = False
+
+
 def run(
     argv: Sequence[str | os.PathLike[str]],
     *,
@@ -61,9 +101,10 @@ def run(
     """Run a program and wait for it.
 
     Past ``cap`` bytes of output the rest is read and dropped, so that a command that changes something is
-    not ended half-way; ``stop_at_cap`` ends it instead. ``keep`` are file descriptors that the program
-    inherits: a lock among them stays held until it ends, should we be killed before. ``stdin`` is a file that
-    it reads as its input; without one there is none.
+    not ended half-way. ``stop_at_cap`` is for a program that only reads: it is ended there, and `end_reads`
+    ends it too. ``keep`` are file descriptors that the program inherits: a lock among them stays held until
+    it ends, should we be killed before. ``stdin`` is a file that it reads as its input; without one there is
+    none.
 
     Raises:
         OSError: the program cannot be started.
@@ -84,8 +125,11 @@ def run(
     with process:
         collected = _Collected(cap)
         try:
+            if stop_at_cap:
+                _reads.begin(process)
             timed_out = not collected.read(process, started + timeout, stop_at_cap)
         finally:
+            _reads.leave(process)
             _end(process)
     return Finished(
         words,

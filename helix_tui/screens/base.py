@@ -202,7 +202,8 @@ class HelixScreen(Screen[Any]):
     def on_key_line_pressed(self, event: KeyLine.Pressed) -> None:
         """A click on a key of the footer is that key."""
         event.stop()
-        self.app.simulate_key(event.name)
+        # from the app: a key that a screen sends does not come as far as the screen itself
+        self.app.call_later(self.app.simulate_key, event.name)
 
     async def action_back(self) -> None:
         """One step back: leave a screen that lies on another one; never the last one."""

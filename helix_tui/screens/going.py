@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import heapq
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from helix_tui.core.beads.query import Completion
+from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.text import clean_line
 from helix_tui.screens import SCREENS
 from helix_tui.themes import THEMES
@@ -23,8 +25,10 @@ class Command:
 
     name: str
     help: str
-    action: str
-    """As Textual writes it, on the app."""
+    action: str | Callable[[], object]
+    """On the app, as Textual writes it; or a call."""
+    also: str = ""
+    """A short name that fingers know."""
 
 
 def commands() -> list[Command]:
@@ -39,28 +43,56 @@ def commands() -> list[Command]:
         Command("keys", "every key", "help"),
     ]
     found += [Command(f"theme {theme.name}", "colours", f"use_theme('{theme.name}')") for theme in THEMES]
-    return [*found, Command("quit", "leave; the loop goes on", "quit")]
+    return [*found, Command("quit", "leave; the loop goes on", "quit", also="q")]
 
 
-def ways_to(text: str, queue: Queue) -> list[Completion]:
-    """Commands and beads that a text may mean: by the start of a name or id, then by any part of a title."""
+def ways_to(text: str, queue: Queue, among: Sequence[Command]) -> list[Completion]:
+    """Commands and beads that a text may mean, the likeliest first.
+
+    In this order: what is called exactly so, commands that begin so, ids that begin so, ids whose part after
+    the prefix begins so, words of a title or command that begin so, any other place in an id, title or name.
+    Among equals, what is unfinished stands before what is closed.
+    """
     wanted = text.strip().lower()
-    ways = [Completion(way.name, 0, way.help) for way in commands() if wanted in way.name]
-    if not wanted:
-        return ways[:_MOST]
-    return [*ways, *_beads(wanted, queue)][:_MOST]
+    found: list[tuple[int, int, Completion]] = []
+    for command in among:
+        rank = 0 if wanted and wanted == command.also else _rank_of_command(command.name, wanted)
+        if rank is not None:
+            found.append((rank, 0, Completion(command.name, 0, command.help)))
+    for bead in queue.beads.values() if wanted else ():
+        rank = _rank_of_bead(bead, wanted)
+        if rank is not None:
+            found.append((rank, 1 + (bead.status in TERMINAL), Completion(bead.id, 0, bead.title)))
+    best = heapq.nsmallest(_MOST, found, key=lambda each: each[:2])
+    return [Completion(way.text, 0, clean_line(way.help, 200)) for _, _, way in best]
 
 
-def _beads(wanted: str, queue: Queue) -> Iterator[Completion]:
-    by_title: list[Completion] = []
-    for bead in queue.beads.values():
-        if wanted in bead.id.lower():
-            yield Completion(bead.id, 0, clean_line(bead.title, 200))
-        elif len(by_title) < _MOST and wanted in bead.title.lower():
-            by_title.append(Completion(bead.id, 0, clean_line(bead.title, 200)))
-    yield from by_title
+def _rank_of_command(name: str, wanted: str) -> int | None:
+    if name == wanted:
+        return 0
+    if name.startswith(wanted):
+        return 1
+    return _place_in(name, wanted)
 
 
-def command_named(text: str) -> Command | None:
-    """The command of exactly that name."""
-    return next((command for command in commands() if command.name == text.strip().lower()), None)
+def _rank_of_bead(bead: Bead, wanted: str) -> int | None:
+    bead_id = bead.id.lower()
+    if wanted in bead_id:
+        if bead_id == wanted:
+            return 0
+        if bead_id.startswith(wanted):
+            return 2
+        if bead_id.rpartition("-")[2].startswith(wanted):
+            return 3
+    place = _place_in(bead.title.lower(), wanted)
+    return 5 if place is None and wanted in bead_id else place
+
+
+def _place_in(text: str, wanted: str) -> int | None:
+    """4 where a word begins so, 5 where it stands anywhere else."""
+    at = text.find(wanted)
+    if at < 0:
+        return None
+    while at > 0 and text[at - 1].isalnum():
+        at = text.find(wanted, at + 1)
+    return 5 if at < 0 else 4

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
@@ -31,6 +31,7 @@ from helix_tui.core.beads.views import (
 from helix_tui.core.live.snapshot import Change
 from helix_tui.core.text import clean_line
 from helix_tui.keymap import bindings
+from helix_tui.screens.along import Along
 from helix_tui.screens.around import Around
 from helix_tui.screens.base import NARROW
 from helix_tui.screens.curating.marking import MarkKeys
@@ -38,6 +39,7 @@ from helix_tui.screens.filtering import FilteringScreen
 from helix_tui.screens.placards import placard
 from helix_tui.screens.strip import strip_rows
 from helix_tui.widgets.frame.caption import Caption
+from helix_tui.widgets.frame.chooser import Chooser
 from helix_tui.widgets.frame.placard import Placard
 from helix_tui.widgets.lists.beadrow import QueueRows, World, runs_by_bead
 from helix_tui.widgets.lists.rowlist import RowList
@@ -90,6 +92,7 @@ class QueueScreen(MarkKeys, FilteringScreen):
         self.detail_caption = Caption()
         self._detail_timer: Timer | None = None
         self.around = Around(self, self._show_more)
+        self.along = Along(self)
         self._shown_posture = ""
         self._view = build_view(self.world.queue)
         self._built: tuple[tuple[object, ...], View] = ((), self._view)
@@ -336,25 +339,23 @@ class QueueScreen(MarkKeys, FilteringScreen):
         self.kind = kind
         self._show_rows()
 
-    def action_dependent(self) -> None:
+    async def action_dependent(self) -> None:
         """Along an edge, down."""
-        self._along(self.world.queue.graph.dependents, "nothing waits on it")
+        await self.along.step("dependents")
 
-    def action_needed(self) -> None:
+    async def action_needed(self) -> None:
         """Along an edge, up."""
-        self._along(self.world.queue.graph.depends_on, "it waits on nothing")
+        await self.along.step("needed")
 
-    def _along(self, edges: Mapping[str, tuple[str, ...]], nothing: str) -> None:
-        bead_id = self.selected_bead
-        if bead_id is None:
-            return
-        beads = self.world.queue.beads
-        ids = [other for other in edges.get(bead_id, ()) if other in beads]
-        ids.sort(key=lambda other: beads[other].status == "closed")
-        if ids:
-            self.go_to(ids[0])
-        else:
-            self.app.notify(nothing, timeout=2)
+    @on(Chooser.Looked)
+    def look_along(self, event: Chooser.Looked) -> None:
+        """Of several neighbours this one is looked at."""
+        self.along.look(event.key)
+
+    @on(Chooser.Done)
+    async def go_along(self, event: Chooser.Done) -> None:
+        """Of several neighbours this one was chosen, or none."""
+        await self.along.done(event.chooser, event.key)
 
     # --- the filter ---------------------------------------------------------------------------------------
 

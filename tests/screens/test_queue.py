@@ -75,9 +75,9 @@ async def test_neighbours_are_followed_along_edges(console: MakeConsole) -> None
     app = console()
     async with app.run_test(size=(120, 40)) as pilot:
         queue(app).go_to("demo-00000001")
-        await pilot.press("J")
+        await pilot.press("J", "enter")
         assert queue(app).selected_bead == "demo-00000002"
-        await pilot.press("J")
+        await pilot.press("J", "enter")
         assert queue(app).selected_bead == "demo-00000003"
         await pilot.press("K")
         assert queue(app).selected_bead == "demo-00000002"

@@ -53,15 +53,20 @@ class Pulse(SpanLine):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "list_unread", show=False, id="go.open")]
 
-    class UnreadPressed(Message):
-        """Somebody asks which lines could not be read."""
+    class Pressed(Message):
+        """Somebody asks what a part counts: ``running``, ``dead``, ``ready``, ``needs`` or ``unread``."""
+
+        def __init__(self, part: str) -> None:
+            super().__init__()
+            self.part = part
 
     def __init__(self) -> None:
         super().__init__()
         self.facts = PulseFacts()
         self._frame = 0
         self._timer: Timer | None = None
-        self._unread_at = range(0)
+        self._parts: dict[str, range] = {}
+        """The cells of each part that can be clicked."""
 
     def show(self, facts: PulseFacts) -> None:
         """Show other facts; repaints only when they differ."""
@@ -74,7 +79,7 @@ class Pulse(SpanLine):
     def action_list_unread(self) -> None:
         """List the unread lines."""
         if self.facts.unread:
-            self.post_message(self.UnreadPressed())
+            self.post_message(self.Pressed("unread"))
 
     def on_focus(self) -> None:
         """Show where the focus is."""
@@ -85,9 +90,10 @@ class Pulse(SpanLine):
         self.refresh()
 
     def on_click(self, event: events.Click) -> None:
-        """A click on the unread lines lists them."""
-        if event.x in self._unread_at:
-            self.post_message(self.UnreadPressed())
+        """A click on a part leads to what it counts."""
+        for part, cells in self._parts.items():
+            if event.x in cells:
+                self.post_message(self.Pressed(part))
 
     def _spin(self, on: bool) -> None:
         if on and self._timer is None:
@@ -107,7 +113,7 @@ class Pulse(SpanLine):
             if width_of(spans) <= width:
                 break
         spans = fit(spans, width)
-        self._unread_at = _place(spans, "unread")
+        self._parts = _places(spans)
         return spans
 
     def _forms(self, width: int) -> Iterator[Line]:
@@ -201,12 +207,17 @@ def _action(facts: PulseFacts) -> list[Span]:
     return [(facts.action, "text bold"), *because]
 
 
-def _place(spans: Line, word: str) -> range:
-    """The cells of the span that holds a word."""
+_MARKS = {"◉": "running", "!": "dead", "○": "ready", "◆": "needs"}
+
+
+def _places(spans: Line) -> dict[str, range]:
+    """The cells of each count, by its glyph, and of the unread lines."""
+    found: dict[str, range] = {}
     at = 0
     for text, ink in spans:
         size = width_of([(text, ink)])
-        if word in text:
-            return range(at, at + size)
+        part = "unread" if "unread" in text else _MARKS.get(text[:1])
+        if part is not None:
+            found.setdefault(part, range(at, at + size))
         at += size
-    return range(0)
+    return found

@@ -28,6 +28,7 @@ class Tabs(SpanLine):
         self._current = current
         self._filter = ""
         self._count = ""
+        self._shows_tabs = True
 
     def show(self, *, filter_text: str = "", count: str = "") -> None:
         """What the list shows: the filter, and how many of how many."""
@@ -38,24 +39,33 @@ class Tabs(SpanLine):
     def on_click(self, event: events.Click) -> None:
         """Go to the tab under the pointer."""
         at = 0
-        for key, name, title in self._tabs:
-            at += len(key) + len(title) + 3
+        for name, label in self._labels(self.size.width) if self._shows_tabs else ():
+            at += width_of(label)
             if event.x < at:
                 self.post_message(self.Pressed(name))
                 return
 
-    def spans(self, width: int) -> Line:
-        """Tabs on the left; filter and count on the right, where there is room."""
-        left: list[Span] = []
+    def _labels(self, width: int) -> list[tuple[str, list[Span]]]:
+        """Each screen with what is written of it; the others by number alone where the names do not fit."""
+        fits = sum(len(key) + len(title) + 3 for key, _, title in self._tabs) <= width
+        labels = []
         for key, name, title in self._tabs:
             here = name == self._current
-            left.append((f" {key}", "running" if here else "muted"))
-            left.append((f" {title} ", "text bold underline" if here else "muted"))
+            label: list[Span] = [(f" {key}", "running" if here else "muted")]
+            shown = f" {title} " if fits or here else " "
+            label.append((shown, "text bold underline" if here else "muted"))
+            labels.append((name, label))
+        return labels
+
+    def spans(self, width: int) -> Line:
+        """Tabs on the left; filter and count on the right, where there is room."""
+        left = [span for _, label in self._labels(width) for span in label]
         right: list[Span] = []
         if self._filter:
             right = [("/ ", "running"), (cut(self._filter, max(10, width // 3)), "text"), ("   ", "text")]
         right.append((f"{self._count} ", "muted"))
         gap = width - width_of(left) - width_of(right)
+        self._shows_tabs = gap >= 1 or not self._filter
         if gap < 1:
-            return fit(right, width) if self._filter else left
+            return left if self._shows_tabs else fit(right, width)
         return [*left, (" " * gap, "text"), *right]

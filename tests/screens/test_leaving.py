@@ -1,0 +1,97 @@
+"""What the console hands to other programs, and that it does not wait for them when it leaves."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from helix_tui.core.process import allow_reads, end_reads, run
+from tests.screens.conftest import MakeConsole
+from tests.screens.test_queue import queue
+
+
+def program(folder: Path, name: str, script: str) -> None:
+    """A program of that name, before all others."""
+    folder.mkdir(exist_ok=True)
+    path = folder / name
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+
+@pytest.fixture
+def bin_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "bin"
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    return folder
+
+
+async def copied(console: MakeConsole) -> str:
+    """What the console says after ``y``."""
+    app = console()
+    async with app.run_test(size=(150, 40), notifications=True) as pilot:
+        queue(app).go_to("demo-00000001")
+        await pilot.press("y")
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        assert app.clipboard == "demo-00000001"
+        return " ".join(notification.message for notification in app._notifications)
+
+
+async def test_inside_tmux_the_text_goes_to_its_buffer(
+    console: MakeConsole, bin_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMUX", "/tmp/tmux-0/default,1,0")
+    program(bin_dir, "tmux", f'echo "$@" > {bin_dir}/args; cat > {bin_dir}/buffer')
+    assert "to tmux's buffer, and to the clipboard" in await copied(console)
+    assert (bin_dir / "args").read_text() == "load-buffer -w -\n"
+    assert (bin_dir / "buffer").read_text() == "demo-00000001"
+
+
+async def test_an_old_tmux_keeps_it_for_itself(
+    console: MakeConsole, bin_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMUX", "x")
+    program(bin_dir, "tmux", '[ "$2" = -w ] && { echo "unknown option -- w" >&2; exit 1; }; exit 0')
+    assert "tmux's buffer (only)" in await copied(console)
+
+
+async def test_a_tmux_that_refuses_is_said(
+    console: MakeConsole, bin_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMUX", "x")
+    program(bin_dir, "tmux", 'echo "no server running" >&2; exit 1')
+    said = await copied(console)
+    assert "no server running" in said
+    assert "set-clipboard on" in said
+
+
+async def test_outside_tmux_the_terminal_is_trusted(
+    console: MakeConsole, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TMUX", raising=False)
+    assert "through the terminal" in await copied(console)
+
+
+async def test_leaving_ends_what_is_being_looked_up(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        looking = asyncio.create_task(asyncio.to_thread(run, ["sleep", "600"], stop_at_cap=True, timeout=30))
+        await pilot.pause()
+        app.exit()
+    assert (await looking).rc < 0
+    assert not (await looking).timed_out
+
+
+def test_reads_end_and_are_allowed_again() -> None:
+    end_reads()
+    try:
+        assert run(["sleep", "600"], stop_at_cap=True).rc < 0
+        assert run(["true"]).rc == 0, "what changes something is never ended"
+    finally:
+        allow_reads()
+    assert run(["true"], stop_at_cap=True).rc == 0
