@@ -152,9 +152,12 @@ class Booking:
             work.affected.add(result.bead_id)
         return None
 
-    def _ask(self, kind: str, bead_id: str, text: str) -> None:
+    def _asked_about(self, script: str) -> bool:
+        return any(question.key == f"acceptance:{script}" for question in self.work.questions.open())
+
+    def _ask(self, kind: str, bead_id: str, text: str, *, key: str = "") -> None:
         question = self.work.questions.ask(
-            kind, text, key=f"{kind}:{bead_id}", bead_id=bead_id, run_id=self.work.state.run_id
+            kind, text, key=key or f"{kind}:{bead_id}", bead_id=bead_id, run_id=self.work.state.run_id
         )
         self.work.teller.always(f"asks ({question.id}): {text}")
 
@@ -204,7 +207,16 @@ class Booking:
         work = self.work
         for script, output in injection.failing_scripts(work.project):
             queue = work.look().queue
-            if injection.acceptance_standing(queue, script):
+            if injection.acceptance_standing(queue, script) or self._asked_about(script):
+                continue
+            done = queue.beads.get(result.bead_id)
+            if (
+                done is not None
+                and injection.injected_type(done) == injection.ACCEPTANCE
+                and done.spec_id == script
+            ):
+                text = f"{called(result.bead_id)} was to make {script} pass, succeeded, and it still fails"
+                self._ask("ambiguous", result.bead_id, text, key=f"acceptance:{script}")
                 continue
             trigger = Trigger(
                 "acceptance-failure", work.state.completed_cycles, result.bead_id, "make-the-check-pass"

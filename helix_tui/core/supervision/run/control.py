@@ -30,6 +30,9 @@ Wish = Literal["", "stop", "pause"]
 
 STOP_PATIENCE_S = 10.0
 
+_started: list[subprocess.Popen[bytes]] = []
+"""Runs that this process has started: kept, so that the one who started them reaps them."""
+
 
 @dataclass(slots=True)
 class Control:
@@ -124,6 +127,7 @@ def start_run(
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
+    _started.append(process)
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline and process.poll() is None and active_run(project) is None:
         time.sleep(0.02)
@@ -162,7 +166,7 @@ def _gone(holder: Holder, within: float) -> bool:
     while process_lives(holder.pid, holder.started_at):
         if time.monotonic() > deadline:
             return False
-        with contextlib.suppress(ChildProcessError, OSError):
-            os.waitpid(holder.pid, os.WNOHANG)  # where we started it, it must be reaped to be gone
+        for process in _started:
+            process.poll()  # where we started it, it must be reaped to be gone
         time.sleep(0.02)
     return True
