@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from textual.app import App, SystemCommand
 from textual.binding import BindingType
@@ -35,8 +35,10 @@ from helix_tui.widgets.frame.tabs import Tabs
 
 if TYPE_CHECKING:
     from helix_tui.core.journal import Entry
+    from helix_tui.core.supervision.lookout import Concerns
     from helix_tui.screens.curating.desk import Desk
     from helix_tui.screens.going import Command
+    from helix_tui.screens.watching import Watch
 
 TICK_SECONDS = 1.0
 """How often ages on screen are looked at."""
@@ -59,6 +61,8 @@ DEEP_EVERY = 60
 _HERE = Path(__file__).parent
 
 OnChange = Callable[[Snapshot, Change], None]
+
+LookOut = Literal["no", "once", "live"]
 
 
 class Feed(Protocol):
@@ -110,6 +114,7 @@ class HelixApp(App[int]):
         settings: Settings | None = None,
         clock: Callable[[], int] = now_ns,
         ddx: str | None = None,
+        look_out: LookOut = "no",
     ) -> None:
         """Make a console.
 
@@ -123,6 +128,7 @@ class HelixApp(App[int]):
             settings: what the user has set.
             clock: the present instant, for ages.
             ddx: the ddx to write with; else the one on PATH, else the embedded tracker.
+            look_out: whether to look for drift, orphaned claims and an unminded focus: all the time, or once.
         """
         self.DEFAULT_MODE = screen if screen in SCREENS else "queue"  # type: ignore[misc]  # read by super
         self._standing = False
@@ -134,6 +140,8 @@ class HelixApp(App[int]):
         self.now = clock
         self.ddx_named = ddx
         self._desk: Desk | None = None
+        self._look_out = look_out
+        self.lookout: Watch | None = None
         self._feed = open_feed(self._news_from_thread)
         self.snapshot = self._feed.snapshot
         self.needs: tuple[Need, ...] = ()
@@ -188,6 +196,7 @@ class HelixApp(App[int]):
             self.say(problem, "warning")
         if not self.read_only:
             self.set_timer(SETTLE_AFTER, self._settle_journal)
+        self.set_timer(SETTLE_AFTER, self._begin_watch)
 
     def exit(self, result: int | None = None, return_code: int = 0, message: Any = None) -> None:
         """Leave at once: nobody waits for a git that is looking something up."""
@@ -197,17 +206,59 @@ class HelixApp(App[int]):
     def on_unmount(self) -> None:
         """Stop reading; let a command that changes the queue come to its end."""
         self._feed.stop()
+        if self.lookout is not None:
+            self.lookout.stop()
         if self._desk is not None and self._desk.stop():
             self._desk.settle(PATIENCE)
 
     def _news_from_thread(self, snapshot: Snapshot, change: Change) -> None:
         """Called by the feed in its thread: what takes long is worked out there."""
-        needs = needs_of(snapshot.queue, snapshot.runs, snapshot.tracker)
+        if self._look_out == "once":
+            self._open_watch(snapshot, read_only=True).look(snapshot)
+        elif self.lookout is not None:
+            self.lookout.see(snapshot)
+        needs = self._needs_of(snapshot)
         if self.prepare is not None:
             self.prepare(snapshot)
         with self._lock:
             self._pending.append((snapshot, change, needs))
         self.post_message(NewsArrived())
+
+    def _needs_of(self, snapshot: Snapshot) -> tuple[Need, ...]:
+        if self.lookout is None:
+            return needs_of(snapshot.queue, snapshot.runs, snapshot.tracker)
+        return self.lookout.needs(snapshot)
+
+    def _open_watch(self, snapshot: Snapshot, *, read_only: bool) -> Watch:
+        from helix_tui.screens.watching import Watch
+
+        self.lookout = Watch(
+            snapshot, self._concerns_from_thread, read_only=read_only, ddx=self._ddx, clock=self.now
+        )
+        return self.lookout
+
+    def _begin_watch(self) -> None:
+        """Look out, once the queue is on screen."""
+        if self._look_out == "live" and self.lookout is None:
+            self._open_watch(self.snapshot, read_only=self.read_only).start(self.snapshot)
+
+    def _concerns_from_thread(self, concerns: Concerns) -> None:
+        """Called by the lookout in its thread: what waits on a person is another list now."""
+        snapshot = self._feed.snapshot
+        needs = self._needs_of(snapshot)
+        with self._lock:
+            self._pending.append((snapshot, Change(), needs))
+        self.post_message(NewsArrived())
+        if concerns.minded:
+            count = len(concerns.minded)
+            self.call_later(self.say, f"kept the focus: {count:,} bead{'s' * (count != 1)} changed for it")
+        if concerns.trouble:
+            self.call_later(self.say, clean_line(concerns.trouble, 300), "warning")
+
+    def acknowledge(self, bead_ids: Iterable[str]) -> None:
+        """The drift of these beads has been seen; what that leaves is told when it is written down."""
+        if self.lookout is not None:
+            self.lookout.acknowledge(bead_ids)
 
     def on_news_arrived(self) -> None:
         """Take the newest snapshot, with everything that changed since the last one taken."""

@@ -274,9 +274,6 @@ def test_a_key_means_one_thing_everywhere() -> None:
     meaning |= {"move.dependent": "one on along the edge", "move.next-part": "one on along the edge"}
     # the row list lets N pass while no search is lit
     meaning |= {"change.new": "match before, else new bead", "find.previous": "match before, else new bead"}
-    # of what is under the cursor: the last change in the queue, the chosen one in the journal
-    meaning |= {"change.undo-this": "change.undo", "change.redo-this": "change.redo"}
-    meaning |= {"change.deal": "change.actions", "copy.commands": "copy.markdown"}
     owner: dict[str, str] = {}
     for key in KEYS:
         for name in names(key.keys):

@@ -13,7 +13,7 @@ from helix_tui.core.live import Change, Snapshot
 from helix_tui.core.text import clean_line
 
 if TYPE_CHECKING:
-    from helix_tui.app import Feed, HelixApp
+    from helix_tui.app import Feed, HelixApp, LookOut
 
 OnChange = Callable[[Snapshot, Change], None]
 
@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ascii", action="store_true", help="plain letters instead of glyphs")
 
 
-def make_app(call: Call, open_feed: Callable[[OnChange], Feed]) -> HelixApp:
+def make_app(call: Call, open_feed: Callable[[OnChange], Feed], *, look_out: LookOut = "live") -> HelixApp:
     """The app as this call wants it."""
     # read by Textual as it is imported: a key right after a frame waits 4 ms for the next one, not 17
     os.environ.setdefault("TEXTUAL_FPS", "240")
@@ -48,6 +48,7 @@ def make_app(call: Call, open_feed: Callable[[OnChange], Feed]) -> HelixApp:
         settings=load_settings(),
         clock=clock_of(call),
         ddx=call.ddx,
+        look_out=look_out,
     )
 
 

@@ -108,7 +108,7 @@ class StillFeed:
 
 async def _draw(call: Call, snapshot: Snapshot, size: tuple[int, int]) -> tuple[str, str]:
     """One frame as text and as SVG."""
-    app = make_app(call, lambda on_change: StillFeed(snapshot, on_change))
+    app = make_app(call, lambda on_change: StillFeed(snapshot, on_change), look_out="once")
     app.animation_level = "none"
     try:
         async with asyncio.timeout(DRAW_LIMIT), app.run_test(size=size) as pilot:

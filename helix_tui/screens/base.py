@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from helix_tui.core.live import Change, Snapshot
     from helix_tui.core.supervision.needs import Need
     from helix_tui.screens.curating.desk import Desk
+    from helix_tui.screens.watching import Watch
 
 POSTURES = ((0, "-tiny"), (32, "-strip"), (40, "-side"), (60, "-stack"), (100, "-split"), (140, "-wide"))
 """Widths from which a posture holds, as Textual's breakpoints."""
@@ -63,6 +64,11 @@ class Console(Protocol):
 
     def push_screen(self, screen: Any) -> Any: ...
 
+    lookout: Watch | None
+    """Who looks for drift, orphaned claims and an unminded focus."""
+
+    def acknowledge(self, bead_ids: Iterable[str]) -> None: ...
+
     @property
     def desk(self) -> Desk:
         """What changes the queue; made when it is first asked for."""
@@ -94,7 +100,7 @@ class HelixScreen(Screen[Any]):
         self.pulse = Pulse()
         self.tabs = Tabs(TABS, self.NAME)
         self.footer = KeyLine(self.FOOTER)
-        self._generation = -1
+        self._shown: tuple[int, tuple[Need, ...]] = (-1, ())
 
     @property
     def console(self) -> Console:
@@ -156,8 +162,9 @@ class HelixScreen(Screen[Any]):
         if not self.is_mounted:
             return
         self.tick()
-        if snapshot.generation != self._generation:
-            self._generation = snapshot.generation
+        shown = (snapshot.generation, self.console.needs)
+        if shown != self._shown:
+            self._shown = shown
             self.show_snapshot(snapshot, change)
 
     def tick(self) -> None:

@@ -71,5 +71,5 @@ class BeadScreen(BeadKeys, Overlay):
 
     def catch_up(self) -> None:
         """Show the bead again, whether or not the snapshot is a new one."""
-        self._generation = -1
+        self._shown = (-1, ())
         super().catch_up()

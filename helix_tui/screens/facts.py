@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.clock import NS
 from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.text import clean_line
@@ -44,10 +45,19 @@ def pulse_facts(snapshot: Snapshot, needs: Sequence[Need], now: int) -> PulseFac
         spent=_spent_since(snapshot.attempts, figures.midnight(now)),
         action="BUILD" if ready else "",
         because=f"{ready:,} ready" if ready else "",
+        focus=_focus(snapshot.queue),
         rehearsal=snapshot.rehearsal,
         unread=len(snapshot.tracker.dropped),
         trouble=_TROUBLE.get(snapshot.condition, ""),
     )
+
+
+@lru_cache(maxsize=4)
+def _focus(queue: Queue) -> str:
+    """The title of the epic in focus; empty where there is none."""
+    epics = [bead for bead in queue.beads.values() if bead.focus_since]
+    newest = max(epics, key=lambda bead: (bead.focus_since, bead.id), default=None)
+    return (clean_line(newest.title, 40) or clean_line(newest.id, 40)) if newest is not None else ""
 
 
 @lru_cache(maxsize=4)

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
+from textual.binding import BindingType
 
+from helix_tui.core.supervision.curation.gate import WritesForbidden
 from helix_tui.core.supervision.needs import Need
 from helix_tui.core.text import clean_line, short_id
+from helix_tui.keymap import bindings
+from helix_tui.screens.curating.ahead import AheadSheet
+from helix_tui.screens.curating.wishes import recovery_wish, upkeep_wish
 from helix_tui.screens.overlay import Overlay
 from helix_tui.widgets.lists.line import Line, Span, spread
 from helix_tui.widgets.lists.rowlist import RowList
@@ -20,6 +27,9 @@ if TYPE_CHECKING:
 WORDS = {
     "dead_run": ("!", "error bold", "dead worker"),
     "silent_run": ("!", "error bold", "silent worker"),
+    "orphaned_claim": ("!", "error bold", "orphaned"),
+    "drift": ("◆", "attention bold", "drift"),
+    "focus": ("◆", "attention bold", "focus"),
     "proposed": ("◆", "attention bold", "proposed"),
     "preserved_review_blocked": ("◆", "attention bold", "review"),
     "cycle": ("↻", "error", "circle"),
@@ -29,6 +39,9 @@ WORDS = {
     "unread_lines": ("?", "attention bold", "unread"),
 }
 """Sign, ink and word of each kind of need; a new kind shows by its own name."""
+
+DEEDS = {"drift": "acknowledge", "focus": "keep the focus", "orphaned_claim": "let go of it"}
+"""What the one key does about a kind of need."""
 
 _KIND_CELLS = 14
 
@@ -82,6 +95,7 @@ class NeedsScreen(Overlay):
     """``!``"""
 
     TITLE_TEXT = "needs me"
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("needs")]
     FOOTER = ("go.open", "move.jump", "go.back", "app.help")
 
     def show_snapshot(self, snapshot: Snapshot, change: Change) -> None:
@@ -93,6 +107,49 @@ class NeedsScreen(Overlay):
         else:
             words = "nothing waits on you" if snapshot.condition == "live" else "no queue"
             self.list.show(Rows([Row("none", ((f"  {words}", "muted"),), selectable=False)]))
+        self.say_deed()
+
+    @property
+    def need(self) -> Need | None:
+        """What the cursor stands on."""
+        key = self.list.selected_key
+        return next((need for need in self.console.needs if need.key == key), None)
+
+    @on(RowList.Selected)
+    def say_deed(self) -> None:
+        """The footer says what the one key does about this row."""
+        need = self.need
+        word = DEEDS.get(need.kind, "") if need is not None else ""
+        self.footer.show((f"change.actions={word}", *self.FOOTER) if word else self.FOOTER)
+
+    def action_actions(self) -> None:
+        """Deal with it: seen before it runs, where it changes the queue."""
+        need = self.need
+        if need is None:
+            return
+        try:
+            self.console.desk.check()
+        except WritesForbidden as error:
+            self.console.say(str(error), "warning")
+            return
+        if need.kind == "drift":
+            self.console.acknowledge([need.bead_id])
+        elif need.kind == "focus":
+            self.console.push_screen(AheadSheet(upkeep_wish()))
+        elif need.kind == "orphaned_claim" and self.console.lookout is not None:
+            orphans = self.console.lookout.concerns.orphans
+            wanted = [orphan for orphan in orphans if orphan.bead_id == need.bead_id]
+            if wanted:
+                self.console.push_screen(AheadSheet(recovery_wish(wanted)))
+        else:
+            self.console.say("nothing to be done about it in one key; enter goes there")
+
+    def commands(self) -> Iterable[tuple[str, str, Callable[[], object]]]:
+        """What is done to all of them at once."""
+        drifted = [need.bead_id for need in self.console.needs if need.kind == "drift"]
+        if drifted and not self.console.desk.curator.gate.read_only:
+            said = f"take {len(drifted):,} changed beads as seen"
+            yield "acknowledge all drift", said, partial(self.console.acknowledge, drifted)
 
     @on(RowList.Opened)
     def go_there(self, event: RowList.Opened) -> None:

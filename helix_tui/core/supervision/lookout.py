@@ -8,8 +8,8 @@ as long as the bead is the same record, so that a look at ten thousand of them c
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.clock import now_ns
@@ -18,7 +18,7 @@ from helix_tui.core.journal import History
 from helix_tui.core.project import Project
 from helix_tui.core.supervision.curation.conflicts import Conflict, Unreadable
 from helix_tui.core.supervision.curation.curator import Curator, Sight
-from helix_tui.core.supervision.curation.gate import Gate, GateBusy
+from helix_tui.core.supervision.curation.gate import Gate, GateBusy, WritesForbidden
 from helix_tui.core.supervision.curation.rows import Scene
 from helix_tui.core.supervision.curation.steps import Refused, Writing, called
 from helix_tui.core.supervision.curation.tongue import APRIL, HEAD
@@ -42,6 +42,8 @@ class Concerns:
     focus: Focus = field(default_factory=Focus)
     unminded: tuple[str, ...] = ()
     """Beads that the focus should hold back, or give back, and does not."""
+    minded: tuple[str, ...] = ()
+    """Beads that were just held back, or given back, to keep the focus as it was wanted."""
     trouble: str = ""
     """Why the focus could not be minded, or the drift not be kept, in one sentence."""
 
@@ -69,12 +71,14 @@ class Lookout:
         self._curator = curator
         self._clock = clock
         self._env = env
-        self._drift = DriftWatch(project, Gate(project, read_only=curator is None, patience_s=0.0))
+        self._drift = DriftWatch(project, Gate(project, curator is None, patience_s=0.0))
+        self._patient = DriftWatch(project, Gate(project, curator is None))
         self._news: tuple[Sight, History] | None = None
         self._wake = threading.Condition()
         self._stopped = False
         self._thread: threading.Thread | None = None
         self._failures = 0
+        self._seen_by_person: list[str] = []
 
     def start(self) -> None:
         """Begin to look, in a thread that nothing waits for."""
@@ -93,6 +97,12 @@ class Lookout:
             self._news = (sight, history)
             self._wake.notify_all()
 
+    def acknowledge(self, ids: Iterable[str]) -> None:
+        """Somebody has looked at the drift of these beads: it is none any more."""
+        with self._wake:
+            self._seen_by_person += ids
+            self._wake.notify_all()
+
     def look(self, sight: Sight, history: History) -> Concerns:
         """Everything that is to be found in a state, as of now; keeps what is new of it for the next time."""
         trouble = ""
@@ -107,37 +117,52 @@ class Lookout:
         orphans = find_orphans(sight, self.project, env=self._env, now=self._clock())
         focus = read_focus(Scene(sight.queue))
         unminded = _unminded(sight.queue, focus)
+        minded: tuple[str, ...] = ()
         if unminded and self._curator is not None and self._failures < MIND_AFTER:
-            trouble = self._mind(self._curator) or trouble
-        return Concerns(drift, orphans, focus, unminded, trouble)
+            minded, why = self._mind(self._curator)
+            unminded, trouble = (() if minded else unminded), why or trouble
+        return Concerns(drift, orphans, focus, unminded, minded, trouble)
 
-    def _mind(self, curator: Curator) -> str:
-        """Bring the focus up to date, as whoever put it on wanted; why that failed, if it did."""
+    def _mind(self, curator: Curator) -> tuple[tuple[str, ...], str]:
+        """Bring the focus up to date, as whoever put it on wanted: (beads, why it failed if it did)."""
         try:
             done = curator.run_steps("focus", "keep the focus", lambda writing, _: plan_upkeep(writing))
         except GateBusy:
-            return ""
+            return (), ""
         except (DdxError, Conflict, Unreadable, Refused, OSError) as error:
             self._failures += 1
-            return f"the focus could not be kept: {error}"
+            return (), f"the focus could not be kept: {error}"
         if done.error is not None:
             self._failures += 1
-            return f"the focus could not be kept: {done.error.message}"
+            return (), f"the focus could not be kept: {done.error.message}"
         self._failures = 0
+        return (tuple(done.entry.after) if done.entry is not None else ()), ""
+
+    def _acknowledge(self, ids: list[str], sight: Sight, history: History) -> str:
+        """Take the present of these beads as seen; why that failed, if it did."""
+        try:
+            self._patient.acknowledge(sight.queue.beads, history, ids)
+        except (GateBusy, WritesForbidden) as error:
+            return str(error)
+        except OSError as error:
+            return f"what was seen cannot be kept: {error.strerror or error}"
         return ""
 
     def _run(self) -> None:
         seen: tuple[Sight, History] | None = None
         while True:
             with self._wake:
-                if self._news is None or _same(self._news, seen):
+                if self._news is None or (_same(self._news, seen) and not self._seen_by_person):
                     self._wake.wait(EVERY_S)
                 if self._stopped:
                     return
                 seen = self._news
+                ids, self._seen_by_person = self._seen_by_person, []
             if seen is None:
                 continue
+            why = self._acknowledge(ids, *seen) if ids else ""
             found = self.look(*seen)
+            found = replace(found, trouble=why) if why else found
             if found != self.concerns:
                 self.concerns = found
                 self._tell(found)

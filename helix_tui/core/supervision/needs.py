@@ -7,7 +7,7 @@ exist, beads in a circle, unreadable lines.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,7 @@ KINDS = (
     "silent_run",
     "orphaned_claim",
     "drift",
+    "focus",
     "proposed",
     "preserved_review_blocked",
     "cycle",
@@ -64,11 +65,24 @@ def needs_of(
     *,
     drift: Iterable[Drift] = (),
     orphans: Iterable[Orphan] = (),
+    unminded: Collection[str] = (),
+    epic: str = "",
 ) -> tuple[Need, ...]:
-    """Everything that waits on a person, by urgency, then by how much waits on it, then by priority."""
-    found = [*_run_needs(queue, runs), *_parked(queue), *_cycles(queue), *_starving(queue)]
-    found += [("orphaned_claim", orphan.bead_id, str(orphan)) for orphan in orphans]
+    """Everything that waits on a person, by urgency, then by how much waits on it, then by priority.
+
+    Args:
+        drift: what others changed since somebody looked.
+        orphans: claims that nobody works on any more.
+        unminded: beads on which the focus on ``epic`` is not as it should be.
+    """
+    left = {orphan.bead_id: orphan for orphan in orphans}
+    found = [need for need in _run_needs(queue, runs) if need[1] not in left or need[0] != "dead_run"]
+    found += [*_parked(queue), *_cycles(queue), *_starving(queue)]
+    found += [("orphaned_claim", bead_id, str(orphan)) for bead_id, orphan in left.items()]
     found += _drifted(drift)
+    if unminded:
+        count = f"{len(unminded)} bead{'s' * (len(unminded) != 1)}"
+        found.append(("focus", epic, f"the focus is to be brought up to date on {count}"))
     needs = [Need(kind, bead_id, reason, _waiting(queue, bead_id)) for kind, bead_id, reason in found]
     if tracker.dropped:
         lines = ", ".join(str(dropped.line) for dropped in tracker.dropped[:5])

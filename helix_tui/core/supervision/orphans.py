@@ -7,7 +7,7 @@ Rules: design/rulings.md 7. A claim is orphaned when its process is dead on this
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from helix_tui.core.beads.record import TERMINAL
@@ -76,9 +76,15 @@ def recover(curator: Curator, orphans: Iterable[Orphan]) -> Done:
     """
     wanted = list(orphans)
     names = called(wanted[0].bead_id) if len(wanted) == 1 else f"{len(wanted)} beads"
+    title = f"let go of the orphaned claim on {names}"
+    return curator.run_steps("unclaim", title, letting_go(wanted, curator.project))
+
+
+def letting_go(wanted: Sequence[Orphan], project: Project) -> Callable[[Writing, Sight], None]:
+    """How letting go of some claims is planned: each is looked for again first."""
 
     def make(writing: Writing, sight: Sight) -> None:
-        still = {orphan.bead_id: orphan for orphan in find_orphans(sight, curator.project)}
+        still = {orphan.bead_id: orphan for orphan in find_orphans(sight, project)}
         for orphan in wanted:
             now = still.get(orphan.bead_id)
             if now is None or (now.pid, now.claimed_at) != (orphan.pid, orphan.claimed_at):
@@ -89,7 +95,7 @@ def recover(curator: Curator, orphans: Iterable[Orphan]) -> Done:
             except Refused as error:
                 writing.notes.append(str(error))
 
-    return curator.run_steps("unclaim", f"let go of the orphaned claim on {names}", make)
+    return make
 
 
 def _judge(bead_id: str, claims: list[Claim], now: int, least: int, here: str) -> Orphan | None:

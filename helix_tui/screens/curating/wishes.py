@@ -12,7 +12,9 @@ from helix_tui.core.supervision.curation.curator import Curator, Done, Sight
 from helix_tui.core.supervision.curation.operations import Operation
 from helix_tui.core.supervision.curation.planning import Plan, describe, plan
 from helix_tui.core.supervision.curation.retracing import Turn, foretell
-from helix_tui.core.supervision.curation.steps import Writing
+from helix_tui.core.supervision.curation.steps import Writing, named
+from helix_tui.core.supervision.focus import plan_upkeep
+from helix_tui.core.supervision.orphans import Orphan, letting_go, recover
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,22 @@ def edit_wish(bead_id: str, base: Mapping[str, str], texts: Mapping[str, str], k
         return wish.plan(curator, sight)
 
     return Wish(wish.title, wish.beads, planned, wish.run)
+
+
+def recovery_wish(orphans: Sequence[Orphan]) -> Wish:
+    """The wish to let go of orphaned claims; whether they still are that is looked at again as it runs."""
+    beads = tuple(orphan.bead_id for orphan in orphans)
+    title = f"let go of the orphaned claim on {named(beads)}"
+
+    def planned(curator: Curator, sight: Sight) -> Plan:
+        return curator.plan_steps("unclaim", title, letting_go(orphans, curator.project), sight)
+
+    return Wish(title, beads, planned, lambda curator, _: recover(curator, orphans))
+
+
+def upkeep_wish() -> Wish:
+    """The wish to bring the focus up to date."""
+    return wish_for_steps("focus", "keep the focus", (), lambda writing, _: plan_upkeep(writing))
 
 
 def undo_wish(entry: Entry | None = None) -> Wish:

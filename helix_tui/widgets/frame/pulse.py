@@ -42,6 +42,8 @@ class PulseFacts:
     """Cost and tokens of today, in words."""
     action: str = ""
     because: str = ""
+    focus: str = ""
+    """Title of the epic that workers are kept to."""
     rehearsal: bool = False
     unread: int = 0
     trouble: str = ""
@@ -130,7 +132,7 @@ class Pulse(SpanLine):
 
     def _form(self, facts: PulseFacts, words: bool, width: int) -> Line:
         left = [*_rehearsal(facts), *_place_and_age(facts, words)]
-        middle = [*self._counts(facts, words), *_unread(facts, self.has_focus)]
+        middle = [*self._counts(facts, words), *_focus(facts, words), *_unread(facts, self.has_focus)]
         right: list[Span] = [(facts.spent, "muted")] if facts.spent else []
         right += [("    ", "text")] if right and facts.action else []
         right += _action(facts)
@@ -153,6 +155,7 @@ class Pulse(SpanLine):
         unread: list[Span] = [(f" {facts.unread} unread", "attention")] if facts.unread else []
         return [
             *self._counts(facts, False),
+            *_focus(facts, False),
             *action,
             *unread,
             (" " if facts.rehearsal else "", "text"),
@@ -198,6 +201,13 @@ def _unread(facts: PulseFacts, focused: bool) -> list[Span]:
         return []
     ink = "attention reverse" if focused else "attention"
     return [("  ", "text"), (f"{facts.unread} line{'s' * (facts.unread > 1)} unread ▸", ink)]
+
+
+def _focus(facts: PulseFacts, words: bool) -> list[Span]:
+    if not facts.focus:
+        return []
+    title: list[Span] = [(f" {cut(facts.focus, 20)}", "text")] if words else []
+    return [("  " if words else " ", "text"), ("FOCUS", "running bold"), *title]
 
 
 def _action(facts: PulseFacts) -> list[Span]:

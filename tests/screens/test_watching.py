@@ -1,0 +1,144 @@
+"""Drift, orphaned claims and the focus on the screens: each is shown, and dealt with by one key."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from helix_tui.core.project import find_project
+from helix_tui.core.supervision.curation.curator import Curator
+from helix_tui.core.supervision.curation.tongue import find_executable
+from helix_tui.core.supervision.focus import plan_focus
+from helix_tui.screens.curating.ahead import AheadSheet
+from helix_tui.screens.needs import NeedsScreen
+from tests.screens.conftest import Console, MakeConsole
+from tests.screens.journal_host import at_rest, lines, row
+
+
+@pytest.fixture(autouse=True)
+def _embedded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+
+
+@pytest.fixture
+def dead_pid() -> int:
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    child.wait()
+    return child.pid
+
+
+def rows_of(app: Console) -> dict[str, dict[str, Any]]:
+    text = (app.root / ".ddx" / "beads.jsonl").read_text()
+    return {each["id"]: each for each in map(json.loads, text.splitlines())}
+
+
+def rewrite(app: Console, *rows: dict[str, Any]) -> None:
+    """Somebody else puts other rows in the place of those of the same id."""
+    found = rows_of(app) | {each["id"]: each for each in rows}
+    (app.root / ".ddx" / "beads.jsonl").write_text("".join(f"{line}\n" for line in lines(found.values())))
+
+
+def looked(app: Console) -> None:
+    """The lookout has looked at what lies there now."""
+    watch = app.lookout
+    assert watch is not None
+    app.feed.look()
+    watch.look(app.feed.snapshot)
+    app._concerns_from_thread(watch.concerns)
+
+
+def watched(app: Console) -> None:
+    """A lookout without a thread of its own: it looks when the test says so."""
+    app._open_watch(app.snapshot, read_only=app.read_only)
+    looked(app)
+
+
+async def test_drift_waits_on_a_person_until_it_is_acknowledged(console: MakeConsole) -> None:
+    app = console(lines([row("a"), row("b")]))
+    async with app.run_test(size=(120, 30)) as pilot:
+        await at_rest(pilot)
+        watched(app)
+        rewrite(app, row("a", parent="b", spec__id="S-2"))
+        looked(app)
+        await pilot.press("exclamation_mark")
+        await at_rest(pilot)
+        assert isinstance(app.screen, NeedsScreen)
+        assert [need.kind for need in app.needs] == ["drift"]
+        assert app.sees("parent was absent and is “b”")
+        assert app.sees("acknowledge")
+        assert app.lookout is not None
+        app.lookout.start(app.feed.snapshot)
+        await pilot.press("a")
+        for _ in range(200):
+            await pilot.pause(0.02)
+            if not app.needs:
+                break
+        app.lookout.stop()
+        assert app.needs == ()
+        assert app.sees("nothing waits on you")
+
+
+async def test_an_orphaned_claim_is_let_go_of_by_one_key_and_a_look(
+    console: MakeConsole, dead_pid: int
+) -> None:
+    held = {"status": "in_progress", "owner": "bot", "claimed__at": "2026-08-01T00:00:00Z"}
+    dead = {"claimed__pid": str(dead_pid), "claimed__machine": socket.gethostname()}
+    app = console(lines([row("a", **held, **dead), row("b")]))
+    async with app.run_test(size=(120, 30)) as pilot:
+        await at_rest(pilot)
+        watched(app)
+        await pilot.press("exclamation_mark")
+        await at_rest(pilot)
+        assert [need.kind for need in app.needs] == ["orphaned_claim"], "not told twice as a dead worker"
+        assert app.sees("let go of it")
+        await pilot.press("a")
+        await at_rest(pilot)
+        assert isinstance(app.screen, AheadSheet)
+        assert app.sees("ddx bead update a --unclaim")
+        assert rows_of(app)["a"]["status"] == "in_progress"
+        await pilot.press("enter")
+        await at_rest(pilot)
+        assert rows_of(app)["a"]["status"] == "open"
+
+
+async def test_the_focus_is_drawn_and_an_unminded_one_told(console: MakeConsole) -> None:
+    rows = [row("e", issue_type="epic", title="Metrics"), row("c", parent="e"), row("out")]
+    app = console(lines(rows))
+    project = find_project(app.root)
+    curator = Curator(project, lambda era: find_executable(project, None, era=era), who="human")
+    curator.run_steps("focus", "focus on e", lambda writing, _: plan_focus(writing, "e"))
+    app.read_only = True
+    async with app.run_test(size=(140, 30)) as pilot:
+        await at_rest(pilot)
+        watched(app)
+        await at_rest(pilot)
+        assert "FOCUS Metrics" in app.rows()[0]
+        app.go_to_bead("out")
+        await at_rest(pilot)
+        assert app.sees("held by focus")
+        assert app.sees("held back by the focus on e")
+        assert app.sees("in focus 0/1")
+        rewrite(app, row("late"))
+        looked(app)
+        await at_rest(pilot)
+        assert [need.kind for need in app.needs] == ["focus"]
+    app = console(lines(rows), name="other")
+    async with app.run_test(size=(140, 30)) as pilot:
+        await at_rest(pilot)
+        assert "FOCUS" not in app.rows()[0]
+
+
+async def test_read_only_acknowledges_and_recovers_nothing(console: MakeConsole) -> None:
+    app = console(lines([row("a"), row("b")]), read_only=True)
+    async with app.run_test(size=(120, 30)) as pilot:
+        await at_rest(pilot)
+        watched(app)
+        assert not (app.root / ".helix").exists()
+        await pilot.press("exclamation_mark", "a")
+        await at_rest(pilot)
+        assert not (app.root / ".helix").exists()
