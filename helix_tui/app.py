@@ -233,7 +233,7 @@ class HelixApp(App[int]):
         from helix_tui.screens.watching import Watch
 
         self.lookout = Watch(
-            snapshot, self._concerns_from_thread, read_only=read_only, ddx=self._ddx, clock=self.now
+            snapshot, self._concerns_from_thread, read_only=read_only, ddx=self.ddx_named, clock=self.now
         )
         return self.lookout
 
