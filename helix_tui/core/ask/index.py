@@ -15,6 +15,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+import numpy as np
+
 from helix_tui.core.ask.build import Raw, read_all, refused_blob
 from helix_tui.core.ask.channels import commits, meaning
 from helix_tui.core.ask.corpus.content import decode, split_lines
@@ -23,7 +25,7 @@ from helix_tui.core.ask.corpus.listing import Listing, Source
 from helix_tui.core.ask.corpus.roles import role_of
 from helix_tui.core.ask.parse.code import enclosing
 from helix_tui.core.ask.parse.documents import trails
-from helix_tui.core.ask.parse.languages import language_of
+from helix_tui.core.ask.parse.languages import DOCUMENTS, language_of
 from helix_tui.core.ask.parse.pieces import Pieces
 from helix_tui.core.ask.question import Question, read_question
 from helix_tui.core.ask.ranking import Ranking, rank
@@ -54,6 +56,10 @@ _COMMIT_FILES = 2_000
 _COMMIT_SECONDS = 4.0
 _SPAN_FILES = 60
 _RANKINGS = 16
+_PIECES = 20_000
+_NOTHING = Pieces("", 0, 0, [], [], [], [])
+RANKED = 500
+"""Files of a ranking that are handed out."""
 _COMMITS_AT_ONCE = 500
 _LONG_LINE = 2_000
 _IMPORT = re.compile(r"\s*(?:from|import|use|#\s*include|export\b.*\bfrom)\b")
@@ -97,6 +103,8 @@ class Index:
         self._texts: dict[str, list[str]] = {}
         self._history = commits.History((), {})
         self._tree_files: list[str] = []
+        self._read_pieces: dict[str, Pieces] = {}
+        self._tree: Tree | None = None
         self._about: meaning.Meanings | None = None
         self._rankings: dict[str | Question, Ranking] = {}
         self.commit: str | None = None
@@ -259,13 +267,16 @@ class Index:
         self._view = View(self._database, list(dict.fromkeys(files)))
         self._texts.clear()
         self._rankings.clear()
+        self._read_pieces.clear()
+        self._tree = None
 
     # -- asking ------------------------------------------------------------------------------------
 
-    def rank_files(self, query: str | Question) -> list[RankedFile]:
-        """Every file that speaks to the question, best first; ties in order of path."""
+    def rank_files(self, query: str | Question, limit: int = RANKED) -> list[RankedFile]:
+        """The files that speak to the question, best first; ties in order of path."""
         with self._lock:
-            return self._rank(query).files
+            ranking = self._rank(query)
+            return [ranking.file(at) for at in ranking.order[:limit]]
 
     def search(
         self, query: str | Question, k: int = 20, *, per_file: int = 3, files: Sequence[str] = ()
@@ -273,9 +284,9 @@ class Index:
         """The best ``k`` spans, at most ``per_file`` of one file; only of ``files`` where some are named."""
         with self._lock:
             ranking = self._rank(query)
-            wanted = set(files)
-            ranked = [one for one in ranking.files if not wanted or one.file in wanted][:_SPAN_FILES]
-            return self._spans(ranking, ranked, per_file)[:k]
+            wanted = {self._view.position[file] for file in files if file in self._view.position}
+            chosen = [at for at in ranking.order if at in wanted] if files else ranking.order
+            return self._spans(ranking, chosen[: max(k, _SPAN_FILES)], per_file, k)
 
     def _rank(self, query: str | Question) -> Ranking:
         """The ranking for a question; the last ones are kept, for files and spans are asked in turn."""
@@ -287,28 +298,28 @@ class Index:
             found = self._rankings[query] = rank(question, self._view, self._history, self._about)
         return found
 
-    def _spans(self, ranking: Ranking, ranked: list[RankedFile], per_file: int) -> list[Span]:
+    def _spans(self, ranking: Ranking, chosen: Sequence[int], per_file: int, k: int) -> list[Span]:
+        """The best chunks of some files; a file's further chunks count for less than its best one."""
         view = self._view
-        at_of = {path: at for at, path in enumerate(view.paths)}
         most = float(ranking.chunks.max(initial=0.0)) or 1.0
-        spans = []
-        for one in ranked:
-            row = int(view.row[at_of[one.file]])
+        found: list[tuple[float, str, int, float, RankedFile]] = []
+        for at in chosen:
+            one = ranking.file(at)
+            row = int(view.row[at])
             first, last = int(view.first[row]), int(view.first[row + 1])
-            scores = [(float(ranking.chunks[chunk]), chunk - first) for chunk in range(first, last)]
-            scores.sort(key=lambda pair: (-pair[0], pair[1]))
-            top = scores[0][0] if scores else 0.0
-            for score, chunk in scores[:per_file]:
-                if score <= 0 and chunk != scores[0][1]:
-                    break
-                share = score / top if top > 0 else 0.0
-                spans.append(self._span(one, chunk, one.score * (0.5 + 0.5 * share), score / most))
-        spans.sort(key=lambda span: (-span.score, span.file, span.start))
-        return spans
+            scores = ranking.chunks[first:last]
+            best = np.lexsort((np.arange(len(scores)), -scores))[:per_file].tolist()
+            top = float(scores[best[0]]) if best else 0.0
+            for place, chunk in enumerate(best):
+                score = float(scores[chunk])
+                if score > 0 or place == 0:
+                    share = score / top if top > 0 else 1.0
+                    found.append((-one.score * (0.5 + 0.5 * share), one.file, chunk, score / most, one))
+        found.sort(key=lambda row: row[:3])
+        return [self._span(one, chunk, -score, lexical) for score, _, chunk, lexical, one in found[:k]]
 
     def _span(self, ranked: RankedFile, chunk: int, score: float, lexical: float) -> Span:
-        pieces = self._pieces(ranked.file)
-        cut = pieces.chunks[chunk]
+        cut = self._pieces(ranked.file).chunks[chunk]
         text = "\n".join(self.lines(ranked.file, cut.start, cut.end))
         channels = {**ranked.channels, "chunk": lexical}
         return Span(
@@ -406,7 +417,7 @@ class Index:
         found = []
         with self._lock:
             for document in self._view.documents:
-                if file is None or document.file == file:
+                if document.language in DOCUMENTS and file in (None, document.file):
                     titles = self._pieces(document.file).titles
                     found += [
                         Heading(document.file, one.level, one.text, one.start, one.end, trail)
@@ -417,14 +428,17 @@ class Index:
     def tree(self) -> Tree:
         """The tree of the repository: folders, files, their headings and top definitions."""
         with self._lock:
-            headings: dict[str, list[Heading]] = {}
-            for heading in self.headings():
-                headings.setdefault(heading.file, []).append(heading)
-            documents = self._view.documents
-            defined = {
-                document.file: self.definitions_in(document.file) for document in documents[:TREE_FILES]
-            }
-            return derived_tree(self.source.root.name, documents, headings, defined)
+            if self._tree is None:
+                self._tree = self._derive_tree()
+            return self._tree
+
+    def _derive_tree(self) -> Tree:
+        documents = self._view.documents
+        headings: dict[str, list[Heading]] = {}
+        for heading in self.headings():
+            headings.setdefault(heading.file, []).append(heading)
+        defined = {document.file: self.definitions_in(document.file) for document in documents[:TREE_FILES]}
+        return derived_tree(self.source.root.name, documents, headings, defined)
 
     def trees(self) -> list[Tree]:
         """The trees that the repository keeps as JSON, in order of path."""
@@ -455,12 +469,18 @@ class Index:
         ]
 
     def _paths_of(self, key: str) -> list[str]:
-        return [path for path, other in zip(self._view.paths, self._view.keys, strict=True) if other == key]
+        return [self._view.paths[at] for at in self._view.files_of_key.get(key, ())]
 
     def _pieces(self, file: str) -> Pieces:
-        key = dict(zip(self._view.paths, self._view.keys, strict=True)).get(file)
-        found = None if key is None else self._database.pieces(key)
-        return found if found is not None else Pieces("", 0, 0, [], [], [], [])
+        at = self._view.position.get(file)
+        if at is None:
+            return _NOTHING
+        found = self._read_pieces.get(file)
+        if found is None:
+            if len(self._read_pieces) > _PIECES:
+                self._read_pieces.clear()
+            found = self._read_pieces[file] = self._database.pieces(self._view.keys[at]) or _NOTHING
+        return found
 
 
 def blob_key(oid: str, path: str) -> str:

@@ -8,7 +8,6 @@ break by path, so the order is the same everywhere.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -27,13 +26,35 @@ PRIORS: Mapping[Role, float] = {
 _ROLE_OF_KIND: Mapping[str, Role] = {"test": "test", "doc": "doc", "example": "example", "config": "config"}
 
 
-@dataclass(frozen=True, slots=True)
 class Ranking:
-    """The order of files for one question, and the scores of chunks that it rests on."""
+    """The order of files for one question, and the scores that it rests on."""
 
-    files: list[RankedFile]
-    chunks: np.ndarray
-    """float64 (chunks,): BM25 of every chunk."""
+    def __init__(
+        self, view: View, parts: Mapping[str, np.ndarray], weights: np.ndarray, chunks: np.ndarray
+    ) -> None:
+        """``parts`` are the channels after their weights, ``weights`` the priors, both by file."""
+        self.chunks = chunks
+        """float64 (chunks,): BM25 of every chunk."""
+        self._view = view
+        self._parts = parts
+        self._priors = weights
+        total = np.zeros(len(view))
+        for name in sorted(parts):
+            total += parts[name]
+        self._total = total * weights
+        order = np.lexsort((np.arange(len(total)), -self._total))
+        self.order: list[int] = order[: int((self._total > 0).sum())].tolist()
+        """Positions of the files that some channel speaks for, best first; ties in order of path."""
+
+    def file(self, at: int) -> RankedFile:
+        """The file at a position, with what made up its score."""
+        return RankedFile(
+            self._view.paths[at],
+            float(self._total[at]),
+            {name: float(values[at]) for name, values in self._parts.items() if values[at] > 0},
+            self._view.documents[at].role,
+            float(self._priors[at]),
+        )
 
 
 def features(
@@ -65,32 +86,14 @@ def rank(
 ) -> Ranking:
     """Every file that some channel speaks for, best first."""
     scaled, chunks = features(question, view, history, about)
-    total = np.zeros(len(view))
-    for name in sorted(scaled):
-        total += WEIGHTS[name] * scaled[name]
-    weights = priors(question, view)
-    total *= weights
-    order = [at for at in np.lexsort((np.arange(len(total)), -total)).tolist() if total[at] > 0]
-    files = [
-        RankedFile(
-            view.paths[at],
-            float(total[at]),
-            {
-                name: float(WEIGHTS[name] * values[at])
-                for name, values in sorted(scaled.items())
-                if values[at] > 0
-            },
-            view.documents[at].role,
-            float(weights[at]),
-        )
-        for at in order
-    ]
-    return Ranking(files, chunks)
+    parts = {name: WEIGHTS[name] * values for name, values in scaled.items()}
+    return Ranking(view, parts, priors(question, view), chunks)
 
 
 def priors(question: Question, view: View) -> np.ndarray:
     """What each file's sum is multiplied with, float64 (files,)."""
-    return np.array([_prior(document.role, question) for document in view.documents])
+    of_role = {role: _prior(role, question) for role in PRIORS}
+    return np.array([of_role[document.role] for document in view.documents])
 
 
 def _prior(role: Role, question: Question) -> float:

@@ -8,9 +8,10 @@ import numpy as np
 
 from helix_tui.core.ask.question import Question
 from helix_tui.core.ask.store.view import View
-from helix_tui.core.ask.tokens import STOP_WORDS, stem
+from helix_tui.core.ask.tokens import stem
 
 _SHORTEST_PREFIX = 4
+_PREFIX_HIT = 0.7
 
 
 def mentioned(question: Question, view: View) -> np.ndarray:
@@ -49,28 +50,22 @@ def by_module(question: Question, view: View) -> np.ndarray:
 
 def by_stem(question: Question, view: View) -> np.ndarray:
     """The share of each file name's words that the question says, float64 (files,)."""
-    said = {term for term, _ in question.weights if term not in STOP_WORDS}
-    shares: dict[tuple[str, ...], float] = {}
-    for words in view.path_index.stems:
-        if words not in shares:
-            shares[words] = _share(words, said)
-    return np.array([shares[words] for words in view.path_index.stems])
+    said = {term for term, _ in question.weights}
+    begun = {term[:size] for term in said for size in range(_SHORTEST_PREFIX, len(term))}
+    index = view.path_index
+    hits = np.array([_hit(word, said, begun) for word in index.words], np.float64)
+    sums = np.bincount(index.file_of_word, weights=hits[index.word_of], minlength=len(view))
+    sizes = np.bincount(index.file_of_word, minlength=len(view))
+    return sums / np.maximum(sizes, 1)
 
 
-def _share(words: tuple[str, ...], said: set[str]) -> float:
-    """How much of a file's name is said; a word counts when either begins with the other."""
-    if not words:
-        return 0.0
-    hits = 0.0
-    for word in words:
-        if stem(word) in said:
-            hits += 1.0
-        elif len(word) >= _SHORTEST_PREFIX and any(
-            len(term) >= _SHORTEST_PREFIX and (term.startswith(word) or word.startswith(term))
-            for term in said
-        ):
-            hits += 0.7
-    return hits / len(words)
+def _hit(word: str, said: set[str], begun: set[str]) -> float:
+    """Whether a word of a file's name is said; less where only one of the two begins with the other."""
+    if stem(word) in said:
+        return 1.0
+    if word in begun or any(word[:size] in said for size in range(_SHORTEST_PREFIX, len(word))):
+        return _PREFIX_HIT
+    return 0.0
 
 
 def _give(scores: np.ndarray, files: list[int], weight: float) -> None:

@@ -36,21 +36,29 @@ class PathIndex:
 
     field: Field
     postings: dict[str, tuple[np.ndarray, np.ndarray]]
-    stems: list[tuple[str, ...]]
-    """The words of each file's name without its ending, those of its folder where the name says nothing."""
+    words: list[str]
+    """The words that file names are made of, without endings; a folder's where the name says nothing."""
+    word_of: np.ndarray
+    """int64: a word of some file's name, by position in `words`…"""
+    file_of_word: np.ndarray
+    """…and that file."""
 
 
 def index_paths(files: list[str]) -> PathIndex:
     """The postings of paths, by position in the list."""
     lists: dict[str, tuple[list[int], list[int]]] = {}
-    stems = []
+    numbers_of: dict[str, int] = {}
+    word_of: list[int] = []
+    file_of_word: list[int] = []
     lengths = np.zeros(len(files), np.int64)
     for at, path in enumerate(files):
         *folders, name = path.split("/")
         stem = name.partition(".")[0] or name
         counts = count_terms(" ".join((stem, stem, *folders[-3:])))
         lengths[at] = counts.total()
-        stems.append(tuple(parts(folders[-1] if stem in _SAYS_NOTHING and folders else stem)))
+        for word in parts(folders[-1] if stem in _SAYS_NOTHING and folders else stem):
+            word_of.append(numbers_of.setdefault(word, len(numbers_of)))
+            file_of_word.append(at)
         for term, times in counts.items():
             numbers, tally = lists.setdefault(term, ([], []))
             numbers.append(at)
@@ -58,4 +66,10 @@ def index_paths(files: list[str]) -> PathIndex:
     packed = {
         term: (np.array(numbers), np.array(tally, np.float64)) for term, (numbers, tally) in lists.items()
     }
-    return PathIndex(Field.of(lengths, np.ones(len(files), bool)), packed, stems)
+    return PathIndex(
+        Field.of(lengths, np.ones(len(files), bool)),
+        packed,
+        list(numbers_of),
+        np.array(word_of, np.int64),
+        np.array(file_of_word, np.int64),
+    )

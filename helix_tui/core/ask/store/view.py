@@ -80,7 +80,13 @@ class View:
         return index_paths(self.paths)
 
     @cached_property
-    def _files_of_key(self) -> dict[str, list[int]]:
+    def position(self) -> dict[str, int]:
+        """Where each path stands."""
+        return {path: at for at, path in enumerate(self.paths)}
+
+    @cached_property
+    def files_of_key(self) -> dict[str, list[int]]:
+        """Files, by position, that have a content: more than one where it was copied."""
         found: dict[str, list[int]] = {}
         for at, key in enumerate(self.keys):
             found.setdefault(key, []).append(at)
@@ -109,7 +115,7 @@ class View:
     def files_defining(self, name: str, *, any_case: bool = False) -> list[int]:
         """The files that define a name, by position."""
         keys = {key for _, key in self._database.keys_defining(name, any_case=any_case)}
-        return sorted(at for key in keys for at in self._files_of_key.get(key, ()))
+        return sorted(at for key in keys for at in self.files_of_key.get(key, ()))
 
     def names_like(self, folded: str) -> list[str]:
         """Defined names, in lower case, that share trigrams with a word."""
