@@ -209,6 +209,8 @@ class HelixScreen(Screen[Any]):
     def on_key_line_pressed(self, event: KeyLine.Pressed) -> None:
         """A click on a key of the footer is that key."""
         event.stop()
+        if self.focused is None:
+            self.focus_first()
         # from the app: a key that a screen sends does not come as far as the screen itself
         self.app.call_later(self.app.simulate_key, event.name)
 

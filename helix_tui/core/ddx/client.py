@@ -307,6 +307,7 @@ _ADVICE = (
         r"lock timeout",
         "another ddx holds the tracker; wait for it, or end the process it names, and try again",
     ),
+    (r"line \d+.* is no record", "mend or take out that line of the tracker, then do it again"),
     (r"hook validate-bead", "the project's own hook refuses it; give what it asks for"),
     (r"unclosed blocking dependencies", "close or remove what it waits for first"),
     (r"dependencies are open|open dependencies", "close or remove what it waits for first"),

@@ -105,15 +105,15 @@ def offer_labels(queue: Queue, beads: Sequence[Bead]) -> Callable[[str], Iterabl
 
     def offer(text: str) -> Iterator[Pick]:
         wanted = text.strip().lower()
-        if wanted and text.strip() not in uses:
-            yield Pick(
-                NEW + text.strip(), (("+ ", "success"), (clean_line(text, 80), "text")), (("new", "muted"),)
-            )
         for label in known:
             if wanted in label.lower():
                 yield Pick(
                     label, _label_sign(worn[label], len(beads), label), ((f"{uses[label]:,}", "muted"),)
                 )
+        if wanted and text.strip() not in uses:
+            yield Pick(
+                NEW + text.strip(), (("+ ", "success"), (clean_line(text, 80), "text")), (("new", "muted"),)
+            )
 
     return offer
 

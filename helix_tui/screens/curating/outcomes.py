@@ -135,8 +135,10 @@ class HalfWaySheet(Sheet):
     FOOTER = ("change.undo", "go.back", "move.down", "move.up")
 
     def __init__(self, wish: Wish, done: Done) -> None:
-        failed = done.error is not None
-        super().__init__(f"{'not all done' if failed else 'done, but'}: {clean_line(wish.title, 160)}")
+        lead = "done, but"
+        if done.error is not None:
+            lead = "not all done" if done.entry is not None and done.entry.after else "not done"
+        super().__init__(f"{lead}: {clean_line(wish.title, 160)}")
         self.done = done
 
     def write(self, page: Page) -> None:

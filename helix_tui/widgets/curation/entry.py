@@ -12,9 +12,15 @@ class Entry(Input):
     """A text field. ``take`` sees every key first and says whether it was meant for it."""
 
     def __init__(
-        self, text: str = "", *, take: Callable[[str], bool], placeholder: str = "", id: str | None = None
+        self,
+        text: str = "",
+        *,
+        take: Callable[[str], bool],
+        placeholder: str = "",
+        select_on_focus: bool = False,
+        id: str | None = None,
     ) -> None:
-        super().__init__(value=text, placeholder=placeholder, select_on_focus=False, id=id)
+        super().__init__(value=text, placeholder=placeholder, select_on_focus=select_on_focus, id=id)
         self._take = take
 
     async def _on_key(self, event: events.Key) -> None:

@@ -100,7 +100,13 @@ class Form(Vertical):
         yield self._said
 
     def _row(self, field: Field) -> Horizontal:
-        entry = Entry(field.text, take=self._take, placeholder=field.hint, id=f"field-{field.name}")
+        entry = Entry(
+            field.text,
+            take=self._take,
+            placeholder=field.hint,
+            select_on_focus=field.ways is not None and not field.several,
+            id=f"field-{field.name}",
+        )
         self._entries[field.name] = entry
         return Horizontal(_Label(field.label, LABEL_CELLS), entry, classes="row")
 
