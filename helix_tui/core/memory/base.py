@@ -83,6 +83,10 @@ class Base:
     @contextmanager
     def writing(self) -> Iterator[Index]:
         """The index inside one write transaction: no other process can write until it ends."""
-        with writing(self.database):
-            self.index.refresh(self.database)
-            yield self.index
+        try:
+            with writing(self.database):
+                self.index.refresh(self.database)
+                yield self.index
+        except BaseException:
+            self.index.forget()  # it may have read what is now taken back
+            raise

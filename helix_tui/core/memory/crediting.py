@@ -24,7 +24,8 @@ from dataclasses import dataclass
 
 from helix_tui.core.memory import ranking, rows
 from helix_tui.core.memory.base import Base
-from helix_tui.core.memory.records import FeedbackReport, Memory, Outcome, Verdict
+from helix_tui.core.memory.records import Memory, Outcome, Verdict
+from helix_tui.core.memory.reports import FeedbackReport
 
 PARTIAL = 0.3
 """How much of a success a partial outcome is (the plugin's latest release)."""

@@ -9,15 +9,8 @@ import numpy as np
 from helix_tui.core.memory import rows
 from helix_tui.core.memory.base import Base
 from helix_tui.core.memory.index import WHOLE
-from helix_tui.core.memory.records import (
-    MORE_RELATIONS,
-    RELATIONS,
-    Connected,
-    Edge,
-    Memory,
-    Related,
-    Suggestion,
-)
+from helix_tui.core.memory.records import MORE_RELATIONS, RELATIONS, Connected, Edge, Memory, Related
+from helix_tui.core.memory.reports import Suggestion
 
 WEAKEST = 0.5
 """Edges of less weight are not followed (seed 004's code)."""

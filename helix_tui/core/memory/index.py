@@ -131,6 +131,10 @@ class Index:
             self._load(database)
         self.seq = newest
 
+    def forget(self) -> None:
+        """Read everything anew the next time."""
+        self.seq = -1
+
     def vectors(self, database: Database, table: str) -> Vectors | None:
         """The vectors of one table, loaded when first asked for; None without a model."""
         found = self._vectors.get(table)

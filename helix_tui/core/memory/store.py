@@ -16,7 +16,18 @@ from sqlite_utils import Database
 
 from helix_tui.core.clock import now_ns
 from helix_tui.core.embedding import Encoder, Loaded
-from helix_tui.core.memory import approach, crediting, graph, injecting, recalling, rows, storing, upkeep
+from helix_tui.core.memory import (
+    alike,
+    approach,
+    crediting,
+    graph,
+    indexing,
+    injecting,
+    recalling,
+    rows,
+    storing,
+    upkeep,
+)
 from helix_tui.core.memory.base import Base
 from helix_tui.core.memory.database import BUSY_SECONDS, empty_database, guarded, open_database
 from helix_tui.core.memory.errors import DatabaseReadOnly, MemoryFault
@@ -24,24 +35,26 @@ from helix_tui.core.memory.index import Index
 from helix_tui.core.memory.injecting import Screen
 from helix_tui.core.memory.records import (
     VERDICTS,
-    Assessment,
     Connected,
-    Consolidated,
-    Decayed,
     Edge,
-    FeedbackReport,
-    Health,
     Injection,
     Memory,
     Mode,
     Outcome,
-    Pruned,
     Recall,
     Related,
-    Similar,
     Stored,
-    Suggestion,
     Verdict,
+)
+from helix_tui.core.memory.reports import (
+    Assessment,
+    Consolidated,
+    Decayed,
+    FeedbackReport,
+    Health,
+    Pruned,
+    Similar,
+    Suggestion,
 )
 
 CATCH_UP = 16
@@ -113,12 +126,12 @@ class MemoryStore:
     def store(self, trigger: str, resolution: str, type: str = "failure", source: str = "") -> Stored:
         """Remember one failure or pattern; a near-duplicate is merged, the third of a kind is systemic."""
         with self._changing():
-            return storing.store(self._base, storing.Draft(trigger, resolution, type, source))
+            return storing.store(self._base, indexing.Draft(trigger, resolution, type, source))
 
     def store_many(self, memories: Iterable[tuple[str, str, str, str]]) -> list[Stored]:
         """Remember several, (trigger, resolution, type, source) each, in one transaction."""
         with self._changing():
-            return storing.store_many(self._base, [storing.Draft(*memory) for memory in memories])
+            return storing.store_many(self._base, [indexing.Draft(*memory) for memory in memories])
 
     def chunk(self, task: str, outcome: str, approach: str, source: str = "chunked") -> Stored:
         """Remember how a task succeeded, or strengthen the pattern that says so already."""
@@ -172,7 +185,7 @@ class MemoryStore:
         """Memories of the last days whose triggers resemble this one, most alike first."""
         with self._using():
             self._catch_up()
-            return storing.similar_recent(self._base, trigger, threshold, days, type)
+            return alike.similar_recent(self._base, trigger, threshold, days, type)
 
     def assess(self, task: str, approach_: str, history: Sequence[str] | None = None) -> Assessment:
         """Whether to go on with an approach; without ``history``, earlier calls are what was tried."""
@@ -287,7 +300,7 @@ class MemoryStore:
     def consolidate(self, threshold: float = 0.9) -> Consolidated:
         """Merge memories that say nearly the same."""
         with self._changing():
-            storing.embed_missing(self._base, None)
+            indexing.embed_missing(self._base, None)
             return upkeep.consolidate(self._base, threshold)
 
     def health(self) -> Health:
@@ -298,7 +311,7 @@ class MemoryStore:
     def embed(self, limit: int | None = None) -> int:
         """Index the texts, and with an encoder make the vectors, of memories that lack them; how many."""
         with self._changing():
-            return storing.embed_missing(self._base, limit)
+            return indexing.embed_missing(self._base, limit)
 
     def remove(self, names: Iterable[str]) -> dict[str, Any]:
         """Remove memories with their edges; returns what `put_back` needs, as plain JSON."""
@@ -335,7 +348,7 @@ class MemoryStore:
             return
         newest = self._one("SELECT coalesce(max(seq), 0) FROM memory_change")
         if newest != self._caught_up:
-            done = storing.embed_missing(self._base, CATCH_UP)
+            done = indexing.embed_missing(self._base, CATCH_UP)
             if done < CATCH_UP:
                 self._caught_up = self._one("SELECT coalesce(max(seq), 0) FROM memory_change")
 

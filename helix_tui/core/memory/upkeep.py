@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from helix_tui.core.clock import NS
-from helix_tui.core.memory import rows, storing
+from helix_tui.core.memory import indexing, rows
 from helix_tui.core.memory.base import Base
 from helix_tui.core.memory.index import TRIGGER, WHOLE
-from helix_tui.core.memory.records import Consolidated, Decayed, Health, Memory, Pruned, TypeCount
+from helix_tui.core.memory.records import Memory
+from helix_tui.core.memory.reports import Consolidated, Decayed, Health, Pruned, TypeCount
 
 _OWNED = ("memory_extra", WHOLE, TRIGGER, "memory_variant")
 _BLOCK = 512
@@ -102,7 +103,7 @@ def put_back(base: Base, gone: dict[str, list[dict[str, Any]]]) -> int:
         for row in gone.get("memory_edge", []):
             base.database.conn.execute(*_insert("memory_edge", row))
         for row in returned:
-            storing.index_texts(base, row["id"], storing.Draft(row["trigger"], row["resolution"]))
+            indexing.index_texts(base, row["id"], indexing.Draft(row["trigger"], row["resolution"]))
         rows.bump(base.database.conn, ids)
     return len(returned)
 

@@ -1,0 +1,142 @@
+"""Which memories say what a text says: by the nearness of triggers, or by their words.
+
+Like is held against like: a trigger against triggers, vectors of one model against vectors of that model, a
+failure against failures and systemic ones (both seeds; reference/memory.md §0.4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from helix_tui.core.clock import NS
+from helix_tui.core.memory import keywords, rows
+from helix_tui.core.memory.base import Base, Vector
+from helix_tui.core.memory.index import TRIGGER, Index
+from helix_tui.core.memory.indexing import Draft
+from helix_tui.core.memory.reports import Similar
+from helix_tui.core.memory.words import key, likeness, telling
+
+DUPLICATE = 0.85
+"""Cosine of two triggers from which on they are one memory (both seeds)."""
+
+SIMILAR = 0.65
+"""Cosine from which on two failures are of a kind; seed 003's own pair of like failures scores 0.68."""
+
+ALIKE = 0.6
+"""The same without an encoder: share of common words (Dice)."""
+
+_FAMILY = {"failure": ("failure", "systemic"), "systemic": ("failure", "systemic")}
+
+
+def similar_recent(
+    base: Base, trigger: str, threshold: float | None, days: float, type_: str | None
+) -> list[Similar]:
+    """Memories of the last days whose triggers resemble a text, most alike first (seed 003's code)."""
+    vector = base.encode([trigger])
+    with base.reading() as index:
+        near = _near(
+            base, index, trigger, vector[0] if vector else None, threshold, (type_,) if type_ else ()
+        )
+        since = base.now_seconds() - days * 86_400
+        chosen = {memory_id: alike for memory_id, alike in near.items() if _created(base, memory_id) >= since}
+        found = rows.fetch(base.database, chosen)
+    return [Similar(found[memory_id], alike) for memory_id, alike in chosen.items()]
+
+
+def duplicate(
+    base: Base, index: Index, draft: Draft, vector: Vector | None, threshold: float
+) -> tuple[int, float] | None:
+    """(id, similarity) of the memory that says the same: its trigger's words, else the nearest trigger."""
+    family = _FAMILY.get(draft.type, (draft.type,))
+    marks = ", ".join("?" * len(family))
+    same = base.database.execute(
+        "SELECT m.id FROM memory_key k JOIN memory m ON m.id = k.memory_id"
+        f" WHERE k.key = ? AND k.key <> '' AND m.type IN ({marks}) ORDER BY m.id LIMIT 1",
+        [key(draft.trigger), *family],
+    ).fetchone()
+    if same:
+        return same[0], 1.0
+    alike = _similarities(base, index, vector, family)
+    if alike is None or not alike.size:
+        return None
+    best = int(alike.argmax())
+    return (int(index.ids[best]), float(alike[best])) if alike[best] >= threshold else None
+
+
+def kin(
+    base: Base, index: Index, draft: Draft, vector: Vector | None, but: int | None = None
+) -> dict[int, float]:
+    """Failures of the same kind as this one, most alike first."""
+    if draft.type not in _FAMILY:
+        return {}
+    near = _near(base, index, draft.trigger, vector, None, _FAMILY[draft.type])
+    return {memory_id: alike for memory_id, alike in near.items() if memory_id != but}
+
+
+def _near(
+    base: Base,
+    index: Index,
+    text: str,
+    vector: Vector | None,
+    threshold: float | None,
+    family: Sequence[str],
+) -> dict[int, float]:
+    """Memory id -> similarity of its trigger to a text, from the threshold on, most alike first."""
+    alike = _similarities(base, index, vector, family)
+    if alike is None:
+        return _near_by_words(base, index, text, ALIKE if threshold is None else threshold, family)
+    places = np.flatnonzero(alike >= (SIMILAR if threshold is None else threshold))
+    order = places[np.argsort(-alike[places], kind="stable")]
+    return {int(index.ids[place]): float(alike[place]) for place in order}
+
+
+def _near_by_words(
+    base: Base, index: Index, text: str, threshold: float, family: Sequence[str]
+) -> dict[int, float]:
+    candidates = keywords.coverage(base.database, telling(text), int(index.alive[: index.size].sum()))
+    known = rows.fetch(base.database, candidates)
+    alike = {
+        memory_id: likeness(text, memory.trigger)
+        for memory_id, memory in known.items()
+        if not family or memory.type in family
+    }
+    return {
+        memory_id: value
+        for memory_id, value in sorted(alike.items(), key=lambda pair: (-pair[1], pair[0]))
+        if value >= threshold
+    }
+
+
+def _similarities(
+    base: Base, index: Index, vector: Vector | None, family: Sequence[str]
+) -> np.ndarray[tuple[int], np.dtype[np.float32]] | None:
+    """Cosine with the trigger at every place, -1 where it is out of the question; None without vectors."""
+    vectors = index.vectors(base.database, TRIGGER)
+    if vector is None or vectors is None:
+        return None
+    alike = vectors.similarities(vector, index.size)
+    fits = index.alive[: index.size] & vectors.present[: index.size]
+    if family:
+        types = index.types[: index.size]
+        of_type = types == family[0]
+        for name in family[1:]:
+            of_type |= types == name
+        fits &= of_type
+    alike[~fits] = -1.0
+    return alike
+
+
+def own_trigger(base: Base, index: Index, memory_id: int) -> Vector | None:
+    vectors = index.vectors(base.database, TRIGGER)
+    place = index.place.get(memory_id)
+    if vectors is None or place is None or not vectors.present[place]:
+        return None
+    return vectors.row(place)
+
+
+def _created(base: Base, memory_id: int) -> float:
+    row = base.database.execute("SELECT created_at FROM memory WHERE id = ?", [memory_id]).fetchone()
+    instant = rows.as_instant(row[0]) if row else None
+    return float("-inf") if instant is None else instant / NS

@@ -1,0 +1,238 @@
+"""What the memory's operations report beside memories themselves, as frozen records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from helix_tui.core.memory.records import Memory, Mode, Verdict, count
+
+
+@dataclass(frozen=True, slots=True)
+class Similar:
+    """A memory with its similarity to a text."""
+
+    memory: Memory
+    similarity: float
+
+    def document(self) -> dict[str, Any]:
+        """The memory's keys, with seed 003's ``_similarity``."""
+        return self.memory.document() | {
+            "_similarity": round(self.similarity, 3),
+            "similarity": round(self.similarity, 4),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """An edge that may be worth making."""
+
+    from_name: str
+    to_name: str
+    rel_type: str
+    reason: str
+    confidence: float
+
+    def document(self) -> dict[str, Any]:
+        """Seed 003's keys."""
+        return {
+            "from": self.from_name,
+            "to": self.to_name,
+            "rel_type": self.rel_type,
+            "reason": self.reason,
+            "confidence": round(self.confidence, 3),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class FeedbackReport:
+    """What a round of feedback changed, and what it refused to believe."""
+
+    helped: tuple[str, ...] = ()
+    unhelpful: tuple[str, ...] = ()
+    unchanged: tuple[str, ...] = ()
+    """Injected, but this outcome says nothing about them (failed and not claimed)."""
+    missing: tuple[str, ...] = ()
+    """Names that no memory has."""
+    ignored: tuple[str, ...] = ()
+    """Claimed, but never injected."""
+    outside_ledger: tuple[str, ...] = ()
+    """Said to be injected, but the ledger of this attempt does not have them."""
+    verdict: Verdict | None = None
+    attempt: str = ""
+    duplicate: bool = False
+    """This attempt had been settled before: nothing was changed."""
+    replaced: bool = False
+    """Earlier, weaker feedback on this attempt was taken back first."""
+
+    @property
+    def verified(self) -> bool:
+        """Whether a verified outcome stands behind it."""
+        return self.verdict is not None
+
+    def document(self) -> dict[str, Any]:
+        """Seed 004's ``helped, unhelpful, missing`` (two counts and names), and ours after them."""
+        return {
+            "helped": len(self.helped),
+            "unhelpful": len(self.unhelpful),
+            "missing": list(self.missing),
+            "verified": self.verified,
+            "verdict": self.verdict,
+            "attempt": self.attempt,
+            "duplicate": self.duplicate,
+            "replaced": self.replaced,
+            "helped_names": list(self.helped),
+            "unhelpful_names": list(self.unhelpful),
+            "unchanged": list(self.unchanged),
+            "ignored": list(self.ignored),
+            "outside_ledger": list(self.outside_ledger),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """What pruning removed, or would remove."""
+
+    removed: tuple[Memory, ...]
+    remaining: int
+    applied: bool
+
+    def document(self) -> dict[str, Any]:
+        """Seed 004's ``pruned, remaining``, seed 003's ``removed``."""
+        names = [memory.name for memory in self.removed]
+        return {
+            "pruned": len(names) if self.applied else 0,
+            "remaining": self.remaining,
+            "removed": names if self.applied else [],
+            "candidates": names,
+            "applied": self.applied,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Decayed:
+    """Dormant memories, and whether their counts were faded."""
+
+    candidates: tuple[Memory, ...]
+    days: float
+    min_uses: float
+    applied: bool
+
+    def document(self) -> dict[str, Any]:
+        """Seed 004's keys, and seed 003's ``decayed``."""
+        return {
+            "candidates_for_decay": [memory.name for memory in self.candidates],
+            "count": len(self.candidates),
+            "threshold_days": count(self.days),
+            "min_uses_to_survive": count(self.min_uses),
+            "decayed": len(self.candidates) if self.applied else 0,
+            "applied": self.applied,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Consolidated:
+    """Near-duplicates that were merged."""
+
+    merged: tuple[tuple[str, str], ...]
+    """(gone, kept)."""
+    remaining: int
+    skipped: str = ""
+    """Why nothing could be compared."""
+
+    def document(self) -> dict[str, Any]:
+        """Seed 004's ``merged, remaining``, or its ``status, reason``."""
+        if self.skipped:
+            return {"status": "skipped", "reason": self.skipped, "merged": 0, "remaining": self.remaining}
+        return {
+            "merged": len(self.merged),
+            "remaining": self.remaining,
+            "pairs": [{"from": gone, "into": kept} for gone, kept in self.merged],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class TypeCount:
+    """How many memories a type has, and their counts together."""
+
+    count: int
+    helped: float
+    failed: float
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """How the store is doing."""
+
+    total: int
+    by_type: Mapping[str, TypeCount]
+    with_feedback: int
+    with_verified_feedback: int
+    relationships: int
+    edge_types: Mapping[str, int]
+    injections: int
+    settled: int
+    """Attempts with feedback."""
+    without_vector: int
+    """Memories that the present encoder has no vector of."""
+    mode: Mode
+    detail: str
+    systemic: tuple[str, ...]
+    issues: tuple[str, ...]
+
+    @property
+    def healthy(self) -> bool:
+        """Seed 004's rule: there are memories, there is feedback, there are no issues."""
+        return self.total > 0 and self.with_feedback > 0 and not self.issues
+
+    @property
+    def effectiveness(self) -> float:
+        """Over all memories together, 0.5 without feedback."""
+        helped = sum(each.helped for each in self.by_type.values())
+        uses = helped + sum(each.failed for each in self.by_type.values())
+        return helped / uses if uses > 0 else 0.5
+
+    def document(self) -> dict[str, Any]:
+        """Seed 004's keys, seed 003's names for two of them, and ours."""
+        return {
+            "status": "HEALTHY" if self.healthy else "NEEDS_ATTENTION",
+            "total": self.total,
+            "total_memories": self.total,
+            "by_type": {
+                name: {"count": each.count, "helped": count(each.helped), "failed": count(each.failed)}
+                for name, each in self.by_type.items()
+            },
+            "effectiveness": round(self.effectiveness, 3),
+            "with_feedback": self.with_feedback,
+            "with_verified_feedback": self.with_verified_feedback,
+            "relationships": self.relationships,
+            "total_edges": self.relationships,
+            "edge_types": dict(self.edge_types),
+            "injections": self.injections,
+            "settled_attempts": self.settled,
+            "without_vector": self.without_vector,
+            "systemic": list(self.systemic),
+            "mode": self.mode,
+            "detail": self.detail,
+            "issues": list(self.issues),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """Whether to go on with an approach (seed 004, Metacognition)."""
+
+    recommendation: Literal["continue", "pivot", "escalate"]
+    reason: str
+    attempts: int
+    suggested_pivot: str = ""
+
+    def document(self) -> dict[str, Any]:
+        """Seed 004's keys."""
+        return {
+            "recommendation": self.recommendation,
+            "reason": self.reason,
+            "attempts": self.attempts,
+            "suggested_pivot": self.suggested_pivot or None,
+        }

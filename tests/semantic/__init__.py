@@ -1,0 +1,1 @@
+"""The embedder of record and the light encoder side by side: `make test-semantic`."""
