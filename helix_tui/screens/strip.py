@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from helix_tui.core.supervision.needs import Need
 from helix_tui.core.text import clean_line
 from helix_tui.themes.alphabet import SIGNS, UNKNOWN
+from helix_tui.widgets.lists.attempts import title_of
 from helix_tui.widgets.lists.beadrow import World, note_of, sign_of
-from helix_tui.widgets.lists.line import Span, rule, spread
+from helix_tui.widgets.lists.line import Span, cut, rule, spread
 from helix_tui.widgets.lists.rowsource import Row, Rows
 
 MOST_NEXT = 5
@@ -43,15 +44,16 @@ def strip_rows(world: World, needs: Sequence[Need], width: int) -> Rows:
 
 def _bead_row(bead_id: str, caption: str, world: World, width: int) -> Row:
     bead = world.queue.beads[bead_id]
-    sign, note = sign_of(bead, world), note_of(bead, world)
-    left: list[Span] = [(f"{sign.glyph} ", sign.ink), (clean_line(bead.title, 200), "text")]
-    return Row(f"{caption}:{bead_id}", tuple(spread(left, [note] if note else [], width)))
+    sign, note = sign_of(bead, world), note_of(bead, world, brief=True)
+    left: list[Span] = [(f"{sign.glyph} ", sign.ink), title_of(bead_id, world.queue.beads)]
+    right = [(cut(note[0], width // 3), note[1])] if note else []
+    return Row(f"{caption}:{bead_id}", tuple(spread(left, right, width)))
 
 
 def _need_row(need: Need, world: World) -> Row:
     bead = world.queue.beads.get(need.bead_id)
-    said = clean_line(bead.title if bead is not None else need.reason, 200)
-    return Row(
-        f"need:{need.bead_id}" if bead is not None else f"need:{need.key}",
-        (("◆ ", "attention bold"), (said, "text")),
+    said = (
+        title_of(bead.id, world.queue.beads) if bead is not None else (clean_line(need.reason, 200), "text")
     )
+    key = f"need:{need.bead_id}" if bead is not None else f"need:{need.key}"
+    return Row(key, (("◆ ", "attention bold"), said))

@@ -279,7 +279,7 @@ async def test_a_narrow_pane_opens_the_attempt_over_the_list_and_esc_leads_back(
     async with app.run_test(size=(48, 30)) as pilot:
         await settled(pilot)
         assert app.sees("Scrub worktree leftovers")
-        assert app.sees("merged · sonnet · 4m · $1.10")
+        assert app.sees("merged · $1.10 · 4m · sonnet")
         assert not app.sees("evidence")
         await pilot.press("enter")
         await settled(pilot)

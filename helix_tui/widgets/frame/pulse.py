@@ -1,7 +1,8 @@
 """The pulse: line 1 of every screen. What runs, what is next, what needs me, at any width.
 
-Parts go in this order when it gets narrow: cost, the words of the next action, the words of the counts, age,
-branch, project. What is wrong (no tracker, unread lines, a rehearsal) stays as long as a cell is left.
+Parts go in this order when it gets narrow: cost, the words of the next action, the length of project and
+branch, age, branch, the words of the counts, and at last the project. What is wrong (no tracker, unread
+lines, a rehearsal) stays as long as a cell is left.
 """
 
 from __future__ import annotations
@@ -125,18 +126,20 @@ class Pulse(SpanLine):
         yield self._form(replace(facts, spent=""), True, width)
         bare = replace(facts, spent="", because="")
         yield self._form(bare, True, width)
-        yield self._form(bare, False, width)
-        yield self._form(replace(bare, age_s=None), False, width)
-        yield self._form(replace(bare, age_s=None, branch=""), False, width)
+        short = replace(bare, project=cut(facts.project, 16), branch=cut(facts.branch, 12))
+        ageless, placeless = replace(short, age_s=None), replace(short, age_s=None, branch="")
+        for form in (short, ageless, placeless):
+            yield self._form(form, True, width, gap="  ")
+        for form in (short, ageless, placeless):
+            yield self._form(form, False, width, gap="  ")
         yield self._least(facts)
 
-    def _form(self, facts: PulseFacts, words: bool, width: int) -> Line:
-        left = [*_rehearsal(facts), *_place_and_age(facts, words)]
+    def _form(self, facts: PulseFacts, words: bool, width: int, gap: str = "    ") -> Line:
+        left = [*_rehearsal(facts), *_place_and_age(facts)]
         middle = [*self._counts(facts, words), *_focus(facts, words), *_unread(facts, self.has_focus)]
         right: list[Span] = [(facts.spent, "muted")] if facts.spent else []
         right += [("    ", "text")] if right and facts.action else []
         right += _action(facts)
-        gap = "    " if words else "  "
         taken = width_of(left) + width_of(middle) + width_of(right) + len(gap) * 2 + 2
         if taken > width:
             return [("x" * (width + 1), "text")]
@@ -187,10 +190,10 @@ def _rehearsal(facts: PulseFacts) -> list[Span]:
     return [("REHEARSAL", "attention bold reverse"), (" ", "text")] if facts.rehearsal else []
 
 
-def _place_and_age(facts: PulseFacts, words: bool) -> list[Span]:
-    spans: list[Span] = [(cut(facts.project, 28 if words else 16), "text bold")]
+def _place_and_age(facts: PulseFacts) -> list[Span]:
+    spans: list[Span] = [(cut(facts.project, 28), "text bold")]
     if facts.branch:
-        spans.append((f" ⎇ {cut(facts.branch, 28 if words else 12)}", "muted"))
+        spans.append((f" ⎇ {cut(facts.branch, 28)}", "muted"))
     if facts.age_s is not None:
         spans += [(" · ", "muted"), (format_age(facts.age_s), "waiting bold" if facts.stale else "muted")]
     return spans

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from rich.cells import cell_len
+
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.clock import NS, format_span
 from helix_tui.core.ddx.attempts.attempt import Attempt
@@ -22,6 +24,9 @@ from helix_tui.widgets.lists.rowlist import RowList
 from helix_tui.widgets.lists.rowsource import RowSource
 
 STATUS_CELLS = 11
+TITLE_CELLS = 40
+"""Cells that a title keeps before a column gives way: the title is what one reads."""
+
 ACTIONS = 3
 ACTIONS_NARROW = 1
 NARROW = 56
@@ -180,7 +185,7 @@ class AttemptRows(RowSource):
         attempt = self.attempt(index)
         if attempt is None or width >= NARROW:
             return None
-        return [("   ", "text"), *_figures_line(attempt)]
+        return _figures_line(attempt, width)
 
     def text(self, index: int) -> str:
         attempt = self.attempt(index)
@@ -243,10 +248,12 @@ def paint_run(view: RunView, board: Board, width: int) -> Line:
     sign = SIGNS["running" if run.verdict == "alive" else run.verdict]
     title, ink = title_of(run.bead_id, board.beads) if run.bead_id else ("worker between beads", "muted")
     left: list[Span] = [(f"{sign.glyph} ", sign.ink), (title, f"{ink} bold")]
-    return spread(left, _run_figures(run, board.now, width), width)
+    room = width - 2 - min(cell_len(title), TITLE_CELLS)
+    return spread(left, _run_figures(run, board.now, width, room), width)
 
 
-def _run_figures(run: Run, now: int, width: int) -> list[Span]:
+def _run_figures(run: Run, now: int, width: int, room: int) -> list[Span]:
+    """Model, time, verdict and tokens; model first, then tokens go where a title needs their room."""
     harness, model = clean_line(run.harness, 20), clean_line(run.model, 28)
     by = model if harness in model else f"{harness} {model}".strip()
     parts: list[Span] = []
@@ -266,10 +273,15 @@ def _run_figures(run: Run, now: int, width: int) -> list[Span]:
         parts.append(("silent", "error bold"))
     if run.tokens is not None and width >= 44:
         parts.append((f"{figures.tokens(run.tokens)} tok", "text"))
-    spans: list[Span] = []
-    for part in parts:
-        spans += [("  ", "text"), part]
-    return spans
+    if by and width >= NARROW and _joined_cells(parts) > room:
+        parts = parts[1:]
+    if run.tokens is not None and width >= 44 and _joined_cells(parts) > room:
+        parts = parts[:-1]
+    return [span for part in parts for span in (("  ", "text"), part)]
+
+
+def _joined_cells(parts: list[Span]) -> int:
+    return width_of(parts) + 2 * len(parts)
 
 
 def _below(view: RunView, width: int) -> list[Line]:
@@ -334,37 +346,53 @@ def paint_attempt(attempt: Attempt, board: Board, width: int) -> Line:
 
 
 def _columns(attempt: Attempt, board: Board, when: str, width: int) -> list[Span]:
+    """Model, duration, tokens, cost, time: as many as leave the title its room, the dearest kept longest."""
     model = clean_line(attempt.model or attempt.harness, 40)
-    cells = min(board.order.model_cells, 14 if width >= 72 else 10)
+    cells = min(board.order.model_cells, 14)
     if width >= 110:
         cells = min(board.order.model_cells + 12, 24)
         if attempt.model and attempt.harness:
             model = f"{clean_line(attempt.harness, 20)} {model}"
     cost = figures.money(attempt.cost_usd)
-    spans: list[Span] = [
+    columns: list[Span] = [
         (f" {cut(model, cells):<{cells}}", "muted"),
         (f" {figures.short_span(attempt.duration_ms):>4}", "muted"),
+        (f" {figures.tokens(attempt.tokens.total):>5}", "muted"),
+        (f" {cost:>6}", "muted" if cost == figures.UNKNOWN else "text"),
+        (f" {when:>6}", "muted"),
     ]
-    if width >= 84:
-        spans.append((f" {figures.tokens(attempt.tokens.total):>5}", "muted"))
-    spans.append((f" {cost:>6}", "muted" if cost == figures.UNKNOWN else "text"))
-    if width >= 72:
-        spans.append((f" {when:>6}", "muted"))
-    return spans
+    return _affordable(columns, (3, 4, 1, 0, 2), width - STATUS_CELLS - 4)
 
 
-def _figures_line(attempt: Attempt) -> Line:
-    """What a narrow row has no room for."""
+def _affordable(columns: list[Span], worth: Iterable[int], room: int) -> list[Span]:
+    """The columns that leave a title its cells, chosen by worth, in the order in which they stand."""
+    kept: set[int] = set()
+    for place in worth:
+        cells = width_of([columns[place]])
+        if kept and room - cells < TITLE_CELLS:
+            break  # for every row alike: columns stay columns
+        kept.add(place)
+        room -= cells
+    return [column for place, column in enumerate(columns) if place in kept]
+
+
+def _figures_line(attempt: Attempt, width: int) -> Line:
+    """What a narrow row has no room for: as much of it as fits whole."""
     look = look_of(attempt)
     cost, total = figures.money(attempt.cost_usd), attempt.tokens.total
     parts = [
-        clean_line(attempt.model or attempt.harness, 16),
-        figures.short_span(attempt.duration_ms) if attempt.duration_ms is not None else "",
-        f"{figures.tokens(total)} tok" if total is not None else "",
         f"cost {cost}" if cost == figures.UNKNOWN else cost,
+        figures.short_span(attempt.duration_ms) if attempt.duration_ms is not None else "",
+        clean_line(attempt.model or attempt.harness, 16),
+        f"{figures.tokens(total)} tok" if total is not None else "",
         short_id(clean_line(attempt.bead_id, 60), 16),
     ]
-    return [(look.word, look.ink), *((f" · {part}", "muted") for part in parts if part)]
+    line: list[Span] = [("   ", "text"), (look.word, look.ink)]
+    for part in filter(None, parts):
+        span: Span = (f" · {part}", "muted")
+        if width_of([*line, span]) <= width:
+            line.append(span)
+    return line
 
 
 class AttemptList(RowList):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from helix_tui.core.text import clean_line, short_id
 from helix_tui.themes.alphabet import SIGNS, UNKNOWN
 from helix_tui.widgets import figures
 from helix_tui.widgets.lists.beadrow import World, age_of, note_of, sign_of
-from helix_tui.widgets.lists.line import Line, Span, rule, spread, wrap_spans
+from helix_tui.widgets.lists.line import Line, Span, rule, spread, width_of, wrap_spans
 from helix_tui.widgets.lists.rowlist import RowList
 from helix_tui.widgets.lists.rowsource import Row, Rows
 from helix_tui.widgets.reading.prose import prose
@@ -122,8 +122,9 @@ def detail_rows(facts: DetailFacts, width: int) -> list[Row]:
     document = bead.document()
     rows = _Rows(width)
     rows.wrapped([(clean_line(bead.title, 2000) or "(no title)", "text bold")])
-    rows.wrapped(_identity(bead, world))
     _standing(rows, bead, world)
+    rows.wrapped(_identity(bead, world))
+    labels_cut = _labels(rows, bead)
     _links(rows, bead, world)
     rows.prose("acceptance", document.get("acceptance"))
     rows.prose("description", document.get("description"))
@@ -131,7 +132,7 @@ def detail_rows(facts: DetailFacts, width: int) -> list[Row]:
     _attempts(rows, facts)
     inline = document.get("events")
     _events(rows, [*facts.attached, *(inline if isinstance(inline, list) else ())], world.now)
-    _fields(rows, bead, document)
+    _fields(rows, document, {"labels"} if labels_cut else set())
     return rows.rows
 
 
@@ -217,15 +218,29 @@ def _identity(bead: Bead, world: World) -> Line:
         parts.append(f"made {created} ago")
     if updated is not None:
         parts.append(f"changed {format_age((world.now - updated) / NS)} ago")
-    labels: list[Span] = [(f"  {clean_line(label, 60)}", "edge") for label in bead.labels[:30]]
-    return [(" · ".join(parts), "muted"), *labels]
+    return [(" · ".join(parts), "muted")]
+
+
+def _labels(rows: _Rows, bead: Bead) -> bool:
+    """All labels in one line, or as many as fit and how many more there are; whether some were left out."""
+    labels = [clean_line(label, 60) for label in bead.labels]
+    room = rows.width - len(f" +{len(labels)}")
+    kept: list[Span] = []
+    for label in labels:
+        span: Span = (f"{label}  ", "edge")
+        if width_of([*kept, span]) > room:
+            break
+        kept.append(span)
+    left_out = len(labels) - len(kept)
+    if labels:
+        rows.line([*kept, (f"+{left_out}" if kept else f"{left_out} labels", "muted")] if left_out else kept)
+    return bool(left_out)
 
 
 def _standing(rows: _Rows, bead: Bead, world: World) -> None:
     queue, standing = world.queue, world.queue.standing(bead.id)
     sign = sign_of(bead, world)
     run = world.runs.get(bead.id)
-    rows.line([])
     if bead.id in queue.position:
         place = queue.position[bead.id]
         where = "picked next" if place == 1 else f"{place} of {len(queue.ready)} in pick order"
@@ -351,9 +366,9 @@ def _events(rows: _Rows, events: Sequence[object], now: int) -> None:
         rows.line([(f"… {len(found) - MAX_EVENTS} older", "muted")])
 
 
-def _fields(rows: _Rows, bead: Bead, document: Mapping[str, Any]) -> None:
-    """What else the record holds, known to us or not: nothing in it is hidden."""
-    others = sorted(key for key in document if key not in _SHOWN_ELSEWHERE)
+def _fields(rows: _Rows, document: Mapping[str, Any], cut_short: Set[str]) -> None:
+    """What else the record holds, known to us or not, and what was cut short: nothing in it is hidden."""
+    others = sorted(key for key in document if key not in _SHOWN_ELSEWHERE or key in cut_short)
     if not others:
         return
     rows.section(f"record {len(others)} more fields")

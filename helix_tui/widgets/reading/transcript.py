@@ -124,7 +124,7 @@ def paint_event(script: Script, place: int, width: int) -> Line:
     event = script.events[place]
     wide = width >= NARROW
     time = figures.clock_time(event.at)
-    when: Span = ((time if wide else time[3:]) + " ", "muted")
+    when: Span = ((time if wide else time[:5]) + " ", "muted")
     column = 9 if wide else 7
     if event.kind == "tool":
         answer = script.results.get(place)
@@ -134,8 +134,14 @@ def paint_event(script: Script, place: int, width: int) -> Line:
     if event.kind == "result":
         return _paint_result(script, place, when, column, width)
     name, ink = _LOOKS.get(event.kind, ("", "muted"))
-    said = event.summary or event.type
+    said = _without(name, event.summary or event.type)
     return _row(when, (name, "muted" if ink == "text" else ink), [(said, ink)], [], column, width)
+
+
+def _without(name: str, said: str) -> str:
+    """What an event says, without the word that stands before it already."""
+    words = said[len(name) :] if name and said.lower().startswith(name) else said
+    return words.lstrip(" .:") or "…"
 
 
 def _paint_result(script: Script, place: int, when: Span, column: int, width: int) -> Line:

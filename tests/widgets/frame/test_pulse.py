@@ -62,3 +62,12 @@ async def test_trouble_stands_in_place_of_counts() -> None:
     said = await line(PulseFacts(project="demo", trouble="no .ddx here"), 60)
     assert "no .ddx here" in said
     assert "ready" not in said
+
+
+async def test_words_stay_at_80_cells_and_the_place_gives_way() -> None:
+    facts = PulseFacts(
+        "a-project-of-a-long-name-in-deed", "wt/feature-branch", 2.0, ready=12, running=2, needs_me=3
+    )
+    said = await line(facts, 80)
+    for words in ("2 running", "12 ready", "3 need me"):
+        assert words in said

@@ -12,7 +12,15 @@ from helix_tui.core.ddx.attempts.attempt import Attempt, Tokens
 from helix_tui.core.ddx.workers.running import Run
 from helix_tui.widgets.frame.actions import Action
 from helix_tui.widgets.lists.attemptfilter import AttemptFilter
-from helix_tui.widgets.lists.attempts import AttemptList, Board, Order, RunView, look_of
+from helix_tui.widgets.lists.attempts import (
+    AttemptList,
+    AttemptRows,
+    Board,
+    Order,
+    RunView,
+    look_of,
+    paint_attempt,
+)
 from tests.widgets.host import Host
 
 NOW = parse_now("2026-08-21T12:00:00Z")
@@ -247,3 +255,22 @@ def test_a_filter_offers_fields_and_what_stands_in_them() -> None:
 
 def _line_of_cursor(rows: list[str]) -> int:
     return next(number for number, line in enumerate(rows) if line.startswith("▌"))
+
+
+@pytest.mark.parametrize("width", [56, 66, 78, 100, 130])
+def test_the_title_keeps_its_room_and_the_cost_stays(width: int) -> None:
+    title = "Keep attempt metrics apart from all the evidence"
+    made = attempt(1, harness="claude", model="claude-sonnet-4-6-of-a-long-name", cost_usd=1.1)
+    beads = {made.bead_id: Bead(id=made.bead_id, title=title)}
+    shown = "".join(text for text, _ in paint_attempt(made, replace(board([made]), beads=beads), width))
+    assert title[:33] in shown
+    assert "$1.10" in shown
+
+
+def test_a_narrow_row_s_figures_are_whole_or_not_there() -> None:
+    made = attempt(1, model="claude-sonnet-4-6", cost_usd=1.1, duration_ms=240_000)
+    rows = AttemptRows(board([made]), 46)
+    said = "".join(text for text, _ in rows.paint_more(len(rows) - 1, 46) or ())
+    assert "$1.10" in said
+    assert len(said) <= 46
+    assert not said.endswith(("·", "· "))

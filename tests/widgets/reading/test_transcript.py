@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helix_tui.core.ddx.events import Event, read_event
+from helix_tui.widgets.figures import clock_time
 from helix_tui.widgets.reading.textpane import Para
 from helix_tui.widgets.reading.transcript import Script, ScriptRows, TranscriptPane
 from tests.widgets.host import Host
@@ -164,3 +165,16 @@ def test_rows_keys_and_places_agree(count: int, unfolded: dict[int, list[str]]) 
     assert rows.index("a note's key") is None
     for index in range(len(rows)):
         rows.paint(index, 80)
+
+
+async def test_a_row_says_its_kind_once_and_the_hour_at_any_width() -> None:
+    at = 1_780_000_000 * 1_000_000_000
+    script = Script()
+    script.add(
+        [Event(at, "thinking", summary="thinking about locks"), Event(at, "thinking", type="thinking")]
+    )
+    for width in (100, 36):
+        rows = ["".join(text for text, _ in ScriptRows(script, {}).paint(place, width)) for place in (0, 1)]
+        assert rows[0].count("think") == 1
+        assert rows[1].count("think") == 1
+        assert rows[0][:5] == clock_time(at)[:5]
