@@ -23,7 +23,7 @@ from textual.screen import Screen
 from helix_tui.core.clock import now_ns
 from helix_tui.core.live.snapshot import Change, Snapshot
 from helix_tui.core.process import allow_reads, end_reads
-from helix_tui.core.supervision.needs import Need, needs_of
+from helix_tui.core.supervision.needs import Need, asked_of, needs_of
 from helix_tui.core.text import clean_line
 from helix_tui.keymap import bindings, checked_keymap
 from helix_tui.screens import SCREENS
@@ -226,7 +226,8 @@ class HelixApp(App[int]):
 
     def _needs_of(self, snapshot: Snapshot) -> tuple[Need, ...]:
         if self.lookout is None:
-            return needs_of(snapshot.queue, snapshot.runs, snapshot.tracker)
+            asked = asked_of(snapshot.project)
+            return needs_of(snapshot.queue, snapshot.runs, snapshot.tracker, questions=asked)
         return self.lookout.needs(snapshot)
 
     def _open_watch(self, snapshot: Snapshot, *, read_only: bool) -> Watch:

@@ -25,6 +25,13 @@ if TYPE_CHECKING:
     from helix_tui.core.live import Change, Snapshot
 
 WORDS = {
+    "physics-level": ("!", "error bold", "contradiction"),
+    "guidance": ("?", "attention bold", "guidance"),
+    "approval": ("?", "attention bold", "approve"),
+    "conflict": ("◆", "attention bold", "conflict"),
+    "ambiguous": ("◆", "attention bold", "ambiguous"),
+    "clarification": ("?", "attention bold", "clarify"),
+    "gap": ("?", "attention", "gap"),
     "dead_run": ("!", "error bold", "dead worker"),
     "silent_run": ("!", "error bold", "silent worker"),
     "orphaned_claim": ("!", "error bold", "orphaned"),

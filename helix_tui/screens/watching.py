@@ -10,7 +10,7 @@ from helix_tui.core.supervision.curation.curator import Curator, Sight
 from helix_tui.core.supervision.curation.gate import Gate
 from helix_tui.core.supervision.curation.tongue import find_executable
 from helix_tui.core.supervision.lookout import Concerns, Lookout
-from helix_tui.core.supervision.needs import Need, needs_of
+from helix_tui.core.supervision.needs import Need, asked_of, needs_of
 
 if TYPE_CHECKING:
     from helix_tui.core.live import Snapshot
@@ -76,4 +76,5 @@ class Watch:
             orphans=found.orphans,
             unminded=found.unminded,
             epic=found.focus.epic,
+            questions=asked_of(snapshot.project),
         )

@@ -27,6 +27,9 @@ ON = FOCUS_ON
 PRIOR = "helix-focus-prior"
 """In a held-back row: ``absent``, true, or ``=`` and a text, what ``execution-eligible`` was before."""
 
+REACH = "helix-focus-reach"
+"""In the epic's row: ``ready`` where only what a worker could pick is held back, turn by turn (a loop's focus)."""
+
 _PICKABLE = frozenset({"open", "in_progress"})
 
 
@@ -64,19 +67,26 @@ def read_focus(scene: Scene) -> Focus:
     )
 
 
-def plan_focus(writing: Writing, epic: str) -> None:
-    """Put the focus on an epic, or bring it up to date: as few commands as lead there."""
+def plan_focus(writing: Writing, epic: str, *, now_only: bool = False) -> None:
+    """Put the focus on an epic, or bring it up to date: as few commands as lead there.
+
+    Args:
+        now_only: hold back only what a worker could pick now or after a cooldown; for a loop that brings the
+            focus up to date before every turn, and to which each command costs time.
+    """
     scene = writing.scene
     must_live(scene, epic)
     below = descendants(scene, epic)
     if not any(scene.status(bead_id) not in TERMINAL for bead_id in below):
         raise Refused(f"nothing open stands under {called(epic)}; focus on an epic with open beads under it")
     focus = read_focus(scene)
-    if scene.value(epic, ON) is None or focus.epic != epic:
-        writing.update(epic, {ON: format_instant(scene.queue.as_of)})
+    since = scene.value(epic, ON)
+    if since is None or focus.epic != epic:
+        since = format_instant(scene.queue.as_of)
+    writing.update(epic, {ON: since, REACH: "ready" if now_only else None})
     for other in dict.fromkeys((focus.epic, *focus.others)):
         if other and other != epic:
-            writing.update(other, {ON: None})
+            writing.update(other, {ON: None, REACH: None})
     kept = needed(scene, epic, below)
     for bead_id in (*focus.held, *focus.leftovers):
         if bead_id in kept:
@@ -87,6 +97,8 @@ def plan_focus(writing: Writing, epic: str) -> None:
             _release(writing, bead_id)
     spared = _spared(scene, kept) if writing.tongue.era == "head" else set()
     for bead_id in _outside(scene, kept | spared):
+        if now_only and scene.queue.state(bead_id) not in ("ready", "retry_cooldown"):
+            continue
         _hold(writing, bead_id, epic)
 
 
@@ -95,7 +107,7 @@ def plan_unfocus(writing: Writing) -> None:
     focus = read_focus(writing.scene)
     for epic in (focus.epic, *focus.others):
         if epic:
-            writing.update(epic, {ON: None})
+            writing.update(epic, {ON: None, REACH: None})
     for bead_id in (*focus.held, *focus.leftovers):
         _release(writing, bead_id)
 
@@ -107,7 +119,7 @@ def plan_upkeep(writing: Writing) -> None:
     if focus.epic and scene.status(focus.epic) not in TERMINAL:
         below = descendants(scene, focus.epic)
         if any(scene.status(bead_id) not in TERMINAL for bead_id in below):
-            plan_focus(writing, focus.epic)
+            plan_focus(writing, focus.epic, now_only=scene.value(focus.epic, REACH) == "ready")
             return
         writing.notes.append(f"the focus on {called(focus.epic)} has ended: nothing under it is left to do")
     if focus.epic or focus.held or focus.leftovers:

@@ -2,7 +2,7 @@
 
 Only what nobody but a person can move is in here: beads parked for an operator, reviews that hold work back,
 workers that died or fell silent, claims and changes that somebody must look at, prerequisites that no longer
-exist, beads in a circle, unreadable lines.
+exist, beads in a circle, unreadable lines, and whatever HELIX itself asks (`questions`).
 """
 
 from __future__ import annotations
@@ -16,15 +16,24 @@ from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.beads.tracker import Tracker
 from helix_tui.core.ddx.workers.running import Run
+from helix_tui.core.project import Project
 
 if TYPE_CHECKING:  # who shows no drift need not load what finds it
     from helix_tui.core.supervision.drift import Drift
     from helix_tui.core.supervision.orphans import Orphan
+    from helix_tui.core.supervision.questions import Question
 
 KINDS = (
+    "physics-level",
+    "guidance",
+    "approval",
     "dead_run",
     "silent_run",
     "orphaned_claim",
+    "conflict",
+    "ambiguous",
+    "clarification",
+    "gap",
     "drift",
     "focus",
     "proposed",
@@ -51,11 +60,15 @@ class Need:
     reason: str
     waiting: int
     """Unfinished beads that wait on it, directly or through others."""
+    question_id: str = ""
+    """The question that HELIX asks; `answering.answer_question` takes the answer."""
+    options: tuple[str, ...] = ()
+    """Answers that the question offers; empty: any text."""
 
     @property
     def key(self) -> str:
         """Unique among needs and the same over reloads."""
-        return f"{self.kind}:{self.bead_id}"
+        return f"{self.kind}:{self.bead_id or self.question_id}"
 
 
 def needs_of(
@@ -67,6 +80,7 @@ def needs_of(
     orphans: Iterable[Orphan] = (),
     unminded: Collection[str] = (),
     epic: str = "",
+    questions: Iterable[Question] = (),
 ) -> tuple[Need, ...]:
     """Everything that waits on a person, by urgency, then by how much waits on it, then by priority.
 
@@ -74,6 +88,7 @@ def needs_of(
         drift: what others changed since somebody looked.
         orphans: claims that nobody works on any more.
         unminded: beads on which the focus on ``epic`` is not as it should be.
+        questions: what HELIX asks.
     """
     left = {orphan.bead_id: orphan for orphan in orphans}
     found = [need for need in _run_needs(queue, runs) if need[1] not in left or need[0] != "dead_run"]
@@ -84,6 +99,11 @@ def needs_of(
         count = f"{len(unminded)} bead{'s' * (len(unminded) != 1)}"
         found.append(("focus", epic, f"the focus is to be brought up to date on {count}"))
     needs = [Need(kind, bead_id, reason, _waiting(queue, bead_id)) for kind, bead_id, reason in found]
+    needs += [
+        Need(each.kind, each.bead_id, each.text, _waiting(queue, each.bead_id), each.id, each.options)
+        for each in questions
+        if not each.answered and each.kind in KINDS
+    ]
     if tracker.dropped:
         lines = ", ".join(str(dropped.line) for dropped in tracker.dropped[:5])
         more = f" and {len(tracker.dropped) - 5} more" if len(tracker.dropped) > 5 else ""
@@ -92,6 +112,16 @@ def needs_of(
             Need("unread_lines", "", f"{word} {lines}{more} of {tracker.path.name} cannot be read", 0)
         )
     return tuple(sorted(needs, key=lambda need: _rank(queue, need)))
+
+
+def asked_of(project: Project) -> tuple[Question, ...]:
+    """What HELIX asks and nobody has answered; reads one small file, where there is one."""
+    path = project.helix_dir / "questions.json"
+    if not path.exists():
+        return ()
+    from helix_tui.core.supervision.questions import read_questions  # most projects never ask
+
+    return tuple(question for question in read_questions(path) if not question.answered)
 
 
 def _rank(queue: Queue, need: Need) -> tuple[int, int, int, str]:

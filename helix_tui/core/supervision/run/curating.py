@@ -24,7 +24,7 @@ from helix_tui.core.supervision.focus import (
 )
 from helix_tui.core.supervision.run.work import Work
 
-MOST_HELD = 200
+MOST_HELD = 60
 """Beads that a focus of its own accord may hold back: each costs a command, and ddx rewrites its file for
 each.
 """
@@ -89,7 +89,7 @@ class Curating:
     def _enter(self, sight: Sight, epic: str, *, asked: bool = False) -> None:
         try:
             planned = self.work.curator.plan_steps(
-                "focus", "look at a focus", lambda w, _: plan_focus(w, epic)
+                "focus", "look at a focus", lambda w, _: plan_focus(w, epic, now_only=True)
             )
         except Refused as error:
             self.work.teller.always(f"no focus on {called(epic)}: {error}")
@@ -108,7 +108,7 @@ class Curating:
         self.ours = self.work.state.focused_epic = epic
         self.work.save("curating")
         self.work.change_steps(
-            "focus", f"focus on {called(epic)}", lambda writing, _: plan_focus(writing, epic)
+            "focus", f"focus on {called(epic)}", lambda writing, _: plan_focus(writing, epic, now_only=True)
         )
         self.work.teller.always(f"focus on epic {called(epic)}")
         self.work.refresh_context(self.work.look())

@@ -71,9 +71,8 @@ def _beads(era: str) -> Any:
 
 def _once(world: Stage, chance: float) -> None:
     """One run; now and then with a disk that is full, or with a second run beside it."""
-    words = world.words(
-        "run", "--no-auto-review", "--no-auto-align", "--timeout", "1.5", "--autonomy", "high", "-q"
-    )
+    options = ("--no-auto-review", "--no-auto-align", "--timeout", "1.5", "--autonomy", "high", "-q")
+    words = world.words("run", *options, "--max-cycles", "10")
     if chance < 0.05:
         subprocess.run(words, capture_output=True, timeout=120, preexec_fn=_no_room, check=False)
         return

@@ -1,0 +1,87 @@
+"""Questions: raised once, ranked among what waits on a person, answered, and the answer used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from helix_tui.core.beads.tracker import Tracker
+from helix_tui.core.project import find_project
+from helix_tui.core.supervision.answering import answer_question, conflicts_in
+from helix_tui.core.supervision.curation.gate import Gate, WritesForbidden
+from helix_tui.core.supervision.needs import asked_of, needs_of
+from helix_tui.core.supervision.questions import Questions, UnknownQuestion, read_questions
+from tests.core.supervision.conftest import WorldFactory, queue_of, row
+
+
+def _questions(root: Path, *, read_only: bool = False) -> Questions:
+    project = find_project(root)
+    return Questions(project, Gate(project, read_only))
+
+
+def test_a_question_is_raised_once_while_it_stands(tmp_path: Path) -> None:
+    questions = _questions(tmp_path)
+    first = questions.ask("conflict", "which?", key="k")
+    assert questions.ask("conflict", "which one?", key="k") == first
+    questions.answer(first.id, "this")
+    assert questions.ask("conflict", "again?", key="k").id == "q-2"
+    assert [question.id for question in questions.open()] == ["q-2"]
+    with pytest.raises(UnknownQuestion):
+        questions.answer("q-1", "that")
+
+
+def test_an_approval_is_used_up(tmp_path: Path) -> None:
+    questions = _questions(tmp_path)
+    asked = questions.ask("approval", "go?", key="k")
+    assert questions.take_approval("k") is None
+    questions.answer(asked.id, "Yes")
+    assert questions.take_approval("k") is True
+    assert questions.take_approval("k") is None
+
+
+def test_read_only_asks_nothing(tmp_path: Path) -> None:
+    with pytest.raises(WritesForbidden):
+        _questions(tmp_path, read_only=True).ask("gap", "?", key="k")
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"questions": [1, {"id": 3}]}', '{"questions": null}'])
+def test_a_broken_file_holds_no_questions(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "questions.json"
+    path.write_text(text)
+    assert read_questions(path) == ()
+
+
+def test_needs_me_ranks_what_stops_everything_first(tmp_path: Path) -> None:
+    questions = _questions(tmp_path)
+    questions.ask("conflict", "a-1 is kept aside", key="a", bead_id="a-1")
+    questions.ask("physics-level", "cannot both hold", key="b")
+    questions.ask("physics-level", "nor these", key="c")
+    queue = queue_of([row("a-1"), row("a-2", "a-1"), row("p-1", status="proposed")])
+    needs = needs_of(queue, (), Tracker(tmp_path), questions=asked_of(find_project(tmp_path)))
+    assert [need.kind for need in needs] == ["physics-level", "physics-level", "conflict", "proposed"]
+    assert len({need.key for need in needs}) == 4
+    assert needs[2].waiting == 1
+
+
+def test_an_answer_about_a_bead_is_written_into_it(world: WorldFactory) -> None:
+    there = world([row("a-1")])
+    questions = Questions(there.curator.project, there.curator.gate)
+    asked = questions.ask("conflict", "which?", key="k", bead_id="a-1")
+    answer_question(there.curator, questions, asked.id, "take the second")
+    assert there.rows()["a-1"]["helix-decision"] == "take the second"
+    assert questions.open() == ()
+
+
+@pytest.mark.parametrize(
+    ("trailer", "found"),
+    [
+        ("none", []),
+        ("", []),
+        ("physics-level: real-time vs batch", [("physics-level", "real-time vs batch")]),
+        ("resolvable: sqlite or postgres; none", [("conflict", "sqlite or postgres")]),
+        ("Physics level - a; b differs", [("physics-level", "a"), ("conflict", "b differs")]),
+    ],
+)
+def test_conflicts_are_read_from_a_trailer(trailer: str, found: list[tuple[str, str]]) -> None:
+    assert list(conflicts_in(trailer)) == found
