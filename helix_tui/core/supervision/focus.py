@@ -28,7 +28,9 @@ PRIOR = "helix-focus-prior"
 """In a held-back row: ``absent``, true, or ``=`` and a text, what ``execution-eligible`` was before."""
 
 REACH = "helix-focus-reach"
-"""In the epic's row: ``ready`` where only what a worker could pick is held back, turn by turn (a loop's focus)."""
+"""In the epic's row: ``ready`` where only what a worker could pick is held back, turn by turn (a loop's
+focus).
+"""
 
 _PICKABLE = frozenset({"open", "in_progress"})
 
