@@ -28,6 +28,7 @@ from helix_tui.core.text import clean_line
 from helix_tui.keymap import bindings, checked_keymap
 from helix_tui.screens import SCREENS
 from helix_tui.screens.base import NARROW, POSTURES, HelixScreen
+from helix_tui.screens.remembering.closing import Closed, LoopCloser
 from helix_tui.settings import Settings
 from helix_tui.themes import DEFAULT_THEME, PLAIN_THEME, THEMES
 from helix_tui.widgets.frame.pulse import Pulse
@@ -145,6 +146,8 @@ class HelixApp(App[int]):
         self._feed = open_feed(self._news_from_thread)
         self.snapshot = self._feed.snapshot
         self.needs: tuple[Need, ...] = ()
+        self.memory_health = ""
+        self._closer = LoopCloser(self, read_only=read_only, tell=self._loop_closed)
         self._keys = self._still = 0
         self._pending: list[tuple[Snapshot, Change, tuple[Need, ...]]] = []
         self.prepare: Callable[[Snapshot], None] | None = None
@@ -274,10 +277,18 @@ class HelixApp(App[int]):
         for shown in self.screen_stack if screen.is_modal else (screen,):
             if isinstance(shown, HelixScreen):
                 shown.receive(self.snapshot, change)
+        if change.attempts or was_loading:
+            self._closer.heed(self.snapshot)
         if was_loading:
             self.set_timer(AFTER_PAINT, self._feed.painted)
         if was_loading or change.everything:
             self.set_timer(AFTER_PAINT, settle_memory)
+
+    def _loop_closed(self, closed: Closed) -> None:
+        """Outcomes have settled what attempts were given."""
+        self.memory_health = closed.health
+        if closed.said:
+            self.say(f"memories: {closed.said}")
 
     def on_key(self) -> None:
         """Somebody is at the keys."""

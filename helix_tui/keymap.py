@@ -86,7 +86,7 @@ KEYS: tuple[Key, ...] = (
         "J",
         "next_part",
         "next part",
-        "loop,journal,ask",
+        "loop,journal,ask,memory",
         "Next attempt on this bead; in a pane, next part.",
     ),
     Key(
@@ -94,7 +94,7 @@ KEYS: tuple[Key, ...] = (
         "K",
         "previous_part",
         "part before",
-        "loop,journal,ask",
+        "loop,journal,ask,memory",
         "The attempt, or the part, before.",
     ),
     Key(
@@ -103,6 +103,14 @@ KEYS: tuple[Key, ...] = (
     Key("move.jump", "f", "jump", "jump", "list", "A letter on every row in view; type it to go there."),
     Key("go.queue", "1", "show_screen('queue')", "queue", "app", "The queue."),
     Key("go.loop", "2", "show_screen('loop')", "loop", "app", "Attempts, and what runs now."),
+    Key(
+        "go.memory",
+        "3",
+        "show_screen('memory')",
+        "memory",
+        "app",
+        "What is remembered, and what of it helps.",
+    ),
     Key(
         "go.insights",
         "5",
@@ -148,7 +156,7 @@ KEYS: tuple[Key, ...] = (
         "slash",
         "filter",
         "filter",
-        "queue,loop,journal",
+        "queue,loop,memory,journal",
         "Show only what a query matches, as you type.",
     ),
     Key("find.next", "n", "next_match", "next match", "list", "Next row that matches."),
@@ -168,7 +176,9 @@ KEYS: tuple[Key, ...] = (
     Key("ask.depth", "W", "turn_depth", "tree depth", "ask", "How much of the tree the walk shows."),
     Key("ask.model", "m", "turn_model", "model", "ask", "Let a model word the answer, or no longer."),
     Key("ask.trace", "T", "trace", "trace", "ask", "Write the run as JSON lines."),
-    Key("change.actions", "a", "actions", "actions", "beads,needs", "What can be done about this row."),
+    Key(
+        "change.actions", "a", "actions", "actions", "beads,needs,memory", "What can be done about this row."
+    ),
     Key(
         "change.mark",
         "space",
@@ -212,7 +222,7 @@ KEYS: tuple[Key, ...] = (
         "u",
         "undo",
         "undo",
-        "beads,half-way,journal",
+        "beads,half-way,journal,memory",
         "Take back the last change made by people, in the journal the one under the cursor.",
     ),
     Key(
@@ -240,7 +250,7 @@ KEYS: tuple[Key, ...] = (
         "y",
         "copy_id",
         "copy",
-        "beads,loop,journal,sheet,ask",
+        "beads,loop,journal,sheet,ask,memory",
         "Copy the id; of a planned change its commands.",
     ),
     Key(

@@ -35,6 +35,7 @@ SCREENS: Mapping[str, ScreenEntry] = {
     for entry in (
         ScreenEntry("1", "queue", "Queue", "helix_tui.screens.queue", "QueueScreen"),
         ScreenEntry("2", "loop", "Loop", "helix_tui.screens.loop", "LoopScreen"),
+        ScreenEntry("3", "memory", "Memory", "helix_tui.screens.memory", "MemoryScreen"),
         ScreenEntry("4", "ask", "Ask", "helix_tui.screens.ask", "AskScreen"),
         ScreenEntry("5", "insights", "Insights", "helix_tui.screens.insights", "InsightsScreen"),
         ScreenEntry("6", "journal", "Journal", "helix_tui.screens.journal", "JournalScreen"),

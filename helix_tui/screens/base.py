@@ -38,6 +38,8 @@ class Console(Protocol):
     snapshot: Snapshot
     needs: tuple[Need, ...]
     keymap: dict[str, str]
+    memory_health: str
+    """How the memory is doing, in words for the pulse; empty where there is none."""
     prepare: Callable[[Snapshot], None] | None
     """Called with every snapshot in the feed's thread, before the screen is told."""
     read_only: bool
@@ -170,7 +172,8 @@ class HelixScreen(Screen[Any]):
     def tick(self) -> None:
         """Time has passed: what shows an age shows the new one."""
         console = self.console
-        self.pulse.show(pulse_facts(console.snapshot, console.needs, console.now()))
+        facts = pulse_facts(console.snapshot, console.needs, console.now(), memory=console.memory_health)
+        self.pulse.show(facts)
 
     def show_pending(self, beads: Collection[str], work: str) -> None:
         """Say that beads are being changed; nothing is, where there are none."""

@@ -28,7 +28,7 @@ _TROUBLE = {
 }
 
 
-def pulse_facts(snapshot: Snapshot, needs: Sequence[Need], now: int) -> PulseFacts:
+def pulse_facts(snapshot: Snapshot, needs: Sequence[Need], now: int, *, memory: str = "") -> PulseFacts:
     """The facts of line 1 at an instant."""
     age = max(0.0, (now - snapshot.written_at) / NS) if snapshot.written_at else None
     running = sum(run.live and run.verdict != "dead" for run in snapshot.runs)
@@ -42,6 +42,7 @@ def pulse_facts(snapshot: Snapshot, needs: Sequence[Need], now: int) -> PulseFac
         dead=sum(run.verdict == "dead" for run in snapshot.runs),
         ready=ready,
         needs_me=len(needs),
+        memory=memory,
         spent=_spent_since(snapshot.attempts, figures.midnight(now)),
         action="BUILD" if ready else "",
         because=f"{ready:,} ready" if ready else "",

@@ -187,6 +187,17 @@ def _approach(attempt: Attempt, evidence: Evidence) -> str:
     return next((line for text in said if (line := clean_line(text, _LONGEST))), "")
 
 
+def summed(learned: Sequence[Learned]) -> str:
+    """What was learned, in one line; empty where nothing was."""
+    reports = [each.report for each in learned if each.report is not None]
+    parts = [
+        (sum(len(report.helped) for report in reports), "credited"),
+        (sum(len(report.unhelpful) for report in reports), "blamed"),
+        (sum(each.proposal is not None for each in learned), "proposed"),
+    ]
+    return ", ".join(f"{number} {word}" for number, word in parts if number)
+
+
 class Learner:
     """Closes the loop for one project's memory."""
 
@@ -195,18 +206,26 @@ class Learner:
         self._memory = memory
         self.proposals = Proposals(memory)
 
-    def preview(self, beads: Mapping[str, Bead], attempts: Sequence[Attempt]) -> list[Learned]:
+    def preview(
+        self, beads: Mapping[str, Bead], attempts: Sequence[Attempt], *, since: int | None = None
+    ) -> list[Learned]:
         """What `learn` would do now, newest attempt first; changes nothing."""
-        return list(self._look(beads, attempts))
+        return list(self._look(beads, attempts, since))
 
-    def learn(self, beads: Mapping[str, Bead], attempts: Sequence[Attempt]) -> list[Learned]:
+    def learn(
+        self, beads: Mapping[str, Bead], attempts: Sequence[Attempt], *, since: int | None = None
+    ) -> list[Learned]:
         """Settle every ended attempt that was given memories, and propose lessons; once for each attempt.
+
+        Args:
+            since: draw lessons only from attempts that ended after this instant; what was injected is settled
+                however old.
 
         Returns:
             What changed: attempts settled now, and new proposals. Empty when called a second time.
         """
         done = []
-        for each in self._look(beads, attempts):
+        for each in self._look(beads, attempts, since):
             proposed = self.proposals.add(each.proposal) if each.proposal is not None else None
             report = None
             if each.injected and each.judged.verdict not in (None, each.settled):
@@ -238,7 +257,9 @@ class Learner:
             revise=True,
         )
 
-    def _look(self, beads: Mapping[str, Bead], attempts: Sequence[Attempt]) -> Iterator[Learned]:
+    def _look(
+        self, beads: Mapping[str, Bead], attempts: Sequence[Attempt], since: int | None
+    ) -> Iterator[Learned]:
         """Ended attempts that have anything to teach that was not taken in yet."""
         settled = self._memory.settled()
         drawn = self.proposals.attempts()
@@ -248,7 +269,8 @@ class Learner:
             by_bead.setdefault(attempt.bead_id, []).append(attempt)
         for attempt in attempts:
             told = given.get(attempt.attempt_id, ())
-            known = attempt.attempt_id in drawn
+            ended = attempt.finished_at or attempt.started_at
+            known = attempt.attempt_id in drawn or (since is not None and (ended or 0) < since)
             if not attempt.finished or (known and not told):
                 continue
             evidence = read_evidence(attempt)

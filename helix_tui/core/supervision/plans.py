@@ -40,6 +40,7 @@ def bead_operations(
         Operations for one change; a task that has a bead already is left out, and others wait on that bead.
     """
     made = beads_of(plan, beads)
+    epic = epic and not made
     phase = _phase_label(beads.values())
     spec = spec_id or f"plan-{plan.id}"
     found: list[Operation] = []

@@ -39,6 +39,8 @@ class PulseFacts:
     """Runs that are called running and are not."""
     ready: int = 0
     needs_me: int = 0
+    memory: str = ""
+    """How many memories there are, how effective, how many of them systemic; in words."""
     spent: str = ""
     """Cost and tokens of today, in words."""
     action: str = ""
@@ -123,6 +125,8 @@ class Pulse(SpanLine):
         """Ways to say it, the richest first."""
         facts = self.facts
         yield self._form(facts, True, width)
+        facts = replace(facts, memory="")
+        yield self._form(facts, True, width)
         yield self._form(replace(facts, spent=""), True, width)
         bare = replace(facts, spent="", because="")
         yield self._form(bare, True, width)
@@ -137,7 +141,8 @@ class Pulse(SpanLine):
     def _form(self, facts: PulseFacts, words: bool, width: int, gap: str = "    ") -> Line:
         left = [*_rehearsal(facts), *_place_and_age(facts)]
         middle = [*self._counts(facts, words), *_focus(facts, words), *_unread(facts, self.has_focus)]
-        right: list[Span] = [(facts.spent, "muted")] if facts.spent else []
+        words_right = "   ".join(part for part in (facts.memory, facts.spent) if part)
+        right: list[Span] = [(words_right, "muted")] if words_right else []
         right += [("    ", "text")] if right and facts.action else []
         right += _action(facts)
         taken = width_of(left) + width_of(middle) + width_of(right) + len(gap) * 2 + 2

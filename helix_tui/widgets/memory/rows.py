@@ -101,7 +101,7 @@ def heading(width: int, *, searched: bool) -> Line:
     return spread([("  memory", "muted")], right, width)
 
 
-_NOTE_CELLS = 12
+_NOTE_CELLS = 14
 
 
 def _effect_cells(width: int) -> int:
@@ -136,9 +136,9 @@ def _figures(row: MemoryRow, width: int, now: int) -> list[Span]:
 def effect(row: MemoryRow, cells: int, *, interval: bool) -> list[Span]:
     """The bar, the percentage, and the interval: solid is sure, shaded may be."""
     if not row.proven:
-        word = "unproven" if interval else "  —"
-        tail = f" {word:<12}" if interval else f" {word:<4}"
-        return [(" " + "·" * cells, "muted"), (tail, "muted")]
+        room = cells + 5 + (8 if interval else 0)
+        dots = cells if interval else room - 9
+        return [(" " + "·" * dots, "muted"), (f" {'unproven':<{room - dots - 1}}", "muted")]
     sure, may = round(row.low * cells), round(row.high * cells)
     ink = "error" if row.harmful else "success" if row.low >= 0.5 else "waiting"
     spans: list[Span] = [

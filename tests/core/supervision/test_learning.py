@@ -1,0 +1,236 @@
+"""DDx's evidence settles what was injected, once; and teaches lessons that wait for a person."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helix_tui.core.beads.tracker import read_tracker
+from helix_tui.core.clock import NS, parse_now
+from helix_tui.core.ddx.attempts.attempt import Attempt, Review
+from helix_tui.core.ddx.attempts.evidence import Check, Evidence
+from helix_tui.core.ddx.attempts.index import AttemptIndex
+from helix_tui.core.memory import MemoryStore, open_memory
+from helix_tui.core.memory.deeds import Deeds
+from helix_tui.core.project import find_project
+from helix_tui.core.supervision.learning import Learned, Learner, judge, summed
+
+START = parse_now("2026-08-21T20:00:00Z")
+DONE = Attempt("a", "b", status="success", landed=True)
+
+
+@pytest.mark.parametrize(
+    ("attempt", "evidence", "verdict"),
+    [
+        (DONE, Evidence(), "passed"),
+        (replace(DONE, status=""), Evidence(), None),
+        (replace(DONE, review=Review("BLOCK")), Evidence(), "failed"),
+        (replace(DONE, review=Review("REQUEST_CHANGES")), Evidence(), "failed"),
+        (replace(DONE, review=Review("APPROVE")), Evidence(), "passed"),
+        (DONE, Evidence(checks=(Check("vet", "fail"),)), "failed"),
+        (DONE, Evidence(checks=(Check("vet", "fail", required=False),)), "passed"),
+        (DONE, Evidence(checks=(Check("vet", "pass"),)), "passed"),
+        (Attempt("a", "b", status="success"), Evidence(), None),
+        (Attempt("a", "b", status="success", review=Review("APPROVE")), Evidence(), "passed"),
+        (Attempt("a", "b", status="already_satisfied"), Evidence(), None),
+        (Attempt("a", "b", status="no_changes"), Evidence(), "failed"),
+        (Attempt("a", "b", status="execution_failed"), Evidence(), "failed"),
+        (Attempt("a", "b", status="execution_failed", failure_mode="auth_error"), Evidence(), None),
+        (Attempt("a", "b", status="execution_failed", failure_mode="timeout"), Evidence(), "failed"),
+        (Attempt("a", "b", status="post_run_check_failed"), Evidence(), "failed"),
+        (Attempt("a", "b", status="land_conflict"), Evidence(), None),
+        (Attempt("a", "b", status="push_failed"), Evidence(), None),
+        (Attempt("a", "b", status="preserved_needs_review"), Evidence(), None),
+        (Attempt("a", "b", status="review_terminal_block"), Evidence(), "failed"),
+        (Attempt("a", "b", status="review_malfunction"), Evidence(), None),
+        (Attempt("a", "b", status="declined_needs_decomposition"), Evidence(), None),
+        (Attempt("a", "b", status="a_word_of_next_year"), Evidence(), None),
+    ],
+)
+def test_the_evidence_decides(attempt: Attempt, evidence: Evidence, verdict: str | None) -> None:
+    judged = judge(attempt, evidence)
+    assert judged.verdict == verdict
+    assert judged.why
+
+
+class World:
+    """A project with attempts, and its memory at a clock."""
+
+    def __init__(self, root: Path) -> None:
+        (root / ".ddx" / "executions").mkdir(parents=True)
+        self.root = root
+        self.now = START - 3600 * NS
+        self.memory: MemoryStore = open_memory(root / ".helix" / "helix.db", clock=lambda: self.now)
+        self.rows: list[dict[str, Any]] = []
+
+    def bead(self, bead_id: str, title: str) -> None:
+        self.rows.append({"id": bead_id, "title": title, "status": "open", "issue_type": "bug"})
+        text = "".join(json.dumps(row) + "\n" for row in self.rows)
+        (self.root / ".ddx" / "beads.jsonl").write_text(text)
+
+    def attempt(self, number: int, bead_id: str, said: str = "", **result: Any) -> str:
+        """An attempt that began ``number`` minutes after the start and took one."""
+        attempt_id = f"20260821T20{number:02}00-{number:08x}"
+        folder = self.root / ".ddx" / "executions" / attempt_id
+        folder.mkdir()
+        document = {
+            "attempt_id": attempt_id,
+            "bead_id": bead_id,
+            "started_at": f"2026-08-21T20:{number:02}:00Z",
+            "finished_at": f"2026-08-21T20:{number:02}:59Z",
+            "status": "success",
+            "outcome": "merged",
+        } | result
+        (folder / "result.json").write_text(json.dumps(document))
+        if said:
+            (folder / "embedded").mkdir()
+            line = {"type": "text_delta", "sequence": 1, "data": {"text": said}}
+            (folder / "embedded" / "agent-claude-1755806400000000000.jsonl").write_text(
+                json.dumps(line) + "\n"
+            )
+        return attempt_id
+
+    def look(self) -> tuple[Any, tuple[Attempt, ...]]:
+        project = find_project(self.root, env={})
+        beads = read_tracker(project.beads_file).beads
+        index = AttemptIndex(project.ddx_dir)
+        index.refresh(beads)
+        return beads, index.attempts
+
+    def learn(self, **options: Any) -> list[Learned]:
+        beads, attempts = self.look()
+        return Learner(find_project(self.root, env={}), self.memory).learn(beads, attempts, **options)
+
+    def counts(self, name: str) -> tuple[float, float, float]:
+        memory = self.memory.get(name)
+        assert memory is not None
+        return memory.helped, memory.failed, memory.verified_helped + memory.verified_failed
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    world = World(tmp_path)
+    world.bead("x-1", "Sort sailings by the clock")
+    world.memory.store("Sorting sailings by text puts 10:00 before 9:00", "parse the times first")
+    yield world
+    world.memory.close()
+
+
+NAME = "sorting-sailings-by-text-puts-10-00-before-9-00"
+FAILED = {"status": "execution_failed", "outcome": "error", "error": "the clock has no zone"}
+
+
+def test_what_landed_with_a_claimed_memory_credits_it_once(world: World) -> None:
+    world.memory.inject("sort sailings by the clock", bead="x-1")
+    world.attempt(1, "x-1", f'DELIVERED: done\nUTILIZED: ["{NAME}"]')
+    learned = world.learn()
+    assert [each.report.helped for each in learned if each.report] == [(NAME,)]
+    assert world.counts(NAME) == (1, 0, 1)
+    assert world.learn() == []
+    assert world.counts(NAME) == (1, 0, 1)
+
+
+def test_a_claim_before_a_failure_is_blamed(world: World) -> None:
+    world.memory.inject("sort sailings by the clock", bead="x-1")
+    world.attempt(1, "x-1", f"DELIVERED: all done\nUTILIZED: [{NAME}]", **FAILED)
+    world.learn()
+    assert world.counts(NAME) == (0, 1, 1)
+
+
+def test_an_injection_belongs_to_attempts_that_began_after_it(world: World) -> None:
+    world.attempt(1, "x-1")
+    world.now = START + 120 * NS
+    world.memory.inject("sort sailings by the clock", bead="x-1")
+    world.attempt(5, "x-1", f"UTILIZED: [{NAME}]")
+    world.learn()
+    assert world.counts(NAME) == (1, 0, 1)
+
+
+def test_an_outcome_that_evidence_turns_round_is_turned_round(world: World) -> None:
+    world.memory.inject("sort sailings by the clock", bead="x-1")
+    attempt = world.attempt(1, "x-1", f"UTILIZED: [{NAME}]")
+    world.learn()
+    checks = world.root / ".ddx" / "executions" / attempt / "checks"
+    checks.mkdir()
+    (checks / "vet.json").write_text(json.dumps({"name": "vet", "status": "fail", "message": "unused"}))
+    world.learn()
+    assert world.counts(NAME) == (0, 1, 1)
+
+
+def test_failures_and_what_landed_afterwards_become_lessons_that_wait(world: World) -> None:
+    world.attempt(1, "x-1", **FAILED)
+    landed = world.attempt(2, "x-1")
+    (world.root / ".ddx" / "executions" / landed / "decisions.md").write_text(
+        "Parse times with their zone.\n"
+    )
+    learned = world.learn()
+    lessons = {each.proposal.type: each.proposal for each in learned if each.proposal}
+    assert lessons["failure"].resolution == "the clock has no zone"
+    assert lessons["failure"].trigger.startswith("Sort sailings by the clock: ")
+    assert lessons["pattern"].resolution == "Parse times with their zone."
+    assert "after 1 that did not" in lessons["pattern"].reason
+    assert summed(learned) == "2 proposed"
+    assert len(world.memory.list()) == 1
+    assert world.learn() == []
+
+
+def test_a_lesson_is_remembered_when_it_is_accepted_and_forgotten_when_that_is_undone(world: World) -> None:
+    world.attempt(1, "x-1", **FAILED)
+    world.learn()
+    deeds = Deeds(world.memory)
+    proposals = Learner(find_project(world.root, env={}), world.memory).proposals
+    deed, refused = deeds.accept(proposals.all())
+    assert deed is not None
+    assert not refused
+    assert not proposals.all()
+    assert len(world.memory.list()) == 2
+    assert deeds.undo() is not None
+    assert len(world.memory.list()) == 1
+    assert len(proposals.all()) == 1
+    assert deeds.decline(proposals.all()) is not None
+    assert not proposals.all()
+    assert world.learn() == []
+
+
+def test_old_attempts_teach_no_lessons_but_settle(world: World) -> None:
+    world.memory.inject("sort sailings by the clock", bead="x-1")
+    world.attempt(1, "x-1", f"UTILIZED: [{NAME}]", **FAILED)
+    learned = world.learn(since=START + 3600 * NS)
+    assert [each.proposal for each in learned] == [None]
+    assert world.counts(NAME) == (0, 1, 1)
+
+
+def test_a_preview_changes_nothing(world: World) -> None:
+    world.memory.inject("sort sailings by the clock", bead="x-1")
+    world.attempt(1, "x-1", **FAILED)
+    beads, attempts = world.look()
+    learner = Learner(find_project(world.root, env={}), world.memory)
+    assert [each.document()["verdict"] for each in learner.preview(beads, attempts)] == ["failed"]
+    assert not learner.proposals.all()
+    assert world.counts(NAME) == (0, 0, 0)
+
+
+def test_pruning_and_fading_are_taken_back(world: World) -> None:
+    world.memory.feedback(injected=[NAME], utilized=[NAME], verified="passed", attempt="p")
+    for number in range(9):
+        world.memory.feedback(injected=[NAME], utilized=[NAME], verified="failed", attempt=f"f{number}")
+    deeds = Deeds(world.memory)
+    assert deeds.prune() is not None
+    assert not world.memory.list()
+    deeds.undo()
+    assert world.counts(NAME)[:2] == (1, 9)
+    world.memory.store("Another thing that helped once", "do it again", type="pattern")
+    name = "another-thing-that-helped-once"
+    world.memory.feedback(injected=[name], utilized=[name], verified="passed", attempt="q")
+    world.now += 90 * 86_400 * NS
+    assert deeds.fade() is not None
+    assert world.counts(name)[0] < 1
+    deeds.undo()
+    assert world.counts(name)[:2] == (1, 0)
+    assert [deed.undone for deed in deeds.all()] == [True, True]
+    assert deeds.undo() is None
