@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
 from textual.pilot import Pilot
+from textual.worker import WorkerCancelled
 
 from helix_tui.core.clock import NS
 from helix_tui.core.memory import MemoryStore, open_memory
@@ -97,5 +99,6 @@ async def settled(pilot: Pilot[int]) -> None:
     if isinstance(screen, MemoryScreen):
         screen.look()
     for _ in range(4):
-        await pilot.app.workers.wait_for_complete()
+        with suppress(WorkerCancelled):  # a look that a newer one has taken the place of
+            await pilot.app.workers.wait_for_complete()
         await pilot.pause()
