@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load_file
+from threadpoolctl import ThreadpoolController
 from tokenizers import Tokenizer
 
 from helix_tui.core.embedding.encoder import DIMENSIONS, MAX_TOKENS, MODEL_ID
@@ -52,6 +53,9 @@ class MiniLM:
             raise
         except Exception as error:  # tokenizers raises a bare one for every kind of bad file
             raise ValueError(f"not the tokenizer of {MODEL_ID}: {error}") from error
+        # Matrices this small gain nothing from threads, and on a busy machine lose twentyfold by them. One
+        # thread adds up in one order, too: the same text has the same vector on every machine.
+        ThreadpoolController().limit(limits=1, user_api="blas")
         self._tokenizer.enable_truncation(MAX_TOKENS)
         self._tokenizer.no_padding()
 
