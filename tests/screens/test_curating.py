@@ -277,7 +277,7 @@ async def test_what_follows_is_told_before(app: Console) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         on(app, "demo-a")
         await press(pilot, "w")
-        assert app.sees("+ ready  demo-b Beta")
+        assert app.sees("+ ready  Beta")
         assert app.sees("next, in this order")
         await press(pilot, "escape")
         on(app, "demo-a")

@@ -23,6 +23,10 @@ MOST = 12
 """Beads of one kind that are named one by one."""
 
 
+ROOMY = 58
+"""Cells from which a line has room for an id beside a title."""
+
+
 def tell_outlook(page: Page, outlook: Outlook) -> None:
     """Everything about a change that has not run."""
     plan = outlook.plan
@@ -86,15 +90,16 @@ def tell_follows(page: Page, follows: Consequences, queue: Queue) -> None:
     _beads(page, "+ ready", "success", follows.newly_ready, queue)
     _beads(page, "− ready", "waiting", follows.newly_blocked, queue)
     for bead_id, status in follows.falls.items():
-        page.line(
-            [(f"✓ {clean_line(status, 20)} ", "muted"), *_named(bead_id, queue), (" by ddx itself", "muted")]
-        )
+        fallen = f"✓ {clean_line(status, 20)} by ddx itself  "
+        page.line([(fallen, "muted"), _title(bead_id, queue)], _ident(page, bead_id))
     for cycle in follows.cycles:
         ring = " → ".join(clean_line(bead_id, 60) for bead_id in (*cycle, cycle[0]))
         page.paragraph([("↻ wait in a circle: ", "error bold"), (ring, "error")], 2)
     for orphan in follows.orphaned[:MOST]:
-        why = f"  would wait on {short_id(clean_line(orphan.waits_on, 60))}, which {orphan.why}"
-        page.paragraph([("◆ ", "attention bold"), *_named(orphan.bead_id, queue), (why, "attention")], 2)
+        who = f"{short_id(clean_line(orphan.bead_id, 60))} "
+        why = f" would wait on {short_id(clean_line(orphan.waits_on, 60))}, which {orphan.why}"
+        named: Line = [(who, "muted"), _title(orphan.bead_id, queue), (why, "attention")]
+        page.paragraph([("◆ ", "attention bold"), *named], 2)
     if len(follows.orphaned) > MOST:
         page.line([(f"◆ and {len(follows.orphaned) - MOST:,} more that would wait in vain", "attention")])
     if follows.next_before != follows.next_after:
@@ -103,15 +108,20 @@ def tell_follows(page: Page, follows: Consequences, queue: Queue) -> None:
 
 def _beads(page: Page, word: str, ink: str, ids: Sequence[str], queue: Queue) -> None:
     for bead_id in ids[:MOST]:
-        page.line([(f"{word}  ", ink), *_named(bead_id, queue)])
+        page.line([(f"{word}  ", ink), _title(bead_id, queue)], _ident(page, bead_id))
     if len(ids) > MOST:
         page.line([(f"{word}  ", ink), (f"and {len(ids) - MOST:,} more", "muted")])
 
 
-def _named(bead_id: str, queue: Queue) -> list[Span]:
+def _title(bead_id: str, queue: Queue) -> Span:
     bead = queue.beads.get(bead_id)
-    title = clean_line(bead.title, 200) if bead is not None else "the new bead"
-    return [(f"{short_id(clean_line(bead_id, 60))} ", "muted"), (title, "text")]
+    return clean_line(bead.title, 200) if bead is not None else "the new bead", "text"
+
+
+def _ident(page: Page, bead_id: str, note: str = "") -> Line:
+    """At the right: a note, and the id where there is room for it."""
+    ident = f"  {short_id(clean_line(bead_id, 60)):>12}" if page.width >= ROOMY else ""
+    return [(note, "muted"), (ident, "muted")]
 
 
 def _next(page: Page, follows: Consequences, queue: Queue) -> None:
@@ -125,8 +135,8 @@ def _next(page: Page, follows: Consequences, queue: Queue) -> None:
             moved = ("+ ", "success bold")
         elif before != place:
             moved = ("↑ ", "success") if before > place else ("↓ ", "waiting")
-        note: Line = [(f"was {before}", "muted")] if before is not None and before != place else ()
-        page.line([(f"{place:>2} ", "muted"), moved, *_named(bead_id, queue)], note)
+        note = f"was {before}" if before is not None and before != place else ""
+        page.line([(f"{place:>2} ", "muted"), moved, _title(bead_id, queue)], _ident(page, bead_id, note))
 
 
 def tell_way_back(page: Page, plan: Plan) -> None:
