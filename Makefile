@@ -45,7 +45,7 @@ $(SEMANTIC)/.installed: pyproject.toml
 
 test-semantic: $(SEMANTIC)/.installed
 	@$(SEMANTIC)/bin/python -c 'import sentence_transformers'
-	$(SEMANTIC)/bin/pytest tests/semantic
+	OMP_NUM_THREADS=1 $(SEMANTIC)/bin/pytest tests/semantic
 
 lint: $(STAMP)
 	$(BIN)/ruff format --check helix_tui tests bench

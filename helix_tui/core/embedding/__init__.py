@@ -18,6 +18,7 @@ the weights.
 
 from helix_tui.core.embedding.encoder import DIMENSIONS, MODEL_ID, Encoder, Loaded
 from helix_tui.core.embedding.loading import load_encoder
+from helix_tui.core.embedding.threads import use_one_thread
 from helix_tui.core.embedding.weights import WEIGHTS_SHA256, Search, Weights, find_weights
 
 __all__ = [
@@ -30,4 +31,5 @@ __all__ = [
     "Weights",
     "find_weights",
     "load_encoder",
+    "use_one_thread",
 ]

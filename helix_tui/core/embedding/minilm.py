@@ -16,6 +16,7 @@ from threadpoolctl import ThreadpoolController
 from tokenizers import Tokenizer
 
 from helix_tui.core.embedding.encoder import DIMENSIONS, MAX_TOKENS, MODEL_ID
+from helix_tui.core.embedding.threads import use_one_thread
 from helix_tui.core.embedding.weights import Weights
 
 Array = NDArray[np.float32]
@@ -39,6 +40,7 @@ class MiniLM:
         Raises:
             OSError, ValueError: the files cannot be read as this model.
         """
+        use_one_thread()
         try:
             tensors = load_file(weights.model)
             self._tokenizer: Tokenizer = Tokenizer.from_file(str(weights.tokenizer))

@@ -53,6 +53,8 @@ def meets(mention: str, file: str) -> bool:
     if not said or not asked:
         return False
     if _WILD.search(file):
+        if len(said) == 1 and not mention.endswith("/"):
+            return fnmatchcase(said[0], asked[-1])
         return _under(mention, asked[:-1], said) or fnmatchcase("/".join(said), _pattern(file))
     folder = mention.endswith("/") or "." not in said[-1]
     if folder and any(asked[start : start + len(said)] == said for start in range(len(asked) - len(said))):

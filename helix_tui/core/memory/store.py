@@ -15,7 +15,7 @@ from typing import Any, Self
 from sqlite_utils import Database
 
 from helix_tui.core.clock import now_ns
-from helix_tui.core.embedding import Encoder, Loaded
+from helix_tui.core.embedding import Encoder, Loaded, use_one_thread
 from helix_tui.core.memory import (
     alike,
     approach,
@@ -379,5 +379,6 @@ def open_memory(
         database, read_only = empty_database(), True
     else:
         database = open_database(path, read_only=read_only, busy_seconds=busy_seconds)
+    use_one_thread()
     index = Index(encoder.model_id if encoder is not None else None)
     return MemoryStore(Base(path, database, encoder, detail, clock, read_only, index))
