@@ -279,7 +279,7 @@ def test_a_ddx_that_hangs_is_ended_and_the_state_told(
     program = scripted("time.sleep(600)")
     curator = make_curator(here.root, "head", program=program)
     curator.plan([op.priority("a", 4)])
-    monkeypatch.setattr(tongue.Executable.run, "__kwdefaults__", {"timeout": 0.3, "keep": ()})
+    monkeypatch.setattr(tongue, "TIMEOUT_S", 0.3)
     done = curator.run([op.priority("a", 4)])
     assert done.error is not None
     assert "no answer" in done.error.message

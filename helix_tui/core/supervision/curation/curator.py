@@ -16,7 +16,7 @@ from helix_tui.core.beads.readiness import Claims, Era, Queue, classify
 from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.beads.tracker import Tracker, TrackerReader
 from helix_tui.core.clock import now_ns
-from helix_tui.core.ddx.client import DdxError
+from helix_tui.core.ddx.client import DdxError, last_error
 from helix_tui.core.ddx.names import Era as Vocabulary
 from helix_tui.core.ddx.workers.running import Run, RunReader
 from helix_tui.core.journal import Entry, History, Journal, Who
@@ -354,7 +354,8 @@ class Curator:
             before=before,
             of=of,
         )
-        ran, ids, error, moved = self._run_steps(made.steps, sight, lock)
+        said: list[str] = []
+        ran, ids, error, moved = self._run_steps(made.steps, sight, lock, said)
         after = self.look()
         steps = renamed(made.steps, ids)
         before = {ids.get(bead_id, bead_id): fields for bead_id, fields in before.items()}
@@ -367,16 +368,19 @@ class Curator:
             made,
             self.journal.read().get(entry_id),
             *_shift(sight.queue, after.queue),
-            outcome.problems,
+            (*outcome.problems, *(said if outcome.problems else ())),
             error,
             ids,
             ran,
         )
 
     def _run_steps(
-        self, steps: Sequence[Step], sight: Sight, lock: int
+        self, steps: Sequence[Step], sight: Sight, lock: int, said: list[str]
     ) -> tuple[int, dict[str, str], DdxError | None, list[Difference]]:
-        """Run one command after the other; (how many, ids of new beads, error, what somebody changed)."""
+        """Run one command after the other; (how many, ids of new beads, error, what somebody changed).
+
+        ``said`` takes in errors that ddx told of while it exited as if there were none.
+        """
         executable = self.executable("head")
         ids: dict[str, str] = {}
         known = set(sight.queue.beads)
@@ -395,6 +399,8 @@ class Curator:
                 finished = executable.run(current.args, keep=(lock,))
             except DdxError as error:
                 return number, ids, error, []
+            if "Error:" in finished.err:
+                said.append(f"ddx exited with 0 and said: {last_error(finished)}")
             if step.creates:
                 made = _born(finished.out, self._reader.read(), known)
                 if made is None:

@@ -63,8 +63,8 @@ class Executable:
         """How people call it."""
         return "helix-ddx" if self.embedded else "ddx"
 
-    def run(self, args: Sequence[str], *, timeout: float = TIMEOUT_S, keep: Sequence[int] = ()) -> Finished:
-        """Run one command that must succeed.
+    def run(self, args: Sequence[str], *, timeout: float | None = None, keep: Sequence[int] = ()) -> Finished:
+        """Run one command that must succeed, within `TIMEOUT_S` seconds where nothing else is said.
 
         Args:
             keep: file descriptors that the program holds open as long as it lives.
@@ -73,6 +73,7 @@ class Executable:
             DdxError: it cannot be started, takes too long, or fails.
         """
         argv = (*self.words, *args)
+        timeout = TIMEOUT_S if timeout is None else timeout
         shown = (self.name, *args)
         try:
             finished = run(
