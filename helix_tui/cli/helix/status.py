@@ -8,7 +8,6 @@ import argparse
 from typing import Any
 
 from helix_tui.cli.call import Call, CliError
-from helix_tui.cli.listing import title_of
 from helix_tui.cli.loading import load
 from helix_tui.cli.paint import counted
 from helix_tui.core.text import clean_line
@@ -155,5 +154,5 @@ def _next(call: Call) -> int:
         call.print("no ready issues")
     else:
         call.print(clean_line(first))
-        call.note(title_of(present.queue.beads[first]))
+        call.note(clean_line(present.queue.beads[first].title, 200))
     return 0

@@ -19,7 +19,7 @@ from typing import Any
 from helix_tui.core.opening import open_nonblocking
 from helix_tui.core.project import Project
 from helix_tui.core.supervision.curation.gate import Gate
-from helix_tui.core.supervision.drift import replace_file
+from helix_tui.core.supervision.replacing import replace_file
 
 EDITS = "Edit|Write|MultiEdit|NotebookEdit"
 """Tools that change a file: before each of them what is remembered of that file is told."""

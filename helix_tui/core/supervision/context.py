@@ -12,7 +12,7 @@ from pathlib import Path
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.ddx.files import read_bytes
 from helix_tui.core.project import Project
-from helix_tui.core.supervision.drift import replace_file
+from helix_tui.core.supervision.replacing import replace_file
 from helix_tui.core.text import clean_block, clean_line
 
 EVERY = 5

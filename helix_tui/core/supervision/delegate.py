@@ -20,8 +20,8 @@ from helix_tui.core.ddx.client import MISSING, QUIET, TOO_OLD, Ddx, DdxError, Ve
 from helix_tui.core.ddx.fields import money, whole
 from helix_tui.core.process import Finished, run_to_files
 from helix_tui.core.project import Project, find_ddx, find_project
-from helix_tui.core.supervision.drift import replace_file
 from helix_tui.core.supervision.prompting import Prompt
+from helix_tui.core.supervision.replacing import replace_file
 from helix_tui.core.text import clean_block, clean_line
 
 TIMEOUT_S = 2700.0

@@ -6,12 +6,8 @@ baseline. What the journal says that we wrote is no drift; what somebody changed
 
 from __future__ import annotations
 
-import contextlib
-import os
-import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -25,6 +21,7 @@ from helix_tui.core.supervision.curation.gate import Gate
 from helix_tui.core.supervision.curation.rows import canonical, same
 from helix_tui.core.supervision.curation.settling import told
 from helix_tui.core.supervision.curation.steps import called
+from helix_tui.core.supervision.replacing import replace_file
 
 FIELDS = ("spec-id", "parent", "superseded-by", "replaces", "dependencies", "execution-eligible")
 """What a snapshot keeps of an open bead."""
@@ -263,20 +260,3 @@ def _shown(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(called, map(str, value))) or "none"
     return told(value)
-
-
-def replace_file(path: Path, data: bytes, mode: int = 0o644) -> None:
-    """Put new content into a file's place at once: a reader sees the old or the new, never half of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with open(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, mode)
-        os.replace(name, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
-        raise

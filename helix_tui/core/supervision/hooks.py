@@ -20,7 +20,7 @@ from helix_tui.core.beads.tracker import read_tracker
 from helix_tui.core.project import Project
 from helix_tui.core.supervision.authoring import Finding, Verdict, judge
 from helix_tui.core.supervision.curation.gate import Gate
-from helix_tui.core.supervision.drift import replace_file
+from helix_tui.core.supervision.replacing import replace_file
 
 NAME = "validate-bead-create"
 

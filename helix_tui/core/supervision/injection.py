@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL, Bead
@@ -21,12 +20,16 @@ from helix_tui.core.project import Project
 from helix_tui.core.supervision.curation import operations
 from helix_tui.core.supervision.curation.operations import Operation
 from helix_tui.core.supervision.curation.steps import called
+from helix_tui.core.supervision.injected import (
+    ACCEPTANCE,
+    ALIGNMENT,
+    INJECTED,
+    REVIEW,
+    injected_record,
+    injected_type,
+    supervisory,
+)
 from helix_tui.core.text import clean_block, clean_line
-
-REVIEW, ALIGNMENT, ACCEPTANCE = "review-finding", "alignment-review", "acceptance-failure"
-
-INJECTED = "helix-injected:"
-"""Begins the label that tells an injected bead from a finding of the same kind."""
 
 THRESHOLD = 100
 """Changed lines from which a success is reviewed (reference/helix.md §3.6)."""
@@ -39,7 +42,8 @@ SCRIPTS = ("scripts/check-acceptance-traceability.sh", "scripts/check-acceptance
 
 SCRIPT_TIMEOUT_S = 300.0
 
-_CAUSE = re.compile(r"TRIGGERING_(CYCLE|BEAD)=(\S+)")
+
+__all__ = ["ACCEPTANCE", "ALIGNMENT", "INJECTED", "REVIEW", "injected_record", "injected_type", "supervisory"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,41 +60,6 @@ class Trigger:
     def name(self) -> str:
         """What it is deduplicated by."""
         return self.bead_id or "queue-empty"
-
-
-def injected_type(bead: Bead) -> str:
-    """Which kind of injected bead it is, by either way of marking them; empty for a bead of its own."""
-    for label in bead.labels:
-        if label.startswith(INJECTED):
-            return label.removeprefix(INJECTED)
-    for kind in (REVIEW, ALIGNMENT, ACCEPTANCE):
-        if kind in bead.labels and b"TRIGGERING_" in bead.raw:
-            return kind
-    return ""
-
-
-def supervisory(bead: Bead) -> bool:
-    """Whether executing it is supervision and no build: it counts no cycle and has nothing injected."""
-    if injected_type(bead) in (REVIEW, ALIGNMENT) or bead.issue_type in (REVIEW, ALIGNMENT):
-        return True
-    return "action:align" in bead.labels or "kind:review" in bead.labels
-
-
-def injected_record(bead: Bead) -> dict[str, Any]:
-    """What ``status`` shows of an injected bead; None where nobody wrote it down."""
-    row = bead.document()
-    notes = dict(_CAUSE.findall(str(row.get("notes") or "")))
-    cycle = str(row.get("helix-trigger-cycle") or notes.get("CYCLE") or "")
-    return {
-        "id": bead.id,
-        "type": injected_type(bead),
-        "triggering_cycle": int(cycle) if cycle.isdecimal() else None,
-        "triggering_bead": row.get("helix-trigger-bead") or notes.get("BEAD"),
-        "trigger_source": row.get("helix-trigger-source"),
-        "remediation": row.get("helix-remediation"),
-        "status": bead.status,
-        "created_at": bead.created_at or None,
-    }
 
 
 def standing(queue: Queue, kind: str, trigger: str) -> str:

@@ -9,16 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from helix_tui.core.clock import format_instant, now_ns
 from helix_tui.core.ddx.files import read_bytes
 from helix_tui.core.project import Project
-from helix_tui.core.supervision.curation.gate import Gate
-from helix_tui.core.supervision.drift import replace_file
+from helix_tui.core.supervision.replacing import replace_file
 from helix_tui.core.text import clean_line
+
+if TYPE_CHECKING:
+    from helix_tui.core.supervision.curation.gate import Gate
 
 MAX_FILE = 8 << 20
 KEPT = 500

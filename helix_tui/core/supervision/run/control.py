@@ -23,7 +23,7 @@ from helix_tui.core.clock import format_instant, now_ns
 from helix_tui.core.ddx.files import read_bytes
 from helix_tui.core.project import Project
 from helix_tui.core.supervision.delegate import logs_folder
-from helix_tui.core.supervision.drift import replace_file
+from helix_tui.core.supervision.replacing import replace_file
 from helix_tui.core.supervision.run.mutex import Holder, pid_path, process_lives, read_holder
 
 Wish = Literal["", "stop", "pause"]

@@ -19,7 +19,7 @@ from helix_tui.core.clock import NS, format_instant, now_ns, parse_instant
 from helix_tui.core.ddx.files import read_bytes
 from helix_tui.core.ddx.workers.claims import pid_alive
 from helix_tui.core.project import Project
-from helix_tui.core.supervision.drift import replace_file
+from helix_tui.core.supervision.replacing import replace_file
 
 PID = "helix.pid"
 _SLACK = 5 * NS

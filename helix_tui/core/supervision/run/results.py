@@ -214,4 +214,10 @@ def ambiguous(result: Result) -> bool:
     What merely failed, or changed nothing, ddx tries again by itself after its own cooldown.
     """
     status = status_of(result.status)
+    if result.status in _DDX_GOES_ON:
+        return False
     return not status.successful and status.kind in ("preserved", "other")
+
+
+_DDX_GOES_ON = frozenset({"review_request_changes", "review_fixable_gap", "land_retry"})
+"""Statuses after which ddx itself makes the next attempt with what it was told."""

@@ -16,7 +16,7 @@ import msgspec
 
 from helix_tui.core.ddx.files import read_bytes
 from helix_tui.core.project import Project
-from helix_tui.core.supervision.drift import replace_file
+from helix_tui.core.supervision.replacing import replace_file
 from helix_tui.core.supervision.run.mutex import process_lives
 
 NAME = "run-state.json"

@@ -14,9 +14,10 @@ from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.clock import NS, format_instant, parse_instant
 from helix_tui.core.ddx.workers.running import Run
 from helix_tui.core.project import Project
+from helix_tui.core.supervision.injected import injected_record, injected_type
 from helix_tui.core.supervision.questions import Question, read_questions
 from helix_tui.core.supervision.run.mutex import Holder, process_lives, read_holder
-from helix_tui.core.supervision.run.options import REASONS
+from helix_tui.core.supervision.run.reasons import REASONS
 from helix_tui.core.supervision.run.state import PHASES, RunState, load_state, state_path
 from helix_tui.core.text import clean_line
 
@@ -168,10 +169,6 @@ def _marked(bead: Bead) -> bool:
 
 
 def _injected(beads: Sequence[Bead]) -> list[dict[str, Any]]:
-    if not beads:
-        return []
-    from helix_tui.core.supervision.injection import injected_record, injected_type  # most queues have none
-
     found = [injected_record(bead) for bead in beads if injected_type(bead)]
     return sorted(found, key=lambda each: str(each["created_at"] or ""), reverse=True)[:SHOWN_INJECTED]
 

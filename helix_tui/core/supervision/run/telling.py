@@ -46,7 +46,8 @@ class Teller:
     def always(self, text: str) -> None:
         """What everybody must see."""
         self._log(text)
-        self._say(f"helix: {clean_line(text, 1000)}")
+        indent = " " * (len(text) - len(text.lstrip(" ")))
+        self._say(f"helix: {indent}{clean_line(text, 1000)}")
 
     def block(self, title: str, finished: Finished, at: int) -> tuple[int, int]:
         """Put a program's output into the log; the lines that it takes there, from and to."""
