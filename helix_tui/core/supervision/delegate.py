@@ -29,6 +29,12 @@ TIMEOUT_S = 2700.0
 
 LOGS = ".helix-logs"
 
+_DEEDS = {
+    "drain": "drain the queue",
+    "one_bead": "execute one bead",
+    "ask_model": "give a prompt to an agent",
+}
+
 TOO_OLD_TEXT = "ddx is too old: its loop has no --json, and without it nobody can tell what it did"
 
 
@@ -146,7 +152,7 @@ class Delegate:
     def _verb(self, deed: str) -> Verb:
         verb = find_verb(self.ddx, deed)
         if verb is None:
-            message = f"this ddx is too old: it has no verb to {deed.replace('_', ' ')}"
+            message = f"this ddx is too old: it has no verb to {_DEEDS[deed]}"
             raise DdxError(("ddx",), message, "run `ddx upgrade`, or name another one with --ddx", TOO_OLD)
         return verb
 
