@@ -42,6 +42,7 @@ from helix_tui.widgets.frame.caption import Caption
 from helix_tui.widgets.frame.chooser import Chooser
 from helix_tui.widgets.frame.placard import Placard
 from helix_tui.widgets.lists.beadrow import QueueRows, World, runs_by_bead
+from helix_tui.widgets.lists.lanes import LaneList
 from helix_tui.widgets.lists.rowlist import RowList
 from helix_tui.widgets.lists.rowsource import Row, Rows, RowSource
 from helix_tui.widgets.reading.detail import DetailView, as_markdown
@@ -82,7 +83,8 @@ class QueueScreen(MarkKeys, FilteringScreen):
         self.filter = parse_query("")
         self.folding = Folding()
         self.world = World(classify({}, now=0), {}, 0)
-        self.list = RowList(id="queue")
+        self.lanes = LaneList(id="queue")
+        self.list: RowList = self.lanes
         self.detail = DetailView(id="detail")
         self.third = Vertical(id="third")
         self.stream: AttemptStream | None = None
@@ -310,6 +312,8 @@ class QueueScreen(MarkKeys, FilteringScreen):
         row = self._row(self.list.selected_key)
         if self.focused is not self.list:
             self.list.focus(scroll_visible=False)
+        elif self.lanes.side_by_side:
+            self.lanes.move_lane(-1)
         elif row is not None and row.open and (row.kind in ("fold", "heading") or row.count):
             self._toggle(row)
         elif row is not None and self.kind == "tree" and row.kind == "bead":
@@ -318,7 +322,9 @@ class QueueScreen(MarkKeys, FilteringScreen):
     def action_unfold(self) -> None:
         """Open what is folded; else go to the detail."""
         row = self._row(self.list.selected_key)
-        if row is not None and not row.open:
+        if self.focused is self.list and self.lanes.side_by_side:
+            self.lanes.move_lane(1)
+        elif row is not None and not row.open:
             self._toggle(row)
         elif self.detail.size.width:
             self.detail.focus(scroll_visible=False)
@@ -337,6 +343,7 @@ class QueueScreen(MarkKeys, FilteringScreen):
     def show_view(self, kind: ViewKind) -> None:
         """Look at the queue another way, with the same bead under the cursor."""
         self.kind = kind
+        self.set_class(kind == "lanes", "-board")  # lanes stand side by side: the detail gives its place
         self._show_rows()
 
     async def action_dependent(self) -> None:

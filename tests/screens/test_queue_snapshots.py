@@ -78,3 +78,9 @@ def test_no_ddx(snap_compare: Compare, console: MakeConsole, monkeypatch: pytest
 
 def test_jump(snap_compare: Compare, console: MakeConsole) -> None:
     assert snap_compare(console(), terminal_size=(60, 24), run_before=press("f"))
+
+
+@pytest.mark.parametrize("size", [(60, 30), (80, 30), (120, 36), (160, 40)], ids=lambda size: f"{size[0]}")
+def test_lanes(snap_compare: Compare, console: MakeConsole, size: tuple[int, int]) -> None:
+    turns = ("right_square_bracket",) * 2
+    assert snap_compare(console(), terminal_size=size, run_before=press(*turns))

@@ -11,7 +11,7 @@ listen to `RowList.Selected` and `RowList.Opened`. Lines are cached by row and l
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import ClassVar
 
 from textual import events
@@ -25,7 +25,8 @@ from textual.widget import Widget
 from helix_tui.keymap import bindings
 from helix_tui.themes.roles import Palette
 from helix_tui.widgets.lists.jump import JumpLabels
-from helix_tui.widgets.lists.line import Line, Span, to_strip, with_label
+from helix_tui.widgets.lists.line import Span, to_strip, with_label
+from helix_tui.widgets.lists.painted import Painted
 from helix_tui.widgets.lists.rowsource import Row, Rows, RowSource
 from helix_tui.widgets.lists.viewport import CONTEXT, Viewport
 from helix_tui.widgets.palette import ascii_only, palette_of
@@ -39,17 +40,6 @@ WHEEL_LINES = 3
 _CACHED_ROWS = 2_000
 _NEIGHBOURS = 200
 """How far from a row that went away a row that is still there is looked for."""
-
-
-class _Painted:
-    """A row as painted: its spans, and its strips by look."""
-
-    __slots__ = ("more", "spans", "strips")
-
-    def __init__(self, spans: Line, more: Line | None) -> None:
-        self.spans = tuple(spans)
-        self.more = None if more is None else tuple(more)
-        self.strips: dict[tuple[object, ...], Strip] = {}
 
 
 class RowList(Widget, can_focus=True):
@@ -111,7 +101,7 @@ class RowList(Widget, can_focus=True):
         self._landed: str | None = None
         self._follow_top = follow_top
         self._cursor_needs_focus = cursor_needs_focus
-        self._painted: dict[str, _Painted] = {}
+        self._painted: dict[str, Painted] = {}
         self._painted_for: tuple[object, ...] = ()
         self._blanks: dict[tuple[bool, int], Strip] = {}
         self._tinted: dict[str, int] = {}
@@ -154,6 +144,7 @@ class RowList(Widget, can_focus=True):
         old, self.source = self.source, source
         stale, self._painted = self._painted, {}
         view.rows = len(source)
+        self._arrange()
         self._put_cursor(self._first() if at_top else self._find_again(old, wanted, selected))
         anchor_index = source.index(anchor) if anchor is not None else None
         if at_top or wanted is None:
@@ -172,6 +163,9 @@ class RowList(Widget, can_focus=True):
         self._repaint(before)
         if self.selected_key != selected:
             self.post_message(self.Selected(self, self.selected_key))
+
+    def _arrange(self) -> None:
+        """The source or the size is another one: where do its rows go? Here, one below the other."""
 
     def settle(self) -> None:
         """The cursor is meant to be where it stands now, wherever it came from."""
@@ -258,8 +252,7 @@ class RowList(Widget, can_focus=True):
     def action_jump(self) -> None:
         """Put a letter on every row in view; typing it moves the cursor there."""
         source = self.source
-        in_view = self._view.in_view()
-        self._labels.put([source.key(index) for index in in_view if source.selectable(index)])
+        self._labels.put([source.key(index) for index in self._in_view() if source.selectable(index)])
         self.refresh()
 
     @property
@@ -280,16 +273,20 @@ class RowList(Widget, can_focus=True):
             self.select(key)
 
     def _step(self, count: int) -> None:
-        total = len(self.source)
-        if not total or not count:
+        reach = self._reach()
+        if not reach or not count:
             return
-        target = min(max(self._view.cursor + count, 0), total - 1)
+        target = min(max(self._view.cursor + count, reach[0]), reach[-1])
         direction = 1 if count > 0 else -1
         index = self._selectable_from(target, direction)
         if index is None:
             index = self._selectable_from(target, -direction)
         if index is not None:
             self._move_to(index)
+
+    def _reach(self) -> range:
+        """The rows that single steps lead to."""
+        return range(len(self.source))
 
     def _selectable_from(self, index: int, direction: int) -> int | None:
         while 0 <= index < len(self.source):
@@ -321,7 +318,7 @@ class RowList(Widget, can_focus=True):
         view = self._view
         view.cursor, view.more = index, 0
         if index >= 0 and self.size.width:
-            view.more = 0 if self.source.paint_more(index, self._text_width) is None else 1
+            view.more = 0 if self.source.paint_more(index, self._width_for(index)) is None else 1
 
     def _first(self) -> int:
         first = self._selectable_from(0, 1)
@@ -352,22 +349,26 @@ class RowList(Widget, can_focus=True):
         self._view.clamp()
         self._repaint(before)
 
+    def scroll_at(self, x: int, count: int) -> None:
+        """Move the view under a cell."""
+        self.scroll_lines(count)
+
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         """The wheel moves the view."""
         event.stop()
-        self.scroll_lines(WHEEL_LINES)
+        self.scroll_at(event.x, WHEEL_LINES)
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
         """The wheel moves the view."""
         event.stop()
-        self.scroll_lines(-WHEEL_LINES)
+        self.scroll_at(event.x, -WHEEL_LINES)
 
     def on_click(self, event: events.Click) -> None:
         """A click selects, a second one opens."""
-        place = self._view.locate(event.y)
-        if self._on_scrollbar(event) or place is None or not self.source.selectable(place[0]):
+        index = self._index_at(event.x, event.y)
+        if self._on_scrollbar(event) or index is None or not self.source.selectable(index):
             return
-        self._move_to(place[0])
+        self._move_to(index)
         if event.chain == 2:
             self.action_open()
 
@@ -386,6 +387,15 @@ class RowList(Widget, can_focus=True):
         """Lets the scrollbar go."""
         self.release_mouse()
 
+    def _index_at(self, x: int, y: int) -> int | None:
+        """The row under a cell."""
+        place = self._view.locate(y)
+        return None if place is None else place[0]
+
+    def _in_view(self) -> Iterable[int]:
+        """Rows of which something can be seen."""
+        return self._view.in_view()
+
     def _on_scrollbar(self, event: events.MouseEvent) -> bool:
         return self._view.overflows and event.x >= self.size.width - 1
 
@@ -398,6 +408,7 @@ class RowList(Widget, can_focus=True):
         """Keep the cursor in view at any size."""
         self._view.height = self.size.height
         self._painted.clear()
+        self._arrange()
         self._put_cursor(self._view.cursor)
         self._view.reveal()
         self.refresh()
@@ -417,6 +428,10 @@ class RowList(Widget, can_focus=True):
     def _text_width(self) -> int:
         """Cells of a row without the cursor's bar and the scrollbar."""
         return max(1, self.size.width - 2)
+
+    def _width_for(self, index: int) -> int:
+        """Cells that a row is painted for."""
+        return self._text_width
 
     def _look(self) -> list[tuple[object, ...]]:
         """What stands on each line of the view: compared before and after, it tells what to repaint."""
@@ -449,23 +464,23 @@ class RowList(Widget, can_focus=True):
         if changed:
             self.refresh(*changed)
 
-    def _entry(self, index: int) -> _Painted:
+    def _entry(self, index: int) -> Painted:
         key = self.source.key(index)
         entry = self._painted.get(key)
         if entry is None:
             if len(self._painted) > _CACHED_ROWS:
                 self._painted.clear()
-            width = self._text_width
-            entry = _Painted(self.source.paint(index, width), self.source.paint_more(index, width))
+            width = self._width_for(index)
+            entry = Painted(self.source.paint(index, width), self.source.paint_more(index, width), width)
             self._painted[key] = entry
         return entry
 
-    def _keep_unchanged(self, stale: dict[str, _Painted]) -> None:
+    def _keep_unchanged(self, stale: dict[str, Painted]) -> None:
         """Rows in view that look as before keep their strips."""
-        for index in self._view.in_view():
+        for index in self._in_view():
             entry, key = self._entry(index), self.source.key(index)
             old = stale.get(key)
-            if old is not None and old.spans == entry.spans and old.more == entry.more:
+            if old is not None and old.looks_like(entry):
                 self._painted[key] = old
 
     def _forget_strips(self) -> None:
@@ -476,7 +491,7 @@ class RowList(Widget, can_focus=True):
     def _tint(self, keys: Collection[str]) -> None:
         self._tint_round += 1
         mine = self._tint_round
-        in_view = {self.source.key(index) for index in self._view.in_view()}
+        in_view = {self.source.key(index) for index in self._in_view()}
         fresh = in_view.intersection(keys)
         if fresh:
             self._tinted.update(dict.fromkeys(fresh, mine))
@@ -507,7 +522,12 @@ class RowList(Widget, can_focus=True):
         place = self._view.locate(y)
         if place is None:
             return self._blank(on_thumb, self.size.width, palette, plain)
-        index, part = place
+        return self._row_strip(*place, self.size.width - 1, on_thumb, palette, plain)
+
+    def _row_strip(
+        self, index: int, part: int, width: int, on_thumb: bool, palette: Palette, plain: bool
+    ) -> Strip:
+        """A line of a row, its mark at the left and the scrollbar at the right; kept by how it looks."""
         entry = self._entry(index)
         focused = self.has_focus
         current = index == self._view.cursor and (focused or not self._cursor_needs_focus)
@@ -515,7 +535,7 @@ class RowList(Widget, can_focus=True):
         ground = "selection" if current else "tint" if tinted else ""
         label = self._labels.of.get(self.source.key(index), "") if self._labels and part == 0 else ""
         flag = self._flags.get(self.source.key(index)) if self._flags and part == 0 else None
-        look = (part, ground, focused and current, on_thumb, label, flag)
+        look = (part, ground, focused and current, width, on_thumb, label, flag)
         strip = entry.strips.get(look)
         if strip is None:
             ink = "running" if focused else "edge"
@@ -523,9 +543,7 @@ class RowList(Widget, can_focus=True):
             if flag is not None:
                 mark = (flag[0], f"{flag[1]} reverse") if current else flag
             spans = [mark, *(entry.spans if part == 0 else entry.more or ())]
-            line = to_strip(
-                spans, self.size.width - 1, palette, ground=ground, pattern=self._pattern, plain=plain
-            )
+            line = to_strip(spans, width, palette, ground=ground, pattern=self._pattern, plain=plain)
             if label:
                 line = with_label(line, label, palette)
             strip = Strip.join([line, self._blank(on_thumb, 1, palette, plain)])

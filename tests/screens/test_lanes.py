@@ -1,0 +1,147 @@
+"""The lanes view: columns by state where there is room, one list with headings where there is none."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from helix_tui.widgets.lists.lanes import LaneList
+from tests.screens.conftest import Console, MakeConsole
+from tests.screens.test_queue import queue
+
+
+def board(app: Console) -> LaneList:
+    return queue(app).lanes
+
+
+def shown(app: Console) -> list[str]:
+    return [column.lane.key for column in board(app).columns]
+
+
+@pytest.mark.parametrize(("width", "least"), [(80, 3), (100, 4), (120, 5), (160, 6)])
+async def test_lanes_stand_side_by_side_from_80_cells_on(
+    console: MakeConsole, width: int, least: int
+) -> None:
+    app = console()
+    async with app.run_test(size=(width, 40)) as pilot:
+        queue(app).show_view("lanes")
+        await pilot.pause()
+        assert len(board(app).columns) >= least
+        heading = next(line for line in app.rows() if "ready 4" in line)
+        assert "running 0" in heading
+        assert "needs a person" in heading
+
+
+async def test_a_narrow_pane_has_one_list_with_headings(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test(size=(60, 40)) as pilot:
+        queue(app).show_view("lanes")
+        await pilot.pause()
+        assert not board(app).side_by_side
+        assert sum("── ready 4 ──" in line for line in app.rows()) == 1
+
+
+async def test_h_and_l_move_between_lanes_and_j_stays_inside(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test(size=(120, 40)) as pilot:
+        queue(app).show_view("lanes")
+        await pilot.pause()
+        assert queue(app).selected_bead == "demo-00000004"
+        await pilot.press("l")
+        assert app.snapshot.queue.state(queue(app).selected_bead or "") == "proposed"
+        await pilot.press("h")
+        assert queue(app).selected_bead == "demo-00000004"
+        await pilot.press("G", "j", "j")
+        assert app.snapshot.queue.state(queue(app).selected_bead or "") == "ready"
+        await pilot.press("g")
+        assert (board(app).selected_key or "").startswith("lane:")
+
+
+async def test_lanes_without_room_come_in_as_the_cursor_gets_there(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test(size=(80, 40)) as pilot:
+        queue(app).show_view("lanes")
+        await pilot.pause()
+        assert "fold:done" not in shown(app)
+        for _ in range(6):
+            await pilot.press("l")
+        await pilot.pause()
+        assert "fold:done" in shown(app)
+        assert "lane:running" not in shown(app)
+        for _ in range(6):
+            await pilot.press("h")
+        assert "lane:running" in shown(app)
+
+
+async def test_a_lane_folds_into_its_heading(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test(size=(120, 40)) as pilot:
+        queue(app).show_view("lanes")
+        await pilot.press("g", "enter")
+        await pilot.pause()
+        ready = next(column for column in board(app).columns if column.lane.key == "lane:ready")
+        assert len(ready.lane.rows) == 1
+        assert app.sees("▹ ── ready 4")
+        await pilot.press("enter")
+        await pilot.pause()
+        assert app.sees("▾ ── ready 4")
+
+
+async def test_the_bead_is_held_over_reloads_filters_and_views(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test(size=(120, 40)) as pilot:
+        queue(app).go_to("demo-00000005")
+        queue(app).show_view("lanes")
+        await pilot.pause()
+        assert queue(app).selected_bead == "demo-00000005"
+        tracker = app.root / ".ddx" / "beads.jsonl"
+        row = {"id": "demo-new", "title": "New", "status": "open", "priority": 0, "schema_version": 1}
+        tracker.write_text(json.dumps(row) + "\n" + tracker.read_text())
+        app.feed.look()
+        await pilot.pause()
+        assert queue(app).selected_bead == "demo-00000005"
+        queue(app).filter_with("state:waiting_dependencies")
+        assert queue(app).selected_bead == "demo-00000005"
+        queue(app).show_view("dag")
+        assert queue(app).selected_bead == "demo-00000005"
+
+
+async def test_the_mouse_selects_in_a_column_and_the_wheel_scrolls_it_alone(console: MakeConsole) -> None:
+    rows = [
+        json.dumps({"id": f"d-{n:03}", "title": f"Bead {n}", "schema_version": 1, "priority": 1})
+        for n in range(60)
+    ]
+    rows += [
+        json.dumps({"id": f"p-{n}", "title": "P", "status": "proposed", "schema_version": 1})
+        for n in range(3)
+    ]
+    app = console(rows)
+    async with app.run_test(size=(120, 30)) as pilot:
+        queue(app).show_view("lanes")
+        await pilot.pause()
+        ready, asked = (
+            next(column for column in board(app).columns if column.lane.key == f"lane:{name}")
+            for name in ("ready", "needs a person")
+        )
+        await pilot.click(board(app), offset=(asked.x + 4, 2))
+        assert queue(app).selected_bead == "p-1"
+        board(app).scroll_at(ready.x + 1, 9)
+        await pilot.pause()
+        assert not app.sees("Bead 3 ")
+        await pilot.click(board(app), offset=(ready.x + 4, 1))
+        assert queue(app).selected_bead == "d-009"
+        await pilot.click(board(app), offset=(asked.x + 4, 20))
+        assert queue(app).selected_bead == "d-009", "nothing stands there"
+
+
+async def test_a_resize_goes_to_one_list_and_back(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test(size=(160, 40)) as pilot:
+        queue(app).show_view("lanes")
+        queue(app).go_to("demo-00000014")
+        for width, side_by_side in ((48, False), (80, True), (60, False), (120, True)):
+            await pilot.resize_terminal(width, 30)
+            await pilot.pause()
+            assert queue(app).selected_bead == "demo-00000014"
+            assert board(app).side_by_side is side_by_side
