@@ -11,9 +11,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from helix_tui.cli import attempts as evidence
-from helix_tui.cli import console, programs
+from helix_tui.cli import console, demonstrating, programs
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.children import finish, last_words, running, tidy_when_killed
 from helix_tui.cli.paint import counted
@@ -76,6 +77,7 @@ def environment(call: Call) -> dict[str, str]:
 
 def drain(call: Call, root: Path) -> int:
     """Drain it as fast as the rehearsal can, then say what came of it, by the evidence on disk."""
+    given = remember(call, root)
     begun, clock = now_ns(), time.monotonic()
     limit = DRAIN_LIMIT if call.options.seconds is None else call.options.seconds
     command = [*programs.helix_ddx(), "drain", "-C", str(root), "--pace", "0", "--json"]
@@ -93,12 +95,25 @@ def drain(call: Call, root: Path) -> int:
     tracker = read_tracker(project.beads_file)
     found = evidence.read_attempts(project, tracker)
     attempts = [attempt for attempt in found if (attempt.started_at or 0) >= begun // NS * NS]
-    summarise(call, project, tracker, attempts, time.monotonic() - clock)
+    seconds = time.monotonic() - clock
+    memories = demonstrating.take_in(project, tracker, found, given, begun // NS * NS)
+    summarise(call, project, tracker, attempts, memories, seconds)
     return 0
 
 
+def remember(call: Call, root: Path) -> demonstrating.Given:
+    """Give the beads what earlier work has taught."""
+    project = find_project(root)
+    return demonstrating.give(project, read_tracker(project.beads_file), environment(call))
+
+
 def summarise(
-    call: Call, project: Project, tracker: Tracker, attempts: list[Attempt], seconds: float
+    call: Call,
+    project: Project,
+    tracker: Tracker,
+    attempts: list[Attempt],
+    memories: dict[str, Any],
+    seconds: float,
 ) -> None:
     """What came of the drain, for people or for a machine."""
     counts = evidence.counts(attempts)
@@ -109,7 +124,7 @@ def summarise(
                 "kept": call.options.keep,
                 "attempts": [evidence.as_document(attempt, call.now) for attempt in attempts],
                 "counts": counts,
-                "memories": {},
+                "memories": memories,
                 "seconds": round(seconds, 3),
             }
         )
@@ -126,10 +141,18 @@ def summarise(
         )
     said = " · ".join(f"{number} {kind.replace('_', ' ')}" for kind, number in counts.items() if number)
     call.print(f"{counted(len(attempts), 'attempt')} in {seconds:.1f} s: {said or 'nothing was ready'}")
+    credited, blamed = len(memories["credited"]), len(memories["blamed"])
+    call.print(
+        f"memory: {memories['injected']} given to beads · {credited} credited · {blamed} blamed"
+        f" · {counted(memories['lessons'], 'lesson')}"
+    )
+    for name in memories["systemic"]:
+        call.print(call.paint(f"  systemic now, for the third time: {clean_line(name, 80)}", "attention"))
 
 
 def watch(call: Call, root: Path) -> int:
     """Open the console on it while the rehearsal works at a person's pace."""
+    remember(call, root)
     command = [*programs.helix_ddx(), "drain", "-C", str(root)]
     with (
         open(root.parent / "rehearsal.log", "wb") as log,

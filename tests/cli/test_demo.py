@@ -20,7 +20,12 @@ def test_headless_drains_and_sums_up(program: Cli) -> None:
     assert ran.code == 0, ran.err
     document = ran.document
     assert document["schema"] == "demo/1"
-    assert document["memories"] == {}
+    memories = document["memories"]
+    assert memories["injected"] >= len(memories["beads"]) > 0
+    assert memories["settled"] > 0
+    assert "sorting-times-as-text-puts-10-05-before-9-40" in memories["credited"]
+    assert "reporting-a-wrong-line-of-a-timetable" in memories["blamed"]
+    assert memories["systemic"] == ["leave-with-exit-code-2-when-the-arguments-are-wron"]
     assert document["seconds"] > 0
     counts = document["counts"]
     assert {"landed", "preserved", "failed", "no_changes"} <= counts.keys()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.loading import locate
-from helix_tui.cli.memory import beads, telling
+from helix_tui.cli.memory import beads, lessons, planning, telling
 from helix_tui.core.clock import now_ns
 from helix_tui.core.embedding import load_encoder
 from helix_tui.core.memory import (
@@ -20,10 +21,50 @@ from helix_tui.core.memory import (
 )
 from helix_tui.core.text import clean_line
 
-_MODELLESS = {"get", "list", "edges", "connected", "edge", "relate", "feedback", "decay", "prune"}
+_MODELLESS = {
+    "get",
+    "list",
+    "edges",
+    "connected",
+    "edge",
+    "relate",
+    "feedback",
+    "decay",
+    "prune",
+    "learn",
+    "undo",
+    "plan",
+    "exploration",
+}
 """Verbs that compare no texts: the encoder is not loaded for them."""
 
-_LOOKS = {"recall", "list", "edges", "health", "inject", "similar-recent", "decay"}
+_SOMETIMES: dict[str, Callable[[argparse.Namespace], bool]] = {
+    "inject": lambda options: not options.dry_run,
+    "prune": lambda options: not options.dry_run,
+    "assess": lambda options: True,
+    "decay": lambda options: bool(options.apply),
+    "learn": lambda options: bool(options.apply),
+    "proposals": lambda options: options.action != "list",
+    "plan": lambda options: options.action == "add",
+    "exploration": lambda options: options.action == "add",
+    "workspace": lambda options: options.action in ("open", "close"),
+}
+"""Verbs that write with some options only, and with which."""
+
+_LOOKS = {
+    "recall",
+    "list",
+    "edges",
+    "health",
+    "inject",
+    "similar-recent",
+    "decay",
+    "learn",
+    "proposals",
+    "plan",
+    "exploration",
+    "workspace",
+}
 """Verbs that have an answer where there is no database yet; they do not make one."""
 
 
@@ -57,8 +98,7 @@ def _open(call: Call, writes: bool) -> MemoryStore:
     def clock() -> int:
         return call.now if call.fixed_now else now_ns()
 
-    changes = writes or (verb == "inject" and not call.options.dry_run) or verb in ("prune", "assess")
-    changes = changes or (verb == "decay" and call.options.apply)
+    changes = writes or (verb in _SOMETIMES and _SOMETIMES[verb](call.options))
     if path.exists() or (changes and not call.read_only):
         return open_memory(path, loaded, read_only=call.read_only, clock=clock)
     if verb in _LOOKS or changes:
@@ -121,8 +161,8 @@ def _list(call: Call, memory: MemoryStore) -> dict[str, Any]:
 def _feedback(call: Call, memory: MemoryStore) -> dict[str, Any]:
     options = call.options
     report = memory.feedback(
-        _names("--injected", options.injected),
-        _names("--utilized", options.utilized),
+        names("--injected", options.injected),
+        names("--utilized", options.utilized),
         options.verified,
         attempt=options.task,
         kind=options.kind,
@@ -167,7 +207,7 @@ def _chunk(call: Call, memory: MemoryStore) -> dict[str, Any]:
 
 def _assess(call: Call, memory: MemoryStore) -> dict[str, Any]:
     options = call.options
-    history = None if options.history is None else _names("--history", options.history)
+    history = None if options.history is None else names("--history", options.history)
     found = memory.assess(options.task, options.approach, history).document()
     return {**found, "mode": memory.mode, "detail": memory.detail}
 
@@ -196,17 +236,17 @@ def _embed(call: Call, memory: MemoryStore) -> dict[str, Any]:
     return {"embedded": done, "mode": memory.mode, "detail": memory.detail}
 
 
-def _names(option: str, text: str) -> Sequence[str]:
+def names(option: str, text: str) -> Sequence[str]:
     """The names in a JSON list; a list with memories in it, as recall prints them, is one too."""
     try:
         found = json.loads(text)
     except ValueError as error:
         raise CliError(f"{option} is no JSON: {error}", f"For example: {option} '[\"name\"]'", 2) from None
     items = found if isinstance(found, list) else [found]
-    names = [str(item.get("name", "")) if isinstance(item, dict) else item for item in items]
-    if not all(isinstance(name, str | int) and not isinstance(name, bool) for name in names):
+    found_names = [str(item.get("name", "")) if isinstance(item, dict) else item for item in items]
+    if not all(isinstance(name, str | int) and not isinstance(name, bool) for name in found_names):
         raise CliError(f"{option} is no list of names", f"For example: {option} '[\"name\"]'", 2)
-    return [str(name) for name in names if name != ""]
+    return [str(name) for name in found_names if name != ""]
 
 
 _DEEDS: dict[str, Callable[[Call, MemoryStore], dict[str, Any]]] = {
@@ -227,6 +267,12 @@ _DEEDS: dict[str, Callable[[Call, MemoryStore], dict[str, Any]]] = {
     "decay": _decay,
     "prune": _prune,
     "consolidate": _consolidate,
+    "learn": lessons.learn,
+    "proposals": lessons.proposals,
+    "undo": lessons.undo,
+    "plan": planning.plan,
+    "exploration": planning.exploration,
+    "workspace": planning.workspace,
     "health": _health,
     "embed": _embed,
 }

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from helix_tui.cli.call import Call
+from helix_tui.cli.memory.lessons import tell_learned, tell_proposals, tell_undone
+from helix_tui.cli.memory.planning import tell_plan, tell_workspaces
 from helix_tui.cli.paint import columns, counted
 from helix_tui.core.text import clean_block, clean_line, fit
 
@@ -218,6 +220,11 @@ _WAYS: dict[str, Callable[[Call, Document], Iterator[str]]] = {
     "inject": _injected,
     "feedback": _credited,
     "health": _healthy,
+    "learn": tell_learned,
+    "proposals": tell_proposals,
+    "undo": tell_undone,
+    "plan": tell_plan,
+    "workspace": tell_workspaces,
     "edges": _edges,
     "connected": _near,
     "similar-recent": _near,

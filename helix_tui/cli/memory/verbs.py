@@ -167,6 +167,36 @@ def _embed(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--limit", type=int, default=0, help="at most so many (default: all)")
 
 
+def _learn(parser: argparse.ArgumentParser) -> None:
+    from helix_tui.cli.memory.lessons import learn_arguments
+
+    learn_arguments(parser)
+
+
+def _proposals(parser: argparse.ArgumentParser) -> None:
+    from helix_tui.cli.memory.lessons import proposals_arguments
+
+    proposals_arguments(parser)
+
+
+def _plan(parser: argparse.ArgumentParser) -> None:
+    from helix_tui.cli.memory.planning import plan_arguments
+
+    plan_arguments(parser)
+
+
+def _exploration(parser: argparse.ArgumentParser) -> None:
+    from helix_tui.cli.memory.planning import exploration_arguments
+
+    exploration_arguments(parser)
+
+
+def _workspace(parser: argparse.ArgumentParser) -> None:
+    from helix_tui.cli.memory.planning import workspace_arguments
+
+    workspace_arguments(parser)
+
+
 def _nothing(parser: argparse.ArgumentParser) -> None:
     """No options of its own."""
 
@@ -201,6 +231,12 @@ VERBS = {
     "decay": _Verb("list what is dormant", _decay),
     "prune": _Verb("remove what does not help", _prune),
     "consolidate": _Verb("merge what says nearly the same", _consolidate, writes=True),
+    "learn": _Verb("what attempts that ended have taught; --apply takes it in", _learn),
+    "proposals": _Verb("lessons that wait: list, accept, decline", _proposals),
+    "undo": _Verb("take back the last lesson, pruning or fading", _nothing, writes=True),
+    "plan": _Verb("plans of tasks: list, show, add, apply (make beads)", _plan),
+    "exploration": _Verb("what explorers found: list, add", _exploration),
+    "workspace": _Verb("tasks of a plan as they are carried out: list, open, close", _workspace),
     "health": _Verb("how the store is doing", _nothing),
     "embed": _Verb("give vectors to memories that lack them", _embed, writes=True),
 }

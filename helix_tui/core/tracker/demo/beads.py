@@ -67,6 +67,8 @@ ACCENTS = Seed(
         "output_tokens": 1_930,
         "cost_usd": 0.31,
         "opening": "I look at how names are compared now.",
+        "closing": "DELIVERED: names are compared without accents, case and blanks\n"
+        'UTILIZED: ["comparing-stop-names-as-typed-misses-accents"]',
     },
     past=(Past("execution_failed", 30.5, 12.0, SMALL, 61_000, 0.04),),
 )
@@ -90,6 +92,8 @@ QUEUE: tuple[Seed, ...] = (
                     "new": "    return min(later, key=lambda found: found.departs.zfill(5), default=None)\n",
                 }
             ],
+            "closing": "DELIVERED: sailings are sorted by the clock\n"
+            'UTILIZED: ["sorting-times-as-text-puts-10-05-before-9-40"]',
             "input_tokens": 22_800,
             "output_tokens": 1_120,
             "cost_usd": 0.18,
@@ -115,6 +119,8 @@ QUEUE: tuple[Seed, ...] = (
                 }
             ],
             "model": LARGE,
+            "closing": "DELIVERED: the text of the line is in the message\n"
+            'UTILIZED: ["reporting-a-wrong-line-of-a-timetable"]',
             "input_tokens": 48_100,
             "output_tokens": 3_400,
             "cost_usd": 1.12,
@@ -377,6 +383,8 @@ QUEUE: tuple[Seed, ...] = (
                 }
             ],
             "model": SMALL,
+            "closing": "DELIVERED: a whole day stands in the README\n"
+            'UTILIZED: ["showing-a-whole-day-in-the-readme"]',
             "input_tokens": 7_700,
             "output_tokens": 260,
             "cost_usd": 0.02,

@@ -1,0 +1,142 @@
+"""``memory learn``, ``proposals`` and ``undo``: what attempts have taught, and who takes it in."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from typing import Any
+
+from helix_tui.cli.attempts import read_attempts
+from helix_tui.cli.call import Call, CliError
+from helix_tui.cli.loading import locate
+from helix_tui.cli.paint import counted
+from helix_tui.cli.since import add_since, since_of
+from helix_tui.core.beads.tracker import read_tracker
+from helix_tui.core.memory import MemoryStore
+from helix_tui.core.memory.deeds import Deeds
+from helix_tui.core.memory.proposals import Proposal, Proposals
+from helix_tui.core.supervision.learning import Learner
+from helix_tui.core.text import clean_line
+
+_POLICIES = {"none": (), "failures": ("failure",), "patterns": ("pattern",), "all": ("failure", "pattern")}
+
+
+def learn_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of ``learn``."""
+    parser.add_argument(
+        "--apply", action="store_true", help="settle outcomes and keep lessons; else only show"
+    )
+    parser.add_argument(
+        "--accept", choices=tuple(_POLICIES), default="none", help="with --apply: lessons taken in at once"
+    )
+    add_since(parser)
+
+
+def proposals_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of ``proposals``."""
+    parser.add_argument("action", nargs="?", choices=("list", "accept", "decline"), default="list")
+    parser.add_argument("numbers", nargs="*", metavar="N", help="lessons by number, or all")
+
+
+def learn(call: Call, memory: MemoryStore) -> dict[str, Any]:
+    """Take in what DDx's evidence says of attempts that ended; without --apply, show it."""
+    options = call.options
+    project = locate(call)
+    tracker = read_tracker(project.beads_file)
+    attempts = read_attempts(project, tracker)
+    learner = Learner(project, memory)
+    way = learner.learn if options.apply else learner.preview
+    learned = way(tracker.beads, attempts, since=since_of(call))
+    accepted = None
+    kinds = _POLICIES[options.accept]
+    if options.apply and kinds:
+        chosen = [each for each in learner.proposals.all() if each.type in kinds]
+        accepted, _ = Deeds(memory).accept(chosen)
+    return {
+        "applied": options.apply,
+        "attempts": [each.document() for each in learned],
+        "waiting": len(learner.proposals.all()),
+        "accepted": accepted.document() if accepted is not None else None,
+    }
+
+
+def proposals(call: Call, memory: MemoryStore) -> dict[str, Any]:
+    """Lessons that wait; accept or decline some of them."""
+    options = call.options
+    kept = Proposals(memory)
+    if options.action == "list":
+        return {"proposals": [each.document() for each in kept.all()]}
+    chosen = _chosen(options.numbers, kept.all())
+    deeds = Deeds(memory)
+    refused: list[str] = []
+    if options.action == "decline":
+        deed = deeds.decline(chosen)
+    else:
+        deed, refused = deeds.accept(chosen)
+    return {
+        "done": deed.document() if deed is not None else None,
+        "refused": refused,
+        "proposals": [each.document() for each in kept.all()],
+    }
+
+
+def undo(call: Call, memory: MemoryStore) -> dict[str, Any]:
+    """Take back the last change that a person made to the memory."""
+    deed = Deeds(memory).undo()
+    return {"undone": deed.document() if deed is not None else None}
+
+
+def _chosen(words: list[str], waiting: list[Proposal]) -> list[Proposal]:
+    if words == ["all"]:
+        return waiting
+    by_number = {str(each.id): each for each in waiting}
+    unknown = [word for word in words if word not in by_number]
+    if unknown or not words:
+        what = f"no lesson {clean_line(unknown[0], 40)} waits" if unknown else "say which lessons"
+        raise CliError(what, "`helix-tui memory proposals` numbers them; `all` names all.", 2)
+    return [by_number[word] for word in words]
+
+
+def tell_learned(call: Call, document: dict[str, Any]) -> Iterator[str]:
+    """``learn`` for people."""
+    for each in document["attempts"]:
+        verdict = each["verdict"] or "says nothing"
+        role = {"passed": "success", "failed": "error"}.get(verdict, "muted")
+        yield f"{call.paint(verdict, role)}  {clean_line(each['title'], 80)}  {clean_line(each['why'], 120)}"
+        if each["injected"]:
+            used = set(each["claimed"])
+            names = ", ".join(
+                clean_line(n, 80) + (" (claimed)" if n in used else "") for n in each["injected"]
+            )
+            yield call.paint(f"    was given {names}", "muted")
+        if each["proposal"]:
+            lesson = each["proposal"]
+            text = f"{lesson['trigger']} -> {lesson['resolution']}"
+            yield f"    {lesson['type']}: {clean_line(text, 200)}"
+    if not document["attempts"]:
+        yield "nothing new: every outcome is taken in"
+    elif not document["applied"]:
+        yield call.paint("nothing was changed; --apply takes it in", "muted")
+    if document["waiting"]:
+        waiting = counted(document["waiting"], "lesson")
+        yield f"{waiting} wait: `helix-tui memory proposals`"
+
+
+def tell_proposals(call: Call, document: dict[str, Any]) -> Iterator[str]:
+    """``proposals`` for people."""
+    if document.get("done"):
+        yield f"{clean_line(document['done']['title'], 200)} · `helix-tui memory undo` takes it back"
+    for why in document.get("refused", ()):
+        yield call.paint(f"not taken: {clean_line(why, 200)}", "warning")
+    for each in document["proposals"]:
+        yield f"{each['id']:>4}  {each['type']:<8}  {clean_line(each['trigger'], 200)}"
+        yield call.paint(f"      {clean_line(each['resolution'], 200)}", "muted")
+        yield call.paint(f"      {clean_line(each['reason'], 200)}", "muted")
+    if not document["proposals"]:
+        yield "no lesson waits"
+
+
+def tell_undone(call: Call, document: dict[str, Any]) -> Iterator[str]:
+    """``undo`` for people."""
+    deed = document["undone"]
+    yield f"taken back: {clean_line(deed['title'], 200)}" if deed else "there is nothing to take back"
