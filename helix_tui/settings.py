@@ -1,6 +1,7 @@
 """What the user has set: ``~/.config/helix-tui/settings.toml``, a theme and keys of their own.
 
     theme = "helix-paper"
+    model_dir = "~/models/all-MiniLM-L6-v2"
     [keys]
     "move.down" = "n,down"
 
@@ -26,6 +27,8 @@ class Settings:
 
     theme: str = ""
     keymap: Mapping[str, str] = field(default_factory=dict)
+    model_dir: str = ""
+    """Where the weights for search by meaning lie; what HELIX_MODEL_DIR says comes before it."""
     problems: tuple[str, ...] = ()
 
 
@@ -58,4 +61,10 @@ def load_settings(path: Path | None = None) -> Settings:
     problems += [
         f"{clean_line(key_id, 40)}: write a key as a text" for key_id in keys if key_id not in keymap
     ]
-    return Settings(theme if isinstance(theme, str) else "", keymap, tuple(problems))
+    model_dir = document.get("model_dir", "")
+    if not isinstance(model_dir, str):
+        problems.append("model_dir: write a folder as a text")
+        model_dir = ""
+    return Settings(
+        theme if isinstance(theme, str) else "", keymap, os.path.expanduser(model_dir), tuple(problems)
+    )

@@ -62,6 +62,9 @@ COMMANDS = {
 }
 """Subcommand -> its module, and what it does in a few words."""
 
+_SEARCH_BY_MEANING = {None, "ask", "demo", "doctor", "hook", "memory", "snapshot"}
+"""Commands that may load the weights of the encoder."""
+
 _TAKE_A_VALUE = {"-C", "--now", "--ddx", "--screen", "--theme"}
 """Options that may stand before the subcommand and are followed by a value."""
 
@@ -102,6 +105,8 @@ def _run(words: list[str]) -> int:
     name, rest = split_command(words)
     if name is not None and name not in COMMANDS:
         _refuse(name)
+    if name in _SEARCH_BY_MEANING:
+        _name_weights()
     module = import_module(CONSOLE if name is None else COMMANDS[name][0])
     parser = _parser(name)
     module.add_arguments(parser)
@@ -114,6 +119,15 @@ def _run(words: list[str]) -> int:
         call.fail(error)
         code = error.code
     return code
+
+
+def _name_weights() -> None:
+    """Let the settings name the folder with the weights, for this process and for those it starts."""
+    from helix_tui.settings import load_settings
+
+    folder = load_settings().model_dir
+    if folder:
+        os.environ.setdefault("HELIX_MODEL_DIR", folder)
 
 
 def split_command(words: list[str]) -> tuple[str | None, list[str]]:

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from helix_tui.cli.agreement import compare
+from helix_tui.core.embedding import find_weights
+from helix_tui.settings import settings_file
 from tests.cli.conftest import Cli
 from tests.cli.test_queue import ROWS, bead
 from tests.conftest import ProjectFactory
@@ -42,6 +44,20 @@ def test_what_is_not_there_yet_is_said_and_not_judged(cli: Cli, project: Project
     checks = by_name(cli("doctor", "--json", "-C", project([bead("demo-a1")])).document)
     assert checks["database"]["ok"] is None
     assert "sentence-transformers" in checks["embedder"]["detail"]
+
+
+def test_the_settings_may_name_the_folder_of_the_weights(
+    program: Cli, project: ProjectFactory, tmp_path: Path
+) -> None:
+    found = find_weights(env={"HOME": ""}).weights
+    if found is None:
+        pytest.skip("no package with the weights here")
+    folder = tmp_path / "weights"
+    folder.symlink_to(found.folder)
+    settings_file().parent.mkdir(parents=True, exist_ok=True)
+    settings_file().write_text(f'model_dir = "{folder}"')
+    checks = by_name(program("doctor", "--json", "-C", project(ROWS)).document)
+    assert f"HELIX_MODEL_DIR {folder}" in checks["embedder"]["detail"]
 
 
 def test_the_memory_is_looked_at_without_touching_it(cli: Cli, project: ProjectFactory) -> None:

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load_file
-from threadpoolctl import ThreadpoolController
 from tokenizers import Tokenizer
 
 from helix_tui.core.embedding.encoder import DIMENSIONS, MAX_TOKENS, MODEL_ID
@@ -40,7 +39,6 @@ class MiniLM:
         Raises:
             OSError, ValueError: the files cannot be read as this model.
         """
-        use_one_thread()
         try:
             tensors = load_file(weights.model)
             self._tokenizer: Tokenizer = Tokenizer.from_file(str(weights.tokenizer))
@@ -57,7 +55,7 @@ class MiniLM:
             raise ValueError(f"not the tokenizer of {MODEL_ID}: {error}") from error
         # Matrices this small gain nothing from threads, and on a busy machine lose twentyfold by them. One
         # thread adds up in one order, too: the same text has the same vector on every machine.
-        ThreadpoolController().limit(limits=1, user_api="blas")
+        use_one_thread()
         self._tokenizer.enable_truncation(MAX_TOKENS)
         self._tokenizer.no_padding()
 

@@ -6,14 +6,9 @@ times the CPU that it takes with one.
 
 from __future__ import annotations
 
-from importlib import import_module
+from threadpoolctl import threadpool_limits
 
 
-def use_one_thread() -> bool:
-    """Keep numpy's BLAS to one thread from now on; False where threadpoolctl is not installed."""
-    try:
-        library = import_module("threadpoolctl")
-    except ImportError:
-        return False
-    library.threadpool_limits(limits=1, user_api="blas")
-    return True
+def use_one_thread() -> None:
+    """Keep numpy's BLAS to one thread from now on, in this process."""
+    threadpool_limits(limits=1, user_api="blas")
