@@ -20,6 +20,7 @@ from helix_tui.core.text import clean_line
 from helix_tui.keymap import bindings
 from helix_tui.screens.attempt import AttemptView
 from helix_tui.screens.base import NARROW
+from helix_tui.screens.curating.keys import BeadKeys
 from helix_tui.screens.filtering import FilteringScreen
 from helix_tui.screens.placards import placard
 from helix_tui.screens.stream import AttemptStream
@@ -45,7 +46,7 @@ PATIENCE = 0.5
 """Seconds after which an empty list is called empty: attempts are read after the queue."""
 
 
-class LoopScreen(FilteringScreen):
+class LoopScreen(BeadKeys, FilteringScreen):
     """Screen 2."""
 
     NAME = "loop"
@@ -120,6 +121,12 @@ class LoopScreen(FilteringScreen):
     def _show_attempt(self) -> None:
         if self.view.size.width:
             self.view.show(self.console.snapshot.project, self.subject())
+
+    def bead_ids(self) -> tuple[str, ...]:
+        """The bead of the run or attempt under the cursor."""
+        view, attempt = self.list.selected_run, self.list.selected_attempt
+        bead_id = view.run.bead_id if view is not None else attempt.bead_id if attempt is not None else ""
+        return (bead_id,) if bead_id else ()
 
     def subject(self) -> Subject | None:
         """The run or attempt under the cursor with everything around it that is known without reading."""

@@ -67,7 +67,14 @@ class QueueScreen(MarkKeys, FilteringScreen):
 
     NAME = "queue"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("queue")]
-    FOOTER = ("find.filter", "go.view", "change.actions", "go.needs-me", "go.to", "app.help")
+    FOOTER = (
+        "change.actions",
+        "change.mark",
+        "change.what-if",
+        "change.undo",
+        "find.filter",
+        "app.help",
+    )
     MARKED_FOOTER = (
         "change.eligible",
         "change.depend",

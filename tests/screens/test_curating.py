@@ -19,6 +19,7 @@ from helix_tui.screens.curating.ahead import AheadSheet
 from helix_tui.screens.curating.choosing import ChoiceSheet, PickSheet
 from helix_tui.screens.curating.drafts import FormSheet
 from helix_tui.screens.curating.outcomes import HalfWaySheet, TroubleSheet
+from helix_tui.screens.loop import LoopScreen
 from helix_tui.screens.queue import QueueScreen
 from tests.core.supervision.conftest import ERAS, row, settled
 from tests.screens.conftest import Console, MakeConsole
@@ -645,3 +646,14 @@ async def test_the_mouse_works_in_sheets(app: Console) -> None:
         await pilot.click(offset=(3, len(app.rows()) - 1))
         await thought(pilot)
         assert rows_of(app)["demo-a"]["dependencies"] == [("demo-c", "blocks")]
+
+
+async def test_the_loop_changes_the_bead_of_an_attempt(app: Console, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with app.run_test(size=(120, 40)) as pilot:
+        await press(pilot, "2")
+        assert isinstance(app.screen, LoopScreen)
+        await press(pilot, "e")
+        assert "no bead under the cursor" in toasts(app)
+        monkeypatch.setattr(app.screen, "bead_ids", lambda: ("demo-a",))
+        await press(pilot, "e", "enter")
+        assert rows_of(app)["demo-a"]["execution-eligible"] is False
