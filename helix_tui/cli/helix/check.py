@@ -68,6 +68,10 @@ def run(call: Call) -> int:
         if options.dry_run:
             return show_dry_run(call, [command_of(curator.project, delegate, STAGES["check"], wishes)])
         facts = checker.facts(options.scope)
+        if not call.read_only:
+            for finding in facts.conflicts:
+                if finding.kind == "physics-level":
+                    checker.questions.ask("physics-level", finding.text, key=finding.key)
         try:
             verdict = checker.check(options.scope, asking=asking, stamp=f"check-{call.now}")
         except CheckFailed as error:
@@ -106,6 +110,9 @@ def document(facts: Facts, verdict: Verdict) -> dict[str, Any]:
         "missing_acceptance": facts.unaccepted,
         "missing_authority": facts.ungoverned,
         "cycles": facts.cycles,
+        "conflicts": [
+            {"class": each.kind, "text": each.text, "documents": each.documents} for each in facts.conflicts
+        ],
         "questions": [{"id": each.id, "kind": each.kind, "text": each.text} for each in facts.questions],
         "answer": verdict.text or None,
     }

@@ -47,7 +47,7 @@ class Authority:
 
     def _look(self) -> None:
         self._ids = set()
-        for path in _documents(self.root):
+        for path in documents(self.root):
             self._names.add(path.name)
             raw = read_bytes(path, _HEAD) or b""
             if raw.startswith(b"---"):
@@ -55,7 +55,8 @@ class Authority:
                 self._ids.update(found.decode("utf-8", "replace") for found in _ID.findall(front))
 
 
-def _documents(root: Path) -> Iterator[Path]:
+def documents(root: Path) -> Iterator[Path]:
+    """The Markdown files under ``docs``, in order, as many as can be looked at."""
     seen = 0
     for folder, folders, names in os.walk(root / "docs"):
         folders[:] = sorted(name for name in folders if name not in _PASSED_OVER)

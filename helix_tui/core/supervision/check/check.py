@@ -13,6 +13,7 @@ from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.supervision.check.authority import Authority
 from helix_tui.core.supervision.check.facts import REPO, Facts, gather_facts
 from helix_tui.core.supervision.check.verdict import Reason, Verdict, command_for, decide
+from helix_tui.core.supervision.conflicts import find_conflicts
 from helix_tui.core.supervision.curation.curator import Curator, Sight
 from helix_tui.core.supervision.delegate import NOBODY, Delegate, Wishes
 from helix_tui.core.supervision.drift import Drift, DriftWatch
@@ -75,6 +76,7 @@ class Checker:
             orphans=find_orphans(sight, project),
             questions=self.questions.all(),
             authority=Authority(project.root) if documents else None,
+            conflicts=find_conflicts(project.root) if documents else (),
         )
 
     def drift(self, sight: Sight) -> tuple[Drift, ...]:

@@ -17,6 +17,7 @@ from helix_tui.core.clock import format_instant
 from helix_tui.core.ddx.workers.running import Run
 from helix_tui.core.supervision.authoring import deterministic
 from helix_tui.core.supervision.check.authority import Authority
+from helix_tui.core.supervision.conflicts import Finding
 from helix_tui.core.supervision.curation.curator import Sight
 from helix_tui.core.supervision.drift import Drift
 from helix_tui.core.supervision.orphans import Orphan
@@ -63,6 +64,8 @@ class Facts:
     """Open beads that another one replaces."""
     questions: tuple[Question, ...] = ()
     """Unanswered ones."""
+    conflicts: tuple[Finding, ...] = ()
+    """Conflicts and gaps between governing documents, but for those that somebody has decided."""
     health: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -79,6 +82,7 @@ def gather_facts(
     orphans: Iterable[Orphan] = (),
     questions: Iterable[Question] = (),
     authority: Authority | None = None,
+    conflicts: Iterable[Finding] = (),
 ) -> Facts:
     """What is known of a scope: the repository, an epic and all under it, a label, or a specification."""
     queue = sight.queue
@@ -97,7 +101,9 @@ def gather_facts(
         if queue.state(bead.id) == "retry_cooldown" and (until := queue.standing(bead.id).until) is not None
     ]
     epics = [bead for bead in left if looks_like_epic(bead)]
-    asked = tuple(question for question in questions if not question.answered)
+    every = tuple(questions)
+    asked = tuple(question for question in every if not question.answered)
+    decided = {question.key for question in every if question.answered}
     return Facts(
         scope=scope,
         queue=queue,
@@ -121,6 +127,7 @@ def gather_facts(
         finished_epics=tuple(bead.id for bead in epics if _all_closed(queue, bead.id)),
         superseded=tuple(bead.id for bead in left if bead.superseded_by.strip()),
         questions=asked,
+        conflicts=tuple(each for each in conflicts if each.key not in decided),
         health=_health(queue, beads, left, ready, cooling),
     )
 

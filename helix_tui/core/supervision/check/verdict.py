@@ -100,9 +100,11 @@ def command_for(code: str, scope: str, era: str = "head") -> str:
 
 def _blocked_by_a_person(facts: Facts) -> Verdict | None:
     stopping = [question for question in facts.questions if question.stops]
-    if not stopping:
+    known = {question.key for question in stopping}
+    clashing = [each for each in facts.conflicts if each.kind == "physics-level" and each.key not in known]
+    if not stopping and not clashing:
         return None
-    reasons = tuple(
+    reasons = tuple(Reason("physics-level", each.text, each.documents) for each in clashing) + tuple(
         Reason(each.kind, each.text, (each.bead_id,) if each.bead_id else ()) for each in stopping
     )
     return Verdict("GUIDANCE", reasons, would_change_if="somebody answers: helix-tui input --questions")
@@ -237,5 +239,7 @@ def _notes(facts: Facts) -> Iterable[Reason]:
             yield Reason(code, f"{what}: {named(ids)}", ids)
     if facts.cooling:
         yield Reason("cooldown", f"{len(facts.cooling)} on cooldown, the next until {facts.next_eligible}")
+    for each in facts.conflicts:
+        yield Reason(each.kind, each.text, each.documents)
     for question in facts.questions:
         yield Reason("question", question.text, (question.bead_id,) if question.bead_id else ())

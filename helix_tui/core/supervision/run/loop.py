@@ -22,6 +22,7 @@ from helix_tui.core.supervision.orphans import find_orphans
 from helix_tui.core.supervision.run.booking import Booking
 from helix_tui.core.supervision.run.control import request
 from helix_tui.core.supervision.run.curating import Curating
+from helix_tui.core.supervision.run.documents import settle_documents
 from helix_tui.core.supervision.run.options import Stop, Stopped
 from helix_tui.core.supervision.run.passes import Passes, queue_fingerprint
 from helix_tui.core.supervision.run.recovery import take_over
@@ -75,6 +76,7 @@ class Loop:
             self._failed(error)
         work.teller.verbose(f"delegating to: ddx {' '.join(words)}")
         take_over(work, self.booking)
+        settle_documents(work)
         sight = work.look()
         self.curating.begin(sight)
         work.refresh_context(work.look())

@@ -622,3 +622,42 @@ def test_superseded_beads_left_open_are_told(stage: StageFactory) -> None:
     facts = gather_facts(world.curator().look())
     assert facts.superseded == ("a-1",)
     assert "superseded_open" in {note.code for note in decide(facts).notes}
+
+
+# --- documents that disagree -------------------------------------------------------------------------------
+
+
+def _documents(root: Path, first: str, second: str) -> None:
+    docs = root / "docs"
+    docs.mkdir()
+    (docs / "SD-001.md").write_text(f"## Constraints\n- {first}\n")
+    (docs / "SD-002.md").write_text(f"## Constraints\n- {second}\n")
+
+
+@pytest.mark.parametrize("level", ["medium", "high"])
+def test_documents_that_cannot_both_hold_stop_before_anything_is_dispatched(
+    stage: StageFactory, level: str
+) -> None:
+    world = stage([row("a-1")])
+    _documents(world.root, "must answer in real-time", "must be batch-only")
+    assert world.run(autonomy=level).stop.reason == "physics_level"
+    assert not world.calls
+    (question,) = world.questions
+    world.store.answer(question.id, "batch")
+    world.run(autonomy=level)
+    assert world.executed == ["a-1 success"]
+
+
+def test_documents_that_choose_differently_are_escalated_at_high_and_asked_about_at_medium(
+    stage: StageFactory,
+) -> None:
+    world = stage([row("a-1"), row("a-2")])
+    _documents(world.root, "Use Postgres for storage", "Use SQLite for storage")
+    world.run(autonomy="medium", max_cycles=1)
+    assert [question.kind for question in world.questions] == ["conflict"]
+    world.run(autonomy="high")
+    world.run(autonomy="high")
+    filed = [each for each in world.rows().values() if "kind:escalation" in each.get("labels", ())]
+    assert len(filed) == 1
+    assert filed[0]["execution-eligible"] is False
+    assert len(world.executed) == 2

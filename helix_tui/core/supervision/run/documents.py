@@ -1,0 +1,82 @@
+"""What a run does about conflicts between documents before it dispatches anything.
+
+Rules: reference/helix.md §4, design/rulings.md 15. Demands that cannot both hold stop it; what can be
+resolved is asked about, or at autonomy high passed with an escalation bead; a missing document is asked
+about, or stood in for by a gap bead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from helix_tui.core.beads.readiness import Queue
+from helix_tui.core.beads.record import TERMINAL
+from helix_tui.core.supervision import injection
+from helix_tui.core.supervision.conflicts import Finding, find_conflicts
+from helix_tui.core.supervision.curation import operations
+from helix_tui.core.supervision.injection import Trigger
+from helix_tui.core.supervision.questions import Questions
+from helix_tui.core.supervision.run.curating import inject
+from helix_tui.core.supervision.run.options import Stop, Stopped
+from helix_tui.core.supervision.run.work import Work
+
+MOST = 20
+"""Findings that one run raises; the rest waits until these are decided."""
+
+_LABEL = {"resolvable": "kind:escalation", "gap": "kind:speculative"}
+
+
+def settle_documents(work: Work) -> None:
+    """Raise what the documents disagree about.
+
+    Raises:
+        Stopped: two demands cannot both hold.
+    """
+    findings = undecided(work.questions, find_conflicts(work.project.root))[:MOST]
+    for finding in findings:
+        if finding.kind == "physics-level":
+            continue
+        if work.autonomy.escalates:
+            _file(work, finding)
+        elif finding.kind == "resolvable":
+            work.questions.ask("conflict", finding.text, key=finding.key, run_id=work.state.run_id)
+    clashing = [finding for finding in findings if finding.kind == "physics-level"]
+    for finding in clashing:
+        work.questions.ask("physics-level", finding.text, key=finding.key, run_id=work.state.run_id)
+    if clashing:
+        raise Stopped(Stop("physics_level", clashing[0].text, 0, "helix-tui input --questions"))
+
+
+def undecided(questions: Questions, findings: Iterable[Finding]) -> list[Finding]:
+    """Findings that nobody has decided, each of them once."""
+    decided = {question.key for question in questions.all() if question.answered}
+    return [finding for finding in findings if finding.key not in decided]
+
+
+def _file(work: Work, finding: Finding) -> None:
+    """A bead for a person, with the assumption under which the work goes on."""
+    queue = work.look().queue
+    label = _LABEL[finding.kind]
+    if _filed(queue, label, finding):
+        return
+    assumed = "the document named first decides" if finding.kind == "resolvable" else "it adds no requirement"
+    title = "escalation: documents disagree" if finding.kind == "resolvable" else "gap: a document is missing"
+    trigger = Trigger("documents", work.state.completed_cycles, finding.documents[0])
+    wish = operations.create(
+        f"{title} ({finding.documents[0]})",
+        labels=["helix", f"{injection.activity_prefix(queue)}:frame", label],
+        spec_id=finding.documents[0],
+        acceptance=f"`{finding.documents[0]}` records the decision",
+        description=f"{finding.text}\nAssumed meanwhile: {assumed}.",
+        fields={"execution-eligible": "false", "helix-conflict": finding.key},
+    )
+    inject(work, wish, "escalation" if finding.kind == "resolvable" else "gap", trigger)
+
+
+def _filed(queue: Queue, label: str, finding: Finding) -> bool:
+    return any(
+        label in bead.labels
+        and bead.status not in TERMINAL
+        and bead.document().get("helix-conflict") == finding.key
+        for bead in queue.beads.values()
+    )
