@@ -403,7 +403,7 @@ class Index:
                 pieces = self._pieces(path)
                 defining = {one.start for one in pieces.definitions if one.name == name}
                 for number, line in enumerate(self.lines(path), 1):
-                    if number in defining or not word.search(line[:_LONG_LINE]):
+                    if name not in line or number in defining or not word.search(line[:_LONG_LINE]):
                         continue
                     kind = _use_kind(line, call)
                     header = enclosing(pieces.definitions, number)

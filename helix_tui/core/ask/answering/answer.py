@@ -297,7 +297,7 @@ def ask_which(ambiguity: Ambiguity, threshold: float, queries: Sequence[str]) ->
     return Answer(
         (
             Section("", (*lines, *options, "Which do you mean?")),
-            Section("Not found", why),
+            Section("What would decide", why),
         ),
         tuple(sources.by_key.values()),
     )

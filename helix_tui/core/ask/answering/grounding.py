@@ -25,7 +25,8 @@ LEAST_WORDS = 2
 _CITED = re.compile(r"\[(\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*)\]")
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:[.,]\d+)*(?![\w])")
 _NO_CLAIM = re.compile(
-    r"^\s*(?:#|not found\b|sources?\b|searched\b|which do you mean|nearest\b|\[\d+\]\s+\S+:\d+)",
+    r"^\s*(?:#|not found\b|what would decide\b|it would need\b|“[^”]+” (?:failed|means)|sources?\b"
+    r"|searched\b|which do you mean|nearest\b|\[\d+\]\s+\S+:\d+)",
     re.IGNORECASE,
 )
 _HEADING = re.compile(r"^[^.!?]{1,60}:?$")

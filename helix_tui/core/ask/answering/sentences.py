@@ -24,6 +24,9 @@ _LINK = re.compile(r"!?\[([^\]]*)\]\([^)\s]*(?:\s+\"[^\"]*\")?\)")
 _EMPHASIS = re.compile(r"(\*\*|__|(?<!\w)[*_](?=\S))(.+?)(?:\1|(?<=\S)[*_](?!\w))")
 _ABBREVIATED = re.compile(r"(?:\b(?:e\.g|i\.e|etc|cf|vs|approx|resp|No|Fig|Sec)|\b[A-Z])\.$")
 
+_NO_PROSE = (".json", ".jsonl", ".yaml", ".yml", ".toml", ".lock", ".csv", ".tsv", ".xml", ".svg", ".ini")
+"""Files without sentences, even among documents."""
+
 _COMMENT = re.compile(r"^\s*(?:#(?!!)|//[/!]?|--|;+|\*(?!/)|/\*+|%|\"\"\"|''')\s?")
 _COMMENT_END = re.compile(r"\s*(?:\*+/|\"\"\"|''')\s*$")
 _DOCSTRING = re.compile(r"^\s*[rRuUbB]?(\"\"\"|''')")
@@ -42,6 +45,8 @@ class Sentence:
 
 def sentences_of(span: Span) -> list[Sentence]:
     """What a span says in words, in its order."""
+    if span.file.endswith(_NO_PROSE):
+        return []
     lines = span.text.split("\n")[:MOST_LINES]
     blocks = _prose_blocks(lines) if _is_prose(span) else _comment_blocks(lines)
     found: list[Sentence] = []

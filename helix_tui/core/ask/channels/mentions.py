@@ -63,6 +63,8 @@ def _hit(word: str, said: set[str], begun: set[str]) -> float:
     """Whether a word of a file's name is said; less where only one of the two begins with the other."""
     if stem(word) in said:
         return 1.0
+    if word[:_SHORTEST_PREFIX] not in begun and word[:_SHORTEST_PREFIX] not in said:
+        return 0.0
     if word in begun or any(word[:size] in said for size in range(_SHORTEST_PREFIX, len(word))):
         return _PREFIX_HIT
     return 0.0

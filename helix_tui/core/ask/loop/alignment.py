@@ -20,6 +20,7 @@ from helix_tui.core.ask.loop.slots import Slot, terms_in
 from helix_tui.core.ask.records import Definition, Span, Use
 
 MOST_LOOKUPS = 60
+MOST_USES = 24
 MOST_DOCS = 8
 MOST_NAMESAKES = 12
 """Definitions of one name from which it says nothing."""
@@ -128,7 +129,7 @@ def _definition(library: Library, symbol: str) -> Definition | None:
 def _one_hop(library: Library, symbol: str, found: Definition) -> tuple[Use | None, Use | None]:
     """A place in the code that uses it, and a test that does."""
     uses = sorted(
-        (use for use in library.uses(symbol) if use.kind != "import"),
+        (use for use in library.uses(symbol, most=MOST_USES) if use.kind != "import"),
         key=lambda use: (use.kind != "call", use.file == found.file, use.file, use.line),
     )
     code = next((use for use in uses if use.role == "source"), None)

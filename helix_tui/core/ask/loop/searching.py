@@ -21,11 +21,13 @@ BASE_SPANS = 80
 DOC_SPANS = 10
 CODE_SPANS = 14
 SECTIONS = 4
-OPEN_QUERIES = 4
+OPEN_QUERIES = 3
 DEFINITIONS = 3
 FOCUS_WORDS = 3
 USES = 2
 USES_ASKED_FOR = 6
+MOST_USES = 24
+"""Uses of a name that are looked at for the best of them."""
 
 HISTORY = 0.6
 """What a list of changes or a licence is worth beside a document that explains."""
@@ -57,6 +59,7 @@ class Searcher:
         """Trees with nodes that speak of it."""
         self._question = question
         self._policy = policy
+        self._tree_files = frozenset(tree.source for tree in library.trees())
         self._base: Found | None = None
 
     def search(self, action: Action, pool: Pool, step: int) -> tuple[Pool, list[str]]:
@@ -72,7 +75,9 @@ class Searcher:
         for query, spans in doing[action](pool):
             if query and query not in queries:
                 queries.append(query)
-            grown = grown.with_spans(spans, step=step, query=query, policy=self._policy)
+            # a tree guides, it never stands in for what it names
+            brought = [one for one in spans if one[0].file not in self._tree_files]
+            grown = grown.with_spans(brought, step=step, query=query, policy=self._policy)
         return grown, queries
 
     def _seed(self, pool: Pool) -> Brought:
@@ -133,7 +138,7 @@ class Searcher:
     def _used(self, name: str) -> Iterator[tuple[Span, Via, float]]:
         asked = self._question.kind == "usage"
         uses = sorted(
-            self.library.uses(name),
+            self.library.uses(name, most=MOST_USES),
             key=lambda use: (use.role != "source", use.kind != "call", use.file, use.line),
         )
         for use in uses[: USES_ASKED_FOR if asked else USES]:

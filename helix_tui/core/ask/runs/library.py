@@ -80,14 +80,24 @@ class IndexLibrary:
         return self._index.uses(name.replace("::", ".").rpartition(".")[2], most)
 
     def headings(self, terms: Sequence[str]) -> Sequence[Heading]:
-        """Headings with any of some stems, in the documents that speak most of them."""
-        wanted = frozenset(terms)
-        found = []
-        for file in self._docs(" ".join(terms)) if terms else ():
-            if file not in self._headings:
-                self._headings[file] = self._index.headings(file)
-            found += [one for one in self._headings[file] if not wanted.isdisjoint(terms_in(one.title))]
-        return found
+        """Headings with any of some stems, in the documents that speak most of the question.
+
+        Where none of these has any, those that speak most of the terms are looked at too.
+        """
+        if not terms:
+            return []
+        wanted, said = frozenset(terms), " ".join(terms)
+        texts = dict.fromkeys((next(iter(self._ranked), said), said))
+        for text in texts:
+            found = [
+                one
+                for file in self._docs(text)
+                for one in self._headings_of(file)
+                if not wanted.isdisjoint(terms_in(one.title))
+            ]
+            if found:
+                return found
+        return []
 
     def trees(self) -> Sequence[Tree]:
         """The trees that the repository keeps."""
@@ -108,10 +118,11 @@ class IndexLibrary:
     def _place(self, file: str, start: int, end: int) -> tuple[Kind, str]:
         """What the lines are and in which definition or section they stand."""
         definitions = self._index.definitions_in(file)
+        middle = (start + end) // 2
         around = [one for one in definitions if one.start <= start and end <= one.end]
-        starting = [one for one in definitions if one.start == start]
-        if starting and not around:
-            around = starting
+        around = around or [
+            one for one in definitions if one.start == start or one.start <= middle <= one.end
+        ]
         if around:
             inner = max(around, key=lambda one: (one.start, -one.end))
             exact = inner.start == start

@@ -1,0 +1,236 @@
+"""The Ask screen: every key, tab and state, on a repository whose answers one can check by eye."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from helix_tui.core.ask.runs.keeper import IndexKeeper
+from helix_tui.screens.ask import AskScreen
+from helix_tui.screens.editing import editor_command
+from tests.core.ask.runs.solar import AMBIGUOUS, QUESTIONS, write
+from tests.screens.conftest import Console, MakeConsole
+
+STORM = QUESTIONS[0]
+
+
+@pytest.fixture
+def app(console: MakeConsole, monkeypatch: pytest.MonkeyPatch) -> Console:
+    """A console on the Ask screen of the solar repository; files are not followed."""
+    monkeypatch.setattr(IndexKeeper, "_follow", lambda self, index: None)
+    made = console(screen="ask")
+    write(made.root)
+    return made
+
+
+async def settled(pilot: Pilot[int]) -> AskScreen:
+    """Until nothing is being read or answered."""
+    screen = pilot.app.screen
+    assert isinstance(screen, AskScreen)
+    for _ in range(4):
+        await pilot.pause()
+        if screen.questions is not None:
+            screen.questions._keeper.index()
+        await pilot.app.workers.wait_for_complete()
+        await pilot.pause()
+    screen._show_selected()
+    await pilot.pause()
+    return screen
+
+
+async def asked(pilot: Pilot[int], question: str) -> AskScreen:
+    """Ask by the keyboard and wait for the answer."""
+    await settled(pilot)
+    await pilot.press("i")
+    await pilot.press(*(("space" if char == " " else char) for char in "x"), "backspace")
+    screen = pilot.app.screen
+    assert isinstance(screen, AskScreen)
+    assert screen.prompt is not None
+    screen.prompt._field.value = question
+    await pilot.press("enter")
+    return await settled(pilot)
+
+
+async def test_a_question_is_answered_with_steps_sources_walk_and_coverage(app: Console) -> None:
+    async with app.run_test(size=(140, 50)) as pilot:
+        screen = await asked(pilot, STORM)
+        for part in ("returns panels to full output", "grounded", "1 of 1 slot", "tree walk", "coverage"):
+            assert app.sees(part), part
+        assert app.sees("seed docs")
+        assert app.sees("ratio 1.00")
+        assert screen.document is not None
+        assert screen.document["tier_selected"] == "Grounded"
+        assert len(list((app.root / ".helix" / "ask" / "history").glob("*.json"))) == 1
+
+
+async def test_tabs_show_evidence_with_code_and_reasons_steps_and_a_comparison(app: Console) -> None:
+    async with app.run_test(size=(140, 60)) as pilot:
+        screen = await asked(pilot, STORM)
+        await pilot.press("o")
+        await settled(pilot)
+        assert app.sees("solar/restore.py:6–8")
+        assert app.sees("via alignment")
+        assert app.sees("     6  def restore_panels(panels):")
+        await pilot.press("o", "right_square_bracket", "right_square_bracket")
+        await settled(pilot)
+        assert screen.view.tab == "steps"
+        assert app.sees("documents to code")
+        await pilot.press("right_square_bracket")
+        assert app.sees("nothing to compare with")
+        (app.root / "docs" / "solar-restoration.md").write_text("# Solar restoration\n\nIt is over.\n")
+        assert screen.questions is not None
+        index = screen.questions._keeper.index()
+        assert index is not None
+        index.refresh()
+        await pilot.press("R")
+        await settled(pilot)
+        screen.view.open_tab("compare")
+        await settled(pilot)
+        assert app.sees("changed")
+        assert app.sees("~ proof spans")
+
+
+async def test_two_senses_are_chosen_by_key_and_by_enter(app: Console) -> None:
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = await asked(pilot, AMBIGUOUS)
+        assert app.sees("means more than one thing here")
+        assert app.sees("A  Casimir cavity")
+        assert app.sees("B  Optical cavity")
+        await pilot.press("B")
+        await settled(pilot)
+        assert app.sees("arrangement of mirrors")
+        assert screen.document is not None
+        assert screen.document["ambiguity_selected"] == "Optical cavity"
+
+
+async def test_enter_on_a_source_opens_the_editor_at_its_line(
+    app: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[tuple[Path, int]] = []
+
+    def note(_: object, path: Path, line: int) -> str:
+        opened.append((path, line))
+        return ""
+
+    monkeypatch.setattr("helix_tui.screens.ask.open_at", note)
+    async with app.run_test(size=(120, 50)) as pilot:
+        screen = await asked(pilot, STORM)
+        await pilot.press("enter")
+        source = screen.view.pane.source
+        key = next(
+            source.key(n)
+            for n in range(len(source))
+            if source.text(n).startswith("[1] ") and "md:" in source.text(n)
+        )
+        screen.view.pane.select(key)
+        await pilot.press("enter")
+        await pilot.pause()
+        assert opened == [(app.root / "docs" / "solar-restoration.md", 3)]
+
+
+def test_editors_take_a_line_in_their_own_way(tmp_path: Path) -> None:
+    for name in ("vim", "hx", "code", "odd"):
+        tool = tmp_path / name
+        tool.write_text("#!/bin/sh\n")
+        tool.chmod(0o755)
+    file = tmp_path / "a b.md"
+
+    def words(editor: str) -> list[str]:
+        found = editor_command(file, 12, {"EDITOR": editor, "PATH": str(tmp_path)})
+        assert found is not None
+        return found[1:]
+
+    assert words("vim -n") == ["-n", "+12", str(file)]
+    assert words("hx") == [f"{file}:12"]
+    assert words("code") == ["--wait", "--goto", f"{file}:12"]
+    assert words("odd") == [str(file)]
+    assert editor_command(file, 1, {"EDITOR": "none-such", "PATH": str(tmp_path)}) is None
+
+
+async def test_a_bead_in_the_queue_asks_about_itself(
+    console: MakeConsole, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(IndexKeeper, "_follow", lambda self, index: None)
+    bead = {"id": "s-1", "title": "restore_panels forgets the last panel", "status": "open"}
+    app = console([json.dumps(bead | {"description": "See solar/restore.py after a storm."})])
+    write(app.root)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        await pilot.press("i")
+        await pilot.pause()
+        screen = await settled(pilot)
+        screen = await settled(pilot)
+        assert screen.document is not None
+        assert screen.document["question"].startswith("restore_panels forgets")
+        assert "solar/restore.py" in screen.document["ranked_files"][:2]
+
+
+async def test_questions_that_are_ready_are_offered_and_asked(app: Console) -> None:
+    folder = app.root / ".helix" / "ask"
+    folder.mkdir(parents=True)
+    (folder / "questions.txt").write_text(f"# by eye\n{STORM}\n\n{AMBIGUOUS}\n")
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = await settled(pilot)
+        assert app.sees("ready to be asked")
+        screen.list.select(f"ready {STORM}")
+        await pilot.press("enter")
+        await settled(pilot)
+        assert app.sees("returns panels to full output")
+
+
+async def test_a_model_words_the_answer_only_when_it_is_switched_on(
+    app: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = (
+        "Solar restoration is the work that returns panels to full output after a storm, says the model. [1]"
+    )
+    monkeypatch.setenv("HELIX_ASK_MODEL", f"{sys.executable} -c \"print('{said}')\"")
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = await asked(pilot, STORM)
+        assert screen.document is not None
+        assert screen.document["model_calls"] == 0
+        await pilot.press("m", "R")
+        await settled(pilot)
+        assert screen.document["model_calls"] == 1
+        assert app.sees("says the model")
+
+
+async def test_read_only_keeps_nothing(console: MakeConsole, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(IndexKeeper, "_follow", lambda self, index: None)
+    app = console(screen="ask", read_only=True)
+    write(app.root)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await asked(pilot, STORM)
+        assert app.sees("returns panels to full output")
+        assert not (app.root / ".helix" / "ask" / "history").exists()
+
+
+async def test_the_trace_is_written_beside_the_history(app: Console) -> None:
+    async with app.run_test(size=(120, 40)) as pilot:
+        await asked(pilot, STORM)
+        await pilot.press("T")
+        await settled(pilot)
+        (trace,) = (app.root / ".helix" / "ask" / "traces").glob("*.jsonl")
+        assert json.loads(trace.read_text().splitlines()[-1])["verdict"] == "PASS"
+
+
+async def test_the_mouse_opens_tabs_and_rows(app: Console) -> None:
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = await asked(pilot, STORM)
+        await pilot.click(screen.view.tabs, offset=(10, 0))
+        await settled(pilot)
+        assert screen.view.tab == "evidence"
+        await pilot.click(screen.list, offset=(5, 0))
+        assert screen.focused is screen.list
+
+
+async def test_a_plain_folder_can_be_asked_too(app: Console) -> None:
+    shutil.rmtree(app.root / ".git")
+    async with app.run_test(size=(140, 40)) as pilot:
+        await asked(pilot, STORM)
+        assert app.sees("returns panels to full output")

@@ -1,0 +1,75 @@
+"""How the Ask screen looks at every width that it is designed for.
+
+After a change that is meant: ``pytest tests/screens/test_ask_snapshots.py --snapshot-update``, then look at
+every picture that changed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+
+import pytest
+from textual.pilot import Pilot
+
+from helix_tui.core.ask.runs.keeper import IndexKeeper
+from helix_tui.widgets.frame import pulse
+from tests.core.ask.runs.solar import AMBIGUOUS, QUESTIONS, write
+from tests.screens.conftest import Console, MakeConsole
+from tests.screens.test_ask import asked, settled
+
+Compare = Callable[..., bool]
+
+WIDTHS = [(48, 30), (80, 40), (120, 44), (160, 46)]
+
+
+@pytest.fixture(autouse=True)
+def _still(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """One time zone, no motion, no time spent."""
+    monkeypatch.setenv("TZ", "UTC")
+    monkeypatch.setattr(pulse, "FRAME_SECONDS", 3_600.0)
+    monkeypatch.setattr(IndexKeeper, "_follow", lambda self, index: None)
+    monkeypatch.setattr("helix_tui.core.ask.runs.asking.time", SimpleNamespace(perf_counter=lambda: 0.0))
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.fixture
+def app(console: MakeConsole) -> Console:
+    """A console on the Ask screen of the solar repository."""
+    made = console(screen="ask")
+    write(made.root)
+    return made
+
+
+def after(question: str, *keys: str) -> Callable[[Pilot[int]], object]:
+    """Ask, then press keys."""
+
+    async def run(pilot: Pilot[int]) -> None:
+        await asked(pilot, question)
+        for key in keys:
+            await pilot.press(key)
+            await settled(pilot)
+
+    return run
+
+
+@pytest.mark.parametrize("size", WIDTHS, ids=lambda size: f"{size[0]}")
+def test_answer(snap_compare: Compare, app: Console, size: tuple[int, int]) -> None:
+    keys = ("enter",) if size[0] < 60 else ()
+    assert snap_compare(app, terminal_size=size, run_before=after(QUESTIONS[0], *keys))
+
+
+def test_list_beside_an_agent(snap_compare: Compare, app: Console) -> None:
+    assert snap_compare(app, terminal_size=(48, 24), run_before=after(QUESTIONS[0]))
+
+
+def test_evidence(snap_compare: Compare, app: Console) -> None:
+    assert snap_compare(app, terminal_size=(120, 40), run_before=after(QUESTIONS[0], "o"))
+
+
+def test_clarify(snap_compare: Compare, app: Console) -> None:
+    assert snap_compare(app, terminal_size=(120, 40), run_before=after(AMBIGUOUS))
