@@ -277,7 +277,7 @@ class HelixApp(App[int]):
         for shown in self.screen_stack if screen.is_modal else (screen,):
             if isinstance(shown, HelixScreen):
                 shown.receive(self.snapshot, change)
-        if change.attempts or was_loading:
+        if change.attempts or change.everything or was_loading:
             self._closer.heed(self.snapshot)
         if was_loading:
             self.set_timer(AFTER_PAINT, self._feed.painted)
@@ -287,6 +287,7 @@ class HelixApp(App[int]):
     def _loop_closed(self, closed: Closed) -> None:
         """Outcomes have settled what attempts were given."""
         self.memory_health = closed.health
+        self._show_time()
         if closed.said:
             self.say(f"memories: {closed.said}")
 
@@ -294,9 +295,14 @@ class HelixApp(App[int]):
         """Somebody is at the keys."""
         self._keys += 1
 
+    def _show_time(self) -> None:
+        """Let the screen in view show ages anew; on the way out there is none."""
+        screen = self.screen_stack[-1] if self.screen_stack else None
+        if isinstance(screen, HelixScreen):
+            screen.tick()
+
     def _tick(self) -> None:
-        if isinstance(self.screen, HelixScreen):
-            self.screen.tick()
+        self._show_time()
         busy, self._keys = bool(self._keys), 0
         self._still = 0 if busy else self._still + 1
         if not busy:

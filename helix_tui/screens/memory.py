@@ -396,6 +396,8 @@ class MemoryScreen(FilteringScreen):
             self._make_rows()
             self.show_rows()
             self.say_count()
+            if self.prompt is not None:
+                self.list.action_first()  # whoever types wants to see what fits best
 
     def _not_found(self, why: str) -> None:
         self.console.say(why, "warning")
