@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from helix_tui.core.embedding import find_weights
 from tests.cli.conftest import Cli
 from tests.conftest import ProjectFactory
 
@@ -183,6 +184,23 @@ def test_a_damaged_database_is_named_and_left(cli: Cli, root: Path) -> None:
     assert ran.code == 1
     assert "not an SQLite database" in ran.document["error"]["message"]
     assert (root / ".helix/helix.db").read_bytes() == b"garbage that is no database"
+
+
+def test_a_database_without_vectors_gets_them_on_the_way(
+    cli: Cli, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if find_weights(env={"HOME": ""}).weights is None:
+        pytest.skip("no package with the weights here")
+    for number in range(20):
+        _run(
+            cli, root, "store", "--trigger", f"Matter number {number} of the kin{number}", "--resolution", "r"
+        )
+    monkeypatch.delenv("HELIX_EMBEDDER")
+    assert _run(cli, root, "health")["without_vector"] == 20
+    document = _run(cli, root, "recall", "what matters")
+    assert document["mode"] == "semantic"
+    assert all(hit["similarity"] is not None for hit in document["memories"])
+    assert _run(cli, root, "health")["without_vector"] == 0
 
 
 def test_hostile_text_reaches_no_terminal(cli: Cli, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,6 +51,12 @@ _SOMETIMES: dict[str, Callable[[argparse.Namespace], bool]] = {
 }
 """Verbs that write with some options only, and with which."""
 
+_COMPARES = {"store", "recall", "inject", "chunk", "similar-recent", "suggest-edges", "assess"}
+"""Verbs that need the vectors of what is remembered."""
+
+_MOST_ENCODED = 256
+"""Texts of a database without vectors, such as the plugin's, that one call encodes: a few seconds, once."""
+
 _LOOKS = {
     "recall",
     "list",
@@ -79,6 +85,8 @@ def answer(call: Call, writes: bool) -> int:
         raise CliError(f"memory {verb} changes the memory", "Leave out --read-only to do it.")
     try:
         with _open(call, writes) as memory:
+            if verb in _COMPARES and not call.read_only and memory.path.exists():
+                memory.embed(_MOST_ENCODED)
             document = _DEEDS[verb](call, memory)
     except MemoryFault as fault:
         raise CliError(clean_line(fault.message, 600), fault.fix) from None
