@@ -559,6 +559,57 @@ async def test_a_bulk_change_that_fails_half_way_shows_the_exact_state(
         assert rows_of(app) == before
 
 
+async def test_a_conflict_in_the_middle_says_what_is_done(
+    console: MakeConsole, fake: Callable[[str], str], tmp_path: Path
+) -> None:
+    path = tmp_path / "demo" / ".ddx" / "beads.jsonl"
+    ddx = fake(
+        "code = passed()\n"
+        f"rows = open({str(path)!r}).read()\n"
+        f"open({str(path)!r}, 'w').write(rows.replace('\"title\":\"Delta\"', "
+        '\'"execution-eligible":false,"title":"Delta"\'))\n'
+        "sys.exit(code)"
+    )
+    rows = [json.dumps(json.loads(line), separators=(",", ":")) for line in tracker("head")]
+    app = console(rows, ddx=ddx)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await thought(pilot)
+        queue = cast(QueueScreen, app.screen)
+        queue.marked = frozenset(("demo-a", "demo-d"))
+        await press(pilot, "e", "enter")
+        assert isinstance(app.screen, TroubleSheet), app.rows()
+        assert app.sees("1 of 2 commands had run by then and stay")
+        await press(pilot, "escape", "u", "enter")
+        assert "execution-eligible" not in rows_of(app)["demo-a"]
+
+
+@pytest.mark.parametrize("name", ["beads-head.jsonl", "beads-2026-04.jsonl"])
+async def test_a_real_tracker_comes_back_byte_for_byte(console: MakeConsole, shared: Path, name: str) -> None:
+    lines = (shared / "data" / "ddx" / name).read_text(encoding="utf-8").splitlines()
+    app = console(lines)
+    tracker_file = app.root / ".ddx" / "beads.jsonl"
+
+    def by_id() -> dict[str, str]:
+        text = tracker_file.read_text(encoding="utf-8")
+        return {json.loads(line)["id"]: line for line in text.splitlines()}
+
+    async with app.run_test(size=(120, 40)) as pilot:
+        await thought(pilot)
+        before, rows = by_id(), rows_of(app)
+        queue = cast(QueueScreen, app.screen)
+        await press(pilot, "space", "space", "space")
+        marked = set(queue.marked)
+        assert len(marked) == 3
+        await press(pilot, "-", "enter")
+        assert {bead_id for bead_id, line in by_id().items() if line != before[bead_id]} == marked
+        await press(pilot, "u", "enter")
+        after = by_id()
+        assert {bead_id: line for bead_id, line in after.items() if bead_id not in marked} == {
+            bead_id: line for bead_id, line in before.items() if bead_id not in marked
+        }
+        assert rows_of(app) == rows
+
+
 @pytest.mark.parametrize(
     ("code", "said"),
     [

@@ -104,6 +104,9 @@ class TroubleSheet(Sheet):
             if not error.differences:
                 page.paragraph([("the queue has changed, so that other commands would run", "text")])
             page.blank()
+            if error.ran:
+                done = f"{error.ran:,} of {error.of:,} commands had run by then and stay; u takes them back"
+                page.paragraph([("◆ ", "attention bold"), (done, "text bold")], 2)
             page.paragraph([("Look at the bead and do it again if you still want it.", "muted")])
         elif isinstance(error, NotUndoable):
             page.paragraph(

@@ -45,12 +45,17 @@ class Conflict(RuntimeError):
     Attributes:
         differences: both versions, field by field.
         entry: the change that was to be taken back or done again, if it was one.
+        ran: how many commands of the change had run before, and stay done.
+        of: how many it has.
     """
 
-    def __init__(self, differences: Sequence[Difference], entry: Entry | None = None) -> None:
+    def __init__(
+        self, differences: Sequence[Difference], entry: Entry | None = None, *, ran: int = 0, of: int = 0
+    ) -> None:
         super().__init__("; ".join(map(str, differences[:5])) or "the queue has changed")
         self.differences = tuple(differences)
         self.entry = entry
+        self.ran, self.of = ran, of
 
 
 def differences(

@@ -363,7 +363,7 @@ class Curator:
         outcome = settle(steps, ran, before, scene, self.tongue(after.queue), unsure=error is not None)
         self._finish(entry_id, outcome, error=error.message if error else "")
         if moved:
-            raise Conflict(moved)
+            raise Conflict(moved, ran=ran, of=len(made.steps))
         return Done(
             made,
             self.journal.read().get(entry_id),
