@@ -9,24 +9,19 @@ from __future__ import annotations
 
 import re
 import sqlite3
-import threading
-import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
 from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
-from helix_tui.core.ask.build import Raw, read_all, refused_blob
-from helix_tui.core.ask.channels import commits, meaning
+from helix_tui.core.ask.contents import FILE, Contents
 from helix_tui.core.ask.corpus.content import decode, split_lines
-from helix_tui.core.ask.corpus.git import Entry
-from helix_tui.core.ask.corpus.listing import Listing, Source
 from helix_tui.core.ask.corpus.roles import role_of
 from helix_tui.core.ask.parse.code import enclosing
 from helix_tui.core.ask.parse.documents import trails
-from helix_tui.core.ask.parse.languages import DOCUMENTS, language_of
-from helix_tui.core.ask.parse.pieces import Pieces
+from helix_tui.core.ask.parse.languages import DOCUMENTS
 from helix_tui.core.ask.question import Question, read_question
 from helix_tui.core.ask.ranking import Ranking, rank
 from helix_tui.core.ask.records import (
@@ -34,9 +29,7 @@ from helix_tui.core.ask.records import (
     Document,
     Heading,
     PastCommit,
-    Progress,
     RankedFile,
-    Refreshed,
     SkippedFile,
     Span,
     Tree,
@@ -44,29 +37,19 @@ from helix_tui.core.ask.records import (
     UseKind,
     text_hash,
 )
-from helix_tui.core.ask.store.database import Database
-from helix_tui.core.ask.store.segment import Builder, Segment, joined
-from helix_tui.core.ask.store.view import View
+from helix_tui.core.ask.store.view import StaleView
 from helix_tui.core.ask.tokens import terms_of
-from helix_tui.core.ask.trees import derived_tree, may_hold_tree, read_tree
+from helix_tui.core.ask.trees import derived_tree, read_tree
 from helix_tui.core.project import Project
 
-FILE = "index.db"
-_COMMIT_FILES = 2_000
-_COMMIT_SECONDS = 4.0
 _SPAN_FILES = 60
 _RANKINGS = 16
-_PIECES = 20_000
-_NOTHING = Pieces("", 0, 0, [], [], [], [])
 RANKED = 500
 """Files of a ranking that are handed out."""
-_COMMITS_AT_ONCE = 500
 _LONG_LINE = 2_000
 _IMPORT = re.compile(r"\s*(?:from|import|use|#\s*include|export\b.*\bfrom)\b")
 TREE_FILES = 1_000
 """In a larger repository the definitions of the first files only stand in the tree."""
-
-Report = Callable[[Progress], None]
 
 
 def open_index(
@@ -74,8 +57,8 @@ def open_index(
 ) -> Index:
     """The index of a project's work tree, or of a revision of it.
 
-    ``with_meaning`` false leaves the encoder out. Nothing is read until `Index.refresh`; what an earlier
-    run indexed is there at once. Where ``.helix`` cannot be written the index lives in memory.
+    ``with_meaning`` false leaves the encoder out. Nothing is seen before `Index.refresh`; what an earlier
+    run has read is not read again. Where ``.helix`` cannot be written the index lives in memory.
 
     Raises:
         NothingToAsk: the folder or the revision does not exist.
@@ -85,199 +68,52 @@ def open_index(
     return Index(project.root, path, revision, with_meaning=with_meaning)
 
 
-class Index:
+_Words = ParamSpec("_Words")
+_Found = TypeVar("_Found")
+
+
+def _asking(
+    method: Callable[Concatenate[Index, _Words], _Found],
+) -> Callable[Concatenate[Index, _Words], _Found]:
+    """One thread at a time; what another process or damage did to the file meanwhile is mended once."""
+
+    @wraps(method)
+    def asked(self: Index, /, *words: _Words.args, **named: _Words.kwargs) -> _Found:
+        with self._lock:
+            try:
+                return method(self, *words, **named)
+            except StaleView:
+                self._look_again()
+            except sqlite3.OperationalError:
+                raise
+            except sqlite3.DatabaseError:
+                self._database.renew()
+                self.refresh()
+            return method(self, *words, **named)
+
+    return asked
+
+
+class Index(Contents):
     """Retrieval over one tree. Safe to ask from one thread while another refreshes."""
 
-    def __init__(
-        self, root: Path, path: Path | None, revision: str | None = None, *, with_meaning: bool = True
-    ) -> None:
-        """Over a folder, kept in a file; in memory where ``path`` is None."""
-        self._with_meaning = with_meaning
-        self.source = Source(root, revision)
-        self._database = _open_database(path)
-        self._lock = threading.RLock()
-        self._files: list[tuple[str, str]] = []
-        self._oids: dict[str, str] = {}
-        self._skipped: list[tuple[str, str]] = []
-        self._view = View(self._database, [])
-        self._texts: dict[str, list[str]] = {}
-        self._history = commits.History((), {})
-        self._tree_files: list[str] = []
-        self._read_pieces: dict[str, Pieces] = {}
-        self._tree: Tree | None = None
-        self._about: meaning.Meanings | None = None
-        self._rankings: dict[str | Question, Ranking] = {}
-        self.commit: str | None = None
-
-    def close(self) -> None:
-        """Close the database."""
-        with self._lock:
-            self._database.close()
-
-    # -- building ----------------------------------------------------------------------------------
-
-    def refresh(
-        self, progress: Report | None = None, *, stop: Callable[[], bool] = lambda: False
-    ) -> Refreshed:
-        """Bring the index up to date: list, read what is new, and see the present tree from then on.
-
-        Raises:
-            NothingToAsk, GitFailed: see `open_index`.
-        """
-        begun = time.monotonic()
-        report = progress or (lambda _: None)
-        report(Progress("list", 0, 0, 0.0))
-        listing = self.source.list()
-        self._tree_files = [entry.path for entry in listing.entries if may_hold_tree(entry.path)]
-        parsed = self._read_new(listing, begun, report, stop)
-        self._read_history(listing, begun, report)
-        about = self._read_meaning(begun, report, stop)
-        with self._lock:
-            self.commit = listing.commit
-            self._look_at(self._files)
+    def _look_again(self) -> None:
+        """See the same files where they lie now."""
+        about, paths = self._about, self._view.paths
+        self._look_at(self._files)
+        if self._view.paths == paths:
             self._about = about
-            self._rankings.clear()
-            stored = self._database.stored()
-            refused = [
-                (path, stored[key].refused)
-                for path, key in self._files
-                if key in stored and stored[key].refused
-            ]
-            self._skipped = sorted(listing.skipped + refused)
-        seconds = time.monotonic() - begun
-        report(Progress("done", len(self._view), len(self._view), seconds))
-        return Refreshed(
-            len(self._view), parsed, len(self._skipped), seconds, self._database.rebuilt, tuple(listing.notes)
-        )
-
-    def _read_new(self, listing: Listing, begun: float, report: Report, stop: Callable[[], bool]) -> int:
-        known = self._database.stored().keys()
-        files: list[tuple[str, str]] = []
-        unread: list[Entry] = []
-        for entry in listing.entries:
-            key = blob_key(entry.oid, entry.path)
-            if entry.oid and key in known:
-                files.append((entry.path, key))
-                self._oids[entry.path] = entry.oid
-            else:
-                unread.append(entry)
-        self._files = files
-        if unread:
-            return self._read(unread, listing, set(known), begun, report, stop)
-        return 0
-
-    def _read(
-        self,
-        unread: list[Entry],
-        listing: Listing,
-        known: set[str],
-        begun: float,
-        report: Report,
-        stop: Callable[[], bool],
-    ) -> int:
-        """Read files and write their segments, every few seconds so that questions see them."""
-        large: list[tuple[str, str, int]] = []
-        by_path = {entry.path: entry for entry in unread}
-        twins: dict[str, list[str]] = {}
-        for entry in unread:
-            if entry.oid:
-                twins.setdefault(blob_key(entry.oid, entry.path), []).append(entry.path)
-        new = 0
-
-        def raws() -> Iterable[Raw]:
-            nonlocal new
-            for entry, oid, data in self.source.read(by_path.values(), listing.oid_digits):
-                key = blob_key(oid, entry.path)
-                for path in {entry.path, *twins.get(key, ())}:
-                    self._files.append((path, key))
-                    self._oids[path] = oid
-                if key in known:
-                    continue
-                known.add(key)
-                new += 1
-                if isinstance(data, int):
-                    large.append((key, language_of(entry.path), data))
-                else:
-                    yield Raw(key, language_of(entry.path), data)
-
-        waiting: list[Segment] = []
-        last = time.monotonic()
-        done = 0
-        for segment in read_all(raws(), stop):
-            waiting.append(segment)
-            done += len(segment.blobs)
-            now = time.monotonic()
-            report(Progress("parse", min(done, len(unread)), len(unread), now - begun))
-            if now - last > _COMMIT_SECONDS or sum(len(one.blobs) for one in waiting) > _COMMIT_FILES:
-                self._write(waiting)
-                waiting, last = [], now
-        if large:
-            builder = Builder()
-            for key, language, size in large:
-                builder.add(refused_blob(key, language, size, "too large"), [], Counter())
-            waiting.append(builder.finish())
-        if waiting:
-            self._write(waiting)
-        return new
-
-    def _read_history(self, listing: Listing, begun: float, report: Report) -> None:
-        """Read the messages of past commits that are not known yet."""
-        git = self.source.git
-        if git is None or listing.commit is None:
-            self._history = commits.History((), {})
-            return
-        shas = git.ancestors(listing.commit, commits.MOST_COMMITS)
-        known = self._database.past_shas()
-        unread = [sha for sha in shas if sha not in known]
-        for at in range(0, len(unread), _COMMITS_AT_ONCE):
-            report(Progress("history", at, len(unread), time.monotonic() - begun))
-            batch = unread[at : at + _COMMITS_AT_ONCE]
-            self._database.add_past(commits.packed(commit) for commit in git.commits(batch))
-        self._history = commits.History(shas, self._database.past())
-
-    def _read_meaning(
-        self, begun: float, report: Report, stop: Callable[[], bool]
-    ) -> meaning.Meanings | None:
-        """The vectors of the files, where the repository is small enough and there are weights."""
-        with self._lock:
-            self._look_at(self._files)
-            view = self._view
-            if not self._with_meaning or len(view) > meaning.MOST_FILES:
-                return None
-            digests = [
-                meaning.digest(document.file, self._pieces(document.file))
-                if meaning.speaks_for(document.role)
-                else None
-                for document in view.documents
-            ]
-        return meaning.gather(
-            self._database,
-            digests,
-            lambda done, total: report(Progress("meaning", done, total, time.monotonic() - begun)),
-            stop,
-        )
-
-    def _write(self, waiting: list[Segment]) -> None:
-        with self._lock:
-            self._database.add(joined(waiting))
-            self._look_at(self._files)
-
-    def _look_at(self, files: Sequence[tuple[str, str]]) -> None:
-        self._about = None
-        self._view = View(self._database, list(dict.fromkeys(files)))
-        self._texts.clear()
-        self._rankings.clear()
-        self._read_pieces.clear()
-        self._tree = None
 
     # -- asking ------------------------------------------------------------------------------------
 
+    @_asking
     def rank_files(self, query: str | Question, limit: int = RANKED) -> list[RankedFile]:
         """The files that speak to the question, best first; ties in order of path."""
         with self._lock:
             ranking = self._rank(query)
             return [ranking.file(at) for at in ranking.order[:limit]]
 
+    @_asking
     def search(
         self, query: str | Question, k: int = 20, *, per_file: int = 3, files: Sequence[str] = ()
     ) -> list[Span]:
@@ -365,6 +201,7 @@ class Index:
             rows = len(set(self._view.row_of[chunks].tolist()))
             return rows / len(self._view) if len(self._view) else 0.0
 
+    @_asking
     def definitions(self, name: str, *, any_case: bool = False) -> list[Definition]:
         """Where a name is defined; source before tests, then in order of path and line."""
         found = []
@@ -378,6 +215,7 @@ class Index:
                     ]
         return sorted(found, key=lambda one: (one.role != "source", one.file, one.start, one.end))
 
+    @_asking
     def definitions_in(self, file: str) -> list[Definition]:
         """The definitions of a file in order of line."""
         with self._lock:
@@ -386,11 +224,13 @@ class Index:
                 for one in self._pieces(file).definitions
             ]
 
+    @_asking
     def imports(self, file: str) -> list[str]:
         """What a file imports, as written."""
         with self._lock:
             return list(self._pieces(file).imports)
 
+    @_asking
     def uses(self, name: str, limit: int = 50) -> list[Use]:
         """Lines that mention a name outside its definition's first line; source before tests, in order of
         path.
@@ -412,6 +252,7 @@ class Index:
                     break
         return sorted(found, key=lambda use: (use.role != "source", use.file, use.line))[:limit]
 
+    @_asking
     def headings(self, file: str | None = None) -> list[Heading]:
         """The headings of one document, or of all, in order of path and line."""
         found = []
@@ -425,6 +266,7 @@ class Index:
                     ]
         return found
 
+    @_asking
     def tree(self) -> Tree:
         """The tree of the repository: folders, files, their headings and top definitions."""
         with self._lock:
@@ -440,6 +282,7 @@ class Index:
         defined = {document.file: self.definitions_in(document.file) for document in documents[:TREE_FILES]}
         return derived_tree(self.source.root.name, documents, headings, defined)
 
+    @_asking
     def trees(self) -> list[Tree]:
         """The trees that the repository keeps as JSON, in order of path."""
         found = []
@@ -451,6 +294,7 @@ class Index:
                     found.append(tree)
         return found
 
+    @_asking
     def commits(self, query: str | Question, limit: int = 20) -> list[PastCommit]:
         """Past commits whose messages are like the question, best first."""
         with self._lock:
@@ -471,31 +315,8 @@ class Index:
     def _paths_of(self, key: str) -> list[str]:
         return [self._view.paths[at] for at in self._view.files_of_key.get(key, ())]
 
-    def _pieces(self, file: str) -> Pieces:
-        at = self._view.position.get(file)
-        if at is None:
-            return _NOTHING
-        found = self._read_pieces.get(file)
-        if found is None:
-            if len(self._read_pieces) > _PIECES:
-                self._read_pieces.clear()
-            found = self._read_pieces[file] = self._database.pieces(self._view.keys[at]) or _NOTHING
-        return found
-
-
-def blob_key(oid: str, path: str) -> str:
-    """What the index keeps a content under: the same bytes in two languages are two things."""
-    return f"{oid}:{language_of(path)}"
-
 
 def _use_kind(line: str, call: re.Pattern[str]) -> UseKind:
     if _IMPORT.match(line):
         return "import"
     return "call" if call.search(line[:_LONG_LINE]) else "mention"
-
-
-def _open_database(path: Path | None) -> Database:
-    try:
-        return Database(path)
-    except (OSError, sqlite3.OperationalError):
-        return Database(None)

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from helix_tui.core.ask.tokens import count_terms, parts
 
 MAX_CHARS = 20_000
+LONGEST_ASKED = 20
+"""Words; what is longer is a report."""
 _FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _QUOTED = re.compile(r"`([^`\n]{1,120})`")
 _DOTTED = re.compile(r"(?<![\w./-])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+(?![\w/])")
@@ -69,6 +71,11 @@ class Question:
     def is_symbol(self) -> bool:
         """Whether it is nothing but a name."""
         return len(self.text.split()) == 1
+
+    @property
+    def is_report(self) -> bool:
+        """Whether it tells of something at length, as an issue does, rather than asks."""
+        return len(self.text.split()) > LONGEST_ASKED
 
 
 def read_question(text: str) -> Question:

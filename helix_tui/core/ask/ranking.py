@@ -20,8 +20,10 @@ WEIGHTS: Mapping[str, float] = {
     "whole": 1.0, "best": 1.0, "path": 0.5, "names": 0.5, "stem": 0.15, "symbol": 0.3, "fuzzy": 0.3,
     "mention": 0.6, "trace": 0.5, "module": 0.4, "commits": 0.3, "meaning": 1.0,
 }  # fmt: skip
+OF_A_NAME: Mapping[str, float] = {"symbol": 1.0, "meaning": 0.3}
+OF_A_REPORT: Mapping[str, float] = {"meaning": 0.3}
 PRIORS: Mapping[Role, float] = {
-    "source": 1.0, "test": 0.55, "doc": 0.6, "example": 0.6, "config": 0.7, "data": 0.5, "vendored": 0.4,
+    "source": 1.0, "test": 0.55, "doc": 0.5, "example": 0.5, "config": 0.8, "data": 0.5, "vendored": 0.4,
 }  # fmt: skip
 _ROLE_OF_KIND: Mapping[str, Role] = {"test": "test", "doc": "doc", "example": "example", "config": "config"}
 
@@ -75,9 +77,8 @@ def features(
         "module": mentions.by_module(question, view),
         "commits": commits.score(history.similar(question), view.paths),
     }
-    model = meaning.encoder() if about is not None else None
-    if about is not None and model is not None:
-        found["meaning"] = about.score(question, model)
+    if about is not None:
+        found["meaning"] = about.score(question)
     return {name: _scaled(found[name]) for name in sorted(found)}, words.chunks
 
 
@@ -86,8 +87,18 @@ def rank(
 ) -> Ranking:
     """Every file that some channel speaks for, best first."""
     scaled, chunks = features(question, view, history, about)
-    parts = {name: WEIGHTS[name] * values for name, values in scaled.items()}
+    weights = weights_for(question)
+    parts = {name: weights[name] * values for name, values in scaled.items()}
     return Ranking(view, parts, priors(question, view), chunks)
+
+
+def weights_for(question: Question) -> Mapping[str, float]:
+    """The weights for a kind of question: a name asks for its definition, a report for the words it uses."""
+    if question.is_symbol:
+        return {**WEIGHTS, **OF_A_NAME}
+    if question.is_report:
+        return {**WEIGHTS, **OF_A_REPORT}
+    return WEIGHTS
 
 
 def priors(question: Question, view: View) -> np.ndarray:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from helix_tui.core.ask.store.database import Database
 from helix_tui.core.ask.tokens import parts
 from helix_tui.core.embedding import DIMENSIONS, Encoder, load_encoder
 
-MOST_FILES = 1_000
+MOST_FILES = 400
 DIGEST = 240
 """Characters of a digest: some sixty tokens."""
 QUESTION = 400
@@ -62,10 +62,12 @@ class Meanings:
         self._vectors = vectors
         self._heard = heard
 
-    def score(self, question: Question, model: Encoder) -> np.ndarray:
+    def score(self, question: Question) -> np.ndarray:
         """How far each file's likeness lies above the average, in standard deviations; float64 (files,)."""
         scores = np.zeros(len(self._heard))
-        asked = model.encode([question.text[:QUESTION]])[0].astype(np.float64)
+        asked = _encoded(question.text[:QUESTION])
+        if asked is None:
+            return scores
         alike = np.round((self._vectors * asked).sum(axis=1), _STEP)
         spread = float(alike.std())
         if spread > 0:
@@ -105,6 +107,12 @@ def gather(
     packed = b"".join(known[_key(text)] for text in wanted)
     vectors = np.frombuffer(packed, "<f2").reshape(len(wanted), DIMENSIONS).astype(np.float64)
     return Meanings(vectors, np.array([text is not None for text in digests]))
+
+
+@lru_cache(256)
+def _encoded(text: str) -> np.ndarray | None:
+    model = encoder()
+    return None if model is None else model.encode([text])[0].astype(np.float64)
 
 
 def _key(text: str) -> str:

@@ -22,6 +22,10 @@ from helix_tui.core.ask.store.segment import NAME, unpacked
 _CACHED = 4_096
 
 
+class StaleView(Exception):
+    """Another process has put the segments together meanwhile: look again."""
+
+
 class View:
     """One set of files over a database. Not for two threads at once."""
 
@@ -160,6 +164,8 @@ class View:
         bases, live = (self._blob_base, self.names.live) if name else (self._chunk_base, self.chunks.live)
         numbers, counts = [np.zeros(0, np.int64)], [np.zeros(0)]
         for segment, data in self._database.postings(term):
+            if segment not in bases:
+                raise StaleView
             docs, times = unpacked(data)
             numbers.append(docs.astype(np.int64) + bases[segment])
             counts.append(times.astype(np.float64))
