@@ -10,7 +10,7 @@ import gc
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
@@ -36,9 +36,11 @@ from helix_tui.widgets.frame.tabs import Tabs
 
 if TYPE_CHECKING:
     from helix_tui.core.journal import Entry
+    from helix_tui.core.supervision.bearing import Bearing
     from helix_tui.core.supervision.lookout import Concerns
     from helix_tui.screens.curating.desk import Desk
     from helix_tui.screens.going import Command
+    from helix_tui.screens.steering.helm import Helm
     from helix_tui.screens.watching import Watch
 
 TICK_SECONDS = 1.0
@@ -116,6 +118,7 @@ class HelixApp(App[int]):
         clock: Callable[[], int] = now_ns,
         ddx: str | None = None,
         look_out: LookOut = "no",
+        own: Sequence[str] = (),
     ) -> None:
         """Make a console.
 
@@ -129,6 +132,7 @@ class HelixApp(App[int]):
             settings: what the user has set.
             clock: the present instant, for ages.
             ddx: the ddx to write with; else the one on PATH, else the embedded tracker.
+            own: the words that start this program once more, for a loop in the background.
             look_out: whether to look for drift, orphaned claims and an unminded focus: all the time, or once.
         """
         self.DEFAULT_MODE = screen if screen in SCREENS else "queue"  # type: ignore[misc]  # read by super
@@ -140,7 +144,9 @@ class HelixApp(App[int]):
         self.set_class(ascii_only, "-ascii")
         self.now = clock
         self.ddx_named = ddx
+        self._own = tuple(own)
         self._desk: Desk | None = None
+        self._helm: Helm | None = None
         self._look_out = look_out
         self.lookout: Watch | None = None
         self._feed = open_feed(self._news_from_thread)
@@ -360,6 +366,36 @@ class HelixApp(App[int]):
         """A click on a tab."""
         self.run_worker(self.action_show_screen(event.name), group="go", exclusive=True)
 
+    # --- steering -----------------------------------------------------------------------------------------
+
+    @property
+    def bearing(self) -> Bearing | None:
+        """Where the work stands and what should come next; None before anybody looked."""
+        return self.lookout.concerns.bearing if self.lookout is not None else None
+
+    @property
+    def helm(self) -> Helm:
+        """What can be done to the loop; made when it is first asked for."""
+        if self._helm is None:
+            from helix_tui.screens.steering.helm import Helm
+
+            self._helm = Helm(self, own=self._own, ddx=self.ddx_named, read_only=self.read_only)
+        return self._helm
+
+    def action_next_action(self) -> None:
+        """NEXT_ACTION with its reasons."""
+        from helix_tui.screens.steering.sheets import NextSheet
+
+        self._lay_on(NextSheet)
+
+    def action_loop(self) -> None:
+        """The loop, and what can be done to it."""
+        from helix_tui.screens.queue import QueueScreen
+        from helix_tui.screens.steering.sheets import LoopSheet
+
+        bead_id = self.screen.selected_bead if isinstance(self.screen, QueueScreen) else None
+        self._lay_on(LoopSheet, bead_id or "")
+
     def action_needs_me(self) -> None:
         """What waits on a person."""
         from helix_tui.screens.needs import NeedsScreen
@@ -382,10 +418,10 @@ class HelixApp(App[int]):
 
         self._lay_on(UnreadScreen)
 
-    def _lay_on(self, kind: Callable[[], HelixScreen]) -> None:
+    def _lay_on(self, kind: Callable[..., HelixScreen], *about: str) -> None:
         """Lay a screen on the present one, unless it lies there already."""
         if type(self.screen) is not kind:
-            self.push_screen(kind())
+            self.push_screen(kind(*about))
 
     def open_bead(self, bead_id: str) -> None:
         """A bead on the whole screen."""

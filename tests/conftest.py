@@ -10,6 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# how long an example takes says something of the machine, nothing of the code
+settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("suite")
 
 Row = Mapping[str, Any] | str | bytes
 """A bead as a mapping, or a line as it is to stand in the file."""

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from helix_tui.cli import programs
 from helix_tui.cli.call import Call, CliError
 from helix_tui.core.clock import now_ns
 from helix_tui.core.live import Change, Snapshot
@@ -51,6 +52,7 @@ def make_app(call: Call, open_feed: Callable[[OnChange], Feed], *, look_out: Loo
         clock=clock_of(call),
         ddx=call.ddx,
         look_out=look_out,
+        own=programs.helix_tui(),
     )
 
 

@@ -8,3 +8,15 @@ import os
 def open_nonblocking(path: str, flags: int) -> int:
     """An ``opener`` for :func:`open`: a FIFO put in the place of a file must not hang the reader."""
     return os.open(path, flags | os.O_NONBLOCK)
+
+
+def read_end(path: str | os.PathLike[str], limit: int) -> str:
+    """The last ``limit`` bytes of a text file, from the beginning of a line on; "" where there is none."""
+    try:
+        with open(path, "rb", opener=open_nonblocking) as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - limit))
+            text = file.read(limit).decode("utf-8", "replace")
+    except (OSError, ValueError):
+        return ""
+    return text if size <= limit else text.partition("\n")[2]

@@ -21,8 +21,10 @@ from helix_tui.widgets.lists.spanline import SpanLine
 
 if TYPE_CHECKING:
     from helix_tui.core.live import Change, Snapshot
+    from helix_tui.core.supervision.bearing import Bearing
     from helix_tui.core.supervision.needs import Need
     from helix_tui.screens.curating.desk import Desk
+    from helix_tui.screens.steering.helm import Helm
     from helix_tui.screens.watching import Watch
 
 POSTURES = ((0, "-tiny"), (32, "-strip"), (40, "-side"), (60, "-stack"), (100, "-split"), (140, "-wide"))
@@ -65,6 +67,14 @@ class Console(Protocol):
     def say(self, text: str, severity: Any = "information") -> None: ...
 
     def push_screen(self, screen: Any) -> Any: ...
+
+    @property
+    def bearing(self) -> Bearing | None:
+        """Where the work stands and what should come next; None before anybody looked."""
+
+    @property
+    def helm(self) -> Helm:
+        """What can be done to the loop."""
 
     lookout: Watch | None
     """Who looks for drift, orphaned claims and an unminded focus."""
@@ -172,7 +182,13 @@ class HelixScreen(Screen[Any]):
     def tick(self) -> None:
         """Time has passed: what shows an age shows the new one."""
         console = self.console
-        facts = pulse_facts(console.snapshot, console.needs, console.now(), memory=console.memory_health)
+        facts = pulse_facts(
+            console.snapshot,
+            console.needs,
+            console.now(),
+            memory=console.memory_health,
+            bearing=console.bearing,
+        )
         self.pulse.show(facts)
 
     def show_pending(self, beads: Collection[str], work: str) -> None:

@@ -15,6 +15,7 @@ from helix_tui.widgets.frame.pulse import PulseFacts
 
 if TYPE_CHECKING:
     from helix_tui.core.live import Snapshot
+    from helix_tui.core.supervision.bearing import Bearing
     from helix_tui.core.supervision.needs import Need
 
 STALE_AFTER_S = 60
@@ -28,8 +29,15 @@ _TROUBLE = {
 }
 
 
-def pulse_facts(snapshot: Snapshot, needs: Sequence[Need], now: int, *, memory: str = "") -> PulseFacts:
-    """The facts of line 1 at an instant."""
+def pulse_facts(
+    snapshot: Snapshot,
+    needs: Sequence[Need],
+    now: int,
+    *,
+    memory: str = "",
+    bearing: Bearing | None = None,
+) -> PulseFacts:
+    """The facts of line 1 at an instant. Before a bearing was taken, what is ready is to be built."""
     age = max(0.0, (now - snapshot.written_at) / NS) if snapshot.written_at else None
     running = sum(run.live and run.verdict != "dead" for run in snapshot.runs)
     ready = len(snapshot.queue.ready)
@@ -44,13 +52,42 @@ def pulse_facts(snapshot: Snapshot, needs: Sequence[Need], now: int, *, memory: 
         needs_me=len(needs),
         memory=memory,
         spent=_spent_since(snapshot.attempts, figures.midnight(now)),
-        action="BUILD" if ready else "",
-        because=f"{ready:,} ready" if ready else "",
+        action=_action(bearing, ready),
+        because=_because(bearing, ready),
+        loop=_loop(bearing) if bearing is not None else "",
         focus=_focus(snapshot.queue),
         rehearsal=snapshot.rehearsal,
         unread=len(snapshot.tracker.dropped),
         trouble=_TROUBLE.get(snapshot.condition, ""),
     )
+
+
+def _action(bearing: Bearing | None, ready: int) -> str:
+    if bearing is None or not bearing.verdict.next_action:
+        return "BUILD" if ready else ""
+    return bearing.verdict.next_action
+
+
+def _because(bearing: Bearing | None, ready: int) -> str:
+    """The reason of NEXT_ACTION in a few words; the whole of it is behind a key."""
+    if _action(bearing, ready) == "BUILD":
+        notes = bearing.verdict.notes if bearing is not None else ()
+        drift = sum(note.code == "drift" for note in notes)
+        return f"{ready:,} ready" + (f", {drift:,} drift" if drift else "")
+    reasons = bearing.verdict.reasons if bearing is not None else ()
+    return clean_line(reasons[0].code.replace("_", " "), 40) if reasons else ""
+
+
+def _loop(bearing: Bearing) -> str:
+    """How HELIX's own loop stands, where that is worth a word."""
+    run = bearing.run
+    if run.condition == "died":
+        return "loop died"
+    if run.condition != "active":
+        return ""
+    if run.state.phase == "paused":
+        return "loop paused"
+    return {"stop": "loop stopping", "pause": "loop pausing"}.get(bearing.wish, "loop")
 
 
 @lru_cache(maxsize=4)

@@ -14,6 +14,7 @@ from helix_tui.core.supervision.needs import Need
 from helix_tui.core.text import clean_line, short_id
 from helix_tui.keymap import bindings
 from helix_tui.screens.curating.ahead import AheadSheet
+from helix_tui.screens.curating.choosing import Choice, ChoiceSheet, LineSheet
 from helix_tui.screens.curating.wishes import recovery_wish, upkeep_wish
 from helix_tui.screens.overlay import Overlay
 from helix_tui.widgets.lists.line import Line, Span, spread
@@ -126,7 +127,9 @@ class NeedsScreen(Overlay):
     def say_deed(self) -> None:
         """The footer says what the one key does about this row."""
         need = self.need
-        word = DEEDS.get(need.kind, "") if need is not None else ""
+        word = ""
+        if need is not None:
+            word = "answer" if need.question_id else DEEDS.get(need.kind, "")
         self.footer.show((f"change.actions={word}", *self.FOOTER) if word else self.FOOTER)
 
     def action_actions(self) -> None:
@@ -139,7 +142,9 @@ class NeedsScreen(Overlay):
         except WritesForbidden as error:
             self.console.say(str(error), "warning")
             return
-        if need.kind == "drift":
+        if need.question_id:
+            self._answer(need)
+        elif need.kind == "drift":
             self.console.acknowledge([need.bead_id])
         elif need.kind == "focus":
             self.console.push_screen(AheadSheet(upkeep_wish()))
@@ -150,6 +155,24 @@ class NeedsScreen(Overlay):
                 self.console.push_screen(AheadSheet(recovery_wish(wanted)))
         else:
             self.console.say("nothing to be done about it in one key; enter goes there")
+
+    def _answer(self, need: Need) -> None:
+        """Ask for the answer: one of those that are offered, or any."""
+        told = partial(self.console.helm.answer, need.question_id)
+        title = clean_line(need.reason, 200)
+
+        def in_words() -> None:
+            self.console.push_screen(LineSheet(title, "answer", lambda text: told(text) if text else None))
+
+        if not need.options:
+            in_words()
+            return
+        choices = [
+            Choice(str(place), str(place), clean_line(option, 60), "", partial(told, option))
+            for place, option in enumerate(need.options[:8], 1)
+        ]
+        words = Choice("9", "9", "in your own words", "", in_words)
+        self.console.push_screen(ChoiceSheet(title, [*choices, words]))
 
     def commands(self) -> Iterable[tuple[str, str, Callable[[], object]]]:
         """What is done to all of them at once."""
@@ -165,5 +188,7 @@ class NeedsScreen(Overlay):
         kind, _, bead_id = event.key.partition(":")
         if kind == "unread_lines":
             self.console.list_unread()
+        elif (need := self.need) is not None and need.question_id and not need.bead_id:
+            self._answer(need)
         else:
             self.console.go_to_bead(bead_id)

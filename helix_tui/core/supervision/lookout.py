@@ -14,8 +14,11 @@ from dataclasses import dataclass, field, replace
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.clock import now_ns
 from helix_tui.core.ddx.client import DdxError
+from helix_tui.core.ddx.files import Stamp, stamp_of
 from helix_tui.core.journal import History
 from helix_tui.core.project import Project
+from helix_tui.core.supervision.bearing import Bearing, take_bearing
+from helix_tui.core.supervision.check.authority import Authority
 from helix_tui.core.supervision.curation.conflicts import Conflict, Unreadable
 from helix_tui.core.supervision.curation.curator import Curator, Sight
 from helix_tui.core.supervision.curation.gate import Gate, GateBusy, WritesForbidden
@@ -28,6 +31,15 @@ from helix_tui.core.supervision.orphans import Orphan, find_orphans
 
 EVERY_S = 30.0
 """How often it looks when nothing changes."""
+
+POLL_S = 1.0
+"""How often it asks whether the loop has written anything."""
+
+REST_S = 0.1
+"""Seconds that it lets the screen show what is new before it looks."""
+
+WATCHED = ("run-state.json", "questions.json", "loop-request.json", "helix.pid")
+"""Files of HELIX's loop; a change in one of them is news."""
 
 MIND_AFTER = 3
 """Failures in a row after which the focus is no longer minded by itself."""
@@ -46,6 +58,8 @@ class Concerns:
     """Beads that were just held back, or given back, to keep the focus as it was wanted."""
     trouble: str = ""
     """Why the focus could not be minded, or the drift not be kept, in one sentence."""
+    bearing: Bearing = field(default_factory=Bearing)
+    """Where the work stands and what should come next."""
 
 
 class Lookout:
@@ -79,6 +93,7 @@ class Lookout:
         self._thread: threading.Thread | None = None
         self._failures = 0
         self._seen_by_person: list[str] = []
+        self._authority = Authority(project.root)
 
     def start(self) -> None:
         """Begin to look, in a thread that nothing waits for."""
@@ -121,7 +136,8 @@ class Lookout:
         if unminded and self._curator is not None and self._failures < MIND_AFTER:
             minded, why = self._mind(self._curator)
             unminded, trouble = (() if minded else unminded), why or trouble
-        return Concerns(drift, orphans, focus, unminded, minded, trouble)
+        bearing = take_bearing(sight, self.project, drift=drift, orphans=orphans, authority=self._authority)
+        return Concerns(drift, orphans, focus, unminded, minded, trouble, bearing)
 
     def _mind(self, curator: Curator) -> tuple[tuple[str, ...], str]:
         """Bring the focus up to date, as whoever put it on wanted: (beads, why it failed if it did)."""
@@ -150,16 +166,25 @@ class Lookout:
 
     def _run(self) -> None:
         seen: tuple[Sight, History] | None = None
+        stamps: tuple[Stamp | None, ...] = ()
+        quiet = 0
         while True:
             with self._wake:
                 if self._news is None or (_same(self._news, seen) and not self._seen_by_person):
-                    self._wake.wait(EVERY_S)
+                    self._wake.wait(POLL_S)
+                else:
+                    self._wake.wait(REST_S)
                 if self._stopped:
                     return
-                seen = self._news
+                before, seen = seen, self._news
                 ids, self._seen_by_person = self._seen_by_person, []
             if seen is None:
                 continue
+            last, stamps = stamps, tuple(stamp_of(self.project.helix_dir / name) for name in WATCHED)
+            quiet = quiet + 1 if _same(seen, before) and not ids and stamps == last else 0
+            if 0 < quiet < EVERY_S / POLL_S:
+                continue
+            quiet = 0
             why = self._acknowledge(ids, *seen) if ids else ""
             found = self.look(*seen)
             found = replace(found, trouble=why) if why else found

@@ -43,6 +43,8 @@ class PulseFacts:
     """How many memories there are, how effective, how many of them systemic; in words."""
     spent: str = ""
     """Cost and tokens of today, in words."""
+    loop: str = ""
+    """How HELIX's own loop stands, where it is worth a word."""
     action: str = ""
     because: str = ""
     focus: str = ""
@@ -143,8 +145,8 @@ class Pulse(SpanLine):
         middle = [*self._counts(facts, words), *_focus(facts, words), *_unread(facts, self.has_focus)]
         words_right = "   ".join(part for part in (facts.memory, facts.spent) if part)
         right: list[Span] = [(words_right, "muted")] if words_right else []
-        right += [("    ", "text")] if right and facts.action else []
-        right += _action(facts)
+        right += [("    ", "text")] if right and (facts.action or facts.loop) else []
+        right += [*_loop(facts), *_action(facts)]
         taken = width_of(left) + width_of(middle) + width_of(right) + len(gap) * 2 + 2
         if taken > width:
             return [("x" * (width + 1), "text")]
@@ -216,6 +218,13 @@ def _focus(facts: PulseFacts, words: bool) -> list[Span]:
         return []
     title: list[Span] = [(f" {cut(facts.focus, 20)}", "text")] if words else []
     return [("  " if words else " ", "text"), ("FOCUS", "running bold"), *title]
+
+
+def _loop(facts: PulseFacts) -> list[Span]:
+    if not facts.loop:
+        return []
+    ink = "error" if "died" in facts.loop else "waiting" if facts.loop != "loop" else "running"
+    return [(facts.loop, ink), (" · " if facts.action else "", "muted")]
 
 
 def _action(facts: PulseFacts) -> list[Span]:

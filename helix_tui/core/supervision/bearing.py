@@ -1,0 +1,58 @@
+"""Where the work stands and what should come next, as the console shows it: facts only, nobody is asked.
+
+The answer is that of ``check`` without an agent; where the facts decide nothing, it says what was not looked
+at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from helix_tui.core.project import Project
+from helix_tui.core.supervision.check.authority import Authority
+from helix_tui.core.supervision.check.check import undecided
+from helix_tui.core.supervision.check.facts import gather_facts
+from helix_tui.core.supervision.check.verdict import Verdict, decide
+from helix_tui.core.supervision.curation.curator import Sight
+from helix_tui.core.supervision.drift import Drift
+from helix_tui.core.supervision.orphans import Orphan
+from helix_tui.core.supervision.questions import Question
+from helix_tui.core.supervision.run.control import Wish, read_wish
+from helix_tui.core.supervision.run.state import RunState
+from helix_tui.core.supervision.run.status import NO_STATE, RunStatus, run_status
+
+UNKNOWN = Verdict("")
+NEVER = RunStatus("never", NO_STATE, RunState(), None, ())
+
+
+@dataclass(frozen=True, slots=True)
+class Bearing:
+    """One look."""
+
+    verdict: Verdict = UNKNOWN
+    """NEXT_ACTION with its reasons; its code is empty before anything was read."""
+    run: RunStatus = field(default=NEVER)
+    """How HELIX's own loop stands."""
+    wish: Wish = ""
+    """What somebody asked the loop for, and it has not done yet."""
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """What HELIX asks a person."""
+        return self.run.questions
+
+
+def take_bearing(
+    sight: Sight,
+    project: Project,
+    *,
+    drift: Iterable[Drift] = (),
+    orphans: Iterable[Orphan] = (),
+    authority: Authority | None = None,
+) -> Bearing:
+    """Where the work stands now. Reads a few small files; changes nothing and asks nobody."""
+    status = run_status(project)
+    facts = gather_facts(sight, drift=drift, orphans=orphans, questions=status.questions, authority=authority)
+    verdict = decide(facts)
+    return Bearing(verdict if verdict.decided else undecided(verdict), status, read_wish(project))

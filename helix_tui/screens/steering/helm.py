@@ -1,0 +1,199 @@
+"""What the console can do to a loop. Every deed is a command that is shown first, and runs in a worker."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Protocol
+
+from helix_tui.core.clock import format_instant, now_ns
+from helix_tui.core.ddx.client import DdxError
+from helix_tui.core.ddx.names import VERBS, Era
+from helix_tui.core.live import Snapshot
+from helix_tui.core.supervision.answering import answer_question
+from helix_tui.core.supervision.curation.conflicts import Conflict, Unreadable
+from helix_tui.core.supervision.curation.curator import Curator
+from helix_tui.core.supervision.curation.gate import GateBusy, WritesForbidden
+from helix_tui.core.supervision.curation.steps import Refused
+from helix_tui.core.supervision.curation.tongue import find_executable
+from helix_tui.core.supervision.delegate import NOBODY, Delegate, logs_folder
+from helix_tui.core.supervision.questions import Questions, UnknownQuestion
+from helix_tui.core.supervision.run.control import Ending, request, start_run, stop_run
+from helix_tui.core.text import clean_line
+
+READ_ONLY = "this console only looks: it was started with --read-only"
+
+LEFT_UNDONE: dict[Era, str] = {
+    "april": (
+        "April's execute-bead neither claims nor closes the bead nor looks at its dependencies: it lands the "
+        "change, and the row stays as it is. A loop may pick the same bead meanwhile."
+    ),
+    "head": (
+        "ddx try claims the bead, lands, closes it, and refuses one with open dependencies. No review is "
+        "injected and no cycle counted: that is the loop's."
+    ),
+}
+"""What carrying one bead through by hand leaves undone, by era (reference/ddx.md, "Recorded runs")."""
+
+ENDINGS = {
+    "none": "no loop of HELIX runs here",
+    "stale": "the loop was gone already; its pid file is removed",
+    "stopped": "the loop has stopped",
+    "killed": "the loop did not answer and was ended by force; the next one takes over what it left",
+    "asked": "the loop stops after the bead in hand",
+}
+
+INTERRUPTED: dict[Era, str] = {
+    "april": "April ends the attempt and leaves the claim to grow old: Needs me will offer to recover it",
+    "head": "ddx ends the attempt and gives the bead back",
+}
+
+
+class Host(Protocol):
+    """What the helm asks of the app."""
+
+    snapshot: Snapshot
+
+    def say(self, text: str, severity: Any = "information") -> None: ...
+
+    def run_worker(self, work: Any, *, thread: bool, group: str) -> Any: ...
+
+    def call_from_thread(self, callback: Callable[..., Any], *args: Any) -> Any: ...
+
+
+class Helm:
+    """Deeds on the loop of one project."""
+
+    def __init__(self, host: Host, *, own: Sequence[str], ddx: str | None, read_only: bool) -> None:
+        self._host = host
+        self._own = tuple(own)
+        self._ddx = ddx
+        self.read_only = read_only
+
+    # --- commands -----------------------------------------------------------------------------------------
+
+    @property
+    def start_words(self) -> tuple[str, ...]:
+        """The command that starts a loop."""
+        root = os.fspath(self._host.snapshot.project.root)
+        chosen = ("--ddx", self._ddx) if self._ddx else ()
+        return (*self._own, "run", "--summary", "-C", root, *chosen)
+
+    @property
+    def era(self) -> Era:
+        """The era of the tracker, for words that are shown before a ddx was asked."""
+        return "april" if self._host.snapshot.queue.default_era == "april" else "head"
+
+    def one_bead_words(self, bead_id: str) -> tuple[str, ...]:
+        """The command that carries one bead through, as the tracker's era calls it."""
+        return (self._ddx or "ddx", *VERBS["one_bead"][self.era], bead_id)
+
+    # --- deeds --------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start HELIX's loop in the background; it outlives the console."""
+        project, words = self._host.snapshot.project, self.start_words
+
+        def work() -> str:
+            pid, log = start_run(project, words)
+            return f"the loop runs (pid {pid}); its log is {log}"
+
+        self._do("start", work)
+
+    def pause(self) -> None:
+        """Ask the loop to pause after the bead in hand."""
+        self._wish("pause", "the loop pauses after the bead in hand")
+
+    def resume(self) -> None:
+        """Take a pause or a stop back."""
+        self._wish("", "the loop goes on")
+
+    def stop(self, *, now: bool) -> None:
+        """End the loop: after the bead in hand, or at once with the attempt that runs."""
+        project, said = self._host.snapshot.project, INTERRUPTED[self.era]
+
+        def work() -> str:
+            ending: Ending = stop_run(project, now=now)
+            return ENDINGS[ending.how] + (f"; {said}" if ending.how == "stopped" else "")
+
+        self._do("stop", work)
+
+    def interrupt(self, pid: int) -> None:
+        """Interrupt a worker of ddx itself, as ctrl+c in its terminal would."""
+        said = INTERRUPTED[self.era]
+
+        def work() -> str:
+            os.kill(pid, signal.SIGINT)
+            return f"interrupted pid {pid}: {said}"
+
+        self._do("interrupt", work)
+
+    def run_one(self, bead_id: str) -> None:
+        """Carry one chosen bead through, in the background."""
+        project = self._host.snapshot.project
+        delegate = Delegate(project, self._ddx)
+
+        def work() -> str:
+            words = delegate.one_bead(bead_id, NOBODY)
+            stamp = format_instant(now_ns()).replace(":", "").replace("-", "")
+            out = logs_folder(project) / f"one-{stamp}.out"
+            command = (os.fspath(delegate.ddx.path), *words)
+            with open(out, "wb") as log:
+                process = subprocess.Popen(
+                    command,
+                    cwd=project.root,
+                    env=dict(delegate.env),
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+            self._host.call_from_thread(
+                self._host.say, f"{shlex.join(command)} runs (pid {process.pid}); the Loop screen shows it"
+            )
+            code = process.wait()
+            return f"{shlex.join(words)} has ended (exit {code}); the Loop screen shows what came of it"
+
+        self._do("one-bead", work)
+
+    def answer(self, question_id: str, text: str) -> None:
+        """Answer what HELIX asks."""
+        project = self._host.snapshot.project
+
+        def work() -> str:
+            curator = Curator(project, lambda era: find_executable(project, self._ddx, era=era), who="human")
+            answered = answer_question(curator, Questions(project, curator.gate), question_id, text)
+            return f"answered {answered.id}: {clean_line(text, 120)}"
+
+        self._do("answer", work)
+
+    def _wish(self, wish: Any, said: str) -> None:
+        project = self._host.snapshot.project
+
+        def work() -> str:
+            request(project, wish)
+            return said
+
+        self._do("wish", work)
+
+    def _do(self, group: str, work: Callable[[], str]) -> None:
+        if self.read_only:
+            self._host.say(READ_ONLY, "warning")
+            return
+        self._host.run_worker(partial(self._carry_out, work), thread=True, group=group)
+
+    def _carry_out(self, work: Callable[[], str]) -> None:
+        severity = "information"
+        try:
+            said = work()
+        except DdxError as error:
+            said, severity = f"{error.message}: {error.advice}", "error"
+        except (OSError, GateBusy, WritesForbidden, Conflict, Unreadable, Refused) as error:
+            said, severity = str(error), "error"
+        except UnknownQuestion:
+            said, severity = "that question has been answered already", "warning"
+        self._host.call_from_thread(self._host.say, clean_line(said, 400), severity)

@@ -1,0 +1,141 @@
+"""The loop from the console: what comes next, start and stop, one bead, answers."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from helix_tui.core.clock import format_instant, now_ns
+from helix_tui.core.project import find_project
+from helix_tui.core.supervision.curation.gate import Gate
+from helix_tui.core.supervision.questions import Question, Questions, read_questions
+from helix_tui.screens.steering.helm import READ_ONLY
+from tests.screens.conftest import Console, MakeConsole
+
+BEADS = ['{"id":"x-1","title":"one","acceptance":"1. `make test` passes"}', '{"id":"x-2","title":"two"}']
+REPORTS = "import sys, pathlib; pathlib.Path('started').write_text(' '.join(sys.argv[1:]))"
+
+
+async def settled(pilot: Pilot[int]) -> None:
+    await pilot.app.workers.wait_for_complete()
+    await pilot.pause()
+
+
+def said(app: Console) -> str:
+    return " ".join(note.message for note in app._notifications)
+
+
+def a_run(root: Path) -> None:
+    """A loop that runs: this very process says that it is one."""
+    (root / ".helix").mkdir(exist_ok=True)
+    now = format_instant(now_ns())
+    (root / ".helix/helix.pid").write_text(f"{os.getpid()} {now}\n")
+    log = root / "loop.log"
+    log.write_text("helix: cycle 1\n\x1b[31mhelix: x-1 success\n")
+    state = {"run_id": "r", "pid": os.getpid(), "started_at": now, "phase": "dispatching", "log": str(log)}
+    (root / ".helix/run-state.json").write_text(json.dumps(state | {"completed_cycles": 3}))
+
+
+async def test_next_action_stands_in_the_pulse_with_its_reasons_on_a_key(console: MakeConsole) -> None:
+    app = console(BEADS, look_out="once")
+    async with app.run_test(size=(120, 30)) as pilot:
+        await pilot.press("greater_than_sign")
+        await settled(pilot)
+        assert app.sees("BUILD ▸ 2 ready")
+        assert app.sees("decided by the facts alone")
+        assert app.sees("ddx work")
+        await pilot.press("j", "enter")
+        await settled(pilot)
+        assert app.current_mode == "queue"
+        assert len(app.screen_stack) == 1
+
+
+async def test_waiting_is_said_with_its_reason(console: MakeConsole) -> None:
+    app = console(['{"id":"x-1","title":"one","status":"proposed"}'], look_out="once")
+    async with app.run_test(size=(120, 30)) as pilot:
+        await settled(pilot)
+        assert app.sees("GUIDANCE ▸ proposed")
+
+
+async def test_a_loop_is_started_by_the_command_that_is_shown(console: MakeConsole) -> None:
+    app = console(BEADS, look_out="once", own=(sys.executable, "-c", REPORTS))
+    async with app.run_test(size=(140, 30)) as pilot:
+        await pilot.press("L")
+        await settled(pilot)
+        assert app.sees("--summary")
+        await pilot.press("s")
+        await settled(pilot)
+    assert (app.root / "started").read_text() == f"run --summary -C {app.root}"
+
+
+async def test_a_running_loop_is_paused_and_stopped_after_the_bead(console: MakeConsole) -> None:
+    app = console(BEADS, look_out="once", name="runs")
+    a_run(app.root)
+    app.feed.look()
+    async with app.run_test(size=(120, 34)) as pilot:
+        await pilot.press("L")
+        await settled(pilot)
+        await pilot.pause()
+        assert app.sees("executing a bead")
+        assert app.sees("helix: x-1 success")
+        assert not app.sees("\x1b")
+        for key, wish in (("p", "pause"), ("x", "stop")):
+            await pilot.press(key)
+            await settled(pilot)
+            assert json.loads((app.root / ".helix/loop-request.json").read_text())["wish"] == wish
+            app.feed.look()
+            await pilot.press("L")
+            await settled(pilot)
+
+
+@pytest.mark.parametrize("keys", [("L", "s"), ("L", "o")])
+async def test_a_console_that_only_looks_starts_nothing(console: MakeConsole, keys: tuple[str, str]) -> None:
+    app = console(BEADS, look_out="once", read_only=True, own=(sys.executable, "-c", REPORTS))
+    async with app.run_test(size=(120, 30)) as pilot:
+        await pilot.press(*keys)
+        await settled(pilot)
+        assert READ_ONLY in said(app)
+    assert not (app.root / "started").exists()
+
+
+async def test_one_bead_without_a_ddx_says_what_is_missing(
+    console: MakeConsole, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    app = console(BEADS, look_out="once")
+    async with app.run_test(size=(120, 30)) as pilot:
+        await pilot.press("L", "o")
+        await settled(pilot)
+        assert "ddx binary not found" in said(app)
+
+
+def ask(root: Path, kind: str, *options: str) -> Question:
+    project = find_project(root)
+    project.helix_dir.mkdir(exist_ok=True)
+    questions = Questions(project, Gate(project, read_only=False))
+    return questions.ask(kind, "which of the two holds?", key="k", options=options)
+
+
+@pytest.mark.parametrize(
+    ("options", "keys", "answer"),
+    [((), (*"the first", "enter"), "the first"), (("yes", "no"), ("2",), "no")],
+)
+async def test_a_question_is_answered_from_needs_me(
+    console: MakeConsole, options: tuple[str, ...], keys: tuple[str, ...], answer: str
+) -> None:
+    app = console(BEADS, look_out="once")
+    asked = ask(app.root, "guidance", *options)
+    app.feed.look()
+    async with app.run_test(size=(120, 30)) as pilot:
+        await pilot.press("exclamation_mark")
+        await settled(pilot)
+        assert app.sees("which of the two holds?")
+        await pilot.press("a", *(("space" if key == " " else key) for key in keys))
+        await settled(pilot)
+    (found,) = read_questions(app.root / ".helix/questions.json")
+    assert (found.id, found.answer) == (asked.id, answer)
