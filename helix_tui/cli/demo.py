@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -158,4 +160,6 @@ def watch(call: Call, root: Path) -> int:
         open(root.parent / "rehearsal.log", "wb") as log,
         running(command, cwd=root, env=environment(call), log=log.fileno()),
     ):
-        return console.open_console(call, find_project(root), seconds=call.options.seconds)
+        os.environ["HELIX_DDX_ERA"] = call.options.era  # a loop started from this console plays the same
+        ours = replace(call, ddx=call.ddx or programs.helix_ddx_file())
+        return console.open_console(ours, find_project(root), seconds=call.options.seconds)

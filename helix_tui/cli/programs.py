@@ -22,6 +22,12 @@ def helix_ddx() -> list[str]:
     return [sys.executable, "-m", "helix_tui.core.tracker"]
 
 
+def helix_ddx_file() -> str | None:
+    """The same as one executable, where it is installed beside this Python."""
+    beside = Path(sys.executable).with_name("helix-ddx")
+    return str(beside) if shutil.which(str(beside)) else None
+
+
 def quiet_environment() -> dict[str, str]:
     """The environment without what would lead a program of ours to another project's records."""
     package = str(Path(__file__).resolve().parents[2])
