@@ -231,19 +231,25 @@ class Verb:
         """Whether its help names a flag."""
         return re.search(rf"(?<![\w-]){re.escape(flag)}(?![\w-])", self.help) is not None
 
+    def takes(self, flag: str) -> bool:
+        """Whether it takes a flag, as far as anybody can tell: a help without any flag speaks against
+        none.
+        """
+        return "--" not in self.help or self.knows(flag)
 
-def find_verb(ddx: Ddx, deed: str, *, timeout: float = 20.0) -> Verb | None:
+
+def find_verb(ddx: Ddx, deed: str, *, prefer: Era = "head", timeout: float = 20.0) -> Verb | None:
     """The verb by which a ddx does one deed, the newer where it speaks both; None where it has none.
 
-    Only the verbs of this deed are asked, each by its own ``--help``, once as long as the file is the same.
+    Only the verbs of this deed are asked, each by its own ``--help``, once as long as the file is the
+    same. Where an answer does not say whose help it is, ``prefer`` decides.
 
     Raises:
         DdxError: it cannot be started, or does not answer.
     """
     environment = tuple(sorted(ddx._environment().items()))
-    return _find_verb(
-        os.fspath(ddx.path), stamp_of(ddx.path), os.fspath(ddx.root), environment, deed, timeout
-    )
+    stamp = stamp_of(ddx.path)
+    return _find_verb(os.fspath(ddx.path), stamp, os.fspath(ddx.root), environment, deed, prefer, timeout)
 
 
 @lru_cache(maxsize=32)
@@ -253,6 +259,7 @@ def _find_verb(
     root: str,
     environment: tuple[tuple[str, str], ...],
     deed: str,
+    prefer: Era,
     timeout: float,
 ) -> Verb | None:
     ddx = Ddx(Path(path), Path(root), dict(environment))
@@ -277,7 +284,7 @@ def _find_verb(
         if not text.partition("Usage:")[2].strip() and not older:
             answered.append(Verb(words, era, text))
     named = [verb for verb in answered if verb.words[-1] in verb.help]
-    return next(iter(named or answered), None)
+    return next((verb for verb in answered if verb.era == prefer), next(iter(named or answered), None))
 
 
 def last_error(finished: Finished) -> str:

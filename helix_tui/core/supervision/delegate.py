@@ -118,7 +118,7 @@ class Delegate:
             DdxError: no ddx (127), or one that cannot say what it did (69).
         """
         verb = self._verb("drain")
-        if verb.help and not verb.knows("--json"):
+        if not verb.takes("--json"):
             raise DdxError(("ddx", *verb.words), TOO_OLD_TEXT, "run `ddx upgrade`", TOO_OLD)
         words = [*verb.words, "--once", "--json"]
         if verb.era == "april" and verb.knows("--local"):
@@ -132,7 +132,7 @@ class Delegate:
             DdxError: no ddx (127), or one without that verb (69).
         """
         verb = self._verb("one_bead")
-        as_json = ("--json",) if verb.knows("--json") else ()
+        as_json = ("--json",) if verb.takes("--json") and (verb.era == "april" or "--" in verb.help) else ()
         return (*verb.words, bead_id, *as_json, *_chosen(verb, wishes))
 
     def question(self, prompt_file: Path, wishes: Wishes, *, writes: bool) -> tuple[str, ...]:
@@ -143,14 +143,19 @@ class Delegate:
         """
         verb = self._verb("ask_model")
         words = [*verb.words, "--json", "--prompt", os.fspath(prompt_file)]
-        if not verb.help or verb.knows("--permissions"):
+        if verb.takes("--permissions"):
             words += ["--permissions", "unrestricted" if writes else "safe"]
-        if not verb.help or verb.knows("--timeout"):
+        if verb.takes("--timeout"):
             words += ["--timeout", f"{self.timeout:.0f}s"]
         return (*words, *_chosen(verb, wishes))
 
     def _verb(self, deed: str) -> Verb:
-        verb = find_verb(self.ddx, deed)
+        ddx = self.ddx
+        if deed == "drain":
+            verb = find_verb(ddx, deed, prefer="april")
+        else:
+            drain = find_verb(ddx, "drain", prefer="april")
+            verb = find_verb(ddx, deed, prefer=drain.era if drain is not None else "head")
         if verb is None:
             message = f"this ddx is too old: it has no verb to {_DEEDS[deed]}"
             raise DdxError(("ddx",), message, "run `ddx upgrade`, or name another one with --ddx", TOO_OLD)
@@ -277,7 +282,7 @@ def _chosen(verb: Verb, wishes: Wishes) -> list[str]:
         ("--model", wishes.model),
         ("--effort", wishes.effort),
     ):
-        if value and (not verb.help or verb.knows(flag)):
+        if value and verb.takes(flag):
             words += [flag, value]
     return words
 

@@ -12,7 +12,7 @@ import resource
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -44,7 +44,7 @@ def test_faults_lose_no_bead_and_no_count(stage: StageFactory, era: str) -> None
     world = stage(list(_beads(era)), era)
     kinds = [kind for kind in TURNS if kind != "success"]
     rounds = 0
-    while any(each["status"] != "closed" for each in world.rows().values()):
+    while _left(world):
         rounds += 1
         assert rounds < CYCLES * 6, "it never ends"
         script = ["success" if rng.random() < 0.75 else rng.choice(kinds) for _ in range(8)]
@@ -59,7 +59,13 @@ def test_faults_lose_no_bead_and_no_count(stage: StageFactory, era: str) -> None
     _check(world)
 
 
-def _beads(era: str) -> Any:
+def _left(world: Stage) -> list[str]:
+    """Beads of ours that are not closed; escalations wait for a person."""
+    rows = world.rows().values()
+    return [each["id"] for each in rows if each["status"] != "closed" and each["id"][1] == "-"]
+
+
+def _beads(era: str) -> Iterator[dict[str, Any]]:
     for number in range(CYCLES):
         epic = f"e-{number // 20}"
         if number % 20 == 0:
