@@ -152,7 +152,7 @@ def compose(
 
 
 def _telling(question: Question, kept: Sequence[Kept], slots: Sequence[Slot]) -> list[tuple[Span, Sentence]]:
-    """The sentences that say most of what is asked, the best first, none that repeats another."""
+    """The sentences that say most of what is asked, none that repeats another; each slot by one at least."""
     focus = sorted(terms_in(question.focus)) or [term for slot in slots for term in slot.terms]
     scored: list[tuple[float, int, Span, Sentence]] = []
     for rank, one in enumerate(kept):
@@ -169,9 +169,12 @@ def _telling(question: Question, kept: Sequence[Kept], slots: Sequence[Slot]) ->
     best = scored[0][0] if scored else 0.0
     for score, _, span, sentence in scored:
         words = terms_in(sentence.text)
-        if len(chosen) >= MOST_SENTENCES or score < KEEP_SHARE * best:
-            break
-        if words and not any(len(words & other) / len(words) >= ALIKE for other in said):
+        untold = any(
+            covers(slot, sentence.text) and not any(covers(slot, told.text) for _, told in chosen)
+            for slot in slots
+        )
+        wanted = untold or (len(chosen) < MOST_SENTENCES and score >= KEEP_SHARE * best)
+        if wanted and words and not any(len(words & other) / len(words) >= ALIKE for other in said):
             chosen.append((span, sentence))
             said.append(words)
     first = chosen[0][0] if chosen else None
@@ -191,7 +194,7 @@ def _score(sentence: Sentence, span: Span, slots: Sequence[Slot], focus: Sequenc
         score = (covered + by_header) / 2
     if score <= 0:
         return 0.0
-    if by_header and sentence.place == 0 and len(head) == len(set(focus)):
+    if by_header and sentence.place == 0 and head == frozenset(focus):
         score = 1.4  # the first sentence of the thing itself
     elif focus and defines(sentence.text, focus):
         score += 0.4

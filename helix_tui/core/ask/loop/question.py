@@ -128,7 +128,7 @@ def understand(text: str) -> Question:
         ),
         paths=paths,
         words=_content_words(text, names, paths),
-        focus=_focus(head) if kind in ("definition", "mechanism") else "",
+        focus=_focus(head) if kind in ("definition", "mechanism", "location") else "",
     )
 
 
@@ -179,6 +179,8 @@ _FOCUS = tuple(
     for pattern in (
         r"what\s+(?:does|do)\s+(?P<it>.+?)\s+(?:mean|means|stand for|do|refer to)\b",
         r"(?:what(?:'s|’s|\s+is|\s+are|\s+was)|who\s+is|define|explain|describe|meaning\s+of)\s+(?P<it>.+)",
+        r"where\s+(?:is|are|does|do)\s+(?P<it>.+?)(?:\s+(?:found|defined|declared|implemented|handled|set|made"
+        r"|done|computed|located|happen|happening|come|live))*$",
         r"how\s+(?:does|do|is|are)\s+(?P<it>.+?)(?:\s+(?:work|works|done|handled|implemented|computed))?$",
     )
 )

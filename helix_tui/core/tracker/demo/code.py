@@ -148,6 +148,33 @@ DECISIONS = """\
 3. Names are compared as typed. (To be changed: people do not type accents.)
 """
 
+WORDS = """\
+# Words
+
+## Northern line
+
+The northern line is the boat between Hvar and Vis. Its office mails a timetable every season.
+
+## Southern line
+
+The southern line is the boat between Split and Lastovo. Nobody imports its timetable yet.
+
+## Sailing
+
+A sailing is one departure of one boat: `Sailing` holds its time, its origin and its target.
+"""
+
+QUESTIONS = (
+    "Why are timetables text files?",
+    "What is a sailing?",
+    "Where is the next sailing found?",
+    "Who calls `parse`?",
+    "How are stop names compared?",
+    "What is a line?",
+    "Does the format know time zones?",
+)
+"""Questions whose answers can be checked by eye; the last but one has two senses."""
+
 HISTORY = (
     Commit(
         "ferry: read a timetable and find the next sailing",
@@ -164,7 +191,9 @@ HISTORY = (
     ),
     Commit("docs: say what a timetable looks like", 33, {"docs/format.md": FORMAT}, author="jonas"),
     Commit("ferry: a command line", 26, {"ferry/__main__.py": CLI}),
-    Commit("docs: write down what was decided", 19.5, {"docs/decisions.md": DECISIONS}),
+    Commit(
+        "docs: write down what was decided", 19.5, {"docs/decisions.md": DECISIONS, "docs/words.md": WORDS}
+    ),
     Commit("names: one place that compares stop names", 12, {"ferry/names.py": NAMES}, author="jonas"),
     Commit(
         "data: the winter timetable of the northern line",

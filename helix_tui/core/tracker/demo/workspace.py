@@ -9,7 +9,7 @@ from typing import Any
 
 from helix_tui.core.clock import NS, now_ns
 from helix_tui.core.tracker.demo.beads import ARCHIVED, MALFORMED, QUEUE, Past, Seed
-from helix_tui.core.tracker.demo.code import HISTORY
+from helix_tui.core.tracker.demo.code import HISTORY, QUESTIONS
 from helix_tui.core.tracker.files import Disk, go_json
 from helix_tui.core.tracker.git import commit, git, head, init
 from helix_tui.core.tracker.rehearsal import evidence
@@ -90,12 +90,14 @@ class _Builder:
 
     def _write_settings(self) -> None:
         ignored = "".join(f".ddx/{name}\n" for name in _IGNORED[self.era].split())
-        self.disk.replace(self.project / ".gitignore", f"/.exec/\n__pycache__/\n{ignored}")
+        self.disk.replace(self.project / ".gitignore", f"/.exec/\n/.helix/\n__pycache__/\n{ignored}")
         self.disk.replace(
             self.project / ".ddx" / "config.yaml",
             f'version: "1.0"\nbead:\n    id_prefix: {PREFIX}\ngit:\n    auto_commit: never\n'
             "executions:\n    temp_worktree_root: .exec\n",
         )
+        ready = "".join(f"{question}\n" for question in QUESTIONS)
+        self.disk.replace(self.project / ".helix" / "ask" / "questions.txt", ready)
 
     def _commit_past(self) -> None:
         """The commits of people and, between them, what past attempts landed."""
