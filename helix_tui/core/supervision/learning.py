@@ -249,10 +249,15 @@ class Learner:
         attempt = each.attempt
         if each.claimed:
             self._memory.claim(attempt.attempt_id, each.claimed)
+        # The store takes every line of a bead as shown to each of its attempts: it may know the bead only
+        # where this attempt saw them all.
+        lines = self._memory.injections(bead=attempt.bead_id) if attempt.bead_id else ()
+        all_seen = {shown.name for line in lines for shown in line.shown} <= set(each.injected)
         return self._memory.feedback(
             injected=each.injected,
             verified=each.judged.verdict,
             attempt=attempt.attempt_id,
+            bead=attempt.bead_id if all_seen else "",
             kind=bead.issue_type if bead is not None else "",
             revise=True,
         )

@@ -159,15 +159,14 @@ def _edges(facts: MemoryFacts) -> Iterator[Para]:
 
 def _story(facts: MemoryFacts) -> Iterator[Para]:
     """Every injection with the outcome that it led to, and outcomes without one."""
-    by_attempt = {outcome.attempt: outcome for outcome in facts.outcomes}
     told = len(facts.injections)
     yield section(f"shown {told}, outcomes {len(facts.outcomes)}", key="story")
     if not told and not facts.outcomes:
         yield Para("nowhere", (("No agent has been shown it yet.", "muted"),))
     seen: set[str] = set()
     for line in facts.injections[:MOST]:
-        outcome = by_attempt.get(line.attempt) if line.attempt else None
-        seen.add(line.attempt)
+        outcome = _led_to(line, facts.outcomes, seen)
+        seen.add(outcome.attempt if outcome is not None else line.attempt)
         yield _told(line, outcome, facts)
     for outcome in facts.outcomes[:MOST]:
         if outcome.attempt not in seen:
@@ -180,15 +179,29 @@ def _story(facts: MemoryFacts) -> Iterator[Para]:
             )
 
 
+def _led_to(line: Injection, outcomes: Sequence[Outcome], seen: set[str]) -> Outcome | None:
+    """The outcome of the attempt that a line names; of a bead, the first after it that no newer line has."""
+    if line.attempt:
+        return next((outcome for outcome in outcomes if outcome.attempt == line.attempt), None)
+    later = [
+        outcome
+        for outcome in outcomes
+        if line.bead and outcome.bead == line.bead and outcome.attempt not in seen
+        if (outcome.at or 0) >= (line.at or 0)
+    ]
+    return later[-1] if later else None
+
+
 def _told(line: Injection, outcome: Outcome | None, facts: MemoryFacts) -> Para:
     whom = clean_line(line.bead or line.agent or line.attempt, 60) or "a look"
     what = clean_line(line.objective, 200)
-    target = f"attempt {line.attempt}\t{line.id}" if line.attempt else f"bead {line.bead}\t{line.id}"
+    attempt = line.attempt or (outcome.attempt if outcome is not None else "")
+    target = f"attempt {attempt}\t{line.id}" if attempt else f"bead {line.bead}\t{line.id}"
     return Para(
         target,
         (*_ending(outcome), (f" {whom}", "text"), (f"  {what}", "muted")),
         ((_ago(line.at, facts.now), "muted"),),
-        opens=bool(line.attempt or line.bead),
+        opens=bool(attempt or line.bead),
     )
 
 

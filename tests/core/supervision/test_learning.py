@@ -133,6 +133,7 @@ def test_what_landed_with_a_claimed_memory_credits_it_once(world: World) -> None
     assert world.counts(NAME) == (1, 0, 1)
     assert world.learn() == []
     assert world.counts(NAME) == (1, 0, 1)
+    assert [outcome.bead for outcome in world.memory.outcomes(name=NAME)] == ["x-1"]
 
 
 def test_a_claim_before_a_failure_is_blamed(world: World) -> None:
