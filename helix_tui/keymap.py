@@ -5,21 +5,10 @@ A key means one thing everywhere. A row stands here from the day its key does so
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from textual.binding import Binding
-
-GROUPS = {
-    "move": "Move",
-    "go": "Go",
-    "find": "Find",
-    "ask": "Ask",
-    "change": "Change",
-    "copy": "Copy",
-    "app": "Program",
-}
-"""What the first word of an id stands for, in the order of the help screen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +16,7 @@ class Key:
     """One thing that a key does."""
 
     id: str
-    """What a keymap in the settings names it by; its first word is the group."""
+    """What a keymap in the settings names it by."""
     keys: str
     """Keys in Textual's spelling, by comma; the first is the one that is shown."""
     action: str
@@ -38,11 +27,6 @@ class Key:
     cursor), ``sheet`` (what lies on a screen while something is being changed), or the name of a screen."""
     help: str
     """One sentence, for the help screen and the palette."""
-
-    @property
-    def group(self) -> str:
-        """The heading that it stands under."""
-        return GROUPS[self.id.partition(".")[0]]
 
 
 KEYS: tuple[Key, ...] = (
@@ -322,12 +306,9 @@ def id_of(name: str, scope: str, keymap: Mapping[str, str] | None = None) -> str
     return ""
 
 
-def groups() -> dict[str, list[Key]]:
-    """Every key under its heading."""
-    found: dict[str, list[Key]] = {title: [] for title in GROUPS.values()}
-    for key in KEYS:
-        found[key.group].append(key)
-    return found
+def keys_of(scopes: Collection[str]) -> list[Key]:
+    """Every key that holds in one of these scopes."""
+    return [key for key in KEYS if not set(scopes).isdisjoint(key.scope.split(","))]
 
 
 def checked_keymap(wanted: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:

@@ -1,7 +1,8 @@
-"""What the user has set: ``~/.config/helix-tui/settings.toml``, a theme and keys of their own.
+"""What the user has set: ``~/.config/helix-tui/settings.toml``: a theme, a threshold, keys of their own.
 
     theme = "helix-paper"
     model_dir = "~/models/all-MiniLM-L6-v2"
+    stall_after = 600          # seconds without an event after which a worker is called silent
     [keys]
     "move.down" = "n,down"
 
@@ -30,6 +31,8 @@ class Settings:
     model_dir: str = ""
     """Where the weights for search by meaning lie; what HELIX_MODEL_DIR says comes before it."""
     problems: tuple[str, ...] = ()
+    stall_after_s: float | None = None
+    """None where nothing is set."""
 
 
 def settings_file(env: Mapping[str, str] | None = None) -> Path:
@@ -54,6 +57,10 @@ def load_settings(path: Path | None = None) -> Settings:
         return Settings(problems=(f"{path.name} is not read: {clean_line(str(error), 120)}",))
     theme, keys = document.get("theme", ""), document.get("keys", {})
     problems = [] if isinstance(theme, str) else ["theme: write a name as a text"]
+    stall = document.get("stall_after")
+    if stall is not None and (isinstance(stall, bool) or not isinstance(stall, int | float) or stall <= 0):
+        problems.append("stall_after: write a number of seconds")
+        stall = None
     if not isinstance(keys, dict):
         problems.append("keys: write a table, key id = key")
         keys = {}
@@ -66,5 +73,9 @@ def load_settings(path: Path | None = None) -> Settings:
         problems.append("model_dir: write a folder as a text")
         model_dir = ""
     return Settings(
-        theme if isinstance(theme, str) else "", keymap, os.path.expanduser(model_dir), tuple(problems)
+        theme if isinstance(theme, str) else "",
+        keymap,
+        os.path.expanduser(model_dir),
+        tuple(problems),
+        stall,
     )

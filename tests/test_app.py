@@ -10,9 +10,11 @@ import pytest
 from rich.color import Color
 
 from helix_tui.app import merged
+from helix_tui.core.beads.query import fields
 from helix_tui.core.live.snapshot import Change
-from helix_tui.keymap import BY_ID, KEYS, bindings, checked_keymap, groups, names, shown
+from helix_tui.keymap import BY_ID, KEYS, bindings, checked_keymap, keys_of, names, shown
 from helix_tui.screens import SCREENS
+from helix_tui.screens.help import places
 from helix_tui.screens.queue import QueueScreen
 from helix_tui.settings import Settings, load_settings, settings_file
 from helix_tui.themes import DEFAULT_THEME, THEMES
@@ -27,11 +29,19 @@ def queue(app: Console) -> QueueScreen:
 
 async def test_help_lists_every_key_from_the_registry(console: MakeConsole) -> None:
     app = console()
-    async with app.run_test(size=(100, 90)) as pilot:
+    async with app.run_test(size=(100, 300)) as pilot:
         await pilot.press("question_mark")
         await pilot.pause()
         for key in KEYS:
             assert app.sees(key.help[:40]), key.id
+        for field in fields():
+            assert app.sees(field.example), field.name
+        for words in ("on Queue", "on Loop", "filter language", "mouse", "wheel"):
+            assert app.sees(words), words
+        lines = app.rows()
+        assert lines.index(next(line for line in lines if "on Queue" in line)) < lines.index(
+            next(line for line in lines if "everywhere" in line)
+        ), "the screen that one comes from stands first"
         await pilot.press("question_mark")
         assert len(app.screen_stack) == 2
         await pilot.press("escape", "escape", "escape")
@@ -101,7 +111,7 @@ async def test_go_to_does_commands_and_says_what_is_not_there(console: MakeConso
     async with app.run_test(size=(100, 40), notifications=True) as pilot:
         await pilot.press("colon", *"keys", "enter")
         await pilot.pause()
-        assert app.sees("Next row.")
+        assert app.sees("on Queue")
         await pilot.press("escape", "colon", *"nowhere[/b]", "enter")
         await pilot.pause()
         assert app.sees("nowhere[/b] is not in the tracker")
@@ -290,7 +300,8 @@ def test_every_key_is_bound_with_its_id_and_stands_under_a_heading() -> None:
     scopes = {scope for key in KEYS for scope in key.scope.split(",")}
     bound = {binding.id for scope in scopes for binding in bindings(scope)}
     assert bound == set(BY_ID)
-    assert sum(len(keys) for keys in groups().values()) == len(KEYS)
+    shown = {key.id for _, scopes in places("") for key in keys_of(scopes)}
+    assert shown == set(BY_ID)
 
 
 def test_a_keymap_of_ones_own_is_checked() -> None:
@@ -338,3 +349,15 @@ async def test_what_is_wrong_with_the_settings_is_said_and_the_defaults_hold(con
         assert app.theme == DEFAULT_THEME
         assert app.sees("no theme is called none[/x]")
         assert app.sees("[oops]")
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds", "problems"), [("600", 600, 0), ("-1", None, 1), ('"x"', None, 1), ("true", None, 1)]
+)
+def test_the_silence_that_is_a_stall_can_be_set(
+    tmp_path: Path, text: str, seconds: float | None, problems: int
+) -> None:
+    path = tmp_path / "settings.toml"
+    path.write_text(f"stall_after = {text}\n")
+    settings = load_settings(path)
+    assert (settings.stall_after_s, len(settings.problems)) == (seconds, problems)

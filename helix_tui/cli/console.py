@@ -15,6 +15,7 @@ from helix_tui.cli.call import Call
 from helix_tui.cli.loading import locate
 from helix_tui.core.live import Change, Live, Snapshot
 from helix_tui.core.project import Project
+from helix_tui.settings import load_settings
 
 __all__ = ["add_arguments", "run"]
 
@@ -31,9 +32,14 @@ def run(call: Call) -> int:
     return open_console(call, locate(call))
 
 
-def open_console(call: Call, project: Project, *, seconds: float | None = None) -> int:
-    """Show the console on a project until its user leaves, or until ``seconds`` are over."""
-    feed = EarlyFeed(project, clock_of(call))
+def open_console(
+    call: Call, project: Project, *, seconds: float | None = None, stall_after_s: float | None = None
+) -> int:
+    """Show the console on a project until its user leaves, or until ``seconds`` are over.
+
+    A worker without an event for ``stall_after_s`` is called silent; None is what the user has set.
+    """
+    feed = EarlyFeed(project, clock_of(call), stall_after_s or load_settings().stall_after_s)
     feed.begin()
     try:
         app = make_app(call, feed.open)
@@ -50,8 +56,12 @@ def open_console(call: Call, project: Project, *, seconds: float | None = None) 
 class EarlyFeed:
     """The live feed, begun before there is an app to tell; what it says until then is kept."""
 
-    def __init__(self, project: Project, clock: Callable[[], int]) -> None:
-        self._live = Live(project, self._hear, clock=clock, patience=FIRST_PAINT_S)
+    def __init__(
+        self, project: Project, clock: Callable[[], int], stall_after_s: float | None = None
+    ) -> None:
+        self._live = Live(
+            project, self._hear, clock=clock, patience=FIRST_PAINT_S, stall_after_s=stall_after_s
+        )
         self._lock = threading.Lock()
         self._kept: list[tuple[Snapshot, Change]] = []
         self._tell: OnChange | None = None

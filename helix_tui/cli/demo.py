@@ -30,6 +30,10 @@ BUILD_LIMIT = 60.0
 DRAIN_LIMIT = 300.0
 
 
+DEMO_STALL_S = 12.0
+"""Silence that the demo's console calls a stall: its agent works a hundred times as fast as a real one."""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this command."""
     parser.add_argument("--headless", action="store_true", help="no console: drain it, print a summary")
@@ -162,4 +166,6 @@ def watch(call: Call, root: Path) -> int:
     ):
         os.environ["HELIX_DDX_ERA"] = call.options.era  # a loop started from this console plays the same
         ours = replace(call, ddx=call.ddx or programs.helix_ddx_file())
-        return console.open_console(ours, find_project(root), seconds=call.options.seconds)
+        return console.open_console(
+            ours, find_project(root), seconds=call.options.seconds, stall_after_s=DEMO_STALL_S
+        )

@@ -105,6 +105,20 @@ def complete(text: str, cursor: int, queue: Queue, limit: int = 12) -> list[Comp
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class FieldHelp:
+    """A field for people: what it asks, and a term with it that parses."""
+
+    name: str
+    help: str
+    example: str
+
+
+def fields() -> list[FieldHelp]:
+    """Every field of the language, in the order in which they are offered."""
+    return [FieldHelp(name, field.help, _EXAMPLES[name]) for name, field in _FIELDS.items()]
+
+
 def _term(name: str, operator: str, value: str) -> _Test | None:
     if not name:
         return _word(value) if value else None
@@ -313,3 +327,23 @@ _FIELDS: dict[str, _Field] = {
 }
 
 _COMPLETED = {f"{name}{'<=' if field.ordered else ':'}": field for name, field in _FIELDS.items()}
+
+_EXAMPLES = {
+    "status": "status:open,blocked",
+    "state": "state:retry_cooldown",
+    "label": "label:area:*",
+    "p": "p<=1",
+    "type": "-type:epic",
+    "ready": "ready:yes",
+    "running": "running:yes",
+    "parent": "parent:0e268fe3",
+    "waits": "waits:0e268fe3",
+    "id": "id:0e26",
+    "owner": "owner:ddx",
+    "spec": "spec:FEAT-002",
+    "unblocks": "unblocks>=2",
+    "missing": "missing:yes",
+    "age": "age<3d",
+    "updated": "updated<1h",
+    "body": 'body:"federated search"',
+}

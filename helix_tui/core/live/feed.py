@@ -17,7 +17,7 @@ from helix_tui.core.beads.readiness import Claims, Era, Queue, classify
 from helix_tui.core.beads.tracker import Tracker, TrackerReader
 from helix_tui.core.clock import now_ns
 from helix_tui.core.ddx.attempts.book import AttemptBook
-from helix_tui.core.ddx.workers.running import Run, RunReader
+from helix_tui.core.ddx.workers.running import STALL_AFTER_S, Run, RunReader
 from helix_tui.core.journal import Journal
 from helix_tui.core.live.snapshot import Change, Condition, Notice, Snapshot, compare
 from helix_tui.core.live.watch import Watcher, folders_to_watch
@@ -50,8 +50,10 @@ class Gatherer:
         era: Era = "auto",
         clock: Callable[[], int] = now_ns,
         env: Mapping[str, str] | None = None,
+        stall_after_s: float | None = None,
     ) -> None:
         self.project = project
+        self.stall_after_s = stall_after_s or STALL_AFTER_S
         self.era = era
         self.clock = clock
         self._tracker = TrackerReader(project.beads_file)
@@ -92,7 +94,7 @@ class Gatherer:
         return self.snapshot
 
     def _running(self, tracker: Tracker, now: int) -> tuple[tuple[Run, ...], Claims]:
-        runs = self._runs.find(tracker.beads, now)
+        runs = self._runs.find(tracker.beads, now, stall_after_s=self.stall_after_s)
         leases = self._runs.fresh_leases(now)
         live = frozenset(run.bead_id for run in runs if run.live and run.bead_id)
         return runs, Claims(leases=leases, running=live, origin_head=self.project.origin_head() or "")
@@ -171,8 +173,9 @@ class Live:
         clock: Callable[[], int] = now_ns,
         env: Mapping[str, str] | None = None,
         patience: float = 0.0,
+        stall_after_s: float | None = None,
     ) -> None:
-        self._gatherer = Gatherer(project, era=era, clock=clock, env=env)
+        self._gatherer = Gatherer(project, era=era, clock=clock, env=env, stall_after_s=stall_after_s)
         self._on_change = on_change
         self._patience = patience
         self._painted = threading.Event()

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helix_tui.core.beads.query import complete, parse_query
+from helix_tui.core.beads.query import complete, fields, parse_query
 from helix_tui.core.beads.readiness import Claims, Queue, classify
 from helix_tui.core.beads.tracker import parse_rows, read_tracker
 from helix_tui.core.beads.views import FOLD_DONE, FOLD_LOOSE, FOLD_REST, VIEWS, Folding, ViewKind, build_view
@@ -224,3 +224,11 @@ def test_no_text_breaks_the_filter(text: str) -> None:
     queue = queue_of(*FILTERED)
     parse_query(text).matches(next(iter(queue.beads.values())), queue)
     complete(text, len(text), queue)
+
+
+def test_every_field_has_an_example_that_the_language_understands() -> None:
+    for field in fields():
+        found = parse_query(field.example)
+        assert found, field.name
+        assert not found.problem, field.example
+        assert field.name in field.example

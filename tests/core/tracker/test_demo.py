@@ -9,12 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from helix_tui.cli.demo import DEMO_STALL_S
 from helix_tui.core.beads.readiness import classify
 from helix_tui.core.beads.tracker import read_tracker
 from helix_tui.core.clock import NS
+from helix_tui.core.tracker.demo.beads import QUEUE
 from helix_tui.core.tracker.demo.workspace import DemoError, bead_id, build_demo
 from helix_tui.core.tracker.git import git
 from helix_tui.core.tracker.rehearsal.script import HARNESS, act_for
+from helix_tui.core.tracker.rehearsal.worker import HUMAN_PACE_S
 
 NOW = 1_795_000_000 * NS
 
@@ -111,3 +114,11 @@ def test_a_folder_with_something_in_it_is_refused(tmp_path: Path) -> None:
 
 def test_the_tree_is_clean(demo: Path) -> None:
     assert git(demo, "status", "--short") == ""
+
+
+def test_the_demo_s_stall_is_seen_and_over_within_a_minute() -> None:
+    acts = [seed.act for seed in QUEUE if isinstance(seed.act, dict)]
+    silences = [act["silence_beats"] for act in acts if act.get("outcome") == "stall"]
+    assert silences
+    for beats in silences:
+        assert DEMO_STALL_S + 10 < beats * HUMAN_PACE_S < 40

@@ -32,6 +32,9 @@ __all__ = ["Fact", "Run", "RunReader", "Verdict", "find_running", "fresh_claims"
 
 Verdict = Literal["alive", "silent", "dead"]
 
+STALL_AFTER_S = 300.0
+"""Seconds without an event after which a worker that beats is called silent, where nobody said otherwise."""
+
 _STRENGTH = {"run-state": 0, "lease": 1, "sidecar": 2, "row": 3}
 
 
@@ -144,7 +147,9 @@ class RunReader:
         """Per bead with a readable lease: whether DDx holds it for fresh; what readiness asks for."""
         return self._claims.fresh_leases(now)
 
-    def find(self, beads: Mapping[str, Bead], now: int, *, stall_after_s: float = 300) -> tuple[Run, ...]:
+    def find(
+        self, beads: Mapping[str, Bead], now: int, *, stall_after_s: float = STALL_AFTER_S
+    ) -> tuple[Run, ...]:
         """Everything that some file calls running, live work first, then by the time it began."""
         self._sessions.look()
         works = _merge(self._claims.read(beads.values()), self._claims.here, now)
@@ -230,7 +235,7 @@ def find_running(
     now: int,
     *,
     env: Mapping[str, str] | None = None,
-    stall_after_s: float = 300,
+    stall_after_s: float = STALL_AFTER_S,
     reader: RunReader | None = None,
 ) -> tuple[Run, ...]:
     """What runs in a project as of ``now``; give the same reader at every look, and a look is cheap."""

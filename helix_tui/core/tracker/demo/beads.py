@@ -355,7 +355,7 @@ QUEUE: tuple[Seed, ...] = (
         days_ago=3.1,
         act={
             "outcome": "stall",
-            "silence_beats": 450,
+            "silence_beats": 42,
             "calls": [
                 {"tool": "Bash", "input": {"command": "python -m pytest -q --durations=5"}, "output": "…"}
             ],
