@@ -185,7 +185,7 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     with writing(_database(connection)):
         if migration.needed(connection):  # another process may have been faster
             _refuse_strangers(connection, path)
-            if migration.tables(connection):
+            if migration.tables(connection) and migration.reshaping(connection):
                 _back_up(path)
             migration.bring_up_to_date(connection, now_ns())
 

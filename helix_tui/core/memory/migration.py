@@ -45,13 +45,15 @@ def columns(connection: sqlite3.Connection, table: str) -> set[str]:
 
 def our_version(connection: sqlite3.Connection) -> int:
     """The version of our tables, 0 where they are not there."""
-    if not columns(connection, "helix_meta"):
-        return 0
-    row = connection.execute("SELECT value FROM helix_meta WHERE key = 'version'").fetchone()
-    return int(row[0]) if row and str(row[0]).isdecimal() else 0
+    return _noted(connection, "version")
 
 
 def needed(connection: sqlite3.Connection) -> bool:
+    """Whether the database is not as we need it, or the plugin has had insights since the last time."""
+    return reshaping(connection) or _newest_insight(connection) > _insights_taken(connection)
+
+
+def reshaping(connection: sqlite3.Connection) -> bool:
     """Whether something has to be added: our tables, or our triggers after the plugin rebuilt its table."""
     if our_version(connection) < OUR_VERSION or "memory" not in tables(connection):
         return True
@@ -72,18 +74,42 @@ def bring_up_to_date(connection: sqlite3.Connection, now: int) -> None:
         "INSERT OR IGNORE INTO schema_version (version, applied_at) VALUES (?, ?)",
         (PLUGIN_VERSION, format_instant(now)),
     )
-    if "insight" in tables(connection):
+    newest = _newest_insight(connection)
+    if newest > _insights_taken(connection):
         _take_over_insights(connection, now)
+        _note(connection, "insights", newest)
     connection.execute(
         f"INSERT INTO memory_change (memory_id, seq) SELECT id, {NEXT_SEQ} + row_number() OVER (ORDER BY id) "
         "FROM memory WHERE id NOT IN (SELECT memory_id FROM memory_change WHERE NOT gone) "
         "ON CONFLICT(memory_id) DO UPDATE SET seq = excluded.seq, gone = 0"
     )
+    _note(connection, "version", OUR_VERSION)
+
+
+def _noted(connection: sqlite3.Connection, key: str) -> int:
+    if not columns(connection, "helix_meta"):
+        return 0
+    row = connection.execute("SELECT value FROM helix_meta WHERE key = ?", (key,)).fetchone()
+    return int(row[0]) if row and str(row[0]).isdecimal() else 0
+
+
+def _note(connection: sqlite3.Connection, key: str, value: int) -> None:
     connection.execute(
-        "INSERT INTO helix_meta (key, value) VALUES ('version', ?)"
+        "INSERT INTO helix_meta (key, value) VALUES (?, ?)"
         " ON CONFLICT(key) DO UPDATE SET value = excluded.value",
-        (str(OUR_VERSION),),
+        (key, str(value)),
     )
+
+
+def _newest_insight(connection: sqlite3.Connection) -> int:
+    if "id" not in columns(connection, "insight"):
+        return 0
+    return int(connection.execute("SELECT coalesce(max(id), 0) FROM insight").fetchone()[0])
+
+
+def _insights_taken(connection: sqlite3.Connection) -> int:
+    """The last insight that has become a memory: one that is removed here must not come back."""
+    return _noted(connection, "insights")
 
 
 def _statements(script: str) -> Iterator[str]:
@@ -130,7 +156,9 @@ def _take_over_insights(connection: sqlite3.Connection, now: int) -> None:
     taken = {row[0] for row in connection.execute("SELECT name FROM memory")}
     optional = ", ".join(name if name in have else "NULL" for name in ("last_used", "tags"))
     rows = connection.execute(
-        f"SELECT name, content, effectiveness, use_count, created_at, {optional} FROM insight ORDER BY id"
+        f"SELECT name, content, effectiveness, use_count, created_at, {optional} FROM insight"
+        " WHERE id > ? ORDER BY id",
+        (_insights_taken(connection),),
     ).fetchall()
     names = {}
     for name, content, effectiveness, uses, created_at, last_used, tags in rows:

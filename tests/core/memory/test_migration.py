@@ -189,8 +189,15 @@ def test_insights_become_memories_with_their_counts_and_stay_insights(
     assert (plain.resolution, plain.helped + plain.failed) == ("When deploying on Fridays, wait", 0)
     assert [(edge.rel_type, edge.weight) for edge in memory.edges("loop")] == [("similar", 0.7)]
     assert len(_all(path, "SELECT * FROM insight")) == 2
+    memory.remove(["plain"])
     memory.close()
-    assert len(opener(plane).list()) == 2
+    connection = sqlite3.connect(path)
+    connection.execute(insert, ("late", "Had by the plugin later -> So", 1.0, 2, "2026-03-03T10:00:00", "[]"))
+    connection.commit()
+    connection.close()
+    again = opener(plane)
+    assert {each.name: each.helped for each in again.list()} == {"late": 2, "loop": 3}
+    assert len(list(path.parent.glob("*.bak"))) == 1
 
 
 def test_no_release_of_the_plugin_will_drop_what_we_keep(opener: Opener, path: Path) -> None:
