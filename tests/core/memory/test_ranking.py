@@ -14,8 +14,19 @@ COUNT = st.floats(0, 1_000)
 
 
 def _evidence(**values: float) -> Evidence:
-    names = ("relevance", "helped", "failed", "age_days", "trials", "residual", "injected", "used")
-    return Evidence(**{name: np.array([values.get(name, 0.0)]) for name in names})
+    def column(name: str) -> ranking.Array:
+        return np.array([values.get(name, 0.0)])
+
+    return Evidence(
+        relevance=column("relevance"),
+        helped=column("helped"),
+        failed=column("failed"),
+        age_days=column("age_days"),
+        trials=column("trials"),
+        residual=column("residual"),
+        injected=column("injected"),
+        used=column("used"),
+    )
 
 
 @given(st.floats(0, 1), COUNT, COUNT, st.floats(-1e6, 1e6))
