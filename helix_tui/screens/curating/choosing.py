@@ -97,8 +97,14 @@ class _Lead(SpanLine):
 
     def __init__(self, text: str) -> None:
         super().__init__()
-        self._line: Line = [(f" {text} ", "running bold")]
+        self._line: Line = ()
+        self.say(text)
+
+    def say(self, text: str) -> None:
+        """Another word."""
+        self._line = [(f" {text} ", "running bold")]
         self.styles.width = width_of(self._line)
+        self.refresh()
 
     def spans(self, width: int) -> Line:
         return self._line
@@ -119,7 +125,7 @@ class PickSheet(Sheet):
         *,
         lead: str = "/",
         several: bool = False,
-        turn: Callable[[], str] | None = None,
+        turn: Callable[[], tuple[str, str]] | None = None,
     ) -> None:
         """Make a sheet.
 
@@ -129,7 +135,7 @@ class PickSheet(Sheet):
             picked: told the keys of what was picked.
             lead: stands before the line.
             several: tab marks a row, and enter picks all that are marked.
-            turn: tab asks the other way round; gives the new title.
+            turn: tab asks the other way round; gives the new title and lead.
         """
         super().__init__(clean_line(title, 200))
         self._offer, self._picked = offer, picked
@@ -200,7 +206,9 @@ class PickSheet(Sheet):
 
     def _tab(self) -> None:
         if self._turn is not None:
-            self.caption.show(clean_line(self._turn(), 200))
+            title, lead = self._turn()
+            self.caption.show(clean_line(title, 200))
+            self._lead.say(lead)
         elif self._several and (key := self.list.selected_key) is not None:
             left = tuple(other for other in self.marked if other != key)
             self.marked = left if len(left) < len(self.marked) else (*self.marked, key)

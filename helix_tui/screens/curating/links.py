@@ -51,7 +51,8 @@ def supersede(screen: BeadKeys, beads: Sequence[Bead]) -> None:
         screen.look_ahead(wish_for([operations.supersede(bead.id, by) for bead in beads]))
 
     offer = offer_beads(queue, {bead.id for bead in beads}, first=first)
-    screen.console.push_screen(PickSheet(f"{whom(beads)} is replaced by …", offer, picked))
+    title = f"{whom(beads)} is replaced by …"
+    screen.console.push_screen(PickSheet(title, offer, picked, lead="replaced by"))
 
 
 def depend(screen: BeadKeys, beads: Sequence[Bead]) -> None:
@@ -63,11 +64,12 @@ def depend(screen: BeadKeys, beads: Sequence[Bead]) -> None:
     def picked(keys: tuple[str, ...]) -> None:
         screen.look_ahead(wish_for(list(edges.changed(keys[0]))))
 
-    def turn() -> str:
+    def turn() -> tuple[str, str]:
         edges.onward = not edges.onward
-        return edges.title
+        return edges.title, edges.lead
 
-    screen.console.push_screen(PickSheet(edges.title, edges.offer, picked, turn=turn))
+    sheet = PickSheet(edges.title, edges.offer, picked, lead=edges.lead, turn=turn)
+    screen.console.push_screen(sheet)
 
 
 class _Edges:
@@ -84,6 +86,11 @@ class _Edges:
         """The question, with the arrow in words."""
         who = whom(self._beads)
         return f"{who} waits on …" if self.onward else f"… waits on {who}"
+
+    @property
+    def lead(self) -> str:
+        """The arrow alone, which stands at any width."""
+        return "waits on" if self.onward else "is waited on by"
 
     def there(self) -> list[str]:
         """What is tied to any of them now, this way round."""
@@ -127,7 +134,7 @@ def parent(screen: BeadKeys, beads: Sequence[Bead]) -> None:
         screen.look_ahead(wish_for([operations.parent(bead.id, under) for bead in beads]))
 
     offer = offer_parents(queue, {bead.id for bead in beads}, first)
-    screen.console.push_screen(PickSheet(f"{whom(beads)} stands under …", offer, picked))
+    screen.console.push_screen(PickSheet(f"{whom(beads)} stands under …", offer, picked, lead="under"))
 
 
 def label(screen: BeadKeys, beads: Sequence[Bead]) -> None:
@@ -167,7 +174,7 @@ def rank(screen: BeadKeys, beads: Sequence[Bead], place: str) -> None:
     offer = offer_beads(
         screen.console.snapshot.queue, {bead.id for bead in beads}, fits=lambda bead: bead.priority == level
     )
-    screen.console.push_screen(PickSheet(f"{whom(beads)} comes {place} …", offer, picked))
+    screen.console.push_screen(PickSheet(f"{whom(beads)} comes {place} …", offer, picked, lead=place))
 
 
 def focus(screen: BeadKeys, beads: Sequence[Bead]) -> None:
