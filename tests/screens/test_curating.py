@@ -443,6 +443,17 @@ async def test_texts_are_edited_in_the_editor(app: Console, editor: Callable[[st
     await there_and_back(app, "demo-c", lambda pilot: press(pilot, "E"), check)
 
 
+async def test_a_text_from_the_editor_is_not_lost_when_its_change_is_left(
+    app: Console, editor: Callable[[str], None]
+) -> None:
+    editor("open(path, 'w').write(text.replace('Before', 'Long thoughts'))")
+    async with app.run_test(size=(120, 40)) as pilot:
+        on(app, "demo-c")
+        await press(pilot, "E", "escape")
+        kept = Path(toasts(app).rpartition("kept in ")[2])
+        assert "Long thoughts" in await asyncio.to_thread(kept.read_text, encoding="utf-8")
+
+
 async def test_what_the_editor_leaves_as_it_was_changes_nothing(
     app: Console, editor: Callable[[str], None]
 ) -> None:

@@ -89,6 +89,12 @@ class AheadSheet(Sheet):
         if self.outlook.plan.steps:
             run_wish(self.console, self.wish, self.outlook.plan, self._ended)
 
+    async def action_back(self) -> None:
+        """Leave it; a text that was written for it is not lost."""
+        await super().action_back()
+        if self.wish.kept:
+            self.console.say(f"nothing was changed; your text is kept in {clean_line(self.wish.kept, 400)}")
+
     def action_copy_id(self) -> None:
         """The commands, to the clipboard."""
         if self.outlook is not None and self.outlook.plan.lines:

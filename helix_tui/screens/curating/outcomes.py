@@ -88,19 +88,21 @@ class TroubleSheet(Sheet):
     def __init__(self, wish: Wish, error: Trouble) -> None:
         super().__init__(f"not done: {clean_line(wish.title, 160)}")
         self.error = error
+        self._kept = wish.kept
 
     def write(self, page: Page) -> None:
         """What happened, and what to do."""
+        self._write_error(page)
+        if self._kept:
+            page.paragraph([("Your text is kept in ", "text"), (clean_line(self._kept, 400), "text bold")])
+
+    def _write_error(self, page: Page) -> None:
         error = self.error
         if isinstance(error, Conflict):
             page.paragraph([("✗ ", "error bold"), ("somebody changed this since", "error bold")])
             page.paragraph([("Nothing was written over it. Both versions:", "text")])
             mine = "yours" if isinstance(error, EditConflict) else "expected"
             tell_differences(page, error.differences, mine)
-            if isinstance(error, EditConflict) and error.kept:
-                page.paragraph(
-                    [("Your text is kept in ", "text"), (clean_line(error.kept, 400), "text bold")]
-                )
             if not error.differences:
                 page.paragraph([("the queue has changed, so that other commands would run", "text")])
             page.blank()

@@ -28,6 +28,8 @@ class Wish:
     """What it would run; touches nothing."""
     run: Callable[[Curator, Plan], Done | None]
     """Do what was shown."""
+    kept: str = ""
+    """A file in which what was typed lies until it is done; empty where none does."""
 
 
 def wish_for(operations: Sequence[Operation], title: str = "") -> Wish:
@@ -59,15 +61,7 @@ def wish_for_steps(
 
 
 class EditConflict(Conflict):
-    """Somebody changed a text while it was being edited.
-
-    Attributes:
-        kept: where the edited text lies; empty where it is still on screen.
-    """
-
-    def __init__(self, differences: Sequence[Difference], kept: str = "") -> None:
-        super().__init__(differences)
-        self.kept = kept
+    """Somebody changed a text while it was being edited: both versions are texts."""
 
 
 def edit_wish(bead_id: str, base: Mapping[str, str], texts: Mapping[str, str], kept: str = "") -> Wish:
@@ -83,10 +77,10 @@ def edit_wish(bead_id: str, base: Mapping[str, str], texts: Mapping[str, str], k
             if bead is None or str(row.get(name) or "") != base[name]
         ]
         if moved:
-            raise EditConflict(moved, kept)
+            raise EditConflict(moved)
         return wish.plan(curator, sight)
 
-    return Wish(wish.title, wish.beads, planned, wish.run)
+    return Wish(wish.title, wish.beads, planned, wish.run, kept)
 
 
 def recovery_wish(orphans: Sequence[Orphan]) -> Wish:
