@@ -143,16 +143,20 @@ def _recover(call: Call) -> int:
 
 
 def _next(call: Call) -> int:
+    from helix_tui.core.supervision.siblings import siblings
+
     present = load(call)
     ready = present.queue.ready
     first = ready[0] if ready else None
+    together = siblings(present.queue, first)[1:] if first else ()
     if call.json:
-        call.emit(
-            {"id": first, "title": present.queue.beads[first].title if first else None, "ready": len(ready)}
-        )
+        title = present.queue.beads[first].title if first else None
+        call.emit({"id": first, "title": title, "ready": len(ready), "siblings": together})
     elif first is None:
         call.print("no ready issues")
     else:
         call.print(clean_line(first))
         call.note(clean_line(present.queue.beads[first].title, 200))
+        if together:
+            call.note(f"belongs with {', '.join(clean_line(each, 60) for each in together)}")
     return 0

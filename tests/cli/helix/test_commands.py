@@ -294,6 +294,7 @@ def test_build_without_a_match_dispatches_nothing(helix: Any, stage: StageFactor
 def test_next_prints_the_first_ready_id(helix: Any, stage: StageFactory) -> None:
     world = stage([row("a-1", "a-2"), row("a-2")])
     assert helix(world, "next").out == "a-2\n"
+    assert helix(world, "next", "--json").document["siblings"] == []
     world.rewrite("a-2", status="blocked")
     assert helix(world, "next").out == "no ready issues\n"
 
