@@ -245,7 +245,19 @@ def test_the_hook_is_installed_and_asked(cli: Cli, root: Path) -> None:
     ran = cli("create", "Bare", "--no-triage", "-C", root)
     assert ran.code == 1
     assert "missing required label" in ran.err
-    (root / ".ddx" / "hooks" / "validate-bead-create").write_text("#!/bin/sh\n")
+    hook = root / ".ddx" / "hooks" / "validate-bead-create"
+    assert cli("install-hooks", "--remove", "--dry-run", "-C", root).code == 0
+    assert hook.exists()
+    assert cli("install-hooks", "--remove", "--json", "-C", root).document["changed"] is True
+    assert not hook.exists()
+    assert cli("install-hooks", "--remove", "--json", "-C", root).document["changed"] is False
+    for folder in (False, True):
+        hook.mkdir() if folder else hook.symlink_to("nowhere")
+        for words in ([], ["--remove"]):
+            assert "not ours" in cli("install-hooks", *words, "-C", root).err
+        hook.rmdir() if folder else hook.unlink()
+    hook.write_text("#!/bin/sh\n")
+    assert "not ours" in cli("install-hooks", "--remove", "-C", root).err
     foreign = cli("install-hooks", "-C", root)
     assert foreign.code == 1
     assert "not ours" in foreign.err

@@ -18,9 +18,11 @@ from helix_tui.core.supervision.hooks import (
     MAX_BEAD,
     ForeignHook,
     hook_path,
+    hook_text,
     install,
     judge_stdin,
     own_command,
+    remove,
 )
 from helix_tui.core.text import clean_block, clean_line
 
@@ -38,8 +40,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="Claude Code's hooks instead, in .claude/settings.json: what is remembered reaches its agents",
     )
-    parser.add_argument("--remove", action="store_true", help="with --claude: take them out again")
-    parser.add_argument("--dry-run", action="store_true", help="with --claude: print what would be written")
+    parser.add_argument(
+        "--remove", action="store_true", help="take the hook, or with --claude the hooks, out again"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="print what would be written")
     parser.add_argument(
         "--plugin-path",
         action="store_true",
@@ -52,8 +56,6 @@ def run(call: Call) -> int:
     options = call.options
     if options.plugin_path:
         return _plugin(call)
-    if (options.remove or options.dry_run) and not options.claude:
-        raise CliError("--remove and --dry-run go with --claude", code=2)
     project = locate(call)
     if options.judge:
         return _judge(call, project)
@@ -63,9 +65,12 @@ def run(call: Call) -> int:
         raise CliError(
             f"there is no {clean_line(str(project.ddx_dir))}", "Run `ddx init` in the project first."
         )
+    if options.dry_run:
+        return _foretell(call, project)
+    gate = Gate(project, call.read_only)
     try:
         with told():
-            installed = install(project, Gate(project, call.read_only), own_command())
+            installed = remove(project, gate) if options.remove else install(project, gate, own_command())
     except ForeignHook as error:
         raise CliError(
             clean_line(str(error), 400), f"Look at it: {clean_line(str(hook_path(project)))}"
@@ -75,7 +80,8 @@ def run(call: Call) -> int:
     if call.json:
         call.emit({"path": installed.path, "changed": installed.changed})
     else:
-        word = "installed" if installed.changed else "already installed"
+        done, had = ("removed", "no hook of ours") if options.remove else ("installed", "already installed")
+        word = done if installed.changed else had
         call.print(f"{word}: {clean_line(str(installed.path))}")
     return 0
 
@@ -116,6 +122,17 @@ def _plugin(call: Call) -> int:
         call.emit({"path": folder})
     else:
         call.print(str(folder))
+    return 0
+
+
+def _foretell(call: Call, project: Project) -> int:
+    """What would be written, or taken away."""
+    path, text = hook_path(project), "" if call.options.remove else hook_text(own_command())
+    if call.json:
+        call.emit({"path": path, "dry_run": True, "text": text})
+    else:
+        call.print(f"would {'remove' if call.options.remove else 'write'} {clean_line(str(path))}")
+        call.print(clean_block(text))
     return 0
 
 

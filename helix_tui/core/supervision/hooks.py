@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from helix_tui.core.beads.tracker import read_tracker
+from helix_tui.core.opening import open_nonblocking
 from helix_tui.core.project import Project
 from helix_tui.core.supervision.authoring import Finding, Verdict, judge
 from helix_tui.core.supervision.curation.gate import Gate
@@ -31,6 +32,9 @@ SKIP = "HELIX_SKIP_TRIAGE"
 """Set to 1 in the environment, it lets every bead pass."""
 
 MAX_BEAD = 4 << 20
+
+MAX_HOOK = 1 << 20
+"""Bytes of a hook that are looked through for our mark."""
 
 
 class ForeignHook(RuntimeError):
@@ -73,17 +77,48 @@ def install(project: Project, gate: Gate, command: Collection[str]) -> Installed
     gate.check()
     path = hook_path(project)
     text = hook_text(command)
-    try:
-        have: str | None = path.read_text(encoding="utf-8", errors="replace")
-    except FileNotFoundError:
-        have = None
-    if have is not None and MARK not in have:
-        raise ForeignHook(f"{path} is not ours and stays as it is; move it away, or call `helix-tui` from it")
+    have = _ours(path)
     if have == text and os.stat(path).st_mode & stat.S_IXUSR:
         return Installed(path, False)
     with gate.open():
         replace_file(path, text.encode(), 0o755)
     return Installed(path, True)
+
+
+def remove(project: Project, gate: Gate) -> Installed:
+    """Take our hook away.
+
+    Raises:
+        ForeignHook: one that is not ours stands there.
+        WritesForbidden: --read-only.
+    """
+    gate.check()
+    path = hook_path(project)
+    if _ours(path) is None:
+        return Installed(path, False)
+    with gate.open():
+        path.unlink(missing_ok=True)
+    return Installed(path, True)
+
+
+def _ours(path: Path) -> str | None:
+    """The hook that stands there, if it is ours; None where there is none.
+
+    Raises:
+        ForeignHook: there is another one, be it a link that leads nowhere.
+    """
+    try:
+        with open(path, "rb", opener=open_nonblocking) as file:
+            have = file.read(MAX_HOOK).decode("utf-8", "replace")
+    except FileNotFoundError:
+        if not os.path.lexists(path):
+            return None
+        have = ""
+    except IsADirectoryError:
+        have = ""
+    if path.is_symlink() or MARK not in have.splitlines():
+        raise ForeignHook(f"{path} is not ours and stays as it is; move it away, or call `helix-tui` from it")
+    return have
 
 
 def judge_stdin(raw: bytes, project: Project, env: Mapping[str, str]) -> Verdict:
