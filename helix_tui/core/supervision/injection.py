@@ -31,6 +31,9 @@ from helix_tui.core.supervision.injected import (
 )
 from helix_tui.core.text import clean_block, clean_line
 
+CONTRACT = "CONTRACT-001"
+"""What supervisory beads are built against where nothing else is: our own hook refuses a task without any."""
+
 THRESHOLD = 100
 """Changed lines from which a success is reviewed (reference/helix.md §3.6)."""
 
@@ -89,7 +92,7 @@ def review_bead(
         priority=priority,
         labels=_labels(queue, "review", REVIEW, "kind:review", areas),
         parent=epic or (bead.parent if bead is not None and bead.parent in queue.beads else ""),
-        spec_id=bead.spec_id if bead is not None else "",
+        spec_id=(bead.spec_id if bead is not None else "") or CONTRACT,
         acceptance=acceptance,
         description=(
             f"Scope: {scope}\nReview the change of {trigger.bead_id} with fresh eyes, defects first. "
@@ -108,6 +111,7 @@ def alignment_bead(queue: Queue, trigger: Trigger, *, epic: str = "", areas: Ite
         priority=1,
         labels=_labels(queue, "review", ALIGNMENT, "kind:planning", list(areas)),
         parent=epic,
+        spec_id=CONTRACT,
         acceptance=(
             "`ddx bead list --label alignment-review --status open --json` returns no gap that is "
             "unclassified, and "

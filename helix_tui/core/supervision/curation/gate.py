@@ -14,6 +14,9 @@ from helix_tui.core.project import Project
 
 POLL_S = 0.02
 
+_last_held: dict[str, float] = {}
+"""Per lock file when this process last held it (monotonic seconds)."""
+
 
 class WritesForbidden(RuntimeError):
     """The program was started with --read-only."""
@@ -62,13 +65,22 @@ class Gate:
         try:
             self._take(descriptor)
             os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+            os.pwrite(descriptor, f"{os.getpid()} {time.time_ns()}".encode(), 0)
             yield descriptor
         finally:
             os.close(descriptor)
+            _last_held[str(path)] = time.monotonic()
 
     def _take(self, descriptor: int) -> None:
-        deadline = time.monotonic() + self.patience_s
+        """Wait for one's turn; whoever had the last one lets others go first.
+
+        What is waited out is one holder's patience, not that of a queue which moves on.
+        """
+        path = str(self.project.helix_dir / "curation.lock")
+        rest = _last_held.get(path, 0.0) + 2 * POLL_S - time.monotonic()
+        if self.patience_s and 0 < rest:
+            time.sleep(min(rest, 2 * POLL_S))
+        deadline, seen = time.monotonic() + self.patience_s, b""
         while True:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -76,10 +88,13 @@ class Gate:
             except OSError as error:
                 if error.errno not in (errno.EAGAIN, errno.EACCES):
                     raise
+            now = os.pread(descriptor, 64, 0)
+            if now != seen and self.patience_s:
+                seen, deadline = now, time.monotonic() + self.patience_s
             if time.monotonic() >= deadline:
                 holder = "another process"
-                with suppress(OSError, ValueError):
-                    holder = f"process {int(os.pread(descriptor, 20, 0))}"
+                with suppress(ValueError, IndexError):
+                    holder = f"process {int(now.split()[0])}"
                 raise GateBusy(
                     f"{holder} has been changing the queue for {self.patience_s:.0f} s; "
                     "see what it does, or end it, and try again"

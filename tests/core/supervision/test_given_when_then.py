@@ -1,0 +1,364 @@
+"""Given, when, then: the rulings on focus, drift, injection, validation and claims, each by its own words."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from helix_tui.core.ddx.workers.claims import ClaimReader
+from helix_tui.core.supervision.authoring import deterministic, judge
+from helix_tui.core.supervision.curation import operations as op
+from helix_tui.core.supervision.curation.planning import plan
+from helix_tui.core.supervision.curation.rows import Scene
+from helix_tui.core.supervision.curation.tongue import HEAD
+from helix_tui.core.supervision.drift import Drift, DriftWatch
+from helix_tui.core.supervision.focus import plan_focus, plan_unfocus, plan_upkeep, read_focus
+from helix_tui.core.supervision.injected import supervisory
+from helix_tui.core.supervision.injection import (
+    Trigger,
+    acceptance_bead,
+    alignment_bead,
+    review_bead,
+    standing,
+)
+from helix_tui.core.supervision.orphans import find_orphans, recover
+from tests.core.supervision.conftest import ERAS, World, WorldFactory, queue_of, row
+
+# --- focus: ruling 11 -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=ERAS)
+def here(request: pytest.FixtureRequest, world: WorldFactory) -> World:
+    era = request.param
+    rows = [
+        row("e", era=era, issue_type="epic"),
+        row("child", "dep", era=era, parent="e"),
+        row("dep", "far", era=era),
+        row("far", era=era),
+        row("out", era=era),
+        row("was-true", era=era, execution__eligible=True),
+        row("was-false", era=era, execution__eligible=False),
+        row("was-closed", era=era, status="closed"),
+    ]
+    if era == "april":
+        rows[4]["claimed-at"] = "2026-04-01T00:00:00Z"
+    return world(rows, era)
+
+
+def focus(here: World) -> None:
+    done = here.curator.run_steps("focus", "on", lambda writing, _: plan_focus(writing, "e"))
+    assert (done.error, done.problems) == (None, ())
+
+
+def unfocus(here: World) -> None:
+    here.curator.run_steps("focus", "off", lambda writing, _: plan_unfocus(writing))
+
+
+def test_given_a_focus_then_only_what_the_epic_needs_is_picked(here: World) -> None:
+    focus(here)
+    assert here.curator.look().queue.ready == ("far",)
+
+
+def test_given_a_focus_then_no_dependency_of_an_open_descendant_is_held_back(here: World) -> None:
+    focus(here)
+    held = {bead_id for bead_id, each in here.rows().items() if each.get("execution-eligible") is False}
+    assert held == {"out", "was-true", "was-false"}
+
+
+def test_given_a_bead_that_was_not_eligible_when_focused_then_it_carries_no_mark(here: World) -> None:
+    focus(here)
+    assert "helix-focus-suppressed" not in here.rows()["was-false"]
+
+
+def test_given_a_focus_when_it_ends_then_absent_true_and_false_are_what_they_were(here: World) -> None:
+    before = here.settled()
+    focus(here)
+    unfocus(here)
+    assert here.settled() == before
+
+
+def test_given_a_focus_when_a_bead_is_made_then_it_is_held_back_at_the_next_look(here: World) -> None:
+    focus(here)
+    here.write([*here.rows().values(), row("late", era=here.era)])
+    here.curator.run_steps("focus", "mend", lambda writing, _: plan_upkeep(writing))
+    assert here.rows()["late"]["helix-focus-suppressed"] == "e"
+    unfocus(here)
+    assert "execution-eligible" not in here.rows()["late"]
+
+
+def test_given_a_focus_when_a_child_comes_to_wait_on_a_held_bead_then_that_is_given_back(here: World) -> None:
+    focus(here)
+    here.curator.run([op.depend("child", "out")])
+    here.curator.run_steps("focus", "mend", lambda writing, _: plan_upkeep(writing))
+    assert here.curator.look().queue.state("out") == "ready"
+
+
+def test_given_a_focus_when_all_under_the_epic_is_closed_then_it_ends_by_itself(here: World) -> None:
+    before = here.settled()
+    focus(here)
+    for bead_id in ("far", "dep", "child"):
+        here.rewrite(bead_id, status="closed")
+    here.curator.run_steps("focus", "mend", lambda writing, _: plan_upkeep(writing))
+    assert read_focus(Scene(here.curator.look().queue)).epic == ""
+    assert {i: r for i, r in here.settled().items() if i.startswith(("out", "was"))} == {
+        i: r for i, r in before.items() if i.startswith(("out", "was"))
+    }
+
+
+def test_given_a_focus_when_a_person_makes_a_held_bead_eligible_then_that_is_refused_with_the_reason(
+    here: World,
+) -> None:
+    focus(here)
+    (refusal,) = here.curator.plan([op.eligible("out", True)]).refusals
+    assert "focus on e" in refusal.why
+
+
+# --- drift: ruling 12 -----------------------------------------------------------------------------------
+
+
+def drift_of(here: World) -> list[Drift]:
+    watch = DriftWatch(here.curator.project, here.curator.gate)
+    return list(watch.settle(here.curator.look().queue.beads, here.curator.history()))
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("spec-id", "S-2"),
+        ("parent", "out"),
+        ("superseded-by", "out"),
+        ("replaces", "old"),
+        ("dependencies", None),
+        ("execution-eligible", False),
+    ],
+)
+def test_given_a_snapshot_when_a_field_of_it_changes_then_that_is_drift(
+    here: World, field: str, value: Any
+) -> None:
+    drift_of(here)
+    here.rewrite("child", **{field.replace("-", "__"): value})
+    assert [(each.bead_id, each.field) for each in drift_of(here)] == [("child", field)]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("title", "other"), ("priority", 0), ("labels", ["x"]), ("notes", "n")]
+)
+def test_given_a_snapshot_when_another_field_changes_then_that_is_none(
+    here: World, field: str, value: Any
+) -> None:
+    drift_of(here)
+    here.rewrite("child", **{field: value})
+    assert drift_of(here) == []
+
+
+def test_given_a_new_bead_then_its_first_sighting_is_its_baseline(here: World) -> None:
+    drift_of(here)
+    here.write([*here.rows().values(), row("late", era=here.era, parent="e")])
+    assert drift_of(here) == []
+    here.rewrite("late", parent=None)
+    assert [each.bead_id for each in drift_of(here)] == ["late"]
+
+
+def test_given_our_own_focus_then_nothing_of_it_is_drift(here: World) -> None:
+    drift_of(here)
+    focus(here)
+    assert drift_of(here) == []
+    unfocus(here)
+    assert drift_of(here) == []
+
+
+def test_given_drift_when_it_is_acknowledged_then_it_is_none_until_the_next_change(here: World) -> None:
+    drift_of(here)
+    here.rewrite("child", parent="out")
+    watch = DriftWatch(here.curator.project, here.curator.gate)
+    watch.acknowledge(here.curator.look().queue.beads, here.curator.history(), ["child"])
+    assert drift_of(here) == []
+    here.rewrite("child", parent="e")
+    assert len(drift_of(here)) == 1
+
+
+def test_given_drift_then_no_bead_is_reopened_or_changed(here: World) -> None:
+    drift_of(here)
+    here.rewrite("child", superseded__by="out", status="closed")
+    before = here.rows()
+    assert drift_of(here) == []
+    assert here.rows() == before
+
+
+# --- injection: ruling 9 --------------------------------------------------------------------------------
+
+TRIGGER = Trigger("post-cycle-review", 3, "a", "verify-governance-diff")
+
+
+@pytest.mark.parametrize("spec", [None, "S-1"])
+def test_given_an_injected_bead_then_our_own_hook_would_take_it(spec: str | None) -> None:
+    queue = queue_of(
+        [row("a", labels=["helix", "phase:build", "area:x"], **({"spec__id": spec} if spec else {}))]
+    )
+    for made in (
+        review_bead(queue, TRIGGER, scope="commit:abc"),
+        alignment_bead(queue, TRIGGER),
+        acceptance_bead(queue, TRIGGER, script="scripts/check.sh", output="no"),
+    ):
+        values = made.values
+        bead = {**values, "spec-id": values["spec_id"] or values["fields"].get("spec-id")}
+        assert judge(bead, strict=True).findings == (), values["title"]
+        assert deterministic(values["acceptance"])
+
+
+def test_given_an_open_injected_bead_then_the_same_trigger_makes_no_second_one() -> None:
+    first = queue_of([row("a")])
+    made = review_bead(first, TRIGGER, scope="commit:abc").values
+    fields = {**made["fields"], "labels": list(made["labels"])}
+    queue = queue_of([row("a"), row("r") | fields])
+    assert standing(queue, "review-finding", "a") == "r"
+    assert standing(queue, "review-finding", "b") == ""
+    assert supervisory(queue.beads["r"])
+    done = queue_of([row("a"), row("r", status="closed") | fields | {"status": "closed"}])
+    assert standing(done, "review-finding", "a") == ""
+
+
+def test_given_the_contracts_own_two_acceptance_texts_then_they_do_not_pass() -> None:
+    assert not deterministic("Agent finds 0 new drift violations")
+    assert not deterministic("No governance drift detected")
+
+
+def test_given_a_hostile_title_then_it_is_one_word_of_one_command() -> None:
+    title = "x; rm -rf / $(touch /tmp/x) `id` \x1b[31m --status=closed"
+    made = plan([op.create(title, labels=["helix"])], queue_of([row("a")]), HEAD)
+    assert made.steps[0].args[:3] == ("bead", "create", title)
+    dashed = plan([op.assign("a", {"title": "--status=closed"})], queue_of([row("a")]), HEAD)
+    assert "--title=--status=closed" in dashed.steps[0].args
+
+
+# --- validation: ruling 13 and 14, reference/helix.md §5 ------------------------------------------------
+
+GOOD: dict[str, Any] = {
+    "title": "t",
+    "issue_type": "task",
+    "labels": ["helix", "phase:build", "kind:build"],
+    "spec-id": "S-1",
+    "acceptance": "`pytest` passes",
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "told"),
+    [
+        ({}, 0, ""),
+        ({"labels": ["phase:build", "kind:x"]}, 1, 'missing required label "helix"'),
+        ({"labels": ["helix", "kind:x"]}, 1, "missing phase label"),
+        ({"labels": ["helix", "activity:build", "kind:x"]}, 0, ""),
+        ({"labels": ["helix", "phase:nonsense", "kind:x"]}, 1, "missing phase label"),
+        ({"labels": ["helix", "phase:build"]}, 2, "consider adding a kind label"),
+        ({"spec-id": ""}, 1, "tasks require --spec-id"),
+        ({"acceptance": " "}, 1, "task issues require --acceptance"),
+        ({"issue_type": "epic", "spec-id": None}, 0, ""),
+        ({"issue_type": "epic", "acceptance": ""}, 1, "epic issues require --acceptance"),
+        ({"issue_type": "bug", "spec-id": None, "acceptance": None}, 0, ""),
+        ({"issue_type": "chore", "spec-id": None, "acceptance": None}, 0, ""),
+        ({"acceptance": "works correctly"}, 2, "no machine can check"),
+        ({"dependencies": [{"depends_on_id": "gone"}]}, 1, "dependency gone does not exist"),
+        ({"dependencies": [{"depends_on_id": "a"}]}, 0, ""),
+    ],
+)
+def test_given_a_bead_when_the_hook_is_asked_then(change: dict[str, Any], code: int, told: str) -> None:
+    verdict = judge({**GOOD, **change}, known={"a"})
+    assert verdict.exit_code == code, verdict.findings
+    assert told in " ".join(map(str, verdict.findings))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("cargo test -p x passes", True),
+        ("pytest", True),
+        ("status field is closed", True),
+        ("docs/a/b.md exists", True),
+        ("tests pass", False),
+        ("done", False),
+        ("file exists", False),
+        ("login returns 200", False),
+        ("npm test works correctly", False),
+    ],
+)
+def test_given_an_acceptance_then_it_is_or_is_no_check_for_a_machine(text: str, expected: bool) -> None:
+    assert deterministic(text) is expected
+
+
+def test_given_a_vague_acceptance_when_a_person_creates_then_it_is_an_error() -> None:
+    assert judge({**GOOD, "acceptance": "done"}, strict=True).exit_code == 1
+
+
+# --- claims: ruling 7 -----------------------------------------------------------------------------------
+
+
+def claim(here: World, pid: int, since: str, machine: str = "") -> None:
+    here.rewrite(
+        "far",
+        status="in_progress",
+        owner="bot",
+        claimed__at=since,
+        claimed__pid=str(pid),
+        claimed__machine=machine or ClaimReader(here.curator.project).here,
+    )
+
+
+@pytest.fixture
+def dead_pid() -> int:
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    child.wait()
+    return child.pid
+
+
+OLD, NEW = "2026-08-01T00:00:00Z", "2099-01-01T00:00:00Z"
+
+
+def test_given_a_dead_process_and_an_old_claim_then_it_is_an_orphan(here: World, dead_pid: int) -> None:
+    claim(here, dead_pid, OLD)
+    assert [each.bead_id for each in find_orphans(here.curator.look(), here.curator.project)] == ["far"]
+
+
+@pytest.mark.parametrize("why", ["young", "alive", "elsewhere"])
+def test_given_a_young_a_living_or_a_foreign_claim_then_it_is_none(
+    here: World, dead_pid: int, why: str
+) -> None:
+    pid = os.getpid() if why == "alive" else dead_pid
+    claim(here, pid, NEW if why == "young" else OLD, "another" if why == "elsewhere" else "")
+    assert find_orphans(here.curator.look(), here.curator.project) == ()
+
+
+def test_given_another_threshold_then_it_is_asked(
+    here: World, dead_pid: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim(here, dead_pid, OLD)
+    monkeypatch.setenv("HELIX_ORPHAN_THRESHOLD", str(10**10))
+    assert find_orphans(here.curator.look(), here.curator.project) == ()
+
+
+def test_given_an_orphan_when_nobody_asks_then_it_stays_claimed(here: World, dead_pid: int) -> None:
+    claim(here, dead_pid, OLD)
+    find_orphans(here.curator.look(), here.curator.project)
+    assert here.rows()["far"]["status"] == "in_progress"
+
+
+def test_given_an_orphan_when_it_is_recovered_then_only_the_claim_goes(here: World, dead_pid: int) -> None:
+    before = here.settled()
+    claim(here, dead_pid, OLD)
+    recover(here.curator, find_orphans(here.curator.look(), here.curator.project))
+    assert here.settled() == before
+
+
+def test_given_an_orphan_that_was_taken_meanwhile_when_it_is_recovered_then_it_is_left_alone(
+    here: World, dead_pid: int
+) -> None:
+    claim(here, dead_pid, OLD)
+    found = find_orphans(here.curator.look(), here.curator.project)
+    claim(here, os.getpid(), OLD)
+    before = here.rows()
+    assert recover(here.curator, found).entry is None
+    assert here.rows() == before
