@@ -78,7 +78,7 @@ class Gate:
         """
         path = str(self.project.helix_dir / "curation.lock")
         rest = _last_held.get(path, 0.0) + 2 * POLL_S - time.monotonic()
-        if self.patience_s and 0 < rest:
+        if self.patience_s and rest > 0:
             time.sleep(min(rest, 2 * POLL_S))
         deadline, seen = time.monotonic() + self.patience_s, b""
         while True:
