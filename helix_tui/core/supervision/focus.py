@@ -165,7 +165,7 @@ def needed(scene: Scene, epic: str, below: set[str]) -> set[str]:
 def _near_focus(scene: Scene) -> Iterator[str]:
     """Beads whose rows name the focus at all, or were changed by the plan."""
     for bead_id, bead in scene.queue.beads.items():
-        if bead_id in scene.edits or b'"helix-focus' in bead.raw:
+        if bead.focus_epic or bead.focus_since or bead_id in scene.edits:
             yield bead_id
     yield from scene.added
 
@@ -181,6 +181,8 @@ def _outside(scene: Scene, kept: set[str]) -> Iterator[str]:
     for bead_id, bead in scene.queue.beads.items():
         if bead_id in kept or bead.status not in _PICKABLE or bead.superseded_by.strip():
             continue
+        if bead_id not in scene.edits and bead.execution_eligible is False:
+            continue  # the record knows it: no need to decode the whole row
         if scene.value(bead_id, "execution-eligible") is False:
             continue
         if looks_like_epic(bead) and scene.queue.graph.children.get(bead_id):
