@@ -165,6 +165,8 @@ class AskScreen(HelixScreen):
             bar = "█" * cells + "░" * (BAR_CELLS - cells)
             rate = f"{progress.files_per_second:,.0f} files/s"
             said = f"{bar} {progress.done:,} of {progress.total:,} · {rate}"
+            if f"-{self.posture}" in NARROW:
+                said = f"{progress.done / progress.total:.0%} · {rate}"
         else:
             said = "reading …" if progress is not None or not state.files else f"{state.files:,} files"
         model = " · model on" if self.with_model else ""

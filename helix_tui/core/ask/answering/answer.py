@@ -7,6 +7,7 @@ found, the sources.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -23,10 +24,15 @@ MOST_SENTENCES = 5
 MOST_CODE = 5
 ALIKE = 0.7
 """Overlap of words from which a sentence says nothing new."""
-SHORT = 5
+LEAST_WORDS = 4
+"""Words below which a sentence is none: a parameter, a title."""
+SHORT = 6
 """Words below which a sentence says little."""
 KEEP_SHARE = 0.55
 """Share of the best sentence's score from which another one is told too."""
+
+
+_WORD = re.compile(r"[^\W\d_]{2,}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +167,7 @@ def _telling(question: Question, kept: Sequence[Kept], slots: Sequence[Slot]) ->
             continue
         for sentence in sentences_of(span):
             score = _score(sentence, span, slots, focus)
-            if score > 0:
+            if score > 0 and len(_WORD.findall(sentence.text)) >= LEAST_WORDS:
                 scored.append((round(score + 0.4 * one.entry.relevance, 6), rank, span, sentence))
     scored.sort(key=lambda row: (-row[0], row[1], row[3].place))
     chosen: list[tuple[Span, Sentence]] = []

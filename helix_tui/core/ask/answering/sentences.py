@@ -29,6 +29,7 @@ _NO_PROSE = (".json", ".jsonl", ".yaml", ".yml", ".toml", ".lock", ".csv", ".tsv
 
 _COMMENT = re.compile(r"^\s*(?:#(?!!)|//[/!]?|--|;+|\*(?!/)|/\*+|%|\"\"\"|''')\s?")
 _COMMENT_END = re.compile(r"\s*(?:\*+/|\"\"\"|''')\s*$")
+_RULE = re.compile(r"[-=~*_#^+.]{3,}")
 _DOCSTRING = re.compile(r"^\s*[rRuUbB]?(\"\"\"|''')")
 
 
@@ -98,14 +99,15 @@ def _comment_blocks(lines: list[str]) -> Iterator[Block]:
             ends = mark in body
             text = body.partition(mark)[0].strip()
             quote = "" if ends else mark
-            if text:
+            spoken = bool(text) and not _RULE.fullmatch(text)
+            if spoken:
                 block.append((number, text))
-            if (ends or not text) and block:
+            if (ends or not spoken) and block:
                 yield block
                 block = []
         elif _COMMENT.match(line):
             text = _COMMENT_END.sub("", _COMMENT.sub("", line)).strip()
-            if text:
+            if text and not _RULE.fullmatch(text):
                 block.append((number, text))
             elif block:
                 yield block

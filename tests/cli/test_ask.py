@@ -1,0 +1,71 @@
+"""``helix-tui ask``: every field of design/cli.md, exit codes, and nothing on stdout but the answer."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from helix_tui.cli.program import main
+from tests.core.ask.runs.solar import QUESTIONS, write
+
+FIELDS = """
+answer tier_selected citations evidence controller_steps retrieval_iterations retrieval_stop_reason items
+compaction_applied compaction_dropped compaction_kept compaction_policy compaction_budget
+ambiguity_candidates ambiguity_scores ambiguity_selected ambiguity_reason code_alignment_applied
+symbols_extracted symbols_resolved code_spans_added grounded_claim_ratio grounded_claim_threshold tree_walk
+clarify ranked_files timings_ms model_calls schema
+"""
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    return write(tmp_path / "solar")
+
+
+def test_the_document_has_every_field_and_nothing_of_the_machine(
+    repository: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    trace = repository / "out" / "trace.jsonl"
+    words = ["-C", str(repository), "ask", QUESTIONS[0], "--no-model", "--json", "--trace-out", str(trace)]
+    assert main(words) == 0
+    out = capsysbinary.readouterr().out
+    found = json.loads(out)
+    assert set(FIELDS.split()) <= found.keys()
+    assert found["schema"] == "ask/1"
+    span = {"file", "start", "end", "kind", "header", "hash", "score", "channels"}
+    assert span <= found["evidence"][0].keys()
+    assert {"type", "path", "hash"} <= found["items"][0].keys()
+    assert str(repository).encode() not in out
+    assert json.loads(trace.read_text().splitlines()[-1])["verdict"] == "PASS"
+    assert len(list((repository / ".helix" / "ask" / "history").iterdir())) == 1
+
+
+def test_people_get_the_answer_with_sources(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ask", "-C", str(repository), "--no-model", *QUESTIONS[0].split()]) == 0
+    out = capsys.readouterr().out
+    assert "returns panels to full output" in out
+    assert "[1] docs/solar-restoration.md:3" in out
+    assert "tree walk" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["what?", "--budget", "max_iter=2"], 2, "did you mean max_iters"),
+        (["  "], 2, "no question"),
+        (["what?", "--revision", "nowhere"], 1, "nowhere"),
+        (["what?", "--model-command", "'"], 2, "cannot be read"),
+    ],
+)
+def test_what_cannot_be_asked_is_said(
+    repository: Path, capsys: pytest.CaptureFixture[str], words: list[str], code: int, said: str
+) -> None:
+    assert main(["ask", "-C", str(repository), *words]) == code
+    assert said in capsys.readouterr().err
+
+
+def test_read_only_leaves_nothing_behind(repository: Path) -> None:
+    assert main(["ask", "-C", str(repository), "--no-model", "--read-only", "--json", QUESTIONS[0]]) == 0
+    assert not (repository / ".helix").exists()
