@@ -93,7 +93,8 @@ class Answer:
 def with_sources(body: str, cited: Sequence[Citation]) -> str:
     """A text and below it the sources that it cites."""
     lines = [
-        f"[{one.number}] {one.place}{f'  {one.span.header}' if one.span.header else ''}" for one in cited
+        f"[{one.number}] {clean_line(one.place, 400)}  {clean_line(one.span.header, 200)}".rstrip()
+        for one in cited
     ]
     return f"{body}\n\nSources:\n" + "\n".join(lines) if lines else body
 

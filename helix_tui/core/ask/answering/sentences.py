@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from helix_tui.core.ask.records import Span
+from helix_tui.core.text import clean_block
 
 MOST_CHARS = 420
 """Characters of one sentence; a longer one is cut at a word."""
@@ -48,7 +49,7 @@ def sentences_of(span: Span) -> list[Sentence]:
     """What a span says in words, in its order."""
     if span.file.endswith(_NO_PROSE):
         return []
-    lines = span.text.split("\n")[:MOST_LINES]
+    lines = [clean_block(line).replace("\n", " ") for line in span.text.split("\n")[:MOST_LINES]]
     blocks = _prose_blocks(lines) if _is_prose(span) else _comment_blocks(lines)
     found: list[Sentence] = []
     for block in blocks:
