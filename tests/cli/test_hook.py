@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from helix_tui.core.memory import MemoryStore, open_memory
+from helix_tui.core.memory.proposals import Proposals
 
 EVENTS = ["session-start", "pre-tool-use", "subagent-start", "subagent-stop", "stop", "session-end"]
 
@@ -168,6 +169,39 @@ def test_a_subagent_hears_of_its_task_and_claims_what_it_used(root: Path, tmp_pa
         assert not found.proven  # a claim alone moves nothing
         report = memory.feedback(verified="failed", attempt="a1")
         assert report.unhelpful == (name,)
+
+
+def test_what_blocked_an_agent_waits_as_a_lesson(root: Path) -> None:
+    hook("pre-tool-use", say(session_id="s", agent_id="a2", **EDIT), root)
+    said = "BLOCKED: main.py would have to change, and it is not in DELTA\nUTILIZED: []"
+    message = say(session_id="s", agent_id="a2", last_assistant_message=said)
+    for _ in range(2):  # Claude Code may tell of one end several times
+        assert hook("subagent-stop", message, root)[0] == {}
+    with opened(root) as memory:
+        lessons = Proposals(memory).all()
+    assert [(each.type, each.resolution) for each in lessons] == [
+        ("failure", "main.py would have to change, and it is not in DELTA")
+    ]
+
+
+def test_a_session_that_ends_takes_outcomes_in(root: Path) -> None:
+    (root / ".ddx" / "beads.jsonl").write_text(
+        '{"id": "x-1", "title": "Mend the import", "status": "open"}\n'
+    )
+    name = "circular-import-when-editing-src-auth-py"
+    attempt = "20260821T200100-00000001"
+    with opened(root) as memory:
+        memory.inject("circular import when editing src/auth.py", attempt=attempt)
+        memory.claim(attempt, [name])
+    folder = root / ".ddx" / "executions" / attempt
+    folder.mkdir(parents=True)
+    result = {"attempt_id": attempt, "bead_id": "x-1", "status": "execution_failed", "error": "no"}
+    (folder / "result.json").write_text(json.dumps(result))
+    assert hook("session-end", say(session_id="s"), root)[0] == {}
+    with opened(root) as memory:
+        found = memory.get(name)
+        assert found is not None
+        assert found.failed == 1
 
 
 def test_a_secret_is_blotted_out_and_an_order_is_kept_back(root: Path) -> None:

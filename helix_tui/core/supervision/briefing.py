@@ -16,10 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from helix_tui.core.beads.tracker import read_tracker
+from helix_tui.core.clock import NS, format_instant, now_ns
+from helix_tui.core.ddx.attempts.index import AttemptIndex
 from helix_tui.core.memory import Injection, Memory, MemoryStore
 from helix_tui.core.memory.injecting import line, screened, without_block
+from helix_tui.core.memory.proposals import Proposal, Proposals
 from helix_tui.core.project import Project, find_project
 from helix_tui.core.supervision.hearing import Heard, claim_of, last_task
+from helix_tui.core.supervision.learning import Learner
 from helix_tui.core.text import clean_block, clean_line
 
 EDITING = {"Edit", "Write", "MultiEdit", "NotebookEdit"}
@@ -30,6 +34,7 @@ _ATTEMPT_FOLDER = re.compile(
 """A work tree that DDx made for one attempt (reference/ddx.md §4)."""
 
 _SYSTEMIC_SHOWN = 3
+_DAY = 86_400 * NS
 _ALREADY = "FAILURES TO AVOID:"
 
 
@@ -131,15 +136,31 @@ def _subagent_start(heard: Heard, place: Place, memory: MemoryStore) -> dict[str
 
 
 def _stop(heard: Heard, place: Place, memory: MemoryStore) -> dict[str, Any]:
-    """Keep what the agent says it used until somebody has verified its work."""
+    """Keep what the agent says it used until somebody has verified its work; what blocked it is a lesson."""
     claim = claim_of(heard)
     attempt = _who(heard, place)
-    if attempt and claim.utilized and memory.injections(attempt=attempt):
+    shown = memory.injections(attempt=attempt) if attempt else ()
+    if shown and claim.utilized:
         memory.claim(attempt, claim.utilized)
+    task = last_task(heard.transcript) if heard.agent_id else None
+    objective = task.objective if task is not None else shown[0].objective if shown else ""
+    if attempt and claim.report == "blocked" and claim.summary and objective:
+        at = format_instant(now_ns())
+        reason = f"an agent reported BLOCKED: {attempt}"
+        lesson = Proposal(
+            0, attempt, place.bead, "failure", objective[:300], claim.summary, reason, "open", at
+        )
+        Proposals(memory).add(lesson)
     return {}
 
 
 def _session_end(heard: Heard, place: Place, memory: MemoryStore) -> dict[str, Any]:
+    """Take in what DDx's evidence says of attempts that have ended."""
+    tracker = read_tracker(place.project.beads_file)
+    if not tracker.missing and not tracker.problem:
+        index = AttemptIndex(place.project.ddx_dir)
+        index.refresh(tracker.beads)
+        Learner(place.project, memory).learn(tracker.beads, index.attempts, since=now_ns() - _DAY)
     return {}
 
 
