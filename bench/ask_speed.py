@@ -1,0 +1,111 @@
+"""How fast Ask's index is: ``python -m bench.ask_speed [--files 10000]``.
+
+A repository is made of the Python files that this interpreter has installed, each copy with a name of its
+own, and indexed with an empty ``.helix``. Printed beside the wall clock is the computing time, for a
+machine is seldom idle.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import resource
+import statistics
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from helix_tui.core.ask.index import Index
+
+ASKED = (
+    "how are requests routed to a handler",
+    "where is the configuration file read and validated",
+    "TimeoutError is raised when a connection is closed while the response is being read",
+    "parse_header",
+    "Fixed a crash when an empty template is rendered with a custom encoding",
+)
+BOUNDS = {"index": 60.0, "one file changed": 2.0, "warm question": 0.150, "cold process": 1.5}
+_COLD = """
+import sys
+from pathlib import Path
+from helix_tui.core.ask.index import Index
+index = Index(Path(sys.argv[1]), Path(sys.argv[2]))
+index.refresh()
+assert index.rank_files(sys.argv[3])
+"""
+
+
+def main() -> int:
+    """Measure and print; 1 when a bound does not hold."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--files", type=int, default=10_000)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="helix-ask-") as scratch:
+        root, path = Path(scratch, "repository"), Path(scratch, "index.db")
+        size = make_repository(root, options.files)
+        print(f"{options.files:,} files, {size / 1e6:.0f} MB")
+        index = Index(root, path)
+        held = [_timed("index", index.refresh)]
+        changed = next(root.rglob("*.py"))
+        changed.write_text(
+            changed.read_text("utf-8", "replace") + "\n\ndef brand_new():\n    pass\n", "utf-8"
+        )
+        held.append(_timed("one file changed", index.refresh))
+        held.append(_warm(index))
+        argv = (sys.executable, "-c", _COLD, str(root), str(path), ASKED[0])
+        held.append(_timed("cold process", lambda: subprocess.run(argv, check=True, timeout=300)))
+    return 0 if all(held) else 1
+
+
+def make_repository(root: Path, files: int) -> int:
+    """A git repository of so many files; returns its bytes."""
+    places = [Path(sysconfig.get_path(name)) for name in ("purelib", "stdlib")]
+    sources = [path for place in places for path in sorted(place.rglob("*.py")) if path.stat().st_size > 500]
+    total = 0
+    for number, source in zip(range(files), itertools.cycle(sources), strict=False):
+        target = root / f"part{number % 50}" / f"{source.stem}_{number}.py"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        data = source.read_bytes() + f"\n# {number}\n".encode()
+        target.write_bytes(data)
+        total += len(data)
+    for words in (("init", "-q"), ("add", "-A")):
+        subprocess.run(["git", "-C", str(root), *words], check=True, timeout=300)
+    return total
+
+
+def _warm(index: Index) -> bool:
+    index.rank_files("a first question")
+    walls, computed = [], []
+    for question in ASKED:
+        begun, used = time.perf_counter(), time.process_time()
+        index.rank_files(question)
+        walls.append(time.perf_counter() - begun)
+        computed.append(time.process_time() - used)
+    return _print("warm question", statistics.median(walls), statistics.median(computed))
+
+
+def _timed(name: str, work: Callable[[], object]) -> bool:
+    begun, used = time.perf_counter(), _computed()
+    work()
+    return _print(name, time.perf_counter() - begun, _computed() - used)
+
+
+def _computed() -> float:
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
+
+
+def _print(name: str, wall: float, computed: float) -> bool:
+    holds = wall <= BOUNDS[name]
+    verdict = "holds" if holds else "DOES NOT HOLD"
+    line = f"{name:18}{wall:8.3f} s  (computing {computed:.3f} s)  bound {BOUNDS[name]:g} s  {verdict}"
+    print(line, flush=True)
+    return holds
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
