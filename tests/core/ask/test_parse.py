@@ -1,0 +1,118 @@
+"""Code cut at its definitions, documents at their headings; whatever the text, nothing of it is lost."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helix_tui.core.ask.corpus.roles import role_of
+from helix_tui.core.ask.parse.languages import GRAMMARS, language_of
+from helix_tui.core.ask.parse.reader import read_pieces
+from helix_tui.core.ask.question import read_question
+from helix_tui.core.ask.tokens import count_terms
+
+CODE = {
+    "a.py": ("class A:\n    def m(self):\n        pass\n\nLIMIT = 3\n", {"A", "A.m", "LIMIT"}),
+    "a.js": ("export function f() {}\nclass K { m() {} }\nconst g = () => 1;\n", {"f", "K", "K.m", "g"}),
+    "a.ts": (
+        "interface I { k(): void }\ntype T = string;\nenum E { X }\nabstract class C {}\n",
+        {"I", "T", "E", "C"},
+    ),
+    "a.tsx": ("export default function View() { return <b>x</b>; }\n", {"View"}),
+    "a.go": ("package p\n\nfunc (s *Store[T]) Get() {}\n\ntype Store struct{}\n", {"Store.Get", "Store"}),
+    "a.rs": (
+        "struct S;\nimpl S {\n    fn new() {}\n}\ntrait R {\n    fn r(&self);\n}\n",
+        {"S", "S.new", "R.r"},
+    ),
+    "A.java": ("class A {\n  int x;\n  void m() {}\n}\nrecord R(int a) {}\n", {"A", "A.m", "R"}),
+    "a.c": ("#define MAX 3\nstruct s { int a; };\nint *run(void) { return 0; }\n", {"MAX", "s", "run"}),
+    "a.cpp": ("namespace n {\nclass K {\n  void m();\n};\n}\nvoid n::K::m() {}\n", {"n", "n.K", "n.K.m"}),
+    "a.rb": ("class Shelf\n  def take\n  end\nend\n", {"Shelf", "Shelf.take"}),
+    "a.sh": ("deploy() {\n  true\n}\n", {"deploy"}),
+}
+
+
+@pytest.mark.parametrize("name", CODE)
+def test_definitions_are_found_with_what_encloses_them(name: str) -> None:
+    text, wanted = CODE[name]
+    pieces, _ = read_pieces(text.encode(), language_of(name))
+    assert wanted <= {one.header for one in pieces.definitions}
+
+
+def test_every_language_with_a_grammar_has_a_case() -> None:
+    assert set(GRAMMARS) <= {language_of(name) for name in CODE}
+
+
+@given(
+    st.text(),
+    st.sampled_from([*GRAMMARS, "markdown", "restructuredtext", "asciidoc", "text", "data", "lines"]),
+)
+def test_chunks_cover_every_line_once(text: str, language: str) -> None:
+    pieces, lines = read_pieces(text.encode("utf-8", "replace"), language)
+    covered = [line for chunk in pieces.chunks for line in range(chunk.start, chunk.end + 1)]
+    assert covered == list(range(1, len(lines) + 1))
+
+
+@given(
+    st.lists(
+        st.sampled_from(["def f():", "    x = 1", "class A:", "", "    def g(self):", "        pass", "}"])
+    )
+)
+def test_chunks_of_broken_code_cover_every_line_once(lines: list[str]) -> None:
+    pieces, read = read_pieces("\n".join(lines).encode(), "python")
+    covered = [line for chunk in pieces.chunks for line in range(chunk.start, chunk.end + 1)]
+    assert covered == list(range(1, len(read) + 1))
+
+
+def test_headings_in_fences_are_none() -> None:
+    pieces, _ = read_pieces(b"# One\n```\n# no\n```\nTwo\n---\n### Three ###\n", "markdown")
+    assert [(title.level, title.text) for title in pieces.titles] == [(1, "One"), (2, "Two"), (3, "Three")]
+
+
+def test_underlined_titles_take_their_level_from_their_order() -> None:
+    pieces, _ = read_pieces(b"=====\nTitle\n=====\n\nPart\n----\n\ntext\n", "restructuredtext")
+    assert [(title.level, title.text) for title in pieces.titles] == [(1, "Title"), (2, "Part")]
+
+
+def test_spellings_of_a_name_meet() -> None:
+    assert count_terms("parseHTTPHeaders").keys() >= count_terms("parse http header").keys()
+    assert count_terms("user_names").keys() & count_terms("userName").keys() >= {"user", "name"}
+
+
+@pytest.mark.parametrize(
+    ("path", "role"),
+    [
+        ("src/a_test.go", "test"),
+        ("tests/conftest.py", "test"),
+        ("web/a.spec.ts", "test"),
+        ("docs/guide.md", "doc"),
+        ("README", "doc"),
+        ("examples/run.py", "example"),
+        (".github/workflows/ci.yml", "config"),
+        ("third_party/x/y.c", "vendored"),
+        ("data/table.csv", "data"),
+        ("src/latest.py", "source"),
+        ("pkg/contest/main.go", "source"),
+    ],
+)
+def test_a_path_tells_the_role(path: str, role: str) -> None:
+    assert role_of(path) == role
+
+
+def test_a_question_is_taken_apart() -> None:
+    text = (
+        'Crash in `load_config`\n\nTraceback:\n  File "/x/app/conf.py", line 3, in load\n'
+        "see app.conf.Loader and docs/a.md, parse()"
+    )
+    question = read_question(text)
+    assert question.frames == ("/x/app/conf.py",)
+    assert {"load_config", "parse", "Loader"} <= set(question.symbols)
+    assert "docs/a.md" in question.paths
+    assert "app.conf.Loader" in question.modules
+
+
+@given(st.text(max_size=400))
+def test_any_text_is_a_question(text: str) -> None:
+    question = read_question(text)
+    assert [term for term, _ in question.weights] == sorted(term for term, _ in question.weights)
