@@ -64,7 +64,9 @@ def main() -> int:
 def make_repository(root: Path, files: int) -> int:
     """A git repository of so many files; returns its bytes."""
     places = [Path(sysconfig.get_path(name)) for name in ("purelib", "stdlib")]
-    sources = [path for place in places for path in sorted(place.rglob("*.py")) if 500 < path.stat().st_size < 16_000]
+    sources = [
+        path for place in places for path in sorted(place.rglob("*.py")) if 500 < path.stat().st_size < 16_000
+    ]
     total = 0
     for number, source in zip(range(files), itertools.cycle(sources), strict=False):
         target = root / f"part{number % 50}" / f"{source.stem}_{number}.py"
