@@ -77,7 +77,7 @@ class Base:
             self.index.refresh(self.database)
             yield self.index
         finally:
-            if not nested:
+            if not nested and connection.in_transaction:
                 connection.execute("COMMIT")
 
     @contextmanager
