@@ -45,6 +45,10 @@ MIND_AFTER = 3
 """Failures in a row after which the focus is no longer minded by itself."""
 
 
+MIND_MOST = 20
+"""Beads up to which the focus is minded by itself; more than a few newcomers a person looks at first."""
+
+
 @dataclass(frozen=True, slots=True)
 class Concerns:
     """What was found at one look."""
@@ -133,7 +137,8 @@ class Lookout:
         focus = read_focus(Scene(sight.queue))
         unminded = _unminded(sight.queue, focus)
         minded: tuple[str, ...] = ()
-        if unminded and self._curator is not None and self._failures < MIND_AFTER:
+        few = 0 < len(unminded) <= MIND_MOST
+        if few and self._curator is not None and self._failures < MIND_AFTER:
             minded, why = self._mind(self._curator)
             unminded, trouble = (() if minded else unminded), why or trouble
         bearing = take_bearing(sight, self.project, drift=drift, orphans=orphans, authority=self._authority)

@@ -18,7 +18,7 @@ from helix_tui.core.supervision.curation.curator import Curator
 from helix_tui.core.supervision.curation.gate import Gate
 from helix_tui.core.supervision.curation.rows import Scene
 from helix_tui.core.supervision.focus import plan_focus, read_focus
-from helix_tui.core.supervision.lookout import MIND_AFTER, Concerns, Lookout
+from helix_tui.core.supervision.lookout import MIND_AFTER, MIND_MOST, Concerns, Lookout
 from helix_tui.core.supervision.orphans import recover
 from tests.core.supervision.conftest import World, WorldFactory, make_curator, row
 
@@ -116,6 +116,14 @@ def test_a_bead_made_during_a_focus_is_held_back_and_given_back_with_the_rest(wo
     look(here, watch)
     assert all("helix-focus-suppressed" not in each for each in here.rows().values())
     assert here.rows()["late"].get("execution-eligible") is None
+
+
+def test_more_than_a_few_beads_wait_on_a_person(world: WorldFactory) -> None:
+    here = focused(world)
+    here.write([*here.rows().values(), *(row(f"late-{number:02}") for number in range(MIND_MOST + 1))])
+    found = look(here, lookout(here))
+    assert (len(found.unminded), found.minded) == (MIND_MOST + 1, ())
+    assert "execution-eligible" not in here.rows()["late-00"]
 
 
 def test_a_focus_that_may_not_be_kept_is_told(world: WorldFactory) -> None:
