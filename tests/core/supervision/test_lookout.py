@@ -77,7 +77,7 @@ def test_while_somebody_else_changes_the_queue_it_waits_for_nothing(world: World
     here = world([row("a")])
     watch = lookout(here)
     with Gate(here.curator.project).open():
-        assert look(here, watch) == Concerns()
+        assert look(here, watch).drift == ()
     look(here, watch)
     here.rewrite("a", parent="z")
     assert len(look(here, watch).drift) == 1
