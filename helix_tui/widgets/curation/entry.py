@@ -21,6 +21,7 @@ class Entry(Input):
         id: str | None = None,
     ) -> None:
         super().__init__(value=text, placeholder=placeholder, select_on_focus=select_on_focus, id=id)
+        self.cursor_blink = False  # nothing moves that did not change
         self._take = take
 
     async def _on_key(self, event: events.Key) -> None:

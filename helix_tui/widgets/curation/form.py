@@ -93,6 +93,7 @@ class Form(Vertical):
                 else:
                     yield _Label(f"{field.label}  {field.hint}", None)
                     paper = TextArea(field.text, id=f"field-{field.name}", soft_wrap=True)
+                    paper.cursor_blink = False
                     paper.styles.height = field.lines
                     self._papers[field.name] = paper
                     yield paper
