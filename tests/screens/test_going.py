@@ -11,6 +11,7 @@ from helix_tui.core.beads.readiness import classify
 from helix_tui.core.beads.tracker import parse_rows
 from helix_tui.keymap import BY_ID
 from helix_tui.screens.going import commands, ways_to
+from helix_tui.screens.help import HelpScreen
 from helix_tui.screens.needs import NeedsScreen
 from helix_tui.widgets.frame.chooser import Chooser
 from tests.screens.conftest import Console, MakeConsole
@@ -164,14 +165,15 @@ async def test_a_click_on_a_key_of_the_footer_presses_it(console: MakeConsole) -
         app._pilot = pilot  # type: ignore[attr-defined]
         await pilot.pause()
         footer = queue(app).footer
-        await click_on(app, footer, "view")
-        assert queue(app).kind == "tree"
         await click_on(app, footer, BY_ID["find.filter"].label)
         assert queue(app).prompt is not None
         await pilot.press("escape")
+        await click_on(app, footer, BY_ID["change.actions"].label)
+        assert type(app.screen).__name__ == "ChoiceSheet"
+        await pilot.press("escape")
         await pilot.pause()
-        await click_on(app, footer, "needs me")
-        assert isinstance(app.screen, NeedsScreen)
+        await click_on(app, footer, BY_ID["app.help"].label)
+        assert isinstance(app.screen, HelpScreen)
 
 
 @pytest.mark.parametrize("width", [160, 60])

@@ -78,6 +78,7 @@ async def test_a_lane_folds_into_its_heading(console: MakeConsole) -> None:
     app = console()
     async with app.run_test(size=(120, 40)) as pilot:
         queue(app).show_view("lanes")
+        await pilot.pause()
         await pilot.press("g", "enter")
         await pilot.pause()
         ready = next(column for column in board(app).columns if column.lane.key == "lane:ready")

@@ -81,6 +81,22 @@ class LaneList(RowList):
         self._move_to(min(index, there.rows[-1]))
         return True
 
+    def action_first(self) -> None:
+        """To the heading of this lane; where there are no lanes, to the first row."""
+        lane = self._lane_of(self.selected_index)
+        if lane is None:
+            super().action_first()
+        else:
+            self._move_to(lane.rows[0])
+
+    def action_last(self) -> None:
+        """To the last row of this lane."""
+        lane = self._lane_of(self.selected_index)
+        if lane is None:
+            super().action_last()
+        else:
+            self._move_to(lane.rows[-1])
+
     # --- where rows go ------------------------------------------------------------------------------------
 
     def _arrange(self) -> None:

@@ -31,7 +31,10 @@ class Copy:
             with alone(self.project):
                 git(self.project, "worktree", "add", "-q", "--detach", str(self.path), self.base)
         else:
-            git(self.project, "clone", "-q", "--local", "--no-checkout", str(self.project), str(self.path))
+            with alone(self.project):  # objects that are being written are not all there yet
+                git(
+                    self.project, "clone", "-q", "--local", "--no-checkout", str(self.project), str(self.path)
+                )
             git(self.path, "checkout", "-q", "--detach", self.base)
 
     def apply(self, edit: Edit) -> None:
@@ -48,7 +51,8 @@ class Copy:
         if self.era == "april":
             git(self.project, "update-ref", ref, rev)
         else:
-            git(self.project, "fetch", "-q", "--no-tags", str(self.path), f"+{rev}:{ref}")
+            with alone(self.project):
+                git(self.project, "fetch", "-q", "--no-tags", str(self.path), f"+{rev}:{ref}")
 
     def remove(self) -> None:
         """Take the folder away, whatever is in it."""
