@@ -8,6 +8,7 @@ as long as the bead is the same record, so that a look at ten thousand of them c
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -169,6 +170,12 @@ class Lookout:
             return f"what was seen cannot be kept: {error.strerror or error}"
         return ""
 
+    def _rest(self) -> None:
+        """Let the screen show what is new first; more news does not cut that short."""
+        until = time.monotonic() + REST_S
+        while not self._stopped and (left := until - time.monotonic()) > 0:
+            self._wake.wait(left)
+
     def _run(self) -> None:
         seen: tuple[Sight, History] | None = None
         stamps: tuple[Stamp | None, ...] = ()
@@ -177,8 +184,8 @@ class Lookout:
             with self._wake:
                 if self._news is None or (_same(self._news, seen) and not self._seen_by_person):
                     self._wake.wait(POLL_S)
-                else:
-                    self._wake.wait(REST_S)
+                if self._news is not None and not _same(self._news, seen):
+                    self._rest()
                 if self._stopped:
                     return
                 before, seen = seen, self._news
