@@ -139,3 +139,11 @@ async def test_a_question_is_answered_from_needs_me(
         await settled(pilot)
     (found,) = read_questions(app.root / ".helix/questions.json")
     assert (found.id, found.answer) == (asked.id, answer)
+
+
+async def test_what_helix_injected_is_marked_in_the_queue(console: MakeConsole) -> None:
+    injected = '{"id":"x-3","title":"look at it","labels":["helix-injected:review-finding"]}'
+    app = console([*BEADS, injected])
+    async with app.run_test(size=(120, 30)) as pilot:
+        await settled(pilot)
+        assert app.sees("+ review-finding")

@@ -22,6 +22,9 @@ STATUSES = frozenset({"open", "in_progress", "closed", "blocked", "proposed", "c
 _HEAD_STATUSES = frozenset({"blocked", "proposed", "cancelled"})
 
 
+INJECTED = "helix-injected:"
+"""Begins the label of a bead that HELIX put into the queue; what kind of bead it is follows."""
+
 Buffer = bytes | mmap.mmap
 """What can hold lines: an mmap lets 3,000 raw lines cost no memory of their own."""
 
@@ -110,6 +113,12 @@ class Bead(msgspec.Struct, frozen=True, gc=False):
         if isinstance(raw, int):
             return raw
         return int(raw) if raw and raw.isdecimal() else None
+
+    @property
+    def injected(self) -> str:
+        """Which kind of bead HELIX put into the queue here; empty for a bead of somebody's own."""
+        found = next((label for label in self.labels if label.startswith(INJECTED)), "")
+        return found.removeprefix(INJECTED)
 
     @property
     def has_head_keys(self) -> bool:

@@ -13,17 +13,13 @@ from helix_tui.core.beads.record import Bead
 
 REVIEW, ALIGNMENT, ACCEPTANCE = "review-finding", "alignment-review", "acceptance-failure"
 
-INJECTED = "helix-injected:"
-"""Begins the label that tells an injected bead from a finding of the same kind."""
-
 _CAUSE = re.compile(r"TRIGGERING_(CYCLE|BEAD)=(\S+)")
 
 
 def injected_type(bead: Bead) -> str:
     """Which kind of injected bead it is, by either way of marking them; empty for a bead of its own."""
-    for label in bead.labels:
-        if label.startswith(INJECTED):
-            return label.removeprefix(INJECTED)
+    if bead.injected:
+        return bead.injected
     for kind in (REVIEW, ALIGNMENT, ACCEPTANCE):
         if kind in bead.labels and b"TRIGGERING_" in bead.raw:
             return kind

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from helix_tui.core.beads.readiness import Queue
-from helix_tui.core.beads.record import TERMINAL, Bead
+from helix_tui.core.beads.record import INJECTED, TERMINAL, Bead
 from helix_tui.core.process import run
 from helix_tui.core.project import Project
 from helix_tui.core.supervision.curation import operations
@@ -23,7 +23,6 @@ from helix_tui.core.supervision.curation.steps import called
 from helix_tui.core.supervision.injected import (
     ACCEPTANCE,
     ALIGNMENT,
-    INJECTED,
     REVIEW,
     injected_record,
     injected_type,

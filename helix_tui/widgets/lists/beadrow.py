@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from rich.cells import cell_len
 
 from helix_tui.core.beads.readiness import Queue, looks_like_epic
-from helix_tui.core.beads.record import Bead
+from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.beads.views import View, ViewRow
 from helix_tui.core.clock import NS, format_age, format_span, parse_instant
 from helix_tui.core.ddx.workers.running import Run
@@ -73,6 +73,8 @@ def note_of(bead: Bead, world: World, *, brief: bool = False) -> Span | None:
     if state in ("proposed", "preserved_review_blocked", "blocked_external", "claimed", "not_eligible"):
         sign = SIGNS[state]
         return sign.word, sign.ink.removesuffix(" bold")
+    if bead.injected and bead.status not in TERMINAL:
+        return f"+ {clean_line(bead.injected, 24)}", "edge"
     return None
 
 
