@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from helix_tui.core.clock import NS, format_age
 from helix_tui.core.text import clean_line
+from helix_tui.widgets.bar import share_bar
 from helix_tui.widgets.lists.line import Line, Span, cut, spread
 from helix_tui.widgets.lists.rowsource import RowSource
 
@@ -134,17 +135,15 @@ def _figures(row: MemoryRow, width: int, now: int) -> list[Span]:
 
 
 def effect(row: MemoryRow, cells: int, *, interval: bool) -> list[Span]:
-    """The bar, the percentage, and the interval: solid is sure, shaded may be."""
+    """The bar, the percentage, and the interval."""
     if not row.proven:
         room = cells + 5 + (8 if interval else 0)
         dots = cells if interval else room - 9
         return [(" " + "·" * dots, "muted"), (f" {'unproven':<{room - dots - 1}}", "muted")]
-    sure, may = round(row.low * cells), round(row.high * cells)
     ink = "error" if row.harmful else "success" if row.low >= 0.5 else "waiting"
     spans: list[Span] = [
-        (" " + "█" * sure, ink),
-        ("▒" * (may - sure), ink),
-        ("░" * (cells - may), "rule"),
+        (" ", "text"),
+        *share_bar(row.effectiveness, row.low, row.high, cells=cells, ink=ink),
         (f" {round(100 * row.effectiveness):>3}%", ink),
     ]
     if interval:
