@@ -160,8 +160,9 @@ async def test_a_bead_in_the_queue_asks_about_itself(
     app = console([json.dumps(bead | {"description": "See solar/restore.py after a storm."})])
     write(app.root)
     async with app.run_test(size=(120, 40)) as pilot:
-        await pilot.pause()
-        await pilot.press("i")
+        await pilot.press("4")
+        await settled(pilot)  # the index stands: what is asked before answers from what is read by then
+        await pilot.press("1", "i")
         await pilot.pause()
         screen = await settled(pilot)
         screen = await settled(pilot)

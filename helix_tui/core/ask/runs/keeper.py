@@ -34,6 +34,11 @@ class State:
         return self.progress is not None
 
 
+PATIENCE_S = 3.0
+"""How long a question waits for all of the repository once a part of it can be asked: a small one is whole by
+then, and a large one answers from what there is."""
+
+
 class IndexKeeper:
     """Reads a project's files into its index, from a thread of its own, until it is stopped."""
 
@@ -44,6 +49,7 @@ class IndexKeeper:
         self._watch = watch
         self._stop = threading.Event()
         self._ready = threading.Event()
+        self._whole = threading.Event()
         self._thread = threading.Thread(target=self._keep, name="ask-index", daemon=True)
         self._index: Index | None = None
         self.state = State()
@@ -59,6 +65,7 @@ class IndexKeeper:
     def index(self, timeout: float = 30.0) -> Index | None:
         """The index, as soon as any of it can be asked; None where there is none."""
         self._ready.wait(timeout)
+        self._whole.wait(min(timeout, PATIENCE_S))
         return self._index
 
     def _say(self, state: State) -> None:
@@ -80,6 +87,7 @@ class IndexKeeper:
             self._say(State(problem=str(error)))
         finally:
             self._ready.set()
+            self._whole.set()
 
     def _read(self, index: Index) -> None:
         def report(progress: Progress) -> None:
@@ -91,6 +99,7 @@ class IndexKeeper:
 
         done = index.refresh(report, stop=self._stop.is_set)
         self._ready.set()
+        self._whole.set()
         self._say(State(done.files))
 
     def _follow(self, index: Index) -> None:
