@@ -32,8 +32,9 @@ $(STAMP): pyproject.toml
 demo: $(STAMP)
 	@$(BIN)/helix-tui demo
 
+# real processes and clocks: what fails while the machine is busy is run once more, alone, and both runs are shown
 test: $(STAMP)
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto || { echo "what failed, once more and alone:"; $(BIN)/pytest -n 0 --last-failed --last-failed-no-failures none; }
 
 $(SEMANTIC)/.installed: pyproject.toml
 	@echo "making $(SEMANTIC), once"
