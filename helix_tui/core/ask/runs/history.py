@@ -19,7 +19,8 @@ from helix_tui.core.text import clean_line
 MOST_RUNS = 200
 MAX_FILE = 8 << 20
 
-_NAME = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{8}(?:-\d+)?\.json")
+_NAME = re.compile(r"\d{8}T\d{6}Z(?:-\d{3,})?-[0-9a-f]{8}(?:-\d+)?\.json")
+"""Second, number within the second, hash; runs kept by earlier versions have no number there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +63,10 @@ class History:
         self.folder.mkdir(parents=True, exist_ok=True)
         data = msgspec.json.encode({**document, "asked_at_ns": asked_at}, enc_hook=str)
         stamp = re.sub(r"[-:]|\.\d+", "", format_instant(asked_at))
-        base = f"{stamp}-{hashlib.sha256(data).hexdigest()[:8]}"
-        scratch = self.folder / f".{base}.{os.getpid()}"
+        number = sum(name.startswith(stamp) for name in self._names()) + 1
+        ident = f"{stamp}-{number:03}-{hashlib.sha256(data).hexdigest()[:8]}"
+        scratch = self.folder / f".{ident}.{os.getpid()}"
         scratch.write_bytes(data)
-        ident, number = base, 1
-        while (self.folder / f"{ident}.json").exists():
-            number += 1
-            ident = f"{base}-{number}"
         scratch.replace(self.folder / f"{ident}.json")
         for name in self._names()[MOST_RUNS:]:
             (self.folder / name).unlink(missing_ok=True)
