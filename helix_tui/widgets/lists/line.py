@@ -80,8 +80,12 @@ def rule(caption: str, width: int, right: str = "") -> list[Span]:
 
 
 def wrap_spans(spans: Line, width: int, hang: int = 0, *, words: bool = True) -> list[tuple[Span, ...]]:
-    """Spans as lines of at most ``width`` cells; no text is lost but blanks at which a line was broken."""
-    hang = min(hang, width // 2)
+    """Spans as lines of at most ``width`` cells; no text is lost but blanks at which a line was broken.
+
+    A width below 2 counts as 2, which the widest character takes.
+    """
+    width = max(2, width)
+    hang = min(hang, width // 2, width - 2)
     lines: list[tuple[Span, ...]] = []
     current: list[Span] = []
     used = 0

@@ -18,6 +18,9 @@ from helix_tui.widgets.lists.rowsource import RowSource
 
 Wrap = Literal["words", "cells", "no", "rule"]
 
+LEAST_BESIDE = 8
+"""Cells of text below which nothing stands at the right of it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Para:
@@ -51,13 +54,18 @@ class Paragraphs(RowSource):
     def _size(self, number: int, para: Para) -> int:
         if para.wrap in ("no", "rule"):
             return 1
-        wide = width_of(para.spans)
-        room = self.width - (width_of(para.right) + 1 if para.right else 0)
-        if wide <= room:
+        room = self._room_beside(para)
+        if room < LEAST_BESIDE:
+            room = self.width
+        if width_of(para.spans) <= room:
             return 1
         lines = wrap_spans(para.spans, room, para.hang, words=para.wrap == "words")
         self._wrapped[number] = lines
         return len(lines)
+
+    def _room_beside(self, para: Para) -> int:
+        """What the right side leaves of the first line."""
+        return self.width - (width_of(para.right) + 1 if para.right else 0)
 
     def __len__(self) -> int:
         return self._starts[-1]
@@ -91,7 +99,8 @@ class Paragraphs(RowSource):
             return rule(caption, width, "".join(text for text, _ in para.right))
         lines = self._wrapped.get(number)
         spans = para.spans if lines is None else lines[part]
-        return spread(spans, para.right, width) if part == 0 and para.right else spans
+        beside = part == 0 and para.right and self._room_beside(para) >= LEAST_BESIDE
+        return spread(spans, para.right, width) if beside else spans
 
     def text(self, index: int) -> str:
         return "".join(text for text, _ in self.paint(index, self.width))

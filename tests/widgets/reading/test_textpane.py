@@ -14,12 +14,12 @@ SPANS = st.lists(
 )
 
 
-@given(SPANS, st.integers(8, 60), st.integers(0, 12), st.booleans())
+@given(SPANS, st.integers(-2, 60), st.integers(0, 12), st.booleans())
 def test_wrapping_keeps_every_visible_character_in_order_and_fits(
     spans: list[tuple[str, str]], width: int, hang: int, words: bool
 ) -> None:
     lines = wrap_spans(spans, width, hang, words=words)
-    assert all(width_of(line) <= width for line in lines)
+    assert all(width_of(line) <= max(2, width) for line in lines)
     shown = "".join(text for line in lines for text, _ in line)
     given_text = "".join(text for text, _ in spans)
     assert shown.replace(" ", "") == given_text.replace(" ", "")
@@ -47,6 +47,15 @@ def test_keys_and_places_agree_at_every_width() -> None:
         assert [source.index(source.key(row)) for row in range(len(source))] == list(range(len(source)))
         assert len({source.key(row) for row in range(len(source))}) == len(source)
         assert all(cell_len(source.text(row)) <= source.width for row in range(len(source)))
+
+
+@given(st.integers(0, 40), st.integers(0, 40))
+def test_a_right_side_wider_than_the_pane_leaves_the_text_its_room(right: int, width: int) -> None:
+    para = Para("a", (("alpha beta gamma", "text"),), right=(("r" * right, "muted"),))
+    source = Paragraphs([para], width)
+    shown = "".join(source.text(row) for row in range(len(source)))
+    assert "alphabetagamma" in shown.replace("r", "").replace(" ", "")
+    assert all(cell_len(source.text(row)) <= source.width for row in range(len(source)))
 
 
 def test_a_place_that_the_new_width_does_not_have_is_the_end_of_its_paragraph() -> None:
