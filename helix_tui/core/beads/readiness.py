@@ -320,13 +320,16 @@ def _waits(queue: Queue, bead: Bead, closed: str) -> Reason | None:
             missing.append(target)
         elif other.status != "closed" and target != closed:
             open_ids.append(target)
-    if not open_ids and not missing:
+    nameless = any(not edge.depends_on_id for edge in bead.dependencies)
+    if not open_ids and not missing and not nameless:
         return None
     parts = []
     if open_ids:
         parts.append(f"waits on {', '.join(open_ids)}")
     if missing:
         parts.append(f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not in the tracker")
+    if nameless:  # what DDx looks up for it is no bead, and what is no bead is not closed
+        parts.append("a dependency names no bead, so DDx never holds it for closed")
     unclosed = tuple(target for target in bead.depends_on if target in open_ids or target in missing)
     return Reason("waiting_dependencies", "; ".join(parts), unclosed)
 

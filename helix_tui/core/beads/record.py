@@ -9,9 +9,15 @@ from __future__ import annotations
 
 import json
 import mmap
-from typing import Any
+import re
+from typing import TYPE_CHECKING, Any
 
 import msgspec
+
+if TYPE_CHECKING:
+    Whole = int
+else:
+    Whole = int | float  # told apart: DDx takes 2 for a priority, and 2.0 for none
 
 TERMINAL = frozenset({"closed", "cancelled"})
 """Statuses that a bead does not leave by itself."""
@@ -21,6 +27,8 @@ STATUSES = frozenset({"open", "in_progress", "closed", "blocked", "proposed", "c
 
 _HEAD_STATUSES = frozenset({"blocked", "proposed", "cancelled"})
 
+
+_DIGITS = re.compile(r"[+-]?[0-9]+")
 
 INJECTED = "helix-injected:"
 """Begins the label of a bead that HELIX put into the queue; what kind of bead it is follows."""
@@ -42,7 +50,7 @@ class Bead(msgspec.Struct, frozen=True, gc=False):
     id: str = ""
     title: str = ""
     status: str = "open"
-    priority: int = 0
+    priority: Whole = 0
     issue_type: str = "task"
     schema_version: int | None = None
     owner: str = ""
@@ -96,14 +104,11 @@ class Bead(msgspec.Struct, frozen=True, gc=False):
     def queue_rank(self) -> int | None:
         """The operator's rank inside a priority, or None; a text or a whole float counts, as in DDx."""
         for raw in (self.raw_rank, self.raw_rank_alias):
-            if isinstance(raw, int):
-                return raw
-            if isinstance(raw, float) and raw.is_integer():
-                return int(raw)
-            if isinstance(raw, str):
-                text = raw.strip()
-                if text.lstrip("+-").isdecimal():
-                    return int(text)
+            whole = isinstance(raw, int) or (isinstance(raw, float) and raw.is_integer())
+            if whole or (isinstance(raw, str) and _DIGITS.fullmatch(raw.strip())):
+                rank = int(raw)  # type: ignore[arg-type]
+                if _is_int64(rank):
+                    return rank
         return None
 
     @property
@@ -190,10 +195,17 @@ def decode_bead(line: bytes) -> Bead:
         bead = msgspec.structs.replace(
             bead, status=bead.status or "open", issue_type=bead.issue_type or "task"
         )
+    if not _is_int64(bead.priority):
+        bead = msgspec.structs.replace(bead, priority=0)
     if not bead.id:
         raise UnreadableLine("no id")
     _force(bead, "where", (line, 0, len(line)))
     return bead
+
+
+def _is_int64(number: int) -> bool:
+    """Whether Go would take it for an int."""
+    return number.__class__ is int and -(1 << 63) <= number < 1 << 63
 
 
 def _decode_leniently(line: bytes) -> Any:
@@ -244,10 +256,11 @@ def _texts(value: Any) -> tuple[str, ...]:
 
 
 def _edges(value: Any) -> tuple[Dependency, ...]:
+    """Every element is an edge, as in DDx: one that names no bead keeps its own bead waiting."""
     edges = []
     for item in value if isinstance(value, list) else ():
-        target = item.get("depends_on_id") if isinstance(item, dict) else None
-        if isinstance(target, str) and target:
-            kind = item.get("type")
-            edges.append(Dependency(_without_surrogates(target), kind if isinstance(kind, str) else ""))
+        fields = item if isinstance(item, dict) else {}
+        target, kind = (fields.get(name) for name in ("depends_on_id", "type"))
+        target = _without_surrogates(target) if isinstance(target, str) else ""
+        edges.append(Dependency(target, kind if isinstance(kind, str) else ""))
     return tuple(edges)

@@ -122,8 +122,13 @@ def test_april_knows_its_own_keys_only() -> None:
         ({"status": "paused"}, False),
         ({"priority": "0"}, True),
         ({"dependencies": [{"depends_on_id": "gone"}]}, False),
-        ({"dependencies": [{"depends_on_id": ""}]}, True),
+        ({"dependencies": [{"depends_on_id": ""}]}, False),
+        ({"dependencies": [{}]}, False),
+        ({"dependencies": ["done"]}, False),
+        ({"dependencies": [{"depends_on_id": 7}]}, False),
+        ({"dependencies": [None]}, False),
         ({"dependencies": "a"}, True),
+        ({"dependencies": None}, True),
     ],
 )
 def test_head_reads_fields_as_strictly_as_ddx(row: dict[str, Any], ready: bool) -> None:
@@ -198,6 +203,18 @@ def test_a_review_block_lifts_only_for_its_own_attempt_and_later() -> None:
     assert state(at="2026-08-20T00:00:00Z", attempt="x") == "preserved_review_blocked"
     assert state(at="2026-08-20T00:00:01Z", attempt="y") == "preserved_review_blocked"
     assert state(at="later", attempt="x") == "preserved_review_blocked"
+
+
+@pytest.mark.parametrize("odd", [2.0, 10**30, -(10**30), True, "1", None, [1]])
+def test_a_priority_that_go_takes_for_no_int_counts_as_none_given(odd: Any) -> None:
+    queue = queue_of({"id": "b", "priority": 1}, {"id": "a", "priority": odd})
+    assert queue.ready == ("a", "b")
+
+
+@pytest.mark.parametrize("odd", ["--5", "+-3", "٥", "1_0", "", 2.5, 10**30, str(10**30), True, {}])
+def test_a_rank_that_go_takes_for_no_int_is_no_rank(odd: Any) -> None:
+    queue = queue_of({"id": "a", "queue-rank": odd}, {"id": "b", "queue-rank": " +9 "}, era="head")
+    assert queue.ready == ("b", "a")
 
 
 def test_order_by_priority_rank_creation_and_id() -> None:
