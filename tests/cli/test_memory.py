@@ -139,6 +139,27 @@ def test_prune_and_decay_can_be_looked_at_first(cli: Cli, root: Path) -> None:
     document = _run(cli, root, "prune")
     assert (document["pruned"], document["remaining"], document["removed"]) == (1, 0, [NAME])
     assert _run(cli, root, "decay")["candidates_for_decay"] == []
+    assert _run(cli, root, "undo")["undone"]["kind"] == "prune"
+    assert _run(cli, root, "list")["total"] == 1
+
+
+def test_fading_is_taken_back_too(cli: Cli, root: Path) -> None:
+    _run(cli, root, "store", *FAILURE)
+    _run(cli, root, "feedback", "--injected", f'["{NAME}"]', "--utilized", f'["{NAME}"]')
+    later = ("--now", "2100-01-01T00:00:00Z")
+    faded = _run(cli, root, "decay", "--apply", *later)
+    assert (faded["decayed"], faded["done"]["kind"]) == (1, "fade")
+    assert _run(cli, root, "get", NAME)["helped"] == 0.75
+    _run(cli, root, "undo")
+    assert _run(cli, root, "get", NAME)["helped"] == 1
+    assert _run(cli, root, "prune")["done"] is None
+
+
+@pytest.mark.parametrize("verb", ["edges", "connected", "suggest-edges"])
+def test_an_empty_answer_tells_whether_the_memory_is_there(cli: Cli, root: Path, verb: str) -> None:
+    _run(cli, root, "store", *FAILURE)
+    assert _run(cli, root, verb, NAME)["missing"] == []
+    assert _run(cli, root, verb, "nobody")["missing"] == ["nobody"]
 
 
 def test_the_rest_of_the_verbs_answer(cli: Cli, root: Path) -> None:

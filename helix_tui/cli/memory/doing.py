@@ -19,6 +19,7 @@ from helix_tui.core.memory import (
     database_path,
     open_memory,
 )
+from helix_tui.core.memory.deeds import Deed, Deeds
 from helix_tui.core.text import clean_line
 
 _MODELLESS = {
@@ -186,17 +187,32 @@ def _edge(call: Call, memory: MemoryStore) -> dict[str, Any]:
 
 def _edges(call: Call, memory: MemoryStore) -> dict[str, Any]:
     found = memory.edges(call.options.name, call.options.rel_type)
-    return {"edges": [edge.document() for edge in found]}
+    return {"edges": [edge.document() for edge in found], "missing": _unknown(memory, call.options.name)}
 
 
 def _connected(call: Call, memory: MemoryStore) -> dict[str, Any]:
     found = memory.connected(call.options.name, call.options.max_hops)
-    return {"name": call.options.name, "connected": [each.document() for each in found]}
+    name = call.options.name
+    return {
+        "name": name,
+        "connected": [each.document() for each in found],
+        "missing": _unknown(memory, name),
+    }
+
+
+def _unknown(memory: MemoryStore, name: str) -> list[str]:
+    """The name where no memory has it: an empty answer alone does not tell."""
+    return [name] if name and memory.get(name) is None else []
 
 
 def _suggest(call: Call, memory: MemoryStore) -> dict[str, Any]:
     found = memory.suggest_edges(call.options.name, call.options.limit)
-    return {"mode": memory.mode, "detail": memory.detail, "suggestions": [each.document() for each in found]}
+    return {
+        "mode": memory.mode,
+        "detail": memory.detail,
+        "suggestions": [each.document() for each in found],
+        "missing": _unknown(memory, call.options.name),
+    }
 
 
 def _similar(call: Call, memory: MemoryStore) -> dict[str, Any]:
@@ -222,13 +238,23 @@ def _assess(call: Call, memory: MemoryStore) -> dict[str, Any]:
 
 def _decay(call: Call, memory: MemoryStore) -> dict[str, Any]:
     options = call.options
-    return memory.decay(options.days, options.min_uses, apply=options.apply).document()
+    if not options.apply:
+        return memory.decay(options.days, options.min_uses).document()
+    deed, found = Deeds(memory).fade(options.days, options.min_uses)
+    return found.document() | _deed(deed)
 
 
 def _prune(call: Call, memory: MemoryStore) -> dict[str, Any]:
     options = call.options
-    apply = not (options.dry_run or call.read_only)
-    return memory.prune(options.threshold, options.min_uses, apply=apply).document()
+    if options.dry_run or call.read_only:
+        return memory.prune(options.threshold, options.min_uses, apply=False).document()
+    deed, found = Deeds(memory).prune(options.threshold, options.min_uses)
+    return found.document() | _deed(deed)
+
+
+def _deed(deed: Deed | None) -> dict[str, Any]:
+    """The entry that `memory undo` takes back; None where nothing was changed."""
+    return {"done": None if deed is None else deed.document()}
 
 
 def _consolidate(call: Call, memory: MemoryStore) -> dict[str, Any]:

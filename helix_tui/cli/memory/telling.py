@@ -148,6 +148,7 @@ def _healthy(call: Call, document: Document) -> Iterator[str]:
 
 
 def _edges(call: Call, document: Document) -> Iterator[str]:
+    yield from _missing(call, document)
     for edge in document["edges"]:
         ends = f"{clean_line(edge['from_name'])}  {edge['rel_type']}  {clean_line(edge['to_name'])}"
         yield f"{ends}  {edge['weight']}"
@@ -155,6 +156,7 @@ def _edges(call: Call, document: Document) -> Iterator[str]:
 
 
 def _near(call: Call, document: Document) -> Iterator[str]:
+    yield from _missing(call, document)
     for each in document.get("similar") or document.get("connected") or ():
         head = f"{each['similarity']:.3f}" if "similarity" in each else f"{each['_hop']} {each['_via']}"
         yield f"{head}  {each['type']}  {clean_line(each['name'])}"
@@ -162,7 +164,15 @@ def _near(call: Call, document: Document) -> Iterator[str]:
         yield "nothing"
 
 
+def _missing(call: Call, document: Document) -> Iterator[str]:
+    for name in document.get("missing", ()):
+        yield call.paint(
+            f"no memory “{clean_line(name, 80)}” · `helix-tui memory list` names them", "warning"
+        )
+
+
 def _suggested(call: Call, document: Document) -> Iterator[str]:
+    yield from _missing(call, document)
     for each in document["suggestions"]:
         yield f"{clean_line(each['from'])}  {each['rel_type']}  {clean_line(each['to'])}  {each['reason']}"
     if not document["suggestions"]:
@@ -174,14 +184,18 @@ def _pruned(call: Call, document: Document) -> Iterator[str]:
     for name in document["candidates"]:
         yield f"{word}  {clean_line(name)}"
     now = "remain" if document["applied"] else "are there"
-    yield f"{len(document['candidates'])} {word}, {document['remaining']} {now}"
+    yield f"{len(document['candidates'])} {word}, {document['remaining']} {now}{_way_back(document)}"
 
 
 def _decayed(call: Call, document: Document) -> Iterator[str]:
     for name in document["candidates_for_decay"]:
         yield clean_line(name)
     done = "faded halfway to neutral" if document["applied"] else "dormant (nothing was changed)"
-    yield f"{document['count']} {done}"
+    yield f"{document['count']} {done}{_way_back(document)}"
+
+
+def _way_back(document: Document) -> str:
+    return " · `helix-tui memory undo` takes it back" if document.get("done") else ""
 
 
 def _related(call: Call, document: Document) -> Iterator[str]:

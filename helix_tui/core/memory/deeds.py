@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from helix_tui.core.clock import format_instant, now_ns, parse_instant
 from helix_tui.core.memory.errors import MemoryFault
 from helix_tui.core.memory.proposals import Proposal, Proposals
-from helix_tui.core.memory.records import Memory
+from helix_tui.core.memory.records import Memory, Stored
+from helix_tui.core.memory.reports import Decayed, Pruned
 from helix_tui.core.memory.store import MemoryStore
 
 
@@ -56,39 +57,39 @@ class Deeds:
             what = f"“{names[0][:60]}”" if count == 1 else f"{count} memories"
             return self._note(kind, f"{kind} {what}", {"removed": gone})
 
-    def prune(self, threshold: float = 0.25, min_uses: float = 3) -> Deed | None:
-        """Remove what has been used enough and helped too rarely; None where there is no such memory."""
-        found = self._memory.prune(threshold, min_uses, apply=False).removed
-        return self.forget([memory.name for memory in found], kind="prune") if found else None
-
-    def fade(self, days: float = 30, min_uses: float = 2) -> Deed | None:
-        """Fade dormant memories halfway to neutral; None where nothing fades."""
+    def prune(self, threshold: float = 0.25, min_uses: float = 3) -> tuple[Deed | None, Pruned]:
+        """Remove what has been used enough and helped too rarely; (the change, what went)."""
         with self._memory.write():
-            before = self._memory.decay(days, min_uses, apply=True).candidates
-            now = {memory.name: self._memory.get(memory.name) for memory in before}
+            found = self._memory.prune(threshold, min_uses, apply=False)
+            deed = self.forget([memory.name for memory in found.removed], kind="prune")
+            left = found.remaining - len(found.removed)
+        return deed, replace(found, remaining=left, applied=True)
+
+    def fade(self, days: float = 30, min_uses: float = 2) -> tuple[Deed | None, Decayed]:
+        """Fade dormant memories to neutral; (the change, None where nothing faded; who is dormant)."""
+        with self._memory.write():
+            found = self._memory.decay(days, min_uses, apply=True)
+            now = {memory.name: self._memory.get(memory.name) for memory in found.candidates}
             faded = [
                 _counts(memory, after)
-                for memory in before
+                for memory in found.candidates
                 if (after := now[memory.name]) is not None and _tally(after) != _tally(memory)
             ]
-            return (
-                self._note("fade", f"fade {len(faded)} dormant memories", {"counts": faded})
-                if faded
-                else None
-            )
+            title = f"fade {len(faded)} dormant {'memory' if len(faded) == 1 else 'memories'}"
+            return (self._note("fade", title, {"counts": faded}) if faded else None), found
 
     def accept(self, proposals: Iterable[Proposal]) -> tuple[Deed | None, list[str]]:
         """Remember lessons; (the change, why some were not taken)."""
         accepted, refused = [], []
         with self._memory.write():
+            used = dict(self._memory.read("SELECT id, last_used FROM memory"))
             for proposal in proposals:
-                before = {memory.name for memory in self._memory.list()}
                 stored = self._proposals.accept(proposal)
                 if stored.status in ("rejected", "skipped"):
                     refused.append(f"{proposal.trigger[:60]}: {stored.reason}")
                     continue
-                new = stored.name if stored.name not in before else ""
-                accepted.append({"proposal": proposal.id, "new": new})
+                new = stored.name if stored.status == "added" else ""
+                accepted.append({"proposal": proposal.id, "new": new} | _gain(stored, proposal, used))
             if not accepted:
                 return None, refused
             title = "accept a lesson" if len(accepted) == 1 else f"accept {len(accepted)} lessons"
@@ -135,8 +136,28 @@ class Deeds:
         for each in way.get("accepted", ()):
             if each["new"]:
                 self._memory.remove([each["new"]])
+            if "gain" in each:
+                self._unlearn(each["gain"])
         numbers = [each["proposal"] for each in way.get("accepted", ())] + list(way.get("declined", ()))
         self._proposals.reopen(found for number in numbers if (found := self._proposals.get(number)))
+
+    def _unlearn(self, gain: dict[str, Any]) -> None:
+        """Take from a memory what a lesson added to it; what outcomes have counted since stays."""
+        number = gain["id"]
+        with self._memory.write() as db:
+            if gain["strengthened"]:
+                db.execute(
+                    "UPDATE memory SET helped = max(0, helped - 1), last_used = ? WHERE id = ?",
+                    [gain["last_used"], number],
+                )
+                return
+            if gain["promoted"]:
+                db.execute("UPDATE memory SET type = 'failure' WHERE id = ?", [number])
+            db.execute("UPDATE memory_extra SET seen = max(1, seen - 1) WHERE memory_id = ?", [number])
+            db.execute(
+                "DELETE FROM memory_variant WHERE memory_id = ? AND trigger = ? AND source = ?",
+                [number, gain["trigger"], gain["source"]],
+            )
 
     def _recount(self, each: dict[str, Any]) -> None:
         memory = self._memory.get(each["name"])
@@ -160,6 +181,22 @@ _SELECT = "SELECT id, at, kind, title, undone, way_back FROM memory_deed"
 
 def _deed(row: Sequence[Any]) -> Deed:
     return Deed(row[0], parse_instant(row[1]), row[2], row[3], bool(row[4]), json.loads(row[5]))
+
+
+def _gain(stored: Stored, proposal: Proposal, used: dict[int, str | None]) -> dict[str, Any]:
+    """What a lesson added to a memory that said so already, for the way back; nothing for a new memory."""
+    if stored.status == "added" or stored.id is None:
+        return {}
+    return {
+        "gain": {
+            "id": stored.id,
+            "strengthened": stored.status == "strengthened",
+            "promoted": stored.promoted,
+            "last_used": used.get(stored.id),
+            "trigger": proposal.trigger.strip(),
+            "source": proposal.source,
+        }
+    }
 
 
 def _tally(memory: Memory) -> tuple[float, float]:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sqlite_utils import Database
 
 from helix_tui.core.memory.ranking import Array, Evidence, mean_use
+from helix_tui.core.memory.rows import MOST_COUNTED
 
 WHOLE, TRIGGER = "memory_vector", "memory_trigger_vector"
 """Tables of vectors: of trigger and resolution together, and of the trigger alone."""
@@ -170,7 +171,7 @@ class Index:
             self.ids[: self.size] = columns[0]
             self.types[: self.size] = columns[1]
             self.seconds[: self.size] = _all_seconds(columns[2])
-            self._figures[0, : self.size], self._figures[1, : self.size] = columns[3:]
+            self._figures[:2, : self.size] = np.clip(columns[3:], 0.0, MOST_COUNTED)
         for memory_id, *lift in database.execute(_LIFT):
             if memory_id in self.place:
                 self._figures[2:, self.place[memory_id]] = lift
@@ -200,7 +201,7 @@ class Index:
     def _put(self, place: int, row: Sequence[Any]) -> None:
         self.ids[place], self.types[place], self.alive[place] = row[0], row[1], True
         self.seconds[place] = _all_seconds([row[2]])[0]
-        self._figures[:2, place] = row[3:]
+        self._figures[:2, place] = np.clip(row[3:], 0.0, MOST_COUNTED)
 
     def _reserve(self, size: int, *, keep: bool) -> None:
         have = len(self.ids)

@@ -36,6 +36,11 @@ class Proposal:
     memory: str = ""
     """The memory that it became."""
 
+    @property
+    def source(self) -> str:
+        """What stands as the source of a memory that is made of it."""
+        return f"attempt {self.attempt}"
+
     def document(self) -> dict[str, Any]:
         """The JSON shape of a proposal."""
         return {
@@ -102,7 +107,7 @@ class Proposals:
                 proposal.trigger,
                 proposal.resolution,
                 type=proposal.type,
-                source=f"attempt {proposal.attempt}",
+                source=proposal.source,
             )
         if stored.status not in ("rejected", "skipped"):
             self._decide([proposal], "accepted", stored.name)

@@ -139,17 +139,27 @@ def _keyword_leg(
 
 
 def _direct_and_fillers(field: _Field, query: Query) -> list[int]:
-    """The best places: what speaks of the files gets up to half of them, the score decides the rest."""
+    """The best places: some are kept for what recurs and for what speaks of the files, the score fills up."""
     limit = min(max(0, query.limit), MOST_RECALLED)
-    best = _top(field, field.open, limit)
-    if not field.files or not limit:
-        return best
-    mentioned = np.zeros(field.index.size, np.bool_)
-    places = [field.index.place[each] for each in field.files if each in field.index.place]
-    mentioned[places] = True
-    kept = _top(field, field.open & mentioned, max(1, limit // 2))
-    rest = [place for place in best if place not in kept]
-    return kept + rest[: limit - len(kept)]
+    if not limit:
+        return []
+    index = field.index
+    relevant = np.flatnonzero(field.open & field.direct)
+    recurring = relevant[index.types[relevant] == "systemic"]
+    mentioned = [index.place[each] for each in field.files if each in index.place]
+    kept = [
+        *_top(field, _only(field, recurring), max(1, limit // 4)),
+        *_top(field, _only(field, mentioned), max(1, limit // 2)),
+        *_top(field, field.open, limit),
+    ]
+    return list(dict.fromkeys(kept))[:limit]
+
+
+def _only(field: _Field, places: Sequence[int] | NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Those of these places that the query's conditions let through."""
+    chosen = np.zeros(field.index.size, np.bool_)
+    chosen[places] = True
+    return chosen & field.open
 
 
 def _top(field: _Field, allowed: NDArray[np.bool_], limit: int) -> list[int]:

@@ -19,6 +19,9 @@ e.lift_residual"""
 
 MEMORY_TABLES = "memory m LEFT JOIN memory_extra e ON e.memory_id = m.id"
 
+MOST_COUNTED = 1e12
+"""A count that a hand has spoilt may be anything up to infinity; sums and shares must stay numbers."""
+
 _MOST_VARIABLES = 500
 
 
@@ -46,8 +49,8 @@ def as_memory(row: Sequence[Any]) -> Memory:
 
 
 def number(value: object) -> float:
-    """A count as it stands in a row; nothing, text or less than nothing count as 0."""
-    return max(0.0, float(value)) if isinstance(value, int | float) and value == value else 0.0
+    """A count as it stands in a row; nothing, text or less than nothing count as 0, too much as the most."""
+    return min(MOST_COUNTED, max(0.0, float(value))) if isinstance(value, int | float) else 0.0
 
 
 def as_instant(text: object) -> int | None:

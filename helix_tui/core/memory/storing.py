@@ -42,7 +42,7 @@ def store(base: Base, draft: Draft) -> Stored:
 
 def store_many(base: Base, drafts: Iterable[Draft]) -> list[Stored]:
     """Store several memories in one transaction, each judged with those before it."""
-    clean = [_clean(draft) for draft in drafts]
+    clean = [_clean(base, draft) for draft in drafts]
     good = [draft for draft in clean if isinstance(draft, Draft)]
     vectors = indexing.encode(base, good)
     results: list[Stored] = []
@@ -63,7 +63,7 @@ def chunk(base: Base, task: str, outcome: str, approach: str, source: str) -> St
     if not outcome.strip().lower().startswith("success"):
         return Stored("skipped", reason="only chunk successful outcomes", mode=base.mode)
     clean = _clean(
-        Draft(f"Task: {task.strip()}", f"Approach that worked: {approach.strip()}", "pattern", source)
+        base, Draft(f"Task: {task.strip()}", f"Approach that worked: {approach.strip()}", "pattern", source)
     )
     if isinstance(clean, Stored):
         return clean
@@ -95,17 +95,21 @@ def slug(text: str) -> str:
     return _SLUG.sub("-", text.lower()).strip("-")[:MAX_NAME].strip("-")
 
 
-def _clean(draft: Draft) -> Draft | Stored:
+def _clean(base: Base, draft: Draft) -> Draft | Stored:
     """The draft without surrounding blanks, or why it is refused; the order of checks is seed 004's."""
-    if draft.type not in TYPES:
-        return Stored("rejected", reason=f"type must be one of {TYPES}")
     trigger, resolution = _text(draft.trigger), _text(draft.resolution)
-    if len(trigger) < MIN_TRIGGER:
-        return Stored("rejected", reason="trigger too short", type=draft.type)
-    if not resolution:
-        return Stored("rejected", reason="resolution empty", type=draft.type)
-    if max(len(trigger), len(resolution)) > MAX_TEXT:
-        return Stored("rejected", reason=f"longer than {MAX_TEXT:,} characters", type=draft.type)
+    reason = ""
+    if draft.type not in TYPES:
+        reason = f"type must be one of {TYPES}"
+    elif len(trigger) < MIN_TRIGGER:
+        reason = "trigger too short"
+    elif not resolution:
+        reason = "resolution empty"
+    elif max(len(trigger), len(resolution)) > MAX_TEXT:
+        reason = f"longer than {MAX_TEXT:,} characters"
+    if reason:
+        known = draft.type if draft.type in TYPES else ""
+        return Stored("rejected", reason=reason, type=known, mode=base.mode)
     return Draft(trigger, resolution, draft.type, _text(draft.source)[:MAX_TEXT])
 
 
@@ -185,7 +189,9 @@ def _merge(base: Base, index: Index, draft: Draft, memory_id: int, similarity: f
         base, index, Draft(memory.trigger, memory.resolution, memory.type), vector, but=memory_id
     )
     known = rows.fetch(base.database, near)
-    promoted = memory.type == "failure" and _recurs(base, index, memory.seen, near, but=memory_id)
+    promoted = memory.type == "failure" and (
+        draft.type == "systemic" or _recurs(base, index, memory.seen, near, but=memory_id)
+    )
     if promoted:
         connection.execute("UPDATE memory SET type = 'systemic' WHERE id = ?", (memory_id,))
     else:

@@ -67,12 +67,12 @@ def foresee(shelf: Shelf, key: str, choice: str) -> Foreseen | None:
     if choice == "prune":
         gone = [shelf.names[name] for name in sorted(shelf.harmful) if name in shelf.names]
         title = f"prune {len(gone)} harmful: used 3 times or more, helped in under 25 %"
-        return Foreseen(title, prune_lines(gone), lambda store: _said(Deeds(store).prune()))
+        return Foreseen(title, prune_lines(gone), lambda store: _said(Deeds(store).prune()[0]))
     if choice == "fade":
         idle = [shelf.names[name] for name in sorted(shelf.dormant) if name in shelf.names]
         title = f"fade {len(idle)} dormant: unused for 30 days, fewer than 2 uses"
         note = f"What helped moves halfway to neutral; nothing is removed. {UNDOABLE}"
-        return Foreseen(title, prune_lines(idle), lambda store: _said(Deeds(store).fade()), note)
+        return Foreseen(title, prune_lines(idle), lambda store: _said(Deeds(store).fade()[0]), note)
     return None
 
 

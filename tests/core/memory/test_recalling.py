@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from helix_tui.core.memory import MemoryFault, MemoryStore, Recalled
@@ -280,3 +282,29 @@ def test_systemic_memories_come_first_where_they_are_relevant(memory: MemoryStor
     found = memory.recall(QUERY).found
     assert [hit.memory.name for hit in found] == [systemic, best, far]
     assert found[0].document()["note"] == "This has occurred 3+ times. Consider architectural changes."
+    assert [hit.memory.name for hit in memory.recall(QUERY, limit=1).found] == [systemic]
+    assert [hit.memory.name for hit in memory.recall(QUERY, limit=2).found] == [systemic, best]
+
+
+def test_many_systemic_memories_leave_room_for_what_fits_better(memory: MemoryStore, plane: Plane) -> None:
+    fitting = [_near(memory, plane, f"What fits well, number {each}", 0.8, "pattern") for each in range(6)]
+    for each in range(8):
+        _near(memory, plane, f"A systemic matter, number {each}", 0.3, "systemic")
+    found = [hit.memory.name for hit in memory.recall(QUERY, limit=8).found]
+    assert set(fitting) == set(found[2:])
+
+
+@pytest.mark.parametrize(
+    ("helped", "failed", "expected"),
+    [(9e999, 0, 1.0), (-5, 2, 0.0), ("abc", b"\0", 0.5), (9e999, 9e999, 0.5), (1e308, 1e308, 0.5)],
+)
+def test_counts_that_a_hand_has_spoilt_stay_numbers(
+    memory: MemoryStore, helped: object, failed: object, expected: float
+) -> None:
+    name = name_of(memory, "A failure to be recalled")
+    with memory.write() as db:
+        db.execute("UPDATE memory SET helped = ?, failed = ?", [helped, failed])
+    hit = memory.recall(QUERY).found[0]
+    assert hit.effectiveness == hit.memory.effectiveness == expected
+    assert json.loads(json.dumps(memory.health().document(), allow_nan=False))["total"] == 1
+    assert memory.feedback([name], [name], "passed").helped == (name,)

@@ -169,6 +169,17 @@ def test_the_same_failure_three_times_is_systemic(memory: MemoryStore) -> None:
     assert [each.type for each in memory.list()] == ["systemic"]
 
 
+def test_a_failure_that_somebody_calls_systemic_is_systemic_from_then_on(memory: MemoryStore) -> None:
+    name = memory.store(TRIGGER, "a").name
+    stored = memory.store(TRIGGER, "build it another way", "systemic")
+    assert (stored.status, stored.name, stored.type, stored.promoted) == ("merged", name, "systemic", True)
+    assert [each.type for each in memory.list()] == ["systemic"]
+
+
+def test_a_refused_memory_tells_the_mode_too(memory: MemoryStore) -> None:
+    assert memory.store("short", "a").mode == "semantic"
+
+
 def test_patterns_are_never_promoted(memory: MemoryStore) -> None:
     for _ in range(5):
         memory.store(TRIGGER, "a", "pattern")

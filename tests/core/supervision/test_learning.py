@@ -17,6 +17,7 @@ from helix_tui.core.ddx.attempts.evidence import Check, Evidence
 from helix_tui.core.ddx.attempts.index import AttemptIndex
 from helix_tui.core.memory import MemoryStore, open_memory
 from helix_tui.core.memory.deeds import Deeds
+from helix_tui.core.memory.proposals import Proposal
 from helix_tui.core.project import find_project
 from helix_tui.core.supervision.learning import Learned, Learner, judge, summed
 
@@ -198,6 +199,31 @@ def test_a_lesson_is_remembered_when_it_is_accepted_and_forgotten_when_that_is_u
     assert world.learn() == []
 
 
+@pytest.mark.parametrize(
+    ("type_", "trigger", "resolution"),
+    [
+        ("pattern", "Sort the sailings by clock", "parse times with their zone"),
+        ("failure", "Sailings sort wrongly at midnight", "give the clock a zone"),
+    ],
+)
+def test_undoing_a_lesson_takes_back_what_it_added_to_a_memory_that_said_so_already(
+    world: World, type_: str, trigger: str, resolution: str
+) -> None:
+    known = f"Task: {trigger}" if type_ == "pattern" else trigger
+    name = world.memory.store(known, "as it was", type_).name
+    world.memory.store(known, "as it was", type_)
+    world.memory.feedback([name], [name], "passed")
+    before = world.memory.get(name)
+    proposals = Learner(find_project(world.root, env={}), world.memory).proposals
+    proposals.add(Proposal(0, "a-1", "x-1", type_, trigger, resolution, "it landed"))
+    world.now += NS
+    Deeds(world.memory).accept(proposals.all())
+    assert world.memory.get(name) != before
+    Deeds(world.memory).undo()
+    assert world.memory.get(name) == before
+    assert world.memory.variants(name) == []
+
+
 def test_old_attempts_teach_no_lessons_but_settle(world: World) -> None:
     world.memory.inject("sort sailings by the clock", bead="x-1")
     world.attempt(1, "x-1", f"UTILIZED: [{NAME}]", **FAILED)
@@ -221,7 +247,7 @@ def test_pruning_and_fading_are_taken_back(world: World) -> None:
     for number in range(9):
         world.memory.feedback(injected=[NAME], utilized=[NAME], verified="failed", attempt=f"f{number}")
     deeds = Deeds(world.memory)
-    assert deeds.prune() is not None
+    assert deeds.prune()[0] is not None
     assert not world.memory.list()
     deeds.undo()
     assert world.counts(NAME)[:2] == (1, 9)
@@ -229,7 +255,8 @@ def test_pruning_and_fading_are_taken_back(world: World) -> None:
     name = "another-thing-that-helped-once"
     world.memory.feedback(injected=[name], utilized=[name], verified="passed", attempt="q")
     world.now += 90 * 86_400 * NS
-    assert deeds.fade() is not None
+    assert deeds.fade()[0] is not None
+    assert deeds.fade(days=1000)[0] is None
     assert world.counts(name)[0] < 1
     deeds.undo()
     assert world.counts(name)[:2] == (1, 0)
