@@ -11,11 +11,9 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
-from textual.app import App, SystemCommand
 from textual.binding import BindingType
 from textual.message import Message
 from textual.screen import Screen
@@ -29,17 +27,15 @@ from helix_tui.keymap import bindings, checked_keymap
 from helix_tui.screens import SCREENS
 from helix_tui.screens.base import NARROW, POSTURES, HelixScreen
 from helix_tui.screens.remembering.closing import Closed, LoopCloser
+from helix_tui.screens.travelling import Traveller
 from helix_tui.settings import Settings
 from helix_tui.themes import DEFAULT_THEME, PLAIN_THEME, THEMES
-from helix_tui.widgets.frame.pulse import Pulse
-from helix_tui.widgets.frame.tabs import Tabs
 
 if TYPE_CHECKING:
     from helix_tui.core.journal import Entry
     from helix_tui.core.supervision.bearing import Bearing
     from helix_tui.core.supervision.lookout import Concerns
     from helix_tui.screens.curating.desk import Desk
-    from helix_tui.screens.going import Command
     from helix_tui.screens.steering.helm import Helm
     from helix_tui.screens.watching import Watch
 
@@ -89,7 +85,7 @@ class NewsArrived(Message):
         return isinstance(message, NewsArrived)
 
 
-class HelixApp(App[int]):
+class HelixApp(Traveller):
     """The console on one project."""
 
     TITLE = "helix-tui"
@@ -354,18 +350,6 @@ class HelixApp(App[int]):
             if isinstance(screen, HelixScreen):
                 screen.after_change(beads, created)
 
-    # --- going --------------------------------------------------------------------------------------------
-
-    async def action_show_screen(self, name: str) -> None:
-        """Go to a screen by name, leaving whatever lies on the present one."""
-        while len(self.screen_stack) > 1:
-            await self.pop_screen()
-        await self.switch_mode(name)
-
-    def on_tabs_pressed(self, event: Tabs.Pressed) -> None:
-        """A click on a tab."""
-        self.run_worker(self.action_show_screen(event.name), group="go", exclusive=True)
-
     # --- steering -----------------------------------------------------------------------------------------
 
     @property
@@ -382,168 +366,11 @@ class HelixApp(App[int]):
             self._helm = Helm(self, own=self._own, ddx=self.ddx_named, read_only=self.read_only)
         return self._helm
 
-    def action_next_action(self) -> None:
-        """NEXT_ACTION with its reasons."""
-        from helix_tui.screens.steering.sheets import NextSheet
-
-        self._lay_on(NextSheet)
-
-    def action_loop(self) -> None:
-        """The loop, and what can be done to it."""
-        from helix_tui.screens.queue import QueueScreen
-        from helix_tui.screens.steering.sheets import LoopSheet
-
-        bead_id = self.screen.selected_bead if isinstance(self.screen, QueueScreen) else None
-        self._lay_on(LoopSheet, bead_id or "")
-
-    def action_needs_me(self) -> None:
-        """What waits on a person."""
-        from helix_tui.screens.needs import NeedsScreen
-
-        self._lay_on(NeedsScreen)
-
-    def action_unread(self) -> None:
-        """Lines that could not be read."""
-        self.list_unread()
-
-    def action_help(self) -> None:
-        """Every key."""
-        from helix_tui.screens.help import HelpScreen
-
-        self._lay_on(HelpScreen)
-
-    def list_unread(self) -> None:
-        """Lay the list of unread lines on the screen."""
-        from helix_tui.screens.unread import UnreadScreen
-
-        self._lay_on(UnreadScreen)
-
-    def _lay_on(self, kind: Callable[..., HelixScreen], *about: str) -> None:
-        """Lay a screen on the present one, unless it lies there already."""
-        if type(self.screen) is not kind:
-            self.push_screen(kind(*about))
-
-    def open_bead(self, bead_id: str) -> None:
-        """A bead on the whole screen."""
-        from helix_tui.screens.bead import BeadScreen
-
-        self.push_screen(BeadScreen(bead_id))
-
-    def go_to_bead(self, bead_id: str) -> bool:
-        """To a bead in the queue; False where there is none of that id."""
-        if bead_id not in self.snapshot.queue.beads:
-            self.say(f"{bead_id} is not in the tracker", "warning")
-            return False
-        self.run_worker(self._go_to_bead(bead_id), group="go", exclusive=True)
-        return True
-
-    async def _go_to_bead(self, bead_id: str) -> None:
-        await self.action_show_screen("queue")
-        self.select_below(bead_id)
-
-    def open_attempt(self, attempt_id: str) -> None:
-        """To an attempt on the Loop screen."""
-        self.run_worker(self._open_attempt(attempt_id), group="go", exclusive=True)
-
-    async def _open_attempt(self, attempt_id: str) -> None:
-        await self.action_show_screen("loop")
-        from helix_tui.screens.loop import LoopScreen
-
-        if isinstance(self.screen, LoopScreen):
-            self.screen.show_attempt(attempt_id)
-
-    def ask_about(self, text: str) -> None:
-        """To the Ask screen, with a text to be asked about."""
-        self.run_worker(self._ask_about(text), group="go", exclusive=True)
-
-    async def _ask_about(self, text: str) -> None:
-        await self.action_show_screen("ask")
-        from helix_tui.screens.ask import AskScreen
-
-        if isinstance(self.screen, AskScreen):
-            self.screen.ask(text)
-
-    def select_below(self, bead_id: str) -> None:
-        """Put the queue's cursor on a bead, whatever lies on the queue."""
-        from helix_tui.screens.queue import QueueScreen
-
-        for screen in self.screen_stack:
-            if isinstance(screen, QueueScreen):
-                screen.go_to(bead_id)
-
-    async def action_go_to(self) -> None:
-        """Ask where to go."""
-        screen = self.screen
-        if not isinstance(screen, HelixScreen) or screen.query("#go-to"):
-            return
-        from helix_tui.screens.going import ways_to
-        from helix_tui.widgets.frame.prompt import Prompt
-
-        queue, commands = self.snapshot.queue, self._commands(screen)
-        ways = lambda text, at: ways_to(text, queue, commands)  # noqa: E731
-        await screen.mount(Prompt(":", ways, must_choose=True, id="go-to"))
-
-    async def on_prompt_done(self, event: Message) -> None:
-        """Go where the prompt says; a screen's own prompts never come here."""
-        from helix_tui.widgets.frame.prompt import Prompt
-
-        if not isinstance(event, Prompt.Done):
-            return
-        if isinstance(self.screen, HelixScreen):
-            self.screen.focus_first()
-        await event.prompt.remove()
-        text = event.text.strip()
-        if not event.kept or not text:
-            return
-        command = next((each for each in self._commands(self.screen) if each.name == text.lower()), None)
-        if command is None or text in self.snapshot.queue.beads:
-            self.go_to_bead(text)
-        else:
-            await self._do(command)
-
-    def _commands(self, screen: Screen[Any]) -> list[Command]:
-        """Everything that can be done by name on a screen: the app's commands, and its own."""
-        from helix_tui.screens.going import Command, commands
-
-        own = screen.commands() if isinstance(screen, HelixScreen) else ()
-        return [*commands(), *(Command(*each) for each in own)]
-
-    async def _do(self, command: Command) -> None:
-        if isinstance(command.action, str):
-            await self.run_action(command.action)
-        else:
-            command.action()
-
-    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        """What the palette offers: the same commands as ``:``."""
-        for command in self._commands(screen):
-            yield SystemCommand(command.name, command.help, partial(self._do, command))
+    # --- looks and words ----------------------------------------------------------------------------------
 
     def action_use_theme(self, name: str) -> None:
         """Other colours, at once."""
         self.theme = name
-
-    async def on_pulse_pressed(self, event: Pulse.Pressed) -> None:
-        """A part of the pulse leads to what it counts."""
-        if event.part == "unread":
-            self.list_unread()
-        elif event.part == "needs":
-            self.action_needs_me()
-        elif event.part == "ready":
-            self.run_worker(self._show_pick_order(), group="go", exclusive=True)
-        else:
-            self.run_worker(self.action_show_screen("loop"), group="go", exclusive=True)
-
-    async def _show_pick_order(self) -> None:
-        await self.action_show_screen("queue")
-        from helix_tui.screens.queue import QueueScreen
-
-        if isinstance(self.screen, QueueScreen):
-            self.screen.show_view("order")
-
-    def say(self, text: str, severity: Any = "information") -> None:
-        """A word to the user; whatever is in it, it is not markup."""
-        self.notify(text, severity=severity, markup=False, timeout=4)
 
     def copy(self, text: str, what: str) -> None:
         """To the clipboard, through the terminal (OSC 52), and through tmux where we are in one."""
