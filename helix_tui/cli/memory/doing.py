@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.loading import locate
 from helix_tui.cli.memory import beads, lessons, planning, telling
+from helix_tui.cli.memory.naming import names
 from helix_tui.core.clock import now_ns
 from helix_tui.core.embedding import load_encoder
 from helix_tui.core.memory import (
@@ -268,19 +268,6 @@ def _health(call: Call, memory: MemoryStore) -> dict[str, Any]:
 def _embed(call: Call, memory: MemoryStore) -> dict[str, Any]:
     done = memory.embed(call.options.limit or None)
     return {"embedded": done, "mode": memory.mode, "detail": memory.detail}
-
-
-def names(option: str, text: str) -> Sequence[str]:
-    """The names in a JSON list; a list with memories in it, as recall prints them, is one too."""
-    try:
-        found = json.loads(text)
-    except ValueError as error:
-        raise CliError(f"{option} is no JSON: {error}", f"For example: {option} '[\"name\"]'", 2) from None
-    items = found if isinstance(found, list) else [found]
-    found_names = [str(item.get("name", "")) if isinstance(item, dict) else item for item in items]
-    if not all(isinstance(name, str | int) and not isinstance(name, bool) for name in found_names):
-        raise CliError(f"{option} is no list of names", f"For example: {option} '[\"name\"]'", 2)
-    return [str(name) for name in found_names if name != ""]
 
 
 _DEEDS: dict[str, Callable[[Call, MemoryStore], dict[str, Any]]] = {

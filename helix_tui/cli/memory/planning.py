@@ -11,6 +11,7 @@ from typing import Any
 
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.curation.changing import curator_of, told
+from helix_tui.cli.memory.naming import names
 from helix_tui.core.memory import MemoryStore
 from helix_tui.core.memory.plans import Plan, Plans
 from helix_tui.core.supervision.curation.whatif import foresee
@@ -136,8 +137,6 @@ def workspace(call: Call, memory: MemoryStore) -> dict[str, Any]:
     if options.number is None:
         raise CliError("say which workspace", "`helix-tui memory workspace` lists them.", 2)
     if options.action == "close":
-        from helix_tui.cli.memory.doing import names
-
         used = names("--utilized", options.utilized)
         ended = plans.close_workspace(options.number, options.status, options.delivered, used)
     else:

@@ -12,7 +12,7 @@ from helix_tui.screens.curating.desk import Outlook, Trouble
 from helix_tui.screens.curating.outcomes import Ended, run_wish, tell_trouble
 from helix_tui.screens.curating.sheet import Sheet
 from helix_tui.screens.curating.telling import tell_outlook
-from helix_tui.screens.curating.wishes import Wish
+from helix_tui.screens.curating.wishes import Wish, undo_wish
 from helix_tui.widgets.curation.page import Page
 from helix_tui.widgets.lists.rowlist import RowList
 
@@ -87,7 +87,10 @@ class AheadSheet(Sheet):
             return
         self.dismiss()
         if self.outlook.plan.steps:
-            run_wish(self.console, self.wish, self.outlook.plan, self._ended)
+            run_wish(self.console, self.wish, self.outlook.plan, self._take_back, self._ended)
+
+    def _take_back(self) -> None:
+        self.console.push_screen(AheadSheet(undo_wish()))
 
     async def action_back(self) -> None:
         """Leave it; a text that was written for it is not lost."""

@@ -26,7 +26,7 @@ from helix_tui.widgets.lists.line import Span
 
 if TYPE_CHECKING:
     from helix_tui.core.beads.record import Bead
-    from helix_tui.screens.curating.keys import BeadKeys
+    from helix_tui.screens.curating.target import TargetScreen
 
 _TYPES = ("task", "bug", "epic", "chore", "feature", "spike")
 _PRIORITIES = (
@@ -51,7 +51,7 @@ class FormSheet(Sheet):
     def __init__(
         self,
         title: str,
-        screen: BeadKeys,
+        screen: TargetScreen,
         fields: Sequence[Field],
         judged: Findings,
         wish: Callable[[Mapping[str, str]], Wish | None],
@@ -134,7 +134,7 @@ class FormSheet(Sheet):
 # --- a new bead -------------------------------------------------------------------------------------------
 
 
-def create(screen: BeadKeys) -> None:
+def create(screen: TargetScreen) -> None:
     """A form for a new bead."""
     queue = screen.console.snapshot.queue
     near = [queue.beads[bead_id] for bead_id in screen.bead_ids() if bead_id in queue.beads][:1]
@@ -248,7 +248,7 @@ def _beads(queue: Queue) -> Callable[[str], Sequence[tuple[str, str]]]:
 # --- texts of a bead --------------------------------------------------------------------------------------
 
 
-def edit(screen: BeadKeys, beads: Sequence[Bead]) -> None:
+def edit(screen: TargetScreen, beads: Sequence[Bead]) -> None:
     """A form for title and texts of one bead."""
     if not beads:
         return

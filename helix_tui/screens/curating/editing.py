@@ -20,7 +20,7 @@ from helix_tui.screens.curating.wishes import edit_wish
 
 if TYPE_CHECKING:
     from helix_tui.core.beads.record import Bead
-    from helix_tui.screens.curating.keys import BeadKeys
+    from helix_tui.screens.curating.target import TargetScreen
 
 TEXTS = ("title", "acceptance", "description", "notes")
 """What can be edited, in the order of the file."""
@@ -84,7 +84,7 @@ def _mark(texts: object) -> str:
     return mark
 
 
-def edit(screen: BeadKeys, beads: Sequence[Bead]) -> None:
+def edit(screen: TargetScreen, beads: Sequence[Bead]) -> None:
     """Let the editor have the screen, then show what its changes would do."""
     if not beads:
         return

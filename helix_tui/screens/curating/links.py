@@ -30,7 +30,7 @@ from helix_tui.screens.curating.wishes import Wish, wish_for
 if TYPE_CHECKING:
     from helix_tui.core.beads.readiness import Queue
     from helix_tui.core.beads.record import Bead
-    from helix_tui.screens.curating.keys import BeadKeys
+    from helix_tui.screens.curating.target import TargetScreen
 
 
 def whom(beads: Sequence[Bead]) -> str:
@@ -38,7 +38,7 @@ def whom(beads: Sequence[Bead]) -> str:
     return f"“{clean_line(beads[0].title, 100)}”" if len(beads) == 1 else f"{len(beads):,} beads"
 
 
-def supersede(screen: BeadKeys, beads: Sequence[Bead]) -> None:
+def supersede(screen: TargetScreen, beads: Sequence[Bead]) -> None:
     """Ask which bead replaces them."""
     if not beads:
         return
@@ -55,7 +55,7 @@ def supersede(screen: BeadKeys, beads: Sequence[Bead]) -> None:
     screen.console.push_screen(PickSheet(title, offer, picked, lead="replaced by"))
 
 
-def depend(screen: BeadKeys, beads: Sequence[Bead]) -> None:
+def depend(screen: TargetScreen, beads: Sequence[Bead]) -> None:
     """Ask what they wait on; turned round, what waits on them. What is there already is taken away."""
     if not beads:
         return
@@ -122,7 +122,7 @@ class _Edges:
             yield deed(bead.id, other) if self.onward else deed(other, bead.id)
 
 
-def parent(screen: BeadKeys, beads: Sequence[Bead]) -> None:
+def parent(screen: TargetScreen, beads: Sequence[Bead]) -> None:
     """Ask what they stand under."""
     if not beads:
         return
@@ -137,7 +137,7 @@ def parent(screen: BeadKeys, beads: Sequence[Bead]) -> None:
     screen.console.push_screen(PickSheet(f"{whom(beads)} stands under …", offer, picked, lead="under"))
 
 
-def label(screen: BeadKeys, beads: Sequence[Bead]) -> None:
+def label(screen: TargetScreen, beads: Sequence[Bead]) -> None:
     """Ask for labels: those that they wear are taken away, others added."""
     if not beads:
         return
@@ -152,7 +152,7 @@ def label(screen: BeadKeys, beads: Sequence[Bead]) -> None:
     screen.console.push_screen(PickSheet(f"labels of {whom(beads)}", offer, picked, lead="#", several=True))
 
 
-def rank(screen: BeadKeys, beads: Sequence[Bead], place: str) -> None:
+def rank(screen: TargetScreen, beads: Sequence[Bead], place: str) -> None:
     """Move them inside their priority: to the top, before or after another bead, or without a rank."""
     if not beads:
         return
@@ -177,7 +177,7 @@ def rank(screen: BeadKeys, beads: Sequence[Bead], place: str) -> None:
     screen.console.push_screen(PickSheet(f"{whom(beads)} comes {place} …", offer, picked, lead=place))
 
 
-def focus(screen: BeadKeys, beads: Sequence[Bead]) -> None:
+def focus(screen: TargetScreen, beads: Sequence[Bead]) -> None:
     """Focus on the epic under the cursor; on an epic in focus, and on what is no epic, end the focus."""
     if not beads:
         return

@@ -16,7 +16,7 @@ from helix_tui.screens.curating.wishes import wish_for
 
 if TYPE_CHECKING:
     from helix_tui.core.beads.record import Bead
-    from helix_tui.screens.curating.keys import BeadKeys
+    from helix_tui.screens.curating.target import TargetScreen
 
 _NOT_OFFERED = {"change.actions", "change.stop"}
 
@@ -49,7 +49,7 @@ def deeds() -> Iterator[Deed]:
     yield from _KEYLESS
 
 
-def actions(screen: BeadKeys, beads: Sequence[Bead]) -> None:
+def actions(screen: TargetScreen, beads: Sequence[Bead]) -> None:
     """Everything that can be done to the beads, each with its key."""
     if not beads:
         return
@@ -64,7 +64,7 @@ def actions(screen: BeadKeys, beads: Sequence[Bead]) -> None:
     screen.console.push_screen(ChoiceSheet(whom(beads), choices))
 
 
-def endings(screen: BeadKeys, beads: Sequence[Bead]) -> None:
+def endings(screen: TargetScreen, beads: Sequence[Bead]) -> None:
     """Close, cancel, or open again; what does not fit the state says so."""
     if not beads:
         return

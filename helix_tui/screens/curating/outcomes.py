@@ -28,13 +28,15 @@ Ended = Callable[[Trouble | None], None]
 """Told how a change ended: None when it was made, else why not."""
 
 
-def run_wish(console: Console, wish: Wish, shown: Plan, ended: Ended | None = None) -> None:
-    """Run what was shown, and tell what came of it."""
+def run_wish(
+    console: Console, wish: Wish, shown: Plan, take_back: Callable[[], object], ended: Ended | None = None
+) -> None:
+    """Run what was shown, and tell what came of it; ``take_back`` looks ahead at undoing what was done."""
 
     def done(result: Done | None) -> None:
         if ended is not None:
             ended(result.error if result is not None else None)
-        tell_done(console, wish, result)
+        tell_done(console, wish, result, take_back)
 
     def failed(error: Trouble) -> None:
         tell_trouble(console, wish, error)
@@ -44,14 +46,14 @@ def run_wish(console: Console, wish: Wish, shown: Plan, ended: Ended | None = No
     console.desk.run(wish, shown, done, failed)
 
 
-def tell_done(console: Console, wish: Wish, done: Done | None) -> None:
+def tell_done(console: Console, wish: Wish, done: Done | None, take_back: Callable[[], object]) -> None:
     """A word, or a sheet where something is not as it was wanted."""
     if done is None or (done.entry is None and not done.plan.refusals):
         console.say("nothing to do")
         return
     console.changed(wish.beads, tuple(done.created.values()))
     if done.error is not None or done.problems:
-        console.push_screen(HalfWaySheet(wish, done))
+        console.push_screen(HalfWaySheet(wish, done, take_back))
         return
     console.say(_all_well(done))
 
@@ -139,12 +141,13 @@ class HalfWaySheet(Sheet):
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("half-way")]
     FOOTER = ("change.undo", "go.back", "move.down", "move.up")
 
-    def __init__(self, wish: Wish, done: Done) -> None:
+    def __init__(self, wish: Wish, done: Done, take_back: Callable[[], object]) -> None:
         lead = "done, but"
         if done.error is not None:
             lead = "not all done" if done.entry is not None and done.entry.after else "not done"
         super().__init__(f"{lead}: {clean_line(wish.title, 160)}")
         self.done = done
+        self._take_back = take_back
 
     def write(self, page: Page) -> None:
         """The error, then each command with what became of it."""
@@ -176,11 +179,8 @@ class HalfWaySheet(Sheet):
 
     def action_undo(self) -> None:
         """Take back what was done, seen before."""
-        from helix_tui.screens.curating.ahead import AheadSheet
-        from helix_tui.screens.curating.wishes import undo_wish
-
         self.dismiss()
-        self.console.push_screen(AheadSheet(undo_wish()))
+        self._take_back()
 
 
 _STOPPED = "stopped on request"
