@@ -7,6 +7,7 @@ the console does not reach it.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import selectors
 import signal
@@ -151,6 +152,7 @@ def run_to_files(
     env: Mapping[str, str] | None = None,
     timeout: float,
     cap: int = 64 << 20,
+    most: int = 1 << 30,
     grace: float = 10.0,
     started: Callable[[int], None] = lambda pid: None,
     stop: Callable[[], bool] = lambda: False,
@@ -160,7 +162,8 @@ def run_to_files(
     Args:
         out, err: made anew; they stay.
         timeout: seconds after which it is ended.
-        cap: bytes of output after which it is ended.
+        cap: bytes of each stream that are returned, the last ones: a report stands at the end.
+        most: bytes of output after which it is ended, before it fills the disk.
         grace: seconds that it has to end by itself once it was interrupted.
         started: told its process id at once.
         stop: asked a few times a second; once true, the program gets the interrupt that ctrl+c would be.
@@ -171,6 +174,8 @@ def run_to_files(
     words = tuple(os.fspath(word) for word in argv)
     begun = time.monotonic()
     with open(out, "wb") as to_out, open(err, "wb") as to_err:
+        with contextlib.suppress(OSError):
+            fcntl.flock(to_out, fcntl.LOCK_EX | fcntl.LOCK_NB)  # the program inherits it: see `being_written`
         process = subprocess.Popen(
             words,
             cwd=cwd,
@@ -183,25 +188,37 @@ def run_to_files(
     with process:
         try:
             started(process.pid)
-            timed_out, full = _watch_files(process, (out, err), begun + timeout, cap, grace, stop)
+            timed_out, full = _watch_files(process, (out, err), begun + timeout, most, grace, stop)
         finally:
             _end(process)
     return Finished(
         words,
         process.returncode,
-        _beginning(out, cap),
-        _beginning(err, cap),
+        _ending(out, cap),
+        _ending(err, cap),
         time.monotonic() - begun,
         truncated=full,
         timed_out=timed_out,
     )
 
 
+def being_written(out: Path) -> bool:
+    """Whether a program that `run_to_files` started still writes there, whoever started it."""
+    try:
+        with open(out, "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
 def _watch_files(
     process: subprocess.Popen[bytes],
     files: Sequence[Path],
     deadline: float,
-    cap: int,
+    most: int,
     grace: float,
     stop: Callable[[], bool],
 ) -> tuple[bool, bool]:
@@ -215,7 +232,7 @@ def _watch_files(
             pass
         if time.monotonic() > deadline:
             return not interrupted, False
-        if sum(path.stat().st_size for path in files if path.exists()) > cap:
+        if sum(path.stat().st_size for path in files if path.exists()) > most:
             return False, True
         if not interrupted and stop():
             interrupted = True
@@ -223,10 +240,14 @@ def _watch_files(
             _signal_group(process, signal.SIGINT)
 
 
-def _beginning(path: Path, cap: int) -> bytes:
+def _ending(path: Path, cap: int) -> bytes:
+    """The last bytes of a file, from the beginning of a line on where something is left out."""
     try:
         with open(path, "rb") as file:
-            return file.read(cap)
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - cap))
+            data = file.read(cap)
+            return data if size <= cap else data.partition(b"\n")[2]
     except OSError:
         return b""
 

@@ -310,6 +310,8 @@ def advice_for(message: str, argv: Sequence[str]) -> str:
 _MALFORMED_ADVICE = "run the command by hand; a newer ddx may have changed its output"
 
 _ADVICE = (
+    (r"was ended by SIG", "`helix-tui status` says what it left; the next run books what it did"),
+    (r"printed more than anybody can keep", "look at the end of its output under .helix-logs"),
     (
         r"lock timeout",
         "another ddx holds the tracker; wait for it, or end the process it names, and try again",

@@ -11,7 +11,8 @@ from collections.abc import Iterable
 
 from helix_tui.core.supervision.autonomy import Level
 from helix_tui.core.supervision.curation import operations
-from helix_tui.core.supervision.curation.curator import Curator
+from helix_tui.core.supervision.curation.curator import Curator, Done
+from helix_tui.core.supervision.held import plan_undecided, undecided
 from helix_tui.core.supervision.questions import Question, Questions
 from helix_tui.core.supervision.stagework import StageOutcome
 
@@ -30,13 +31,20 @@ def answer_question(curator: Curator, questions: Questions, question_id: str, te
     """
     asked = next((each for each in questions.open() if each.id == question_id), None)
     if asked is not None and asked.bead_id and asked.kind != "approval":
-        beads = curator.look().queue.beads
-        if asked.bead_id in beads:
+        queue = curator.look().queue
+        if asked.bead_id in queue.beads:
             wish = operations.assign(asked.bead_id, {DECISION: text})
-            done = curator.run([wish], title=f"write down the answer to {question_id}")
-            if done.error is not None:
-                raise done.error
+            _done(curator.run([wish], title=f"write down the answer to {question_id}"))
+        if asked.bead_id in (held := undecided(queue)):
+            rest = [bead_id for bead_id in held if bead_id != asked.bead_id]
+            title = f"give back {asked.bead_id}, which waited for the answer"
+            _done(curator.run_steps("hold", title, lambda writing, _: plan_undecided(writing, rest)))
     return questions.answer(question_id, text)
+
+
+def _done(done: Done) -> None:
+    if done.error is not None:
+        raise done.error
 
 
 def raise_from(

@@ -81,6 +81,7 @@ class Delegate:
         timeout: seconds that an attempt or an agent may take.
         stop: asked while ddx works; once true, ddx is interrupted.
         began: told the process id of what was started.
+        grace: seconds that an interrupted ddx has to say what it did; less than whoever stops a run waits.
     """
 
     project: Project
@@ -89,7 +90,7 @@ class Delegate:
     timeout: float = 0.0
     stop: Callable[[], bool] = lambda: False
     began: Callable[[int], None] = lambda pid: None
-    grace: float = 10.0
+    grace: float = 6.0
 
     def __post_init__(self) -> None:
         self.env = _environment(self.project, self.env)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 from helix_tui.core.beads.readiness import looks_like_epic
 from helix_tui.core.beads.record import TERMINAL
@@ -20,6 +19,7 @@ from helix_tui.core.supervision.curation.deeds import FOCUS_MARK, must_live
 from helix_tui.core.supervision.curation.inverse import FOCUS_ON
 from helix_tui.core.supervision.curation.rows import Scene
 from helix_tui.core.supervision.curation.steps import Refused, Writing, called
+from helix_tui.core.supervision.held import hold, release
 
 ON = FOCUS_ON
 """In the epic's row: since when the focus is on it."""
@@ -92,16 +92,16 @@ def plan_focus(writing: Writing, epic: str, *, now_only: bool = False) -> None:
     kept = needed(scene, epic, below)
     for bead_id in (*focus.held, *focus.leftovers):
         if bead_id in kept:
-            _release(writing, bead_id)
+            release(writing, bead_id, FOCUS_MARK, PRIOR)
         elif scene.value(bead_id, FOCUS_MARK) != epic and scene.status(bead_id) not in TERMINAL:
             writing.update(bead_id, {FOCUS_MARK: epic})
         elif scene.value(bead_id, FOCUS_MARK) != epic:
-            _release(writing, bead_id)
+            release(writing, bead_id, FOCUS_MARK, PRIOR)
     spared = _spared(scene, kept) if writing.tongue.era == "head" else set()
     for bead_id in _outside(scene, kept | spared):
         if now_only and scene.queue.state(bead_id) not in ("ready", "retry_cooldown"):
             continue
-        _hold(writing, bead_id, epic)
+        hold(writing, bead_id, FOCUS_MARK, epic, PRIOR)
 
 
 def plan_unfocus(writing: Writing) -> None:
@@ -111,7 +111,7 @@ def plan_unfocus(writing: Writing) -> None:
         if epic:
             writing.update(epic, {ON: None, REACH: None})
     for bead_id in (*focus.held, *focus.leftovers):
-        _release(writing, bead_id)
+        release(writing, bead_id, FOCUS_MARK, PRIOR)
 
 
 def plan_upkeep(writing: Writing) -> None:
@@ -206,31 +206,3 @@ def _spared(scene: Scene, kept: set[str]) -> set[str]:
                 found.add(upper)
             upper = scene.parent(upper)
     return found
-
-
-def _hold(writing: Writing, bead_id: str, epic: str) -> None:
-    value = writing.scene.value(bead_id, "execution-eligible")
-    prior: Any
-    if value is None or value is True:
-        prior = "absent" if value is None else True
-    elif isinstance(value, str):
-        prior = f"={value}"
-    else:
-        writing.notes.append(
-            f"{called(bead_id)} is left alone: its execution-eligible is no truth and no text"
-        )
-        return
-    writing.update(bead_id, {"execution-eligible": False, FOCUS_MARK: epic, PRIOR: prior})
-
-
-def _release(writing: Writing, bead_id: str) -> None:
-    """Give a bead its value of before, unless somebody has changed that since; then only the marks go."""
-    scene = writing.scene
-    fields: dict[str, Any] = {FOCUS_MARK: None, PRIOR: None}
-    if scene.value(bead_id, "execution-eligible") is False:
-        prior = scene.value(bead_id, PRIOR)
-        if prior is True or (isinstance(prior, str) and prior.startswith("=")):
-            fields["execution-eligible"] = True if prior is True else prior[1:]
-        else:
-            fields["execution-eligible"] = None
-    writing.update(bead_id, fields)

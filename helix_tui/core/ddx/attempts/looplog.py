@@ -89,9 +89,10 @@ def parse_entry(line: bytes) -> LoopEntry | None:
 
 
 def parse_report(output: str) -> LoopReport:
-    """The last JSON object in a loop's output that begins a line: ``{`` alone, or the whole on one line.
+    """The last report in a loop's output that begins a line: ``{`` alone, or the whole on one line.
 
-    What stands before it is the text stream; what follows it is left out.
+    What stands before it is the text stream; what follows it is left out, other JSON objects too, such as a
+    harness logs. Where no object has a field of a report, the last one is taken for it.
 
     Raises:
         MalformedReport: no such object, or it is cut off; the message says which.
@@ -101,15 +102,22 @@ def parse_report(output: str) -> LoopReport:
     for match in _OBJECT_START.finditer(output):
         if match.start() < end:
             continue  # inside the object before
+        told = found is not None and not _REPORTED.isdisjoint(found[0])
         try:
             document, end = _DECODER.raw_decode(output, match.start())
-            found = (document, match.start())
         except (ValueError, RecursionError) as error:
-            found, problem = None, f"its JSON object does not parse: {clean_line(str(error), 200)}"
+            if not told:
+                found, problem = None, f"its JSON object does not parse: {clean_line(str(error), 200)}"
+            continue
+        if not told or not _REPORTED.isdisjoint(document):
+            found = (document, match.start())
     if found is None:
         raise MalformedReport(problem)
     return LoopReport(found[0], output[: found[1]])
 
+
+_REPORTED = frozenset({"project_root", "attempts", "results", "no_ready_work"})
+"""Fields by which a report is known among the objects of a text stream (reference/ddx.md §4)."""
 
 _OBJECT_START = re.compile(r'^\{(?=\r?$|")', re.MULTILINE)
 _DECODER = json.JSONDecoder()

@@ -25,6 +25,8 @@ from helix_tui.core.supervision.run.options import Stop, Stopped
 from helix_tui.core.supervision.run.results import Result, Turn, ambiguous
 from helix_tui.core.supervision.run.work import Work
 
+_SUPERVISING = (injection.REVIEW, injection.ALIGNMENT)
+
 
 class Booking:
     """Books the turns of one run."""
@@ -47,9 +49,11 @@ class Booking:
         state = self.work.state
         queue = self.work.look().queue
         completed, supervised = [], 0
+        ours = {each.get("id") for each in state.injected if each.get("type") in _SUPERVISING}
         for result in turn.results:
             bead = queue.beads.get(result.bead_id)
-            if result.success and bead is not None and injection.supervisory(bead):
+            known = injection.supervisory(bead) if bead is not None else result.bead_id in ours
+            if result.success and known:
                 supervised += 1
             elif result.success:
                 completed.append(result)
@@ -68,8 +72,8 @@ class Booking:
         state.cost_usd += turn.cost_usd
         for result in turn.results:
             state.outcomes[result.status] = state.outcomes.get(result.status, 0) + 1
-        state.last_results = [result.record() for result in turn.results]
         if turn.results:
+            state.last_results = [result.record() for result in turn.results]
             state.current_issue = turn.results[-1].bead_id
         state.cycles.append(
             {
@@ -147,9 +151,9 @@ class Booking:
         text = f"{called(result.bead_id)}: {what}; {reading.follow_up}"
         if work.autonomy.escalates:
             self._escalate(result, text)
+            work.affected.add(result.bead_id)
         else:
             self._ask("ambiguous" if known.kind == "other" else "conflict", result.bead_id, text)
-            work.affected.add(result.bead_id)
         return None
 
     def _asked_about(self, script: str) -> bool:

@@ -25,6 +25,7 @@ from helix_tui.core.project import Project
 from helix_tui.core.supervision.delegate import logs_folder
 from helix_tui.core.supervision.replacing import replace_file
 from helix_tui.core.supervision.run.mutex import Holder, pid_path, process_lives, read_holder
+from helix_tui.core.supervision.run.state import ddx_lives, load_state
 
 Wish = Literal["", "stop", "pause"]
 
@@ -156,14 +157,24 @@ def stop_run(project: Project, *, now: bool = True, patience: float = STOP_PATIE
     with contextlib.suppress(ProcessLookupError):
         os.kill(holder.pid, signal.SIGKILL)
     _gone(holder, 2.0)
+    _interrupt_ddx(project)
     with contextlib.suppress(OSError):
         pid_path(project).unlink()
     return Ending(holder.pid, "killed")
 
 
+def _interrupt_ddx(project: Project) -> None:
+    """End the ddx that a run left at work when it was ended by force; what came of it the next run books."""
+    pending = load_state(project).pending
+    pid = pending.get("pid")
+    if isinstance(pid, int) and ddx_lives(pending):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(pid, signal.SIGINT)
+
+
 def _gone(holder: Holder, within: float) -> bool:
     deadline = time.monotonic() + within
-    while process_lives(holder.pid, holder.started_at):
+    while process_lives(holder.pid, holder.started_at, holder.born):
         if time.monotonic() > deadline:
             return False
         for process in _started:

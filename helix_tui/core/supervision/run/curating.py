@@ -7,13 +7,15 @@ died) does not.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from helix_tui.core.beads.readiness import Queue, looks_like_epic
 from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.supervision import injection
 from helix_tui.core.supervision.curation import operations
 from helix_tui.core.supervision.curation.curator import Sight
 from helix_tui.core.supervision.curation.rows import Scene
-from helix_tui.core.supervision.curation.steps import Refused, called
+from helix_tui.core.supervision.curation.steps import Refused, called, named
 from helix_tui.core.supervision.focus import (
     descendants,
     needed,
@@ -22,6 +24,7 @@ from helix_tui.core.supervision.focus import (
     plan_upkeep,
     read_focus,
 )
+from helix_tui.core.supervision.held import plan_undecided, undecided
 from helix_tui.core.supervision.run.work import Work
 
 MOST_HELD = 60
@@ -55,6 +58,11 @@ class Curating:
 
     def order(self, sight: Sight) -> None:
         """Bring the focus up to date with the queue: leave it, mend it, or enter one."""
+        if held := set(undecided(sight.queue)):
+            waits = self.work.awaiting()
+            if held - waits:
+                self.keep_back(held & waits)
+                sight = self.work.look()
         scene = Scene(sight.queue)
         focus = read_focus(scene)
         if focus.epic and self._finished(scene, focus.epic):
@@ -77,6 +85,17 @@ class Curating:
         focus = read_focus(Scene(self.work.look().queue))
         if (focus.epic and focus.epic == self.ours) or (not focus.epic and focus.leftovers):
             self._leave(focus.epic or self.ours)
+
+    def give_back(self) -> None:
+        """Give back what waited for a decision: without a run nobody keeps it from anybody."""
+        if undecided(self.work.look().queue):
+            self.keep_back(())
+
+    def keep_back(self, ids: Iterable[str]) -> None:
+        """Have ddx pass over exactly these beads, until a person has judged what came of them."""
+        kept = sorted(ids)
+        title = f"go on without {named(kept)}" if kept else "give back what waited for a decision"
+        self.work.change_steps("hold", title, lambda writing, _: plan_undecided(writing, kept), free=True)
 
     def _choose(self, sight: Sight) -> None:
         """Enter the epic that the next bead belongs to."""
@@ -114,7 +133,7 @@ class Curating:
         self.work.refresh_context(self.work.look())
 
     def _leave(self, epic: str) -> None:
-        self.work.change_steps("focus", "end the focus", lambda writing, _: plan_unfocus(writing))
+        self.work.change_steps("focus", "end the focus", lambda writing, _: plan_unfocus(writing), free=True)
         self.work.teller.verbose(f"focus on {called(epic)} ended")
         self.work.state.focused_epic = self.ours = ""
         self.work.save()

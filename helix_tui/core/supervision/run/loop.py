@@ -12,17 +12,20 @@ import contextlib
 from collections.abc import Callable
 from pathlib import Path
 
+from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.process import Finished
 from helix_tui.core.supervision.check.verdict import Verdict, decide
 from helix_tui.core.supervision.curation.curator import Sight
 from helix_tui.core.supervision.curation.gate import GateBusy, WritesForbidden
-from helix_tui.core.supervision.curation.steps import Refused, called
+from helix_tui.core.supervision.curation.steps import Refused, called, named
+from helix_tui.core.supervision.held import undecided
 from helix_tui.core.supervision.orphans import find_orphans
 from helix_tui.core.supervision.run.booking import Booking
 from helix_tui.core.supervision.run.control import request
 from helix_tui.core.supervision.run.curating import Curating
 from helix_tui.core.supervision.run.documents import settle_documents
+from helix_tui.core.supervision.run.mutex import born_at
 from helix_tui.core.supervision.run.options import Stop, Stopped
 from helix_tui.core.supervision.run.passes import Passes, queue_fingerprint
 from helix_tui.core.supervision.run.recovery import take_over
@@ -30,10 +33,8 @@ from helix_tui.core.supervision.run.results import Result, Turn, read_turn
 from helix_tui.core.supervision.run.work import Retry, Work, failure_class, stop_of
 from helix_tui.core.supervision.stuck import find_stuck, report_lines
 
-SAME_FAILURES = 4
-"""Attempts in a row on one bead that bring nothing, on a queue that nothing changes: ddx is not cooling it
-down.
-"""
+SAME_OUTCOMES = 4
+"""Attempts on one bead that leave it open, on a queue that nothing changes: ddx would go on for ever."""
 
 
 class Loop:
@@ -44,7 +45,10 @@ class Loop:
         self.curating = Curating(work)
         self.booking = Booking(work)
         self.passes = Passes(work)
-        self._failures: list[tuple[str, str]] = []
+        self._queue = ""
+        self._without_end: dict[str, int] = {}
+        """Attempts in a row that left their bead unfinished and the queue as it was."""
+        self._held: set[str] = set()
 
     def run(self) -> Stop:
         """Run until something stops it, and leave a state that says what."""
@@ -93,6 +97,7 @@ class Loop:
             elif sight.queue.ready:
                 self._turn(sight)
             else:
+                self._nothing_but_undecided(sight)
                 self.passes.next_action()
         except Retry:
             work.teller.verbose("looking again")
@@ -138,11 +143,11 @@ class Loop:
     def _turn(self, sight: Sight) -> None:
         """Let ddx execute one bead of its own choice, and book what it did."""
         work = self.work
-        self._hold_affected(sight)
+        self._without_undecided(sight)
         number = work.state.attempted_cycles + 1
         work.permit(
             "dispatch",
-            f"{number}",
+            sight.queue.ready[0],
             f"let ddx execute one bead (the next would be {called(sight.queue.ready[0])})?",
         )
         work.teller.verbose(f"[{work.now[11:19]}] ready={len(sight.queue.ready)}, cycle={number}")
@@ -174,6 +179,7 @@ class Loop:
                 "out": str(out),
                 "pid": 0,
                 "started_at": work.now,
+                "booked": [each.get("attempt_id", "") for each in work.state.last_results],
             }
             work.save("dispatching")
             work.delegate.began = self._began
@@ -181,7 +187,7 @@ class Loop:
             turn = read_turn(finished, work.project)
         except DdxError as error:
             if work.control.interrupted:
-                work.state.pending = {}
+                self._leave_to_evidence("interrupted")
                 raise Stopped(
                     Stop("interrupted", "while ddx was executing; it gave no report", 130)
                 ) from None
@@ -191,19 +197,37 @@ class Loop:
     def _began(self, pid: int) -> None:
         if "command" not in self.work.state.pending:
             return  # an agent and no turn of the loop
-        self.work.state.pending["pid"] = pid
+        self.work.state.pending |= {"pid": pid, "born": born_at(pid)}
         with contextlib.suppress(OSError):  # what stands there names the file; the number only helps to wait
             self.work.save()
 
-    def _hold_affected(self, sight: Sight) -> None:
-        """What comes of a bead in question waits for the answer: stop where it would be the next."""
-        answered = {question.bead_id for question in self.work.questions.all() if not question.answered}
-        self.work.affected &= answered
-        if sight.queue.ready[0] in self.work.affected:
-            about = sight.queue.ready[0]
-            raise Stopped(
-                Stop("question", f"{called(about)} would be next", 0, "helix-tui input --questions")
-            )
+    def _without_undecided(self, sight: Sight) -> None:
+        """What comes of a bead in question waits for the answer; the rest goes on without it.
+
+        Raises:
+            Retry: such beads are held back now, and the queue is another one.
+            Stopped: nothing else is left, or at autonomy low, where nothing is held back without a yes.
+        """
+        work, ready = self.work, sight.queue.ready
+        waits = work.awaiting()
+        if ready[0] not in waits:
+            return
+        held = [bead_id for bead_id in ready if bead_id in waits]
+        alone = len(held) == len(ready) and not work.autonomy.escalates
+        if alone or work.options.autonomy == "low" or self._held & set(held):
+            detail = f"{called(ready[0])} would be next, and its outcome waits for a decision"
+            raise Stopped(Stop("question", detail, 0, "helix-tui input --questions"))
+        self._held |= set(held)
+        self.curating.keep_back({*held, *undecided(sight.queue)})
+        work.teller.always(f"going on without {named(held)}, until somebody decides")
+        raise Retry
+
+    def _nothing_but_undecided(self, sight: Sight) -> None:
+        """Where everything else is done, what is held back waits for a person and not for a check."""
+        held = undecided(sight.queue)
+        if held and not self.work.autonomy.escalates:
+            detail = f"nothing else is ready, and {named(held)} waits for a decision"
+            raise Stopped(Stop("question", detail, 0, "helix-tui input --questions"))
 
     def _tell(self, number: int, result: Result, turn: Turn) -> None:
         work = self.work
@@ -227,30 +251,33 @@ class Loop:
             )
             raise Stopped(Stop("operator_attention", turn.attention))
         if not turn.results:
-            work.teller.verbose("ddx found nothing to execute")
-            self.passes.nothing_selected()
+            work.teller.verbose("ddx found nothing to execute" + (f": {turn.idle}" if turn.idle else ""))
+            self.passes.nothing_selected(turn.idle)
             return
         self.passes.progressed()
-        self._watch_failures(turn)
+        self._watch_progress(turn)
         limit = work.options.max_cycles
         if limit and work.state.completed_cycles >= limit:
             raise Stopped(Stop("max_cycles", f"reached max cycles ({limit})"))
 
-    def _watch_failures(self, turn: Turn) -> None:
-        state_of_queue = queue_fingerprint(self.work.look().queue)
+    def _watch_progress(self, turn: Turn) -> None:
+        queue = self.work.look().queue
+        print_now = queue_fingerprint(queue)
+        if print_now != self._queue:
+            self._without_end.clear()
+            self._queue = print_now
         for result in turn.results:
-            mark = (result.bead_id, state_of_queue)
-            if result.success or result.retry_after or (self._failures and self._failures[-1] != mark):
-                self._failures.clear()
-            if not result.success and not result.retry_after:
-                self._failures.append(mark)
-        if len(self._failures) >= SAME_FAILURES:
-            bead_id = self._failures[-1][0]
-            detail = (
-                f"{called(bead_id)} was attempted {SAME_FAILURES} times, and ddx neither cools it "
-                "down nor passes over it"
-            )
-            raise Stopped(Stop("no_progress", detail))
+            bead = queue.beads.get(result.bead_id)
+            if bead is None or bead.status in TERMINAL:
+                continue
+            times = self._without_end[result.bead_id] = self._without_end.get(result.bead_id, 0) + 1
+            if times >= SAME_OUTCOMES:
+                detail = (
+                    f"{called(result.bead_id)} was attempted {times} times ({called(result.status)}), stays "
+                    "open, and ddx neither cools it down nor passes over it"
+                )
+                why = f"helix-tui why {called(result.bead_id)}"
+                raise Stopped(Stop("no_progress", detail, 0, why))
 
     # --- the end ---------------------------------------------------------------------------------------
 
@@ -270,14 +297,18 @@ class Loop:
                 f"ddx execute-loop produced malformed output (see {kept}): {error.message}",
                 stop.code,
             )
-        if work.state.pending:
-            # What ddx did before it failed stands in its own evidence: the next run books it from there.
-            work.state.pending |= {"out": "", "why": stop.reason}
+        self._leave_to_evidence(stop.reason)
         raise Stopped(stop)
+
+    def _leave_to_evidence(self, why: str) -> None:
+        """What ddx did before it failed stands in its own evidence: the next run books it from there."""
+        if self.work.state.pending:
+            self.work.state.pending |= {"out": "", "why": why}
 
     def _end(self, stop: Stop) -> Stop:
         """Give back what was held, say what is stuck, write down why it ended."""
         work = self.work
+        stop = self._without_fault(stop, self.curating.give_back)
         stop = self._without_fault(stop, self.curating.end)
         blockers: list[str] = []
         with contextlib.suppress(Stopped):

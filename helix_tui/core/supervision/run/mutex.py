@@ -22,6 +22,7 @@ from helix_tui.core.project import Project
 from helix_tui.core.supervision.replacing import replace_file
 
 PID = "helix.pid"
+LOCK = "run.lock"
 _SLACK = 5 * NS
 
 
@@ -33,6 +34,8 @@ class Holder:
     started_at: str
     path: Path
     live: bool
+    born: int = 0
+    """When the kernel says that the process began (`born_at`)."""
 
 
 class AlreadyRunning(RuntimeError):
@@ -50,7 +53,9 @@ def pid_path(project: Project) -> Path:
 
 def read_holder(project: Project) -> Holder | None:
     """Who runs by the pid files: a live one before a dead one; None where no file tells."""
-    found = [holder for path in (pid_path(project), project.ddx_dir / PID) if (holder := _read(path))]
+    lock = project.helix_dir / LOCK
+    paths = (pid_path(project), project.ddx_dir / PID)
+    found = [holder for path in paths if (holder := _read(path, lock))]
     return next((holder for holder in found if holder.live), found[0] if found else None)
 
 
@@ -63,7 +68,7 @@ def sole_run(project: Project, *, now: str = "") -> Iterator[None]:
         OSError: the folder cannot be written.
     """
     project.helix_dir.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(project.helix_dir / "run.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    descriptor = os.open(project.helix_dir / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         holder = read_holder(project)
         try:
@@ -76,7 +81,7 @@ def sole_run(project: Project, *, now: str = "") -> Iterator[None]:
         try:
             yield
         finally:
-            mine = _read(pid_path(project))
+            mine = _read(pid_path(project), project.helix_dir / LOCK)
             if mine is not None and mine.pid == os.getpid():
                 with contextlib.suppress(OSError):
                     pid_path(project).unlink()
@@ -84,15 +89,30 @@ def sole_run(project: Project, *, now: str = "") -> Iterator[None]:
         os.close(descriptor)
 
 
-def process_lives(pid: int, started_at: str = "") -> bool:
-    """Whether a process lives and is the one that was there at that time, not a later one of its number."""
+def process_lives(pid: int, started_at: str = "", born: int = 0) -> bool:
+    """Whether a process lives and is the one that was there at that time, not a later one of its number.
+
+    ``born`` (`born_at`, written down at that time) tells for certain; ``started_at``, where there is nothing
+    better, as long as nobody sets the clock.
+    """
     if pid <= 0 or not pid_alive(pid):
         return False
+    if born and (now := born_at(pid)):
+        return now == born
     began, said = _began(pid), parse_instant(started_at)
     return began is None or said is None or began <= said + _SLACK
 
 
-def _read(path: Path) -> Holder | None:
+def born_at(pid: int) -> int:
+    """When a process began, in the kernel's ticks since the machine did; 0 where the system does not tell."""
+    stat = read_bytes(f"/proc/{pid}/stat", 4096)
+    try:
+        return int(stat.rpartition(b")")[2].split()[19]) if stat is not None else 0
+    except (ValueError, IndexError):
+        return 0
+
+
+def _read(path: Path, lock: Path) -> Holder | None:
     raw = read_bytes(path, 200)
     if raw is None:
         return None
@@ -100,16 +120,29 @@ def _read(path: Path) -> Holder | None:
     if not words or not words[0].isdecimal():
         return None
     pid, started = int(words[0]), words[1] if len(words) > 1 else ""
-    return Holder(pid, started, path, process_lives(pid, started))
+    live = process_lives(pid, started) or (pid_alive(pid) and _locks(pid, lock))
+    return Holder(pid, started, path, live, born_at(pid) if live else 0)
+
+
+def _locks(pid: int, lock: Path) -> bool:
+    """Whether the kernel knows the process as the holder of the lock, whatever the clock says."""
+    try:
+        inode = lock.stat().st_ino
+    except OSError:
+        return False
+    rows = (line.split() for line in (read_bytes("/proc/locks", 1 << 20) or b"").split(b"\n"))
+    return any(
+        len(row) > 5 and row[1] == b"FLOCK" and row[4] == b"%d" % pid and row[5].endswith(b":%d" % inode)
+        for row in rows
+    )
 
 
 def _began(pid: int) -> int | None:
     """When a process began, where the system tells."""
-    stat, boot = read_bytes(f"/proc/{pid}/stat", 4096), read_bytes("/proc/stat", 1 << 20)
-    if stat is None or boot is None:
+    ticks, boot = born_at(pid), read_bytes("/proc/stat", 1 << 20)
+    if not ticks or boot is None:
         return None
     try:
-        ticks = int(stat.rpartition(b")")[2].split()[19])
         since = next(int(line.split()[1]) for line in boot.split(b"\n") if line.startswith(b"btime "))
         return since * NS + ticks * NS // os.sysconf("SC_CLK_TCK")
     except (ValueError, IndexError, StopIteration, OSError):

@@ -11,13 +11,16 @@ import hashlib
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.ddx.client import DdxError
+from helix_tui.core.ddx.names import WORKER_PREFIX
 from helix_tui.core.supervision import injection
 from helix_tui.core.supervision.check.check import CheckFailed, facts_text
 from helix_tui.core.supervision.check.facts import REPO
 from helix_tui.core.supervision.check.verdict import Verdict, decide
+from helix_tui.core.supervision.curation.deeds import FOCUS_MARK
 from helix_tui.core.supervision.curation.steps import called, named
 from helix_tui.core.supervision.drift import DriftWatch
 from helix_tui.core.supervision.governing import AlignmentActive, acquire
+from helix_tui.core.supervision.held import UNDECIDED
 from helix_tui.core.supervision.orphans import find_orphans
 from helix_tui.core.supervision.run.options import Stop, Stopped
 from helix_tui.core.supervision.run.work import Work, stop_of
@@ -49,8 +52,11 @@ class Passes:
         self.empty = self._passes = 0
         self._seen.clear()
 
-    def nothing_selected(self) -> None:
+    def nothing_selected(self, why: str = "") -> None:
         """Count a turn or an answer that selected nothing.
+
+        Args:
+            why: what ddx says about it.
 
         Raises:
             Stopped: it is the second in a row.
@@ -58,9 +64,12 @@ class Passes:
         self.empty += 1
         if self.empty < MOST_EMPTY:
             return
-        orphans = find_orphans(self.work.look(), self.work.project)
-        detail = "no selectable issues"
-        command = ""
+        sight = self.work.look()
+        orphans = find_orphans(sight, self.work.project)
+        ready = sight.queue.ready
+        detail = f"ddx picks nothing, though {named(ready)} should be ready" if ready else "nothing is ready"
+        detail += f" ({why})" if why else ""
+        command = "helix-tui doctor" if ready else "helix-tui stuck"
         if orphans:
             ids = [orphan.bead_id for orphan in orphans]
             detail += f"; orphaned claims: {named(ids)}"
@@ -203,13 +212,35 @@ class Passes:
 
 
 def queue_fingerprint(queue: Queue) -> str:
-    """What a planning pass is there to change: unfinished beads, but for those that govern or supervise."""
+    """What a planning pass is there to change: unfinished beads, but for those that govern or supervise.
+
+    What a worker notes in a row as it comes and goes is no change, nor is what a focus or an open question
+    holds back.
+    """
     digest = hashlib.sha256()
     for bead_id in sorted(queue.beads):
         bead = queue.beads[bead_id]
         if bead.status in TERMINAL or injection.supervisory(bead):
             continue
         row = bead.document()
-        kept = {name: row[name] for name in sorted(row) if name not in ("updated_at", "events")}
+        held = FOCUS_MARK in row or UNDECIDED in row
+        kept = {
+            name: "open" if row[name] == "in_progress" else row[name]
+            for name in sorted(row)
+            if not name.startswith(_NOTED) and not (held and name == "execution-eligible")
+        }
         digest.update(repr((bead_id, kept)).encode("utf-8", "replace"))
     return digest.hexdigest()
+
+
+_NOTED = (
+    *WORKER_PREFIX.values(),
+    "claimed-",
+    "events",
+    "helix-focus",
+    "helix-held",
+    "owner",
+    "session_id",
+    "updated_at",
+)
+"""Beginnings of the fields that a worker, or the loop itself, writes into a row without changing the work."""

@@ -7,19 +7,20 @@ it ends. Where it left none either, its own evidence tells which attempts of tha
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from helix_tui.core.clock import NS, parse_instant
+from helix_tui.core.clock import parse_instant
 from helix_tui.core.ddx.attempts.index import AttemptIndex
 from helix_tui.core.ddx.client import DdxError
-from helix_tui.core.ddx.files import read_bytes
+from helix_tui.core.opening import read_end
 from helix_tui.core.process import Finished
 from helix_tui.core.supervision.run.booking import Booking
-from helix_tui.core.supervision.run.mutex import process_lives
 from helix_tui.core.supervision.run.options import Stop, Stopped
 from helix_tui.core.supervision.run.results import Result, Turn, read_turn
+from helix_tui.core.supervision.run.state import ddx_lives
 from helix_tui.core.supervision.run.work import Work
 
 MAX_REPORT = 64 << 20
@@ -55,13 +56,11 @@ def take_over(work: Work, booking: Booking) -> None:
 
 def _wait(work: Work, pending: Mapping[str, Any]) -> None:
     """Let the ddx of the dead run finish, as long as an attempt may take."""
-    pid, started = pending.get("pid"), str(pending.get("started_at") or "")
-    if not isinstance(pid, int):
-        return
-    deadline = work.clock() + int(work.delegate.timeout * NS)
+    deadline = time.monotonic() + work.delegate.timeout
     told = False
-    while process_lives(pid, started) and work.clock() < deadline:
+    while ddx_lives(pending) and time.monotonic() < deadline:
         if not told:
+            pid = pending.get("pid") or "unknown"
             work.teller.always(f"ddx of the run that died is still at work (pid={pid}); waiting for it")
             work.save("dispatching")
             told = True
@@ -74,10 +73,10 @@ def _report(work: Work, pending: Mapping[str, Any]) -> Turn | None:
     out = Path(str(pending.get("out") or ""))
     if out.parent != work.teller.path.parent:
         return None
-    printed = read_bytes(out, MAX_REPORT)
+    printed = read_end(out, MAX_REPORT).encode("utf-8", "replace")
     if not printed:
         return None
-    said = read_bytes(out.with_suffix(".err"), MAX_REPORT) or b""
+    said = read_end(out.with_suffix(".err"), MAX_REPORT).encode("utf-8", "replace")
     try:
         return read_turn(Finished(("ddx",), 0, printed, said, 0.0), work.project)
     except DdxError:
@@ -85,10 +84,14 @@ def _report(work: Work, pending: Mapping[str, Any]) -> Turn | None:
 
 
 def _evidence(work: Work, pending: Mapping[str, Any]) -> Turn | None:
-    """The attempts that ddx itself says it made since then."""
+    """The attempt that ddx itself says it made since then: one turn executes one bead, however often.
+
+    What another worker did meanwhile is not this turn's.
+    """
     since = parse_instant(pending.get("started_at"))
     if since is None:
         return None
+    booked = {"", *(each for each in pending.get("booked") or () if isinstance(each, str))}
     index = AttemptIndex(work.project.ddx_dir)
     index.refresh(work.look().queue.beads)
     found = [
@@ -101,10 +104,14 @@ def _evidence(work: Work, pending: Mapping[str, Any]) -> Turn | None:
             tokens=attempt.tokens.total or 0,
             cost_usd=attempt.cost_usd or 0.0,
         )
-        for attempt in index.attempts
-        if attempt.finished and attempt.bead_id and (attempt.started_at or 0) >= since
+        for attempt in sorted(index.attempts, key=lambda each: each.started_at or 0)
+        if attempt.finished
+        and attempt.bead_id
+        and (attempt.started_at or 0) >= since
+        and attempt.attempt_id not in booked
     ]
-    return Turn(tuple(found), len(found)) if found else None
+    last = [each for each in found if each.bead_id == found[0].bead_id][-1:]
+    return Turn(tuple(last), 1) if last else None
 
 
 def _result(row: Mapping[str, Any]) -> Result:

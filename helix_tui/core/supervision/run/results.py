@@ -7,6 +7,7 @@ count as success.
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -74,6 +75,21 @@ class Turn:
     seconds: float = 0.0
     document: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def idle(self) -> str:
+        """Why ddx picked nothing, in its own words: April names beads, head counts them."""
+        detail = self.document.get("no_ready_work_detail")
+        said = [
+            f"{name.replace('_', ' ')}: {_told(value)}"
+            for name, value in (detail.items() if isinstance(detail, dict) else ())
+            if value and name != "execution_ready" and not str(value).startswith("0001-")
+        ]
+        return clean_line(", ".join(filter(None, [self.exit_reason.replace("_", " "), *said])), 300)
+
+
+def _told(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
 
 def read_turn(finished: Finished, project: Project) -> Turn:
     """What a loop did.
@@ -86,6 +102,12 @@ def read_turn(finished: Finished, project: Project) -> Turn:
     except MalformedReport as error:
         if finished.timed_out:
             raise _failed(finished, f"ddx gave no answer in {finished.seconds:.0f} s and was ended") from None
+        if finished.truncated:
+            raise _failed(finished, "ddx printed more than anybody can keep and was ended") from None
+        if finished.rc < 0:
+            raise _failed(
+                finished, f"ddx was ended by {_signal(-finished.rc)} while it was at work"
+            ) from None
         if finished.rc != 0 and not _begins_json(finished.out):
             raise _failed(finished, last_error(finished)) from None
         why = "empty payload" if not finished.out.strip() else _top_level(finished.out) or str(error)
@@ -131,6 +153,13 @@ def malformed(finished: Finished, why: str) -> DdxError:
 def _failed(finished: Finished, message: str) -> DdxError:
     code = 69 if "unknown flag" in message or "unknown command" in message else FAILED
     return DdxError(finished.argv, message, advice_for(message, finished.argv), code, finished.stdout)
+
+
+def _signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def _begins_json(out: str) -> bool:

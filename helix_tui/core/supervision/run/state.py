@@ -8,6 +8,7 @@ that died leaves its phase and, while ddx worked, where ddx's answer is being wr
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import msgspec
 
 from helix_tui.core.ddx.files import read_bytes
+from helix_tui.core.process import being_written
 from helix_tui.core.project import Project
 from helix_tui.core.supervision.replacing import replace_file
 from helix_tui.core.supervision.run.mutex import process_lives
@@ -81,8 +83,8 @@ class RunState:
     autonomy: str = "medium"
     log: str = ""
     pending: dict[str, Any] = field(default_factory=dict)
-    """While ddx works: {command, out, pid, started_at}; what is here and not booked is booked by the next
-    run.
+    """While ddx works: {command, out, pid, born, started_at, booked}; what is here and not
+    booked is booked by the next run.
     """
     totals: dict[str, int] = field(default_factory=dict)
     """All runs together: attempted, completed, supervisory, runs, recovered."""
@@ -97,6 +99,15 @@ class RunState:
     def crashed(self) -> bool:
         """Whether its process is gone without having said that it stops."""
         return self.phase != "stopped" and not process_lives(self.pid, self.started_at)
+
+
+def ddx_lives(pending: Mapping[str, Any]) -> bool:
+    """Whether the ddx that a run started for a turn is still at work."""
+    pid, born, out = pending.get("pid"), pending.get("born"), str(pending.get("out") or "")
+    if not pid:  # killed between the start of ddx and the note of its number
+        return bool(out) and being_written(Path(out))
+    since = str(pending.get("started_at") or "")
+    return isinstance(pid, int) and process_lives(pid, since, born if isinstance(born, int) else 0)
 
 
 def state_path(project: Project) -> Path:

@@ -16,9 +16,9 @@ from helix_tui.core.ddx.workers.running import Run
 from helix_tui.core.project import Project
 from helix_tui.core.supervision.injected import injected_record, injected_type
 from helix_tui.core.supervision.questions import Question, read_questions
-from helix_tui.core.supervision.run.mutex import Holder, process_lives, read_holder
+from helix_tui.core.supervision.run.mutex import Holder, read_holder
 from helix_tui.core.supervision.run.reasons import REASONS
-from helix_tui.core.supervision.run.state import PHASES, RunState, load_state, state_path
+from helix_tui.core.supervision.run.state import PHASES, RunState, ddx_lives, load_state, state_path
 from helix_tui.core.text import clean_line
 
 SHOWN_INJECTED = 20
@@ -112,10 +112,9 @@ def _active(state: RunState, holder: Holder) -> str:
 def _died(state: RunState) -> str:
     doing = PHASES.get(state.phase, state.phase)
     parts = [f"the last run (pid {state.pid}) is gone without a word: {doing}"]
-    pid, since = state.pending.get("pid"), str(state.pending.get("started_at") or "")
     if "command" in state.pending:
-        if isinstance(pid, int) and process_lives(pid, since):
-            parts.append(f"its ddx is still at work (pid {pid})")
+        if ddx_lives(state.pending):
+            parts.append(f"its ddx is still at work (pid {state.pending.get('pid') or 'unknown'})")
         parts.append("the next run books what ddx reports or left as evidence")
     if "aftermath" in state.pending:
         parts.append("its last turn is counted, and the next run finishes what follows from it")

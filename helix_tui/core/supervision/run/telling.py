@@ -11,8 +11,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from helix_tui.core.clock import format_instant
+from helix_tui.core.opening import read_end
 from helix_tui.core.process import Finished
 from helix_tui.core.text import clean_block, clean_line
+
+MOST = 200_000
+"""Characters of one program's output that go into the log."""
 
 
 class Teller:
@@ -29,7 +33,7 @@ class Teller:
         self.summary = summary
         self._say = say
         self._quiet = quiet
-        self._lines = 0
+        self._lines = read_end(path, 1 << 30).count("\n")
 
     def verbose(self, text: str) -> None:
         """Something that only a person who follows along wants to know."""
@@ -56,7 +60,7 @@ class Teller:
         self._log(f"--- {title} [{clock}] rc={finished.rc} elapsed={finished.seconds:.0f}s ---")
         for text in (finished.out, finished.err):
             if text.strip():
-                self._log(clean_block(text).rstrip("\n"))
+                self._log(_clipped(text).rstrip("\r\n"))
         self._log(f"--- end {title} ---")
         return first, self._lines
 
@@ -66,3 +70,12 @@ class Teller:
         with contextlib.suppress(OSError), open(self.path, "a", encoding="utf-8", errors="replace") as file:
             file.write("\n".join(lines) + "\n")
         self._lines += len(lines)
+
+
+def _clipped(text: str) -> str:
+    """The beginning and the end of what is too long for a log; the whole stands in the turn's own file."""
+    if len(text) <= MOST:
+        return text
+    head, tail = text[: MOST // 2], text[-MOST // 2 :]
+    left_out = len(text) - len(head) - len(tail)
+    return f"{head}\n… {left_out:,} characters are left out here …\n{tail}"

@@ -39,7 +39,7 @@ class Work:
     checker: Checker
     clock: Callable[[], int] = now_ns
     affected: set[str] = field(default_factory=set)
-    """Beads about whose outcome somebody was asked: what comes of them waits for the answer."""
+    """Beads whose outcome this run has escalated: it goes on without them."""
     executed: set[str] = field(default_factory=set)
     """Beads that ddx executed in this run."""
 
@@ -80,10 +80,14 @@ class Work:
         self.permit(deed, title, f"{title}?")
         return self._told(lambda: self.curator.run(wanted, title=title), title)
 
-    def change_steps(self, kind: str, title: str, make: Callable[[Writing, Sight], None]) -> Done:
+    def change_steps(
+        self, kind: str, title: str, make: Callable[[Writing, Sight], None], *, free: bool = False
+    ) -> Done:
         """The same for steps that are planned on what the queue then holds; asks only where there are
-        some.
+        some, and not where they are ``free``: what was held back with a yes is given back without one.
         """
+        if free:
+            return self._told(lambda: self.curator.run_steps(kind, title, make), title)
         if self.options.autonomy == "low" and not self.curator.plan_steps(kind, title, make).steps:
             return Done(self.curator.plan_steps(kind, title, make))
         self.permit("curation", title, f"{title}?")
@@ -100,6 +104,12 @@ class Work:
         except ApprovalNeeded as need:
             how = "refused" if need.refused else f"helix-tui input --answer {need.question_id} yes"
             raise Stopped(Stop("approval", f"{need} ({how})", 0, "" if need.refused else how)) from None
+
+    def awaiting(self) -> set[str]:
+        """Beads about which a person must decide something before anything more comes of them."""
+        if self.autonomy.escalates:
+            return set(self.affected)
+        return {each.bead_id for each in self.questions.open() if each.bead_id and each.kind != "approval"}
 
     def refresh_context(self, sight: Sight) -> None:
         """Make the context file anew."""

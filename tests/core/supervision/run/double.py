@@ -89,6 +89,8 @@ def _loop(folder: Path) -> int:
         time.sleep(0.05)
     if turn.get("kill_parent"):
         os.kill(os.getppid(), signal.SIGKILL)
+    if turn.get("kill_self"):
+        os.kill(os.getpid(), signal.SIGKILL)
     if turn.get("interrupt_parent"):
         os.kill(os.getppid(), signal.SIGINT)
         time.sleep(turn.get("then_sleep", 0))

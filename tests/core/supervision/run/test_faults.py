@@ -17,7 +17,7 @@ import pytest
 
 from helix_tui.core.clock import format_instant, now_ns
 from helix_tui.core.project import find_project
-from helix_tui.core.supervision.run.mutex import AlreadyRunning
+from helix_tui.core.supervision.run.mutex import AlreadyRunning, read_holder, sole_run
 from helix_tui.core.supervision.run.state import load_state
 from helix_tui.core.supervision.run.status import run_status
 from tests.core.supervision.conftest import ERAS, row
@@ -111,12 +111,17 @@ def test_a_killed_run_gives_its_focus_back_with_the_next(stage: StageFactory) ->
     assert sorted(line.split()[0] for line in world.executed) == ["c-1", "c-1", "t-1"]
 
 
-def test_a_ddx_that_outlives_its_run_is_waited_for(stage: StageFactory) -> None:
+@pytest.mark.parametrize("noted", [True, False], ids=["pid-noted", "killed-before-the-pid-was-noted"])
+def test_a_ddx_that_outlives_its_run_is_waited_for(stage: StageFactory, noted: bool) -> None:
     world = stage([row("a-1")])
     world.turns({"results": [{}], "sleep": 1.5})
     process = started(world)
     process.kill()
     process.communicate(timeout=10)
+    if not noted:
+        state = world.state
+        state["pending"] |= {"pid": 0, "born": 0}
+        (world.root / ".helix" / "run-state.json").write_text(json.dumps(state))
     world.run()
     assert world.executed == ["a-1 success"]
     assert world.state["totals"]["completed"] == 1
@@ -154,6 +159,53 @@ def test_a_pid_file_of_a_dead_or_another_process_is_stale(stage: StageFactory) -
         world.run()
         assert not (world.root / ".helix" / "helix.pid").exists()
     assert world.executed == ["a-1 success"]
+
+
+def test_a_clock_that_was_set_does_not_make_a_live_run_stale(stage: StageFactory) -> None:
+    project = find_project(stage([row("a-1")]).root)
+    with sole_run(project):
+        (project.helix_dir / "helix.pid").write_text(f"{os.getpid()} 2020-01-01T00:00:00Z\n")
+        holder = read_holder(project)
+        assert holder is not None
+        assert holder.live
+        assert run_status(project).condition == "active"
+    assert read_holder(project) is None
+
+
+def attempt(world: Stage, attempt_id: str, bead_id: str, started_at: int) -> None:
+    """Evidence of an attempt that landed, as ddx leaves it."""
+    folder = world.root / ".ddx" / "executions" / attempt_id
+    folder.mkdir(parents=True)
+    result = {"bead_id": bead_id, "attempt_id": attempt_id, "status": "success", "outcome": "merged"}
+    times = {"started_at": format_instant(started_at), "finished_at": format_instant(started_at + 1)}
+    revs = {"base_rev": "a" * 40, "result_rev": "b" * 40}
+    (folder / "result.json").write_text(json.dumps(result | times | revs))
+
+
+def test_without_a_report_one_turn_is_booked_from_evidence_and_none_of_another_worker(
+    stage: StageFactory,
+) -> None:
+    world = stage([row("a-1", status="closed"), row("a-2", status="closed"), row("a-3", status="closed")])
+    now = now_ns()
+    ids = [f"20261121T08000{n}-0000000{n}" for n in range(3)]
+    for number, attempt_id in enumerate(ids):
+        attempt(world, attempt_id, f"a-{number + 1}", now + number * 10**9)
+    pending = {"command": ["ddx"], "out": "", "pid": 0, "started_at": format_instant(now), "booked": ids[:1]}
+    state = {"run_id": "r", "pid": 1, "phase": "dispatching", "pending": pending, "totals": {"completed": 5}}
+    (world.root / ".helix").mkdir(exist_ok=True)
+    (world.root / ".helix" / "run-state.json").write_text(json.dumps(state))
+    world.run()
+    assert world.state["totals"]["completed"] == 6
+    assert world.state["cycles"][0]["results"] == [["a-2", "success"]]
+
+
+def test_a_ddx_that_is_killed_is_named_so(stage: StageFactory) -> None:
+    world = stage([row("a-1")])
+    world.turns({"results": [{}], "kill_self": True})
+    outcome = world.run()
+    assert (outcome.stop.reason, outcome.stop.code) == ("ddx_failed", 1)
+    assert "ended by SIGKILL" in outcome.stop.detail
+    assert world.rows()["a-1"]["status"] == "open"
 
 
 def test_a_live_holder_of_the_shell_of_old_counts_too(stage: StageFactory) -> None:

@@ -1,0 +1,32 @@
+"""Running a program whose output goes to files: it is not ended half-way, and the end of it is kept."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from helix_tui.core.process import run_to_files
+
+MANY = "import sys; [print('line', n) for n in range(2000)]; print('{}'); sys.stderr.write('e' * 9000)"
+
+
+@pytest.mark.parametrize(("cap", "out"), [(100, b"line 1999\n{}\n"), (1 << 20, b"line 1999\n{}\n")])
+def test_a_flood_is_let_through_and_its_end_is_kept(tmp_path: Path, cap: int, out: bytes) -> None:
+    done = run_to_files(
+        (sys.executable, "-c", MANY), out=tmp_path / "o", err=tmp_path / "e", timeout=30, cap=cap
+    )
+    assert (done.rc, done.truncated, done.timed_out) == (0, False, False)
+    assert done.stdout.endswith(out)
+    assert done.stdout.startswith(b"line ")
+    assert (tmp_path / "o").stat().st_size > 10_000
+
+
+def test_what_would_fill_the_disk_is_ended(tmp_path: Path) -> None:
+    endless = "while True: print('x' * 1000)"
+    done = run_to_files(
+        (sys.executable, "-c", endless), out=tmp_path / "o", err=tmp_path / "e", timeout=30, most=100_000
+    )
+    assert done.truncated
+    assert done.rc != 0
