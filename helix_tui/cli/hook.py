@@ -45,7 +45,7 @@ def _reply(call: Call) -> dict[str, Any]:
             name, "1"
         )  # one short text: on a busy machine more threads take ten times as long
     from helix_tui.core.embedding import load_encoder
-    from helix_tui.core.memory import database_path, open_memory
+    from helix_tui.core.memory import database_path, look_into
     from helix_tui.core.supervision.briefing import HOOKS, answer, environment, place_of
     from helix_tui.core.supervision.hearing import MAX_STDIN, hear
 
@@ -65,5 +65,5 @@ def _reply(call: Call) -> dict[str, Any]:
     if event == "session-start":
         environment(place.project, os.environ)
     path = database_path(place.project)
-    with open_memory(path, load_encoder(choice), busy_seconds=BUSY_SECONDS) as memory:
+    with look_into(path, load_encoder(choice), busy_seconds=BUSY_SECONDS) as memory:
         return answer(event, heard, place, memory)

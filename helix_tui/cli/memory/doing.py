@@ -17,6 +17,7 @@ from helix_tui.core.memory import (
     MemoryFault,
     MemoryStore,
     database_path,
+    look_into,
     open_memory,
 )
 from helix_tui.core.memory.deeds import Deed, Deeds
@@ -86,7 +87,7 @@ def answer(call: Call, writes: bool) -> int:
         raise CliError(f"memory {verb} changes the memory", "Leave out --read-only to do it.")
     try:
         with _open(call, writes) as memory:
-            if verb in _COMPARES and not call.read_only and memory.path.exists():
+            if verb in _COMPARES and not memory.read_only and memory.path.exists():
                 memory.embed(_MOST_ENCODED)
             document = _DEEDS[verb](call, memory)
     except MemoryFault as fault:
@@ -108,6 +109,8 @@ def _open(call: Call, writes: bool) -> MemoryStore:
         return call.now if call.fixed_now else now_ns()
 
     changes = writes or (verb in _SOMETIMES and _SOMETIMES[verb](call.options))
+    if path.exists() and not (changes or call.read_only):
+        return look_into(path, loaded, clock=clock)
     if path.exists() or (changes and not call.read_only):
         return open_memory(path, loaded, read_only=call.read_only, clock=clock)
     if verb in _LOOKS or changes:

@@ -3,6 +3,7 @@
 What other rooms use (names and record types are final; they are only ever added to)::
 
     open_memory(path, encoder=None, *, read_only=False, clock=now_ns, busy_seconds=10) -> MemoryStore
+    look_into(path, encoder=None, ...) -> MemoryStore, for reading only where the file may not be written
     database_path(project) -> Path            MemoryFault(message, fix) is every error of this room
 
     store(trigger, resolution, type="failure", source="") -> Stored
@@ -76,7 +77,7 @@ from helix_tui.core.memory.reports import (
     Similar,
     Suggestion,
 )
-from helix_tui.core.memory.store import MemoryStore, open_memory
+from helix_tui.core.memory.store import MemoryStore, look_into, open_memory
 
 __all__ = [
     "RANKERS",
@@ -113,5 +114,6 @@ __all__ = [
     "UnknownMemory",
     "Verdict",
     "database_path",
+    "look_into",
     "open_memory",
 ]

@@ -7,7 +7,9 @@ of the file has been put next to it. What cannot be ours is refused with a reaso
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -33,7 +35,14 @@ BUSY_SECONDS = 10.0
 
 _MAGIC = b"SQLite format 3\0"
 _OURS_OR_PLUGIN = {"memory", "insight", "exploration", "plan", "workspace", "session_log", "helix_meta"}
-_MEMORY_NEEDS = {"id", "name", "type", "trigger", "resolution", "helped", "failed", "created_at", "last_used"}
+_NEEDS = {
+    "memory": {"id", "name", "type", "trigger", "resolution"},
+    "memory_edge": {"id", "from_name", "to_name", "rel_type"},
+    "exploration": {"id", "objective", "data", "created_at"},
+    "plan": {"id", "objective", "tasks", "created_at"},
+    "workspace": {"id", "task_seq", "task_slug", "objective", "data", "created_at"},
+}
+"""What a table of the plugin cannot be without; anything else is added."""
 _CACHE_KIB = 16_384
 
 
@@ -57,6 +66,7 @@ def open_database(path: Path, *, read_only: bool = False, busy_seconds: float = 
         if read_only:
             return _open_for_reading(path, busy_seconds)
         path.parent.mkdir(parents=True, exist_ok=True)
+        _refuse_read_only(path)
         connection = _connect(str(path), busy_seconds)
         try:
             _prepare(connection, path)
@@ -116,7 +126,7 @@ def _fault(path: Path, error: sqlite3.DatabaseError) -> MemoryFault:
         return DatabaseReadOnly(
             f"{path} cannot be written: {said}", "Look at its permissions and its folder's."
         )
-    if "malformed" in said or "not a database" in said or "corrupt" in said:
+    if any(sign in said for sign in ("malformed", "not a database", "corrupt", "vtable constructor failed")):
         return DatabaseCorrupt(
             f"{path} is damaged: {said}",
             "Nothing was changed. Move it away and put a backup in its place, or save what is readable with "
@@ -124,7 +134,11 @@ def _fault(path: Path, error: sqlite3.DatabaseError) -> MemoryFault:
         )
     if "full" in said or "disk I/O" in said:
         return MemoryFault(f"{path}: {said}", "Make room on the disk; nothing was half written.")
-    return MemoryFault(f"{path}: {said}")
+    return MemoryFault(
+        f"{path} refuses it: {said}",
+        "Nothing was changed. A constraint or trigger of somebody else's in it may be the cause: "
+        "`sqlite3 helix.db .schema` shows them.",
+    )
 
 
 def _refuse_strange_file(path: Path, *, read_only: bool) -> None:
@@ -145,11 +159,25 @@ def _refuse_strange_file(path: Path, *, read_only: bool) -> None:
         )
 
 
+def _refuse_read_only(path: Path) -> None:
+    """Say at once what SQLite would only say at the first change."""
+    for each in (path, path.parent):
+        if each.exists() and not os.access(each, os.W_OK):
+            raise DatabaseReadOnly(
+                f"{path} cannot be written: no permission for {each.name}",
+                "Look at its permissions and its folder's.",
+            )
+
+
 def _connect(target: str, busy_seconds: float, *, uri: bool = False) -> sqlite3.Connection:
     connection = sqlite3.connect(
         target, timeout=busy_seconds, isolation_level=None, check_same_thread=False, uri=uri
     )
-    connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+    try:
+        connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")  # opens the file
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 
@@ -158,7 +186,7 @@ def _database(connection: sqlite3.Connection) -> Database:
 
 
 def _open_for_reading(path: Path, busy_seconds: float) -> Database:
-    connection = _connect(f"{path.absolute().as_uri()}?mode=ro", busy_seconds, uri=True)
+    connection = _readable(path, busy_seconds)
     try:
         _refuse_strangers(connection, path)
         if migration.needed(connection):
@@ -173,6 +201,27 @@ def _open_for_reading(path: Path, busy_seconds: float) -> Database:
         connection.close()
         raise
     return _database(connection)
+
+
+def _readable(path: Path, busy_seconds: float) -> sqlite3.Connection:
+    """A connection that cannot write. In WAL mode SQLite wants files beside the database even to read: where
+    it may not make them, the database is read as it lies, or with its log from a copy."""
+    uri = path.absolute().as_uri()
+    try:
+        return _connect(f"{uri}?mode=ro", busy_seconds, uri=True)
+    except sqlite3.OperationalError as error:
+        if not ("readonly" in str(error) or "unable to open" in str(error)):
+            raise
+    log = path.with_name(f"{path.name}-wal")
+    if not (log.exists() and log.stat().st_size):
+        return _connect(f"{uri}?immutable=1", busy_seconds, uri=True)
+    with tempfile.TemporaryDirectory() as folder:
+        for each in (path, log):
+            shutil.copyfile(each, Path(folder, each.name))
+        copy = _connect(":memory:", busy_seconds)
+        with closing(_connect(str(Path(folder, path.name)), busy_seconds)) as source:
+            source.backup(copy)
+    return copy
 
 
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:
@@ -197,12 +246,13 @@ def _refuse_strangers(connection: sqlite3.Connection, path: Path) -> None:
             f"{path} is a database of something else (it has {', '.join(sorted(tables)[:4])})",
             "Nothing was changed. Move it away, or name another file with HELIX_DB_PATH.",
         )
-    lacking = _MEMORY_NEEDS - migration.columns(connection, "memory") if "memory" in tables else set()
-    if lacking:
-        raise DatabaseForeign(
-            f"{path} has a table memory without {', '.join(sorted(lacking))}: not the plugin's and not ours",
-            "Nothing was changed. Move it away, or name another file with HELIX_DB_PATH.",
-        )
+    for table in sorted(tables & _NEEDS.keys()):
+        if lacking := _NEEDS[table] - migration.columns(connection, table):
+            what = f"a table {table} without {', '.join(sorted(lacking))}"
+            raise DatabaseForeign(
+                f"{path} has {what}: not the plugin's and not ours",
+                "Nothing was changed. Move it away, or name another file with HELIX_DB_PATH.",
+            )
     version = migration.our_version(connection)
     if version > OUR_VERSION:
         raise DatabaseNewer(

@@ -7,6 +7,7 @@ model are not loaded, so they cannot be compared.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -50,7 +51,8 @@ class Vectors:
         # in small lots: all blobs at once would cost twice their memory, and the time to get it
         while lot := found.fetchmany(_LOT):
             if not self._rows.size:
-                self._rows = np.zeros((size + size // 4 + 64, len(lot[0][1]) // 4), np.float32)
+                wide = Counter(len(vector) for _, vector in lot).most_common(1)[0][0] // 4
+                self._rows = np.zeros((size + size // 4 + 64, max(1, wide)), np.float32)
                 self.present = np.zeros(len(self._rows), np.bool_)
             width = self._rows.shape[1]
             fits = [pair for pair in lot if pair[0] in place and len(pair[1]) == width * 4]
@@ -77,7 +79,7 @@ class Vectors:
         if self._rows.shape[1] != len(query):
             return np.zeros(size, np.float32)
         found: NDArray[np.float32] = self._rows[:size] @ query
-        return found
+        return np.nan_to_num(found, copy=False, nan=0.0, posinf=0.0, neginf=0.0)
 
     def row(self, row: int) -> NDArray[np.float32]:
         """One vector, zeros where there is none."""

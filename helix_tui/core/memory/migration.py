@@ -15,7 +15,9 @@ from collections.abc import Iterator
 
 from helix_tui.core.clock import format_instant
 from helix_tui.core.memory.records import TYPES
+from helix_tui.core.memory.rows import number
 from helix_tui.core.memory.schema import (
+    ADDABLE,
     NEXT_SEQ,
     OUR_TABLES,
     OUR_TRIGGERS,
@@ -26,6 +28,14 @@ from helix_tui.core.memory.schema import (
 
 _CHECK = re.compile(r"CHECK\s*\(\s*\"?type\"?\s+IN\s*\(([^)]*)\)\s*\)", re.IGNORECASE)
 _WIDE = f"CHECK (type IN ({', '.join(repr(name) for name in TYPES)}))"
+_OBJECTS = frozenset(
+    re.findall(
+        r"CREATE (?:VIRTUAL TABLE|TABLE|UNIQUE INDEX|INDEX|TRIGGER) IF NOT EXISTS (\w+)",
+        SEED_TABLES + OUR_TABLES + OUR_TRIGGERS,
+    )
+)
+_WORDS = {"memory_words", "memory_path", "memory_key"}
+_EDGE = ("from_name", "to_name", "rel_type")
 _ARROW = " -> "
 _MAX_TRIGGER = 200
 
@@ -54,22 +64,31 @@ def needed(connection: sqlite3.Connection) -> bool:
 
 
 def reshaping(connection: sqlite3.Connection) -> bool:
-    """Whether something has to be added: our tables, or our triggers after the plugin rebuilt its table."""
-    if our_version(connection) < OUR_VERSION or "memory" not in tables(connection):
-        return True
-    triggers = connection.execute(
-        "SELECT count(*) FROM sqlite_master"
-        " WHERE type = 'trigger' AND tbl_name = 'memory' AND name LIKE 'helix_%'"
-    ).fetchone()[0]
-    return bool(triggers < OUR_TRIGGERS.count("CREATE TRIGGER") or _narrow_check(connection))
+    """Whether something has to be added: what an older release, the plugin or a hand has left out."""
+    return bool(
+        our_version(connection) < OUR_VERSION
+        or _OBJECTS - _objects(connection)
+        or any(columns(connection, table) and _lacking(connection, table) for table in ADDABLE)
+        or not _once(connection)
+        or _narrow_check(connection)
+    )
 
 
 def bring_up_to_date(connection: sqlite3.Connection, now: int) -> None:
     """Add what is missing and take over what the plugin knew; the caller holds the write transaction."""
     if _narrow_check(connection):
         _widen_check(connection)
+    indexed = _objects(connection) >= _WORDS
+    for table in ADDABLE:
+        if columns(connection, table):
+            for column in _lacking(connection, table):
+                connection.execute(f"ALTER TABLE {table} ADD COLUMN {column}")
     for statement in _statements(SEED_TABLES + OUR_TABLES + OUR_TRIGGERS):
         connection.execute(statement)
+    if not _once(connection):
+        connection.execute(f"CREATE UNIQUE INDEX helix_edge_once ON memory_edge({', '.join(_EDGE)})")
+    if not indexed:
+        connection.execute("DELETE FROM memory_key")  # what has no key is indexed anew
     connection.execute(
         "INSERT OR IGNORE INTO schema_version (version, applied_at) VALUES (?, ?)",
         (PLUGIN_VERSION, format_instant(now)),
@@ -84,6 +103,26 @@ def bring_up_to_date(connection: sqlite3.Connection, now: int) -> None:
         "ON CONFLICT(memory_id) DO UPDATE SET seq = excluded.seq, gone = 0"
     )
     _note(connection, "version", OUR_VERSION)
+
+
+def _objects(connection: sqlite3.Connection) -> set[str]:
+    """Names of all tables, indexes and triggers there are."""
+    return {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+
+
+def _lacking(connection: sqlite3.Connection, table: str) -> list[str]:
+    """Definitions of the columns that a table lacks and that can be added."""
+    have = columns(connection, table)
+    return [definition for name, definition in ADDABLE[table].items() if name not in have]
+
+
+def _once(connection: sqlite3.Connection) -> bool:
+    """Whether the table of edges, where there is one, holds each edge once."""
+    for index in connection.execute("PRAGMA index_list(memory_edge)").fetchall():
+        keys = {row[2] for row in connection.execute(f'PRAGMA index_info("{index[1]}")')}
+        if index[2] and keys == set(_EDGE):
+            return True
+    return not columns(connection, "memory_edge")
 
 
 def _noted(connection: sqlite3.Connection, key: str) -> int:
@@ -168,8 +207,8 @@ def _take_over_insights(connection: sqlite3.Connection, now: int) -> None:
         trigger, arrow, resolution = content.partition(_ARROW)
         if not (arrow and trigger.strip() and resolution.strip()):
             trigger, resolution = content[:_MAX_TRIGGER], content
-        share = min(1.0, max(0.0, float(0.5 if effectiveness is None else effectiveness)))
-        total = max(0.0, float(uses or 0))
+        share = min(1.0, number(effectiveness)) if isinstance(effectiveness, int | float) else 0.5
+        total = number(uses)
         connection.execute(
             "INSERT INTO memory (name, type, trigger, resolution, helped, failed, created_at, last_used,"
             " source) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'insight')",

@@ -66,6 +66,30 @@ CREATE TABLE IF NOT EXISTS schema_version (
 CREATE INDEX IF NOT EXISTS helix_edge_to ON memory_edge(to_name);
 """
 
+ADDABLE: dict[str, dict[str, str]] = {
+    "memory": {
+        "embedding": "embedding BLOB",
+        "helped": "helped INTEGER DEFAULT 0",
+        "failed": "failed INTEGER DEFAULT 0",
+        "created_at": "created_at TEXT",
+        "last_used": "last_used TEXT",
+        "source": "source TEXT DEFAULT ''",
+    },
+    "memory_edge": {"weight": "weight REAL DEFAULT 1.0", "created_at": "created_at TEXT"},
+    "plan": {
+        "framework": "framework TEXT",
+        "idioms": "idioms TEXT",
+        "status": "status TEXT DEFAULT 'active'",
+    },
+    "workspace": {
+        "plan_id": "plan_id INTEGER",
+        "status": "status TEXT DEFAULT 'active'",
+        "delivered": "delivered TEXT DEFAULT ''",
+        "utilized": "utilized TEXT DEFAULT '[]'",
+    },
+}
+"""Columns that a table of the plugin may lack: column -> its definition where it is added."""
+
 PLUGIN_VERSION = 9
 """What we enter in the plugin's ``schema_version``: from this number on none of its releases runs the
 migrations that drop ``memory``, ``memory_edge``, ``exploration``, ``plan`` and ``workspace``

@@ -89,6 +89,11 @@ class MemoryStore:
         return self._base.path
 
     @property
+    def read_only(self) -> bool:
+        """Whether it is open for reading only."""
+        return self._base.read_only
+
+    @property
     def db(self) -> Database:
         """The sqlite-utils database, for tables of the same file that others own; `write` to change it."""
         return self._base.database
@@ -382,3 +387,23 @@ def open_memory(
     use_one_thread()
     index = Index(encoder.model_id if encoder is not None else None)
     return MemoryStore(Base(path, database, encoder, detail, clock, read_only, index))
+
+
+def look_into(
+    path: Path,
+    encoder: Encoder | Loaded | None = None,
+    *,
+    clock: Callable[[], int] = now_ns,
+    busy_seconds: float = BUSY_SECONDS,
+) -> MemoryStore:
+    """Open the memory at ``path``, for reading only where it may not be written.
+
+    Raises:
+        MemoryFault: as `open_memory`.
+    """
+    try:
+        return open_memory(path, encoder, clock=clock, busy_seconds=busy_seconds)
+    except DatabaseReadOnly:
+        if not path.exists():
+            raise
+        return open_memory(path, encoder, read_only=True, clock=clock, busy_seconds=busy_seconds)

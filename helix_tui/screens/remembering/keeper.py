@@ -22,6 +22,7 @@ from helix_tui.core.memory import (
     MemoryFault,
     MemoryStore,
     database_path,
+    look_into,
     open_memory,
 )
 from helix_tui.core.memory.plans import Exploration, Plan, Plans, Workspace
@@ -83,13 +84,11 @@ class Keeper:
                 self._let_go()
                 if not self.path.exists():
                     raise DatabaseMissing(f"there is no {self.path}", "`helix-tui memory store` makes one.")
-                self._store = open_memory(
-                    self.path,
-                    load_encoder(),
-                    read_only=self._read_only,
-                    clock=self._clock,
-                    busy_seconds=BUSY_SECONDS,
-                )
+                encoder = load_encoder()
+                if self._read_only:
+                    self._store = open_memory(self.path, encoder, read_only=True, clock=self._clock)
+                else:
+                    self._store = look_into(self.path, encoder, clock=self._clock, busy_seconds=BUSY_SECONDS)
             return self._store
 
     def close(self) -> None:

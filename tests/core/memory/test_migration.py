@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import struct
 from pathlib import Path
@@ -9,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from helix_tui.core.embedding import MODEL_ID
-from helix_tui.core.memory import DatabaseMissing
+from helix_tui.core.memory import DatabaseMissing, DatabaseReadOnly, look_into
+from helix_tui.core.memory.plans import Plans
 from tests.core.memory.conftest import Opener, Plane
 
 # What each generation's own code runs on opening (reference/memory.md §2, §3, §5); names and types are facts.
@@ -267,3 +269,118 @@ def test_times_without_a_zone_are_local_and_spoilt_ones_are_unknown(opener: Open
     recalled = {hit.memory.name: hit.recency for hit in memory.recall("anything").found}
     assert recalled["use-depends"] == 0.5
     assert 0 <= recalled["import-loop"] <= 1
+
+
+@pytest.mark.parametrize(
+    ("left_out", "instead"),
+    [
+        (", source TEXT DEFAULT ''", ""),
+        ("embedding BLOB, ", ""),
+        ("last_used TEXT, ", ""),
+        (" weight REAL DEFAULT 1.0,", ""),
+        (",\n    UNIQUE(from_name, to_name, rel_type)", ""),
+        ("idioms TEXT, ", ""),
+        ("plan_id INTEGER, ", ""),
+    ],
+)
+def test_what_a_table_of_the_plugin_lacks_is_added(
+    opener: Opener, path: Path, plane: Plane, left_out: str, instead: str
+) -> None:
+    script = FIRST.replace(",\n    FOREIGN KEY (plan_id) REFERENCES plan(id)", "")
+    assert left_out in script
+    known = "INSERT INTO memory (name, type, trigger, resolution, created_at) VALUES (?, ?, ?, ?, ?)"
+    row = ("import-loop", "failure", "Import loop in src/auth.py", "Split it", "2026-01-20T10:00:00")
+    _make(path, script.replace(left_out, instead), (known, row))
+    memory = opener(plane)
+    new = memory.store("Our own failure to keep", "Do it so").name
+    for _ in range(2):
+        memory.relate(new, "import-loop", "causes")
+    assert [edge.weight for edge in memory.edges(new, "causes")] == [2]
+    plans = Plans(memory)
+    assert (plans.plans(), plans.workspaces(), len(memory.list())) == ([], [], 2)
+    assert len(list(path.parent.glob("*.bak"))) == 1
+
+
+OURS = "injection memory_extra memory_change settlement memory_words memory_key memory_edge plan helix_meta"
+
+
+@pytest.mark.parametrize("table", OURS.split())
+def test_a_table_that_somebody_has_dropped_is_made_again(
+    opener: Opener, path: Path, plane: Plane, table: str
+) -> None:
+    memory = opener(plane)
+    name = memory.store("Import loop in src/auth.py", "Split it").name
+    memory.close()
+    connection = sqlite3.connect(path)
+    connection.execute(f"DROP TABLE {table}")
+    connection.close()
+    memory = opener(plane)
+    assert memory.inject("Import loop", files=["src/auth.py"], attempt="a").shown[0].name == name
+    assert memory.recall("parsing of ImportLoop src/auth.py").found[0].keyword > 0
+    assert memory.feedback(attempt="a", utilized=[name], verified="passed").helped == (name,)
+    assert memory.health().total == 1
+
+
+def test_insights_that_a_hand_has_spoilt_are_kept(opener: Opener, path: Path, plane: Plane) -> None:
+    insert = (
+        "INSERT INTO insight (name, content, effectiveness, use_count, tags, created_at) VALUES (?,?,?,?,?,?)"
+    )
+    _make(
+        path,
+        THIRD,
+        (insert, ("a", "", None, None, "no json", "then")),
+        (insert, ("b", "text", 9e999, -3, "{}", "then")),
+        (insert, ("c", b"\xff\0", "abc", "xyz", None, "then")),
+    )
+    memory = opener(plane)
+    counts = [(each.name, each.helped, each.failed) for each in memory.list()]
+    assert counts == [("c", 0, 0), ("b", 0, 0), ("a", 0, 0)]
+    assert memory.recall("text").found
+
+
+@pytest.mark.parametrize("spoilt", [b"", b"\0", b"\0" * 1024, b"\0\0\xc0\x7f" * 384])
+def test_a_spoilt_vector_spoils_no_other(opener: Opener, path: Path, plane: Plane, spoilt: bytes) -> None:
+    memory = opener(plane)
+    for text in ("The first of all failures", "The second of all failures", "The third of all failures"):
+        memory.store(text, "do it otherwise", "pattern")
+    with memory.write() as db:
+        for table in ("memory_vector", "memory_trigger_vector"):
+            db.execute(f"UPDATE {table} SET vector = ? WHERE memory_id = 1", [spoilt])
+    memory.close()
+    memory = opener(plane)
+    query = "The third of all failures do it otherwise"
+    assert memory.recall(query, limit=1).found[0].memory.id == 3
+    assert memory.store("The second of all failures", "x", "pattern").id == 2
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is forbidden to root")
+@pytest.mark.parametrize("log", [False, True])
+def test_what_may_not_be_written_is_read(opener: Opener, path: Path, plane: Plane, log: bool) -> None:
+    memory = opener(plane)
+    memory.store("Import loop in src/auth.py", "Split it")
+    kept = {each: each.read_bytes() for each in path.parent.iterdir() if not each.name.endswith("-shm")}
+    memory.close()
+    if log:
+        for file, content in kept.items():
+            file.write_bytes(content)
+    path.parent.chmod(0o555)
+    try:
+        with look_into(path, plane) as looked:
+            assert looked.read_only
+            assert len(looked.recall("Import loop").found) == 1
+            assert looked.inject("Import loop in src/auth.py", attempt="a").text
+            with pytest.raises(DatabaseReadOnly):
+                looked.store("Another failure to keep", "so")
+    finally:
+        path.parent.chmod(0o755)
+
+
+def test_without_permission_it_is_opened_for_reading(
+    opener: Opener, path: Path, plane: Plane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opener(plane).store("Import loop in src/auth.py", "Split it")
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(DatabaseReadOnly, match="no permission"):
+        opener(plane)
+    with look_into(path, plane) as looked:
+        assert (looked.read_only, len(looked.list())) == (True, 1)
