@@ -222,15 +222,20 @@ class AskScreen(HelixScreen):
         key, questions = self.key, self.questions
         if key == RUNNING and self._request is not None:
             self.view.show_running(self._request.text, tuple(self._news), self._draft)
-            self.brief.update_text(brief_paras(self._news))
+            self._show_steps(self._news)
         elif key in self.view.loaded or not key or key.startswith(READY):
             document = self.view.loaded.get(key)
             self.view.show(document, key)
-            self.brief.update_text(brief_paras(brief_of(document) if document is not None else ()))
+            self._show_steps(brief_of(document) if document is not None else ())
         elif questions is not None:
             work = partial(questions.history.load, key)
             self._jobs.start("past", work, partial(self._take_past, key), self._say_trouble)
         self._say_keys()
+
+    def _show_steps(self, steps: Sequence[tuple[str, str]]) -> None:
+        """The steps below the questions; before there are any, the questions have the room."""
+        self.set_class(not steps, "-no-steps")
+        self.brief.update_text(brief_paras(steps))
 
     def _take_past(self, key: str, document: Document | None) -> None:
         if document is not None:
@@ -336,7 +341,7 @@ class AskScreen(HelixScreen):
         self._show_rows()
         if watching and not self.list.select(ident):
             self.view.show(document, ident)
-            self.brief.update_text(brief_paras(brief_of(document)))
+            self._show_steps(brief_of(document))
         else:
             self._show_selected()
 

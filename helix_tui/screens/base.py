@@ -105,6 +105,8 @@ class HelixScreen(Screen[Any]):
     BLANK = True  # widgets cover all of it
     NAME: ClassVar[str] = ""
     """Its name in the registry; empty for a screen that no number key leads to."""
+    SCOPE: ClassVar[str] = ""
+    """The scope of the keys of a screen that lies on others and has keys of its own."""
     FOOTER: ClassVar[tuple[str, ...]] = ("go.back", "app.help")
 
     def __init__(self) -> None:

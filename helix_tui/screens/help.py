@@ -50,8 +50,9 @@ _MOUSE = (
 def places(here: str) -> list[tuple[str, tuple[str, ...]]]:
     """Headings with the scopes under them: the screen ``here`` first, then everywhere, then other screens."""
     screens = [(f"on {entry.title}", (entry.name, *_ALSO.get(entry.name, ()))) for entry in SCREENS.values()]
-    first = [place for place in screens if place[1][0] == here]
-    return [*first, *_ELSEWHERE, *(place for place in screens if place not in first)]
+    every = [*_ELSEWHERE, *screens]
+    first = [place for place in every if place[1][0] == here]
+    return [*first, *(place for place in every if place not in first)]
 
 
 class HelpScreen(Overlay):
@@ -67,10 +68,8 @@ class HelpScreen(Overlay):
     def on_resize(self) -> None:
         """Other widths break sentences elsewhere."""
         width = max(20, self.size.width - 3)
-        below = [
-            screen for screen in self.app.screen_stack if isinstance(screen, HelixScreen) and screen.NAME
-        ]
-        here = below[-1].NAME if below else ""
+        below = [screen for screen in self.app.screen_stack if isinstance(screen, HelixScreen)]
+        here = next((name for screen in reversed(below) if (name := screen.NAME or screen.SCOPE)), "")
         keymap = dict(self.console.keymap)
         self.list.show(Rows([*_keys(width, here, keymap), *_language(width), *_mouse(width), *_signs(width)]))
 

@@ -85,7 +85,7 @@ class MemoryScreen(FilteringScreen):
         self.alerts = Words(id="memory-alerts")
         self.heading = Words(id="memory-heading")
         self.list = RowList(id="memories")
-        self.caption = Caption(id="memory-caption")
+        self.caption = Caption("memory", id="memory-caption")
         self.page = MemoryPane(id="memory-text")
         self.placard = Placard(id="memory-placard")
         self.shelf = Shelf()
@@ -244,7 +244,6 @@ class MemoryScreen(FilteringScreen):
 
     def _show_page(self) -> None:
         key = self.list.selected_key or ""
-        self.caption.show(clean_line(key, 80) or "memory")
         if not self.page.size.width or self.shelf.condition != "live":
             return
         hits = {hit.memory.name: hit for hit in self.answer.found} if self.answer is not None else {}

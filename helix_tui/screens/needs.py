@@ -51,11 +51,14 @@ WORDS = {
 DEEDS = {"drift": "acknowledge", "focus": "keep the focus", "orphaned_claim": "let go of it"}
 """What the one key does about a kind of need."""
 
+REASON_LEAST = 90
+"""Cells from which every row says its reason behind its title."""
+
 _KIND_CELLS = 14
 
 
 class NeedRows(RowSource):
-    """Needs as rows of one line; the selected one says its reason on a second line where it is cut."""
+    """Needs as rows of one line; the selected one says its reason in full on a second line."""
 
     def __init__(self, needs: tuple[Need, ...], queue: Queue) -> None:
         self.needs = needs
@@ -84,6 +87,8 @@ class NeedRows(RowSource):
         if width >= 60:
             left.append((f"{word} ".ljust(_KIND_CELLS), ink.removesuffix(" bold")))
         left.append((title, "text"))
+        if bead is not None and width >= REASON_LEAST:
+            left.append((f"  {clean_line(need.reason, 300)}", "muted"))
         right: list[Span] = (
             [(f"{need.waiting} wait{'s' * (need.waiting == 1)}", "muted")] if need.waiting else []
         )
@@ -103,6 +108,7 @@ class NeedsScreen(Overlay):
     """``!``"""
 
     TITLE_TEXT = "needs me"
+    SCOPE = "needs"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("needs")]
     FOOTER = ("go.open", "move.jump", "go.back", "app.help")
 

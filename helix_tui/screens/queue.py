@@ -289,6 +289,8 @@ class QueueScreen(MarkKeys, FilteringScreen):
             self._toggle(row)
         elif kind == "count":
             self.filter_with(f"state:{rest}")
+        elif kind == "more":
+            self.filter_with(f"{rest}:yes")
         elif kind == "need" and self.selected_bead is None:
             self.console.list_unread()
         elif self.detail.size.width:

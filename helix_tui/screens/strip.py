@@ -13,17 +13,21 @@ from helix_tui.widgets.lists.line import Span, cut, rule, spread
 from helix_tui.widgets.lists.rowsource import Row, Rows
 
 MOST_NEXT = 5
+MOST_GONE = 2
+"""Dead runs that are named: any number of them lies below what is next otherwise."""
 MOST_NEEDS = 200
 
 
 def strip_rows(world: World, needs: Sequence[Need], width: int) -> Rows:
     """The rows of the strip."""
     rows: list[Row] = []
-    running = [bead_id for bead_id in world.runs if bead_id in world.queue.beads]
+    running, gone = _running(world)
     for caption, ids in (("running", running), ("next", world.queue.ready[:MOST_NEXT])):
         if ids:
             rows.append(Row(f"caption:{caption}", tuple(rule(caption, width)), selectable=False))
             rows += [_bead_row(bead_id, caption, world, width) for bead_id in ids]
+        if caption == "running" and gone:
+            rows.append(Row("more:running", ((f"! {gone:,} more gone", "error"),)))
     if needs:
         rows.append(Row("caption:needs", tuple(rule("needs me", width, f"{len(needs)}")), selectable=False))
         rows += [_need_row(need, world) for need in needs[:MOST_NEEDS]]
@@ -40,6 +44,14 @@ def strip_rows(world: World, needs: Sequence[Need], width: int) -> Rows:
             )
         )
     return Rows(rows)
+
+
+def _running(world: World) -> tuple[list[str], int]:
+    """The beads of live runs and of the first dead ones, and how many dead ones that leaves out."""
+    known = [bead_id for bead_id in world.runs if bead_id in world.queue.beads]
+    live = [bead_id for bead_id in known if world.runs[bead_id].live]
+    gone = [bead_id for bead_id in known if not world.runs[bead_id].live]
+    return live + gone[:MOST_GONE], len(gone[MOST_GONE:])
 
 
 def _bead_row(bead_id: str, caption: str, world: World, width: int) -> Row:

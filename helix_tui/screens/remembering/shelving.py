@@ -142,23 +142,20 @@ def counts(shelf: Shelf) -> str:
     health = shelf.health
     if health is None:
         return ""
-    words = f"{health.total:,} memories · {health.mode}"
-    if health.mode == "keyword":
-        words = f"{health.total:,} memories · keywords only"
-    proven = f" · {health.with_verified_feedback:,} proven"
-    return words + proven
+    mode = "keywords only" if health.mode == "keyword" else health.mode
+    return f"{mode} · {health.with_verified_feedback:,} proven · {health.total:,} memories"
 
 
 def alerts(shelf: Shelf) -> Line:
     """What a person should look at: recurring problems, harmful memories, lessons that wait, issues."""
     parts: list[tuple[str, str]] = []
+    if shelf.harmful:
+        parts.append((f"! {len(shelf.harmful)} harmful", "error"))
     systemic = [each for each in shelf.memories if each.type == "systemic"]
     if systemic:
         first = clean_line(systemic[0].trigger, 120)
         more = f" and {len(systemic) - 1} more" if len(systemic) > 1 else ""
         parts.append((f"◆ recurring: {first}{more}", "attention"))
-    if shelf.harmful:
-        parts.append((f"✗ {len(shelf.harmful)} harmful", "error"))
     if shelf.proposals:
         parts.append((f"◆ {len(shelf.proposals)} lessons wait", "attention"))
     if not parts and shelf.health is not None:

@@ -1,4 +1,7 @@
-"""The tabs of a pane: one line of words, the open one underlined, on the right what the pane shows."""
+"""The tabs of a pane: one line of words, the open one underlined, on the right what the pane shows.
+
+Where not all words fit, those around the open one stand, and ``…`` leads to the next one beyond.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,7 @@ from textual.message import Message
 from helix_tui.widgets.lists.line import Line, Span, width_of
 from helix_tui.widgets.lists.spanline import SpanLine
 
-SHORT = 4
-"""Letters of a name where not all names fit."""
+MORE = "…"
 
 
 class PaneTabs(SpanLine):
@@ -46,18 +48,49 @@ class PaneTabs(SpanLine):
                 return
 
     def _labels(self, width: int) -> list[tuple[str, str]]:
-        """Each name with what is written of it: all of it, or its beginning where that is too long."""
-        fits = sum(len(name) + 2 for name in self.names) <= width
-        return [(name, name if fits or name == self.current else name[:SHORT]) for name in self.names]
+        """What is written, each with the tab that a click on it asks for."""
+        shown = self._in_room(width)
+        labels = [(self.names[place], self.names[place]) for place in shown]
+        if shown.start:
+            labels.insert(0, (self.names[shown.start - 1], MORE))
+        if shown.stop < len(self.names):
+            labels.append((self.names[shown.stop], MORE))
+        return labels
+
+    def _in_room(self, width: int) -> range:
+        """The tabs that fit: all, or those around the open one."""
+        here, first, stop = self.names.index(self.current), 0, len(self.names)
+        while stop - first > 1 and self._cells(first, stop) > width:
+            if stop - 1 - here >= here - first:
+                stop -= 1
+            else:
+                first += 1
+        return range(first, stop)
+
+    def _cells(self, first: int, stop: int) -> int:
+        """Cells of a run of tabs."""
+        cut = (first > 0) + (stop < len(self.names))
+        return sum(len(name) + 2 for name in self.names[first:stop]) + cut * (len(MORE) + 2)
 
     def spans(self, width: int) -> Line:
         """All tabs; the note, or its end, as far as there is room."""
         line: list[Span] = []
         for name, label in self._labels(width):
-            ink = "text bold underline" if name == self.current else "muted"
+            ink = "text bold underline" if label == self.current == name else "muted"
             line += [(" ", "text"), (label, ink), (" ", "text")]
         room = width - width_of(line) - 2
-        if self.note and room >= 8:
-            note = self.note if len(self.note) <= room else f"…{self.note[1 - room :]}"
+        note = _end_of(self.note, room)
+        if note:
             line += [(" " * (room - len(note) + 1), "text"), (note, "muted"), (" ", "text")]
         return line
+
+
+def _end_of(note: str, room: int) -> str:
+    """As much of the end of a note as fits: whole parts of it, or what a single one ends in."""
+    parts = note.split(" · ")
+    while len(parts) > 1 and len(" · ".join(parts)) > room:
+        parts.pop(0)
+    note = " · ".join(parts)
+    if len(note) > room:
+        return f"…{note[1 - room :]}" if room >= 8 else ""
+    return note

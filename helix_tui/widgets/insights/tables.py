@@ -18,13 +18,13 @@ from helix_tui.widgets.lists.line import Line, Span
 BY_CELL = (
     Column("landed", 4),
     Column("n", 6),
-    Column("$/landed", 9),
-    Column("".ljust(CELLS), CELLS),
+    Column("$/landed", 9, rank=1),
+    Column("".ljust(CELLS), CELLS, rank=2),
     Column("95 %", 7),
-    Column("time p50", 8),
-    Column("tok p50", 7),
-    Column("p95", 5),
-    Column("spent", 9),
+    Column("time p50", 8, rank=3),
+    Column("tok p50", 7, rank=3),
+    Column("p95", 5, rank=3),
+    Column("spent", 9, rank=3),
 )
 
 OUTCOMES = {

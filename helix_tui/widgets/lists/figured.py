@@ -19,6 +19,8 @@ class Column:
 
     title: str
     cells: int
+    rank: int = 0
+    """Where there is no room for all, those of a higher rank go first, of one rank the last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,7 @@ class Figured:
 
 
 class FiguredRows(RowSource):
-    """Rows under a line of column titles. The first columns stay longest."""
+    """Rows under a line of column titles. Where there is little room, the columns of the first rank stay."""
 
     def __init__(
         self, title: str, columns: Sequence[Column], rows: Iterable[Figured], *, empty: str = ""
@@ -77,7 +79,9 @@ class FiguredRows(RowSource):
             return spread([(self._title, "muted")], heads, width)
         row = self.rows[index - 1]
         figures: list[Span] = []
-        for column, spans in zip(shown, row.figures, strict=False):
+        for column, spans in zip(self._columns, row.figures, strict=True):
+            if column not in shown:
+                continue
             fitted = fit(spans, column.cells)
             figures += [(" " * (2 + column.cells - width_of(fitted)), "text"), *fitted]
         return spread(row.name, figures, width)
@@ -85,12 +89,12 @@ class FiguredRows(RowSource):
     def _shown(self, width: int) -> list[Column]:
         shown: list[Column] = []
         left = width - min(NAME_CELLS, width // 2)
-        for column in self._columns:
+        for column in sorted(self._columns, key=lambda column: column.rank):
             left -= column.cells + 2
             if left < 0:
                 break
             shown.append(column)
-        return shown
+        return [column for column in self._columns if column in shown]
 
 
 def cell(text: str, ink: str = "text") -> Line:

@@ -74,7 +74,8 @@ class MemoryRows(RowSource):
     def paint(self, index: int, width: int) -> Line:
         row = self.rows[index]
         title: Line = [(row.title, "muted" if row.dormant else "text")]
-        return spread([(" ", "text"), *title], _figures(row, width, self._now), width)
+        sign: Span = ("! ", "error bold") if row.harmful else ("  ", "text")
+        return spread([sign, *title], _figures(row, width, self._now), width)
 
     def paint_more(self, index: int, width: int) -> Line | None:
         """In a narrow list the figures that the row has no room for."""
@@ -99,7 +100,7 @@ def heading(width: int, *, searched: bool) -> Line:
         right.append((" used", "muted"))
     if width >= 112:
         right.append((" " * _NOTE_CELLS, "muted"))
-    return spread([("  memory", "muted")], right, width)
+    return spread([("   memory", "muted")], right, width)
 
 
 _NOTE_CELLS = 14
