@@ -61,7 +61,7 @@ class Question:
     paths: tuple[str, ...]
     """Paths and file names that it mentions."""
     frames: tuple[str, ...]
-    """Files of stack traces, in their order."""
+    """Files of stack traces, the innermost first."""
     modules: tuple[str, ...]
     """Dotted names: ``package.module.name``."""
     kinds: frozenset[str]
@@ -82,9 +82,6 @@ def read_question(text: str) -> Question:
     """Take a question apart; of a very long one only the beginning counts."""
     text = text[:MAX_CHARS].strip()
     title = text.partition("\n")[0]
-    frames = tuple(
-        dict.fromkeys(group for match in _FRAME.finditer(text) for group in match.groups() if group)
-    )
     prose = _FENCED.sub(" ", text)
     quoted = [match for match in _QUOTED.findall(text) if len(match.split()) <= 3]
     dotted = _DOTTED.findall(text)
@@ -101,10 +98,28 @@ def read_question(text: str) -> Question:
         tuple(sorted({name for name in named if len(name) > 2})),
         tuple(sorted(set(_CAPITAL.findall(prose)))),
         tuple(sorted(set(_PATH.findall(text)))),
-        frames,
+        _frames(text),
         tuple(sorted(set(dotted))),
-        frozenset(kind for kind, words in _KINDS.items() if words.search(prose)),
+        _kinds(title if len(text.split()) > LONGEST_ASKED else prose),
     )
+
+
+def _frames(text: str) -> tuple[str, ...]:
+    """Files of stack traces, the innermost first: Python writes that one last, others write it first."""
+    python: list[str] = []
+    others: list[str] = []
+    for match in _FRAME.finditer(text):
+        into = python if match.group(1) else others
+        into.append(next(group for group in match.groups() if group))
+    return tuple(dict.fromkeys([*reversed(python), *others]))
+
+
+def _kinds(text: str) -> frozenset[str]:
+    """The kinds of file that a text asks for; of a report only its title is read, for any story has a test
+    or an example in it.
+    """
+    prose = _QUOTED.sub(" ", text)
+    return frozenset(kind for kind, words in _KINDS.items() if words.search(prose))
 
 
 def _weights(

@@ -18,13 +18,17 @@ from helix_tui.core.ask.store.view import View
 
 WEIGHTS: Mapping[str, float] = {
     "whole": 1.0, "best": 1.0, "path": 0.5, "names": 0.5, "stem": 0.15, "symbol": 0.3, "fuzzy": 0.3,
-    "mention": 0.6, "trace": 0.5, "module": 0.4, "commits": 0.3, "meaning": 1.0,
+    "mention": 0.6, "trace": 0.5, "module": 0.4, "commits": 0.3, "recent": 0.0, "meaning": 1.0,
 }  # fmt: skip
 OF_A_NAME: Mapping[str, float] = {"symbol": 1.0, "meaning": 0.3}
-OF_A_REPORT: Mapping[str, float] = {"meaning": 0.3}
+OF_A_REPORT: Mapping[str, float] = {"best": 1.5, "path": 0.3, "stem": 0.0, "meaning": 0.0, "recent": 0.25}
+"""A long text has words of many files' names by chance, and is about more than one vector can hold; it tells
+of work, which goes on where it was done lately (reference/ask.md §9).
+"""
 PRIORS: Mapping[Role, float] = {
     "source": 1.0, "test": 0.55, "doc": 0.5, "example": 0.5, "config": 0.8, "data": 0.5, "vendored": 0.4,
 }  # fmt: skip
+_SURE = frozenset({"fuzzy", "mention", "module", "symbol", "trace"})
 _ROLE_OF_KIND: Mapping[str, Role] = {"test": "test", "doc": "doc", "example": "example", "config": "config"}
 
 
@@ -76,10 +80,11 @@ def features(
         "trace": mentions.in_traces(question, view),
         "module": mentions.by_module(question, view),
         "commits": commits.score(history.similar(question), view.paths),
+        "recent": history.recent(view.paths),
     }
     if about is not None:
         found["meaning"] = about.score(question)
-    return {name: _scaled(found[name]) for name in sorted(found)}, words.chunks
+    return {name: _scaled(name, found[name]) for name in sorted(found)}, words.chunks
 
 
 def rank(
@@ -104,7 +109,8 @@ def weights_for(question: Question) -> Mapping[str, float]:
 def priors(question: Question, view: View) -> np.ndarray:
     """What each file's sum is multiplied with, float64 (files,)."""
     of_role = {role: _prior(role, question) for role in PRIORS}
-    return np.array([of_role[document.role] for document in view.documents])
+    shares = [of_role[document.role] for document in view.documents]
+    return np.multiply(shares, view.standing, dtype=np.float64)
 
 
 def _prior(role: Role, question: Question) -> float:
@@ -113,6 +119,7 @@ def _prior(role: Role, question: Question) -> float:
     return PRIORS[role]
 
 
-def _scaled(scores: np.ndarray) -> np.ndarray:
-    most = scores.max(initial=0.0)
+def _scaled(channel: str, scores: np.ndarray) -> np.ndarray:
+    """Scores with their best at 1; of a channel that says how sure it is, a doubtful best stays doubtful."""
+    most = scores.max(initial=1.0 if channel in _SURE else 0.0)
     return scores / most if most > 0 else scores

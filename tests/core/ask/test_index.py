@@ -79,6 +79,15 @@ def test_every_score_is_the_sum_of_its_channels_times_the_prior(index: Index) ->
         assert one.score == pytest.approx(sum(one.channels.values()) * one.prior)
 
 
+def test_a_path_of_another_folder_says_little(index: Index) -> None:
+    """A file of the same name elsewhere, as in the trace of a library, is another file."""
+    ours, other = (
+        next(one for one in index.rank_files(f"crash at {path}:12") if one.file == "store/worker.py")
+        for path in ("/home/me/app/store/worker.py", "/usr/lib/celery/worker.py")
+    )
+    assert ours.channels["trace"] > 2 * other.channels["trace"]
+
+
 def test_a_span_is_the_lines_it_names(index: Index) -> None:
     for span in index.search("renew lease"):
         assert span.text == "\n".join(index.lines(span.file, span.start, span.end))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helix_tui.core.ask.corpus.roles import role_of
+from helix_tui.core.ask.corpus.roles import role_of, standing
 from helix_tui.core.ask.parse.languages import GRAMMARS, language_of
 from helix_tui.core.ask.parse.reader import read_pieces
 from helix_tui.core.ask.question import read_question
@@ -94,10 +94,46 @@ def test_spellings_of_a_name_meet() -> None:
         ("data/table.csv", "data"),
         ("src/latest.py", "source"),
         ("pkg/contest/main.go", "source"),
+        ("changelog/1.2/issue-7", "doc"),
+        ("lib/mock/agent.js", "source"),
     ],
 )
 def test_a_path_tells_the_role(path: str, role: str) -> None:
     assert role_of(path) == role
+
+
+@pytest.mark.parametrize(
+    ("path", "counts_less"),
+    [
+        ("types/agent.d.ts", True),
+        ("pkg/core.pyi", True),
+        ("CHANGELOG-2.0.md", True),
+        ("HISTORY", True),
+        ("src/history.py", False),
+        ("lib/agent.ts", False),
+    ],
+)
+def test_a_declaration_and_a_changelog_count_for_less(path: str, counts_less: bool) -> None:
+    assert (standing(path) < 1.0) == counts_less
+
+
+@pytest.mark.parametrize(
+    "trace",
+    [
+        'Traceback:\n  File "/x/app/main.py", line 9, in run\n  File "/x/app/conf.py", line 3, in load',
+        "goroutine 1 [running]:\n\t/go/x/app/conf.py:3 +0x5e6\nmain.run()\n\t/go/x/app/main.py:9 +0x1",
+        "Error: no\n    at load (/x/app/conf.py:3:1)\n    at run (/x/app/main.py:9:1)",
+    ],
+)
+def test_the_innermost_frame_of_any_trace_stands_first(trace: str) -> None:
+    assert [frame.rpartition("/")[2] for frame in read_question(trace).frames] == ["conf.py", "main.py"]
+
+
+def test_a_report_asks_for_tests_only_in_its_title() -> None:
+    story = "the server panics when it is started twice, see the test and the documentation. " * 3
+    assert read_question(f"Panic at start\n{story}").kinds == frozenset()
+    assert read_question(f"Flaky test at start\n{story}").kinds == {"test"}
+    assert read_question("what do the tests of `doc` cover").kinds == {"test"}
 
 
 def test_a_question_is_taken_apart() -> None:

@@ -7,11 +7,13 @@ from __future__ import annotations
 import numpy as np
 
 from helix_tui.core.ask.question import Question
-from helix_tui.core.ask.store.view import View
+from helix_tui.core.ask.store.view import View, steps_of
 from helix_tui.core.ask.tokens import stem
 
 _SHORTEST_PREFIX = 4
 _PREFIX_HIT = 0.7
+_OTHER_FOLDER = 0.3
+"""What a file counts for whose name alone is that of a path."""
 
 
 def mentioned(question: Question, view: View) -> np.ndarray:
@@ -20,17 +22,25 @@ def mentioned(question: Question, view: View) -> np.ndarray:
     """
     scores = np.zeros(len(view))
     for path in question.paths:
-        _give(scores, view.files_ending(path), 1.0)
+        _give(scores, *_likely(path, view), 1.0)
     return scores
 
 
 def in_traces(question: Question, view: View) -> np.ndarray:
     """Files of stack traces, float64 (files,); the innermost frame counts most."""
     scores = np.zeros(len(view))
-    innermost = len(question.frames) - 1
     for at, path in enumerate(question.frames):
-        _give(scores, view.files_ending(path), 0.5 ** min(innermost - at, 4))
+        _give(scores, *_likely(path, view), 0.5 ** min(at, 4))
     return scores
+
+
+def _likely(path: str, view: View) -> tuple[list[int], float]:
+    """The files that a path names and how sure that is: two paths that differ in a folder are two files."""
+    files = view.files_ending(path)
+    whole = "/" + "/".join(steps_of(path))
+    sure = [at for at in files if whole.endswith(f"/{view.paths[at].lower()}")]
+    ends = [at for at in files if f"/{view.paths[at].lower()}".endswith(whole)]
+    return (sure or ends, 1.0) if sure or ends else (files, _OTHER_FOLDER)
 
 
 def by_module(question: Question, view: View) -> np.ndarray:
@@ -43,7 +53,7 @@ def by_module(question: Question, view: View) -> np.ndarray:
         for size in range(len(steps), 0, -1):
             found = view.files_of_module("/".join(steps[:size]))
             if found and (size > 1 or len(found) == 1):
-                _give(scores, found, size / len(steps))
+                _give(scores, found, 1.0, size / len(steps))
                 break
     return scores
 
@@ -70,6 +80,6 @@ def _hit(word: str, said: set[str], begun: set[str]) -> float:
     return 0.0
 
 
-def _give(scores: np.ndarray, files: list[int], weight: float) -> None:
+def _give(scores: np.ndarray, files: list[int], sure: float, weight: float) -> None:
     for at in files:
-        scores[at] = max(scores[at], weight / len(files) ** 0.5)
+        scores[at] = max(scores[at], sure * weight / len(files) ** 0.5)

@@ -64,12 +64,26 @@ _BINARY = re.compile(
     r"|parquet|h5|safetensors|onnx|mo|gmo|docx?|xlsx?|pptx?|odt|ods|keystore|jks|p12|der|whl|egg|iso|dmg)$",
     re.IGNORECASE,
 )
+_STANDING = (
+    # declares what another file does
+    (re.compile(r"\.d\.[cm]?ts$|\.pyi$", re.IGNORECASE), 0.7),
+    # speaks of everything that ever changed
+    (
+        re.compile(
+            r"(?:^|/)(?:changelogs?|newsfragments?|release[-_]?notes?|\.changeset)/"
+            r"|(?:^|/)(?:changelog|changes|history|news|release[-_]?notes?)"
+            r"(?:(?:[-_.\d][^/]*)?\.(?:md|markdown|rst|txt|adoc))?$",
+            re.IGNORECASE,
+        ),
+        0.6,
+    ),
+)
 _VENDORED = re.compile(
     r"(?:^|/)(?:vendor|vendored|_vendor|third[-_]?party|externals?|extern|site-packages)(?:/|$)",
     re.IGNORECASE,
 )
 _TEST = re.compile(
-    r"(?:^|/)(?:tests?|testing|__tests__|specs?|e2e|testdata|test[-_]data|fixtures?|__mocks__|mocks?|__snapshots__|benchmarks?"
+    r"(?:^|/)(?:tests?|testing|__tests__|specs?|e2e|testdata|test[-_]data|fixtures?|__mocks__|mocks|__snapshots__|benchmarks?"
     r"|conformance)/|(?:^|/)(?:test_[^/]*|conftest)\.py$|_tests?\.(?:py|go|rs|cc?|cpp|rb|exs?)$|[-._](?:test|spec|e2e)"
     r"\.[cm]?[jt]sx?$|(?:^|/)[^/]*(?:Test|Tests|IT|Spec)\.(?:java|kt|scala|cs|swift)$|_spec\.rb$|\.test-d\.ts$",
 )
@@ -78,7 +92,7 @@ _EXAMPLE = re.compile(
     re.IGNORECASE,
 )
 _DOC = re.compile(
-    r"(?:^|/)(?:docs?|documentation|wiki|man|website)/|\.(?:md|mdx|markdown|rst|adoc|asciidoc|txt|org|tex|pod|mkd|textile)$"
+    r"(?:^|/)(?:docs?|documentation|wiki|man|website|changelogs?|newsfragments?|release[-_]?notes?|\.changeset)/|\.(?:md|mdx|markdown|rst|adoc|asciidoc|txt|org|tex|pod|mkd|textile)$"
     r"|(?:^|/)(?:readme|changelog|changes|history|news|contributing|license|copying|authors|notice|todo|install|maintainers"
     r"|code_of_conduct|security)(?:\.[^/.]*)?$",
     re.IGNORECASE,
@@ -112,6 +126,11 @@ def left_out(path: str) -> str | None:
     if _BINARY.search(name):
         return "binary"
     return None
+
+
+def standing(path: str) -> float:
+    """What a file counts for beside others of its role, above 0 to 1."""
+    return min((share for pattern, share in _STANDING if pattern.search(path)), default=1.0)
 
 
 def role_of(path: str) -> Role:

@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from helix_tui.core.ask.corpus.roles import role_of
+from helix_tui.core.ask.corpus.roles import role_of, standing
 from helix_tui.core.ask.records import Document
 from helix_tui.core.ask.store.database import Database, StoredBlob
 from helix_tui.core.ask.store.fields import Field, PathIndex, index_paths
@@ -84,6 +84,11 @@ class View:
         return index_paths(self.paths)
 
     @cached_property
+    def standing(self) -> np.ndarray:
+        """float64 (files,): what each path counts for beside others of its role."""
+        return np.array([standing(path) for path in self.paths])
+
+    @cached_property
     def position(self) -> dict[str, int]:
         """Where each path stands."""
         return {path: at for at, path in enumerate(self.paths)}
@@ -127,7 +132,7 @@ class View:
 
     def files_ending(self, path: str) -> list[int]:
         """The files whose path ends in a path, or the longest tail of it that some file's does."""
-        steps = [step for step in path.replace("\\", "/").lower().split("/") if step not in ("", ".", "..")]
+        steps = steps_of(path)
         found = self._by_name.get(steps[-1], []) if steps else []
         for size in range(2, len(steps) + 1):
             tail = "/".join(steps[-size:])
@@ -172,6 +177,11 @@ class View:
         docs, times = np.concatenate(numbers), np.concatenate(counts)
         kept = live[docs]
         return docs[kept], times[kept]
+
+
+def steps_of(path: str) -> list[str]:
+    """The steps of a path as somebody wrote it, in lower case."""
+    return [step for step in path.replace("\\", "/").lower().split("/") if step not in ("", ".", "..")]
 
 
 def _numbers(parts: Sequence[bytes]) -> np.ndarray:
