@@ -109,8 +109,8 @@ def weights_for(question: Question) -> Mapping[str, float]:
 def priors(question: Question, view: View) -> np.ndarray:
     """What each file's sum is multiplied with, float64 (files,)."""
     of_role = {role: _prior(role, question) for role in PRIORS}
-    shares = [of_role[document.role] for document in view.documents]
-    return np.multiply(shares, view.standing, dtype=np.float64)
+    shares: np.ndarray = view.standing * [of_role[document.role] for document in view.documents]
+    return shares
 
 
 def _prior(role: Role, question: Question) -> float:
