@@ -20,7 +20,7 @@ from textual.screen import Screen
 
 from helix_tui.core.clock import now_ns
 from helix_tui.core.live.snapshot import Change, Snapshot
-from helix_tui.core.process import allow_reads, end_reads
+from helix_tui.core.process import allow_reads, end_reads, end_writes
 from helix_tui.core.supervision.needs import Need, asked_of, needs_of
 from helix_tui.core.text import clean_line
 from helix_tui.keymap import bindings, checked_keymap
@@ -209,12 +209,13 @@ class HelixApp(Traveller):
         super().exit(result, return_code, message)
 
     def on_unmount(self) -> None:
-        """Stop reading; let a command that changes the queue come to its end."""
+        """Stop reading; let a command that changes the queue come to its end, but not wait for ever."""
         self._feed.stop()
         if self.lookout is not None:
             self.lookout.stop()
-        if self._desk is not None and self._desk.stop():
-            self._desk.settle(PATIENCE)
+        if self._desk is not None and self._desk.stop() and not self._desk.settle(PATIENCE):
+            end_writes()
+            self._desk.settle(PATIENCE)  # the journal is told how far it came
 
     def _news_from_thread(self, snapshot: Snapshot, change: Change) -> None:
         """Called by the feed in its thread: what takes long is worked out there."""

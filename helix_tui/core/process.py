@@ -49,38 +49,54 @@ class Finished:
         return self.stderr.decode("utf-8", "replace")
 
 
-class _Reads:
-    """Programs that only read and may be ended at any time."""
+class _Running:
+    """Programs of one sort that run now, so that another thread can end them."""
 
     def __init__(self) -> None:
         self.ended = False
-        self._lock = threading.Lock()
+        self._change = threading.Condition()
         self._running: set[subprocess.Popen[bytes]] = set()
 
     def begin(self, process: subprocess.Popen[bytes]) -> None:
-        with self._lock:
+        with self._change:
             self._running.add(process)
             ended = self.ended
         if ended:
             _signal_group(process, signal.SIGKILL)
 
     def leave(self, process: subprocess.Popen[bytes]) -> None:
-        with self._lock:
+        with self._change:
             self._running.discard(process)
+            self._change.notify_all()
 
-    def end(self) -> None:
-        with self._lock:
-            self.ended = True
+    def signal(self, sign: signal.Signals) -> None:
+        with self._change:
             for process in self._running:
-                _signal_group(process, signal.SIGKILL)
+                _signal_group(process, sign)
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until none runs; False when the time is over before."""
+        with self._change:
+            return self._change.wait_for(lambda: not self._running, seconds)
 
 
-_reads = _Reads()
+_reads = _Running()
+"""Programs that only read and may be ended at any time."""
+_writes = _Running()
+"""All others."""
 
 
 def end_reads() -> None:
     """End every program that only reads, and each that begins from now on: nobody waits for them."""
-    _reads.end()
+    _reads.ended = True
+    _reads.signal(signal.SIGKILL)
+
+
+def end_writes() -> None:
+    """End every program that may be changing something: asked first, and after a moment by force."""
+    _writes.signal(signal.SIGTERM)
+    if not _writes.wait(_GRACE_S):
+        _writes.signal(signal.SIGKILL)
 
 
 def allow_reads() -> None:
@@ -125,12 +141,12 @@ def run(
         )
     with process:
         collected = _Collected(cap)
+        group = _reads if stop_at_cap else _writes
+        group.begin(process)
         try:
-            if stop_at_cap:
-                _reads.begin(process)
             timed_out = not collected.read(process, started + timeout, stop_at_cap)
         finally:
-            _reads.leave(process)
+            group.leave(process)
             _end(process)
     return Finished(
         words,

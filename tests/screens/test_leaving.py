@@ -87,6 +87,29 @@ async def test_leaving_ends_what_is_being_looked_up(console: MakeConsole) -> Non
     assert not (await looking).timed_out
 
 
+async def test_leaving_ends_a_ddx_that_hangs_and_the_journal_says_so(
+    console: MakeConsole, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("helix_tui.app.PATIENCE", 0.05)
+    began = tmp_path / "began"
+    program(tmp_path / "bin", "ddx", f'case "$*" in *--help) ;; *) echo $$ > {began}; sleep 600;; esac')
+    app = console(ddx=str(tmp_path / "bin" / "ddx"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        queue(app).go_to("demo-00000001")
+        await pilot.press("minus")
+        assert await asyncio.to_thread(app.desk.settle, 60)
+        await pilot.pause()
+        await pilot.press("enter")
+        while not (began.exists() and began.read_text().strip()):
+            await pilot.pause()
+        app.exit()
+    assert await asyncio.to_thread(app.desk.settle, 60)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(began.read_text()), 0)
+    (entry,) = app.desk.curator.history().entries
+    assert (entry.result, entry.after) == ("failed", {})
+
+
 def test_reads_end_and_are_allowed_again() -> None:
     end_reads()
     try:

@@ -63,11 +63,19 @@ class Executable:
         """How people call it."""
         return "helix-ddx" if self.embedded else "ddx"
 
-    def run(self, args: Sequence[str], *, timeout: float | None = None, keep: Sequence[int] = ()) -> Finished:
+    def run(
+        self,
+        args: Sequence[str],
+        *,
+        timeout: float | None = None,
+        keep: Sequence[int] = (),
+        reads: bool = False,
+    ) -> Finished:
         """Run one command that must succeed, within `TIMEOUT_S` seconds where nothing else is said.
 
         Args:
             keep: file descriptors that the program holds open as long as it lives.
+            reads: it changes nothing, so that it may be ended at any time.
 
         Raises:
             DdxError: it cannot be started, takes too long, or fails.
@@ -77,7 +85,13 @@ class Executable:
         shown = (self.name, *args)
         try:
             finished = run(
-                argv, cwd=self.root, env={**self.env, **QUIET}, timeout=timeout, cap=8 << 20, keep=keep
+                argv,
+                cwd=self.root,
+                env={**self.env, **QUIET},
+                timeout=timeout,
+                cap=8 << 20,
+                stop_at_cap=reads,
+                keep=keep,
             )
         except FileNotFoundError:
             raise DdxError(
@@ -148,7 +162,7 @@ def _listen(
 
     def ask(*verb: str) -> str:
         try:
-            return executable.run((*verb, "--help"), timeout=HELP_TIMEOUT_S).out
+            return executable.run((*verb, "--help"), timeout=HELP_TIMEOUT_S, reads=True).out
         except DdxError as error:
             if error.exit_code == MISSING or error.message.startswith("no answer"):
                 raise
