@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from helix_tui.core.beads.readiness import looks_like_epic
-from helix_tui.core.beads.record import TERMINAL
+from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.clock import format_instant
+from helix_tui.core.ddx.names import Era
 from helix_tui.core.supervision.curation.deeds import FOCUS_MARK, must_live
 from helix_tui.core.supervision.curation.inverse import FOCUS_ON
 from helix_tui.core.supervision.curation.rows import Scene
@@ -98,7 +99,7 @@ def plan_focus(writing: Writing, epic: str, *, now_only: bool = False) -> None:
         elif scene.value(bead_id, FOCUS_MARK) != epic:
             release(writing, bead_id, FOCUS_MARK, PRIOR)
     spared = _spared(scene, kept) if writing.tongue.era == "head" else set()
-    for bead_id in _outside(scene, kept | spared):
+    for bead_id in _outside(scene, kept | spared, writing.tongue.era):
         if now_only and scene.queue.state(bead_id) not in ("ready", "retry_cooldown"):
             continue
         hold(writing, bead_id, FOCUS_MARK, epic, PRIOR)
@@ -170,7 +171,7 @@ def _near_focus(scene: Scene) -> Iterator[str]:
     yield from scene.added
 
 
-def _outside(scene: Scene, kept: set[str]) -> Iterator[str]:
+def _outside(scene: Scene, kept: set[str], era: Era) -> Iterator[str]:
     """Beads to hold back: open, not needed, not held back already, and such as a worker may ever pick.
 
     Those that are ready come first, in pick order, so that the focus holds as soon as possible.
@@ -185,12 +186,19 @@ def _outside(scene: Scene, kept: set[str]) -> Iterator[str]:
             continue  # the record knows it: no need to decode the whole row
         if scene.value(bead_id, "execution-eligible") is False:
             continue
-        if looks_like_epic(bead) and scene.queue.graph.children.get(bead_id):
+        if _never_picked(scene, bead, era):
             continue
         found.append((position.get(bead_id, last), bead_id))
     found.sort(key=lambda pair: pair[0])
     for _, bead_id in found:
         yield bead_id
+
+
+def _never_picked(scene: Scene, bead: Bead, era: Era) -> bool:
+    """Whether workers pass by this epic anyway: at April any by its type, at head one that has children."""
+    if era == "april":
+        return bead.issue_type == "epic"
+    return looks_like_epic(bead) and bool(scene.queue.graph.children.get(bead.id))
 
 
 def _spared(scene: Scene, kept: set[str]) -> set[str]:

@@ -220,7 +220,9 @@ def _labels(queue: Queue, phase: str, kind: str, role: str, areas: Iterable[str]
 
 
 def _areas(bead: Bead | None) -> list[str]:
-    return [label for label in bead.labels if label.startswith("area:")] if bead is not None else []
+    """The bead's areas; one with a comma would be two on the command line."""
+    labels = bead.labels if bead is not None else ()
+    return [label for label in labels if label.startswith("area:") and "," not in label]
 
 
 def _fields(trigger: Trigger) -> dict[str, str]:

@@ -71,7 +71,6 @@ def endings(screen: TargetScreen, beads: Sequence[Bead]) -> None:
     ended = [bead for bead in beads if bead.status in TERMINAL]
     closed = [bead for bead in beads if bead.status == "closed"]
     unfinished = len(ended) < len(beads)
-    april = screen.console.snapshot.queue.default_era == "april"
 
     def close() -> None:
         screen.look_ahead(wish_for([operations.close(bead.id) for bead in beads]))
@@ -103,11 +102,7 @@ def endings(screen: TargetScreen, beads: Sequence[Bead]) -> None:
             "cancel",
             "given up for good; nothing opens it again",
             cancel,
-            "it is finished already"
-            if not unfinished
-            else "DDx of April knows no cancelling"
-            if april
-            else "",
+            "" if unfinished else "it is finished already",
         ),
     ]
     screen.console.push_screen(ChoiceSheet(f"{whom(beads)}: how does it end?", choices))

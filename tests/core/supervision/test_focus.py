@@ -91,6 +91,18 @@ def test_everything_but_the_epic_and_what_it_needs_is_held_back() -> None:
     assert set(queue_of(rows.values()).ready) == {"child", "deep"}
 
 
+def test_what_workers_pass_by_is_not_held_back_and_what_they_pick_is() -> None:
+    rows = rows_of(
+        row("e", issue_type="epic"),
+        row("child", parent="e"),
+        row("childless", issue_type="epic"),
+        row("named", title="Epic: by its title"),
+        row("under", parent="named"),
+    )
+    assert held(focused(rows, tongue=HEAD)) == {"childless", "under"}
+    assert held(focused(rows, tongue=APRIL)) == {"named", "under"}
+
+
 @pytest.mark.parametrize("tongue", [APRIL, HEAD])
 def test_what_was_held_back_comes_back_as_it_was(tongue: Tongue) -> None:
     rows = {

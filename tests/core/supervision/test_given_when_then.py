@@ -210,6 +210,13 @@ def test_given_an_injected_bead_then_our_own_hook_would_take_it(spec: str | None
         assert deterministic(values["acceptance"])
 
 
+def test_given_an_area_that_no_command_takes_then_the_review_is_made_without_it() -> None:
+    queue = queue_of([row("a", labels=["area:x", "area:two, three"])])
+    made = plan([review_bead(queue, TRIGGER, scope="commit:abc")], queue, HEAD)
+    assert made.refusals == ()
+    assert "area:x" in made.lines[0]
+
+
 def test_given_an_open_injected_bead_then_the_same_trigger_makes_no_second_one() -> None:
     first = queue_of([row("a")])
     made = review_bead(first, TRIGGER, scope="commit:abc").values

@@ -123,8 +123,10 @@ def _leave_status(
     if have == "cancelled" and status != "cancelled":
         findings.lost.append(f"{called(bead_id)} is cancelled, and a cancelled bead stays cancelled")
         return
-    if have == "closed" and status != "closed" and head:
+    reopens = have == "closed" and status != "closed" and head
+    if reopens:
         add_reopen(writing, bead_id, reason)
+    if reopens or (have != "closed" and status == "closed"):
         findings.traces.append(f"the history of {called(bead_id)} keeps the reopening")
     released = have == "in_progress" and status in ("open", "cancelled") and head
     gone = [
@@ -190,11 +192,13 @@ def _edges(writing: Writing, bead_id: str, wanted: Fields, findings: _Findings) 
                 "ddx takes no such edge"
             )
             continue
-        kind = known[target].get("type")
+        kind, *more = (known[target].get(name) for name in ("type", "created_by", "metadata"))
         if kind != "blocks":
             findings.traces.append(
                 f"the edge to {called(target)} was of type {called(str(kind))}; it is “blocks” now"
             )
+        if any(more):
+            findings.traces.append(f"who made the edge to {called(target)}, and its notes, are not kept")
         edges = [*(scene.value(bead_id, "dependencies") or ()), edge(bead_id, target)]
         writing.add(("bead", "dep", "add", bead_id, target), {bead_id: {"dependencies": edges}})
 
