@@ -45,7 +45,7 @@ def run_here(
     finally:
         os.environ.clear()
         os.environ.update(was)
-    finished = Finished(tuple(args), code, out.buffer.getvalue(), err.buffer.getvalue(), 0.0)  # type: ignore[attr-defined]
+    finished = Finished(tuple(args), code, out.buffer.getvalue(), err.buffer.getvalue(), 0.0)
     if code:
         raise DdxError(tuple(args), last_error(finished), "")
     return finished
