@@ -55,7 +55,7 @@ class Call:
         return cls(
             command=command,
             options=options,
-            directory=options.directory or Path.cwd(),
+            directory=options.directory or _here(),
             now=now,
             fixed_now=bool(options.now),
             read_only=options.read_only,
@@ -92,3 +92,11 @@ def _plain(value: object) -> str:
     if isinstance(value, Path):
         return os.fsencode(value).decode("utf-8", "replace")
     raise NotImplementedError(f"{type(value).__name__} has no form in JSON")
+
+
+def _here() -> Path:
+    """The current folder, or the name of the one that was removed under us."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        return Path(os.environ.get("PWD") or "/")

@@ -16,6 +16,12 @@ from helix_tui.cli.call import Call
 from helix_tui.core.text import clean_line
 
 BUSY_SECONDS = 2.0
+"""How long what an agent claims, or what came of it, waits for another writer."""
+
+BRIEFLY = 0.3
+"""The same while the agent itself waits."""
+
+WAITED_FOR = {"session-start", "pre-tool-use", "subagent-start"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +41,12 @@ def run(call: Call) -> int:
         reply = _reply(call)
     except Exception as error:  # noqa: BLE001 - the one promise of a hook: it never fails its host
         call.note(f"helix-tui hook: {type(error).__name__}: {clean_line(error, 300)}")
-    sys.stdout.write(json.dumps(reply) + "\n")
+    try:
+        sys.stdout.write(json.dumps(reply) + "\n")
+        sys.stdout.flush()
+    except OSError as error:  # nobody listens, or the disk behind it is full
+        call.note(f"helix-tui hook: {error.strerror}")
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
 
@@ -45,7 +56,7 @@ def _reply(call: Call) -> dict[str, Any]:
             name, "1"
         )  # one short text: on a busy machine more threads take ten times as long
     from helix_tui.core.embedding import load_encoder
-    from helix_tui.core.memory import database_path, look_into
+    from helix_tui.core.memory import DatabaseBusy, database_path, look_into, open_memory
     from helix_tui.core.supervision.briefing import HOOKS, answer, environment, place_of
     from helix_tui.core.supervision.hearing import MAX_STDIN, hear
 
@@ -65,5 +76,14 @@ def _reply(call: Call) -> dict[str, Any]:
     if event == "session-start":
         environment(place.project, os.environ)
     path = database_path(place.project)
-    with look_into(path, load_encoder(choice), busy_seconds=BUSY_SECONDS) as memory:
+    encoder = load_encoder(choice)
+    waited_for = event in WAITED_FOR
+    try:
+        with look_into(path, encoder, busy_seconds=BRIEFLY if waited_for else BUSY_SECONDS) as memory:
+            return answer(event, heard, place, memory)
+    except DatabaseBusy:
+        if not waited_for:
+            raise
+    # Somebody else is writing for long: the agent is told all the same, only the ledger goes without.
+    with open_memory(path, encoder, read_only=True, busy_seconds=BRIEFLY) as memory:
         return answer(event, heard, place, memory)

@@ -72,6 +72,7 @@ _TAKE_A_VALUE = {"-C", "--now", "--ddx", "--screen", "--theme"}
 def main(argv: list[str] | None = None) -> int:
     """Run one command line and return its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
+    _open_streams()
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")  # a C locale must not break the output
     # Looking for garbage costs a start 40 ms and finds none. The console turns it on again once it stands.
@@ -99,6 +100,14 @@ def main(argv: list[str] | None = None) -> int:
         return exit_.code if isinstance(exit_.code, int) else 2
     finally:
         gc.enable()
+
+
+def _open_streams() -> None:
+    """Put something where the caller has closed a stream: None breaks whoever writes to it, and a file that
+    is opened later would get its number."""
+    for name, way in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, way, encoding="utf-8"))  # noqa: SIM115 - for as long as we run
 
 
 def _run(words: list[str]) -> int:

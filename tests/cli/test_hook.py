@@ -91,6 +91,41 @@ def test_fifty_megabytes_are_answered(root: Path) -> None:
     hook("pre-tool-use", b'{"tool_name": "Edit", "x": "' + b"y" * (50 << 20) + b'"}', root)
 
 
+def _in_shell(script: str, root: Path) -> subprocess.CompletedProcess[bytes]:
+    env = {"PATH": "/usr/bin:/bin", "HOME": str(root), "HELIX_EMBEDDER": "off", "PY": sys.executable}
+    command = script.replace("HOOK", '"$PY" -m helix_tui hook pre-tool-use')
+    return subprocess.run(["/bin/sh", "-c", command], capture_output=True, timeout=60, cwd=root, env=env)
+
+
+@pytest.mark.parametrize(
+    ("script", "answered"),
+    [
+        ("HOOK <&-", True),
+        ("HOOK >&- <&- 2>&-", False),
+        ("echo text | HOOK 2>&-", True),
+        ("mkdir gone; cd gone; rmdir ../gone; echo {} | HOOK", True),
+    ],
+)
+def test_closed_streams_and_a_folder_that_is_gone_are_survived(
+    root: Path, script: str, answered: bool
+) -> None:
+    done = _in_shell(script, root)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == (b"{}\n" if answered else b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_an_answer_that_cannot_be_written_does_not_stop_the_host(root: Path) -> None:
+    (root / "edit.json").write_bytes(say(session_id="s", **EDIT))
+    done = _in_shell("HOOK < edit.json > /dev/full", root)
+    assert done.returncode == 0, done.stderr
+
+
+def test_an_agent_is_told_while_somebody_else_is_writing(root: Path) -> None:
+    with opened(root) as memory, memory.write():
+        assert "FAILURES TO AVOID:" in told(hook("pre-tool-use", say(session_id="s", **EDIT), root)[0])
+
+
 def test_no_event_and_an_unknown_one_are_answered(root: Path) -> None:
     assert hook("nonsense", b"{}", root)[0] == {}
 

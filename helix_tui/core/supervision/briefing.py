@@ -20,6 +20,7 @@ from helix_tui.core.clock import NS, format_instant, now_ns
 from helix_tui.core.ddx.attempts.index import AttemptIndex
 from helix_tui.core.memory import Injection, Memory, MemoryStore
 from helix_tui.core.memory.injecting import line, screened, without_block
+from helix_tui.core.memory.paths import mentioned
 from helix_tui.core.memory.proposals import Proposal, Proposals
 from helix_tui.core.project import Project, find_project
 from helix_tui.core.supervision.hearing import Heard, claim_of, last_task
@@ -89,7 +90,13 @@ def _session_start(heard: Heard, place: Place, memory: MemoryStore) -> dict[str,
     if recurring:
         lines += ["Recurring problems:", *recurring]
     if place.bead and (objective := _objective_of(place)):
-        told = memory.inject(objective, attempt=place.attempt, bead=place.bead, agent=heard.agent_type)
+        told = memory.inject(
+            objective,
+            files=mentioned(objective),
+            attempt=place.attempt,
+            bead=place.bead,
+            agent=heard.agent_type,
+        )
         lines += _told(told)
     return _context("SessionStart", "\n".join(lines))
 
@@ -120,7 +127,7 @@ def _subagent_start(heard: Heard, place: Place, memory: MemoryStore) -> dict[str
         return {}
     told = memory.inject(
         task.objective,
-        files=task.files,
+        files=task.files or mentioned(task.objective),
         attempt=_who(heard, place),
         bead=place.bead,
         agent=heard.agent_type,

@@ -6,6 +6,7 @@ off or no transcript at all. Only the end of one is read.
 
 from __future__ import annotations
 
+import codecs
 import json
 import os
 import re
@@ -13,7 +14,7 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -63,36 +64,57 @@ class Claim:
     utilized: tuple[str, ...] = field(default=())
 
 
+_Form = TypeVar("_Form")
+
+
 class _Message(msgspec.Struct):
-    session_id: Any = ""
-    cwd: Any = ""
-    tool_name: Any = ""
-    tool_input: Any = None
-    agent_id: Any = ""
-    agent_type: Any = ""
-    transcript_path: Any = ""
-    agent_transcript_path: Any = ""
-    last_assistant_message: Any = ""
+    """Values stay unread until somebody asks: a host may send any type, of any size, under any name."""
+
+    session_id: msgspec.Raw = msgspec.Raw()
+    cwd: msgspec.Raw = msgspec.Raw()
+    tool_name: msgspec.Raw = msgspec.Raw()
+    tool_input: msgspec.Raw = msgspec.Raw()
+    agent_id: msgspec.Raw = msgspec.Raw()
+    agent_type: msgspec.Raw = msgspec.Raw()
+    transcript_path: msgspec.Raw = msgspec.Raw()
+    agent_transcript_path: msgspec.Raw = msgspec.Raw()
+    last_assistant_message: msgspec.Raw = msgspec.Raw()
+
+
+class _ToolInput(msgspec.Struct):
+    file_path: msgspec.Raw = msgspec.Raw()
+    notebook_path: msgspec.Raw = msgspec.Raw()
 
 
 def hear(raw: bytes) -> Heard | None:
     """The message on stdin; None where it is no JSON object."""
+    told = _decoded(raw.removeprefix(codecs.BOM_UTF8), _Message)
+    if told is None:
+        return None
+    tool_input = _decoded(bytes(told.tool_input), _ToolInput) or _ToolInput()
+    return Heard(
+        session=_said(told.session_id, 200),
+        cwd=_said(told.cwd),
+        tool=_said(told.tool_name, 200),
+        file=_said(tool_input.file_path) or _said(tool_input.notebook_path),
+        agent_id=_said(told.agent_id, 200),
+        agent_type=_said(told.agent_type, 200),
+        transcript=_said(told.transcript_path),
+        agent_transcript=_said(told.agent_transcript_path),
+        message=_said(told.last_assistant_message, 200_000),
+    )
+
+
+def _decoded(raw: bytes, form: type[_Form]) -> _Form | None:
     try:
-        told = msgspec.json.decode(raw, type=_Message)
+        return msgspec.json.decode(raw, type=form)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
-    tool_input = told.tool_input if isinstance(told.tool_input, dict) else {}
-    return Heard(
-        session=_text(told.session_id, 200),
-        cwd=_text(told.cwd),
-        tool=_text(told.tool_name, 200),
-        file=_text(tool_input.get("file_path")) or _text(tool_input.get("notebook_path")),
-        agent_id=_text(told.agent_id, 200),
-        agent_type=_text(told.agent_type, 200),
-        transcript=_text(told.transcript_path),
-        agent_transcript=_text(told.agent_transcript_path),
-        message=_text(told.last_assistant_message, 200_000),
-    )
+
+
+def _said(raw: msgspec.Raw, limit: int = _LONGEST) -> str:
+    """A string of a message, as `_text` gives it; nothing where it is of another type."""
+    return _text(_decoded(bytes(raw), str), limit)
 
 
 def last_task(transcript: str) -> Task | None:

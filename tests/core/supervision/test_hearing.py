@@ -41,6 +41,7 @@ def test_fields_of_any_type_become_text(document: dict[str, object]) -> None:
 def test_both_names_of_a_file_are_known() -> None:
     assert hear(b'{"tool_input": {"file_path": "a.py"}}') == Heard(file="a.py")
     assert hear(b'{"tool_input": {"notebook_path": "n.ipynb"}}') == Heard(file="n.ipynb")
+    assert hear(b'\xef\xbb\xbf{"cwd": "/x", "tool_input": [{}]}') == Heard(cwd="/x")
 
 
 def _transcript(path: Path, *entries: object) -> str:
