@@ -15,6 +15,7 @@ from helix_tui.cli.call import Call
 from helix_tui.cli.loading import locate
 from helix_tui.core.live import Change, Live, Snapshot
 from helix_tui.core.project import Project
+from helix_tui.core.text import clean_line
 from helix_tui.settings import load_settings
 
 __all__ = ["add_arguments", "run"]
@@ -48,6 +49,8 @@ def open_console(
             ender.daemon = True
             ender.start()
         app.run()
+        for said in app.helm.at_work():
+            call.note(clean_line(said, 300))
         return app.return_code or 0
     finally:
         feed.stop()

@@ -23,6 +23,7 @@ from helix_tui.screens.base import NARROW
 from helix_tui.screens.curating.keys import BeadKeys
 from helix_tui.screens.filtering import FilteringScreen
 from helix_tui.screens.placards import placard
+from helix_tui.screens.steering.tail import RunTail
 from helix_tui.screens.stream import AttemptStream
 from helix_tui.widgets.frame.placard import Placard
 from helix_tui.widgets.lists.attemptfilter import AttemptFilter
@@ -61,17 +62,19 @@ class LoopScreen(BeadKeys, FilteringScreen):
         self.list = self.stream.list
         self.view = AttemptView(id="attempt")
         self.placard = Placard(id="loop-placard")
+        self.tail = RunTail(id="loop-log")
         self.filter = AttemptFilter("")
         self._wanted = ""
         self._rest: Timer | None = None
         self._patient = True
 
     def compose_body(self) -> ComposeResult:
-        """The stream on the left, the attempt on the right."""
+        """The stream on the left, the attempt on the right; below, what HELIX's own loop says."""
         with Container(id="loop-panes"):
             yield self.stream
             yield self.view
         yield self.placard
+        yield self.tail
 
     def on_mount(self) -> None:
         """Say that there is nothing only after a while."""
@@ -97,6 +100,7 @@ class LoopScreen(BeadKeys, FilteringScreen):
         """Time goes on."""
         super().tick()
         self.stream.tick(self.console.now())
+        self.tail.show_bearing(self.console.bearing)
 
     def _say_state(self, snapshot: Snapshot) -> None:
         bare = not snapshot.runs and not len(snapshot.attempts)

@@ -147,3 +147,55 @@ async def test_what_helix_injected_is_marked_in_the_queue(console: MakeConsole) 
     async with app.run_test(size=(120, 30)) as pilot:
         await settled(pilot)
         assert app.sees("+ review-finding")
+
+
+async def test_the_loops_own_log_is_followed_on_the_loop_screen(console: MakeConsole) -> None:
+    app = console(BEADS, look_out="once", name="followed")
+    a_run(app.root)
+    log = app.root / "loop.log"
+    log.write_text(
+        "  {}\n--- end ddx output ---\nhelix: cycle 1\n--- ddx output [1] rc=0 elapsed=1s ---\n{\n}\n"
+        "--- end ddx output ---\n\x1b[31mhelix: x-1 success\n"
+    )
+    app.feed.look()
+    async with app.run_test(size=(120, 34)) as pilot:
+        await pilot.press("2")
+        for _ in range(2):
+            await settled(pilot)
+        assert app.sees("executing a bead")
+        assert app.sees("helix: cycle 1")
+        assert app.sees("helix: x-1 success")
+        assert not app.sees("ddx output")
+        assert not app.sees("\x1b")
+        log.write_text(log.read_text() + "cycle 2: x-2 → COMPLETE\n")
+        app.screen.tick()  # type: ignore[attr-defined]
+        await settled(pilot)
+        assert app.sees("x-2 → COMPLETE")
+
+
+async def test_leaving_does_not_wait_for_a_bead_that_is_carried_through(
+    console: MakeConsole, tmp_path: Path
+) -> None:
+    program = tmp_path / "ddx"
+    program.write_text(
+        f"#!{sys.executable}\nimport sys, time\nif '--help' in sys.argv:\n    print('--harness')\n"
+        "else:\n    print(sys.argv)\n    time.sleep(60)\n"
+    )
+    program.chmod(0o755)
+    app = console(BEADS, look_out="once", ddx=str(program))
+    async with app.run_test(size=(120, 30)) as pilot:
+        await pilot.press("L", "o")
+        await settled(pilot)
+        assert "runs (pid" in said(app)
+    (line,) = app.helm.at_work()
+    assert "goes on" in line
+    app.helm._carried[0][1].kill()
+
+
+async def test_a_loop_that_cannot_begin_says_why(console: MakeConsole) -> None:
+    fails = "import sys; sys.stderr.write('helix: ddx binary not found; install ddx\\n'); sys.exit(127)"
+    app = console(BEADS, look_out="once", own=(sys.executable, "-c", fails))
+    async with app.run_test(size=(120, 30)) as pilot:
+        await pilot.press("L", "s")
+        await settled(pilot)
+        assert "ended at once: ddx binary not found; install ddx" in said(app)

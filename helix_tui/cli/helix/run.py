@@ -171,12 +171,14 @@ def _start(call: Call) -> int:
         return show_dry_run(call, [words])
     if call.read_only:
         raise CliError("nothing was started: this was called with --read-only")
-    pid, log = start_run(project, words)
-    started = active_run(project)
+    started = start_run(project, words)
+    if started.code:
+        fix = f"What it printed: {started.log}"
+        raise CliError(f"the run ended at once: {clean_line(started.trouble, 600)}", fix, started.code)
     if call.json:
-        call.emit({"pid": pid, "log": str(log), "active": started is not None})
+        call.emit({"pid": started.pid, "log": str(started.log), "active": started.code is None})
     else:
-        call.print(f"helix: started (pid={pid}, log={log})")
+        call.print(f"helix: started (pid={started.pid}, log={started.log})")
     return 0
 
 

@@ -65,11 +65,7 @@ def _print_status(call: Call, document: dict[str, Any]) -> None:
     if focus:
         call.print(f"Epic focus: {clean_line(focus['epic'] or 'ended half-way')}, {focus['held']} held back")
     if document["condition"] != "never":
-        call.print(
-            f"Last run: {run['completed_cycles']} completed of {run['attempted_cycles']} attempted, "
-            f"{run['total_tokens']:,} tokens, stop reason {clean_line(document['last_stop_reason'])}, "
-            f"{run['last_run'] or run['updated_at']}"
-        )
+        _print_run(call, document, run)
     decided = document["next_action"]
     if decided:
         call.print(
@@ -87,6 +83,30 @@ def _print_status(call: Call, document: dict[str, Any]) -> None:
     if parked:
         some = ", ".join(f"{clean_line(each['id'], 60)} ({each['reason']})" for each in parked[:5])
         call.print(f"Parked: {some}" + (f" and {len(parked) - 5} more" if len(parked) > 5 else ""))
+
+
+def _print_run(call: Call, document: dict[str, Any], run: dict[str, Any]) -> None:
+    """The counters of the run, what came of its attempts, and its last turns."""
+    active = document["condition"] == "active"
+    reason = "" if active else f", stop reason {clean_line(document['last_stop_reason'])}"
+    call.print(
+        f"{'This' if active else 'Last'} run: {run['completed_cycles']} completed of "
+        f"{run['attempted_cycles']} attempted, {run['total_tokens']:,} tokens{reason}, "
+        f"{run['last_run'] or run['updated_at']}"
+    )
+    if run["outcomes"]:
+        said = ", ".join(f"{count} {clean_line(status, 60)}" for status, count in run["outcomes"].items())
+        cost = f"; ${run['cost_usd']:.2f}" if run["cost_usd"] else ""
+        call.print(f"Outcomes: {said}{cost}")
+    turns = [
+        each for each in run["cycles"] if isinstance(each, dict) and isinstance(each.get("results"), list)
+    ]
+    turns = [each for each in turns if each["results"]][-3:]
+    for turn in turns:
+        did = ", ".join(
+            f"{clean_line(bead, 60)} {clean_line(status, 60)}" for bead, status in turn["results"]
+        )
+        call.print(f"Recent: {clean_line(turn.get('at'), 20)}  {did}")
 
 
 def _stuck(call: Call) -> int:

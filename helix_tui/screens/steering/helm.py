@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import signal
 import subprocess
+import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Protocol
@@ -22,7 +24,7 @@ from helix_tui.core.supervision.curation.steps import Refused
 from helix_tui.core.supervision.curation.tongue import find_executable
 from helix_tui.core.supervision.delegate import NOBODY, Delegate, logs_folder
 from helix_tui.core.supervision.questions import Questions, UnknownQuestion
-from helix_tui.core.supervision.run.control import Ending, request, start_run, stop_run
+from helix_tui.core.supervision.run.control import Ending, active_run, request, start_run, stop_run
 from helix_tui.core.text import clean_line
 
 READ_ONLY = "this console only looks: it was started with --read-only"
@@ -58,6 +60,9 @@ class Host(Protocol):
 
     snapshot: Snapshot
 
+    @property
+    def is_running(self) -> bool: ...
+
     def say(self, text: str, severity: Any = "information") -> None: ...
 
     def run_worker(self, work: Any, *, thread: bool, group: str) -> Any: ...
@@ -73,6 +78,7 @@ class Helm:
         self._own = tuple(own)
         self._ddx = ddx
         self.read_only = read_only
+        self._carried: list[tuple[str, subprocess.Popen[bytes]]] = []
 
     # --- commands -----------------------------------------------------------------------------------------
 
@@ -99,8 +105,12 @@ class Helm:
         project, words = self._host.snapshot.project, self.start_words
 
         def work() -> str:
-            pid, log = start_run(project, words)
-            return f"the loop runs (pid {pid}); its log is {log}"
+            started = start_run(project, words)
+            if started.code:
+                raise OSError(f"the loop ended at once: {started.trouble}")
+            if started.code == 0:
+                return "the loop is over already; screen 2 says why"
+            return f"the loop runs (pid {started.pid}); screen 2 follows what it says"
 
         self._do("start", work)
 
@@ -152,13 +162,35 @@ class Helm:
                     stderr=subprocess.STDOUT,
                     start_new_session=True,
                 )
-            self._host.call_from_thread(
-                self._host.say, f"{shlex.join(command)} runs (pid {process.pid}); the Loop screen shows it"
-            )
-            code = process.wait()
-            return f"{shlex.join(words)} has ended (exit {code}); the Loop screen shows what came of it"
+            self._carried.append((shlex.join(words), process))
+            # nothing waits for this thread: whoever leaves the console leaves ddx at work
+            threading.Thread(target=self._await, args=(process, words), daemon=True).start()
+            return f"{shlex.join(command)} runs (pid {process.pid}); the Loop screen shows it"
 
         self._do("one-bead", work)
+
+    def _await(self, process: subprocess.Popen[bytes], words: Sequence[str]) -> None:
+        code = process.wait()
+        said = f"{shlex.join(words)} has ended (exit {code}); the Loop screen shows what came of it"
+        if not self._host.is_running:
+            return
+        with contextlib.suppress(RuntimeError):  # it was left at this moment
+            self._host.call_from_thread(self._host.say, clean_line(said, 400))
+
+    def at_work(self) -> list[str]:
+        """What goes on without the console, one line each, with what to do about it."""
+        found = [
+            f"ddx {words} goes on (pid {process.pid}); `kill -INT {process.pid}` interrupts it"
+            for words, process in self._carried
+            if process.poll() is None
+        ]
+        holder = active_run(self._host.snapshot.project)
+        if holder is not None:
+            found.append(
+                f"HELIX's loop goes on (pid {holder.pid}); `helix-tui status` tells how it stands, "
+                "`helix-tui stop` ends it"
+            )
+        return found
 
     def answer(self, question_id: str, text: str) -> None:
         """Answer what HELIX asks."""

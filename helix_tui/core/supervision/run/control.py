@@ -21,6 +21,7 @@ import msgspec
 
 from helix_tui.core.clock import format_instant, now_ns
 from helix_tui.core.ddx.files import read_bytes
+from helix_tui.core.opening import read_end
 from helix_tui.core.project import Project
 from helix_tui.core.supervision.delegate import logs_folder
 from helix_tui.core.supervision.replacing import replace_file
@@ -69,6 +70,28 @@ class Ending:
     how: Literal["none", "stale", "stopped", "killed", "asked"]
 
 
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A run in the background."""
+
+    pid: int
+    log: Path
+    """What it prints."""
+    code: int | None = None
+    """Its exit code where it is over already."""
+    said: str = ""
+    """What it said, where it failed at once."""
+
+    @property
+    def trouble(self) -> str:
+        """Why it failed at once, in its own words; empty where it did not."""
+        if not self.code:
+            return ""
+        lines = [line.removeprefix("helix: ").strip() for line in self.said.splitlines() if line.strip()]
+        said = next((line for line in lines if not line.startswith("delegating")), "")
+        return said or f"it ended at once with exit code {self.code}; see {self.log}"
+
+
 def wish_path(project: Project) -> Path:
     """Where wishes stand."""
     return project.helix_dir / "loop-request.json"
@@ -107,12 +130,12 @@ def active_run(project: Project) -> Holder | None:
 
 def start_run(
     project: Project, command: Sequence[str], *, env: Mapping[str, str] | None = None, patience: float = 10.0
-) -> tuple[int, Path]:
-    """Start a run in the background; its process id and what it writes to.
+) -> Started:
+    """Start a run in the background, and see that it has found its ddx.
 
     Args:
         command: the whole command, as ``helix-tui run --summary``.
-        patience: seconds to wait until it says that it runs.
+        patience: seconds to wait until it is past its beginning, or over.
 
     Raises:
         OSError: it cannot be started.
@@ -130,9 +153,15 @@ def start_run(
         )
     _started.append(process)
     deadline = time.monotonic() + patience
-    while time.monotonic() < deadline and process.poll() is None and active_run(project) is None:
+    while time.monotonic() < deadline and process.poll() is None and not _under_way(project, process.pid):
         time.sleep(0.02)
-    return process.pid, log
+    code = process.poll()
+    return Started(process.pid, log, code, read_end(log, 4096) if code else "")
+
+
+def _under_way(project: Project, pid: int) -> bool:
+    state = load_state(project)
+    return state.pid == pid and state.phase != "starting"
 
 
 def stop_run(project: Project, *, now: bool = True, patience: float = STOP_PATIENCE_S) -> Ending:

@@ -79,3 +79,19 @@ def _clipped(text: str) -> str:
     head, tail = text[: MOST // 2], text[-MOST // 2 :]
     left_out = len(text) - len(head) - len(tail)
     return f"{head}\n… {left_out:,} characters are left out here …\n{tail}"
+
+
+def said_lines(text: str) -> list[str]:
+    """The end of a log without what programs printed: what the run itself says, oldest first."""
+    said: list[str] = []
+    inside = False
+    for line in text.splitlines():
+        if line.startswith("--- end ") and line.endswith(" ---"):
+            if not inside:
+                said.clear()  # the block began before the text did
+            inside = False
+        elif not inside and line.startswith("--- ") and " rc=" in line:
+            inside = True
+        elif not inside and line.strip():
+            said.append(line)
+    return said
