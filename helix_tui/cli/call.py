@@ -43,6 +43,8 @@ class Call:
     """The executable that ``--ddx`` names."""
     json: bool
     paint: Paint
+    aside: bool = False
+    """Stdout has one thing to hold, so that what is told for people goes to stderr."""
 
     @classmethod
     def of(cls, command: str, options: argparse.Namespace) -> Call:
@@ -72,7 +74,7 @@ class Call:
 
     def print(self, text: str = "") -> None:
         """Write a line for people; its parts from outside have been cleaned already."""
-        sys.stdout.write(text + "\n")
+        (sys.stderr if self.aside else sys.stdout).write(text + "\n")
 
     def note(self, text: str) -> None:
         """Write a message beside the output."""

@@ -101,8 +101,14 @@ def resolve(queue: Queue, texts: str | Sequence[str]) -> list[str]:
     return list(dict.fromkeys(find_bead(queue, part.strip()) for part in parts if part.strip()))
 
 
-def change(call: Call, make: Callable[[Queue], Iterable[Operation]], *, title: str = "") -> int:
-    """Plan operations, show or run them, and tell what came of it."""
+def change(
+    call: Call,
+    make: Callable[[Queue], Iterable[Operation]],
+    *,
+    title: str = "",
+    telling: Callable[[Call, Done, Curator], int] | None = None,
+) -> int:
+    """Plan operations, show or run them, and tell what came of it, by ``telling`` where it is given."""
     with told():
         curator = curator_of(call)
         sight = curator.look()
@@ -113,7 +119,7 @@ def change(call: Call, make: Callable[[Queue], Iterable[Operation]], *, title: s
             return foretell(call, planned, sight)
         curator.gate.check()
         done = curator.run(wanted, title=title)
-    return tell(call, done, curator)
+    return (telling or tell)(call, done, curator)
 
 
 def change_steps(

@@ -48,10 +48,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(call: Call) -> int:
     """Check the bead and make it."""
-    return change(call, lambda queue: [_operation(call, queue)])
+    return change(call, lambda queue: [operation(call, queue)])
 
 
-def _operation(call: Call, queue: Queue) -> Operation:
+def operation(call: Call, queue: Queue) -> Operation:
+    """The bead that the options describe.
+
+    Raises:
+        CliError: the authoring rules refuse it.
+    """
     options = call.options
     fields = _fields(options.fields)
     labels = [text.strip() for word in options.labels for text in word.split(",") if text.strip()]

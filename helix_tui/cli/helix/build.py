@@ -16,6 +16,7 @@ from helix_tui.cli.helix.shared import (
     wishes_of,
 )
 from helix_tui.core.supervision.building import Undone, build_bead, select, undone
+from helix_tui.core.supervision.curation.curator import Sight
 from helix_tui.core.text import clean_line
 
 
@@ -36,12 +37,10 @@ def run(call: Call) -> int:
     with explained():
         curator = curator_of(call)
         delegate = delegate_of(call, curator)
-        bead_id = select(curator.look().queue, call.options.selector)
+        sight = curator.look()
+        bead_id = select(sight.queue, call.options.selector)
         if not bead_id:
-            raise CliError(
-                "no execution-ready bead matched the build selector",
-                "`helix-tui queue` lists what is ready and why not.",
-            )
+            raise _no_match(sight, call.options.selector)
         words = ("ddx", *delegate.one_bead(bead_id, wishes))
         left: Undone = undone(words)
         if call.options.dry_run:
@@ -60,3 +59,20 @@ def run(call: Call) -> int:
         if built.follow_up:
             call.print(f"next: {clean_line(built.follow_up, 400)}")
     return built.code
+
+
+def _no_match(sight: Sight, selector: str) -> CliError:
+    """Why nothing was selected: the tracker cannot be read, the bead named is not ready, or none fits."""
+    dropped = sight.tracker.dropped
+    if dropped:
+        where = f"line {dropped[0].line} of {clean_line(str(sight.tracker.path), 200)}"
+        return CliError(
+            f"nothing was selected, for {where} cannot be read: {clean_line(dropped[0].reason, 200)}",
+            "Mend or take out that line, then build again.",
+        )
+    message = "no execution-ready bead matched the build selector"
+    if selector in sight.queue.beads:
+        state = sight.queue.state(selector).replace("_", " ")
+        shown = clean_line(selector, 60)
+        return CliError(f"{message}: {shown} is {state}", f"`helix-tui why {shown}` tells what it waits for.")
+    return CliError(message, "`helix-tui queue` lists what is ready and why not.")

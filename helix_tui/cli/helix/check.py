@@ -15,6 +15,7 @@ from helix_tui.cli.helix.shared import (
     show_dry_run,
     wishes_of,
 )
+from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.supervision.check.check import Asking, Checker, CheckFailed
 from helix_tui.core.supervision.check.facts import REPO, Facts
 from helix_tui.core.supervision.check.verdict import Verdict
@@ -22,6 +23,8 @@ from helix_tui.core.supervision.drift import DriftWatch
 from helix_tui.core.supervision.stages import STAGES
 from helix_tui.core.supervision.stagework import command_of
 from helix_tui.core.text import clean_block, clean_line
+
+_ALONE = "`helix-tui check --no-model` tells what the facts alone say."
 
 _ROLES = {
     "BUILD": "success",
@@ -53,7 +56,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(call: Call) -> int:
     """Say what comes next."""
     options = call.options
-    asking: Asking = "always" if options.ask else "never" if options.no_model else "auto"
+    alone = options.no_model or (call.read_only and not options.ask)
+    asking: Asking = "always" if options.ask else "never" if alone else "auto"
     with explained():
         curator = curator_of(call)
         delegate = delegate_of(call, curator)
@@ -67,6 +71,8 @@ def run(call: Call) -> int:
                 call.note(f"seen: {drift}")
         if options.dry_run:
             return show_dry_run(call, [command_of(curator.project, delegate, STAGES["check"], wishes)])
+        if options.ask:
+            curator.gate.check()
         facts = checker.facts(options.scope)
         if not call.read_only:
             for finding in facts.conflicts:
@@ -75,8 +81,12 @@ def run(call: Call) -> int:
         try:
             verdict = checker.check(options.scope, asking=asking, stamp=f"check-{call.now}")
         except CheckFailed as error:
+            raise CliError(str(error), _ALONE, code=1) from None
+        except DdxError as error:
             raise CliError(
-                str(error), "`helix-tui check --no-model` tells what the facts alone say.", code=1
+                f"the facts leave it open, and no agent can be asked: {error.message}",
+                f"{error.advice[:1].upper()}{error.advice[1:]}. {_ALONE}",
+                error.exit_code,
             ) from None
     if call.json:
         call.emit(document(facts, verdict))

@@ -7,7 +7,7 @@ import argparse
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.helix.shared import curator_of, explained, show_dry_run
 from helix_tui.cli.loading import find_bead
-from helix_tui.core.supervision.committing import CommitError, commands_of, commit, subject_of
+from helix_tui.core.supervision.committing import CommitError, commands_of, commit
 from helix_tui.core.text import clean_line
 
 
@@ -32,10 +32,11 @@ def run(call: Call) -> int:
             title = queue.beads[bead_id].title
         try:
             if call.options.dry_run:
-                subject = subject_of(curator.project.root, bead_id, title)
-                return show_dry_run(call, commands_of(curator.project, bead_id, subject))
+                return show_dry_run(call, commands_of(curator, bead_id, title))
             done = commit(curator, bead_id, title, say)
         except CommitError as error:
+            if error.output:
+                call.note(error.output)
             raise CliError(str(error), error.advice) from None
     if call.json:
         call.emit(

@@ -18,11 +18,9 @@ from helix_tui.cli.helix.shared import (
     show_dry_run,
     wishes_of,
 )
-from helix_tui.cli.helix.stage import report
-from helix_tui.core.supervision.answering import answer_question, raise_from
+from helix_tui.cli.helix.stage import conclude, facts_of
+from helix_tui.core.supervision.answering import answer_question
 from helix_tui.core.supervision.autonomy import ApprovalNeeded, Autonomy
-from helix_tui.core.supervision.check.check import Checker, facts_text
-from helix_tui.core.supervision.check.verdict import decide
 from helix_tui.core.supervision.questions import UnknownQuestion
 from helix_tui.core.supervision.stages import STAGES
 from helix_tui.core.supervision.stagework import command_of, perform
@@ -71,20 +69,9 @@ def _request(call: Call) -> int:
                 if need.question_id
                 else "",
             ) from None
-        checker = Checker(curator, questions)
-        facts = checker.facts()
-        values = {
-            "request": call.options.request,
-            "autonomy": level,
-            "facts": facts_text(facts, decide(facts)),
-        }
+        values = {"request": call.options.request, "autonomy": level, "facts": facts_of(curator)}
         done = perform(curator.project, delegate, stage, values, wishes, f"input-{call.now}")
-        raised = raise_from(curator, questions, done, level)
-    for question in raised:
-        call.note(f"helix: asks ({question.id}, {question.kind}): {clean_line(question.text, 400)}")
-    stops = any(question.stops for question in raised)
-    code = report(call, done)
-    return code or (1 if stops or done.status == "BLOCKED" else 0)
+        return conclude(call, curator, done, level)
 
 
 def _questions(call: Call) -> int:

@@ -51,10 +51,26 @@ def add_agent_options(parser: argparse.ArgumentParser, *, dry_run: bool = True) 
         parser.add_argument("--dry-run", action="store_true", help="print the exact command; do nothing")
 
 
+class _Once(argparse.Action):
+    """An option that is not said twice: of two levels of autonomy nobody can tell which one was meant."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option: str | None = None,
+    ) -> None:
+        if getattr(namespace, self.dest) is not None:
+            parser.error(f"{option} is given twice")
+        setattr(namespace, self.dest, values)
+
+
 def add_autonomy(parser: argparse.ArgumentParser) -> None:
     """How far it goes by itself."""
     parser.add_argument(
         "--autonomy",
+        action=_Once,
         choices=LEVELS,
         default=None,
         help="how far it goes by itself (default: medium, HELIX_AUTONOMY)",
@@ -63,7 +79,9 @@ def add_autonomy(parser: argparse.ArgumentParser) -> None:
 
 def autonomy_of(call: Call) -> Level:
     """The level that was asked for, else the environment's, else medium."""
-    wanted = call.options.autonomy or environment_options(os.environ).get("autonomy", "medium")
+    wanted = getattr(call.options, "autonomy", None) or environment_options(os.environ).get(
+        "autonomy", "medium"
+    )
     for level in LEVELS:
         if wanted == level:
             return level
@@ -116,4 +134,7 @@ def explained() -> Iterator[None]:
         try:
             yield
         except AlignmentActive as error:
-            raise CliError(clean_line(str(error), 600), "Wait for it, or see `helix-tui stuck`.") from None
+            raise CliError(
+                clean_line(str(error), 600),
+                "Wait for it; if nobody works on it any more, `helix-tui unclaim` that bead.",
+            ) from None

@@ -9,6 +9,7 @@ import argparse
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.helix.shared import (
     add_agent_options,
+    autonomy_of,
     curator_of,
     delegate_of,
     explained,
@@ -17,12 +18,15 @@ from helix_tui.cli.helix.shared import (
     wishes_of,
 )
 from helix_tui.cli.helix.table import ROWS
+from helix_tui.core.beads.record import TERMINAL
+from helix_tui.core.supervision.answering import raise_from
+from helix_tui.core.supervision.autonomy import Level
 from helix_tui.core.supervision.check.check import Checker, facts_text
 from helix_tui.core.supervision.check.verdict import decide
 from helix_tui.core.supervision.curation.curator import Curator
 from helix_tui.core.supervision.curation.planning import plan
 from helix_tui.core.supervision.delegate import Delegate, Wishes
-from helix_tui.core.supervision.governing import acquire, plan_governing
+from helix_tui.core.supervision.governing import acquire, hand_back, plan_governing
 from helix_tui.core.supervision.stages import STAGES, Stage
 from helix_tui.core.supervision.stagework import StageOutcome, command_of, perform
 from helix_tui.core.text import clean_block, clean_line
@@ -43,7 +47,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "scope", nargs="?", default=stage.scope, help=f"what it is about (default: {stage.scope})"
         )
     if stage.name in _ROUNDS:
-        parser.add_argument("--rounds", type=int, default=_ROUNDS[stage.name], metavar="N")
+        parser.add_argument(
+            "--rounds",
+            type=_rounds,
+            default=_ROUNDS[stage.name],
+            metavar="N",
+            help=f"rounds at most (default: {_ROUNDS[stage.name]})",
+        )
     add_agent_options(parser)
 
 
@@ -51,26 +61,53 @@ def run(call: Call) -> int:
     """Do one stage."""
     stage = stage_of(call.command)
     values = _values(call, stage)
-    wishes = wishes_of(call)
+    wishes, level = wishes_of(call), autonomy_of(call)
     with explained():
         curator = curator_of(call)
         delegate = delegate_of(call, curator)
         if call.options.dry_run:
             return _dry_run(call, curator, delegate, stage, wishes, values["scope"])
         curator.gate.check()
-        values["facts"] = facts_of(curator)
-        created = ""
-        if stage.governed:
-            governing, _ = acquire(curator, values["scope"])
-            created = values["bead"] = governing.bead_id
-            call.note(f"helix: governing bead {clean_line(created)} ({governing.mode})")
-        done = perform(curator.project, delegate, stage, values, wishes, f"{stage.name}-{call.now}")
-    return report(call, done, governing=created)
+        values |= {"facts": facts_of(curator), "autonomy": level}
+        stamp = f"{stage.name}-{call.now}"
+        if not stage.governed:
+            done = perform(curator.project, delegate, stage, values, wishes, stamp)
+            return conclude(call, curator, done, level)
+        command_of(curator.project, delegate, stage, wishes)  # no bead is made for an agent that is not there
+        governing, _ = acquire(curator, values["scope"])
+        values["bead"] = governing.bead_id
+        call.note(f"helix: governing bead {clean_line(governing.bead_id)} ({governing.mode})")
+        done = perform(curator.project, delegate, stage, values, wishes, stamp)
+        left = hand_back(curator, governing) if done.answer.problem else ""
+        if left:
+            call.note(f"helix: {clean_line(left, 400)}")
+        code = conclude(call, curator, done, level, governing=governing.bead_id)
+        _tell_governing(call, curator, governing.bead_id, done)
+    return code
+
+
+def _tell_governing(call: Call, curator: Curator, bead_id: str, done: StageOutcome) -> None:
+    """A governing bead whose work is done and which is not closed stands in the next one's way."""
+    bead = curator.look().queue.beads.get(bead_id)
+    if done.status == "COMPLETE" and bead is not None and bead.status not in TERMINAL:
+        call.note(
+            f"helix: {clean_line(bead_id)} is still {clean_line(bead.status)}: look at the report, then "
+            f"`helix-tui close {clean_line(bead_id)}`"
+        )
 
 
 def stage_of(command: str) -> Stage:
     """The stage of a command or of its alias."""
     return STAGES[ROWS[command].alias_of or command]
+
+
+def conclude(call: Call, curator: Curator, done: StageOutcome, level: Level, *, governing: str = "") -> int:
+    """Raise what a stage leaves to a person, tell how it ended, and say what the command exits with."""
+    raised = raise_from(curator, questions_of(curator), done, level)
+    for question in raised:
+        call.note(f"helix: asks ({question.id}, {question.kind}): {clean_line(question.text, 400)}")
+    code = report(call, done, governing=governing)
+    return code or (1 if any(question.stops for question in raised) else 0)
 
 
 def report(call: Call, done: StageOutcome, *, governing: str = "") -> int:
@@ -104,6 +141,8 @@ def report(call: Call, done: StageOutcome, *, governing: str = "") -> int:
 def _closing(done: StageOutcome) -> list[str]:
     """What a stage's own trailers say, in a line or two."""
     trailers = done.trailers
+    if done.ok and not done.status and done.stage.status is not None:
+        return [f"the answer has no {done.stage.status.name} trailer: read it to see how it ended"]
     if done.stage.name == "review" and done.status == "ISSUES_FOUND" and not done.problems:
         filed = trailers.number("FINDINGS_FILED") or 0
         return [
@@ -117,9 +156,15 @@ def _closing(done: StageOutcome) -> list[str]:
     return []
 
 
+def _rounds(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"a whole number from 1 on is wanted, not {text!r}")
+    return int(text)
+
+
 def _values(call: Call, stage: Stage) -> dict[str, str]:
     options = call.options
-    values = {"scope": options.scope, "rounds": str(getattr(options, "rounds", 1)), "autonomy": "medium"}
+    values = {"scope": options.scope, "rounds": str(getattr(options, "rounds", 1))}
     if stage.name == "evolve":
         if not options.request.strip():
             raise CliError(

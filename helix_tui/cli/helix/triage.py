@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 
 from helix_tui.cli.call import Call
 from helix_tui.cli.curation import create
+from helix_tui.cli.curation.changing import change, tell
+from helix_tui.core.supervision.curation.curator import Curator, Done
+from helix_tui.core.text import clean_line
 
 _BUILDS = ("build", "deploy", "iterate")
 
@@ -22,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--execution-eligible", default="", choices=("true", "false"), help="by default by its phase"
     )
-    parser.add_argument("--silent", action="store_true", help="print nothing but errors")
+    parser.add_argument("--silent", action="store_true", help="tell nothing but the id, and errors")
 
 
 def run(call: Call) -> int:
@@ -36,7 +40,18 @@ def run(call: Call) -> int:
         "execution-eligible": options.execution_eligible or _eligible(options.labels, options.fields),
     }
     options.fields = [*options.fields, *(f"{key}={value}" for key, value in given.items() if value)]
-    return create.run(call)
+    return change(call, lambda queue: [create.operation(call, queue)], telling=_tell)
+
+
+def _tell(call: Call, done: Done, curator: Curator) -> int:
+    """The new bead's id alone on stdout, for whoever goes on with it; the rest beside it."""
+    if call.json:
+        return tell(call, done, curator)
+    for bead_id in done.created.values():
+        call.print(clean_line(bead_id))
+    if call.options.silent and done.error is None and not (done.problems or done.plan.refusals):
+        return 0
+    return tell(replace(call, aside=True), done, curator)
 
 
 def _eligible(labels: list[str], fields: list[str]) -> str:

@@ -291,10 +291,11 @@ def last_error(finished: Finished) -> str:
     """What ddx said was wrong: its last ``Error:`` line, else the last line it wrote."""
     lines = [line.strip() for line in finished.err.split("\n") if line.strip()]
     errors = [line.removeprefix("Error:").strip() for line in lines if line.startswith("Error:")]
-    if errors:
-        return clean_line(errors[-1], 1000)
-    if lines:
-        return clean_line(lines[-1], 1000)
+    said = [line for line in lines if line != "Error:"]  # head's `try` explains itself before an empty one
+    if any(errors):
+        return clean_line([error for error in errors if error][-1], 1000)
+    if said:
+        return clean_line(said[-1], 1000)
     said = [line.strip() for line in finished.out.split("\n") if line.strip()]
     return clean_line(said[-1], 1000) if said else f"ddx ended with {finished.rc} and said nothing"
 

@@ -9,17 +9,27 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from helix_tui.core.supervision import injection
 from helix_tui.core.supervision.autonomy import Level
 from helix_tui.core.supervision.curation import operations
 from helix_tui.core.supervision.curation.curator import Curator, Done
 from helix_tui.core.supervision.held import plan_undecided, undecided
 from helix_tui.core.supervision.questions import Question, Questions
 from helix_tui.core.supervision.stagework import StageOutcome
+from helix_tui.core.text import clean_line
 
 DECISION = "helix-decision"
 """Field of a bead that holds what a person decided."""
 
 _NONE = frozenset({"", "none", "0", "no", "n/a", "-"})
+_CLASS = re.compile(r"\W*(physics[- ]level|resolvable|gap)\b\W*", re.IGNORECASE)
+_IDS = re.compile(r"[,;\s]+")
+
+_WAITING = {"NEEDS_CLARIFICATION": "clarification", "GUIDANCE_NEEDED": "guidance"}
+"""How a stage ended -> the kind of question that it leaves."""
+
+_FILED = {"conflict": ("kind:escalation", "escalation"), "gap": ("kind:speculative", "gap")}
+"""Kind of conflict -> the label and the first word of the bead that stands for it at autonomy high."""
 
 
 def answer_question(curator: Curator, questions: Questions, question_id: str, text: str) -> Question:
@@ -51,19 +61,26 @@ def raise_from(
     curator: Curator, questions: Questions, done: StageOutcome, level: Level
 ) -> tuple[Question, ...]:
     """The questions that a stage's answer raises: contradictions always, the rest as far as the level
-    asks.
+    asks; where it does not, each conflict and gap gets a bead for a person instead.
+
+    Raises:
+        DdxError, Unreadable, WritesForbidden: as the curator.
     """
-    raised = [
-        questions.ask(kind, text, key=f"{done.stage.name}:{kind}:{text[:200]}")
-        for kind, text in conflicts_in(done.trailers.get("CONFLICTS"))
-        if kind == "physics-level" or level != "high"
-    ]
-    if done.status == "NEEDS_CLARIFICATION":
+    name = done.stage.name
+    raised, passed = [], []
+    for kind, text in conflicts_in(done.trailers.get("CONFLICTS")):
+        key = f"{name}:{kind}:{text[:200]}"
+        if kind == "physics-level" or level != "high":
+            raised.append(questions.ask(kind, text, key=key))
+        else:
+            passed.append((kind, text, key))
+    if passed:
+        _file(curator, done, passed)
+    wanted = _WAITING.get(done.status)
+    if wanted:
         text = next((line for line in done.answer.text.split("\n") if line.rstrip().endswith("?")), "")
-        wanted = text.strip() or "the request needs to be made clearer"
-        raised.append(
-            questions.ask("clarification", wanted, key=f"{done.stage.name}:clarification:{wanted[:200]}")
-        )
+        text = text.strip(" \t*#>-") or f"{name} needs to know more: read its answer in {done.answer.log}"
+        raised.append(questions.ask(wanted, text, key=f"{name}:{wanted}:{text[:200]}"))
     return tuple(raised)
 
 
@@ -74,6 +91,30 @@ def conflicts_in(trailer: str) -> Iterable[tuple[str, str]]:
     for part in re.split(r";\s*", trailer):
         if part.strip().lower() in _NONE:
             continue
+        said = _CLASS.match(part.strip())
         physics = re.search(r"physics[- ]level", part, re.IGNORECASE)
-        words = re.sub(r"^\W*(physics[- ]level|resolvable)\W*", "", part.strip(), flags=re.IGNORECASE)
-        yield ("physics-level" if physics else "conflict"), words or part.strip()
+        gap = said is not None and said.group(1).lower() == "gap"
+        words = part.strip()[said.end() :] if said is not None else part.strip()
+        yield ("physics-level" if physics else "gap" if gap else "conflict"), words or part.strip()
+
+
+def _file(curator: Curator, done: StageOutcome, passed: Iterable[tuple[str, str, str]]) -> None:
+    """A bead for each conflict and gap, unless the agent has made one, or one stands already."""
+    queue = curator.look().queue
+    made = [
+        queue.beads[word] for word in _IDS.split(done.trailers.get("BEADS_CREATED")) if word in queue.beads
+    ]
+    wishes = []
+    for kind, text, key in passed:
+        label, title = _FILED[kind]
+        by_agent = next((bead for bead in made if label in bead.labels), None)
+        if by_agent is not None:
+            made.remove(by_agent)
+        elif not injection.decision_standing(queue, label, key):
+            shown = f"{title}: {clean_line(text, 80)}"
+            assumed = f"what {done.stage.name} made of it, which its answer tells"
+            wishes.append(injection.decision_bead(queue, label, shown, text, key=key, assumed=assumed))
+    if wishes:
+        error = curator.run(wishes, title=f"file what {done.stage.name} left to a person").error
+        if error is not None:
+            raise error

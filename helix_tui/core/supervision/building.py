@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -27,6 +28,11 @@ from helix_tui.core.supervision.delegate import Delegate, Wishes, logs_folder
 from helix_tui.core.supervision.run.results import malformed
 
 Undone = tuple[str, ...]
+
+REFUSED = "refused"
+"""What an attempt is called that ddx did not begin: a word of ours, for its own is an exit code."""
+
+INTERRUPTED = 130
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +108,7 @@ def build_bead(curator: Curator, delegate: Delegate, bead_id: str, wishes: Wishe
     out = logs_folder(curator.project) / f"build-{now_ns()}.out"
     words = delegate.one_bead(bead_id, wishes)
     finished = delegate.execute(words, out)
-    document = _result(finished)
+    document = _result(finished, out)
     row = curator.look().queue.beads.get(bead_id)
     closed = row is not None and row.status in TERMINAL
     status = text(document, "status") or _by_exit(finished, closed)
@@ -121,17 +127,19 @@ def build_bead(curator: Curator, delegate: Delegate, bead_id: str, wishes: Wishe
     follow_up = interpret(attempt, now_ns()).follow_up
     if landed and not closed:
         follow_up = f"look at the result, then `helix-tui close {bead_id}`"
+    if status == REFUSED:
+        follow_up = f"helix-tui why {bead_id}"
     detail = text(document, "detail") or text(document, "reason") or text(document, "error")
     if not document and finished.rc:
         detail = last_error(finished)
-    good = status_of(status).successful
-    code = 0 if good and finished.rc == 0 else finished.rc if finished.rc > 0 else 1
+    good = status_of(status).successful and finished.rc == 0
+    code = 0 if good else INTERRUPTED if finished.rc == INTERRUPTED else 1
     return Built(
         bead_id, status, detail, closed, landed, attempt.preserved, follow_up, code, document, str(out)
     )
 
 
-def _result(finished: Finished) -> dict[str, Any]:
+def _result(finished: Finished, out: Path) -> dict[str, Any]:
     """The object that the verb prints, or nothing where its era prints none."""
     try:
         whole = msgspec.json.decode(finished.stdout)
@@ -143,7 +151,7 @@ def _result(finished: Finished) -> dict[str, Any]:
         return dict(parse_report(finished.out).document)
     except MalformedReport as error:
         if "--json" in finished.argv and finished.rc == 0:
-            raise malformed(finished, str(error)) from None
+            raise malformed(finished, f"{error} (see {out})") from None
         return {}
 
 
@@ -153,4 +161,4 @@ def _by_exit(finished: Finished, closed: bool) -> str:
         return "timeout"
     if finished.rc == 0:
         return "success" if closed else "unknown"
-    return "refused" if finished.rc == 2 else "execution_failed"
+    return REFUSED if finished.rc == 2 else "execution_failed"

@@ -13,15 +13,23 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.process import Finished, run
-from helix_tui.core.project import Project
 from helix_tui.core.supervision.curation import operations
 from helix_tui.core.supervision.curation.curator import Curator
+from helix_tui.core.supervision.curation.operations import Operation
+from helix_tui.core.supervision.curation.planning import plan
 from helix_tui.core.text import clean_line
 
 SUBJECT = 72
 GATE_TIMEOUT_S = 1800.0
 GIT_TIMEOUT_S = 120.0
+GATE_LINES = 40
+"""Last lines of a failed gate that a person gets to see."""
+
+_STAGE = ("add", "-u")
+_PUSH = (("pull", "-q", "--rebase", "--autostash"), ("push", "-q"))
+"""What is not committed is put aside for the rebase: ddx rewrites a tracked tracker all the time."""
 
 
 class CommitError(RuntimeError):
@@ -29,11 +37,13 @@ class CommitError(RuntimeError):
 
     Attributes:
         advice: what to do.
+        output: what the gate printed, where it was the gate.
     """
 
-    def __init__(self, message: str, advice: str = "") -> None:
+    def __init__(self, message: str, advice: str = "", output: str = "") -> None:
         super().__init__(message)
         self.advice = advice
+        self.output = output
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,18 +71,23 @@ def gate_of(root: Path, which: Callable[[str], str | None] = shutil.which) -> tu
     return ()
 
 
-def commands_of(project: Project, bead_id: str, subject: str) -> list[tuple[str, ...]]:
-    """The commands that a commit would run, in order."""
-    commands: list[tuple[str, ...]] = []
-    if not _staged(project.root):
-        commands.append(("git", "add", "-u"))
-    gate = gate_of(project.root)
+def commands_of(curator: Curator, bead_id: str, title: str) -> list[tuple[str, ...]]:
+    """The commands that a commit would run, in order; the commit's own name is not known before.
+
+    Raises:
+        CommitError: nothing to commit.
+    """
+    root = curator.project.root
+    staged = _must_change(root)
+    gate = gate_of(root)
+    commands: list[tuple[str, ...]] = [] if staged else [("git", *_STAGE)]
     commands += [gate] if gate else []
-    commands.append(("git", "commit", "-m", subject))
-    if _has_upstream(project.root):
-        commands += [("git", "pull", "--rebase"), ("git", "push")]
+    commands.append(("git", *_commit_words(root, subject_of(root, bead_id, title), staged)))
+    if _has_upstream(root):
+        commands += [("git", *words) for words in _PUSH]
     if bead_id:
-        commands.append(("ddx", "bead", "close", bead_id))
+        queue = curator.look().queue
+        commands += plan(_closing(bead_id, "<the new commit>"), queue, curator.tongue(queue)).commands
     return commands
 
 
@@ -93,15 +108,12 @@ def commit(curator: Curator, bead_id: str, title: str, say: Callable[[str], None
     """
     root = curator.project.root
     curator.gate.check()
-    if not _staged(root):
-        if not _names(root):
-            raise CommitError("nothing to commit", "New files are staged by hand: `git add FILE`.")
+    if not _must_change(root):
         say("no staged changes — staging all modified files")
-        _git(root, "add", "-u")
+        _git(root, *_STAGE)
     subject = subject_of(root, bead_id, title)
     gate = _pass_gate(root, say)
-    stat = _git(root, "diff", "--cached", "--stat").out.strip().split("\n")[-1].strip()
-    _git(root, "commit", "-q", "-m", subject, "-m", stat)
+    _git(root, *_commit_words(root, subject, staged=True))
     say(f"committed: {subject}")
     pushed, note = _push(root)
     say("pushed" if pushed else note)
@@ -109,7 +121,7 @@ def commit(curator: Curator, bead_id: str, title: str, say: Callable[[str], None
     closed = False
     if bead_id and (pushed or not _has_upstream(root)):
         closed = _close(curator, bead_id, sha)
-        say(f"closed {bead_id}")
+        say(f"closed {bead_id}" if closed else f"{bead_id} was closed already")
     elif bead_id:
         raise CommitError(
             f"committed as {sha[:12]}, but {note}; {bead_id} stays open", "Push, then close the bead."
@@ -129,10 +141,11 @@ def _pass_gate(root: Path, say: Callable[[str], None]) -> tuple[str, ...]:
             f"the build gate {gate[0]} does not start: {error.strerror}", "Install it, or stage nothing."
         ) from None
     if done.rc != 0 or done.timed_out:
-        last = (done.err or done.out).strip().split("\n")[-1]
+        why = f"took longer than {GATE_TIMEOUT_S:.0f} s" if done.timed_out else f"ended with {done.rc}"
         raise CommitError(
-            f"BUILD GATE FAILED — fix before committing ({' '.join(gate)}: {clean_line(last, 300)})",
-            "The changes stay staged.",
+            f"BUILD GATE FAILED — fix before committing (`{' '.join(gate)}` {why})",
+            "The changes stay staged; commit again once it passes.",
+            "\n".join(f"{done.out}\n{done.err}".strip().split("\n")[-GATE_LINES:]),
         )
     say("build gate passed")
     return gate
@@ -141,7 +154,7 @@ def _pass_gate(root: Path, say: Callable[[str], None]) -> tuple[str, ...]:
 def _push(root: Path) -> tuple[bool, str]:
     if not _has_upstream(root):
         return False, "no upstream branch: not pushed"
-    for words in (("pull", "-q", "--rebase"), ("push", "-q")):
+    for words in _PUSH:
         done = _try(root, *words)
         if done.rc != 0 or done.timed_out:
             if words[0] == "pull":
@@ -150,11 +163,36 @@ def _push(root: Path) -> tuple[bool, str]:
     return True, ""
 
 
+def _must_change(root: Path) -> bool:
+    """Whether anything is staged; where nothing is, a tracked file at least has changed.
+
+    Raises:
+        CommitError: neither.
+    """
+    if _staged(root):
+        return True
+    if not _names(root):
+        if _try(root, "rev-parse", "--git-dir").rc != 0:
+            raise CommitError(f"{clean_line(str(root), 200)} is no git repository", "`git init` makes one.")
+        raise CommitError("nothing to commit", "New files are staged by hand: `git add FILE`.")
+    return False
+
+
+def _commit_words(root: Path, subject: str, staged: bool) -> tuple[str, ...]:
+    """The commit, with how much changes as its body."""
+    stat = _try(root, "diff", *(["--cached"] if staged else []), "--stat").out.strip().split("\n")[-1].strip()
+    return ("commit", "-q", "-m", subject, "-m", stat)
+
+
+def _closing(bead_id: str, sha: str) -> list[Operation]:
+    return [operations.assign(bead_id, {"closing_commit_sha": sha}), operations.close(bead_id)]
+
+
 def _close(curator: Curator, bead_id: str, sha: str) -> bool:
-    done = curator.run(
-        [operations.assign(bead_id, {"closing_commit_sha": sha}), operations.close(bead_id)],
-        title=f"close {bead_id} with its commit",
-    )
+    bead = curator.look().queue.beads.get(bead_id)
+    if bead is not None and bead.status in TERMINAL:
+        return False
+    done = curator.run(_closing(bead_id, sha), title=f"close {bead_id} with its commit")
     if done.error is not None:
         raise done.error
     if done.plan.refusals:

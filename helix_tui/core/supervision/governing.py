@@ -12,9 +12,11 @@ from typing import Literal
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import Bead
+from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.ddx.files import read_bytes
 from helix_tui.core.project import Project
 from helix_tui.core.supervision.curation import operations
+from helix_tui.core.supervision.curation.conflicts import Unreadable
 from helix_tui.core.supervision.curation.curator import Curator, Done
 from helix_tui.core.supervision.curation.operations import Operation
 from helix_tui.core.supervision.curation.steps import called
@@ -98,6 +100,28 @@ def acquire(curator: Curator, scope: str) -> tuple[Governing, Done]:
         raise AlignmentActive(f"the governing bead cannot be taken: {refused[0].why}")
     made = next(iter(done.created.values()), planned.bead_id)
     return Governing(planned.mode, made, planned.operations), done
+
+
+def hand_back(curator: Curator, governing: Governing) -> str:
+    """Let go of a governing bead that was claimed for a dispatch which failed, so that the next one can
+    have it; one that was made for it was never claimed.
+
+    Returns:
+        Why it still stands claimed; empty where it does not.
+    """
+    if governing.mode == "created":
+        return ""
+    name = called(governing.bead_id)
+    try:
+        bead = curator.look().queue.beads.get(governing.bead_id)
+        if bead is None or bead.status != "in_progress":
+            return ""
+        error: Exception | None = curator.run(
+            [operations.unclaim(governing.bead_id)], title=f"hand back {name}"
+        ).error
+    except (DdxError, Unreadable) as failure:
+        error = failure
+    return "" if error is None else f"{name} stays claimed ({error}): helix-tui unclaim {name}"
 
 
 def governing_labels(project: Project, queue: Queue, scope: str) -> list[str]:

@@ -141,6 +141,31 @@ def acceptance_bead(queue: Queue, trigger: Trigger, *, script: str, output: str)
     )
 
 
+def decision_bead(queue: Queue, label: str, title: str, text: str, **about: str) -> Operation:
+    """A bead for a person, with the assumption under which the work goes on; no worker picks it.
+
+    Args:
+        label: ``kind:escalation`` for a conflict, ``kind:speculative`` for something that is missing.
+        about: ``key`` (the same for the same conflict), ``spec_id``, ``acceptance`` and ``assumed``.
+    """
+    return operations.create(
+        title,
+        labels=["helix", f"{activity_prefix(queue)}:frame", label],
+        spec_id=about.get("spec_id", CONTRACT),
+        acceptance=about.get("acceptance", "the field `helix-decision` of this bead records the decision"),
+        description=f"{text}\nAssumed meanwhile: {about['assumed']}.",
+        fields={"execution-eligible": "false", "helix-conflict": about["key"]},
+    )
+
+
+def decision_standing(queue: Queue, label: str, key: str) -> bool:
+    """Whether an open bead asks for this decision already."""
+    return any(
+        label in bead.labels and bead.status not in TERMINAL and bead.document().get("helix-conflict") == key
+        for bead in queue.beads.values()
+    )
+
+
 def acceptance_standing(queue: Queue, script: str) -> str:
     """The open follow-up for a script: one is enough, whatever bead made it fail."""
     for bead_id, bead in queue.beads.items():

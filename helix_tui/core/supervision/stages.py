@@ -28,6 +28,8 @@ class Trailer:
     required: bool = False
     count: bool = False
     """Whether it is a whole number."""
+    word: bool = False
+    """Whether it is one word, a path or an id; what an agent adds behind it is no part of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +110,7 @@ STAGES = {
             "primary",
             (
                 _status("PLAN_STATUS", "CONVERGED", "COMPLETE", "GUIDANCE_NEEDED", "BLOCKED"),
-                Trailer("PLAN_DOCUMENT"),
+                Trailer("PLAN_DOCUMENT", word=True),
                 _count("PLAN_ROUNDS"),
             ),
         ),
@@ -154,8 +156,8 @@ STAGES = {
             "primary",
             (
                 _status("BACKFILL_STATUS", "COMPLETE", "GUIDANCE_NEEDED", "BLOCKED", required=True),
-                Trailer("BACKFILL_REPORT", required=True),
-                Trailer("RESEARCH_EPIC", required=True),
+                Trailer("BACKFILL_REPORT", required=True, word=True),
+                Trailer("RESEARCH_EPIC", required=True, word=True),
             ),
         ),
         Stage(

@@ -67,6 +67,8 @@ class Facts:
     conflicts: tuple[Finding, ...] = ()
     """Conflicts and gaps between governing documents, but for those that somebody has decided."""
     health: Mapping[str, Any] = field(default_factory=dict)
+    unnamed: bool = False
+    """The scope names no bead, label or specification of the tracker, so that all of it was looked at."""
 
     @property
     def next_eligible(self) -> str:
@@ -86,7 +88,8 @@ def gather_facts(
 ) -> Facts:
     """What is known of a scope: the repository, an epic and all under it, a label, or a specification."""
     queue = sight.queue
-    inside = in_scope(queue, scope)
+    named = _named(queue, scope)
+    inside = tuple(queue.beads) if named is None else named
     beads = [queue.beads[bead_id] for bead_id in inside]
     left = [bead for bead in beads if bead.status not in TERMINAL]
     chosen = frozenset(inside)
@@ -129,13 +132,18 @@ def gather_facts(
         questions=asked,
         conflicts=tuple(each for each in conflicts if each.key not in decided),
         health=_health(queue, beads, left, ready, cooling),
+        unnamed=named is None and scope not in ("", REPO),
     )
 
 
 def in_scope(queue: Queue, scope: str) -> tuple[str, ...]:
     """Ids that a scope stands for; a scope that names no bead, label or specification is the repository."""
-    if scope in ("", REPO):
-        return tuple(queue.beads)
+    named = _named(queue, scope)
+    return tuple(queue.beads) if named is None else named
+
+
+def _named(queue: Queue, scope: str) -> tuple[str, ...] | None:
+    """Ids of the beads that a scope names; None where it names none."""
     if scope in queue.beads:
         found = {scope}
         stack = [scope]
@@ -150,7 +158,7 @@ def in_scope(queue: Queue, scope: str) -> tuple[str, ...]:
         for bead_id, bead in queue.beads.items()
         if bead.spec_id == scope or scope in bead.labels or f"area:{scope}" in bead.labels
     )
-    return named or tuple(queue.beads)
+    return named or None
 
 
 def _health(

@@ -222,6 +222,11 @@ def _in_states(facts: Facts, states: tuple[str, ...]) -> list[Reason]:
 
 def _notes(facts: Facts) -> Iterable[Reason]:
     """What does not decide but somebody should know."""
+    if facts.unnamed:
+        detail = (
+            f"no bead, label or specification here is called {called(facts.scope)}: all beads were looked at"
+        )
+        yield Reason("scope", detail)
     yield from (Reason("orphan", str(orphan), (orphan.bead_id,)) for orphan in facts.orphans)
     for run in facts.stalls:
         yield Reason("stall", f"{called(run.bead_id or '')}: {run.why}", (run.bead_id or "",))

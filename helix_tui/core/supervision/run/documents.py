@@ -9,11 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from helix_tui.core.beads.readiness import Queue
-from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.supervision import injection
 from helix_tui.core.supervision.conflicts import Finding, find_conflicts
-from helix_tui.core.supervision.curation import operations
 from helix_tui.core.supervision.injection import Trigger
 from helix_tui.core.supervision.questions import Questions
 from helix_tui.core.supervision.run.curating import inject
@@ -57,26 +54,19 @@ def _file(work: Work, finding: Finding) -> None:
     """A bead for a person, with the assumption under which the work goes on."""
     queue = work.look().queue
     label = _LABEL[finding.kind]
-    if _filed(queue, label, finding):
+    if injection.decision_standing(queue, label, finding.key):
         return
     assumed = "the document named first decides" if finding.kind == "resolvable" else "it adds no requirement"
     title = "escalation: documents disagree" if finding.kind == "resolvable" else "gap: a document is missing"
     trigger = Trigger("documents", work.state.completed_cycles, finding.documents[0])
-    wish = operations.create(
+    wish = injection.decision_bead(
+        queue,
+        label,
         f"{title} ({finding.documents[0]})",
-        labels=["helix", f"{injection.activity_prefix(queue)}:frame", label],
+        finding.text,
+        key=finding.key,
         spec_id=finding.documents[0],
         acceptance=f"`{finding.documents[0]}` records the decision",
-        description=f"{finding.text}\nAssumed meanwhile: {assumed}.",
-        fields={"execution-eligible": "false", "helix-conflict": finding.key},
+        assumed=assumed,
     )
     inject(work, wish, "escalation" if finding.kind == "resolvable" else "gap", trigger)
-
-
-def _filed(queue: Queue, label: str, finding: Finding) -> bool:
-    return any(
-        label in bead.labels
-        and bead.status not in TERMINAL
-        and bead.document().get("helix-conflict") == finding.key
-        for bead in queue.beads.values()
-    )

@@ -13,13 +13,14 @@ from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.ddx.names import WORKER_PREFIX
 from helix_tui.core.supervision import injection
+from helix_tui.core.supervision.answering import raise_from
 from helix_tui.core.supervision.check.check import CheckFailed, facts_text
 from helix_tui.core.supervision.check.facts import REPO
 from helix_tui.core.supervision.check.verdict import Verdict, decide
 from helix_tui.core.supervision.curation.deeds import FOCUS_MARK
 from helix_tui.core.supervision.curation.steps import called, named
 from helix_tui.core.supervision.drift import DriftWatch
-from helix_tui.core.supervision.governing import AlignmentActive, acquire
+from helix_tui.core.supervision.governing import AlignmentActive, Governing, acquire, hand_back
 from helix_tui.core.supervision.held import UNDECIDED
 from helix_tui.core.supervision.orphans import find_orphans
 from helix_tui.core.supervision.run.options import Stop, Stopped
@@ -154,8 +155,10 @@ class Passes:
         work, stage = self.work, STAGES[name]
         work.permit("stage", name, f"run one {name} pass?")
         values = {"scope": verdict.scope, "autonomy": work.options.autonomy, "rounds": "1"}
+        governing = None
         if stage.governed:
-            values["bead"] = self._govern(verdict.scope)
+            governing = self._govern(verdict.scope)
+            values["bead"] = governing.bead_id
         facts = work.checker.facts(verdict.scope)
         values["facts"] = facts_text(facts, decide(facts))
         work.state.stage = name
@@ -177,16 +180,25 @@ class Passes:
         work.state.cost_usd += done.answer.cost_usd
         work.state.stage = ""
         work.save("checking")
+        left = hand_back(work.curator, governing) if governing is not None and done.answer.problem else ""
+        if left:
+            work.teller.always(left)
         if work.control.interrupted:
             raise Stopped(Stop("interrupted", f"during {name}", 130))
         if not done.ok:
             raise Stopped(Stop("stage_failed", f"{name}: {done.why}", 1))
         if done.status == "BLOCKED":
             raise Stopped(Stop("stage_failed", f"{name} reports that it is blocked", 1))
+        try:
+            raised = raise_from(work.curator, work.questions, done, work.options.autonomy)
+        except DdxError as error:
+            raise Stopped(stop_of(error, "curation_failed")) from None
+        for question in raised:
+            work.teller.always(f"asks ({question.id}): {question.text}")
         if name == "polish":
             self._acknowledge(verdict)
 
-    def _govern(self, scope: str) -> str:
+    def _govern(self, scope: str) -> Governing:
         try:
             governing, _ = acquire(self.work.curator, scope or REPO)
         except AlignmentActive as error:
@@ -194,7 +206,7 @@ class Passes:
         except DdxError as error:
             raise Stopped(stop_of(error, "curation_failed")) from None
         self.work.teller.verbose(f"governing bead {called(governing.bead_id)} ({governing.mode})")
-        return governing.bead_id
+        return governing
 
     def _acknowledge(self, verdict: Verdict) -> None:
         """The drift that led to a polish pass has been looked at."""

@@ -1,0 +1,284 @@
+"""What each HELIX command owes beyond its usual case: refusals, failures, what must never happen."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Cli, Ran
+from tests.core.supervision.conftest import row
+from tests.core.supervision.run.conftest import Stage, StageFactory
+
+BUILDABLE = {"acceptance": "`pytest -q` passes", "labels": ["helix", "phase:build"], "spec-id": "SD-1"}
+
+
+@pytest.fixture
+def helix(cli: Cli, stage: StageFactory) -> Any:
+    """Call the program on a scripted project: ``helix(world, "check", "--json")``."""
+
+    def call(world: Stage, *words: object) -> Ran:
+        return cli(*words[:1], "-C", world.root, "--ddx", world.ddx, *words[1:])
+
+    return call
+
+
+def tree(root: Path) -> dict[str, bytes]:
+    """Every file of a project, but git's own."""
+    return {
+        str(path): path.read_bytes()
+        for path in root.rglob("*")
+        if path.is_file() and ".git" not in path.parts
+    }
+
+
+# --- check -------------------------------------------------------------------------------------------------
+
+
+def test_check_says_that_a_scope_names_nothing(helix: Any, stage: StageFactory) -> None:
+    document = helix(stage([row("a-1", **BUILDABLE)]), "check", "no-such-thing", "--json").document
+    assert "scope" in [reason["code"] for reason in document["reasons"]]
+    assert document["scope"] == "no-such-thing"
+
+
+def test_check_read_only_asks_nobody_and_writes_nothing(helix: Any, stage: StageFactory) -> None:
+    world = stage([row("a-1", status="closed")])
+    before = tree(world.root)
+    assert helix(world, "check", "--read-only", "--json").document["decided_by"] == "none"
+    assert (tree(world.root), world.calls) == (before, [])
+    assert helix(world, "check", "--read-only", "--ask").code == 1
+
+
+def test_check_without_ddx_names_the_way_without_an_agent(
+    cli: Cli, stage: StageFactory, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    world = stage([row("a-1", status="closed")])
+    ran = cli("check", "-C", world.root, "--ddx", tmp_path / "none")
+    assert ran.code == 127
+    assert "--no-model" in ran.err
+
+
+# --- build -------------------------------------------------------------------------------------------------
+
+
+def test_build_tells_why_the_named_bead_is_not_ready(helix: Any, stage: StageFactory) -> None:
+    ran = helix(stage([row("a-1", "a-2"), row("a-2")]), "build", "a-1")
+    assert ran.code == 1
+    assert "no execution-ready bead matched the build selector: a-1 is waiting dependencies" in ran.err
+    assert "helix-tui why a-1" in ran.err
+
+
+def test_build_does_not_call_an_unreadable_tracker_no_match(helix: Any, stage: StageFactory) -> None:
+    world = stage([])
+    (world.root / ".ddx" / "beads.jsonl").write_text("{broken\n")
+    ran = helix(world, "build")
+    assert ran.code == 1
+    assert "line 1" in ran.err
+    assert "matched" not in ran.err
+
+
+def test_a_refusal_is_told_in_ddx_words_and_exits_one(helix: Any, stage: StageFactory) -> None:
+    world = stage([row("a-1")])
+    world.ddx.write_text(
+        "#!/bin/sh\n"
+        'case "$*" in\n'
+        '  "try --help") echo "Usage:"; echo "  ddx try <id> [flags]"; echo "  --harness";;\n'
+        '  try*) echo "bead has unmet dependencies: a-9" >&2; echo "Error: " >&2; exit 2;;\n'
+        "  *) exit 1;;\n"
+        "esac\n"
+    )
+    ran = helix(world, "build", "a-1")
+    assert ran.code == 1
+    assert "refused: bead has unmet dependencies: a-9" in ran.out
+    assert "next: helix-tui why a-1" in ran.out
+
+
+# --- align -------------------------------------------------------------------------------------------------
+
+GOVERNING = {"title": "align: docs", "labels": ["kind:planning", "action:align"]}
+
+
+def test_align_makes_no_bead_for_an_agent_that_is_not_there(
+    cli: Cli, stage: StageFactory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = stage([row("a-1")])
+    monkeypatch.setenv("PATH", os.fspath(tmp_path))
+    monkeypatch.delenv("DDX_BIN", raising=False)
+    assert cli("align", "-C", world.root).code == 127
+    assert list(world.rows()) == ["a-1"]
+
+
+def test_align_hands_back_the_bead_that_it_claimed_where_the_agent_fails(
+    helix: Any, stage: StageFactory
+) -> None:
+    world = stage([row("g-1", **GOVERNING)])
+    world.answers({"output": "", "rc": 3})
+    assert helix(world, "align", "docs").code != 0
+    assert world.rows()["g-1"]["status"] == "open"
+
+
+def test_align_says_that_its_bead_still_stands(helix: Any, stage: StageFactory) -> None:
+    world = stage([row("g-1", **GOVERNING)])
+    world.answers("ALIGN_STATUS: COMPLETE", "I looked around.")
+    ran = helix(world, "align", "docs")
+    assert world.rows()["g-1"]["status"] == "in_progress"
+    assert "helix-tui close g-1" in ran.err
+    assert "the answer has no ALIGN_STATUS trailer" in helix(world, "align", "website").err
+
+
+# --- planning stages ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rounds", ["0", "-1", "many"])
+def test_rounds_are_counted_from_one(helix: Any, stage: StageFactory, rounds: str) -> None:
+    world = stage([row("a-1")])
+    assert helix(world, "polish", "--rounds", rounds).code == 2
+    assert not world.calls
+
+
+def test_a_contradiction_that_evolve_finds_stops_and_waits_on_a_person(
+    helix: Any, stage: StageFactory
+) -> None:
+    world = stage([row("a-1", **BUILDABLE)])
+    world.answers("EVOLUTION_STATUS: COMPLETE\nCONFLICTS: physics-level: real-time and batch only")
+    assert helix(world, "evolve", "make it batch").code == 1
+    assert [question.kind for question in world.questions] == ["physics-level"]
+
+
+def test_guidance_that_a_stage_needs_is_a_question(helix: Any, stage: StageFactory) -> None:
+    world = stage([row("a-1")])
+    world.answers("FRAME_STATUS: GUIDANCE_NEEDED\n- Which market is it for?\n")
+    assert helix(world, "frame").code == 0
+    assert [(each.kind, each.text) for each in world.questions] == [("guidance", "Which market is it for?")]
+
+
+# --- input -------------------------------------------------------------------------------------------------
+
+
+def test_autonomy_said_twice_dispatches_nothing(helix: Any, stage: StageFactory) -> None:
+    world = stage([row("a-1")])
+    ran = helix(world, "input", "--autonomy", "low", "--autonomy", "high", "x")
+    assert (ran.code, world.calls) == (2, [])
+    assert "--autonomy is given twice" in ran.err
+
+
+CONFLICTS = (
+    "INPUT_STATUS: COMPLETE\nBEADS_CREATED: {made}\nCONFLICTS: resolvable: A or B; gap: FEAT-9 is missing"
+)
+
+
+def test_medium_asks_about_conflicts_and_gaps(helix: Any, stage: StageFactory) -> None:
+    world = stage([row("a-1")])
+    world.answers(CONFLICTS.format(made="none"))
+    helix(world, "input", "x")
+    assert [(each.kind, each.text) for each in world.questions] == [
+        ("conflict", "A or B"),
+        ("gap", "FEAT-9 is missing"),
+    ]
+    assert list(world.rows()) == ["a-1"]
+
+
+def test_high_files_what_the_agent_did_not(helix: Any, stage: StageFactory) -> None:
+    world = stage([row("a-1"), row("a-2", labels=["helix", "kind:escalation"])])
+    world.answers(CONFLICTS.format(made="a-2"), CONFLICTS.format(made="a-2"))
+    for _ in range(2):
+        assert helix(world, "input", "--autonomy", "high", "x").code == 0
+    (filed,) = [bead for bead_id, bead in world.rows().items() if bead_id not in ("a-1", "a-2")]
+    assert "kind:speculative" in filed["labels"]
+    assert (filed["title"], filed["execution-eligible"]) == ("gap: FEAT-9 is missing", False)
+    assert not world.questions
+
+
+def test_input_needs_no_queue(cli: Cli, stage: StageFactory) -> None:
+    world = stage([])
+    (world.root / ".ddx" / "beads.jsonl").unlink()
+    world.answers("INPUT_STATUS: COMPLETE")
+    assert cli("input", "make it so", "-C", world.root, "--ddx", world.ddx).code == 0
+
+
+# --- triage ------------------------------------------------------------------------------------------------
+
+TRIAGE = ("triage", "Parse it", "--labels", "helix,phase:build,kind:build", "--spec-id", "FEAT-1")
+
+
+def test_triage_prints_the_id_alone(helix: Any, stage: StageFactory) -> None:
+    world = stage([row("a-1")])
+    ran = helix(world, *TRIAGE, "--acceptance", "`pytest -q` passes", "--deps", "a-1")
+    assert ran.out.strip() in world.rows()
+    assert "ddx bead create" in ran.err
+    quiet = helix(world, *TRIAGE, "--acceptance", "`pytest -q` passes", "--silent")
+    assert (quiet.out.strip() in world.rows(), quiet.err) == (True, "")
+
+
+# --- commit ------------------------------------------------------------------------------------------------
+
+
+def git(root: Path, *words: str) -> str:
+    """Git's answer."""
+    return subprocess.run(["git", "-C", str(root), *words], check=True, capture_output=True, text=True).stdout
+
+
+@pytest.fixture
+def changed(stage: StageFactory, tmp_path: Path) -> Stage:
+    """A project with an upstream and one changed tracked file."""
+    world = stage([row("a-1", title="Do it")], git=True)
+    (world.root / "f.txt").write_text("one\n")
+    git(world.root, "add", "f.txt")
+    git(world.root, "commit", "-q", "-m", "f")
+    git(world.root, "clone", "-q", "--bare", ".", str(tmp_path / "remote.git"))
+    git(world.root, "remote", "add", "origin", str(tmp_path / "remote.git"))
+    git(world.root, "push", "-q", "-u", "origin", "main")
+    (world.root / "f.txt").write_text("two\n")
+    return world
+
+
+def test_commit_pushes_though_other_files_are_changed_too(helix: Any, changed: Stage) -> None:
+    git(changed.root, "add", "f.txt")
+    changed.rewrite("a-1", notes="in the making")
+    ran = helix(changed, "commit", "a-1")
+    assert ran.code == 0, ran.err
+    assert git(changed.root, "rev-parse", "origin/main") == git(changed.root, "rev-parse", "HEAD")
+    assert changed.rows()["a-1"]["closing_commit_sha"] == git(changed.root, "rev-parse", "HEAD").strip()
+
+
+def test_commit_dry_run_is_what_commit_does(helix: Any, changed: Stage) -> None:
+    before = tree(changed.root), git(changed.root, "status", "--porcelain")
+    assert helix(changed, "commit", "a-1", "--dry-run").out.splitlines() == [
+        "git add -u",
+        "git commit -q -m 'a-1 Do it' -m '1 file changed, 1 insertion(+), 1 deletion(-)'",
+        "git pull -q --rebase --autostash",
+        "git push -q",
+        "ddx bead update a-1 --set 'closing_commit_sha=<the new commit>'",
+        "ddx bead close a-1",
+    ]
+    assert (tree(changed.root), git(changed.root, "status", "--porcelain")) == before
+    git(changed.root, "checkout", "-q", "f.txt")
+    assert helix(changed, "commit", "a-1", "--dry-run").code == 1
+
+
+def test_commit_shows_what_the_failed_gate_said(
+    helix: Any, changed: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    npm = tmp_path / "tools" / "npm"
+    npm.parent.mkdir()
+    npm.write_text("#!/bin/sh\necho the first problem\necho the second\nexit 3\n")
+    npm.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{npm.parent}{os.pathsep}{os.environ['PATH']}")
+    (changed.root / "package.json").write_text(json.dumps({}))
+    ran = helix(changed, "commit", "a-1")
+    assert ran.code == 1
+    assert "the first problem" in ran.err
+    assert "(`npm test` ended with 3)" in ran.err
+
+
+def test_commit_leaves_a_closed_bead_as_it_is(helix: Any, changed: Stage) -> None:
+    changed.rewrite("a-1", status="closed")
+    git(changed.root, "commit", "-q", "-a", "-m", "closed")
+    (changed.root / "f.txt").write_text("three\n")
+    ran = helix(changed, "commit", "a-1")
+    assert (ran.code, "a-1 was closed already" in ran.err) == (0, True)
+    assert "closing_commit_sha" not in changed.rows()["a-1"]
