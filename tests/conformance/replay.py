@@ -34,6 +34,13 @@ _QUIET = {
     "DDX_BEAD_BACKEND": "jsonl",
 }
 _WHO = {"DDX_AGENT_NAME": "tester", "USER": "tester", "DDX_MACHINE_ID": "vm"}
+_GIT = {
+    f"GIT_{role}_{what}": value
+    for role in ("AUTHOR", "COMMITTER")
+    for what, value in (("NAME", "tester"), ("EMAIL", "tester@example.com"))
+}
+_FOREIGN = ("DDX_", "GIT_", "HELIX_", "XDG_")
+"""Beginnings of variables that a caller may have set and no case knows of."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +112,11 @@ def _changed(files: dict[str, str], delta: dict[str, Any]) -> dict[str, str]:
 def run(case: Case, ddx: Ddx, root: Path, env: dict[str, str]) -> Outcome:
     """Put up the project of a case, run its command, and look at what it did."""
     _make_repository(root)
-    env = {**env, **_QUIET, **_WHO, "HELIX_DDX_ERA": case.era}
+    env = {name: value for name, value in env.items() if not name.startswith(_FOREIGN)}
+    home = root.parent / "home"
+    home.mkdir()
+    env |= {"HOME": str(home), "XDG_DATA_HOME": str(home / "data"), "HELIX_DDX_ERA": case.era}
+    env |= {**_QUIET, **_WHO, **_GIT}
     if case.claim is not None:
         claim = cases(case.era)[case.claim]
         _put_up(root, claim.before)

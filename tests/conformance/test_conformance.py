@@ -22,13 +22,21 @@ EMBEDDED = not DDX_BIN or Path(DDX_BIN).name == "helix-ddx"
 NEVER_REWRITES = (
     "reading never writes: ddx drops a line it cannot parse and keeps a .bak, we leave the file alone"
 )
-NOT_A_TRACKER = "the embedded tracker answers for beads; this verb belongs to the rest of ddx"
-
-PLANS = (["work", "plan"], ["work", "status"])
-"""What else the embedded tracker answers, because it only reads."""
+NOT_OURS = {
+    "--help": "the list of all of ddx's commands: helix-ddx has bead, work, try, agent and its own",
+    "agent run": "a call of a model: helix-ddx calls none",
+    "run": "a call of a model: helix-ddx calls none",
+    "init": "installs ddx's library and skills into a project",
+    "agent list": "the harnesses of ddx itself, none of which is here",
+    "agent workers": "the workers of a ddx server, which is not here",
+    "agent usage": "ddx's own index of sessions",
+    "doc graph": "documents are no beads",
+    "doctor": "looks at ddx's own installation",
+}
+"""What cannot hold for the embedded tracker, by the first words of a command, and why."""
 
 DIFFERENT = {"malformed last line": NEVER_REWRITES}
-"""What cannot hold for the embedded tracker, by the recorder's note."""
+"""The same, by the recorder's note."""
 
 ALL = [case for era in ERAS for case in cases(era)]
 
@@ -40,8 +48,8 @@ def _params() -> list[object]:
 def _marks(case: Case) -> list[pytest.MarkDecorator]:
     if not EMBEDDED:
         return []
-    elsewhere = case.argv[0] != "bead" and case.argv[:2] not in PLANS and not case.error
-    reason = DIFFERENT.get(case.note) or (NOT_A_TRACKER if elsewhere else "")
+    named = (NOT_OURS.get(" ".join(case.argv[:length])) for length in (1, 2) if not case.error)
+    reason = DIFFERENT.get(case.note) or next(filter(None, named), "")
     return [pytest.mark.xfail(reason=reason, strict=True)] if reason else []
 
 

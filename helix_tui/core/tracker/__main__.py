@@ -12,18 +12,18 @@ import signal
 import sys
 from collections.abc import Sequence
 
-_TRACKER = {("bead",): "", ("beads",): "", ("work", "plan"): "head", ("work", "status"): "head"}
-"""Verbs of the embedded tracker and the era that has them; its command line complains as DDx's does."""
+_DDX = {"bead": "", "beads": "", "work": "", "version": "", "try": "head", "agent": "april"}
+"""Verbs of DDx's own and the era that has them; their command line reads and complains as DDx's does."""
 
-_VERBS: dict[str, tuple[str, str, str]] = {
-    "work": ("rehearsal.verb", "", "drain the queue, rehearsed"),
-    "try": ("rehearsal.verb", "head", "carry one bead through, rehearsed"),
-    "agent": ("rehearsal.verb", "april", "execute-loop and execute-bead, rehearsed"),
-    "play": ("play.verb", "", "write a recorded run into a folder"),
-    "demo-workspace": ("demo.verb", "", "make a throw-away project with a queue"),
-    "drain": ("demo.verb", "", "work until nothing is ready that was not tried, then sum up"),
+_VERBS: dict[str, tuple[str, str]] = {
+    "play": ("play.verb", "write a recorded run into a folder"),
+    "demo-workspace": ("demo.verb", "make a throw-away project with a queue"),
+    "drain": ("demo.verb", "work until nothing is ready that was not tried, then sum up"),
 }
-"""Verb -> (module with ``add_arguments`` and ``run``, the era that has it, one line of help)."""
+"""Verb -> (module with ``add_arguments`` and ``run``, one line of help)."""
+
+_EPILOG = """DDx's own words, each with its --help: bead (the embedded tracker), work, version; try at head;
+agent execute-loop and agent execute-bead in April. HELIX_DDX_ERA=april|head picks the release."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -33,13 +33,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     if era not in ("april", "head"):
         sys.stderr.write(f"helix-ddx: HELIX_DDX_ERA is {era!r}, not april or head\n")
         return 1
-    named = tuple(word for word in words if not word.startswith("-"))
+    asked = _asked(words)
     try:
-        if any(_TRACKER.get(named[:length]) in ("", era) for length in (1, 2)):
-            from helix_tui.core.tracker.bead.program import main as track
+        if _DDX.get(asked) in ("", era):
+            from helix_tui.core.tracker.bead.program import main as answer
 
-            return track(words, era)
-        return _rehearse(words, named[0] if named else "", era)
+            return answer(words, era)
+        return _run_own(words, asked)
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
@@ -48,22 +48,33 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 128 + signal.SIGPIPE
 
 
-def _rehearse(words: list[str], asked: str, era: str) -> int:
-    known = {verb: spec for verb, spec in _VERBS.items() if spec[1] in ("", era)}
-    if asked and asked not in known:
+def _asked(words: Sequence[str]) -> str:
+    """The first word that is neither a flag nor the value of one that may stand before every verb."""
+    before = ""
+    for word in words:
+        if not word.startswith("-") and before not in ("--config", "--library-base-path"):
+            return word
+        before = word
+    return ""
+
+
+def _run_own(words: list[str], asked: str) -> int:
+    if asked and asked not in _VERBS:
         complaint = f'Error: unknown command "{asked}" for "ddx"\n'
         sys.stderr.write(f"{complaint}Run 'ddx --help' for usage.\n{complaint}")
         return 1
-    import argparse  # slow to load, and the tracker has no use for it
+    import argparse  # slow to load, and DDx's own verbs have no use for it
 
-    parser = argparse.ArgumentParser(prog="helix-ddx", description="A stand-in for ddx, for demos and tests.")
+    parser = argparse.ArgumentParser(
+        prog="helix-ddx", description="A stand-in for ddx, for demos and tests.", epilog=_EPILOG
+    )
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
-    for verb, (module, _, about) in known.items():
+    for verb, (module, about) in _VERBS.items():
         sub = verbs.add_parser(verb, help=about)
         if verb == asked:
             importlib.import_module(f"helix_tui.core.tracker.{module}").add_arguments(sub, verb)
-    args = parser.parse_args(words)
-    return int(importlib.import_module(f"helix_tui.core.tracker.{known[args.verb][0]}").run(args))
+    args = parser.parse_args(words or ["--help"])
+    return int(importlib.import_module(f"helix_tui.core.tracker.{_VERBS[args.verb][0]}").run(args))
 
 
 if __name__ == "__main__":

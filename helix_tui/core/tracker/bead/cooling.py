@@ -8,7 +8,6 @@ from helix_tui.core.tracker.bead.commits import writing
 from helix_tui.core.tracker.bead.events import add_inline, new_event
 from helix_tui.core.tracker.bead.listing import say_ordered
 from helix_tui.core.tracker.bead.refusal import Refused
-from helix_tui.core.tracker.bead.rows import Row
 from helix_tui.core.tracker.bead.writing import change_row
 from helix_tui.core.tracker.stamps import stamp
 
@@ -45,22 +44,37 @@ def clear_many(call: Call) -> None:
     reason = call.given.text("reason")
     if not call.given.on("all") and not reason:
         raise Refused("requires --all or --reason <value>")
-
-    def is_meant(bead: Bead) -> bool:
-        return bool(bead.work_retry_after) and (not reason or bead.work_last_status == reason)
-
-    def change(row: Row) -> None:
-        row.drop(*_FIELDS, "work-cooldown-base-rev")
-        source, now = "ddx work clear-cooldowns", call.clock()
-        add_inline(row, new_event("cooldown-cleared", now, summary="operator-bulk-clear", source=source))
-
-    with call.store.change() as beads:
-        ids = [bead.id for bead in beads.beads.values() if is_meant(bead)]
-        for bead_id in ids:
-            row = beads.row(bead_id)
-            change(row)
-            row.put("updated_at", stamp(call.clock()))
-            beads.put(row)
+    ids = _clear(call, reason)
     call.say(f"{len(ids)} cooldowns cleared")
     for bead_id in ids:
         call.say(f"  {bead_id}")
+
+
+def clear_for_work(call: Call) -> None:
+    """``work clear-cooldowns``: the same, and it can be tried first."""
+    status = call.given.text("status")
+    if not call.given.on("all") and not status:
+        raise Refused("requires --all or --status <value>")
+    if call.given.on("dry-run"):
+        count = sum(_is_meant(bead, status) for bead in call.store.read().beads.values())
+        call.say(f"would clear {count} cooldown(s)")
+    else:
+        call.say(f"cleared {len(_clear(call, status))} cooldown(s)")
+
+
+def _is_meant(bead: Bead, status: str) -> bool:
+    return bool(bead.work_retry_after) and (not status or bead.work_last_status == status)
+
+
+def _clear(call: Call, status: str) -> list[str]:
+    """End the pause of every bead, or of those with one last status; their ids."""
+    with call.store.change() as beads:
+        ids = [bead.id for bead in beads.beads.values() if _is_meant(bead, status)]
+        for bead_id in ids:
+            row, now = beads.row(bead_id), call.clock()
+            row.drop(*_FIELDS, "work-cooldown-base-rev")
+            source = "ddx work clear-cooldowns"
+            add_inline(row, new_event("cooldown-cleared", now, summary="operator-bulk-clear", source=source))
+            row.put("updated_at", stamp(now))
+            beads.put(row)
+    return ids

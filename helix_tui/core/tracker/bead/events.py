@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from helix_tui.core.beads.record import UnreadableLine
-from helix_tui.core.tracker.bead.golang import compact, instant_of, loads
+from helix_tui.core.tracker.bead.golang import compact, loads, time_text
 from helix_tui.core.tracker.bead.refusal import Refused
 from helix_tui.core.tracker.bead.rows import Row
 from helix_tui.core.tracker.bead.store import write_whole
@@ -149,7 +149,7 @@ def shown(event: Event) -> dict[str, Any]:
     texts = {name: word if isinstance(word, str) else "" for name, word in words.items()}
     ordered: dict[str, Any] = {"kind": texts["kind"]}
     ordered |= {name: texts[name] for name in ("summary", "body", "actor") if texts[name]}
-    ordered["created_at"] = stamp(instant_of(texts["created_at"])) if texts["created_at"] else ""
+    ordered["created_at"] = time_text(texts["created_at"])
     ordered |= {"source": texts["source"]} if texts["source"] else {}
     return ordered
 

@@ -13,7 +13,8 @@ from helix_tui.core.tracker.bead.call import Call
 from helix_tui.core.tracker.bead.flags import Flag, Given, UsageError, parse
 from helix_tui.core.tracker.bead.refusal import Refused
 from helix_tui.core.tracker.bead.usage import check_words, find_verb, help_text, usage
-from helix_tui.core.tracker.bead.verbs import REFUSED, Verb, flags_of, global_flags
+from helix_tui.core.tracker.bead.verb import REFUSED, Verb
+from helix_tui.core.tracker.bead.verbs import flags_of, global_flags
 
 
 def main(argv: Sequence[str], era: str) -> int:
@@ -22,7 +23,7 @@ def main(argv: Sequence[str], era: str) -> int:
     verb, rest = find_verb(era, words)
     flags = (*flags_of(verb, era), *global_flags(era))
     try:
-        given = parse(flags, rest)
+        given = _given(verb, flags, rest)
         if verb.run != REFUSED and (given.on("help") or not verb.run):
             _print(help_text(verb, era).encode())
             return 0
@@ -34,13 +35,22 @@ def main(argv: Sequence[str], era: str) -> int:
 
     call = Call(era, given)
     module, _, function = verb.run.partition(":")
+    module = module if "." in module else f"helix_tui.core.tracker.bead.{module}"
     try:
-        getattr(importlib.import_module(f"helix_tui.core.tracker.bead.{module}"), function)(call)
+        code: int | None = getattr(importlib.import_module(module), function)(call)
     except Refused as problem:
         _tell(call)
         return _complain(str(problem), verb, era)
     _tell(call)
-    return 0
+    return code or 0
+
+
+def _given(verb: Verb, flags: Sequence[Flag], rest: Sequence[str]) -> Given:
+    """What was given; of a verb that is not offered nobody here knows the flags."""
+    if verb.run != REFUSED:
+        return parse(flags, rest)
+    helped = {"help": ["true"]} if {"-h", "--help"} & set(rest) else {}
+    return Given([word for word in rest if not word.startswith("-")], helped)
 
 
 def _require(flags: Sequence[Flag], given: Given) -> None:

@@ -82,7 +82,7 @@ def _tell(call: Call, row: Row, lease: dict[str, Any] | None) -> None:
         ("Labels", ", ".join(bead.labels)),
         ("Owner", owner),
         ("Parent", bead.parent),
-        ("Deps", ", ".join(bead.depends_on)),
+        ("Deps", ", ".join(edge.depends_on_id for edge in bead.dependencies)),
         ("Desc", row.text("description")),
         ("Accept", row.text("acceptance")),
     )
@@ -91,10 +91,12 @@ def _tell(call: Call, row: Row, lease: dict[str, Any] | None) -> None:
             call.say(f"{label + ':':<10}{text}")
     call.say(f"Created:  {clock_text(bead.created_at)}")
     call.say(f"Updated:  {clock_text(bead.updated_at)}")
-    _tell_claim(call, row, lease or {})
-    extra = [name for name in sorted(row.fields) if name not in KNOWN | _TOLD]
+    own = KNOWN | {"schema_version"} if call.head else KNOWN
+    extra = [name for name in sorted(row.fields) if name not in own]
+    if extra:  # DDx looks at a lease only for a record that has fields of somebody else's
+        _tell_claim(call, row, lease or {})
     for name in extra:
-        if name != "schema_version" or not call.head:
+        if name not in _TOLD:
             call.say(f"{name}: {plain(loads(row.fields[name]))}")
 
 

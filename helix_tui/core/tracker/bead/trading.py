@@ -41,13 +41,14 @@ def export(call: Call) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"".join(lines))
     except OSError as error:
-        raise Refused(f"bead: export create: {path}: {error.strerror}") from None
+        reason = (error.strerror or str(error)).lower()
+        raise Refused(f"bead: export create: open {call.id}: {reason}") from None
 
 
 def import_beads(call: Call) -> None:
     """``bead import``: beads that are not there yet; those that are stay as they are."""
     source = call.given.text("from", "auto") or "auto"
-    path = call.here / call.id if call.given.words else None
+    path = Path(call.id) if call.given.words else None
     if source in TOOLS:
         count = _from_tool(call, source)
     elif source == "jsonl":
@@ -69,8 +70,8 @@ def _from_anywhere(call: Call, path: Path | None) -> int:
             continue
         if count:
             return count
-    usual = (call.here / ".beads" / "issues.jsonl", call.here / ".helix" / "issues.jsonl")
-    return merge_file(call, path or next((each for each in usual if each.exists()), usual[0]))
+    usual = (Path(".beads/issues.jsonl"), Path(".helix/issues.jsonl"))
+    return merge_file(call, path or next((each for each in usual if (call.here / each).exists()), usual[0]))
 
 
 def _from_tool(call: Call, tool: str) -> int:
@@ -86,9 +87,9 @@ def _from_tool(call: Call, tool: str) -> int:
 
 
 def merge_file(call: Call, path: Path) -> int:
-    """Take over the beads of a file, one a line or as a JSON array; how many were new."""
+    """Take over the beads of a file, named from here, one a line or as a JSON array; how many were new."""
     try:
-        with open(path, "rb") as file:
+        with open(call.here / path, "rb") as file:
             data = file.read(MAX_IMPORT)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from helix_tui.core.tracker.bead.flags import Flag, UsageError
-from helix_tui.core.tracker.bead.verbs import MANY, Verb, flags_of, global_flags, verbs_of
+from helix_tui.core.tracker.bead.verb import MANY, Verb
+from helix_tui.core.tracker.bead.verbs import flags_of, global_flags, verbs_of
 
 PROGRAM = "ddx"
 
@@ -75,7 +76,7 @@ def usage(verb: Verb, era: str) -> str:
     if children:
         width = max(11, *(len(child.name) for child in children))
         listed = sorted(children, key=lambda child: child.name)
-        rows = "".join(f"\n  {child.name:<{width}} {child.about}" for child in listed)
+        rows = "".join(f"\n  {child.name:<{width}} {child.about.partition(chr(10))[0]}" for child in listed)
         parts.append(f"Available Commands:{rows}")
     parts.append("Flags:\n" + _flag_rows(flags_of(verb, era)))
     parts.append("Global Flags:\n" + _flag_rows(global_flags(era)))
@@ -91,7 +92,7 @@ def help_text(verb: Verb, era: str) -> str:
 
 def _flag_rows(flags: Sequence[Flag]) -> str:
     rows = []
-    for flag in sorted(flags, key=lambda flag: flag.name):
+    for flag in sorted((flag for flag in flags if not flag.hidden), key=lambda flag: flag.name):
         dash = f"-{flag.short}, " if flag.short else "    "
         rows.append((f"  {dash}--{flag.name}{_PLACEHOLDER.get(flag.kind, ' ' + flag.kind)}", flag))
     width = max(len(left) for left, _ in rows)

@@ -6,41 +6,9 @@ of flags and the numbers of arguments are DDx's (transcripts of both eras); the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from helix_tui.core.tracker.bead.flags import BOTH, Flag
-
-APRIL, HEAD = ("april",), ("head",)
-
-MANY = 1 << 30
-
-REFUSED = "missing:refuse"
-"""Where verbs lead that need ddx itself: they are known, so that nobody gets another verb's help for them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Verb:
-    """One verb. Without ``run`` it only stands above others, and answers with its help."""
-
-    path: tuple[str, ...]
-    about: str
-    run: str = ""
-    """Module of this package and function, ``writing:create``."""
-    use: str = ""
-    """What follows the name in the usage line: ``<title>``."""
-    least: int = 0
-    most: int = 0
-    flags: tuple[Flag, ...] = ()
-    aliases: tuple[str, ...] = ()
-    eras: tuple[str, ...] = BOTH
-    quiet: bool = False
-    """Complaints come once, without the usage block."""
-
-    @property
-    def name(self) -> str:
-        """The last word of the path."""
-        return self.path[-1]
-
+from helix_tui.core.tracker.bead.flags import Flag
+from helix_tui.core.tracker.bead.loop_verbs import LOOP_VERBS
+from helix_tui.core.tracker.bead.verb import HEAD, MANY, REFUSED, Verb, refused
 
 JSON = Flag("json", "bool", "machine-readable answer")
 SET = Flag("set", "stringArray", "write a field of your own, key=value; may be repeated")
@@ -275,27 +243,20 @@ VERBS = (
         (JSON,),
         eras=HEAD,
     ),
-    Verb(("work",), "The loop over the queue", eras=HEAD),
-    Verb(
-        ("work", "plan"),
-        "What the loop would take next",
-        "planning:plan",
-        flags=(JSON, Flag("limit", "int", "so many at most, 0 for all", default="10")),
-        eras=HEAD,
-    ),
-    Verb(("work", "status"), "Live workers of this project", "planning:status", flags=(JSON,), eras=HEAD),
     Verb(("bead", "ac-check"), "Needs ddx itself", REFUSED, "<bead-id>", 1, MANY, eras=HEAD),
-    Verb(("bead", "archive"), "Needs ddx itself", REFUSED, most=MANY, eras=HEAD),
+    refused("bead", "archive", eras=HEAD),
     Verb(("bead", "merge"), "Needs ddx itself", REFUSED, "[path]", most=1, eras=HEAD),
-    Verb(("bead", "migrate"), "Needs ddx itself", REFUSED, most=MANY, eras=HEAD),
-    Verb(("bead", "recheck-blockers"), "Needs ddx itself", REFUSED, most=MANY, eras=HEAD),
+    refused("bead", "migrate", eras=HEAD),
+    refused("bead", "recheck-blockers", eras=HEAD),
     Verb(("bead", "reconcile"), "Needs ddx itself", REFUSED, "[id ...]", most=MANY, eras=HEAD),
-    Verb(("bead", "reconcile-attachments"), "Needs ddx itself", REFUSED, most=MANY, eras=HEAD),
-    Verb(("bead", "replay"), "Needs ddx itself", REFUSED, most=MANY, eras=HEAD),
-    Verb(("bead", "replay-bench"), "Needs ddx itself", REFUSED, most=MANY, eras=HEAD),
+    refused("bead", "reconcile-attachments", eras=HEAD),
+    refused("bead", "replay", eras=HEAD),
+    refused("bead", "replay-bench", eras=HEAD),
     Verb(("bead", "review"), "Needs ddx itself", REFUSED, "<id>", 1, MANY),
     Verb(("bead", "routing"), "Needs ddx itself", REFUSED, "<id>", 1, 1, (JSON,)),
     Verb(("bead", "validate-ready"), "Needs ddx itself", REFUSED, eras=HEAD, quiet=True),
+    Verb(("version",), "Which helix-ddx this is", "version:tell"),
+    *LOOP_VERBS,
 )
 
 

@@ -358,3 +358,18 @@ def test_a_long_event_loses_its_middle() -> None:
     assert len(text.encode()) <= 65_535
     assert "…[truncated, 120000 bytes]" in text
     assert capped("short") == "short"
+
+
+def test_a_lease_is_told_only_of_a_record_with_fields_of_somebody_elses(desk: MakeDesk) -> None:
+    at = desk({"id": "demo-1"}, {"id": "demo-2", "spec-id": "FEAT-1"})
+    for bead_id, claimed in (("demo-1", False), ("demo-2", True)):
+        at.must("update", bead_id, "--claim")
+        told = at.must("show", bead_id)
+        assert ("Owner:    tester" in told, "Claimed:" in told) == (True, claimed)
+
+
+def test_an_event_keeps_its_zone_and_one_without_a_time_has_gos_zero_time(desk: MakeDesk) -> None:
+    events = [{"kind": "a", "created_at": "2026-01-01T10:00:00.50+02:00"}, {"kind": "b"}]
+    at = desk({"id": "demo-1", "events": events})
+    shown = at("evidence", "list", "demo-1", "--json").json
+    assert [event["created_at"] for event in shown] == ["2026-01-01T10:00:00.5+02:00", "0001-01-01T00:00:00Z"]

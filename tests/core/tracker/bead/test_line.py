@@ -6,6 +6,8 @@ import re
 
 import pytest
 
+from helix_tui.core.tracker.__main__ import main
+from helix_tui.core.tracker.bead.flags import parse_duration
 from helix_tui.core.tracker.bead.usage import help_text
 from helix_tui.core.tracker.bead.verbs import verbs_of
 from tests.core.tracker.bead.conftest import MakeDesk
@@ -102,3 +104,61 @@ def test_what_needs_ddx_itself_says_so(desk: MakeDesk) -> None:
         answer = bench(*words)
         assert (answer.rc, answer.out) == (1, "")
         assert "needs ddx itself" in answer.error
+
+
+@pytest.mark.parametrize(
+    ("era", "words", "complaint"),
+    [
+        ("head", "work --bogus", "unknown flag: --bogus"),
+        ("head", "work --poll-interval 30s", "unknown flag: --poll-interval"),
+        ("april", "work --watch", "unknown flag: --watch"),
+        ("head", "work now", 'unknown command "now" for "ddx work"'),
+        ("head", "try", "accepts 1 arg(s), received 0"),
+        ("april", "agent execute-bead a b", "accepts 1 arg(s), received 2"),
+        (
+            "head",
+            "work --idle-interval 5",
+            'invalid argument "5" for "--idle-interval" flag: time: missing unit in duration "5"',
+        ),
+        (
+            "april",
+            "agent execute-loop --max-cost no",
+            'invalid argument "no" for "--max-cost" flag: strconv.ParseFloat: parsing "no": invalid syntax',
+        ),
+        ("head", "work clear-cooldowns", "requires --all or --status <value>"),
+        ("head", "agent execute-loop", 'unknown command "agent" for "ddx"'),
+        ("head", "--config x agent", 'unknown command "agent" for "ddx"'),
+    ],
+)
+def test_the_loops_verbs_take_ddxs_flags_and_no_others(
+    era: str,
+    words: str,
+    complaint: str,
+    desk: MakeDesk,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(desk().root)
+    monkeypatch.setenv("HELIX_DDX_ERA", era)
+    assert main(words.split()) == 1
+    assert capsys.readouterr().err.rstrip("\n").split("\n")[-1] == f"Error: {complaint}"
+
+
+@pytest.mark.parametrize("words", ["agent run --text hi", "agent run --help", "agent workers --json"])
+def test_a_verb_that_is_not_offered_never_answers_with_another_ones_help(
+    words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HELIX_DDX_ERA", "april")
+    assert main(words.split()) == 1
+    said = capsys.readouterr()
+    assert (said.out, "needs ddx itself" in said.err) == ("", True)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("0", 0), ("1m30s", 90), ("-1.5h", -5400), ("250ms", 0.25), ("+2us", 2e-6)]
+)
+def test_a_span_of_time_is_read_as_go_reads_it(text: str, seconds: float) -> None:
+    assert parse_duration(text) == pytest.approx(seconds)
+    for wrong in (f"{text}x", "", "s", "1 s", ".", "٣s"):
+        with pytest.raises(ValueError, match="time: "):
+            parse_duration(wrong)

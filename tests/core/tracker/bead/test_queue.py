@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from helix_tui.core.tracker.__main__ import main
 from tests.core.tracker.bead.conftest import Desk, MakeDesk
 
 
@@ -201,6 +202,40 @@ def test_ranks_are_sparse(
     assert {name: row["queue-rank"] for name, row in bench.rows().items() if "queue-rank" in row} == order
     bench.must("queue", "clear", words[1])
     assert "queue-rank" not in bench.rows()[words[1]]
+
+
+def test_focus_tells_what_the_loop_will_not_take(
+    desk: MakeDesk, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    at = desk(
+        {"id": "demo-a", "priority": 0, "status": "proposed", "needs-human-summary": "look"},
+        {"id": "demo-b", "dependencies": [{"depends_on_id": "gone"}]},
+        {"id": "demo-c", "issue_type": "epic"},
+        {"id": "demo-d", "parent": "demo-c", "execution-eligible": False},
+        {"id": "demo-e", "superseded-by": "demo-b"},
+        {"id": "demo-f", "work-retry-after": "2999-01-01T00:00:00Z", "priority": 1},
+        {"id": "demo-g", "status": "blocked", "lifecycle-external-blocker-reason": "vendor"},
+        {"id": "demo-h", "status": "in_progress"},
+    )
+    monkeypatch.chdir(at.root)
+    assert main(["work", "focus", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["human_required"] == [{"id": "demo-a", "title": "bead demo-a", "reason": "look"}]
+    assert [(row["id"], row["blocker_kind"], row.get("detail")) for row in report["blocked_or_planning"]] == [
+        ("demo-f", "retry-cooldown", "retry after: 2999-01-01T00:00:00Z"),
+        ("demo-b", "dependency", "unclosed deps: gone"),
+        ("demo-c", "epic-only", "ordinary ddx work skips epic/container beads"),
+        ("demo-d", "not-execution-eligible", None),
+        ("demo-e", "superseded", "demo-b"),
+        ("demo-g", "blocked-status", "vendor"),
+    ]
+    assert report["ready_summary"] == {"count": 1, "depth": "shallow"}
+    assert report["worker_recommendation"] == "1 bead(s) ready; run 'ddx work' to process."
+    assert "1 bead(s) are in_progress" in report["unknowns"][0]
+    assert main(["work", "focus"]) == 0
+    told = capsys.readouterr().out
+    assert "=== Blocked / planning (6) ===" in told
+    assert "  [demo-g] bead demo-g\n       blocker: blocked-status — vendor\n" in told
 
 
 def test_ranks_stay_within_a_priority(desk: MakeDesk) -> None:
