@@ -11,11 +11,14 @@ from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.loading import load
 from helix_tui.cli.paint import columns, counted
 from helix_tui.cli.since import add_since, began_since, since_of
-from helix_tui.core.clock import format_instant, format_span
+from helix_tui.cli.trials import count, dollars, per_landed, percent, span, trial_document, trial_lines
+from helix_tui.core.beads.readiness import Queue
+from helix_tui.core.clock import format_instant
 from helix_tui.core.insights.cells import DIMENSIONS, Cell, percentile, table
-from helix_tui.core.insights.experiments import Batch, Trial, batches
+from helix_tui.core.insights.experiments import Batch, batches
 from helix_tui.core.insights.routing import Comparison, compare_models
 from helix_tui.core.insights.spending import Burn, Failing, burn, failing
+from helix_tui.core.supervision.run.told import with_told
 from helix_tui.core.text import clean_line, fit, short_id
 
 DEFAULT_BY = "harness,model,kind"
@@ -36,9 +39,8 @@ def run(call: Call) -> int:
     by, since = _dimensions(call), since_of(call)
     present = load(call)
     beads = present.tracker.beads
-    attempts = [
-        attempt for attempt in read_attempts(present.project, present.tracker) if began_since(attempt, since)
-    ]
+    every = with_told(present.project, read_attempts(present.project, present.tracker))
+    attempts = [attempt for attempt in every if began_since(attempt, since)]
     cells = table(attempts, beads, by)
     spent, lost = burn(attempts, beads, call.now), failing(attempts, beads)
     models, tried = compare_models(attempts, beads), batches(attempts, beads)
@@ -51,7 +53,7 @@ def run(call: Call) -> int:
                 "burn": burn_document(spent),
                 "failing": [failing_document(each) for each in lost],
                 "models": [comparison_document(each) for each in models],
-                "experiments": [batch_document(each) for each in tried],
+                "experiments": [batch_document(each, present.queue) for each in tried],
             }
         )
         return 0
@@ -144,33 +146,12 @@ def comparison_document(each: Comparison) -> dict[str, Any]:
     }
 
 
-def batch_document(batch: Batch) -> dict[str, Any]:
+def batch_document(batch: Batch, queue: Queue) -> dict[str, Any]:
     """A batch of experiments."""
     return {
         "batch": batch.name,
         "best": batch.best.bead.id if batch.best else None,
-        "trials": [trial_document(trial) for trial in batch.trials],
-    }
-
-
-def trial_document(trial: Trial) -> dict[str, Any]:
-    """One experiment, with the metadata of its newest attempt."""
-    last = trial.last
-    return {
-        "bead_id": trial.bead.id,
-        "title": trial.bead.title,
-        "outcome": trial.outcome,
-        "attempts": trial.cell.n,
-        "cost_usd": trial.cell.cost,
-        "tokens_total": sum(trial.cell.tokens) if trial.cell.tokens else None,
-        "duration_ms": sum(trial.cell.durations) if trial.cell.durations else None,
-        "status": last.status if last else None,
-        "harness": last.harness or None if last else None,
-        "model": last.model or None if last else None,
-        "base_rev": last.base_rev or None if last else None,
-        "result_rev": last.result_rev or None if last else None,
-        "attempt_id": last.attempt_id if last else None,
-        "session_id": last.session_id or None if last else None,
+        "trials": [trial_document(trial, queue.state(trial.bead.id)) for trial in batch.trials],
     }
 
 
@@ -200,7 +181,11 @@ def _listing(
     if told:
         lines += ["", call.paint("a cheaper model would have done", "bold"), *map(said, told)]
     for batch in tried:
-        lines += ["", call.paint(f"experiments: {clean_line(batch.name, 60)}", "bold"), *_trial_lines(batch)]
+        lines += [
+            "",
+            call.paint(f"experiments: {clean_line(batch.name, 60)}", "bold"),
+            *trial_lines(call, batch.trials),
+        ]
     return lines
 
 
@@ -264,22 +249,6 @@ def _failing_lines(lost: Sequence[Failing]) -> list[str]:
     return [*columns(rows, right=(0, 1)), *more]
 
 
-def _trial_lines(batch: Batch) -> list[str]:
-    rows = [
-        [
-            trial.outcome.replace("_", " "),
-            f"{trial.cell.n}×",
-            dollars(trial.cell),
-            span(sum(trial.cell.durations) or None),
-            clean_line(trial.last.model, 30) if trial.last and trial.last.model else "—",
-            short_id(clean_line(trial.bead.id)),
-            fit(clean_line(trial.bead.title, 200), 60).rstrip(),
-        ]
-        for trial in batch.trials
-    ]
-    return columns(rows, right=(1, 2, 3))
-
-
 def said(each: Comparison) -> str:
     """A comparison in one sentence."""
     cheaper, dearer = (dict(cell.key)["model"] for cell in (each.cheaper, each.dearer))
@@ -289,34 +258,3 @@ def said(each: Comparison) -> str:
         f"{per_landed(each.dearer)}: {money(each.saved)} less for each that lands",
         300,
     )
-
-
-def percent(part: float | None) -> str:
-    """A share in whole percent; n/a for none."""
-    return "n/a" if part is None else f"{part * 100:.0f}%"
-
-
-def dollars(cell: Cell) -> str:
-    """What a cell is known to have cost; ``≥`` where the cost of some attempts is unknown."""
-    if cell.cost is None:
-        return "n/a"
-    return ("" if cell.cost_complete else "≥") + money(cell.cost)
-
-
-def per_landed(cell: Cell) -> str:
-    """Cost of each bead that landed."""
-    if cell.cost_per_landed is None:
-        return "n/a"
-    return ("" if cell.cost_complete else "≥") + money(cell.cost_per_landed)
-
-
-def count(tokens: int | None) -> str:
-    """Tokens, short."""
-    if tokens is None:
-        return "n/a"
-    return f"{tokens:,}" if tokens < 10_000 else f"{tokens / 1000:,.0f}k"
-
-
-def span(milliseconds: int | None) -> str:
-    """A duration, short."""
-    return "n/a" if milliseconds is None else format_span(milliseconds / 1000)

@@ -15,6 +15,7 @@ from textual.widget import Widget
 
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.insights.report import Report, read_report
+from helix_tui.core.supervision.run.told import with_told
 from helix_tui.core.text import clean_line
 from helix_tui.keymap import bindings
 from helix_tui.screens.base import NARROW, HelixScreen
@@ -88,18 +89,20 @@ class InsightsScreen(HelixScreen):
 
     def show_snapshot(self, snapshot: Snapshot, change: Change) -> None:
         """The tables are worked out in a thread when attempts or beads are others."""
-        bare = not len(snapshot.attempts)
-        self.set_class(bare, "-bare")
-        if bare:
-            self.placard.show(placard(snapshot) or NOTHING)
+        without = placard(snapshot)
+        if without is not None:
+            self._wanted = ()
+            self._bare(without)
             return
+        if len(snapshot.attempts):
+            self._bare(None)  # else the tables tell whether there is anything
         wanted = (snapshot.attempts, snapshot.queue.beads)
         if (
             any(one is not other for one, other in zip(wanted, self._wanted, strict=False))
             or not self._wanted
         ):
             self._wanted = wanted
-            read = partial(read_report, tuple(snapshot.attempts), snapshot.queue.beads, self.console.now())
+            read = partial(read_figures, snapshot, self.console.now())
             self.run_worker(partial(self._read, read), thread=True, group="insights", exclusive=True)
 
     def _read(self, read: Callable[[], Report]) -> None:
@@ -107,7 +110,14 @@ class InsightsScreen(HelixScreen):
 
     def _take(self, report: Report) -> None:
         self.report = report
+        self._bare(None if report.tables["models"] else NOTHING)
         self._show_table()
+
+    def _bare(self, instead: list[Line] | None) -> None:
+        """Show paragraphs instead of tables, or the tables."""
+        self.set_class(instead is not None, "-bare")
+        if instead is not None:
+            self.placard.show(instead)
 
     def _show_table(self) -> None:
         if self.report is None:
@@ -206,6 +216,12 @@ class InsightsScreen(HelixScreen):
         """Each table by name."""
         for name in TABLES:
             yield f"insights: {name}", f"The table of {name}.", partial(self.show_table, name)
+
+
+def read_figures(snapshot: Snapshot, now: int) -> Report:
+    """Every table, with what ddx's loop told of attempts that left no evidence; reads one small file."""
+    attempts = with_told(snapshot.project, tuple(snapshot.attempts))
+    return read_report(attempts, snapshot.queue.beads, now)
 
 
 NOTHING: list[Line] = [

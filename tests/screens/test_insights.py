@@ -134,3 +134,15 @@ async def test_a_click_on_a_table_shows_it(history: Console) -> None:
 @pytest.mark.parametrize("size", [(48, 20), (80, 30), (120, 30), (160, 36)], ids=str)
 def test_looks(history: Console, size: tuple[int, int], snap_compare: Compare) -> None:
     assert snap_compare(history, terminal_size=size, run_before=settled)
+
+
+async def test_what_a_run_told_counts_where_no_evidence_is_left(console: MakeConsole) -> None:
+    app = console(beads(), screen="insights")
+    told = {"bead_id": "demo-1", "status": "success", "harness": "codex", "model": "m-1", "cost_usd": 0.25}
+    folder = app.root / ".helix"
+    folder.mkdir(exist_ok=True)
+    state = {"cycles": [{"at": "2026-08-20T10:00:00Z", "attempts": [told, 7]}, {"attempts": None}]}
+    (folder / "run-state.json").write_text(json.dumps(state))
+    async with app.run_test(size=(120, 30)) as pilot:
+        await settled(pilot)
+        assert app.sees("codex · m-1 · task")

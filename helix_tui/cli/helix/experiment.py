@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from helix_tui.cli.attempts import read_attempts
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.helix.run import supervised
 from helix_tui.cli.helix.shared import (
@@ -17,15 +18,17 @@ from helix_tui.cli.helix.shared import (
     wishes_of,
 )
 from helix_tui.cli.helix.stage import facts_of, report
-from helix_tui.cli.paint import columns
+from helix_tui.cli.trials import trial_document, trial_lines
 from helix_tui.core.beads.readiness import looks_like_epic
+from helix_tui.core.insights.experiments import batch_of, trials
+from helix_tui.core.supervision.check.facts import named_beads
 from helix_tui.core.supervision.committing import clean_tree
 from helix_tui.core.supervision.curation.curator import Curator
-from helix_tui.core.supervision.experiments import Row, batch_of, compare, table
 from helix_tui.core.supervision.run.options import RunOptions
+from helix_tui.core.supervision.run.told import with_told
 from helix_tui.core.supervision.stages import STAGES
 from helix_tui.core.supervision.stagework import command_of, perform
-from helix_tui.core.text import clean_line, fit
+from helix_tui.core.text import clean_line
 
 _DIRTY = (
     "worktree has uncommitted changes",
@@ -37,7 +40,10 @@ _DIRTY = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this command."""
     parser.add_argument(
-        "goal", nargs="?", default="", help="a bead or a goal; with a batch: an epic, label or spec-id"
+        "goal",
+        nargs="?",
+        default="",
+        help="a bead or a goal; with a batch: its name, an epic, label or spec-id",
     )
     how = parser.add_mutually_exclusive_group()
     how.add_argument(
@@ -108,26 +114,36 @@ def _batch(call: Call, curator: Curator) -> int:
 
 
 def _tell(call: Call, curator: Curator) -> int:
-    rows = compare(curator.project, curator.look().queue, _named(call, curator))
+    sight = curator.look()
+    wanted = [sight.queue.beads[bead_id] for bead_id in _named(call, curator)]
+    rows = trials(with_told(curator.project, read_attempts(curator.project, sight.tracker)), wanted)
     if call.json:
-        call.emit({"rows": [row.record() for row in rows], "kept": [row.bead_id for row in rows if row.kept]})
-        return 0
-    _print(call, rows)
+        documents = [trial_document(trial, sight.queue.state(trial.bead.id)) for trial in rows]
+        call.emit({"rows": documents, "kept": [trial.bead.id for trial in rows if trial.kept]})
+    else:
+        for line in trial_lines(call, rows):
+            call.print(line)
     return 0
 
 
-def _print(call: Call, rows: tuple[Row, ...]) -> None:
-    cells = [[fit(clean_line(cell, 200), 60).rstrip() for cell in line] for line in table(rows)]
-    for place, line in enumerate(columns(cells, right=(3, 5, 6, 7))):
-        call.print(call.paint(line, "bold") if not place else line)
-
-
 def _named(call: Call, curator: Curator) -> tuple[str, ...]:
-    batch = batch_of(curator.look().queue, call.options.goal)
+    """The beads of the batch: what an epic, a label or a specification holds, a batch by its name, or every
+    bead that is marked as an experiment; no containers.
+    """
+    queue, goal = curator.look().queue, call.options.goal
+    if goal:
+        batch = named_beads(queue, goal) or named_beads(queue, f"experiment:{goal}") or ()
+    else:
+        batch = tuple(bead_id for bead_id, bead in queue.beads.items() if batch_of(bead) is not None)
+    batch = tuple(
+        bead_id
+        for bead_id in batch
+        if not (looks_like_epic(queue.beads[bead_id]) and queue.graph.children.get(bead_id))
+    )
     if not batch:
         raise CliError(
-            "no experiment beads here",
-            "Name an epic, a label or a spec-id, or label beads kind:experiment.",
+            f"no experiment beads{f' under {clean_line(goal, 60)}' if goal else ' here'}",
+            "Name an epic, a label, a spec-id or a batch, or label beads kind:experiment or experiment:NAME.",
         )
     return batch
 

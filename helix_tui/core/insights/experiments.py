@@ -25,13 +25,24 @@ class Trial:
 
     bead: Bead
     cell: Cell
-    last: Attempt | None
-    """The newest attempt; None as long as nobody tried."""
+    shown: Attempt | None
+    """The attempt that landed, else the newest; None as long as nobody tried."""
 
     @property
     def outcome(self) -> str:
-        """The heading its newest attempt stands under, or ``not run``."""
-        return "not run" if self.last is None else self.last.kind
+        """The heading its attempt stands under, or ``not run``."""
+        return "not run" if self.shown is None else self.shown.kind
+
+    @property
+    def kept(self) -> bool:
+        """Whether its change is on the branch."""
+        return self.shown is not None and self.shown.landed
+
+    @property
+    def why(self) -> str:
+        """What did not work, in the agent's or ddx's words; empty where it was kept or nobody says."""
+        told = None if self.kept else self.shown
+        return "" if told is None else told.no_changes_rationale or told.error or told.detail
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +55,7 @@ class Batch:
     @property
     def best(self) -> Trial | None:
         """The first that landed."""
-        return next((trial for trial in self.trials if trial.cell.counts["landed"]), None)
+        return next((trial for trial in self.trials if trial.kept), None)
 
 
 def batch_of(bead: Bead) -> str | None:
@@ -66,30 +77,40 @@ def batches(attempts: Iterable[Attempt], beads: Mapping[str, Bead]) -> tuple[Bat
             grouped.setdefault(name, []).append(bead)
     if not grouped:
         return ()
+    tried = _by_bead(attempts)
+    return tuple(Batch(name, _ranked(grouped[name], tried)) for name in sorted(grouped))
+
+
+def trials(attempts: Iterable[Attempt], beads: Iterable[Bead]) -> tuple[Trial, ...]:
+    """What came of some beads, those that landed first, then the cheapest."""
+    return _ranked(beads, _by_bead(attempts))
+
+
+def _by_bead(attempts: Iterable[Attempt]) -> dict[str, list[Attempt]]:
     tried: dict[str, list[Attempt]] = {}
     for attempt in attempts:
         if attempt.finished:
             tried.setdefault(attempt.bead_id, []).append(attempt)
-    return tuple(
-        Batch(
-            name, tuple(sorted((_trial(bead, tried.get(bead.id, ())) for bead in grouped[name]), key=_rank))
-        )
-        for name in sorted(grouped)
-    )
+    return tried
+
+
+def _ranked(beads: Iterable[Bead], tried: Mapping[str, list[Attempt]]) -> tuple[Trial, ...]:
+    return tuple(sorted((_trial(bead, tried.get(bead.id, ())) for bead in beads), key=_rank))
 
 
 def _trial(bead: Bead, attempts: Iterable[Attempt]) -> Trial:
     ended = tuple(attempts)
-    newest = max(ended, key=lambda attempt: attempt.finished_at or attempt.started_at or 0, default=None)
-    return Trial(bead, Cell((("bead", bead.id),), ended), newest)
+    shown = max(ended, key=lambda each: (each.landed, each.finished_at or each.started_at or 0), default=None)
+    return Trial(bead, Cell((("bead", bead.id),), ended), shown)
 
 
-def _rank(trial: Trial) -> tuple[bool, bool, float, int, str]:
-    cost = trial.cell.cost
+def _rank(trial: Trial) -> tuple[bool, bool, float, int, int, str]:
+    cell = trial.cell
     return (
-        not trial.cell.counts["landed"],
-        cost is None,
-        cost or 0.0,
-        sum(trial.cell.durations),
+        not trial.kept,
+        cell.cost is None,
+        cell.cost or 0.0,
+        sum(cell.tokens),
+        sum(cell.durations),
         trial.bead.id,
     )

@@ -190,7 +190,7 @@ def _experiments(report: Report) -> FiguredRows:
 def _trial(batch: str, trial: Trial, *, best: bool) -> Figured:
     sign, ink = OUTCOMES.get(trial.outcome, ("? ", "muted"))
     row = trial.cell
-    model = trial.last.model or trial.last.harness if trial.last else ""
+    model = trial.shown.model or trial.shown.harness if trial.shown else ""
     return Figured(
         key_of(row),
         [

@@ -14,6 +14,7 @@ from tests.cli.conftest import Cli, Ran
 from tests.core.supervision.conftest import row
 from tests.core.supervision.run.conftest import Stage, StageFactory
 
+LATER = "2099-01-01T00:00:00Z"
 BUILDABLE = {"acceptance": "`pytest -q` passes", "labels": ["helix", "phase:build"], "spec-id": "SD-1"}
 
 
@@ -282,3 +283,55 @@ def test_commit_leaves_a_closed_bead_as_it_is(helix: Any, changed: Stage) -> Non
     ran = helix(changed, "commit", "a-1")
     assert (ran.code, "a-1 was closed already" in ran.err) == (0, True)
     assert "closing_commit_sha" not in changed.rows()["a-1"]
+
+
+# --- experiment --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def tried(helix: Any, stage: StageFactory) -> Stage:
+    """Three experiments that ddx ran and of which it left no evidence but its own results."""
+    marked = {"labels": ["helix", "kind:experiment"]}
+    world = stage(
+        [row("x-1", **marked), row("x-2", **marked), row("x-3", labels=["experiment:fast"])], git=True
+    )
+    told = {"cost_usd": 0.5, "model": "m-1", "tokens": 10, "duration_ms": 4000}
+    world.turns(
+        {"results": [{"status": "no_changes", "fields": {"detail": "no gain", "retry_after": LATER}}]},
+        {"results": [{"fields": told}]},
+        {"results": [{"fields": {"preserve_ref": "refs/ddx/iterations/x"}}]},
+    )
+    assert helix(world, "experiment", "--batch").code == 0
+    return world
+
+
+def test_a_batch_is_compared_by_what_the_loop_told(helix: Any, tried: Stage) -> None:
+    document = helix(tried, "experiment", "--compare", "--json").document
+    rows = {each["bead_id"]: each for each in document["rows"]}
+    assert document["kept"] == ["x-2"]
+    assert next(iter(rows)) == "x-2"
+    assert (rows["x-2"]["cost_usd"], rows["x-2"]["model"], rows["x-2"]["tokens_total"]) == (0.5, "m-1", 10)
+    assert (rows["x-1"]["cost_usd"], rows["x-1"]["why"]) == (None, "no gain")
+    assert (rows["x-3"]["outcome"], rows["x-3"]["kept"]) == ("preserved", False)
+    lines = helix(tried, "experiment", "--compare", "fast").out.splitlines()
+    assert [line.split()[0] for line in lines] == ["bead", "x-3"]
+    assert "n/a" in lines[1]
+
+
+def test_insights_know_what_the_loop_told_too(helix: Any, tried: Stage) -> None:
+    document = helix(tried, "insights", "--json").document
+    assert document["attempts"] == 3
+    assert {row["key"]["model"]: row["cost_usd"] for row in document["rows"]} == {"m-1": 0.5, "unknown": None}
+    assert {batch["batch"]: batch["best"] for batch in document["experiments"]} == {
+        "fast": None,
+        "no batch": "x-2",
+    }
+
+
+def test_evidence_stands_before_what_the_loop_told(helix: Any, tried: Stage) -> None:
+    metrics = tried.root / ".ddx" / "metrics" / "attempts.jsonl"
+    metrics.parent.mkdir()
+    known = {"attempt_id": "20261121T000000-0000000a", "bead_id": "x-2", "outcome": "success", "model": "m-2"}
+    metrics.write_text(json.dumps(known) + "\n")
+    rows = helix(tried, "experiment", "--compare", "--json").document["rows"]
+    assert [(row["model"], row["attempts"]) for row in rows if row["bead_id"] == "x-2"] == [("m-2", 1)]

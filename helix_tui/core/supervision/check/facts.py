@@ -88,7 +88,7 @@ def gather_facts(
 ) -> Facts:
     """What is known of a scope: the repository, an epic and all under it, a label, or a specification."""
     queue = sight.queue
-    named = _named(queue, scope)
+    named = named_beads(queue, scope)
     inside = tuple(queue.beads) if named is None else named
     beads = [queue.beads[bead_id] for bead_id in inside]
     left = [bead for bead in beads if bead.status not in TERMINAL]
@@ -138,11 +138,11 @@ def gather_facts(
 
 def in_scope(queue: Queue, scope: str) -> tuple[str, ...]:
     """Ids that a scope stands for; a scope that names no bead, label or specification is the repository."""
-    named = _named(queue, scope)
+    named = named_beads(queue, scope)
     return tuple(queue.beads) if named is None else named
 
 
-def _named(queue: Queue, scope: str) -> tuple[str, ...] | None:
+def named_beads(queue: Queue, scope: str) -> tuple[str, ...] | None:
     """Ids of the beads that a scope names; None where it names none."""
     if scope in queue.beads:
         found = {scope}

@@ -81,6 +81,7 @@ class Booking:
                 "seconds": round(turn.seconds, 1),
                 "tokens": turn.tokens,
                 "results": [[result.bead_id, result.status] for result in turn.results],
+                "attempts": [result.record() for result in turn.results],
             }
         )
         state.ddx_delegation_success_count += 1
