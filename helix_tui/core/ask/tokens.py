@@ -12,12 +12,14 @@ from collections.abc import Iterable
 
 import snowballstemmer
 
-VERSION = 1
+VERSION = 2
 """To be raised with any change of what a text's terms are: the index of another version is made anew."""
 
 MAX_WORD = 64
 _WORD = re.compile(r"\w+")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_a-zA-Z]+")
+_ISE = re.compile(r"(?<=[a-z]{3})is(e|es|ed|ing|er|ers|able|ation|ations)$")
+_OUR = re.compile(r"our(s|ed|ing|ite|ites|al|able)?$")
 _WIDE = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 STOP_WORDS = frozenset(
@@ -232,11 +234,18 @@ def stem(part: str) -> str:
     """A lower-case word without its ending."""
     found = _stems.get(part)
     if found is None:
-        found = _stemmer.stemWord(part) if part.isalpha() and len(part) > 3 else part
+        found = _stemmer.stemWord(_american(part)) if part.isalpha() and len(part) > 3 else part
         if len(_stems) > _KEEP:
             _stems.clear()
         _stems[part] = found
     return found
+
+
+def _american(word: str) -> str:
+    """A word whose British spelling meets the other one: ``normalised`` is written ``normalized``."""
+    if len(word) >= 7:
+        word = _ISE.sub(r"iz\1", word)
+    return _OUR.sub(r"or\1", word) if len(word) >= 6 else word
 
 
 def terms_of(word: str) -> tuple[str, ...]:

@@ -1,7 +1,8 @@
 """The gate that an answer passes: each claim must cite evidence that bears it out (seed 002, phase 8).
 
 A claim is a sentence or a bullet. It is grounded where it cites a source that exists, every name and number
-in it stands in the sources that it cites, and at least half of its words do. The rest of an answer is no
+in it stands in the sources that it cites, at least half of its words do, and it does not turn the sense of
+the sentence that it rests on. The rest of an answer is no
 claim: headings, the list of sources, what was not found, questions to the user.
 """
 
@@ -12,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from helix_tui.core.ask.loop.question import names_in
+from helix_tui.core.ask.answering.contradiction import contradiction
 from helix_tui.core.ask.loop.slots import Slot, covers, terms_in
 from helix_tui.core.ask.records import Span
 
@@ -23,7 +24,6 @@ LEAST_WORDS = 2
 """A line with fewer words of content claims nothing."""
 
 _CITED = re.compile(r"\[(\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*)\]")
-_NUMBER = re.compile(r"(?<![\w.])\d+(?:[.,]\d+)*(?![\w])")
 _NO_CLAIM = re.compile(
     r"^\s*(?:#|not found\b|what would decide\b|it would need\b|“[^”]+” (?:failed|means)|sources?\b"
     r"|searched\b|which do you mean|nearest\b|\[\d+\]\s+\S+:\d+)",
@@ -148,27 +148,16 @@ def _judge(text: str, sources: Mapping[int, Span]) -> Claim:
     if unknown:
         return Claim(text, cites, grounded=False, why=f"cites [{unknown[0]}], which is no source")
     said = _CITED.sub(" ", text)
-    there = "\n".join(
-        f"{sources[number].file}\n{sources[number].header}\n{sources[number].text}" for number in cites
-    )
-    lines = {str(line) for number in cites for line in (sources[number].start, sources[number].end)}
-    for number in _NUMBER.findall(said):
-        if number not in there and number not in lines and not _between(number, cites, sources):
-            return Claim(text, cites, grounded=False, why=f"{number} does not stand in what it cites")
-    folded = there.lower()
-    for name in names_in(said):
-        if name.lower() not in folded and name.rpartition(".")[2].lower() not in folded:
-            return Claim(text, cites, grounded=False, why=f"{name} does not stand in what it cites")
+    cited = [sources[number] for number in cites]
+    turned = contradiction(said, cited)
+    if turned:
+        return Claim(text, cites, grounded=False, why=turned)
+    there = "\n".join(f"{span.file}\n{span.header}\n{span.text}" for span in cited)
     words = terms_in(said)
     share = len(words & terms_in(there)) / len(words) if words else 0.0
     if share < WORD_SHARE:
         return Claim(text, cites, grounded=False, why=f"{share:.0%} of its words stand in what it cites")
     return Claim(text, cites, grounded=True, why="")
-
-
-def _between(number: str, cites: Sequence[int], sources: Mapping[int, Span]) -> bool:
-    """Whether a number is a line of what is cited."""
-    return number.isdigit() and any(sources[at].start <= int(number) <= sources[at].end for at in cites)
 
 
 def denies(answer: str, missing: Sequence[Slot]) -> str:

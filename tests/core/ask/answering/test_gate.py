@@ -22,7 +22,10 @@ def span(text: str, file: str = "docs/a.md", start: int = 1) -> Span:
     return Span(file, start, end, "section", "Guide", text, text_hash(text), role="doc")
 
 
-SOURCES = {1: span("The lock is taken by `take_lock` before the tracker is rewritten.\nIt waits 30 seconds.")}
+SOURCES = {
+    1: span("The lock is taken by `take_lock` before the tracker is rewritten.\nIt waits 30 seconds."),
+    2: span("A dead lock cannot be removed by its owner."),
+}
 
 
 @pytest.mark.parametrize(
@@ -35,6 +38,19 @@ SOURCES = {1: span("The lock is taken by `take_lock` before the tracker is rewri
         ("The lock is taken by `grab_lock` before the rewrite. [1]", "grab_lock does not stand"),
         ("The lock is taken before the tracker is rewritten.", "cites nothing"),
         ("The lock is taken before the tracker is rewritten. [7]", "cites [7], which is no source"),
+        ("The lock waits thirty seconds before it gives up. [1]", ""),
+        ("The lock waits forty seconds. [1]", "forty does not stand in what it cites"),
+        ("The lock waits 3 seconds. [1]", "3 does not stand in what it cites"),
+        ("The lock waits 2 seconds. [1]", "2 does not stand in what it cites"),
+        ("The lock waits 30s, see line 2. [1]", ""),
+        ("The lock is not taken before the tracker is rewritten. [1]", "it denies “taken”"),
+        ("The lock is never taken by `take_lock` before the rewrite of the tracker. [1]", "it denies"),
+        ("The lock is taken after the tracker is rewritten. [1]", "“after” is the opposite"),
+        ("The lock is taken by `helper` before the tracker is rewritten. [1]", "helper does not stand"),
+        ("The lock is taken by Redis before the tracker is rewritten. [1]", "Redis does not stand"),
+        ("A dead lock is removed by its owner. [2]", "it affirms “remov”, which its source denies"),
+        ("A dead lock cannot be removed by its owner. [2]", ""),
+        ("Its owner does not remove a dead lock. [2]", ""),
         ("Penguins swim across frozen oceans every winter. [1]", "of its words stand"),
     ],
 )
