@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from helix_tui.core.ask.answering.compaction import Kept
 from helix_tui.core.ask.answering.grounding import cited_numbers
-from helix_tui.core.ask.answering.sentences import Sentence, sentences_of
+from helix_tui.core.ask.answering.sentences import Sentence, is_comment, is_definition, sentences_of
 from helix_tui.core.ask.loop.question import Question
 from helix_tui.core.ask.loop.senses import Ambiguity, Weighed, defines
 from helix_tui.core.ask.loop.slots import Slot, covers, terms_in
@@ -22,6 +22,7 @@ from helix_tui.core.text import clean_line
 
 MOST_SENTENCES = 5
 MOST_CODE = 5
+MOST_USES = 5
 ALIKE = 0.7
 """Overlap of words from which a sentence says nothing new."""
 LEAST_WORDS = 4
@@ -135,9 +136,10 @@ def compose(
     lead: list[str] = []
     if question.kind in ("location", "usage"):
         lead += _places(question, kept, required, sources)
-    lead += [_told(span, sentence, sources) for span, sentence in told[: 1 if lead else 2]]
+    first = 0 if lead and question.kind == "usage" else 1 if lead else 2
+    lead += [_told(span, sentence, sources) for span, sentence in told[:first]]
     sections = [Section("", tuple(lead))] if lead else []
-    more = [_told(span, sentence, sources) for span, sentence in told[1 if len(lead) > 2 else 2 :]]
+    more = [_told(span, sentence, sources) for span, sentence in told[first:]]
     if more:
         sections.append(Section("Also", tuple(more)))
     code = [line for line in _code(kept, required, sources) if line not in lead]
@@ -216,7 +218,16 @@ def _told(span: Span, sentence: Sentence, sources: _Sources) -> str:
     text = clean_line(sentence.text, 500)
     if text[-1] not in ".!?…:;":
         text += "."
-    return f"{text} {sources.cite(span, sentence.start, sentence.end)}"
+    return f"{_whose(span, sentence)}{text} {sources.cite(span, sentence.start, sentence.end)}"
+
+
+def _whose(span: Span, sentence: Sentence) -> str:
+    """Of which definition a comment speaks, unless it says so itself."""
+    name = sentence.about or span.header.rpartition(".")[2]
+    if span.role == "doc" or span.kind == "section" or not name or name in sentence.text:
+        return ""
+    of = span.header if span.header.rpartition(".")[2] == name else name
+    return f"`{clean_line(of, 120)}`: "
 
 
 def _places(
@@ -224,16 +235,29 @@ def _places(
 ) -> Iterator[str]:
     """Where it is, or who uses it: the first lines of an answer to such a question."""
     if question.kind == "usage":
-        for one in kept:
-            if one.entry.via == "use":
-                yield _use_line(one.entry.span, slots, sources)
+        yield from _uses(kept, slots, sources)
         return
     found = [one for one in kept if one.part == "definition" and one.entry.is_code] or [
         one for one in kept if one.entry.is_code
     ]
+    found.sort(key=lambda one: (-sum(slot.id in one.entry.slots for slot in slots), *one.entry.order))
     for one in found[:2]:
         span = one.entry.span
         yield f"{_named(span)} is in {span.file}, lines {span.start} to {span.end} {sources.whole(span)}"
+
+
+def _uses(kept: Sequence[Kept], slots: Sequence[Slot], sources: _Sources) -> Iterator[str]:
+    """The lines of code that use what is asked about, tests last."""
+    names = [slot for slot in slots if slot.source == "name"]
+    code = [one.entry.span for one in kept if not one.entry.is_doc]
+    told = 0
+    for span in sorted(code, key=lambda span: span.role == "test"):
+        for at, line in enumerate(span.text.split("\n")):
+            used = any(covers(slot, line) for slot in names)
+            if used and told < MOST_USES and not is_definition(line, names) and not is_comment(line):
+                told += 1
+                yield _use_line(span, at, sources)
+                break
 
 
 def _code(kept: Sequence[Kept], slots: Sequence[Slot], sources: _Sources) -> Iterator[str]:
@@ -245,29 +269,24 @@ def _code(kept: Sequence[Kept], slots: Sequence[Slot], sources: _Sources) -> Ite
             continue
         count += 1
         if one.entry.via == "use":
-            yield _use_line(span, slots, sources)
+            lines = span.text.split("\n")
+            hits = (at for at, line in enumerate(lines) if any(covers(slot, line) for slot in slots))
+            yield _use_line(span, next(hits, min(2, len(lines) - 1)), sources)
         elif span.role == "test":
             yield f"{_named(span)} in {span.file} tests it {sources.whole(span)}"
         else:
-            spoken = sentences_of(span)
-            hits = [said for said in spoken if any(covers(slot, said.text) for slot in slots)]
-            said = next(iter(hits or spoken), None)
-            words = (
-                f": {clean_line(said.text, 240)}" if said is not None and said.text not in span.header else ""
-            )
+            name = span.header.rpartition(".")[2]
+            said = next((said for said in sentences_of(span) if name and said.about == name), None)
+            words = f": {clean_line(said.text, 240)}" if said is not None else ""
             yield f"{_named(span)} in {span.file}{words} {sources.whole(span)}"
 
 
-def _use_line(span: Span, slots: Sequence[Slot], sources: _Sources) -> str:
-    """The line of a span that uses what is asked about."""
-    lines = span.text.split("\n")
-    hits = [place for place, line in enumerate(lines) if any(covers(slot, line) for slot in slots)]
-    at = hits[0] if hits else min(2, len(lines) - 1)
+def _use_line(span: Span, at: int, sources: _Sources) -> str:
+    """A line of a span that uses what is asked about."""
     inside = f" in {_named(span)}" if span.header else ""
     line = span.start + at
-    return (
-        f"used at {span.file}:{line}{inside}: `{clean_line(lines[at], 120)}` {sources.cite(span, line, line)}"
-    )
+    said = clean_line(span.text.split("\n")[at].strip(), 120)
+    return f"used at {span.file}:{line}{inside}: `{said}` {sources.cite(span, line, line)}"
 
 
 def _named(span: Span) -> str:

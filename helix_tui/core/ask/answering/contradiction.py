@@ -67,15 +67,15 @@ def contradiction(claim: str, sources: Sequence[Span]) -> str:
 def _foreign(claim: str, there: str, sources: Sequence[Span]) -> str:
     """The first name or number of a claim that its sources do not have."""
     claim = _LINES.sub(lambda found: "" if _are_lines(found, sources) else found[0], claim)
-    numbers = set(re.findall(r"\d+(?:[.,]\d+)*", there))
+    numbers: set[str] = set(re.findall(r"\d+(?:[.,]\d+)*", there))
     folded = there.lower()
     words = {*re.findall(r"\w+", folded), *re.findall(r"[^\W_]+", folded)}
-    for number in _NUMBER.findall(claim):
-        if number not in numbers:
-            return number
+    number = next((number for number in _NUMBER.findall(claim) if number not in numbers), None)
+    if number is not None:
+        return str(number)
     for word in _WORD.findall(claim.lower()):
         if word in _NUMBERS and word not in words and _NUMBERS[word] not in numbers:
-            return word
+            return str(word)
     for name in names_in(claim):
         if name.lower() not in folded and name.rpartition(".")[2].lower() not in words:
             return name

@@ -6,9 +6,10 @@ Of a section its prose, of code its comment or docstring.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from helix_tui.core.ask.loop.slots import Slot, covers
 from helix_tui.core.ask.records import Span
 from helix_tui.core.text import clean_block
 
@@ -31,7 +32,23 @@ _NO_PROSE = (".json", ".jsonl", ".yaml", ".yml", ".toml", ".lock", ".csv", ".tsv
 _COMMENT = re.compile(r"^\s*(?:#(?!!)|//[/!]?|--|;+|\*(?!/)|/\*+|%|\"\"\"|''')\s?")
 _COMMENT_END = re.compile(r"\s*(?:\*+/|\"\"\"|''')\s*$")
 _RULE = re.compile(r"[-=~*_#^+.]{3,}")
+_RIGHTS = re.compile(
+    r"\bcopyright\b|\(c\)\s*\d{4}|\blicen[cs]ed?\b|\bSPDX\b|all rights reserved", re.IGNORECASE
+)
+_HEAD = 40
+"""Lines of a file among which a comment may say who owns it."""
+_DEFINES = re.compile(
+    r"^\s*(?:(?:export|default|public|private|protected|static|async|abstract|final|pub|declare|override|inline"
+    r"|unsafe|extern|const|let|var)\s+)*"
+    r"(?:(?:def|func|function\*?|fn|class|struct|interface|type|enum|trait|impl|module|namespace)\s+"
+    r"(?:\([^)]*\)\s*)?(?P<named>\w+)"
+    r"|(?!(?:if|for|while|switch|catch|return|with|else|elif)\b)(?P<called>[A-Za-z_$][\w$]*)\s*\([^;]*\{\s*$)"
+)
 _DOCSTRING = re.compile(r"^\s*[rRuUbB]?(\"\"\"|''')")
+
+
+Block = list[tuple[int, str]]
+"""Numbered lines that read on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +60,8 @@ class Sentence:
     end: int
     place: int
     """Its number in the span, from 0."""
+    about: str = ""
+    """In code, the name of the definition that its comment or docstring belongs to; empty inside of one."""
 
 
 def sentences_of(span: Span) -> list[Sentence]:
@@ -50,20 +69,37 @@ def sentences_of(span: Span) -> list[Sentence]:
     if span.file.endswith(_NO_PROSE):
         return []
     lines = [clean_block(line).replace("\n", " ") for line in span.text.split("\n")[:MOST_LINES]]
-    blocks = _prose_blocks(lines) if _is_prose(span) else _comment_blocks(lines)
+    prose = _is_prose(span)
+    blocks = _prose_blocks(lines) if prose else _comment_blocks(lines)
     found: list[Sentence] = []
     for block in blocks:
+        if not prose and block and _is_of_rights(block, span.start):
+            continue
+        about = "" if prose or not block else _introduced(lines, block)
         for text, first, last in _split(block):
-            found.append(Sentence(text, span.start + first, span.start + last, len(found)))
+            found.append(Sentence(text, span.start + first, span.start + last, len(found), about))
     return found
+
+
+def _is_of_rights(block: Block, start: int) -> bool:
+    """Whether a comment at the top of a file says who owns it, which is never what is asked about."""
+    return start + block[0][0] <= _HEAD and any(_RIGHTS.search(line) for _, line in block)
+
+
+def _introduced(lines: Sequence[str], block: Block) -> str:
+    """The definition that a comment stands right above, or a docstring right below."""
+    below = lines[block[-1][0] + 1 :]
+    while below and below[0].lstrip().startswith(("@", "*/", '"""', "'''", "#[")):
+        below = below[1:]
+    above = [line for line in lines[max(0, block[0][0] - 4) : block[0][0]] if line.strip()]
+    quoted = _DOCSTRING.match(lines[block[0][0]]) or (above and _DOCSTRING.fullmatch(above[-1].strip()))
+    near = reversed(above) if quoted else below[:1]
+    found = next(filter(None, map(_DEFINES.match, near)), None)
+    return "" if found is None else found["named"] or found["called"]
 
 
 def _is_prose(span: Span) -> bool:
     return span.kind == "section" or span.role == "doc"
-
-
-Block = list[tuple[int, str]]
-"""Numbered lines that read on."""
 
 
 def _prose_blocks(lines: list[str]) -> Iterator[Block]:
@@ -117,6 +153,17 @@ def _comment_blocks(lines: list[str]) -> Iterator[Block]:
             yield block
             block = []
     yield block
+
+
+def is_comment(line: str) -> bool:
+    """Whether a line of code is nothing but a comment, or opens a docstring."""
+    return _COMMENT.match(line) is not None or _DOCSTRING.match(line) is not None
+
+
+def is_definition(line: str, names: Sequence[Slot]) -> bool:
+    """Whether a line defines one of some names."""
+    found = _DEFINES.match(line)
+    return found is not None and any(covers(slot, found["named"] or found["called"]) for slot in names)
 
 
 def _split(block: Block) -> Iterator[tuple[str, int, int]]:

@@ -108,7 +108,9 @@ def _symbols(docs: Sequence[Entry], slots: Sequence[Slot]) -> list[tuple[str, bo
 def _names(text: str) -> Iterator[str]:
     """Identifiers of a document: what stands in back-ticks, and words that are written like code."""
     for ticked in _TICKED.findall(text):
-        yield from _IDENTIFIER.findall(ticked)[:3]
+        head = ticked.partition("(")[0].strip()
+        if " " not in head:  # several words are a command or a phrase, of which only names count
+            yield from _IDENTIFIER.findall(head)[:1]
     yield from names_in(text)
 
 
