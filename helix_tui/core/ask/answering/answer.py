@@ -13,7 +13,13 @@ from dataclasses import dataclass, replace
 
 from helix_tui.core.ask.answering.compaction import Kept
 from helix_tui.core.ask.answering.grounding import cited_numbers
-from helix_tui.core.ask.answering.sentences import Sentence, is_comment, is_definition, sentences_of
+from helix_tui.core.ask.answering.sentences import (
+    Sentence,
+    is_comment,
+    is_definition,
+    is_import,
+    sentences_of,
+)
 from helix_tui.core.ask.loop.question import Question
 from helix_tui.core.ask.loop.senses import Ambiguity, Weighed, defines
 from helix_tui.core.ask.loop.slots import Slot, covers, terms_in
@@ -243,31 +249,37 @@ def _places(
     found.sort(key=lambda one: (-sum(slot.id in one.entry.slots for slot in slots), *one.entry.order))
     for one in found[:2]:
         span = one.entry.span
-        yield f"{_named(span)} is in {span.file}, lines {span.start} to {span.end} {sources.whole(span)}"
+        where = f"{span.file}, lines {span.start} to {span.end} {sources.whole(span)}"
+        yield f"{_named(span)} is in {where}" if span.header else where
 
 
 def _uses(kept: Sequence[Kept], slots: Sequence[Slot], sources: _Sources) -> Iterator[str]:
     """The lines of code that use what is asked about, tests last."""
     names = [slot for slot in slots if slot.source == "name"]
     code = [one.entry.span for one in kept if not one.entry.is_doc]
-    told = 0
-    for span in sorted(code, key=lambda span: span.role == "test"):
-        for at, line in enumerate(span.text.split("\n")):
-            used = any(covers(slot, line) for slot in names)
-            if used and told < MOST_USES and not is_definition(line, names) and not is_comment(line):
-                told += 1
-                yield _use_line(span, at, sources)
-                break
+    found = [
+        (is_import(line), span.role == "test", rank, at, span)
+        for rank, span in enumerate(code)
+        for at, line in enumerate(span.text.split("\n"))
+        if any(covers(slot, line) for slot in names)
+        and not is_definition(line, names)
+        and not is_comment(line)
+    ]
+    seen: set[tuple[str, int]] = set()
+    for _, _, _, at, span in sorted(found, key=lambda row: row[:4]):
+        if (span.file, span.start + at) not in seen and len(seen) < MOST_USES:
+            seen.add((span.file, span.start + at))
+            yield _use_line(span, at, sources)
 
 
 def _code(kept: Sequence[Kept], slots: Sequence[Slot], sources: _Sources) -> Iterator[str]:
     """What the code has to say: definitions with their first sentence, uses, tests."""
-    count = 0
-    for one in kept:
+    required = {slot.id for slot in slots}
+    code = [one for one in kept if not one.entry.is_doc and one.entry.span.role != "data"]
+    speaking = [one for one in code if one.entry.slots & required]
+    named = [one for one in code if one not in speaking and one.entry.via == "alignment"][:1]
+    for one in (speaking + named or code)[:MOST_CODE]:
         span = one.entry.span
-        if one.entry.is_doc or span.role in ("data",) or count >= MOST_CODE:
-            continue
-        count += 1
         if one.entry.via == "use":
             lines = span.text.split("\n")
             hits = (at for at, line in enumerate(lines) if any(covers(slot, line) for slot in slots))

@@ -44,6 +44,9 @@ _DEFINES = re.compile(
     r"(?:\([^)]*\)\s*)?(?P<named>\w+)"
     r"|(?!(?:if|for|while|switch|catch|return|with|else|elif)\b)(?P<called>[A-Za-z_$][\w$]*)\s*\([^;]*\{\s*$)"
 )
+_IMPORT = re.compile(
+    r"^\s*(?:import|from|use|#\s*include|export\s+(?:default|\{)|module\.exports)\b|\brequire\("
+)
 _DOCSTRING = re.compile(r"^\s*[rRuUbB]?(\"\"\"|''')")
 
 
@@ -158,6 +161,11 @@ def _comment_blocks(lines: list[str]) -> Iterator[Block]:
 def is_comment(line: str) -> bool:
     """Whether a line of code is nothing but a comment, or opens a docstring."""
     return _COMMENT.match(line) is not None or _DOCSTRING.match(line) is not None
+
+
+def is_import(line: str) -> bool:
+    """Whether a line only brings a name from one place to another."""
+    return _IMPORT.search(line) is not None
 
 
 def is_definition(line: str, names: Sequence[Slot]) -> bool:

@@ -110,7 +110,7 @@ def _names(text: str) -> Iterator[str]:
     for ticked in _TICKED.findall(text):
         head = ticked.partition("(")[0].strip()
         if " " not in head:  # several words are a command or a phrase, of which only names count
-            yield from _IDENTIFIER.findall(head)[:1]
+            yield from (name for name in _IDENTIFIER.findall(head)[:1] if "(" in ticked or not name.islower())
     yield from names_in(text)
 
 
