@@ -9,8 +9,8 @@ for that.
 from __future__ import annotations
 
 import fcntl
+import math
 import os
-import re
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from helix_tui.core.clock import NS, now_ns, parse_instant
+from helix_tui.core.tracker.bead.flags import parse_duration, parse_float
 from helix_tui.core.tracker.files import Disk
 from helix_tui.core.tracker.stamps import second
 
@@ -26,9 +27,6 @@ TIMEOUT_S = 10.0
 STALE_AFTER = 2 * 3600 * NS
 UNSIGNED_S = 2.0
 """How long a folder without a pid may be the lock of somebody who is just about to sign it."""
-
-_DURATION = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)")
-_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 class LockTimeout(RuntimeError):
@@ -154,15 +152,14 @@ class FolderLock:
 
 def lock_timeout() -> float:
     """``DDX_BEAD_LOCK_TIMEOUT`` in seconds: a number of them, or a duration as Go writes it."""
-    text = os.environ.get("DDX_BEAD_LOCK_TIMEOUT", "").strip()
-    try:
-        return float(text) if text else TIMEOUT_S
-    except ValueError:
-        pass
-    parts = _DURATION.findall(text)
-    if not parts or "".join(number + unit for number, unit in parts) != text:
-        return TIMEOUT_S
-    return sum(float(number) * _UNITS[unit] for number, unit in parts)
+    text = os.environ.get("DDX_BEAD_LOCK_TIMEOUT", "")
+    for read in (parse_float, parse_duration):
+        try:
+            wanted = read(text)
+        except ValueError:
+            continue
+        return TIMEOUT_S if math.isnan(wanted) else wanted
+    return TIMEOUT_S
 
 
 def process_lives(pid: int) -> bool:

@@ -22,7 +22,7 @@ def _dead_pid() -> int:
 
 @pytest.mark.parametrize(
     ("text", "seconds"),
-    [("", 10), ("2", 2), ("0.5", 0.5), ("2s", 2), ("1m30s", 90), ("250ms", 0.25), ("soon", 10), ("5 s", 10)],
+    [("", 10), ("2", 2), ("0.5", 0.5), ("2s", 2), ("1m30s", 90), ("250ms", 0.25), ("soon", 10), ("nan", 10)],
 )
 def test_the_timeout_is_a_number_or_a_duration(
     text: str, seconds: float, monkeypatch: pytest.MonkeyPatch

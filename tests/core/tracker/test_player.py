@@ -97,6 +97,17 @@ def test_pid_and_host_are_this_process(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.parametrize("place", ["$T/tmp", "$T/tmp/ddx", "$H/.cache/ddx", "$T/my-tmp/a.b"])
+def test_leases_of_any_release_lie_where_a_reader_looks(place: str, tmp_path: Path) -> None:
+    path = f"{place}/ddx-claim-heartbeats/{'0a' * 20}/demo-1.json"
+    steps = [{"t": 0, "src": "file", "op": "create", "path": path, "text": json.dumps({"file": path})}]
+    source = tmp_path / "run.jsonl"
+    source.write_text("".join(json.dumps(step) + "\n" for step in steps))
+    player(source, tmp_path).play_all()
+    (lease,) = (tmp_path / "leases").glob("*.json")
+    assert json.loads(lease.read_text()) == {"file": str(lease)}
+
+
 def test_leases_lie_where_a_reader_looks(tmp_path: Path) -> None:
     env = {"TMPDIR": str(tmp_path / "tmp"), "HOME": str(tmp_path)}
     Player(LOOPS / "head-killed.jsonl", tmp_path / "p", env=env).play_all()

@@ -20,7 +20,8 @@ from helix_tui.core.tracker.files import Disk, go_json
 from helix_tui.core.tracker.play.timeline import Step, Timeline, TimelineError, read_timeline
 
 _PLACEHOLDER = re.compile(r"\$([PHT])(?![A-Za-z_])")
-_LEASE_PATH = re.compile(rf"\$T/tmp/{places.LEASES}/[0-9a-f]{{40}}")
+_LEASE_PATH = re.compile(rf"\$[PHT]/(?:[\w.-]+/)*{places.LEASES}/[0-9a-f]{{40}}")
+"""Each release has its own place for them: the temporary folder, one in it, or the user's cache."""
 _LEASE_HASH = re.compile(rf"(?<={places.LEASES}/)[0-9a-f]{{40}}")
 _STAMP = re.compile(r"(?<!\d)(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)((?:\.\d+)?(?:Z|[+-]\d\d:\d\d))")
 _NS_STAMP = re.compile(r"(?<!\d)1[4-9]\d{17}(?!\d)")
