@@ -16,6 +16,7 @@ from helix_tui.core.clock import NS, format_age, format_instant, format_span
 from helix_tui.core.ddx.attempts.evidence import interpret
 from helix_tui.core.ddx.attempts.index import Attempt, AttemptIndex
 from helix_tui.core.ddx.names import StatusClass
+from helix_tui.core.ddx.workers.claims import ClaimReader
 from helix_tui.core.project import Project
 from helix_tui.core.text import clean_line, fit, short_id
 
@@ -60,7 +61,7 @@ def run(call: Call) -> int:
 def read_attempts(project: Project, tracker: Tracker) -> tuple[Attempt, ...]:
     """Every attempt that left evidence, newest first."""
     index = AttemptIndex(project.ddx_dir)
-    index.refresh(tracker.beads)
+    index.refresh(tracker.beads, held={claim.bead_id for claim in ClaimReader(project).leases()})
     return index.attempts
 
 

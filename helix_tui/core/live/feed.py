@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -76,7 +76,7 @@ class Gatherer:
         self._seen = self._seen or not tracker.missing
         runs, claims = self._running(tracker, now)
         queue = self._queue(last, tracker, claims, now)
-        book = self._book(last, tracker, changed) if attempts else last.attempts
+        book = self._book(last, tracker, changed, claims.leases) if attempts else last.attempts
         self.snapshot = Snapshot(
             project=self.project,
             tracker=tracker,
@@ -106,13 +106,15 @@ class Gatherer:
             return old
         return classify(tracker.beads, now=now, era=self.era, claims=claims, last=old)
 
-    def _book(self, last: Snapshot, tracker: Tracker, changed: Iterable[str] | None) -> AttemptBook:
+    def _book(
+        self, last: Snapshot, tracker: Tracker, changed: Iterable[str] | None, held: Collection[str]
+    ) -> AttemptBook:
         if self._attempts is None:
             from helix_tui.core.ddx.attempts.index import AttemptIndex  # not before the queue is on screen
 
             self._attempts = AttemptIndex(self.project.ddx_dir)
         paths = None if changed is None else [Path(path) for path in changed]
-        if not self._attempts.refresh(tracker.beads, paths):
+        if not self._attempts.refresh(tracker.beads, paths, held=held):
             return last.attempts
         return AttemptBook(self._attempts.attempts)
 

@@ -75,6 +75,13 @@ def _claim_in_row(row: dict[str, Any]) -> dict[str, Any]:
     return claimed | {"work-heartbeat-at": row["updated_at"]} | row
 
 
+def _never_claimed(row: dict[str, Any]) -> dict[str, Any]:
+    """A row as the releases from the middle of May on left it while a worker held the bead's lease."""
+    if row.get("status") != "in_progress":
+        return row
+    return {key: value for key, value in row.items() if key != "owner"} | {"status": "open"}
+
+
 def _old_keys(row: dict[str, Any]) -> dict[str, Any]:
     return {re.sub(r"^work-", "execute-loop-", key): value for key, value in row.items()}
 
@@ -161,5 +168,7 @@ ROWS: dict[str, Retelling] = {
         _documents("/.ddx/beads.jsonl", _old_keys), _documents("/.ddx/beads.jsonl", _no_schema)
     ),
 }
+
+ROWS_STAY_OPEN = _documents("/.ddx/beads.jsonl", _never_claimed)
 
 RETELLINGS = LEASES | RECORDS | WORKTREES | ROWS

@@ -22,7 +22,7 @@ from helix_tui.core.ddx.workers.running import RunReader
 from helix_tui.core.ddx.workers.transcript import TranscriptTail
 from helix_tui.core.project import find_project
 from tests.core.ddx.replay import Replay
-from tests.core.ddx.retellings import LEASES, RETELLINGS, ROWS, WORKTREES, Retelling
+from tests.core.ddx.retellings import LEASES, RETELLINGS, ROWS, ROWS_STAY_OPEN, WORKTREES, Retelling
 from tests.core.ddx.test_recorded_runs import GONE, KEPT, Record, is_told, timeline
 from tests.core.ddx.workers.test_running import Place, ago, run_state
 from tests.core.ddx.workers.test_running import place as place
@@ -43,6 +43,8 @@ class Told:
 
     steps: Mapping[int, Mapping[str, tuple[str | None, str, str]]]
     """Per line of the recording, per bead: attempt, last tool, verdict."""
+    attempts: Mapping[int, frozenset[tuple[object, ...]]]
+    """Per line of the recording: attempt, status, whether it landed, whether it was preserved."""
     ends: tuple[tuple[object, ...], ...]
     problems: Mapping[Path, str]
 
@@ -52,18 +54,21 @@ def tell(name: str, root: Path, retelling: Retelling | None = None, pid: int | N
     record = Record(replay)
     (replay.project / ".ddx").mkdir()
     reader = RunReader(find_project(replay.project, env=replay.env), replay.env)
-    index, steps = AttemptIndex(replay.project / ".ddx"), {}
+    index, steps, attempts = AttemptIndex(replay.project / ".ddx"), {}, {}
     for step in replay.steps():
         if is_told(step):
-            beads = record.beads()
-            index.refresh(beads, [step.path])
-            runs = [run for run in reader.find(beads, replay.now(step.t)) if run.bead_id]
+            beads, now = record.beads(), replay.now(step.t)
+            runs = [run for run in reader.find(beads, now) if run.bead_id]
+            index.refresh(beads, [step.path], held=reader.fresh_leases(now))
+            attempts[step.index] = frozenset(
+                (one.attempt_id, one.status, one.landed, one.preserved) for one in index.attempts
+            )
             steps[step.index] = {
                 run.bead_id or "": (run.attempt_id, run.last_tool, run.verdict) for run in runs
             }
     names = ("attempt_id", "bead_id", "status", "landed", "preserved", "cost_usd", "session_id")
     ends = tuple(tuple(getattr(attempt, name) for name in names) for attempt in index.attempts)
-    return Told(steps, ends, reader.problems)
+    return Told(steps, attempts, ends, reader.problems)
 
 
 @functools.cache
@@ -84,6 +89,7 @@ WHOLE = [title for title in RETELLINGS if title not in SOURCES_GONE and title !=
 def test_every_fact_of_every_step_stays(name: str, title: str, tmp_path: Path, plain: Path) -> None:
     recorded, retold = as_recorded(name, plain), tell(name, tmp_path, RETELLINGS[title])
     assert {i: recorded.steps[i] for i in retold.steps} == retold.steps
+    assert {i: recorded.attempts[i] for i in retold.attempts} == retold.attempts
     assert retold.ends == recorded.ends
     assert not retold.problems
 
@@ -103,6 +109,15 @@ def test_what_a_release_does_not_write_costs_no_more_than_it_told(
     statuses = {end[:1] + end[2:5] for end in recorded.ends}
     assert statuses <= {end[:1] + end[2:5] for end in retold.ends}
     assert not retold.problems
+
+
+@pytest.mark.parametrize("name", [name for name in KEPT if name.startswith("head")])
+def test_an_attempt_has_not_landed_while_only_a_lease_tells_that_its_bead_is_held(
+    name: str, tmp_path: Path, plain: Path
+) -> None:
+    recorded, retold = as_recorded(name, plain), tell(name, tmp_path, ROWS_STAY_OPEN)
+    assert {i: recorded.attempts[i] for i in retold.attempts} == retold.attempts
+    assert retold.ends == recorded.ends
 
 
 @pytest.mark.parametrize("title", [*LEASES, *WORKTREES, *ROWS])

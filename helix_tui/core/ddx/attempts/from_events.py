@@ -5,14 +5,14 @@ Format: reference/ddx.md §1 (events) and §4 (loop logs, which say the same at 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from helix_tui.core.beads.record import Bead
+from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.clock import parse_instant
 from helix_tui.core.ddx.attempts.attempt import Piece, RowFacts
 from helix_tui.core.ddx.attempts.looplog import LoopEntry
@@ -62,10 +62,17 @@ class BeadEvents:
         self._inline: dict[str, tuple[Bead, tuple[EventRow, ...]]] = {}
         self._attached: dict[str, tuple[Stamp, tuple[EventRow, ...]]] = {}
         self._awaited: set[str] = set()
+        self._held: frozenset[str] = frozenset()
 
-    def refresh(self, beads: Mapping[str, Bead], changed: Iterable[Path] | None = None) -> set[str]:
-        """Take in rows and attachments that changed; the ids of their beads."""
+    def refresh(
+        self,
+        beads: Mapping[str, Bead],
+        changed: Iterable[Path] | None = None,
+        held: Collection[str] = (),
+    ) -> set[str]:
+        """Take in rows and attachments that changed; the ids of their beads. ``held`` beads have a lease."""
         dirty: set[str] = set()
+        touched, self._held = self._held.symmetric_difference(held), frozenset(held)
         first = not self._inline
         for gone in self._inline.keys() - beads.keys():
             del self._inline[gone]
@@ -80,6 +87,9 @@ class BeadEvents:
                 dirty.add(bead.id)
                 if not first:
                     self._awaited.add(bead.id)  # its attachment may come after it; one long gone is let be
+            elif bead.id in touched:
+                self._take_row(bead)
+                dirty.add(bead.id)
             elif hints is not None and bead.id not in hints:
                 continue
             if bead.events_attachment and self._take_attachment(bead):
@@ -107,7 +117,7 @@ class BeadEvents:
             closing_commit=row.closing_commit_sha,
             last_status=bead.work_last_status or bead.loop_last_status,
             retry_after=instant(bead.work_retry_after) or instant(bead.loop_retry_after),
-            claimed=bead.status == "in_progress",
+            claimed=bead.status == "in_progress" or (bead.id in self._held and bead.status not in TERMINAL),
         )
 
     def _take_attachment(self, bead: Bead) -> bool:

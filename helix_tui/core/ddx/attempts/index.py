@@ -8,7 +8,7 @@ one with the same commits or the nearest end (reference/ddx.md §1, §4, §5).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -47,15 +47,23 @@ class AttemptIndex:
         self._by_bead: dict[str, tuple[Attempt, ...]] = {}
         self._all: tuple[Attempt, ...] | None = ()
 
-    def refresh(self, beads: Mapping[str, Bead], changed: Iterable[Path] | None = None) -> set[str]:
+    def refresh(
+        self,
+        beads: Mapping[str, Bead],
+        changed: Iterable[Path] | None = None,
+        *,
+        held: Collection[str] = (),
+    ) -> set[str]:
         """Take in what changed on disk; the ids of beads whose attempts were merged anew.
 
-        ``changed`` names the only paths that can have changed; None has everything looked at.
+        Args:
+            changed: the only paths that can have changed; None has everything looked at.
+            held: ids of beads with a lease: what a worker wrote of them is not the last word.
         """
         changed = None if changed is None else list(changed)
         dirty = self._bundles.refresh(changed)
         dirty |= self._metrics.refresh()
-        dirty |= self._events.refresh(beads, changed)
+        dirty |= self._events.refresh(beads, changed, held)
         dirty |= self._take_loop_results(changed)
         if dirty:
             self._merge(dirty)
