@@ -31,6 +31,7 @@ WORDS = {
     "approval": ("?", "attention bold", "approve"),
     "conflict": ("◆", "attention bold", "conflict"),
     "ambiguous": ("◆", "attention bold", "ambiguous"),
+    "escalation": ("◆", "attention bold", "escalation"),
     "clarification": ("?", "attention bold", "clarify"),
     "gap": ("?", "attention", "gap"),
     "dead_run": ("!", "error bold", "dead worker"),
@@ -48,7 +49,13 @@ WORDS = {
 }
 """Sign, ink and word of each kind of need; a new kind shows by its own name."""
 
-DEEDS = {"drift": "acknowledge", "focus": "keep the focus", "orphaned_claim": "let go of it"}
+DEEDS = {
+    "escalation": "decide",
+    "gap": "decide",
+    "drift": "acknowledge",
+    "focus": "keep the focus",
+    "orphaned_claim": "let go of it",
+}
 """What the one key does about a kind of need."""
 
 REASON_LEAST = 90
@@ -150,6 +157,8 @@ class NeedsScreen(Overlay):
             return
         if need.question_id:
             self._answer(need)
+        elif need.kind in ("escalation", "gap"):
+            self._in_words(need, partial(self.console.helm.decide, need.bead_id))
         elif need.kind == "drift":
             self.console.acknowledge([need.bead_id])
         elif need.kind == "focus":
@@ -165,20 +174,19 @@ class NeedsScreen(Overlay):
     def _answer(self, need: Need) -> None:
         """Ask for the answer: one of those that are offered, or any."""
         told = partial(self.console.helm.answer, need.question_id)
-        title = clean_line(need.reason, 200)
-
-        def in_words() -> None:
-            self.console.push_screen(LineSheet(title, "answer", lambda text: told(text) if text else None))
-
         if not need.options:
-            in_words()
+            self._in_words(need, told)
             return
         choices = [
             Choice(str(place), str(place), clean_line(option, 60), "", partial(told, option))
             for place, option in enumerate(need.options[:8], 1)
         ]
-        words = Choice("9", "9", "in your own words", "", in_words)
-        self.console.push_screen(ChoiceSheet(title, [*choices, words]))
+        words = Choice("9", "9", "in your own words", "", partial(self._in_words, need, told))
+        self.console.push_screen(ChoiceSheet(clean_line(need.reason, 200), [*choices, words]))
+
+    def _in_words(self, need: Need, told: Callable[[str], None]) -> None:
+        title = clean_line(need.reason, 200)
+        self.console.push_screen(LineSheet(title, "answer", lambda text: told(text) if text else None))
 
     def commands(self) -> Iterable[tuple[str, str, Callable[[], object]]]:
         """What is done to all of them at once."""

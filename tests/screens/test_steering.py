@@ -141,6 +141,37 @@ async def test_a_question_is_answered_from_needs_me(
     assert (found.id, found.answer) == (asked.id, answer)
 
 
+async def test_a_question_about_a_bead_and_an_escalation_are_decided_in_needs_me(
+    console: MakeConsole,
+) -> None:
+    escalation = (
+        '{"id":"x-9","title":"escalation: land_conflict of x-2","description":"which hunk?",'
+        '"labels":["kind:escalation"],"execution-eligible":false,"helix-trigger-bead":"x-2"}'
+    )
+    app = console([*BEADS, escalation], look_out="once")
+    project = find_project(app.root)
+    project.helix_dir.mkdir(exist_ok=True)
+    Questions(project, Gate(project, read_only=False)).ask("conflict", "land it?", key="k", bead_id="x-1")
+    app.feed.look()
+    async with app.run_test(size=(120, 30)) as pilot:
+        await pilot.press("exclamation_mark")
+        await settled(pilot)
+        assert app.sees("conflict")
+        assert app.sees("escalation: land_conflict of x-2")
+        await pilot.press("a", *"mine", "enter")
+        await settled(pilot)
+        app.feed.look()
+        await settled(pilot)
+        await pilot.press("a", *"ours", "enter")
+        await settled(pilot)
+    lines = (app.root / ".ddx/beads.jsonl").read_text().splitlines()
+    rows = {each["id"]: each for each in map(json.loads, lines)}
+    assert [rows[name].get("helix-decision") for name in ("x-1", "x-2", "x-9")] == ["mine", "ours", "ours"]
+    assert rows["x-9"]["status"] == "closed"
+    (asked,) = read_questions(project.helix_dir / "questions.json")
+    assert asked.answer == "mine"
+
+
 async def test_what_helix_injected_is_marked_in_the_queue(console: MakeConsole) -> None:
     injected = '{"id":"x-3","title":"look at it","labels":["helix-injected:review-finding"]}'
     app = console([*BEADS, injected])

@@ -5,6 +5,7 @@ answers.
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.helix.shared import (
@@ -19,8 +20,12 @@ from helix_tui.cli.helix.shared import (
     wishes_of,
 )
 from helix_tui.cli.helix.stage import conclude, facts_of
+from helix_tui.core.clock import format_instant, now_ns
 from helix_tui.core.supervision.answering import answer_question
 from helix_tui.core.supervision.autonomy import ApprovalNeeded, Autonomy
+from helix_tui.core.supervision.curation.conflicts import Unreadable
+from helix_tui.core.supervision.curation.curator import Curator
+from helix_tui.core.supervision.escalations import decide_escalation, escalated
 from helix_tui.core.supervision.questions import UnknownQuestion
 from helix_tui.core.supervision.stages import STAGES
 from helix_tui.core.supervision.stagework import command_of, perform
@@ -76,32 +81,49 @@ def _request(call: Call) -> int:
 
 def _questions(call: Call) -> int:
     with explained():
-        asked = questions_of(curator_of(call)).open()
-    if call.json:
-        call.emit(
+        curator = curator_of(call)
+        waiting = [
             {
-                "questions": [
-                    {
-                        "id": each.id,
-                        "kind": each.kind,
-                        "bead_id": each.bead_id or None,
-                        "text": each.text,
-                        "options": each.options,
-                        "raised_at": each.raised_at,
-                    }
-                    for each in asked
-                ]
+                "id": each.id,
+                "kind": each.kind,
+                "bead_id": each.bead_id or None,
+                "text": each.text,
+                "options": each.options,
+                "raised_at": each.raised_at,
             }
-        )
+            for each in questions_of(curator).open()
+        ]
+        waiting += _escalated(curator)
+    if call.json:
+        call.emit({"questions": waiting})
         return 0
-    if not asked:
+    if not waiting:
         call.print("nothing waits for an answer")
-    for each in asked:
-        options = f" [{' / '.join(each.options)}]" if each.options else ""
-        call.print(f"{each.id}  {each.kind}  {clean_line(each.text, 300)}{options}")
-    if asked:
-        call.print(f"answer with: helix-tui input --answer {asked[0].id} TEXT")
+    for asked in waiting:
+        options = f" [{' / '.join(asked['options'])}]" if asked["options"] else ""
+        call.print(f"{clean_line(asked['id'])}  {asked['kind']}  {clean_line(asked['text'], 300)}{options}")
+    if waiting:
+        call.print(f"answer with: helix-tui input --answer {clean_line(waiting[0]['id'])} TEXT")
     return 0
+
+
+def _escalated(curator: Curator) -> list[dict[str, Any]]:
+    """Beads that were made for a person; their own id stands for the question."""
+    try:
+        queue = curator.look().queue
+    except Unreadable:
+        return []  # what is asked can be listed all the same
+    return [
+        {
+            "id": bead_id,
+            "kind": kind,
+            "bead_id": bead_id,
+            "text": reason,
+            "options": (),
+            "raised_at": queue.beads[bead_id].created_at or None,
+        }
+        for kind, bead_id, reason in escalated(queue)
+    ]
 
 
 def _answer(call: Call, question_id: str, text: str) -> int:
@@ -112,11 +134,25 @@ def _answer(call: Call, question_id: str, text: str) -> int:
         try:
             question = answer_question(curator, questions_of(curator), question_id, text)
         except UnknownQuestion:
-            raise CliError(
-                f"no open question {clean_line(question_id, 40)}", "helix-tui input --questions lists them."
-            ) from None
+            return _decide(call, curator, question_id, text)
     if call.json:
         call.emit({"id": question.id, "answer": question.answer, "answered_at": question.answered_at})
     else:
         call.print(f"{question.id} answered")
+    return 0
+
+
+def _decide(call: Call, curator: Curator, bead_id: str, text: str) -> int:
+    """The answer to an escalation, which is no question but a bead."""
+    with explained():
+        try:
+            decide_escalation(curator, bead_id, text)
+        except KeyError:
+            raise CliError(
+                f"no open question {clean_line(bead_id, 40)}", "helix-tui input --questions lists them."
+            ) from None
+    if call.json:
+        call.emit({"id": bead_id, "answer": text, "answered_at": format_instant(now_ns())})
+    else:
+        call.print(f"{clean_line(bead_id)} decided and closed")
     return 0

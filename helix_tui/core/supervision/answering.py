@@ -11,15 +11,12 @@ from collections.abc import Iterable
 
 from helix_tui.core.supervision import injection
 from helix_tui.core.supervision.autonomy import Level
-from helix_tui.core.supervision.curation import operations
 from helix_tui.core.supervision.curation.curator import Curator, Done
+from helix_tui.core.supervision.escalations import decision
 from helix_tui.core.supervision.held import plan_undecided, undecided
 from helix_tui.core.supervision.questions import Question, Questions
 from helix_tui.core.supervision.stagework import StageOutcome
 from helix_tui.core.text import clean_line
-
-DECISION = "helix-decision"
-"""Field of a bead that holds what a person decided."""
 
 _NONE = frozenset({"", "none", "0", "no", "n/a", "-"})
 _CLASS = re.compile(r"\W*(physics[- ]level|resolvable|gap)\b\W*", re.IGNORECASE)
@@ -43,7 +40,7 @@ def answer_question(curator: Curator, questions: Questions, question_id: str, te
     if asked is not None and asked.bead_id and asked.kind != "approval":
         queue = curator.look().queue
         if asked.bead_id in queue.beads:
-            wish = operations.assign(asked.bead_id, {DECISION: text})
+            wish = decision(queue.beads[asked.bead_id], text, queue.as_of)
             _done(curator.run([wish], title=f"write down the answer to {question_id}"))
         if asked.bead_id in (held := undecided(queue)):
             rest = [bead_id for bead_id in held if bead_id != asked.bead_id]

@@ -20,6 +20,7 @@ from helix_tui.core.project import Project
 from helix_tui.core.supervision.curation import operations
 from helix_tui.core.supervision.curation.operations import Operation
 from helix_tui.core.supervision.curation.steps import called
+from helix_tui.core.supervision.escalations import DECISION, KEY
 from helix_tui.core.supervision.injected import (
     ACCEPTANCE,
     ALIGNMENT,
@@ -152,18 +153,15 @@ def decision_bead(queue: Queue, label: str, title: str, text: str, **about: str)
         title,
         labels=["helix", f"{activity_prefix(queue)}:frame", label],
         spec_id=about.get("spec_id", CONTRACT),
-        acceptance=about.get("acceptance", "the field `helix-decision` of this bead records the decision"),
+        acceptance=about.get("acceptance", f"the field `{DECISION}` of this bead records the decision"),
         description=f"{text}\nAssumed meanwhile: {about['assumed']}.",
-        fields={"execution-eligible": "false", "helix-conflict": about["key"]},
+        fields={"execution-eligible": "false", KEY: about["key"]},
     )
 
 
 def decision_standing(queue: Queue, label: str, key: str) -> bool:
-    """Whether an open bead asks for this decision already."""
-    return any(
-        label in bead.labels and bead.status not in TERMINAL and bead.document().get("helix-conflict") == key
-        for bead in queue.beads.values()
-    )
+    """Whether there is a bead about this decision: one that was closed has been decided on."""
+    return any(label in bead.labels and bead.document().get(KEY) == key for bead in queue.beads.values())
 
 
 def acceptance_standing(queue: Queue, script: str) -> str:

@@ -17,6 +17,7 @@ from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.beads.tracker import Tracker
 from helix_tui.core.ddx.workers.running import Run
 from helix_tui.core.project import Project
+from helix_tui.core.supervision.escalations import escalated
 
 if TYPE_CHECKING:  # who shows no drift need not load what finds it
     from helix_tui.core.supervision.drift import Drift
@@ -32,6 +33,7 @@ KINDS = (
     "orphaned_claim",
     "conflict",
     "ambiguous",
+    "escalation",
     "clarification",
     "gap",
     "drift",
@@ -94,7 +96,7 @@ def needs_of(
     found = [need for need in _run_needs(queue, runs) if need[1] not in left or need[0] != "dead_run"]
     found += [*_parked(queue), *_cycles(queue), *_starving(queue)]
     found += [("orphaned_claim", bead_id, str(orphan)) for bead_id, orphan in left.items()]
-    found += _drifted(drift)
+    found += [*_drifted(drift), *escalated(queue)]
     if unminded:
         count = f"{len(unminded)} bead{'s' * (len(unminded) != 1)}"
         found.append(("focus", epic, f"the focus is to be brought up to date on {count}"))

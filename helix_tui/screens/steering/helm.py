@@ -23,7 +23,8 @@ from helix_tui.core.supervision.curation.gate import GateBusy, WritesForbidden
 from helix_tui.core.supervision.curation.steps import Refused
 from helix_tui.core.supervision.curation.tongue import find_executable
 from helix_tui.core.supervision.delegate import NOBODY, Delegate, logs_folder
-from helix_tui.core.supervision.questions import Questions, UnknownQuestion
+from helix_tui.core.supervision.escalations import decide_escalation
+from helix_tui.core.supervision.questions import Questions
 from helix_tui.core.supervision.run.control import Ending, active_run, request, start_run, stop_run
 from helix_tui.core.text import clean_line
 
@@ -194,14 +195,26 @@ class Helm:
 
     def answer(self, question_id: str, text: str) -> None:
         """Answer what HELIX asks."""
-        project = self._host.snapshot.project
 
         def work() -> str:
-            curator = Curator(project, lambda era: find_executable(project, self._ddx, era=era), who="human")
-            answered = answer_question(curator, Questions(project, curator.gate), question_id, text)
+            curator = self._curator()
+            answered = answer_question(curator, Questions(curator.project, curator.gate), question_id, text)
             return f"answered {answered.id}: {clean_line(text, 120)}"
 
         self._do("answer", work)
+
+    def decide(self, bead_id: str, text: str) -> None:
+        """Decide on an escalation, which closes it."""
+
+        def work() -> str:
+            decide_escalation(self._curator(), bead_id, text)
+            return f"decided {bead_id}: {clean_line(text, 120)}"
+
+        self._do("answer", work)
+
+    def _curator(self) -> Curator:
+        project = self._host.snapshot.project
+        return Curator(project, lambda era: find_executable(project, self._ddx, era=era), who="human")
 
     def _wish(self, wish: Any, said: str) -> None:
         project = self._host.snapshot.project
@@ -226,6 +239,6 @@ class Helm:
             said, severity = f"{error.message}: {error.advice}", "error"
         except (OSError, GateBusy, WritesForbidden, Conflict, Unreadable, Refused) as error:
             said, severity = str(error), "error"
-        except UnknownQuestion:
+        except KeyError:
             said, severity = "that question has been answered already", "warning"
         self._host.call_from_thread(self._host.say, clean_line(said, 400), severity)

@@ -10,6 +10,7 @@ from helix_tui.core.beads.tracker import Tracker
 from helix_tui.core.project import find_project
 from helix_tui.core.supervision.answering import answer_question, conflicts_in
 from helix_tui.core.supervision.curation.gate import Gate, WritesForbidden
+from helix_tui.core.supervision.escalations import decide_escalation
 from helix_tui.core.supervision.needs import asked_of, needs_of
 from helix_tui.core.supervision.questions import Questions, UnknownQuestion, read_questions
 from tests.core.supervision.conftest import WorldFactory, queue_of, row
@@ -65,12 +66,34 @@ def test_needs_me_ranks_what_stops_everything_first(tmp_path: Path) -> None:
 
 
 def test_an_answer_about_a_bead_is_written_into_it(world: WorldFactory) -> None:
-    there = world([row("a-1")])
+    there = world([row("a-1", notes="seen before\n")])
     questions = Questions(there.curator.project, there.curator.gate)
     asked = questions.ask("conflict", "which?", key="k", bead_id="a-1")
     answer_question(there.curator, questions, asked.id, "take the second")
-    assert there.rows()["a-1"]["helix-decision"] == "take the second"
+    row_now = there.rows()["a-1"]
+    assert row_now["helix-decision"] == "take the second"
+    assert row_now["notes"].startswith("seen before\n\nDECISION [")
+    assert row_now["notes"].endswith("]: take the second"), "ddx puts notes into its prompt, not our fields"
     assert questions.open() == ()
+
+
+def test_an_escalation_is_a_need_and_ends_with_the_decision(world: WorldFactory) -> None:
+    waits = {"labels": ["kind:escalation"], "execution__eligible": False, "helix__trigger__bead": "a-1"}
+    gap = {"labels": ["kind:speculative"], "execution__eligible": False, "description": "PRD-1 is missing"}
+    rows = [row("a-1"), row("e-1", description="which of the two?", **waits), row("g-1", **gap)]
+    others = [row("x-1", labels=["kind:speculative"]), row("e-0", **(waits | {"status": "closed"}))]
+    there = world([*rows, *others])
+    needs = needs_of(there.curator.look().queue, (), Tracker(there.curator.project.beads_file))
+    assert [(need.kind, need.bead_id, need.reason) for need in needs] == [
+        ("escalation", "e-1", "which of the two?"),
+        ("gap", "g-1", "PRD-1 is missing"),
+    ]
+    decide_escalation(there.curator, "e-1", "the first")
+    after = there.rows()
+    assert after["e-1"]["status"] == "closed"
+    assert [after[name]["helix-decision"] for name in ("e-1", "a-1")] == ["the first", "the first"]
+    with pytest.raises(KeyError):
+        decide_escalation(there.curator, "e-1", "again")
 
 
 @pytest.mark.parametrize(

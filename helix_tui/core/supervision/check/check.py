@@ -123,7 +123,8 @@ class Checker:
         said = _section(
             done.answer.text, ("Remaining Work Assessment", "Remaining Work", "Reason", "Reasons")
         )
-        detail = said or clean_line(done.answer.text.replace("\n", " "), 300)
+        rest = " ".join(line for line in done.answer.text.split("\n") if "NEXT_ACTION" not in line)
+        detail = said or clean_line(rest, 300).strip() or "the agent gives no reason"
         return replace(
             facts,
             next_action=code,
@@ -137,6 +138,7 @@ class Checker:
             decided_by="prompt",
             text=done.answer.text,
             tokens=done.answer.tokens,
+            cost_usd=done.answer.cost_usd,
         )
 
 

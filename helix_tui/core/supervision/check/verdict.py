@@ -48,6 +48,7 @@ class Verdict:
     text: str = ""
     """What the agent said, where one was asked."""
     tokens: int = 0
+    cost_usd: float = 0.0
     notes: tuple[Reason, ...] = field(default=())
     """Further facts that do not decide."""
 

@@ -18,6 +18,7 @@ from helix_tui.core.supervision import injection
 from helix_tui.core.supervision.context import EVERY
 from helix_tui.core.supervision.curation import operations
 from helix_tui.core.supervision.curation.steps import called
+from helix_tui.core.supervision.escalations import DECISION
 from helix_tui.core.supervision.governing import scope_areas
 from helix_tui.core.supervision.injection import Trigger
 from helix_tui.core.supervision.run.curating import inject
@@ -181,7 +182,7 @@ class Booking:
             priority=about.priority if about is not None else 2,
             labels=["helix", f"{injection.activity_prefix(queue)}:iterate", "kind:escalation"],
             spec_id=about.spec_id if about is not None else "",
-            acceptance=f"`ddx bead show {result.bead_id} --json` shows notes that record the decision",
+            acceptance=f"`ddx bead show {result.bead_id} --json` shows a {DECISION}",
             description=f"{text}\nAssumed meanwhile: the other work goes on without it.",
             fields={
                 "execution-eligible": "false",

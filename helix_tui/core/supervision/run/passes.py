@@ -95,6 +95,7 @@ class Passes:
         work.state.next_action = verdict.record() | {"at": work.now}
         work.state.next_eligible = verdict.next_eligible
         work.state.total_tokens += verdict.tokens
+        work.state.cost_usd += verdict.cost_usd
         work.save()
         why = verdict.reasons[0].detail if verdict.reasons else ""
         work.teller.always(f"NEXT_ACTION: {code} (by {verdict.decided_by}) — {why}")

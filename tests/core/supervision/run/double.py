@@ -100,6 +100,9 @@ def _loop(folder: Path) -> int:
     if "raw" in turn:
         sys.stdout.write(turn["raw"])
         return int(turn.get("rc", 0))
+    # what it has begun it ends, and says so, whoever interrupts it
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    before = Path(".ddx/beads.jsonl").read_bytes()
     results = [done for spec in turn.get("results", []) if (done := _execute(spec, folder)) is not None]
     good = sum(each["status"] == "success" for each in results)
     document = {
@@ -113,8 +116,49 @@ def _loop(folder: Path) -> int:
         document["no_ready_work"] = True
     document |= turn.get("extra", {})
     say("progress: something")
-    say(json.dumps(document, indent=2))
+    if "checkout" in turn:
+        _checked_out(before)
+    return _report(json.dumps(document, indent=2), turn)
+
+
+def _report(report: str, turn: dict[str, Any]) -> int:
+    """Print the report, or what a fault makes of it."""
+    fault, half = turn.get("fault", ""), len(report) // 2
+    if fault == "stderr":
+        sys.stderr.write(report)
+    elif fault == "split":
+        say(report.replace("\n", "\n12:00:00 do thinking ...\n"))
+    elif fault == "cut":
+        sys.stdout.write(report[:half])
+    elif fault == "hang":
+        sys.stdout.write(report[:half])
+        sys.stdout.flush()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
+        time.sleep(60)
+    elif fault == "logs":
+        say('{"level": "info", "msg": "begins"}\n' + report + '\n{"level": "info", "msg": "ends"}')
+    elif fault == "flood":
+        sys.stdout.write("09:00:00 do ok 1 Bash 250ms\n" * 100_000)
+        say(report)
+    else:
+        say(report)
+    if fault == "become":
+        _become("head" if os.environ["HELIX_DDX_ERA"] == "april" else "april")
     return int(turn.get("rc", 0))
+
+
+def _become(era: str) -> None:
+    """Put another release in the place of this executable."""
+    path = Path(sys.argv[0])
+    other = path.with_suffix(".new")
+    other.write_text(path.read_text().replace(repr(os.environ["HELIX_DDX_ERA"]), repr(era)))
+    other.chmod(0o755)
+    other.replace(path)
+
+
+def _checked_out(before: bytes) -> None:
+    """Somebody checks out the tracker of before."""
+    Path(".ddx/beads.jsonl").write_bytes(before)
 
 
 def _one(folder: Path, bead_id: str) -> int:
@@ -136,6 +180,8 @@ def _execute(spec: dict[str, Any], folder: Path) -> dict[str, Any] | None:
     result = {"bead_id": bead_id, "status": status, "attempt_id": "", "harness": "codex"}
     if "commit_lines" in spec:
         result |= _commit(bead_id, spec["commit_lines"])
+    if spec.get("evidence"):
+        result["attempt_id"] = _evidence(bead_id, status)
     result |= spec.get("fields", {})
     if result.get("retry_after"):
         key = "execute-loop-retry-after" if os.environ["HELIX_DDX_ERA"] == "april" else "work-retry-after"
@@ -143,6 +189,20 @@ def _execute(spec: dict[str, Any], folder: Path) -> dict[str, Any] | None:
     with open(folder / "executed.log", "a", encoding="utf-8") as log:
         log.write(f"{bead_id} {result['status']}\n")
     return {name: value for name, value in result.items() if value is not None}
+
+
+def _evidence(bead_id: str, status: str) -> str:
+    """What ddx leaves of an attempt, whatever becomes of its report."""
+    now = time.time_ns()
+    attempt_id = time.strftime("%Y%m%dT%H%M%S-", time.gmtime()) + f"{now // 1000 & 0xFFFFFFFF:08x}"
+    folder = Path(".ddx/executions") / attempt_id
+    folder.mkdir(parents=True)
+    at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    outcome = "merged" if status == "success" else "preserved"
+    known = {"bead_id": bead_id, "attempt_id": attempt_id, "status": status, "outcome": outcome}
+    revs = {"base_rev": "a" * 40, "result_rev": "b" * 40}
+    (folder / "result.json").write_text(json.dumps(known | revs | {"started_at": at, "finished_at": at}))
+    return attempt_id
 
 
 def _commit(bead_id: str, lines: int) -> dict[str, str]:

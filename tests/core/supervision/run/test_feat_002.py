@@ -18,6 +18,7 @@ import pytest
 from helix_tui.core.clock import format_instant, now_ns, parse_instant
 from helix_tui.core.supervision.check.facts import gather_facts
 from helix_tui.core.supervision.check.verdict import decide
+from helix_tui.core.supervision.escalations import decide_escalation
 from helix_tui.core.supervision.injection import injected_type
 from helix_tui.core.supervision.run.control import active_run, request, start_run, stop_run
 from helix_tui.core.supervision.stuck import find_stuck, intractable, retry_delay
@@ -661,3 +662,7 @@ def test_documents_that_choose_differently_are_escalated_at_high_and_asked_about
     assert len(filed) == 1
     assert filed[0]["execution-eligible"] is False
     assert len(world.executed) == 2
+    decide_escalation(world.curator(), filed[0]["id"], "SQLite")
+    world.run(autonomy="high")
+    filed = [each for each in world.rows().values() if "kind:escalation" in each.get("labels", ())]
+    assert [each["status"] for each in filed] == ["closed"], "what was decided is not raised again"

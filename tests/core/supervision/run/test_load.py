@@ -35,7 +35,15 @@ TURNS: dict[str, dict[str, Any]] = {
     "hang": {"sleep": 30},
     "missing": {"results": [{}], "remove_self": True},
     "nothing": {"results": [], "attempts": 0},
+    "checkout": {"results": [{}], "checkout": True},
 }
+FAULTS = ("stderr", "split", "cut", "hang", "logs", "flood", "become")
+"""What becomes of a report; where it is lost, the attempt's evidence is not."""
+
+TURNS |= {fault: {"results": [{"evidence": True}], "fault": fault} for fault in FAULTS}
+
+
+ENDS = (signal.SIGKILL, signal.SIGINT, signal.SIGTERM)
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -86,10 +94,10 @@ def _once(world: Stage, chance: float) -> None:
     if chance < 0.15:
         second = subprocess.run(words, capture_output=True, timeout=120, check=False)
         assert second.returncode in (0, 1, 2, 65, 127, 130, -signal.SIGKILL)
-    if chance > 0.8:
+    if chance > 0.7:
         with contextlib.suppress(subprocess.TimeoutExpired):
-            first.wait(timeout=(chance - 0.8) * 15)
-        first.kill()  # wherever it stands
+            first.wait(timeout=(chance - 0.7) * 10)
+        first.send_signal(ENDS[int(chance * 1000) % len(ENDS)])  # wherever it stands
     first.wait(timeout=300)
 
 

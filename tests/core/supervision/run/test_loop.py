@@ -54,8 +54,9 @@ def test_only_success_counts_a_cycle_and_an_unknown_status_is_kept_verbatim(
 @pytest.mark.parametrize("code", ["WAIT", "GUIDANCE", "STOP"])
 def test_run_does_not_attempt_implementation_after(stage: StageFactory, code: str) -> None:
     world = stage([row("a-1", status="closed")])
-    world.answers(f"**NEXT_ACTION:** {code}\nRemaining Work: none")
+    world.answers({"output": f"**NEXT_ACTION:** {code}\nall is done", "cost_usd": 0.5})
     outcome = world.run()
+    assert (outcome.stop.detail, outcome.state.cost_usd) == ("all is done", 0.5)
     assert (outcome.stop.reason, outcome.stop.code) == (f"next_action:{code}", 0)
     assert not world.executed
     assert len(world.calls) == 1
