@@ -92,6 +92,7 @@ def _apply(call: Call, found: Plan) -> dict[str, Any]:
             "commands": list(planned.commands),
             "refused": [refusal.why for refusal in planned.refusals],
             "undoable": planned.undoable,
+            "why_not": list(planned.back.lost),
             "newly_ready": list(follows.newly_ready),
             "created": [],
             "journal_id": None,
@@ -106,6 +107,7 @@ def _apply(call: Call, found: Plan) -> dict[str, Any]:
             "created": list(done.created.values()),
             "newly_ready": list(done.newly_ready),
             "journal_id": done.entry.id if done.entry else None,
+            "undoable": bool(done.entry and done.entry.undoable),
             "beads": beads_of(found, curator.look().queue.beads),
         }
 
@@ -188,12 +190,25 @@ def tell_plan(call: Call, document: dict[str, Any]) -> Iterator[str]:
     for why in document.get("refused", ()):
         yield call.paint(f"not done: {clean_line(why, 300)}", "error")
     if document.get("journal_id"):
-        made = f"{len(document['created'])} beads · journal {document['journal_id']}"
-        yield f"{made} · `helix-tui undo` takes it back"
+        yield f"{len(document['created'])} beads · journal {document['journal_id']}{_way_back(document)}"
     elif document.get("dry_run"):
+        if not document["undoable"] and document["commands"]:
+            yield call.paint(f"there is no way back: {_why_not(document)}", "warning")
         yield call.paint("nothing was changed (--dry-run)", "muted")
     if document.get("plans") == []:
         yield "no plan is stored: `helix-tui memory plan add --file plan.json`"
+
+
+def _way_back(document: dict[str, Any]) -> str:
+    if document["undoable"]:
+        return " · `helix-tui undo` takes it back"
+    return f" · no way back: {_why_not(document)}"
+
+
+def _why_not(document: dict[str, Any]) -> str:
+    """Why beads cannot be unmade; the same for each of them is said once."""
+    reasons = [why.partition(" was made, and ")[2] or why for why in document["why_not"]]
+    return clean_line("; ".join(dict.fromkeys(reasons)), 300)
 
 
 def tell_workspaces(call: Call, document: dict[str, Any]) -> Iterator[str]:
