@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _CHUNK = 1 << 16
+_LAST = 1 << 16
+"""Bytes kept of the end of a stream that was too long."""
 _GRACE_S = 2.0
 _LINGER_S = 0.3
 _STEP_S = 0.01
@@ -35,7 +37,7 @@ class Finished:
     stderr: bytes
     seconds: float
     truncated: bool = False
-    """It printed more than was kept."""
+    """It printed more than was kept: the beginning, and of a program that was not ended there the end."""
     timed_out: bool = False
 
     @property
@@ -117,11 +119,11 @@ def run(
 ) -> Finished:
     """Run a program and wait for it.
 
-    Past ``cap`` bytes of output the rest is read and dropped, so that a command that changes something is
-    not ended half-way. ``stop_at_cap`` is for a program that only reads: it is ended there, and `end_reads`
-    ends it too. ``keep`` are file descriptors that the program inherits: a lock among them stays held until
-    it ends, should we be killed before. ``stdin`` is a file that it reads as its input; without one there is
-    none.
+    Past ``cap`` bytes of a stream its middle is read and dropped, so that a command that changes something
+    is not ended half-way and its last words are kept. ``stop_at_cap`` is for a program that only reads: it is
+    ended there, and `end_reads` ends it too. ``keep`` are file descriptors that the program inherits: a lock
+    among them stays held until it ends, should we be killed before. ``stdin`` is a file that it reads as its
+    input; without one there is none.
 
     Raises:
         OSError: the program cannot be started.
@@ -140,19 +142,19 @@ def run(
             pass_fds=tuple(keep),
         )
     with process:
-        collected = _Collected(cap)
+        collected = _Collected(cap, stop_at_cap)
         group = _reads if stop_at_cap else _writes
         group.begin(process)
         try:
-            timed_out = not collected.read(process, started + timeout, stop_at_cap)
+            timed_out = not collected.read(process, started + timeout)
         finally:
             group.leave(process)
             _end(process)
     return Finished(
         words,
         process.returncode,
-        bytes(collected.stdout),
-        bytes(collected.stderr),
+        collected.stdout.whole(),
+        collected.stderr.whole(),
         time.monotonic() - started,
         truncated=collected.truncated,
         timed_out=timed_out,
@@ -268,14 +270,41 @@ def _ending(path: Path, cap: int) -> bytes:
         return b""
 
 
-class _Collected:
-    def __init__(self, cap: int) -> None:
-        self.stdout = bytearray()
-        self.stderr = bytearray()
-        self.truncated = False
-        self._cap = cap
+class _Stream:
+    """What was kept of one stream: its beginning and, where wanted, the end of what is too long."""
 
-    def read(self, process: subprocess.Popen[bytes], deadline: float, stop_at_cap: bool) -> bool:
+    def __init__(self, cap: int, last: int) -> None:
+        self.truncated = False
+        self._cap, self._last = cap, last
+        self._head, self._tail = bytearray(), bytearray()
+
+    def take(self, data: bytes) -> None:
+        room = self._cap - len(self._head)
+        self._head += data[:room]
+        self._tail += data[room:]
+        self.truncated = self.truncated or len(data) > room
+        if len(self._tail) > _CHUNK + self._last:
+            self._tail = self._end()
+
+    def whole(self) -> bytes:
+        tail = self._end()
+        return bytes(self._head[: self._cap - len(tail)] + tail)
+
+    def _end(self) -> bytearray:
+        return self._tail[-self._last :] if self._last else bytearray()
+
+
+class _Collected:
+    def __init__(self, cap: int, stop_at_cap: bool) -> None:
+        last = 0 if stop_at_cap else min(cap // 2, _LAST)
+        self.stdout, self.stderr = _Stream(cap, last), _Stream(cap, last)
+        self._stop_at_cap = stop_at_cap
+
+    @property
+    def truncated(self) -> bool:
+        return self.stdout.truncated or self.stderr.truncated
+
+    def read(self, process: subprocess.Popen[bytes], deadline: float) -> bool:
         """Collect until both streams end; false when the time is up.
 
         A child that outlives the program and holds its streams open is not waited for.
@@ -297,19 +326,14 @@ class _Collected:
                     if not data:
                         selector.unregister(key.fileobj)
                         continue
-                    self._keep(key.data, data)
-                    if self.truncated and stop_at_cap:
+                    key.data.take(data)
+                    if self.truncated and self._stop_at_cap:
                         return True
         try:
             process.wait(max(0.0, deadline - time.monotonic()))
         except subprocess.TimeoutExpired:
             return False
         return True
-
-    def _keep(self, kept: bytearray, data: bytes) -> None:
-        room = self._cap - len(kept)
-        kept += data[:room]
-        self.truncated = self.truncated or len(data) > room
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

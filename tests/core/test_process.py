@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from helix_tui.core.process import run_to_files
+from helix_tui.core.process import run, run_to_files
 
 MANY = "import sys; [print('line', n) for n in range(2000)]; print('{}'); sys.stderr.write('e' * 9000)"
 
@@ -30,3 +30,12 @@ def test_what_would_fill_the_disk_is_ended(tmp_path: Path) -> None:
     )
     assert done.truncated
     assert done.rc != 0
+
+
+@pytest.mark.parametrize("flood", [10_000, 300_000])
+def test_of_a_flood_the_beginning_and_the_last_words_are_kept(flood: int) -> None:
+    code = f"import sys; sys.stderr.write('first' + 'x' * {flood} + '\\nError: last')"
+    done = run((sys.executable, "-c", code), cap=4000)
+    assert (len(done.stderr), done.truncated) == (4000, True)
+    assert done.err.startswith("first")
+    assert done.err.endswith("\nError: last")

@@ -190,7 +190,7 @@ def tell(call: Call, done: Done, curator: Curator) -> int:
             }
         )
     else:
-        _print_commands(call, done.plan)
+        _print_commands(call, done.plan, done)
         for bead_id in done.created.values():
             call.print(bead_id)
         _print_shift(call, done.newly_ready, done.newly_blocked, "now")
@@ -204,7 +204,8 @@ def tell(call: Call, done: Done, curator: Curator) -> int:
         call.note(f"helix-tui: {problem}")
     if done.error is not None:
         call.note(f"helix-tui: {done.error.message}; {_how_far(done)}")
-        call.note(f"  {clean_line(done.error.advice, 400)}")
+        if not done.made_anyway:
+            call.note(f"  {clean_line(done.error.advice, 400)}")
         return done.error.exit_code
     return 1 if done.problems else code
 
@@ -213,9 +214,10 @@ def _how_far(done: Done) -> str:
     """What stands after a command failed."""
     if done.entry is None or not done.entry.after:
         return "nothing was changed"
-    if done.entry.result == "done":
-        return "but the change was made"
-    return f"{done.ran} of {len(done.plan.steps)} commands ran, and what they changed stands"
+    if done.made_anyway:
+        return "but the change was made, so do not repeat it"
+    ran = f"{done.ran} of {len(done.plan.steps)} commands ended well"
+    return f"{ran}; changed, and it stays so: {some(list(done.entry.after))}"
 
 
 def _planned(planned: Plan) -> dict[str, Any]:
@@ -282,9 +284,14 @@ def consequence_lines(call: Call, follows: Consequences) -> Iterator[str]:
         yield "nothing else would change: same beads ready, same order"
 
 
-def _print_commands(call: Call, planned: Plan) -> None:
-    for line in planned.lines:
-        call.print(call.paint(clean_block(line, 2_000), "bold"))
+def _print_commands(call: Call, planned: Plan, done: Done | None = None) -> None:
+    """The commands; of a change that did not come to its end, each with what became of it."""
+    for number, line in enumerate(planned.lines):
+        words = call.paint(clean_block(line, 2_000), "bold")
+        if done is not None and done.error is not None:
+            fate = "ran" if number < done.ran else "failed" if number == done.ran else "not run"
+            words = f"{fate:<8}{words}"
+        call.print(words)
     for note in planned.notes:
         call.print(f"note: {clean_line(note, 600)}")
 

@@ -83,10 +83,10 @@ class Ddx:
         argv = (os.fspath(self.path), *args)
         try:
             return run(argv, cwd=self.root, env=self._environment(), timeout=timeout, cap=cap)
-        except FileNotFoundError:
-            advice = "install ddx, or name it with --ddx or DDX_BIN"
-            raise DdxError(argv, f"there is no ddx at {self.path}", advice, MISSING) from None
         except OSError as error:
+            if isinstance(error, FileNotFoundError) and not self.path.exists():
+                advice = "install ddx, or name it with --ddx or DDX_BIN"
+                raise DdxError(argv, f"there is no ddx at {self.path}", advice, MISSING) from None
             message = clean_line(f"{self.path} does not start: {error.strerror}", 300)
             raise DdxError(argv, message, "see that it is an executable for this machine", MISSING) from None
 

@@ -128,11 +128,12 @@ class TroubleSheet(Sheet):
             page.paragraph([("✗ ", "error bold"), (clean_line(str(error), 800), "error")], 2)
 
 
-def tell_ddx_error(page: Page, error: DdxError) -> None:
+def tell_ddx_error(page: Page, error: DdxError, *, advise: bool = True) -> None:
     """ddx's own error, and what to do about it."""
     page.paragraph([("✗ ", "error bold"), (clean_line(error.message, 1_000), "error")], 2)
     page.paragraph([("$ ", "muted"), (clean_line(" ".join(error.argv), 1_000), "muted")], 2)
-    page.paragraph([("→ ", "attention"), (clean_line(error.advice, 600), "text")], 2)
+    if advise:
+        page.paragraph([("→ ", "attention"), (clean_line(error.advice, 600), "text")], 2)
 
 
 class HalfWaySheet(Sheet):
@@ -153,7 +154,7 @@ class HalfWaySheet(Sheet):
         """The error, then each command with what became of it."""
         done, steps = self.done, self.done.plan.steps
         if done.error is not None:
-            tell_ddx_error(page, done.error)
+            tell_ddx_error(page, done.error, advise=not done.made_anyway)
         for problem in done.problems:
             page.paragraph([("◆ ", "attention bold"), (clean_line(problem, 600), "text")], 2)
         page.paragraph([(self._state(), "text bold")])
@@ -171,7 +172,7 @@ class HalfWaySheet(Sheet):
         entry = self.done.entry
         if entry is None or not entry.after:
             return "Nothing was changed."
-        if entry.result == "done":
+        if self.done.made_anyway:
             return "The change was made all the same; u takes it back."
         back = "u takes back what was done." if entry.undoable else clean_line(entry.why_not, 300)
         changed = len(entry.after)

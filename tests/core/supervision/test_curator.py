@@ -247,16 +247,35 @@ def test_a_command_that_did_its_work_and_then_failed_counts_as_done(
     done = curator.run([op.priority("a", 4)])
     assert done.error is not None
     assert done.entry is not None
-    assert (done.entry.result, done.entry.undoable) == ("done", True)
+    assert (done.entry.result, done.entry.undoable, done.made_anyway) == ("done", True, True)
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["passed(); sys.exit('Error: auto-commit failed')", "words = passed; os.close(1); sys.exit(words())"],
+)
+def test_a_bead_that_was_made_though_ddx_did_not_say_so_is_told(
+    world: WorldFactory, scripted: Scripted, code: str
+) -> None:
+    here = world(rows("head"))
+    before = here.rows()
+    curator = make_curator(here.root, "head", program=scripted(code))
+    done = curator.run([op.create("New", labels=["x"])])
+    assert done.error is not None
+    (made,) = here.rows().keys() - before.keys()
+    assert list(done.created.values()) == [made]
+    assert done.made_anyway
+    assert done.entry is not None
+    assert done.entry.after[made]["title"] == "New"
 
 
 def test_a_command_that_says_it_did_and_did_not_is_a_problem(world: WorldFactory, scripted: Scripted) -> None:
     here = world(rows("head"))
     done = make_curator(here.root, "head", program=scripted("sys.exit(0)")).run([op.priority("a", 4)])
     assert done.error is None
-    assert "priority is 0, not 4" in done.problems[0]
+    assert "priority is 0, not 4; ddx reported no error and did not change it" in done.problems[0]
     assert done.entry is not None
-    assert not done.entry.undoable
+    assert (done.entry.result, done.entry.after) == ("failed", {})
     created = make_curator(here.root, "head", program=scripted("print('demo-1'); sys.exit(0)"))
     made = created.run([op.create("New")])
     assert made.error is not None

@@ -85,6 +85,11 @@ class Done:
     ran: int = 0
     """How many of the plan's commands ended well."""
 
+    @property
+    def made_anyway(self) -> bool:
+        """Whether all that was wanted stands though a command failed: nobody should run that one again."""
+        return self.error is not None and self.entry is not None and self.entry.result == "done"
+
 
 class Curator:
     """Changes one project's queue.
@@ -344,8 +349,9 @@ class Curator:
         if not made.steps:
             return Done(made)
         before = values_before(made.steps, sight.queue)
+        began = now_ns()
         entry_id = self.journal.begin(
-            at=now_ns(),
+            at=began,
             who=self.me,
             kind=kind or made.kind,
             title=made.title,
@@ -357,9 +363,12 @@ class Curator:
         said: list[str] = []
         ran, ids, error, moved = self._run_steps(made.steps, sight, lock, said)
         after = self.look()
+        scene = Scene(after.queue)
+        if error is not None:
+            known = {*sight.queue.beads, *ids.values()}
+            ids = {**lost_births(began, made.steps[ran : ran + 1], scene, known), **ids}
         steps = renamed(made.steps, ids)
         before = {ids.get(bead_id, bead_id): fields for bead_id, fields in before.items()}
-        scene = Scene(after.queue)
         outcome = settle(steps, ran, before, scene, self.tongue(after.queue), unsure=error is not None)
         self._finish(entry_id, outcome, error=error.message if error else "")
         if moved:
@@ -421,7 +430,7 @@ class Curator:
             known = _mentioned(self.journal.read(), {entry.id for entry in pending})
             for entry in pending:
                 steps = steps_of(entry)
-                ids = lost_births(entry, steps, scene, known)
+                ids = lost_births(entry.at, steps, scene, known)
                 known |= set(ids.values())
                 before = {ids.get(bead_id, bead_id): fields for bead_id, fields in entry.before.items()}
                 outcome = settle(renamed(steps, ids), 0, before, scene, tongue, unsure=True)

@@ -6,7 +6,7 @@ the rows as they are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -52,7 +52,7 @@ def settle(
         unsure: the step after those may have done its work too, and so may all, if the process died.
     """
     seen = _seen(steps if unsure else steps[:ran], ran, before, scene)
-    problems = _against(steps[:ran], scene)
+    problems = _against(steps[:ran], before, scene)
     goal: dict[str, Mapping[str, Any] | None] = {}
     after: dict[str, Mapping[str, Any]] = {}
     for bead_id, fields in seen.items():
@@ -64,8 +64,8 @@ def settle(
         if kept:
             goal[bead_id], after[bead_id] = {name: old.get(name) for name in kept}, kept
     if not after:
-        return Outcome("failed" if ran < len(steps) else "done", problems=problems)
-    whole = ran >= len(steps) or (unsure and _all_there(steps, scene))
+        return Outcome("failed" if ran < len(steps) or problems else "done", problems=problems)
+    whole = not _against(steps, before, scene) if unsure else ran >= len(steps) and not problems
     back = way_back(Writing(scene, tongue), goal)
     return Outcome("done" if whole else "partial", goal, after, back, problems)
 
@@ -104,7 +104,7 @@ def _further(step: Step) -> Iterator[tuple[str, str, Any]]:
             yield bead_id, name, _NOTHING
 
 
-def _against(steps: Sequence[Step], scene: Scene) -> tuple[str, ...]:
+def _against(steps: Sequence[Step], before: Values, scene: Scene) -> tuple[str, ...]:
     """What the rows show otherwise than the commands, which reported no error, should have left it."""
     wanted: dict[str, dict[str, Any]] = {}
     for step in steps:
@@ -117,16 +117,16 @@ def _against(steps: Sequence[Step], scene: Scene) -> tuple[str, ...]:
             continue
         for name, value in fields.items():
             now = scene.value(bead_id, name)
-            if name not in _UNTOLD and not same(name, now, value):
-                problems.append(
-                    f"{called(bead_id)}: {called(name)} is {told(now)}, not {told(value)}; "
-                    "somebody changed it meanwhile, or this ddx stores it otherwise"
-                )
+            if name in _UNTOLD or same(name, now, value):
+                continue
+            unmoved = same(name, now, (before.get(bead_id) or {}).get(name))
+            why = (
+                "ddx reported no error and did not change it"
+                if unmoved
+                else "somebody changed it meanwhile, or this ddx stores it otherwise"
+            )
+            problems.append(f"{called(bead_id)}: {called(name)} is {told(now)}, not {told(value)}; {why}")
     return tuple(problems)
-
-
-def _all_there(steps: Sequence[Step], scene: Scene) -> bool:
-    return not _against(steps, scene)
 
 
 def told(value: object) -> str:
@@ -197,8 +197,8 @@ def _named(value: Any, ids: Mapping[str, str]) -> Any:
     return value
 
 
-def lost_births(entry: Entry, steps: Sequence[Step], scene: Scene, known: set[str]) -> dict[str, str]:
-    """Which beads an interrupted change made: by title, made since it began, and in no other entry."""
+def lost_births(since: int, steps: Sequence[Step], scene: Scene, known: Collection[str]) -> dict[str, str]:
+    """Which beads a change made that did not tell: by title, made since it began, and not ``known``."""
     ids: dict[str, str] = {}
     for step in steps:
         if not step.creates:
@@ -209,7 +209,7 @@ def lost_births(entry: Entry, steps: Sequence[Step], scene: Scene, known: set[st
             if (
                 bead.title == row.get("title")
                 and born is not None
-                and born >= entry.at - NS
+                and born >= since - NS
                 and bead_id not in known
                 and bead_id not in ids.values()
             ):

@@ -93,15 +93,15 @@ class Executable:
                 stop_at_cap=reads,
                 keep=keep,
             )
-        except FileNotFoundError:
-            raise DdxError(
-                shown,
-                f"there is no ddx at {self.words[0]}",
-                "install ddx, or name it with --ddx or DDX_BIN",
-                MISSING,
-            ) from None
         except (OSError, ValueError) as error:
-            message = clean_line(f"{self.words[0]} does not start: {error}", 300)
+            here = os.path.exists(self.words[0])
+            if isinstance(error, FileNotFoundError) and not here:
+                message = clean_line(f"there is no ddx at {self.words[0]}", 300)
+                raise DdxError(
+                    shown, message, "install ddx, or name it with --ddx or DDX_BIN", MISSING
+                ) from None
+            why = error.strerror if isinstance(error, OSError) else error
+            message = clean_line(f"{self.words[0]} does not start: {why}", 300)
             raise DdxError(shown, message, "see that it is an executable for this machine", MISSING) from None
         if finished.timed_out:
             advice = "it was ended; see whether another ddx holds the tracker, then try again"
