@@ -266,7 +266,7 @@ def test_a_bead_that_was_made_though_ddx_did_not_say_so_is_told(
     assert list(done.created.values()) == [made]
     assert done.made_anyway
     assert done.entry is not None
-    assert done.entry.after[made]["title"] == "New"
+    assert (done.entry.after[made] or {})["title"] == "New"
 
 
 def test_a_command_that_says_it_did_and_did_not_is_a_problem(world: WorldFactory, scripted: Scripted) -> None:
