@@ -11,6 +11,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
@@ -372,6 +373,22 @@ class HelixApp(Traveller):
     def action_use_theme(self, name: str) -> None:
         """Other colours, at once."""
         self.theme = name
+
+    def action_screenshot(self, filename: str | None = None, path: str | None = None) -> None:
+        """The screen as a picture, in a file."""
+        from helix_tui.screens.picture import keep_picture, picture_of
+
+        name = filename or f"helix-tui-{self.current_mode}"
+        keep = partial(keep_picture, picture_of(self), name, Path(path) if path else None)
+
+        def work() -> None:
+            try:
+                said, severity = f"screenshot: {clean_line(str(keep()), 300)}", "information"
+            except OSError as error:
+                said, severity = f"no screenshot: {clean_line(str(error), 300)}", "warning"
+            self.call_from_thread(self.say, said, severity)
+
+        self.run_worker(work, group="screenshot", thread=True, exclusive=True, exit_on_error=False)
 
     def copy(self, text: str, what: str) -> None:
         """To the clipboard, through the terminal (OSC 52), and through tmux where we are in one."""

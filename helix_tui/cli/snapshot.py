@@ -108,6 +108,8 @@ class StillFeed:
 
 async def _draw(call: Call, snapshot: Snapshot, size: tuple[int, int]) -> tuple[str, str]:
     """One frame as text and as SVG."""
+    from helix_tui.screens.picture import picture_of
+
     app = make_app(call, lambda on_change: StillFeed(snapshot, on_change), look_out="once")
     app.animation_level = "none"
     try:
@@ -115,32 +117,11 @@ async def _draw(call: Call, snapshot: Snapshot, size: tuple[int, int]) -> tuple[
             for _ in range(3):  # what a worker brings may ask for another one
                 await app.workers.wait_for_complete()
                 await pilot.pause()
-            return frame_text(app, colour=call.paint.colour), steady(app.export_screenshot())
+            return frame_text(app, colour=call.paint.colour), picture_of(app)
     except TimeoutError:
         raise CliError(
             f"the frame was not drawn within {DRAW_LIMIT:.0f} s", "Try a smaller --size."
         ) from None
-
-
-_LED_BY_BLANKS = re.compile(
-    r'(<text class="[^"]*" x=")([\d.]+)(" y="[\d.]+" textLength=")([\d.]+)("[^>]*>)((?:&#160;)+)'
-)
-_CELL = 12.2
-"""Width of a cell in the picture, as Rich draws it: 20 × 0.61."""
-
-
-def steady(svg: str) -> str:
-    """The picture with every text begun at its first letter.
-
-    Some renderers, librsvg among them, leave out blanks at the beginning of a text, and words run together.
-    """
-
-    def begun(found: re.Match[str]) -> str:
-        lead, x, middle, length, end, blanks = found.groups()
-        cells = blanks.count("&#160;") * _CELL
-        return f"{lead}{float(x) + cells:g}{middle}{max(0.0, float(length) - cells):g}{end}"
-
-    return _LED_BY_BLANKS.sub(begun, svg)
 
 
 def frame_text(app: HelixApp, *, colour: bool) -> str:

@@ -175,7 +175,9 @@ def _invitation(key: str) -> list[Para]:
         (),
         (("i", "running"), ("  type a question; on a bead in the queue it asks about that", "muted")),
         (),
-        (("Answers are sentences of the repository, each with its source. A word with two", "muted"),),
-        (("meanings is asked about, and what was not found is said.", "muted"),),
+        (
+            ("Answers are sentences of the repository, each with its source.", "muted"),
+            (" A word with two meanings is asked about, and what was not found is said.", "muted"),
+        ),
     )
     return [Para(f"invite {number}", line) for number, line in enumerate(words)]

@@ -168,7 +168,8 @@ class AskScreen(HelixScreen):
             if f"-{self.posture}" in NARROW:
                 said = f"{progress.done / progress.total:.0%} · {rate}"
         else:
-            said = "reading …" if progress is not None or not state.files else f"{state.files:,} files"
+            files = f"{state.files:,} file{'s' * (state.files != 1)}" if state.files else "no files"
+            said = "reading …" if progress is not None else files
         model = " · model on" if self.with_model else ""
         self.caption.show("questions", f"{clean_line(said, 100)}{model}")
 

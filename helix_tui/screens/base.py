@@ -108,6 +108,9 @@ class HelixScreen(Screen[Any]):
     SCOPE: ClassVar[str] = ""
     """The scope of the keys of a screen that lies on others and has keys of its own."""
     FOOTER: ClassVar[tuple[str, ...]] = ("go.back", "app.help")
+    BARE_CLASS: ClassVar[str] = ""
+    """The class that it wears while words stand in the place of its list."""
+    BARE_FOOTER: ClassVar[tuple[str, ...]] = ("go.to", "app.quit", "app.help")
 
     def __init__(self) -> None:
         super().__init__()
@@ -192,6 +195,11 @@ class HelixScreen(Screen[Any]):
             bearing=console.bearing,
         )
         self.pulse.show(facts)
+
+    def show_keys(self, key_ids: Sequence[str], note: str = "") -> None:
+        """Name these keys in the footer; while there is no list, those that lead on."""
+        bare = bool(self.BARE_CLASS) and self.has_class(self.BARE_CLASS)
+        self.footer.show(self.BARE_FOOTER if bare else key_ids, note)
 
     def show_pending(self, beads: Collection[str], work: str) -> None:
         """Say that beads are being changed; nothing is, where there are none."""

@@ -41,6 +41,7 @@ def commands() -> list[Command]:
         Command("needs me", "what waits on a person, ranked", "needs_me"),
         Command("unread lines", "lines of the tracker that could not be read", "unread"),
         Command("keys", "every key", "help"),
+        Command("screenshot", "this screen as an SVG picture, among your downloads", "screenshot"),
     ]
     found += [Command(f"theme {theme.name}", "colours", f"use_theme('{theme.name}')") for theme in THEMES]
     return [*found, Command("quit", "leave; the loop goes on", "quit", also="q")]

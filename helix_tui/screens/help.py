@@ -41,7 +41,7 @@ _MOUSE = (
     ("click", "selects a row; a second click opens it"),
     ("wheel", "moves the list under it, not the cursor"),
     ("drag", "the scrollbar at the right edge of a list"),
-    ("top line", "running, ready, need me, unread: leads to what is counted"),
+    ("top line", "a click on a count, on memory, cost or the next action leads there"),
     ("tabs, last line", "a click on a tab or a key does what the key does"),
     ("shift+drag", "marks text, in most terminals"),
 )

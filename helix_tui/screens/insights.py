@@ -59,6 +59,7 @@ class InsightsScreen(HelixScreen):
     NAME = "insights"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("insights")]
     FOOTER = ("go.open", "go.view", "go.pane", "go.to", "app.help")
+    BARE_CLASS = "-bare"
 
     def __init__(self) -> None:
         super().__init__()
@@ -115,9 +116,10 @@ class InsightsScreen(HelixScreen):
 
     def _bare(self, instead: list[Line] | None) -> None:
         """Show paragraphs instead of tables, or the tables."""
-        self.set_class(instead is not None, "-bare")
+        self.set_class(instead is not None, self.BARE_CLASS)
         if instead is not None:
             self.placard.show(instead)
+        self.show_keys(self.FOOTER)
 
     def _show_table(self) -> None:
         if self.report is None:
@@ -227,8 +229,11 @@ def read_figures(snapshot: Snapshot, now: int) -> Report:
 NOTHING: list[Line] = [
     [("Nothing has been attempted yet.", "text bold")],
     [],
-    [("Figures appear here with the first attempt that ends: n, landed share with its interval,", "muted")],
-    [("cost of each bead that landed, tokens, time, and money in beads that keep failing.", "muted")],
+    [
+        ("Figures appear here with the first attempt that ends: how many landed, with the", "muted"),
+        (" interval of that share, what each cost, tokens, time, and money in beads that", "muted"),
+        (" keep failing.", "muted"),
+    ],
 ]
 
 

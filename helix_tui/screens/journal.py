@@ -47,6 +47,7 @@ class JournalScreen(FilteringScreen):
     NAME = "journal"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("journal")]
     FOOTER = ("change.undo", "change.redo", "change.restore", "find.filter", "go.to", "app.help")
+    BARE_CLASS = "-no-changes"
     WATCHING_FOOTER = ("go.open", "find.filter", "move.jump", "go.to", "app.help")
 
     def __init__(self) -> None:
@@ -127,9 +128,10 @@ class JournalScreen(FilteringScreen):
 
     def _say_state(self, snapshot: Snapshot) -> None:
         said = placard(snapshot)
-        self.set_class(said is not None, "-no-changes")
+        self.set_class(said is not None, self.BARE_CLASS)
         if said is not None:
             self.placard.show(said)
+        self._say_keys()
 
     def _show_rows(self, changed: frozenset[str] | set[str] = frozenset()) -> None:
         rows = self.filter.passing(self._rows)
@@ -290,7 +292,7 @@ class JournalScreen(FilteringScreen):
 
     def _say_keys(self) -> None:
         forbidden = self.console.desk.curator.gate.read_only
-        self.footer.show(self.WATCHING_FOOTER if forbidden else self.FOOTER)
+        self.show_keys(self.WATCHING_FOOTER if forbidden else self.FOOTER)
 
     # --- the filter ---------------------------------------------------------------------------------------
 

@@ -54,6 +54,7 @@ class LoopScreen(BeadKeys, FilteringScreen):
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("loop")]
     FOOTER = ("go.open", "go.view", "move.follow", "find.filter", "go.to", "app.help")
     list: AttemptList
+    BARE_CLASS = "-no-attempts"
     READING_FOOTER = ("go.back", "go.view", "move.next-part", "move.follow", "copy.id", "app.help")
 
     def __init__(self) -> None:
@@ -104,9 +105,10 @@ class LoopScreen(BeadKeys, FilteringScreen):
 
     def _say_state(self, snapshot: Snapshot) -> None:
         bare = not snapshot.runs and not len(snapshot.attempts)
-        self.set_class(bare, "-no-attempts")
+        self.set_class(bare, self.BARE_CLASS)
         if bare:
             self.placard.show(_placard(snapshot, patient=self._patient))
+        self._say_keys()
 
     def _say_count(self) -> None:
         self.tabs.show(filter_text=clean_line(self.filter.text, 200), count=self.filter_count())
@@ -203,8 +205,12 @@ class LoopScreen(BeadKeys, FilteringScreen):
     def on_descendant_focus(self) -> None:
         """Whoever reads an attempt keeps it, even if the list follows what is new."""
         self.list.held = self.focused is self.view.pane
+        self._say_keys()
+
+    def _say_keys(self) -> None:
+        """The footer tells the keys of the pane."""
         if self.prompt is None:
-            self.footer.show(self.FOOTER if self.in_list else self.READING_FOOTER)
+            self.show_keys(self.FOOTER if self.in_list else self.READING_FOOTER)
 
     @property
     def in_list(self) -> bool:

@@ -76,6 +76,7 @@ class MemoryScreen(FilteringScreen):
     NAME = "memory"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("memory")]
     FOOTER = ("go.open", "go.view", "find.filter", "change.actions", "change.undo", "app.help")
+    BARE_CLASS = "-no-memory"
     READING_FOOTER = ("go.back", "go.open", "move.next-part", "copy.id", "change.actions", "app.help")
 
     def __init__(self) -> None:
@@ -169,9 +170,10 @@ class MemoryScreen(FilteringScreen):
     def _show_shelf(self, shelf: Shelf) -> None:
         known, self.shelf = self.shelf, shelf
         said = shelving.placard(shelf)
-        self.set_class(said is not None, "-no-memory")
+        self.set_class(said is not None, self.BARE_CLASS)
         if said is not None:
             self.placard.show(said)
+        self._say_keys()
         self._make_rows()
         self.show_rows(changed=_fresh(known, shelf))
         if self._query:
@@ -303,8 +305,11 @@ class MemoryScreen(FilteringScreen):
 
     def on_descendant_focus(self) -> None:
         """The footer tells the keys of the pane."""
+        self._say_keys()
+
+    def _say_keys(self) -> None:
         if self.prompt is None:
-            self.footer.show(self.FOOTER if self.in_list else self.READING_FOOTER)
+            self.show_keys(self.FOOTER if self.in_list else self.READING_FOOTER)
 
     async def action_back(self) -> None:
         """From the page to the table; from a search to all."""

@@ -17,7 +17,7 @@ from helix_tui.screens.curating.ahead import AheadSheet
 from helix_tui.screens.curating.choosing import Choice, ChoiceSheet, LineSheet
 from helix_tui.screens.curating.wishes import recovery_wish, upkeep_wish
 from helix_tui.screens.overlay import Overlay
-from helix_tui.widgets.lists.line import Line, Span, spread
+from helix_tui.widgets.lists.line import Line, Span, spread, width_of
 from helix_tui.widgets.lists.rowlist import RowList
 from helix_tui.widgets.lists.rowsource import Row, Rows, RowSource
 
@@ -86,7 +86,9 @@ class NeedRows(RowSource):
         return f"{need.bead_id} {need.reason}"
 
     def paint(self, index: int, width: int) -> Line:
-        need = self.needs[index]
+        return spread(*self._sides(self.needs[index], width), width)
+
+    def _sides(self, need: Need, width: int) -> tuple[list[Span], list[Span]]:
         glyph, ink, word = WORDS.get(need.kind, ("◆", "attention bold", need.kind))
         bead = self._queue.beads.get(need.bead_id)
         title = clean_line(bead.title, 300) if bead is not None else clean_line(need.reason, 300)
@@ -101,14 +103,24 @@ class NeedRows(RowSource):
         )
         if bead is not None and width >= 60:
             right.append((f"  P{bead.priority}", "muted"))
-        return spread(left, right, width)
+        return left, right
 
     def paint_more(self, index: int, width: int) -> Line | None:
+        """Its id, the reason where the row has not said all of it, and the key that deals with it."""
         need = self.needs[index]
         if not need.bead_id:
             return None
-        ident = short_id(clean_line(need.bead_id, 60))
-        return [(f"  {ident}  ", "muted"), (clean_line(need.reason, 600), "text")]
+        left, right = self._sides(need, width)
+        spans: list[Span] = [(f"  {short_id(clean_line(need.bead_id, 60))}  ", "muted")]
+        if width < REASON_LEAST or width_of(left) + width_of(right) >= width:
+            return [*spans, (clean_line(need.reason, 600), "text")]
+        word = deed_of(need)
+        return [*spans, *([("a ", "running"), (word, "muted")] if word else [("enter goes there", "muted")])]
+
+
+def deed_of(need: Need) -> str:
+    """What the one key does about it; empty where that takes more than a key."""
+    return "answer" if need.question_id else DEEDS.get(need.kind, "")
 
 
 class NeedsScreen(Overlay):
@@ -126,7 +138,7 @@ class NeedsScreen(Overlay):
         if needs:
             self.list.show(NeedRows(needs, snapshot.queue))
         else:
-            words = "nothing waits on you" if snapshot.condition == "live" else "no queue"
+            words = "nothing waits on you" if snapshot.condition in ("live", "empty") else "no queue"
             self.list.show(Rows([Row("none", ((f"  {words}", "muted"),), selectable=False)]))
         self.say_deed()
 
@@ -140,10 +152,9 @@ class NeedsScreen(Overlay):
     def say_deed(self) -> None:
         """The footer says what the one key does about this row."""
         need = self.need
-        word = ""
-        if need is not None:
-            word = "answer" if need.question_id else DEEDS.get(need.kind, "")
-        self.footer.show((f"change.actions={word}", *self.FOOTER) if word else self.FOOTER)
+        word = deed_of(need) if need is not None else ""
+        keys = self.FOOTER if self.console.needs else ("go.back", "app.help")
+        self.footer.show((f"change.actions={word}", *keys) if word else keys)
 
     def action_actions(self) -> None:
         """Deal with it: seen before it runs, where it changes the queue."""

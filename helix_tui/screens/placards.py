@@ -52,8 +52,10 @@ def placard(snapshot: Snapshot) -> list[Line] | None:
             count = len(tracker.dropped)
             lines[0] = [(f"None of the {count:,} lines of the tracker can be read.", "error bold")]
             lines.append([("!", "running"), ("  lists them with the reason for each", "muted")])
-        lines.append(
-            [('ddx bead create "TITLE" --priority 2', "running"), ("  makes the first bead", "muted")]
-        )
+        lines += [
+            [("N", "running"), ("  writes the first bead, judged while you write it", "muted")],
+            [("i", "running"), ("  asks the repository", "muted")],
+            [("?", "running"), ("  every key", "muted")],
+        ]
         return lines
     return None

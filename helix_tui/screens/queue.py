@@ -75,6 +75,7 @@ class QueueScreen(MarkKeys, FilteringScreen):
         "find.filter",
         "app.help",
     )
+    BARE_CLASS = "-no-queue"
     MARKED_FOOTER = (
         "change.eligible",
         "change.depend",
@@ -123,7 +124,7 @@ class QueueScreen(MarkKeys, FilteringScreen):
     def show_snapshot(self, snapshot: Snapshot, change: Change) -> None:
         """Rows, detail, or the words in their place."""
         said = placard(snapshot)
-        self.set_class(said is not None, "-no-queue")
+        self.set_class(said is not None, self.BARE_CLASS)
         if said is not None:
             self.placard.show(said)
         self.world = World(snapshot.queue, runs_by_bead(snapshot.runs), self.console.now())
@@ -200,7 +201,7 @@ class QueueScreen(MarkKeys, FilteringScreen):
         if self.prompt is None:
             narrow = f"-{self.posture}" in NARROW
             keys = self.MARKED_FOOTER if self.marked else self.FOOTER
-            self.footer.show(keys, f"/ {text}  {count}" if text and narrow and not self.marked else "")
+            self.show_keys(keys, f"/ {text}  {count}" if text and narrow and not self.marked else "")
 
     def marks_changed(self) -> None:
         """Say how many are marked, and which keys are for them."""

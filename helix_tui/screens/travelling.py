@@ -183,15 +183,20 @@ class Traveller(App[int]):
             yield SystemCommand(command.name, command.help, partial(self._do, command))
 
     async def on_pulse_pressed(self, event: Pulse.Pressed) -> None:
-        """A part of the pulse leads to what it counts."""
-        if event.part == "unread":
-            self.list_unread()
-        elif event.part == "needs":
-            self.action_needs_me()
+        """A part of the pulse leads to what it stands for."""
+        laid = {
+            "unread": self.list_unread,
+            "needs": self.action_needs_me,
+            "next": self.action_next_action,
+            "loop": self.action_loop,
+        }
+        if event.part in laid:
+            laid[event.part]()
         elif event.part == "ready":
             self.run_worker(self._show_pick_order(), group="go", exclusive=True)
         else:
-            self.run_worker(self.action_show_screen("loop"), group="go", exclusive=True)
+            screen = {"memory": "memory", "spent": "insights"}.get(event.part, "loop")
+            self.run_worker(self.action_show_screen(screen), group="go", exclusive=True)
 
     async def _show_pick_order(self) -> None:
         await self.action_show_screen("queue")

@@ -7,7 +7,6 @@ from xml.etree import ElementTree
 
 import pytest
 
-from helix_tui.cli.snapshot import steady
 from tests.cli.conftest import Cli
 from tests.cli.test_attempts import FIRST, leave_bundle
 from tests.cli.test_queue import NOW, ROWS, bead
@@ -75,9 +74,3 @@ def test_a_folder_without_records_is_a_designed_screen(cli: Cli, tmp_path: Path)
     ran = cli("snapshot", "--size", "80x24", "-C", tmp_path)
     assert ran.code == 0
     assert "demo" in ran.out
-
-
-def test_texts_of_the_picture_begin_at_their_first_letter() -> None:
-    drawn = '<text class="r1" x="61" y="20" textLength="48.8" clip-path="url(#l)">&#160;&#160;ab</text>'
-    expected = '<text class="r1" x="85.4" y="20" textLength="24.4" clip-path="url(#l)">ab</text>'
-    assert steady(drawn) == expected

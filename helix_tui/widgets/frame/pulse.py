@@ -7,7 +7,7 @@ lines, a rehearsal) stays as long as a cell is left.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -23,6 +23,11 @@ from helix_tui.widgets.lists.spanline import SpanLine
 from helix_tui.widgets.palette import ascii_only
 
 FRAME_SECONDS = 0.2
+
+Piece = tuple[str, Line]
+"""A part of the pulse, by name where a click on it leads somewhere, and its spans."""
+
+Pieces = Sequence[Piece]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +66,10 @@ class Pulse(SpanLine):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "list_unread", show=False, id="go.open")]
 
     class Pressed(Message):
-        """Somebody asks what a part counts: ``running``, ``dead``, ``ready``, ``needs`` or ``unread``."""
+        """Somebody asks what a part stands for.
+
+        It is one of ``running dead ready needs unread memory spent loop next``.
+        """
 
         def __init__(self, part: str) -> None:
             super().__init__()
@@ -72,8 +80,7 @@ class Pulse(SpanLine):
         self.facts = PulseFacts()
         self._frame = 0
         self._timer: Timer | None = None
-        self._parts: dict[str, range] = {}
-        """The cells of each part that can be clicked."""
+        self._parts: list[tuple[str, range]] = []
 
     def show(self, facts: PulseFacts) -> None:
         """Show other facts; repaints only when they differ."""
@@ -98,7 +105,7 @@ class Pulse(SpanLine):
 
     def on_click(self, event: events.Click) -> None:
         """A click on a part leads to what it counts."""
-        for part, cells in self._parts.items():
+        for part, cells in self._parts:
             if event.x in cells:
                 self.post_message(self.Pressed(part))
 
@@ -115,15 +122,14 @@ class Pulse(SpanLine):
 
     def spans(self, width: int) -> Line:
         """The richest form that fits."""
-        spans: Line = ()
-        for spans in self._forms(width):
-            if width_of(spans) <= width:
+        pieces: Pieces = ()
+        for pieces in self._forms(width):
+            if _width(pieces) <= width:
                 break
-        spans = fit(spans, width)
-        self._parts = _places(spans)
-        return spans
+        self._parts = _places(pieces)
+        return fit([span for _, spans in pieces for span in spans], width)
 
-    def _forms(self, width: int) -> Iterator[Line]:
+    def _forms(self, width: int) -> Iterator[Pieces]:
         """Ways to say it, the richest first."""
         facts = self.facts
         yield self._form(facts, True, width)
@@ -140,111 +146,114 @@ class Pulse(SpanLine):
             yield self._form(form, False, width, gap="  ")
         yield self._least(facts)
 
-    def _form(self, facts: PulseFacts, words: bool, width: int, gap: str = "    ") -> Line:
-        left = [*_rehearsal(facts), *_place_and_age(facts)]
-        middle = [*self._counts(facts, words), *_focus(facts, words), *_unread(facts, self.has_focus)]
-        words_right = "   ".join(part for part in (facts.memory, facts.spent) if part)
-        right: list[Span] = [(words_right, "muted")] if words_right else []
-        right += [("    ", "text")] if right and (facts.action or facts.loop) else []
-        right += [*_loop(facts), *_action(facts)]
-        taken = width_of(left) + width_of(middle) + width_of(right) + len(gap) * 2 + 2
-        if taken > width:
-            return [("x" * (width + 1), "text")]
-        return [
-            (" ", "text"),
-            *left,
-            (gap, "text"),
-            *middle,
-            (" " * (width - taken + len(gap)), "text"),
-            *right,
-            (" ", "text"),
-        ]
+    def _form(self, facts: PulseFacts, words: bool, width: int, gap: str = "    ") -> Pieces:
+        left = [_rehearsal(facts), _place_and_age(facts)]
+        middle = [*self._counts(facts, words), _focus(facts, words), _unread(facts, self.has_focus)]
+        right = _on_the_right(facts)
+        between = width - _width([*left, *middle, *right]) - 2 - len(gap)
+        if between < len(gap):
+            return [_blank(width + 1)]
+        return [_blank(1), *left, _blank(len(gap)), *middle, _blank(between), *right, _blank(1)]
 
-    def _least(self, facts: PulseFacts) -> Line:
-        action: list[Span] = [(" · ", "muted"), (facts.action, "text bold")] if facts.action else []
-        unread: list[Span] = [(f" {facts.unread} unread", "attention")] if facts.unread else []
+    def _least(self, facts: PulseFacts) -> Pieces:
+        action: Line = [(" · ", "muted"), (facts.action, "text bold")] if facts.action else ()
+        unread: Line = [(f" {facts.unread} unread", "attention")] if facts.unread else ()
         return [
             *self._counts(facts, False),
-            *_focus(facts, False),
-            *action,
-            *unread,
-            (" " if facts.rehearsal else "", "text"),
-            *_rehearsal(facts),
+            _focus(facts, False),
+            ("next", action),
+            ("unread", unread),
+            _blank(1 if facts.rehearsal else 0),
+            _rehearsal(facts),
         ]
 
-    def _counts(self, facts: PulseFacts, words: bool) -> list[Span]:
+    def _counts(self, facts: PulseFacts, words: bool) -> list[Piece]:
         if facts.trouble:
-            return [(facts.trouble, "attention bold")]
-        gap: Span = ("  " if words else " ", "text")
-        spans = [*_count("◉", facts.running, "running", "running bold", words)]
-        if facts.running:
+            return [("", [(facts.trouble, "attention bold")])]
+        gap = _blank(2 if words else 1)
+        pieces = [_count("running", "◉", facts.running, "running", "running bold", words)]
+        if facts.running and words:
             frames = ASCII_SPINNER if ascii_only(self) else SPINNER
-            spans.append((" " + frames[self._frame % len(frames)] if words else "", "running"))
+            pieces.append(("running", [(f" {frames[self._frame % len(frames)]}", "running")]))
         if facts.dead:
-            spans += [gap, *_count("!", facts.dead, "dead", "error bold", words)]
-        spans += [gap, *_count("○", facts.ready, "ready", "success", words)]
-        spans += [gap, *_count("◆", facts.needs_me, "need me", "attention bold", words)]
-        return spans
+            pieces += [gap, _count("dead", "!", facts.dead, "dead", "error bold", words)]
+        pieces += [gap, _count("ready", "○", facts.ready, "ready", "success", words)]
+        pieces += [gap, _count("needs", "◆", facts.needs_me, "need me", "attention bold", words)]
+        return pieces
 
 
-def _count(glyph: str, count: int, word: str, ink: str, words: bool) -> list[Span]:
+def _blank(cells: int) -> Piece:
+    return "", [(" " * cells, "text")]
+
+
+def _width(pieces: Iterable[Piece]) -> int:
+    return sum(width_of(spans) for _, spans in pieces)
+
+
+def _count(part: str, glyph: str, count: int, word: str, ink: str, words: bool) -> Piece:
     if not count:
         ink = "muted"
-    return [(f"{glyph} {count:,} {word}" if words else f"{glyph}{count}", ink)]
+    return part, [(f"{glyph} {count:,} {word}" if words else f"{glyph}{count}", ink)]
 
 
-def _rehearsal(facts: PulseFacts) -> list[Span]:
-    return [("REHEARSAL", "attention bold reverse"), (" ", "text")] if facts.rehearsal else []
+def _rehearsal(facts: PulseFacts) -> Piece:
+    return "", [("REHEARSAL", "attention bold reverse"), (" ", "text")] if facts.rehearsal else []
 
 
-def _place_and_age(facts: PulseFacts) -> list[Span]:
+def _place_and_age(facts: PulseFacts) -> Piece:
     spans: list[Span] = [(cut(facts.project, 28), "text bold")]
     if facts.branch:
         spans.append((f" ⎇ {cut(facts.branch, 28)}", "muted"))
     if facts.age_s is not None:
         spans += [(" · ", "muted"), (format_age(facts.age_s), "waiting bold" if facts.stale else "muted")]
-    return spans
+    return "", spans
 
 
-def _unread(facts: PulseFacts, focused: bool) -> list[Span]:
+def _unread(facts: PulseFacts, focused: bool) -> Piece:
     if not facts.unread:
-        return []
+        return "", []
     ink = "attention reverse" if focused else "attention"
-    return [("  ", "text"), (f"{facts.unread} line{'s' * (facts.unread > 1)} unread ▸", ink)]
+    return "unread", [("  ", "text"), (f"{facts.unread} line{'s' * (facts.unread > 1)} unread ▸", ink)]
 
 
-def _focus(facts: PulseFacts, words: bool) -> list[Span]:
+def _focus(facts: PulseFacts, words: bool) -> Piece:
     if not facts.focus:
-        return []
+        return "", []
     title: list[Span] = [(f" {cut(facts.focus, 20)}", "text")] if words else []
-    return [("  " if words else " ", "text"), ("FOCUS", "running bold"), *title]
+    return "", [("  " if words else " ", "text"), ("FOCUS", "running bold"), *title]
 
 
-def _loop(facts: PulseFacts) -> list[Span]:
+def _on_the_right(facts: PulseFacts) -> list[Piece]:
+    """Memory, cost, the loop, the next action."""
+    words = [(part, text) for part, text in (("memory", facts.memory), ("spent", facts.spent)) if text]
+    pieces: list[Piece] = []
+    for part, text in words:
+        pieces += [_blank(3 if pieces else 0), (part, [(text, "muted")])]
+    pieces.append(_blank(4 if words and (facts.action or facts.loop) else 0))
+    return [*pieces, _loop(facts), _action(facts)]
+
+
+def _loop(facts: PulseFacts) -> Piece:
     if not facts.loop:
-        return []
+        return "", []
     ink = "error" if "died" in facts.loop else "waiting" if facts.loop != "loop" else "running"
-    return [(facts.loop, ink), (" · " if facts.action else "", "muted")]
+    return "loop", [(facts.loop, ink), (" · " if facts.action else "", "muted")]
 
 
-def _action(facts: PulseFacts) -> list[Span]:
+def _action(facts: PulseFacts) -> Piece:
     if not facts.action:
-        return []
+        return "", []
     because: list[Span] = [(f" ▸ {facts.because}", "muted")] if facts.because else []
-    return [(facts.action, "text bold"), *because]
+    return "next", [(facts.action, "text bold"), *because]
 
 
-_MARKS = {"◉": "running", "!": "dead", "○": "ready", "◆": "needs"}
-
-
-def _places(spans: Line) -> dict[str, range]:
-    """The cells of each count, by its glyph, and of the unread lines."""
-    found: dict[str, range] = {}
+def _places(pieces: Iterable[Piece]) -> list[tuple[str, range]]:
+    """The cells of each part that can be clicked."""
+    found: list[tuple[str, range]] = []
     at = 0
-    for text, ink in spans:
-        size = width_of([(text, ink)])
-        part = "unread" if "unread" in text else _MARKS.get(text[:1])
-        if part is not None:
-            found.setdefault(part, range(at, at + size))
+    for part, spans in pieces:
+        size = width_of(spans)
+        if part and size:
+            found.append((part, range(at, at + size)))
         at += size
     return found

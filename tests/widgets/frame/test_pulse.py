@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from helix_tui.widgets.frame.pulse import Pulse, PulseFacts
@@ -71,3 +73,23 @@ async def test_words_stay_at_80_cells_and_the_place_gives_way() -> None:
     said = await line(facts, 80)
     for words in ("2 running", "12 ready", "3 need me"):
         assert words in said
+
+
+async def test_each_part_answers_for_its_own_cells_whatever_the_project_is_called() -> None:
+    pulse = Pulse()
+    facts = replace(FACTS, project="○ 9 unread", unread=2, memory="5 mem", loop="loop", dead=1)
+    pulse.facts = facts
+    async with Host(pulse).run_test(size=(200, 3)):
+        said = "".join(text for text, _ in pulse.spans(200))
+        parts = {part: said[cells.start : cells.stop].strip() for part, cells in pulse._parts}
+    assert parts.pop("running")
+    assert parts == {
+        "dead": "! 1 dead",
+        "ready": "○ 12 ready",
+        "needs": "◆ 3 need me",
+        "unread": "2 lines unread ▸",
+        "memory": "5 mem",
+        "spent": "$4.10 · 1.2M tok today",
+        "loop": "loop ·",
+        "next": "BUILD ▸ 12 ready, 0 drift",
+    }

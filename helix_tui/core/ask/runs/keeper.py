@@ -52,7 +52,7 @@ class IndexKeeper:
         self._whole = threading.Event()
         self._thread = threading.Thread(target=self._keep, name="ask-index", daemon=True)
         self._index: Index | None = None
-        self.state = State()
+        self.state = State(progress=Progress("list", 0, 0, 0.0))
 
     def start(self) -> None:
         """Begin to read."""
