@@ -67,3 +67,26 @@ def test_people_read_what_keeps_failing_and_that_nothing_was_spent_lately(
 
 def test_nothing_attempted_is_said(program: Cli, project: ProjectFactory) -> None:
     assert "nothing was attempted yet" in program("insights", "-C", str(project([]))).out
+
+
+ODD = ("x", "-5", -1, -1e308, 1e308, 0, True, [1], {"a": 1}, 10**30, -(10**30), "9999-12-31T23:59:59Z")
+
+
+def test_hostile_figures_are_unknown_ones(program: Cli, project: ProjectFactory) -> None:
+    """One row for each odd value in each field; what is left is what a row without any would say."""
+    root = project(['{"id": "x-1", "title": "one", "issue_type": "\\u001b]0;x\\u0007"}'])
+    (root / ".ddx/metrics").mkdir()
+    fields = ("cost_usd", "duration_ms", "input_tokens", "output_tokens", "total_tokens", "ts_end")
+    rows = [
+        json.dumps(json.loads(metric(1, "success")) | {"attempt_id": f"20260511T005701-{n:08x}", field: odd})
+        for n, (field, odd) in enumerate((field, odd) for field in fields for odd in ODD)
+    ]
+    beyond = ['{"attempt_id": "20260511T005702-00000001", "cost_usd": 1e999}', "[" * 5000, "\0" * 50, "1"]
+    (root / ".ddx/metrics/attempts.jsonl").write_text("\n".join([*rows, *beyond]) + "\n")
+    document = json.loads(program("insights", "--json", "-C", str(root)).out)
+    (row,) = document["rows"]
+    assert (row["n"], row["key"]["kind"]) == (len(rows), "unknown")
+    figures = ("cost_usd", "tokens_total", "duration_p50", "duration_p95", "cost_per_landed")
+    assert {name: row[name] for name in figures} == dict.fromkeys(figures)
+    assert [day["key"]["day"] for day in document["burn"]["days"]] == ["2026-05-11"]
+    assert "n/a" in program("insights", "-C", str(root)).out

@@ -8,11 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.clock import format_instant
 from helix_tui.core.ddx.attempts.attempt import Attempt
+from helix_tui.core.text import clean_line
 
 UNKNOWN = "unknown"
 """The value of a dimension that nobody recorded."""
@@ -141,8 +142,8 @@ class Cell:
 
     @cached_property
     def tokens(self) -> tuple[int, ...]:
-        """The known totals of tokens, sorted."""
-        return tuple(sorted(a.tokens.total for a in self.attempts if a.tokens.total is not None))
+        """The known totals of tokens, sorted; 0 is none: no agent answers without any."""
+        return tuple(sorted(a.tokens.total for a in self.attempts if a.tokens.total))
 
     @cached_property
     def durations(self) -> tuple[int, ...]:
@@ -155,6 +156,12 @@ def percentile(ordered: Sequence[int], part: float) -> int | None:
     if not ordered:
         return None
     return ordered[min(len(ordered) - 1, max(0, math.ceil(part * len(ordered)) - 1))]
+
+
+@lru_cache(maxsize=4096)
+def _shown(value: str) -> str:
+    """A value, or that nobody recorded one: one of which a screen could show nothing names nothing."""
+    return value if clean_line(value).strip() else UNKNOWN
 
 
 def table(
@@ -172,7 +179,7 @@ def table(
     for attempt in attempts:
         if attempt.finished:
             bead = beads.get(attempt.bead_id)
-            key = tuple([(name, read(attempt, bead) or UNKNOWN) for name, read in readers])
+            key = tuple([(name, _shown(read(attempt, bead))) for name, read in readers])
             grouped.setdefault(key, []).append(attempt)
     cells = [Cell(key, tuple(group)) for key, group in grouped.items()]
     return tuple(sorted(cells, key=lambda cell: (-cell.n, cell.key)))

@@ -42,8 +42,8 @@ class Burn:
 
 
 def burn(attempts: Iterable[Attempt], beads: Mapping[str, Bead], now: int) -> Burn:
-    """Spending as of ``now`` (ns since the epoch)."""
-    ended = [attempt for attempt in attempts if attempt.finished]
+    """Spending as of ``now`` (ns since the epoch); what is said to have ended later is none yet."""
+    ended = [attempt for attempt in attempts if attempt.finished and _when(attempt) <= now]
     days = table(ended, beads, ("day",))
     return Burn(
         days=tuple(sorted(days, key=lambda cell: cell.key, reverse=True)),

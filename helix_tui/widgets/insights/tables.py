@@ -64,7 +64,8 @@ def _at_least(row: Cell, dollars: float | None) -> str:
 
 
 def _interval(landed: Share) -> str:
-    return f"{landed.low * 100:.0f}–{landed.high * 100:.0f}%"
+    low, high = f"{landed.low * 100:.0f}", f"{landed.high * 100:.0f}"
+    return f"{high}%" if low == high else f"{low}–{high}%"
 
 
 def _figures(row: Cell) -> tuple[Line, ...]:
@@ -226,7 +227,8 @@ def totals(report: Report) -> Line:
         spans.append((f"   {burn.open_beads:,} open would cost {figures.money(burn.left)}", "muted"))
     lost = sum(each.cell.cost or 0.0 for each in report.failing)
     if lost:
-        spans.append((f"   {figures.money(lost)} in beads that keep failing", "attention"))
+        mark = "" if all(each.cell.cost_complete for each in report.failing) else "≥"
+        spans.append((f"   {mark}{figures.money(lost)} in beads that keep failing", "attention"))
     return spans
 
 
