@@ -9,8 +9,9 @@ from helix_tui.core.tracker.bead.call import Call
 from helix_tui.core.tracker.bead.commits import writing
 from helix_tui.core.tracker.bead.golang import instant_of
 from helix_tui.core.tracker.bead.refusal import Refused
+from helix_tui.core.tracker.bead.rows import Row
 from helix_tui.core.tracker.bead.store import Beads
-from helix_tui.core.tracker.bead.writing import change_row
+from helix_tui.core.tracker.bead.writing import RANK_KEYS, change_row
 
 STEP = 10
 """Distance between ranks where a whole priority is numbered anew."""
@@ -46,7 +47,7 @@ def move(call: Call) -> None:
 def clear(call: Call) -> None:
     """``bead queue clear``: back to the natural order."""
     with writing(call, f"queue clear {call.id}") as beads:
-        change_row(call, beads, call.id, lambda row: row.drop("queue-rank"))
+        change_row(call, beads, call.id, lambda row: row.drop(*RANK_KEYS))
 
 
 def _bucket(beads: Beads, priority: int) -> list[Bead]:
@@ -86,4 +87,8 @@ def _free_rank(before: Sequence[Bead], after: Sequence[Bead]) -> int | None:
 
 
 def _rank(call: Call, beads: Beads, bead_id: str, rank: int) -> None:
-    change_row(call, beads, bead_id, lambda row: row.put("queue-rank", rank))
+    def change(row: Row) -> None:
+        row.drop(*RANK_KEYS)
+        row.put("queue-rank", rank)
+
+    change_row(call, beads, bead_id, change)

@@ -27,6 +27,9 @@ CLAIM_KEYS = ("claimed-at", "claimed-pid", "claimed-machine", "claimed-session",
 PROTECTED = frozenset({"events", "session_id", *CLAIM_KEYS})
 """Fields that ``--unset`` does not remove."""
 
+RANK_KEYS = ("queue-rank", "queue_rank")
+"""What a rank is called, and what it was called: head writes the first in place of both."""
+
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}\Z")
 _TEXT_FIELDS = ("acceptance", "parent", "description", "notes")
 _SET_FIELDS = frozenset({"parent", "description", "notes", "acceptance", "issue_type"})
@@ -139,7 +142,7 @@ def _apply(call: Call, row: Row, pairs: list[tuple[str, str]], blocker: str) -> 
             _set_extra(row, name, value, call.era)
     for name in given.all("unset"):
         if name not in KNOWN:
-            row.drop(name)
+            row.drop(*(RANK_KEYS if call.head and name in RANK_KEYS else (name,)))
     if given.has("status"):
         _set_status(call, row, given.text("status"), blocker)
 
@@ -204,13 +207,16 @@ def _checked(call: Call, name: str, value: str) -> str:
 
 
 def _set_extra(row: Row, name: str, value: str, era: str) -> None:
-    """Write a field of somebody's own: true and false become booleans, all else stays text."""
+    """Write a field of somebody's own: true and false become booleans, all else but a rank stays text."""
     if name in KNOWN or (era == "head" and name == "schema_version"):
         return
     if value in ("true", "false"):
         row.put(name, value == "true")
-    elif era == "head" and name in ("queue-rank", "queue_rank") and _WHOLE.match(value.strip()):
-        row.put(name, int(value))
+    elif era == "head" and name in RANK_KEYS:
+        if not _WHOLE.match(value.strip()):
+            raise Refused(f"queue-rank must be an integer, got: {go_json(value)}")
+        row.drop(*RANK_KEYS)
+        row.put("queue-rank", int(value))
     else:
         row.put(name, value)
 

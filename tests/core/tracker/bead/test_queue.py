@@ -238,6 +238,30 @@ def test_focus_tells_what_the_loop_will_not_take(
     assert "  [demo-g] bead demo-g\n       blocker: blocked-status — vendor\n" in told
 
 
+@pytest.mark.parametrize(
+    ("words", "rank"),
+    [
+        (("update", "demo-1", "--set", "queue_rank= +5 "), 5),
+        (("update", "demo-1", "--set", "queue-rank=-3"), -3),
+        (("update", "demo-1", "--unset", "queue_rank"), None),
+        (("update", "demo-1", "--unset", "queue-rank"), None),
+        (("queue", "top", "demo-1"), 1),
+        (("queue", "clear", "demo-1"), None),
+    ],
+)
+def test_head_writes_one_rank_under_one_name(
+    words: tuple[str, ...], rank: int | None, desk: MakeDesk
+) -> None:
+    bench = desk({"id": "demo-1", "queue_rank": 7}, {"id": "demo-2", "queue_rank": 2})
+    bench.must(*words)
+    row = bench.rows()["demo-1"]
+    assert (row.get("queue-rank"), row.get("queue_rank")) == (rank, None)
+    before = bench.tracker.read_bytes()
+    refused = bench("update", "demo-1", "--set", "queue-rank=soon")
+    assert (refused.rc, refused.error) == (1, 'queue-rank must be an integer, got: "soon"')
+    assert bench.tracker.read_bytes() == before
+
+
 def test_ranks_stay_within_a_priority(desk: MakeDesk) -> None:
     bench = _three(desk)
     why = "bead: queue move limited to one priority bucket: a (P2) and other (P1)"
