@@ -80,7 +80,10 @@ def told() -> Iterator[None]:
         raise CliError(f"{error.entry.id} cannot be taken back: {error}") from None
     except OSError as error:
         where = f" {clean_line(str(error.filename), 200)}" if error.filename else ""
-        raise CliError(f"cannot write{where}: {error.strerror}") from None
+        raise CliError(
+            f"cannot write{where}: {error.strerror or error}",
+            "Free space or mend the folder, then do it again; what was written before stands.",
+        ) from None
     except Conflict as error:
         raise CliError(f"changed since, so nothing was overwritten: {error}", _conflict_fix(error)) from None
     except Refused as error:

@@ -134,7 +134,11 @@ def _ready(facts: Facts) -> Verdict | None:
         reason = Reason("only_epics", f"only epics are ready: {named(facts.ready)}", facts.ready)
         return Verdict("POLISH", (reason,), would_change_if="they are broken down into beads")
     unsafe = {*facts.vague, *facts.ungoverned, *_missing_acceptance(facts)}
-    safe = [bead_id for bead_id in work if bead_id not in unsafe]
+    waits = {each.bead_id: each for each in facts.questions if each.kind != "approval"}
+    safe = [bead_id for bead_id in work if bead_id not in unsafe and bead_id not in waits]
+    if not safe and (asked := [waits[bead_id] for bead_id in work if bead_id in waits]):
+        reasons = tuple(Reason(each.kind, each.text, (each.bead_id,)) for each in asked)
+        return Verdict("GUIDANCE", reasons, would_change_if="somebody answers: helix-tui input --questions")
     if safe:
         reason = Reason("ready", f"{len(safe)} ready: {named(safe)}", tuple(safe[:20]))
         return Verdict("BUILD", (reason,), would_change_if="the ready work is done, claimed or held back")

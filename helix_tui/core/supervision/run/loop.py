@@ -325,7 +325,7 @@ class Loop:
         with contextlib.suppress(OSError):
             work.save("stopped")
         tell = work.teller.always
-        if stop.detail:
+        if stop.detail and stop.detail not in work.teller.last:
             tell(stop.detail)
         tell(f"stopped: {stop.reason} — {stop.meaning}" + (f" · {stop.command}" if stop.command else ""))
         tell(

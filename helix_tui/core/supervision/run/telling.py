@@ -24,6 +24,7 @@ class Teller:
 
     Attributes:
         path: the log.
+        last: the last line that everybody was told.
     """
 
     def __init__(
@@ -31,6 +32,7 @@ class Teller:
     ) -> None:
         self.path = path
         self.summary = summary
+        self.last = ""
         self._say = say
         self._quiet = quiet
         self._lines = read_end(path, 1 << 30).count("\n")
@@ -49,6 +51,7 @@ class Teller:
 
     def always(self, text: str) -> None:
         """What everybody must see."""
+        self.last = text
         self._log(text)
         indent = " " * (len(text) - len(text.lstrip(" ")))
         self._say(f"helix: {indent}{clean_line(text, 1000)}")

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from helix_tui.core.supervision.answering import answer_question
+from helix_tui.core.supervision.check.facts import gather_facts
+from helix_tui.core.supervision.check.verdict import decide
 from helix_tui.core.supervision.held import UNDECIDED, UNDECIDED_PRIOR
 from tests.core.supervision.conftest import ERAS, row
 from tests.core.supervision.run.conftest import Stage, StageFactory
@@ -73,6 +75,16 @@ def test_a_run_gives_back_what_a_killed_one_left_held_and_nobody_asks_about(stag
     world.run()
     assert world.executed == ["a-1 success"]
     assert eligibility(world, "a-1") == {"execution-eligible": True}
+
+
+def test_guidance_is_next_where_all_that_is_ready_waits_for_an_answer(stage: StageFactory) -> None:
+    world = stage([row("a-1", acceptance="`make test` passes"), row("b-1", acceptance="`make test` passes")])
+    for bead_id, code in (("a-1", "BUILD"), ("b-1", "GUIDANCE")):
+        world.store.ask("conflict", f"what of {bead_id}?", key=bead_id, bead_id=bead_id)
+        facts = gather_facts(world.curator().look(), questions=world.questions)
+        verdict = decide(facts)
+        assert verdict.next_action == code
+    assert [reason.refs for reason in verdict.reasons] == [("a-1",), ("b-1",)]
 
 
 def test_low_holds_nothing_back_without_a_yes(stage: StageFactory) -> None:
