@@ -205,8 +205,9 @@ class MemoryScreen(FilteringScreen):
             self._wanted = ""
         table = self.view not in ("proposed", "plans")
         searched = self.answer is not None
-        self.heading.show(lambda width: heading(width, searched=searched) if table else ())
-        self.views.show(self.view, self._mode())
+        mode = self._mode()
+        self.heading.show(lambda width: heading(width, mode, searched=searched) if table else ())
+        self.views.show(self.view, shelving.counts(self.shelf, self.size.width))
         self.alerts.show(lambda width: [(" ", "text"), *shelving.alerts(self.shelf)])
         self.tabs.show(
             filter_text=clean_line(self._query, 200), count=self.filter_count() if self._query else ""
@@ -214,12 +215,12 @@ class MemoryScreen(FilteringScreen):
         self._show_page()
 
     def _mode(self) -> str:
-        """How many are remembered and how they are searched."""
+        """How memories are searched."""
         if self._jobs.busy("recall"):
             return "searching …"
-        if self.answer is not None and self.answer.mode == "keyword":
-            return "keywords only"
-        return shelving.counts(self.shelf)
+        health = self.shelf.health
+        mode = self.answer.mode if self.answer is not None else health.mode if health is not None else ""
+        return {"keyword": "keywords only", "semantic": "semantic"}.get(mode, "")
 
     def tick(self) -> None:
         """Ages go on."""
@@ -246,7 +247,8 @@ class MemoryScreen(FilteringScreen):
 
     def _show_page(self) -> None:
         key = self.list.selected_key or ""
-        if not self.page.size.width or self.shelf.condition != "live":
+        seen = self.page.size.width or self.has_class("-reading")  # just opened, it has no width yet
+        if not seen or self.shelf.condition != "live":
             return
         hits = {hit.memory.name: hit for hit in self.answer.found} if self.answer is not None else {}
         row = next((row for row in self._rows if row.name == key), None)
@@ -414,7 +416,7 @@ class MemoryScreen(FilteringScreen):
         """How many are found, and how."""
         if self.answer is None:
             return f"{len(self._rows):,}"
-        how = "by meaning" if self.answer.mode == "semantic" else "keywords only"
+        how = "semantic" if self.answer.mode == "semantic" else "keywords only"
         return f"{len(self.answer.found):,} {how}"
 
     # --- changing -----------------------------------------------------------------------------------------

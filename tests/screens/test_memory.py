@@ -91,6 +91,18 @@ async def test_the_page_tells_worth_edges_and_every_outcome(app: Console) -> Non
         assert app.sees("✗ failed used")
 
 
+@pytest.mark.parametrize("width", [48, 80, 120, 160])
+async def test_at_every_width_the_page_opens_and_the_mode_is_told(app: Console, width: int) -> None:
+    async with app.run_test(size=(width, 40)) as pilot:
+        await settled(pilot)
+        assert app.sees("keywords only")
+        memory_of(app).show_memory(LOCK)
+        await pilot.press("enter")
+        await settled(pilot)
+        assert memory_of(app).page.paras
+        assert app.sees("take the lock")
+
+
 async def test_an_edge_leads_to_the_other_memory(app: Console) -> None:
     async with app.run_test(size=(120, 60)) as pilot:
         await settled(pilot)

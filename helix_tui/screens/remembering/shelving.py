@@ -22,6 +22,9 @@ VIEWS = ("all", "failure", "pattern", "systemic", "dormant", "harmful", "propose
 
 _DAY = 86_400 * NS
 
+_ROOMY = 100
+"""Cells of a screen from which on the views leave room for words."""
+
 _BELONGS: Mapping[str, Callable[[MemoryRow], bool]] = {
     "all": lambda row: True,
     "failure": lambda row: row.kind == "failure",
@@ -137,13 +140,14 @@ def _workspace_row(each: Workspace) -> Row:
     )
 
 
-def counts(shelf: Shelf) -> str:
-    """How many of what, in a few words."""
+def counts(shelf: Shelf, width: int) -> str:
+    """How many of what, in as many words as there is room for beside the views."""
     health = shelf.health
     if health is None:
         return ""
-    mode = "keywords only" if health.mode == "keyword" else health.mode
-    return f"{mode} · {health.with_verified_feedback:,} proven · {health.total:,} memories"
+    if width < _ROOMY:
+        return f"{health.total:,}"
+    return f"{health.with_verified_feedback:,} proven · {health.total:,} memories"
 
 
 def alerts(shelf: Shelf) -> Line:

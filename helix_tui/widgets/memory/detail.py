@@ -93,7 +93,8 @@ def _worth(facts: MemoryFacts) -> Iterator[Para]:
     uses = memory.helped + memory.failed
     yield section("worth", f"n {count(uses)}", key="worth")
     if not memory.proven:
-        yield Para("unproven", (("unproven: no outcome has come back yet", "muted"),))
+        said = "no outcome spoke for or against it" if facts.outcomes else "no outcome has come back yet"
+        yield Para("unproven", ((f"unproven: {said}", "muted"),))
     else:
         spans: list[Span] = [*effect(row, 18, interval=True)]
         spans.append((f"   {count(memory.helped)} helped · {count(memory.failed)} failed", "text"))

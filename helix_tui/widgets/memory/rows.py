@@ -88,8 +88,8 @@ class MemoryRows(RowSource):
         return [("   " + " · ".join([*parts, *([row.note] if row.note else [])]), "muted")]
 
 
-def heading(width: int, *, searched: bool) -> Line:
-    """What the columns are called, over a list of this width."""
+def heading(width: int, mode: str, *, searched: bool) -> Line:
+    """What the columns are called, over a list of this width; and how memories are searched."""
     right: list[Span] = []
     if width >= 76:
         right += [(" kind    ", "muted"), (" helped/failed", "muted")]
@@ -100,10 +100,14 @@ def heading(width: int, *, searched: bool) -> Line:
         right.append((" used", "muted"))
     if width >= 112:
         right.append((" " * _NOTE_CELLS, "muted"))
-    return spread([("   memory", "muted")], right, width)
+    left = "  ".join(filter(None, ["" if mode and width < _TIGHT else "memory", mode]))
+    return spread([(f"   {left}", "muted")], right, width)
 
 
 _NOTE_CELLS = 14
+
+_TIGHT = 46
+"""Cells of a list in which there is no room for two words."""
 
 
 def _effect_cells(width: int) -> int:
