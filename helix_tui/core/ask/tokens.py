@@ -12,8 +12,10 @@ from collections.abc import Iterable
 
 import snowballstemmer
 
-VERSION = 2
-"""To be raised with any change of what a text's terms are: the index of another version is made anew."""
+VERSION = 3
+"""To be raised with any change of what a text's terms or definitions are: the index of another version is
+made anew.
+"""
 
 MAX_WORD = 64
 _WORD = re.compile(r"\w+")

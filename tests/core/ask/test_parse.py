@@ -15,6 +15,7 @@ from helix_tui.core.ask.tokens import count_terms
 CODE = {
     "a.py": ("class A:\n    def m(self):\n        pass\n\nLIMIT = 3\n", {"A", "A.m", "LIMIT"}),
     "a.js": ("export function f() {}\nclass K { m() {} }\nconst g = () => 1;\n", {"f", "K", "K.m", "g"}),
+    "a.cjs": ("module.exports = class Shelf {\n  take() {}\n};\n", {"Shelf", "Shelf.take"}),
     "a.ts": (
         "interface I { k(): void }\ntype T = string;\nenum E { X }\nabstract class C {}\n",
         {"I", "T", "E", "C"},

@@ -8,7 +8,7 @@ found, the sources.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
 from helix_tui.core.ask.answering.compaction import Kept
@@ -20,6 +20,7 @@ from helix_tui.core.ask.answering.sentences import (
     is_import,
     sentences_of,
 )
+from helix_tui.core.ask.corpus.roles import is_declaration
 from helix_tui.core.ask.loop.question import Question
 from helix_tui.core.ask.loop.senses import Ambiguity, Weighed, defines
 from helix_tui.core.ask.loop.slots import Slot, covers, terms_in
@@ -148,7 +149,9 @@ def compose(
     more = [_told(span, sentence, sources) for span, sentence in told[first:]]
     if more:
         sections.append(Section("Also", tuple(more)))
-    code = [line for line in _code(kept, required, sources) if line not in lead]
+    code = [
+        line for line in _code(kept, required, {said.text for _, said in told}, sources) if line not in lead
+    ]
     if code:
         sections.append(Section("In the code", tuple(code)))
     docs = [one.entry.span for one in kept if one.entry.is_doc]
@@ -258,7 +261,15 @@ def _uses(kept: Sequence[Kept], slots: Sequence[Slot], sources: _Sources) -> Ite
     names = [slot for slot in slots if slot.source == "name"]
     code = [one.entry.span for one in kept if not one.entry.is_doc]
     found = [
-        (is_import(line), span.role == "test", rank, at, span)
+        (
+            is_import(line),
+            span.role == "test",
+            is_declaration(span.file),
+            not _is_call(line, names),
+            rank,
+            at,
+            span,
+        )
         for rank, span in enumerate(code)
         for at, line in enumerate(span.text.split("\n"))
         if any(covers(slot, line) for slot in names)
@@ -266,13 +277,17 @@ def _uses(kept: Sequence[Kept], slots: Sequence[Slot], sources: _Sources) -> Ite
         and not is_comment(line)
     ]
     seen: set[tuple[str, int]] = set()
-    for _, _, _, at, span in sorted(found, key=lambda row: row[:4]):
+    for *_, at, span in sorted(found, key=lambda row: row[:-1]):
         if (span.file, span.start + at) not in seen and len(seen) < MOST_USES:
             seen.add((span.file, span.start + at))
             yield _use_line(span, at, sources)
 
 
-def _code(kept: Sequence[Kept], slots: Sequence[Slot], sources: _Sources) -> Iterator[str]:
+def _is_call(line: str, names: Sequence[Slot]) -> bool:
+    return any(re.search(rf"{re.escape(name.label.rpartition('.')[2])}\s*[(<]", line) for name in names)
+
+
+def _code(kept: Sequence[Kept], slots: Sequence[Slot], told: Set[str], sources: _Sources) -> Iterator[str]:
     """What the code has to say: definitions with their first sentence, uses, tests."""
     required = {slot.id for slot in slots}
     code = [one for one in kept if not one.entry.is_doc and one.entry.span.role != "data"]
@@ -289,7 +304,7 @@ def _code(kept: Sequence[Kept], slots: Sequence[Slot], sources: _Sources) -> Ite
         else:
             name = span.header.rpartition(".")[2]
             said = next((said for said in sentences_of(span) if name and said.about == name), None)
-            words = f": {clean_line(said.text, 240)}" if said is not None else ""
+            words = f": {clean_line(said.text, 240)}" if said is not None and said.text not in told else ""
             yield f"{_named(span)} in {span.file}{words} {sources.whole(span)}"
 
 

@@ -18,10 +18,19 @@ MOST_CHARS = 420
 MOST_LINES = 200
 
 _FENCE = re.compile(r"^\s*(```|~~~)")
-_SKIP = re.compile(r"^\s*(?:#{1,6}\s|\||[-=*_]{3,}\s*$|<!--|!\[|\[[^\]]+\]:|\.\. |:\w+:|</?\w)")
+_SKIP = re.compile(
+    r"^\s*(?:#{1,6}\s|\||[-=*_]{3,}\s*$|<!--|!\[|\[[^\]]+\]:|\.\. |:\w+:|</?\w|\.(?:[A-Z]{2}|sp\b))"
+)
 _BULLET = re.compile(r"^\s*(?:[-*+•]|\d+[.)])\s+")
 _QUOTE = re.compile(r"^\s*>\s?")
 _END = re.compile(r"(?<=[.!?])[\"'”’)\]*_]*\s+(?=[\"'“‘(\[`*_]*[A-Z0-9`])")
+_PROSE_DIRECTIVE = re.compile(
+    r"^\s*\.\. (?:note|warning|tip|hint|important|caution|attention|danger|error|seealso|admonition"
+    r"|deprecated|version(?:added|changed))::"
+)
+_LITERAL = re.compile(r"^\s*\.\. [\w:-]+::|::\s*$")
+"""A line of reStructuredText below which stands something else than prose."""
+_TROFF = re.compile(r"\\f[BIPR]|\\&")
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)\s]*(?:\s+\"[^\"]*\")?\)")
 _EMPHASIS = re.compile(r"(\*\*|__|(?<!\w)[*_](?=\S))(.+?)(?:\1|(?<=\S)[*_](?!\w))")
 _ABBREVIATED = re.compile(r"(?:\b(?:e\.g|i\.e|etc|cf|vs|approx|resp|No|Fig|Sec)|\b[A-Z])\.$")
@@ -31,7 +40,8 @@ _NO_PROSE = (".json", ".jsonl", ".yaml", ".yml", ".toml", ".lock", ".csv", ".tsv
 
 _COMMENT = re.compile(r"^\s*(?:#(?!!)|//[/!]?|--|;+|\*(?!/)|/\*+|%|\"\"\"|''')\s?")
 _COMMENT_END = re.compile(r"\s*(?:\*+/|\"\"\"|''')\s*$")
-_RULE = re.compile(r"[-=~*_#^+.]{3,}")
+_RULE = re.compile(r"[-=~*_#^+.]{3,}|@\w.*|:\w+(?: [^:]+)?:(?: .*)?")
+"""Lines of a comment without a sentence: drawn ones, and tags as ``@param x`` and ``:returns:``."""
 _RIGHTS = re.compile(
     r"\bcopyright\b|\(c\)\s*\d{4}|\blicen[cs]ed?\b|\bSPDX\b|all rights reserved", re.IGNORECASE
 )
@@ -92,7 +102,7 @@ def _is_of_rights(block: Block, start: int) -> bool:
 def _introduced(lines: Sequence[str], block: Block) -> str:
     """The definition that a comment stands right above, or a docstring right below."""
     below = lines[block[-1][0] + 1 :]
-    while below and below[0].lstrip().startswith(("@", "*/", '"""', "'''", "#[")):
+    while below and (is_comment(below[0]) or below[0].lstrip().startswith(("@", "*/", "#["))):
         below = below[1:]
     above = [line for line in lines[max(0, block[0][0] - 4) : block[0][0]] if line.strip()]
     quoted = _DOCSTRING.match(lines[block[0][0]]) or (above and _DOCSTRING.fullmatch(above[-1].strip()))
@@ -108,7 +118,14 @@ def _is_prose(span: Span) -> bool:
 def _prose_blocks(lines: list[str]) -> Iterator[Block]:
     block: Block = []
     fenced = False
+    literal = next((line for line in lines if line.strip()), "").startswith(("  ", "\t"))
     for number, line in enumerate(lines):
+        if line.strip() and not (literal and line[0] in " \t"):
+            literal = _LITERAL.search(line) is not None and not _PROSE_DIRECTIVE.match(line)
+        elif literal and line.strip():
+            yield block
+            block = []
+            continue
         if _FENCE.match(line):
             fenced = not fenced
             yield block
@@ -199,7 +216,7 @@ def _split(block: Block) -> Iterator[tuple[str, int, int]]:
 
 def plain(text: str) -> str:
     """Markdown's emphasis and links taken out, blanks made one, a long text cut at a word."""
-    text = _LINK.sub(r"\1", text)
+    text = _LINK.sub(r"\1", _TROFF.sub("", text))
     text = _EMPHASIS.sub(r"\2", text)
     text = " ".join(text.split())
     if len(text) > MOST_CHARS:

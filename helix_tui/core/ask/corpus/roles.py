@@ -64,8 +64,9 @@ _BINARY = re.compile(
     r"|parquet|h5|safetensors|onnx|mo|gmo|docx?|xlsx?|pptx?|odt|ods|keystore|jks|p12|der|whl|egg|iso|dmg)$",
     re.IGNORECASE,
 )
+_DECLARATION = re.compile(r"\.d\.[cm]?ts$|\.pyi$|\.h(?:h|pp|xx)?$", re.IGNORECASE)
 _STANDING = (
-    # declares what another file does
+    # declares what another file does; a header of C may well do it itself
     (re.compile(r"\.d\.[cm]?ts$|\.pyi$", re.IGNORECASE), 0.7),
     # speaks of everything that ever changed
     (
@@ -84,7 +85,7 @@ _VENDORED = re.compile(
 )
 _TEST = re.compile(
     r"(?:^|/)(?:tests?|testing|__tests__|specs?|e2e|testdata|test[-_]data|fixtures?|__mocks__|mocks|__snapshots__|benchmarks?"
-    r"|conformance)/|(?:^|/)(?:test_[^/]*|conftest)\.py$|_tests?\.(?:py|go|rs|cc?|cpp|rb|exs?)$|[-._](?:test|spec|e2e)"
+    r"|conformance)/|^t/|(?:^|/)(?:test_[^/]*|conftest)\.py$|_tests?\.(?:py|go|rs|cc?|cpp|rb|exs?)$|[-._](?:test|spec|e2e)"
     r"\.[cm]?[jt]sx?$|(?:^|/)[^/]*(?:Test|Tests|IT|Spec)\.(?:java|kt|scala|cs|swift)$|_spec\.rb$|\.test-d\.ts$",
 )
 _EXAMPLE = re.compile(
@@ -126,6 +127,11 @@ def left_out(path: str) -> str | None:
     if _BINARY.search(name):
         return "binary"
     return None
+
+
+def is_declaration(path: str) -> bool:
+    """Whether a file says what another one has."""
+    return _DECLARATION.search(path) is not None
 
 
 def standing(path: str) -> float:

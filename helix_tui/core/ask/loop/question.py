@@ -50,6 +50,7 @@ _NAME = re.compile(
 _WORD = re.compile(r"[^\W_][\w'’-]*")
 
 _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
+    ("mechanism", re.compile(r"^\W*(?:how (?!many|much)|why)\b")),
     (
         "usage",
         re.compile(

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from helix_tui.core.ask.corpus.roles import is_declaration
 from helix_tui.core.ask.loop.library import Library
 from helix_tui.core.ask.loop.pool import Entry
 from helix_tui.core.ask.loop.question import Question, name_parts
@@ -164,8 +165,14 @@ def _named_senses(library: Library, focus: tuple[str, ...]) -> Iterator[Sense]:
 def _code_senses(library: Library, question: Question) -> Iterator[Sense]:
     """Definitions of the same name in different files; tests and examples do not count."""
     for name in question.names[:1]:
-        for found in library.definitions(name):
-            if found.role == "source":
+        places = [found for found in library.definitions(name) if found.role == "source"]
+        done = any(not is_declaration(found.file) for found in places)
+        told: set[tuple[str, str]] = set()
+        for found in places:
+            # a declaration names what another file does; a package of Go has a file for each platform
+            place = found.file.rpartition("/")[0] if found.file.endswith(".go") else found.file
+            if (place, found.header) not in told and not (done and is_declaration(found.file)):
+                told.add((place, found.header))
                 at = Anchor(found.file, found.start, found.end, found.header, "code")
                 yield Sense(f"{found.header or name} ({found.file})", terms_in(found.header or name), (at,))
 

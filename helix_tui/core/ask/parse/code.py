@@ -94,11 +94,18 @@ def _by_grammar(text: str, lines: list[str], language: str) -> list[Defined] | N
         kind = next(name for name in captures if name not in ("def", "name"))
         start, end = _rows(node)
         for name_node in names:
-            name = _node_text(name_node)
+            name = _node_text(_own_name(node) if name_node.text == b"exports" else name_node)
             key = (start, name)
             if name and (key not in found or found[key].kind == "constant"):
                 found[key] = Defined(name, kind, start, end, _receiver(node, language))
     return sorted(found.values(), key=lambda one: (one.start, -one.end, one.name))
+
+
+def _own_name(node: Node) -> Node:
+    """The name that a class or function has itself where it is what a module exports, else ``exports``."""
+    right = node.child_by_field_name("right") or node
+    left = node.child_by_field_name("left") or node
+    return right.child_by_field_name("name") or left.child_by_field_name("property") or node
 
 
 def _rows(node: Node) -> tuple[int, int]:
