@@ -292,8 +292,8 @@ def _code(kept: Sequence[Kept], slots: Sequence[Slot], told: Set[str], sources: 
     required = {slot.id for slot in slots}
     code = [one for one in kept if not one.entry.is_doc and one.entry.span.role != "data"]
     speaking = [one for one in code if one.entry.slots & required]
-    named = [one for one in code if one not in speaking and one.entry.via == "alignment"][:1]
-    for one in (speaking + named or code)[:MOST_CODE]:
+    led_to = [one for one in code if one not in speaking and one.entry.via in ("alignment", "use", "test")]
+    for one in (speaking + led_to or code)[:MOST_CODE]:
         span = one.entry.span
         if one.entry.via == "use":
             lines = span.text.split("\n")
