@@ -47,7 +47,7 @@ def _queue_order(bead: Bead) -> tuple[int, bool, int, int, bytes]:
 
 
 def _human_row(bead: Bead) -> dict[str, Any]:
-    row = Row.of(bead.raw)
+    row = Row.to_read(bead)
     shown: dict[str, Any] = {"id": bead.id, "priority": bead.priority, "title": bead.title}
     shown |= {
         name.replace("-", "_"): row.text(f"needs-human-{name}")
@@ -66,7 +66,7 @@ def released(call: Call) -> None:
             continue
         rows += [
             _release_row(bead.id, event)
-            for event in history.events_of(Row.of(bead.raw), call.workspace.ddx)
+            for event in history.events_of(Row.to_read(bead), call.workspace.ddx)
             if event.get("kind") == "operator_attention" and event.get("summary") in STUCK
         ]
     rows.sort(key=lambda row: row.get("created_at", ""))

@@ -55,7 +55,7 @@ def doctor(call: Call) -> None:
 def _oversized(bead: Bead) -> list[dict[str, Any]]:
     if len(bead.raw) <= history.MAX_FIELD:
         return []
-    row = Row.of(bead.raw)
+    row = Row.to_read(bead)
     texts = {name: row.text(name) for name in ("description", "acceptance", "notes")}
     found = row.value("events")
     for place, event in enumerate(found if isinstance(found, list) else []):
@@ -123,7 +123,7 @@ _NEGATIVE = re.compile(
 def lint(call: Call) -> None:
     """``bead lint``: which lines of the acceptance name something to check."""
     try:
-        acceptance = call.store.read().row(call.id).text("acceptance")
+        acceptance = call.store.read().shown(call.id).text("acceptance")
     except Refused as problem:
         raise Refused(f"bead {call.id}: {problem}") from None
     items = [(number, text, _kind(text)) for number, text in enumerate(_items(acceptance), 1)]

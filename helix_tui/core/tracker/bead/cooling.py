@@ -16,7 +16,7 @@ _FIELDS = ("work-retry-after", "work-last-status", "work-last-detail")
 
 def show(call: Call) -> None:
     """``bead cooldown show``."""
-    row = call.store.read().row(call.id)
+    row = call.store.read().shown(call.id)
     until, status, detail = (row.text(name) for name in _FIELDS)
     if call.given.on("json"):
         named = {"retry_after": until, "last_status": status, "last_detail": detail, "parked_until": until}

@@ -149,9 +149,9 @@ def tree(call: Call) -> None:
         root = call.id
         if root not in beads:
             raise Refused(f"bead: not found: {root}")
-        for target in beads[root].depends_on:
-            if target in beads:
-                call.say(_line(beads[target]))
+        for edge in beads[root].dependencies:
+            if edge.depends_on_id in beads:
+                call.say(_line(beads[edge.depends_on_id]))
         call.say(_line(beads[root]))
         _draw(call, beads, children, [(child, "  ", True, (root,)) for child in children.get(root, ())])
         return

@@ -51,7 +51,7 @@ def _proposed(beads: Mapping[str, Bead]) -> list[dict[str, Any]]:
     order = pick_order("head")
     found = []
     for bead in sorted((bead for bead in beads.values() if bead.status == "proposed"), key=order):
-        row = Row.of(bead.raw)
+        row = Row.to_read(bead)
         told = {
             "reason": row.text("needs-human-reason") or row.text("needs-human-summary"),
             "suggested_action": row.text("needs-human-suggested-action"),

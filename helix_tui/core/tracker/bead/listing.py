@@ -14,8 +14,7 @@ import msgspec
 from helix_tui.core.beads.readiness import Queue, Standing, classify
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.tracker.bead.call import Call
-from helix_tui.core.tracker.bead.golang import ZERO_TIME, instant_of, loads, plain, time_text
-from helix_tui.core.tracker.bead.rows import Row
+from helix_tui.core.tracker.bead.golang import ZERO_TIME, Number, instant_of, loads, plain, time_text
 from helix_tui.core.tracker.stamps import second
 
 _ESCAPES = (
@@ -80,8 +79,7 @@ def _shown(bead: Bead, head: bool) -> _Shown:
         shown = _decode(bead.raw)
     except (msgspec.DecodeError, UnicodeDecodeError):
         shown = _by_field(bead)
-    shown.status = shown.status or "open"
-    shown.issue_type = shown.issue_type or "task"
+    shown.status, shown.issue_type, shown.priority = bead.status, bead.issue_type, bead.priority
     shown.created_at = time_text(shown.created_at)
     shown.updated_at = time_text(shown.updated_at)
     shown.schema_version = (shown.schema_version or 1) if head else None
@@ -98,7 +96,16 @@ def _by_field(bead: Bead) -> _Shown:
             values[field.name] = msgspec.convert(document[name], field.type)
         except (KeyError, msgspec.ValidationError):
             continue
+    if "dependencies" not in values and isinstance(document.get("dependencies"), list):
+        values["dependencies"] = [_edge(item) for item in document["dependencies"]]
     return _Shown(**values)
+
+
+def _edge(item: Any) -> _Edge:
+    """An edge as Go decodes it: what is no text, or no object at all, leaves its fields empty."""
+    fields = item if isinstance(item, dict) else {}
+    names = (field.name for field in msgspec.structs.fields(_Edge))
+    return _Edge(**{name: fields[name] for name in names if isinstance(fields.get(name), str)})
 
 
 def say_ordered(call: Call, value: Any) -> None:
@@ -151,17 +158,21 @@ _WHERE = ("id", "title", "status", "issue_type", "owner", "parent", "description
 
 def _fits(bead: Bead, where: Mapping[str, str]) -> bool:
     """Compare fields as texts; of DDx's own fields only these can be asked for, any other reads as empty."""
-    row = Row.of(bead.raw)
+    try:
+        document = loads(bead.raw)
+    except (ValueError, RecursionError):  # nested deeper than this decoder goes
+        document = {}
     for name, wanted in where.items():
         name = "owner" if name == "assignee" else name
+        value = document.get(name)
         if name in ("status", "issue_type"):
             actual = getattr(bead, name)
         elif name in _WHERE:
-            actual = row.text(name)
-        elif name in _FIELDS or name not in row:
+            actual = value if isinstance(value, str) and not isinstance(value, Number) else ""
+        elif name in _FIELDS or name not in document:
             actual = ""
         else:
-            actual = plain(loads(row.fields[name]))
+            actual = plain(value)
         if actual != wanted:
             return False
     return True
@@ -250,7 +261,7 @@ def _why(bead: Bead, blocker: _Blocker) -> str:
     if blocker.kind == "retry-cooldown":
         return f"retry-after: {blocker.next_eligible_at}"
     if blocker.kind == "dependency":
-        return f"deps: {', '.join(bead.depends_on)}"
+        return f"deps: {', '.join(edge.depends_on_id for edge in bead.dependencies)}"
     return f"{blocker.kind}: {blocker.reason}"
 
 
@@ -265,9 +276,10 @@ def _april_blocker(queue: Queue, bead: Bead) -> _Blocker | None:
     if bead.status != "open":
         return None
     standing = queue.standing(bead.id)
-    waiting = _reason(standing, "waiting_dependencies")
-    if waiting is not None:
-        return _Blocker(kind="dependency", unclosed_dep_ids=list(waiting[1]))
+    targets = [edge.depends_on_id for edge in bead.dependencies]
+    waiting = [one for one in targets if one not in queue.beads or queue.beads[one].status != "closed"]
+    if waiting:
+        return _Blocker(kind="dependency", unclosed_dep_ids=waiting)
     if standing.until is None:
         return None
     detail = bead.document().get("execute-loop-last-detail")

@@ -26,7 +26,7 @@ def add(call: Call) -> None:
 
 def list_events(call: Call) -> None:
     """``bead evidence list``: oldest first."""
-    row = call.store.read().row(call.id)
+    row = call.store.read().shown(call.id)
     events = history.events_of(row, call.workspace.ddx)
     if call.given.on("json"):
         say_ordered(call, [history.shown(event) for event in events])

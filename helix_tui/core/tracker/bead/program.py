@@ -9,6 +9,7 @@ import importlib
 import sys
 from collections.abc import Sequence
 
+from helix_tui.core.beads.record import UnreadableLine
 from helix_tui.core.tracker.bead.call import Call
 from helix_tui.core.tracker.bead.flags import Flag, Given, UsageError, parse
 from helix_tui.core.tracker.bead.refusal import Refused
@@ -38,7 +39,7 @@ def main(argv: Sequence[str], era: str) -> int:
     module = module if "." in module else f"helix_tui.core.tracker.bead.{module}"
     try:
         code: int | None = getattr(importlib.import_module(module), function)(call)
-    except Refused as problem:
+    except (Refused, UnreadableLine) as problem:
         _tell(call)
         return _complain(str(problem), verb, era)
     _tell(call)

@@ -62,6 +62,14 @@ class Row:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return cls(_taken_apart(line))
 
+    @classmethod
+    def to_read(cls, bead: Bead) -> Row:
+        """A bead's record, not to be written back: what is no text in it became U+FFFD."""
+        try:
+            return cls.of(bead.raw)
+        except UnreadableLine:
+            return cls({name: go_json(value).encode() for name, value in bead.document().items()})
+
     def __contains__(self, name: str) -> bool:
         return name in self.fields
 

@@ -35,8 +35,8 @@ def show(call: Call) -> None:
 
 def _row(call: Call, beads: Beads) -> Row:
     if call.id not in beads.beads and call.id in call.store.archived():
-        return Row.of(call.store.archived()[call.id].raw)
-    return beads.row(call.id)
+        return Row.to_read(call.store.archived()[call.id])
+    return beads.shown(call.id)
 
 
 def _document(call: Call, row: Row, lease: dict[str, Any] | None) -> dict[str, Any]:

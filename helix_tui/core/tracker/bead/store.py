@@ -60,6 +60,14 @@ class Beads:
         except UnreadableLine as problem:
             raise Refused(f"bead: {bead_id}: {problem}; nothing was written") from None
 
+    def shown(self, bead_id: str) -> Row:
+        """One record, only to be read.
+
+        Raises:
+            Refused: there is no such bead.
+        """
+        return self._current(Row.to_read(self.bead(bead_id)))
+
     def put(self, row: Row, *, new: bool = False) -> Bead:
         """Take a record in."""
         bead = row.bead()

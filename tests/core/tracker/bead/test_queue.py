@@ -123,6 +123,36 @@ def test_lists_tolerate_fields_of_a_wrong_type(desk: MakeDesk) -> None:
     assert bench("ready").rc == bench("show", "demo-1").rc == bench("status").rc == 0
 
 
+@pytest.mark.parametrize("era", ["april", "head"])
+def test_a_field_whose_name_is_no_text_costs_no_answer(era: str, desk: MakeDesk) -> None:
+    bench = desk(b'{"id":"demo-1","title":"T","spec-id":"S","status":"proposed","z\xff":1}', era=era)
+    for words in (
+        ("list", "--where", "spec-id=S"),
+        ("show", "demo-1"),
+        ("show", "demo-1", "--json"),
+        ("evidence", "list", "demo-1"),
+        *([("needs-human",), ("cooldown", "show", "demo-1")] if era == "head" else []),
+    ):
+        assert bench(*words).rc == 0, words
+    assert bench.must("list", "--where", "spec-id=S").startswith("demo-1")
+    before = bench.tracker.read_bytes()
+    refused = bench("update", "demo-1", "--set", "a=b")
+    assert (refused.rc, "cannot be told apart" in refused.error) == (1, True)
+    assert bench.tracker.read_bytes() == before
+
+
+def test_edges_that_are_none_are_listed_as_go_decodes_them(desk: MakeDesk) -> None:
+    edges = [{"depends_on_id": "demo-2", "type": 5}, "demo-2", None, {"depends_on_id": "demo-2"}]
+    bench = desk({"id": "demo-1", "dependencies": edges, "priority": 2.0}, {"id": "demo-2"}, era="april")
+    shown = bench("list", "--json").json[0]
+    assert shown["priority"] == 0
+    assert [edge["depends_on_id"] for edge in shown["dependencies"]] == ["demo-2", "", "", "demo-2"]
+    assert shown["dependencies"][1] == {"issue_id": "", "depends_on_id": "", "type": ""}
+    (blocked,) = bench("blocked", "--json").json
+    assert blocked["blocker"]["unclosed_dep_ids"] == ["demo-2", "", "", "demo-2"]
+    assert bench.must("dep", "tree", "demo-1").count("demo-2 [open]") == 2
+
+
 def test_head_reads_the_archive_too(desk: MakeDesk) -> None:
     bench = desk({"id": "demo-1"})
     old = {"id": "demo-0", "title": "old", "status": "closed", "zz": "1"}
