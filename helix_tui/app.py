@@ -285,7 +285,7 @@ class HelixApp(Traveller):
             self._closer.heed(self.snapshot)
         if was_loading:
             self.set_timer(AFTER_PAINT, self._feed.painted)
-        if was_loading or change.everything:
+        if (was_loading or change.everything) and not self.is_headless:
             self.set_timer(AFTER_PAINT, settle_memory)
 
     def _loop_closed(self, closed: Closed) -> None:
@@ -422,7 +422,8 @@ def settle_memory() -> None:
     """Keep the collector off the way of keys: what stands now is not looked through again.
 
     A collection over 10,000 beads costs 30 ms in the middle of a key press (reference/textual.md §2); the
-    rest is collected in seconds in which nobody presses one.
+    rest is collected in seconds in which nobody presses one. For a process with one app that somebody looks
+    at: what is frozen for an app without a screen would outlive it.
     """
     gc.unfreeze()
     gc.collect()
