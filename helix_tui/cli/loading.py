@@ -15,7 +15,9 @@ from helix_tui.core.ddx.workers.running import Run, RunReader
 from helix_tui.core.project import Project, find_project
 from helix_tui.core.text import clean_line
 
-NO_TRACKER = "Go to a project that DDx works in, name one with -C DIR, or try `helix-tui demo`."
+NO_TRACKER = (
+    "`ddx init` makes one here; -C DIR names another project; `helix-tui demo` shows a throw-away one."
+)
 
 
 @dataclass(frozen=True, slots=True)

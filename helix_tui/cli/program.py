@@ -69,6 +69,29 @@ _TAKE_A_VALUE = {"-C", "--now", "--ddx", "--screen", "--theme"}
 """Options that may stand before the subcommand and are followed by a value."""
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser that says which option an unknown one may have meant."""
+
+    def error(self, message: str) -> NoReturn:
+        """End with 2, and say where help is."""
+        from difflib import get_close_matches
+
+        words = message.partition("unrecognized arguments: ")[2].split()
+        shown = [
+            option
+            for option, action in self._option_string_actions.items()
+            if action.help != argparse.SUPPRESS
+        ]
+        near = [
+            close
+            for word in words
+            if word.startswith("--")
+            for close in get_close_matches(word.partition("=")[0], shown, n=1)
+        ]
+        hint = f"did you mean {', '.join(near)}? " if near else ""
+        super().error(f"{clean_line(message, 400)} ({hint}`{self.prog} --help` tells what there is)")
+
+
 def main(argv: list[str] | None = None) -> int:
     """Run one command line and return its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
@@ -156,7 +179,7 @@ def split_command(words: list[str]) -> tuple[str | None, list[str]]:
 
 def _parser(name: str | None) -> argparse.ArgumentParser:
     if name is None:
-        parser = argparse.ArgumentParser(
+        parser = Parser(
             "helix-tui",
             usage="helix-tui [COMMAND] [options]",
             description="Without a command: the console on this project's queue.",
@@ -165,11 +188,9 @@ def _parser(name: str | None) -> argparse.ArgumentParser:
             allow_abbrev=False,
         )
     else:
-        parser = argparse.ArgumentParser(
-            f"helix-tui {name}", description=COMMANDS[name][1], allow_abbrev=False
-        )
+        parser = Parser(f"helix-tui {name}", description=COMMANDS[name][1], allow_abbrev=False)
     add_shared(parser)
-    parser.add_argument("--version", action="version", version=f"helix-tui {__version__}")
+    parser.add_argument("--version", "-V", action="version", version=f"helix-tui {__version__}")
     return parser
 
 
@@ -193,5 +214,5 @@ def _refuse(name: str) -> NoReturn:
 
     close = get_close_matches(name, COMMANDS, n=1)
     hint = f"Did you mean “{close[0]}”?" if close else f"There are: {', '.join(COMMANDS)}."
-    print(f"helix-tui: no command “{name[:60]}”. {hint}", file=sys.stderr)
+    print(f"helix-tui: unknown command: {clean_line(name, 60)}. {hint}", file=sys.stderr)
     raise SystemExit(2)

@@ -19,7 +19,7 @@ from helix_tui.core.text import clean_line
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this command."""
-    parser.add_argument("title")
+    parser.add_argument("title", help="what is to be done, in one line")
     parser.add_argument("--type", default="task", help="task, bug, epic, chore, … (default: task)")
     parser.add_argument("--priority", default="2", metavar="0-4", help="0 is first (default: 2)")
     parser.add_argument("--labels", action="append", default=[], metavar="A,B", help="repeatable")

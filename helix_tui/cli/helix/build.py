@@ -46,7 +46,7 @@ def run(call: Call) -> int:
         if call.options.dry_run:
             return show_dry_run(call, [words], bead_id=bead_id, leaves_undone=list(left))
         curator.gate.check()
-        for line in left:
+        for line in () if call.options.quiet else left:
             call.note(f"helix: {line}")
         built = build_bead(curator, delegate, bead_id, wishes)
     if call.json:

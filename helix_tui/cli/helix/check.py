@@ -131,6 +131,8 @@ def document(facts: Facts, verdict: Verdict) -> dict[str, Any]:
 def _print(call: Call, facts: Facts, verdict: Verdict) -> None:
     code = call.paint(verdict.next_action, _ROLES.get(verdict.next_action, "bold"))
     call.print(f"NEXT_ACTION: {code}")
+    if call.options.quiet:
+        return
     call.print(f"decided by {_WHO[verdict.decided_by]}, about {clean_line(verdict.scope, 120)}")
     for reason in verdict.reasons:
         call.print(f"  because {clean_line(reason.detail, 400)}")

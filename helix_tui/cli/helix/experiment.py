@@ -22,7 +22,7 @@ from helix_tui.cli.trials import trial_document, trial_lines
 from helix_tui.core.beads.readiness import looks_like_epic
 from helix_tui.core.insights.experiments import batch_of, trials
 from helix_tui.core.supervision.check.facts import named_beads
-from helix_tui.core.supervision.committing import clean_tree
+from helix_tui.core.supervision.committing import CommitError, clean_tree
 from helix_tui.core.supervision.curation.curator import Curator
 from helix_tui.core.supervision.run.options import RunOptions
 from helix_tui.core.supervision.run.told import with_told
@@ -149,7 +149,11 @@ def _named(call: Call, curator: Curator) -> tuple[str, ...]:
 
 
 def _must_be_clean(call: Call, curator: Curator) -> None:
-    if not clean_tree(curator.project.root):
+    try:
+        clean = clean_tree(curator.project.root)
+    except CommitError as error:
+        raise CliError(str(error), error.advice) from None
+    if not clean:
         for line in _DIRTY[1:]:
             call.note(f"helix: {line}")
         raise CliError(_DIRTY[0], "Commit them, or `git stash`.")

@@ -46,7 +46,9 @@ def add_agent_options(parser: argparse.ArgumentParser, *, dry_run: bool = True) 
     group.add_argument(
         "--timeout", type=float, default=0.0, metavar="S", help="seconds it may take (HELIX_AGENT_TIMEOUT)"
     )
-    parser.add_argument("-q", "--quiet", action="store_true", help="say only what matters")
+    parser.add_argument(
+        "-q", "--quiet", action="store_true", help="tell how it ended and what failed, no more"
+    )
     if dry_run:
         parser.add_argument("--dry-run", action="store_true", help="print the exact command; do nothing")
 

@@ -76,7 +76,8 @@ def run(call: Call) -> int:
         command_of(curator.project, delegate, stage, wishes)  # no bead is made for an agent that is not there
         governing, _ = acquire(curator, values["scope"])
         values["bead"] = governing.bead_id
-        call.note(f"helix: governing bead {clean_line(governing.bead_id)} ({governing.mode})")
+        if not call.options.quiet:
+            call.note(f"helix: governing bead {clean_line(governing.bead_id)} ({governing.mode})")
         done = perform(curator.project, delegate, stage, values, wishes, stamp)
         left = hand_back(curator, governing) if done.answer.problem else ""
         if left:
@@ -127,7 +128,7 @@ def report(call: Call, done: StageOutcome, *, governing: str = "") -> int:
                 "log": done.answer.log,
             }
         )
-    elif done.answer.text:
+    elif done.answer.text and not call.options.quiet:
         call.print(clean_block(done.answer.text).rstrip("\n"))
     for line in _closing(done):
         call.note(f"helix: {line}")

@@ -163,6 +163,16 @@ def _push(root: Path) -> tuple[bool, str]:
     return True, ""
 
 
+def _must_be_repository(root: Path) -> None:
+    """Go on where there is a git repository.
+
+    Raises:
+        CommitError: there is none.
+    """
+    if _try(root, "rev-parse", "--git-dir").rc != 0:
+        raise CommitError(f"{clean_line(str(root), 200)} is no git repository", "`git init` makes one.")
+
+
 def _must_change(root: Path) -> bool:
     """Whether anything is staged; where nothing is, a tracked file at least has changed.
 
@@ -172,8 +182,7 @@ def _must_change(root: Path) -> bool:
     if _staged(root):
         return True
     if not _names(root):
-        if _try(root, "rev-parse", "--git-dir").rc != 0:
-            raise CommitError(f"{clean_line(str(root), 200)} is no git repository", "`git init` makes one.")
+        _must_be_repository(root)
         raise CommitError("nothing to commit", "New files are staged by hand: `git add FILE`.")
     return False
 
@@ -215,7 +224,12 @@ def _has_upstream(root: Path) -> bool:
 
 
 def clean_tree(root: Path) -> bool:
-    """Whether no tracked file has a change; files that git does not know are allowed."""
+    """Whether no tracked file has a change; files that git does not know are allowed.
+
+    Raises:
+        CommitError: it is no git repository, or git does not start.
+    """
+    _must_be_repository(root)
     return _try(root, "diff", "--quiet").rc == 0 and _try(root, "diff", "--cached", "--quiet").rc == 0
 
 

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from helix_tui.cli.helix.table import ROWS
 from tests.cli.conftest import Cli, Ran
-from tests.core.supervision.conftest import row
+from tests.core.supervision.conftest import ERAS, row
 from tests.core.supervision.run.conftest import Stage, StageFactory
 
 LATER = "2099-01-01T00:00:00Z"
@@ -335,3 +336,57 @@ def test_evidence_stands_before_what_the_loop_told(helix: Any, tried: Stage) -> 
     metrics.write_text(json.dumps(known) + "\n")
     rows = helix(tried, "experiment", "--compare", "--json").document["rows"]
     assert [(row["model"], row["attempts"]) for row in rows if row["bead_id"] == "x-2"] == [("m-2", 1)]
+
+
+# --- tracker -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_tracker_has_every_verb_of_ddx_bead(helix: Any, stage: StageFactory, era: str) -> None:
+    world = stage([row("a-1", era=era), row("a-2", "a-1", era=era)], era)
+    made = helix(world, "tracker", "create", "New", "--type", "task", "--priority", "1").out.strip()
+    assert json.loads(helix(world, "tracker", "show", made, "--json").out)["title"] == "New"
+    assert helix(world, "tracker", "update", made, "--set", "spec-id=S-1").code == 0
+    assert world.rows()[made]["spec-id"] == "S-1"
+    listed = {verb: helix(world, "tracker", verb, "--json").out for verb in ("list", "ready", "status")}
+    assert {each["id"] for each in json.loads(listed["list"])} == {"a-1", "a-2", made}
+    assert [each["id"] for each in json.loads(listed["ready"])] == [made, "a-1"]
+    assert json.loads(listed["status"])["total"] == 3
+    assert helix(world, "tracker", "blocked").code == 0
+    assert helix(world, "tracker", "dep", "remove", "a-2", "a-1").code == 0
+    assert helix(world, "tracker", "dep", "add", "a-1", made).code == 0
+    assert helix(world, "tracker", "close", made).code == 0
+    assert world.rows()[made]["status"] == "closed"
+    assert helix(world, "tracker", "show", "none-9").code == 1
+
+
+# --- every command -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", sorted(ROWS))
+def test_an_option_that_is_not_there_exits_two_and_tells_where_help_is(cli: Cli, name: str) -> None:
+    if name == "tracker":  # its words are ddx's
+        return
+    ran = cli(name, "--dry-runn")
+    assert ran.code == 2
+    assert f"helix-tui {name} --help" in ran.err
+
+
+def test_what_may_have_been_meant_is_named(cli: Cli) -> None:
+    assert "did you mean --max-cycles?" in cli("run", "--max-cycle", "3").err
+    assert "unknown command: polsh. Did you mean “polish”?" in cli("polsh").err
+
+
+def test_an_experiment_wants_a_repository(helix: Any, stage: StageFactory) -> None:
+    ran = helix(stage([row("a-1")]), "experiment", "faster")
+    assert ran.code == 1
+    assert "is no git repository" in ran.err
+
+
+def test_quiet_tells_how_it_ended_and_no_more(helix: Any, stage: StageFactory) -> None:
+    world = stage([row("a-1", **BUILDABLE)])
+    assert helix(world, "check", "--quiet").out == "NEXT_ACTION: BUILD\n"
+    world.answers("A long story.\nREVIEW_STATUS: ISSUES_FOUND\nISSUES_COUNT: 2")
+    ran = helix(world, "review", "-q")
+    assert (ran.code, ran.out) == (10, "")
+    assert "review reported 2 issue(s)" in ran.err
