@@ -13,8 +13,9 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, cast
 
+from textual import events
 from textual.binding import BindingType
 from textual.message import Message
 from textual.screen import Screen
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from helix_tui.screens.curating.desk import Desk
     from helix_tui.screens.steering.helm import Helm
     from helix_tui.screens.watching import Watch
+    from helix_tui.widgets.frame.prompt import Prompt
 
 TICK_SECONDS = 1.0
 """How often ages on screen are looked at."""
@@ -295,9 +297,13 @@ class HelixApp(Traveller):
         if closed.said:
             self.say(f"memories: {closed.said}")
 
-    def on_key(self) -> None:
-        """Somebody is at the keys."""
+    def on_key(self, event: events.Key) -> None:
+        """Somebody is at the keys. What was typed ahead of a line belongs to it, not to a binding."""
         self._keys += 1
+        prompt = next(iter(self.screen.query("Prompt")), None) if self.screen_stack else None
+        if prompt is not None and cast("Prompt", prompt).take_ahead(event):
+            event.stop()
+            event.prevent_default()
 
     def _show_time(self) -> None:
         """Let the screen in view show ages anew; on the way out there is none."""

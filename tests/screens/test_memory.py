@@ -6,6 +6,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+from textual import events
 
 from helix_tui.core.memory import open_memory
 from helix_tui.screens.memory import MemoryScreen
@@ -130,6 +131,17 @@ async def test_search_narrows_and_esc_brings_all_back(app: Console) -> None:
         await pilot.press("escape")
         await settled(pilot)
         assert len(keys_of(app)) == 5
+
+
+async def test_what_is_typed_faster_than_the_line_opens_is_text(app: Console) -> None:
+    async with app.run_test(size=SIZE) as pilot:
+        await settled(pilot)
+        for key in ["slash", *"hour", "enter"]:  # u undoes, r reads again, o orders: as one burst
+            app.post_message(events.Key(key, key if len(key) == 1 else None))
+        await pilot.pause()
+        await settled(pilot)
+        assert memory_of(app).filter_text == "hour"
+        assert memory_of(app).prompt is None
 
 
 async def test_a_lesson_is_accepted_and_taken_back(app: Console) -> None:

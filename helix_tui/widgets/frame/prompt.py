@@ -116,6 +116,7 @@ class Prompt(Vertical):
         self._list = RowList()
         self._list.can_focus = False
         self._before = text
+        self._stood = False
 
     def compose(self) -> ComposeResult:
         """Ways to go on above, the line below."""
@@ -159,6 +160,20 @@ class Prompt(Vertical):
         else:
             return False
         return True
+
+    def take_ahead(self, event: events.Key) -> bool:
+        """Take a key that was typed before the line could have the focus; False where it is none."""
+        focused = self.app.focused
+        if self._stood and focused is not self._field:
+            return False  # somebody has left the line: keys are meant for what has the focus
+        if not event.is_printable or event.character is None:
+            return self.take_key(event.key)
+        self._field.insert_text_at_cursor(event.character)
+        return True
+
+    def on_descendant_focus(self) -> None:
+        """From now on keys come by themselves."""
+        self._stood = True
 
     def on_row_list_opened(self, event: RowList.Opened) -> None:
         """A double click takes a way."""
