@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from helix_tui.core.beads.readiness import looks_like_epic
 from helix_tui.core.beads.record import TERMINAL
-from helix_tui.core.supervision.curation.rows import Scene
+from helix_tui.core.supervision.curation.rows import Scene, replacements
 
 HOLDING_LABELS = frozenset({"manual-hold", "no-auto-close", "container"})
 """Labels that keep a superseded bead from falling."""
@@ -48,17 +48,10 @@ def near_cascade(scene: Scene, closed: str) -> set[str]:
 
 def _superseded(scene: Scene, closed: str) -> Iterator[str]:
     """Open beads that name ``closed`` as what replaces them, by field or by label."""
-    mark = f"superseded-by:{closed}"
-    near = [
-        bead_id
-        for bead_id, bead in scene.queue.beads.items()
-        if bead.superseded_by.strip() == closed or mark in bead.labels
-    ]
-    for bead_id in dict.fromkeys((*near, *scene.edits)):
+    for bead_id in scene.replaced_by(closed):
         if bead_id == closed or scene.status(bead_id) != "open":
             continue
-        bead = scene.bead(bead_id)
-        if bead.superseded_by.strip() == closed or mark in bead.labels:
+        if closed in replacements(scene.bead(bead_id)):
             yield bead_id
 
 

@@ -83,6 +83,18 @@ def _converted(value: Any, known: msgspec.structs.FieldInfo) -> Any:
         return known.default  # as a row with that value would be read
 
 
+_REPLACED = "superseded-by:"
+
+_NAMES_REPLACEMENT = frozenset({"superseded-by", "labels"})
+
+
+def replacements(bead: Bead) -> list[str]:
+    """The beads that replace one, as its field and its labels name them."""
+    named = [bead.superseded_by.strip()] if bead.superseded_by else []
+    named += [label.removeprefix(_REPLACED) for label in bead.labels if label.startswith(_REPLACED)]
+    return [by for by in named if by]
+
+
 class Scene:
     """The beads of a queue as planned changes leave them.
 
@@ -99,6 +111,7 @@ class Scene:
         self.leases: dict[str, bool] = {}
         self.added: list[str] = []
         self._documents: dict[str, dict[str, Any]] = {}
+        self._replaced: dict[str, list[str]] | None = None
 
     def __contains__(self, bead_id: object) -> bool:
         return bead_id in self.queue.beads or bead_id in self.edits
@@ -159,6 +172,20 @@ class Scene:
             other for other in self.edits if self.edits[other].get("parent") == bead_id and other not in known
         ]
         return stayed + came
+
+    def replaced_by(self, bead_id: str) -> list[str]:
+        """Ids that may name it as what replaces them, before the changes or after."""
+        if self._replaced is None:
+            self._replaced = {}
+            for other, bead in self.queue.beads.items():
+                for by in replacements(bead):
+                    self._replaced.setdefault(by, []).append(other)
+        changed = (
+            other
+            for other, fields in self.edits.items()
+            if not _NAMES_REPLACEMENT.isdisjoint(fields) and bead_id in replacements(self.bead(other))
+        )
+        return list(dict.fromkeys((*self._replaced.get(bead_id, ()), *changed)))
 
     def bead(self, bead_id: str) -> Bead:
         """The record after the changes.
