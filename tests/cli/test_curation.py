@@ -208,6 +208,9 @@ def test_a_conflict_shows_both_versions(cli: Cli, root: Path) -> None:
     told = cli("undo", "--dry-run", "--json", "-C", root).document
     assert told["operations"][0]["conflicts"]
     assert rows_in(root)["demo-a1"]["priority"] == 4
+    tracker.write_text(tracker.read_text().replace('"priority":4', '"priority":3'))
+    assert cli("undo", "op-1", "-C", root).code == 0
+    assert cli("undo", "none", "-C", root).code == 2
 
 
 def test_the_journal_tells_who_what_and_the_way_back(cli: Cli, root: Path) -> None:

@@ -206,14 +206,14 @@ def tell(call: Call, done: Done, curator: Curator) -> int:
     for problem in done.problems:
         call.note(f"helix-tui: {problem}")
     if done.error is not None:
-        call.note(f"helix-tui: {done.error.message}; {_how_far(done)}")
+        call.note(f"helix-tui: {done.error.message}; {how_far(done)}")
         if not done.made_anyway:
             call.note(f"  {clean_line(done.error.advice, 400)}")
         return done.error.exit_code
     return 1 if done.problems else code
 
 
-def _how_far(done: Done) -> str:
+def how_far(done: Done) -> str:
     """What stands after a command failed."""
     if done.entry is None or not done.entry.after:
         return "nothing was changed"

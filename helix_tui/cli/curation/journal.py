@@ -13,6 +13,7 @@ from helix_tui.cli.curation.changing import (
     consequence_lines,
     curator_of,
     difference_document,
+    how_far,
     some,
     told,
 )
@@ -20,6 +21,7 @@ from helix_tui.cli.paint import counted
 from helix_tui.core.clock import NS, format_age, format_instant, now_ns
 from helix_tui.core.journal import Entry
 from helix_tui.core.supervision.curation.conflicts import Conflict, Unreadable
+from helix_tui.core.supervision.curation.contrast import apart
 from helix_tui.core.supervision.curation.curator import Curator, Done
 from helix_tui.core.supervision.curation.retracing import Appraiser, Mark, Turn
 from helix_tui.core.supervision.curation.whatif import foresee
@@ -38,7 +40,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         )
         return
     parser.add_argument(
-        "count", nargs="?", type=int, default=1, metavar="N", help="how many changes (default: 1)"
+        "count",
+        nargs="?",
+        default="1",
+        metavar="N|OP",
+        help="how many (default: 1), or one by its id",
     )
     parser.add_argument("--id", metavar="OP", dest="entry", help="one change by its id, whoever made it")
     if command == "undo":
@@ -52,8 +58,7 @@ def run(call: Call) -> int:
     """Show the journal, take back, or do again."""
     if call.command == "journal":
         return _journal(call)
-    if call.options.count < 1:
-        raise CliError("how many changes? at least one", code=2)
+    _read_count(call)
     curator = curator_of(call)
     if call.options.dry_run:
         return _foretell(call, curator)
@@ -72,6 +77,16 @@ def run(call: Call) -> int:
     except CliError as error:
         stopped = error
     return _tell(call, done, stopped, conflict)
+
+
+def _read_count(call: Call) -> None:
+    """A number says how many; an id that stands in its place is one that was asked for."""
+    options = call.options
+    if options.count.startswith("op-"):
+        options.entry, options.count = options.entry or options.count, "1"
+    if not options.count.isdecimal() or int(options.count) < 1:
+        raise CliError("how many changes? at least one", f"For example: helix-tui {call.command} 2", 2)
+    options.count = int(options.count)
 
 
 def _go(call: Call, curator: Curator, done: list[Done]) -> None:
@@ -189,7 +204,7 @@ def _tell(call: Call, done: list[Done], stopped: CliError | None, conflict: Conf
         for problem in result.problems:
             call.note(f"helix-tui: {problem}")
         if result.error is not None:
-            call.note(f"helix-tui: {result.error.message}")
+            call.note(f"helix-tui: {result.error.message}; {how_far(result)}")
             call.note(f"  {clean_line(result.error.advice, 400)}")
     if stopped is not None:
         call.note(f"helix-tui: {stopped.message}")
@@ -277,12 +292,12 @@ def _print_entry(call: Call, entry: Entry, mark: Mark) -> None:
     for bead_id, fields in entry.after.items():
         before = entry.before.get(bead_id) or {}
         for name, value in (fields or {}).items():
-            call.print(
-                f"  {clean_line(bead_id, 80)} {clean_line(name, 60)}: "
-                f"{clean_line(str(before.get(name)), 120)} → {clean_line(str(value), 120)}"
-            )
+            was, now = apart(name, before.get(name), value, 120)
+            call.print(f"  {clean_line(bead_id, 80)} {clean_line(name, 60)}: {was} → {now}")
     if entry.inverse and not entry.undone_by:
-        call.print("  taken back by: " + clean_block(shlex.join(entry.inverse[0]), 400))
+        call.print("  taken back by:")
+        for words in entry.inverse:
+            call.print("    " + clean_block(shlex.join(words), 2_000))
     for difference in mark.differences:
         call.print(f"  changed since: {difference}")
     if mark.covered_by:

@@ -8,8 +8,8 @@ from typing import Any
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.tracker import Tracker
 from helix_tui.core.supervision.curation.conflicts import Difference
+from helix_tui.core.supervision.curation.contrast import shown
 from helix_tui.core.supervision.curation.planning import Plan
-from helix_tui.core.supervision.curation.settling import told
 from helix_tui.core.supervision.curation.whatif import Consequences
 from helix_tui.core.text import clean_block, clean_line, short_id
 from helix_tui.screens.curating.desk import Outlook
@@ -160,11 +160,11 @@ def tell_differences(page: Page, found: Iterable[Difference], mine: str = "expec
         page.caption(clean_line(bead_id, 80))
         for each in differing:
             page.paragraph([(clean_line(each.field, 60), "text bold")])
-            _version(page, mine, "muted", each.ours)
-            _version(page, "stands", "attention", each.theirs)
+            _version(page, mine, "muted", each.field, each.ours)
+            _version(page, "stands", "attention", each.field, each.theirs)
 
 
-def _version(page: Page, word: str, ink: str, value: Any) -> None:
-    text = clean_block(value, 4_000) if isinstance(value, str) else told(value)
+def _version(page: Page, word: str, ink: str, field: str, value: Any) -> None:
+    text = clean_block(value, 4_000) if isinstance(value, str) else shown(field, value, 4_000)
     for number, line in enumerate(text.split("\n")):
         page.paragraph([(f"  {'' if number else word:<10}", ink), (line, "text")], 12)

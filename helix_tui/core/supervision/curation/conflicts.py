@@ -8,8 +8,8 @@ from typing import Any
 
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.journal import Entry
+from helix_tui.core.supervision.curation.contrast import apart
 from helix_tui.core.supervision.curation.rows import Edits, Scene, canonical_absent, same
-from helix_tui.core.supervision.curation.settling import told
 from helix_tui.core.supervision.curation.steps import Step, called
 
 
@@ -36,7 +36,8 @@ class Difference:
 
     def __str__(self) -> str:
         name = f"{called(self.bead_id)}: {called(self.field)}"
-        return f"{name} was {told(self.ours)} and is {told(self.theirs)} now"
+        ours, theirs = apart(self.field, self.ours, self.theirs)
+        return f"{name} was {ours} and is {theirs} now"
 
 
 class Conflict(RuntimeError):
