@@ -17,10 +17,10 @@ _ESCAPES = re.compile(
     r"|\x1b[ -~]?"
 )
 # C0 and C1 controls, bidi controls and isolates, zero-width characters, BOM, tags, lone surrogates,
-# variation selectors (terminals disagree on the width that they give the character before).
+# variation selectors and skin tones (terminals disagree on the width that they give the character before).
 _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
-    "\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e01ef]"
+    "\ufff9-\ufffb\ud800-\udfff\U0001f3fb-\U0001f3ff\U000e0000-\U000e01ef]"
 )
 _CLEAN = re.compile(r"[ -~]*\Z")
 _BLANKS = re.compile(r"\s+")

@@ -24,6 +24,7 @@ from helix_tui.core.text import cell_width, clean_block, clean_line, fit, short_
         ("two\nlines\tand\r\ntabs", "two lines and tabs"),
         ("  edges  ", "edges"),
         ("[bold]kept[/bold] [@click=app.quit()]x[/]", "[bold]kept[/bold] [@click=app.quit()]x[/]"),
+        ("\U0001f44d\U0001f3fd", "\U0001f44d"),
         ("\x1b", ""),
         ("a\x1b[", "a"),
         ("\ud800lone", "lone"),

@@ -147,7 +147,8 @@ def counts(shelf: Shelf, width: int) -> str:
         return ""
     if width < _ROOMY:
         return f"{health.total:,}"
-    return f"{health.with_verified_feedback:,} proven · {health.total:,} memories"
+    memories = f"{health.total:,} memor{'y' if health.total == 1 else 'ies'}"
+    return f"{health.with_verified_feedback:,} proven · {memories}"
 
 
 def alerts(shelf: Shelf) -> Line:
