@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from rich.cells import cell_len
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
@@ -14,7 +15,7 @@ from textual.widgets import Input, TextArea
 from helix_tui.core.text import clean_line
 from helix_tui.widgets.curation.entry import Entry
 from helix_tui.widgets.curation.page import Page
-from helix_tui.widgets.lists.line import Line, Span
+from helix_tui.widgets.lists.line import Line, Span, column
 from helix_tui.widgets.lists.rowlist import RowList
 from helix_tui.widgets.lists.rowsource import Row, Rows
 from helix_tui.widgets.lists.spanline import SpanLine
@@ -196,12 +197,12 @@ class Form(Vertical):
             typed = (entry.value.rpartition(",")[2] if field.several else entry.value).strip()
             found = field.ways(typed) if field.ways is not None else ()
             self._ways = [way for way in found if way[0] != typed][:MOST_WAYS]
-        wide = max((len(text) for text, _ in self._ways), default=0) + 2
+        wide = max((cell_len(text) for text, _ in self._ways), default=0) + 2
         self._ways_list.show(
             Rows(
                 Row(
                     str(place),
-                    ((clean_line(text, 80).ljust(min(wide, 30)), "text"), (clean_line(help, 200), "muted")),
+                    ((column(clean_line(text, 80), min(wide, 30)), "text"), (clean_line(help, 200), "muted")),
                 )
                 for place, (text, help) in enumerate(self._ways)
             )

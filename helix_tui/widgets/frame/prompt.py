@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from rich.cells import cell_len
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -16,7 +17,7 @@ from textual.widgets import Input
 from helix_tui.core.beads.query import Completion
 from helix_tui.core.text import clean_line
 from helix_tui.widgets.frame.caption import Caption
-from helix_tui.widgets.lists.line import Line, width_of
+from helix_tui.widgets.lists.line import Line, column, width_of
 from helix_tui.widgets.lists.rowlist import RowList
 from helix_tui.widgets.lists.rowsource import Row, Rows
 from helix_tui.widgets.lists.spanline import SpanLine
@@ -197,13 +198,13 @@ class Prompt(Vertical):
     def _offer(self) -> None:
         self._ways = self._complete(self._field.value, self._field.cursor_position)[:_MOST_WAYS]
         self._choice = 0 if self._must_choose and self._ways else -1
-        wide = max((len(way.text) for way in self._ways), default=0) + 2
+        wide = max((cell_len(way.text) for way in self._ways), default=0) + 2
         self._list.show(
             Rows(
                 Row(
                     str(place),
                     (
-                        (clean_line(way.text, 80).ljust(min(wide, 40)), "text"),
+                        (column(clean_line(way.text, 80), min(wide, 40)), "text"),
                         (clean_line(way.help, 200), "muted"),
                     ),
                 )

@@ -38,6 +38,11 @@ def cut(text: str, width: int) -> str:
     return text
 
 
+def column(text: str, width: int) -> str:
+    """The text in exactly ``width`` cells, the last two of them blank."""
+    return set_cell_size(cut(text, width - 2), width)
+
+
 def fit(spans: Line, width: int) -> list[Span]:
     """The spans in at most ``width`` cells, cut at the end with ``…``."""
     fitted: list[Span] = []

@@ -10,7 +10,7 @@ from rich.cells import cell_len
 
 from helix_tui.core.text import clean_line
 from helix_tui.themes import THEMES, Palette
-from helix_tui.widgets.lists.line import Span, cut, fit, rule, spread, to_strip, width_of, wrap_spans
+from helix_tui.widgets.lists.line import Span, column, cut, fit, rule, spread, to_strip, width_of, wrap_spans
 
 PALETTE = Palette(THEMES[0].variables)
 
@@ -29,6 +29,13 @@ def test_a_cut_text_fits_and_says_that_it_was_cut(text: str, width: int) -> None
 @given(spans, widths)
 def test_fitted_spans_fit(line: list[Span], width: int) -> None:
     assert width_of(fit(line, width)) <= width
+
+
+@given(texts, st.integers(3, 60))
+def test_a_column_has_its_width_and_parts_from_the_next(text: str, width: int) -> None:
+    written = column(text, width)
+    assert cell_len(written) == width
+    assert written.endswith("  ")
 
 
 @given(spans, spans, widths)
