@@ -34,8 +34,8 @@ class AnswerView(Vertical):
     AnswerView > PaneTabs { height: 1; }
     """
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
         self.tabs = PaneTabs(TABS)
         self.pane = TextPane(id="answer")
         self.tab = "answer"

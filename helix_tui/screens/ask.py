@@ -85,7 +85,7 @@ class AskScreen(HelixScreen):
         self.caption = Caption("questions")
         self.steps_caption = Caption("steps", id="steps-caption")
         self.brief = TextPane(id="ask-steps")
-        self.view = AnswerView(id="answer-pane")
+        self.view = AnswerView(id="answer-pane", classes="beside")
         self.questions: Questions | None = None
         self.prompt: Prompt | None = None
         self.with_model = False

@@ -49,8 +49,8 @@ class AttemptView(Vertical):
 
     DEFAULT_CSS = "AttemptView { height: 1fr; width: 1fr; background: $helix-ground; }"
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
         self.title_line = SubjectLine(id="attempt-title")
         self.tabs = PaneTabs(TABS)
         self.evidence = EvidencePane(id="evidence")

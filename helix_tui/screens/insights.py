@@ -81,7 +81,7 @@ class InsightsScreen(HelixScreen):
                 yield self.views
                 yield self.totals
                 yield self.list
-            with Vertical(id="behind"):
+            with Vertical(id="behind", classes="beside"):
                 yield self.caption
                 yield self.behind
         yield self.placard

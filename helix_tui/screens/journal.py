@@ -72,7 +72,7 @@ class JournalScreen(FilteringScreen):
             with Vertical(id="changes-pane"):
                 yield self.caption
                 yield self.list
-            with Vertical(id="change-pane"):
+            with Vertical(id="change-pane", classes="beside"):
                 yield self.detail_caption
                 yield self.detail
         yield self.placard

@@ -61,7 +61,7 @@ class LoopScreen(BeadKeys, FilteringScreen):
         super().__init__()
         self.stream = AttemptStream(most=None, id="attempts")
         self.list = self.stream.list
-        self.view = AttemptView(id="attempt")
+        self.view = AttemptView(id="attempt", classes="beside")
         self.placard = Placard(id="loop-placard")
         self.tail = RunTail(id="loop-log")
         self.filter = AttemptFilter("")

@@ -108,7 +108,7 @@ class MemoryScreen(FilteringScreen):
                 yield self.alerts
                 yield self.heading
                 yield self.list
-            with Vertical(id="memory-page"):
+            with Vertical(id="memory-page", classes="beside"):
                 yield self.caption
                 yield self.page
         yield self.placard

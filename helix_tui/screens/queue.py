@@ -94,7 +94,7 @@ class QueueScreen(MarkKeys, FilteringScreen):
         self.lanes = LaneList(id="queue")
         self.list: RowList = self.lanes
         self.detail = DetailView(id="detail")
-        self.third = Vertical(id="third")
+        self.third = Vertical(id="third", classes="beside")
         self.stream: AttemptStream | None = None
         """What the third pane shows; made when the posture first asks for it."""
         self.placard = Placard(id="placard")
@@ -113,7 +113,7 @@ class QueueScreen(MarkKeys, FilteringScreen):
             with Panes(id="left"):
                 yield self.list_caption
                 yield self.list
-            with Vertical(id="right"):
+            with Vertical(id="right", classes="beside"):
                 yield self.detail_caption
                 yield self.detail
             yield self.third

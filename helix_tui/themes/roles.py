@@ -93,6 +93,8 @@ _ANSI_VARIABLES = {
     "ansi-foreground": "ansi_white",
     "input-cursor-background": "ansi_white",
     "input-cursor-foreground": "ansi_black",
+    # Textual turns these two round on fields that name them outright: a block that nobody sees
+    "input-cursor-text-style": "none",
     "input-selection-foreground": "ansi_black",
     "screen-selection-background": "ansi_white",
     "screen-selection-foreground": "ansi_black",

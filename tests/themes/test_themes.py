@@ -80,6 +80,17 @@ def test_there_is_a_light_theme_and_one_that_leaves_colours_to_the_terminal() ->
     assert all(colour.startswith("ansi_") for colour in colours)
 
 
+def test_the_cursor_of_a_field_is_a_block_in_every_theme() -> None:
+    for theme in THEMES:
+        cursor = theme.to_color_system().generate()
+        assert "reverse" not in cursor["input-cursor-text-style"]
+        assert cursor["input-cursor-background"] not in ("ansi_default", theme.background)
+
+
+def test_no_two_signs_of_ends_look_alike_in_the_second_column() -> None:
+    assert len({to_ascii(sign) for sign in "✓✗◆○◉"}) == 5
+
+
 def test_a_palette_draws_attributes_and_grounds() -> None:
     palette = Palette(THEMES[0].variables)
     style = palette.style("muted strike bold", "selection")
