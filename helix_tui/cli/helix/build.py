@@ -13,6 +13,7 @@ from helix_tui.cli.helix.shared import (
     delegate_of,
     explained,
     show_dry_run,
+    tell_unheard,
     wishes_of,
 )
 from helix_tui.core.supervision.building import Undone, build_bead, select, undone
@@ -46,6 +47,7 @@ def run(call: Call) -> int:
         if call.options.dry_run:
             return show_dry_run(call, [words], bead_id=bead_id, leaves_undone=list(left))
         curator.gate.check()
+        tell_unheard(call, words, wishes)
         for line in () if call.options.quiet else left:
             call.note(f"helix: {line}")
         built = build_bead(curator, delegate, bead_id, wishes)

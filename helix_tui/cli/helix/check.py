@@ -13,12 +13,14 @@ from helix_tui.cli.helix.shared import (
     explained,
     questions_of,
     show_dry_run,
+    tell_unheard,
     wishes_of,
 )
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.supervision.check.check import Asking, Checker, CheckFailed
 from helix_tui.core.supervision.check.facts import REPO, Facts
 from helix_tui.core.supervision.check.verdict import Verdict
+from helix_tui.core.supervision.curation.curator import Curator
 from helix_tui.core.supervision.drift import DriftWatch
 from helix_tui.core.supervision.stages import STAGES
 from helix_tui.core.supervision.stagework import command_of
@@ -63,14 +65,10 @@ def run(call: Call) -> int:
         delegate = delegate_of(call, curator)
         wishes = wishes_of(call)
         checker = Checker(curator, questions_of(curator), delegate, wishes)
-        if options.acknowledge is not None:
-            sight = curator.look()
-            watch = DriftWatch(curator.project, curator.gate)
-            seen = watch.acknowledge(sight.queue.beads, curator.history(), options.acknowledge or None)
-            for drift in seen:
-                call.note(f"seen: {drift}")
         if options.dry_run:
             return show_dry_run(call, [command_of(curator.project, delegate, STAGES["check"], wishes)])
+        if options.acknowledge is not None:
+            _acknowledge(call, curator)
         if options.ask:
             curator.gate.check()
         facts = checker.facts(options.scope)
@@ -88,11 +86,27 @@ def run(call: Call) -> int:
                 f"{error.advice[:1].upper()}{error.advice[1:]}. {_ALONE}",
                 error.exit_code,
             ) from None
+        if verdict.decided_by == "prompt":
+            asked = STAGES["check"]
+            command = command_of(curator.project, delegate, asked, wishes)
+            tell_unheard(call, command, wishes.for_agent(asked.agent))
     if call.json:
         call.emit(document(facts, verdict))
     else:
         _print(call, facts, verdict)
     return 0
+
+
+def _acknowledge(call: Call, curator: Curator) -> None:
+    """Take what others changed as seen, and say what that was."""
+    wanted = call.options.acknowledge
+    watch = DriftWatch(curator.project, curator.gate)
+    seen = watch.acknowledge(curator.look().queue.beads, curator.history(), wanted or None)
+    for drift in seen:
+        call.note(f"seen: {drift}")
+    for bead_id in wanted:
+        if bead_id not in {drift.bead_id for drift in seen}:
+            call.note(f"nobody has changed {clean_line(bead_id, 60)} since it was last seen")
 
 
 def document(facts: Facts, verdict: Verdict) -> dict[str, Any]:

@@ -104,6 +104,17 @@ def wishes_of(call: Call) -> Wishes:
     )
 
 
+def tell_unheard(call: Call, words: Sequence[str], wishes: Wishes) -> None:
+    """Say which of a person's wishes a command does not carry, for this ddx takes no such option."""
+    for flag, value in (
+        ("--harness", wishes.harness),
+        ("--model", wishes.model),
+        ("--effort", wishes.effort),
+    ):
+        if value and flag not in words:
+            call.note(f"helix: this ddx takes no {flag}: {clean_line(value, 60)} is not asked for")
+
+
 def delegate_of(call: Call, curator: Curator) -> Delegate:
     """This project's ddx."""
     return Delegate(curator.project, call.ddx, timeout=call.options.timeout)

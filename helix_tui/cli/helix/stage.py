@@ -15,6 +15,7 @@ from helix_tui.cli.helix.shared import (
     explained,
     questions_of,
     show_dry_run,
+    tell_unheard,
     wishes_of,
 )
 from helix_tui.cli.helix.table import ROWS
@@ -70,10 +71,12 @@ def run(call: Call) -> int:
         curator.gate.check()
         values |= {"facts": facts_of(curator), "autonomy": level}
         stamp = f"{stage.name}-{call.now}"
+        # Asked before a governing bead is made: none is, for an agent that is not there.
+        command = command_of(curator.project, delegate, stage, wishes)
+        tell_unheard(call, command, wishes.for_agent(stage.agent))
         if not stage.governed:
             done = perform(curator.project, delegate, stage, values, wishes, stamp)
             return conclude(call, curator, done, level)
-        command_of(curator.project, delegate, stage, wishes)  # no bead is made for an agent that is not there
         governing, _ = acquire(curator, values["scope"])
         values["bead"] = governing.bead_id
         if not call.options.quiet:

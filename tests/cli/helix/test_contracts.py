@@ -390,3 +390,35 @@ def test_quiet_tells_how_it_ended_and_no_more(helix: Any, stage: StageFactory) -
     ran = helix(world, "review", "-q")
     assert (ran.code, ran.out) == (10, "")
     assert "review reported 2 issue(s)" in ran.err
+
+
+# --- what is asked for and what ddx takes ------------------------------------------------------------------
+
+
+def test_a_wish_that_this_ddx_has_no_option_for_is_told(helix: Any, stage: StageFactory) -> None:
+    world = stage([row("a-1", status="closed")])
+    world.ddx.write_text(
+        "#!/bin/sh\n"
+        'case "$*" in\n'
+        '  "run --help") echo "Usage:"; echo "  ddx run [flags]"; echo "  --prompt --json";;\n'
+        "  run*) echo 'NEXT_ACTION: WAIT';;\n"
+        "  *) exit 1;;\n"
+        "esac\n"
+    )
+    ran = helix(world, "check", "--agent", "codex", "--effort", "high")
+    assert "NEXT_ACTION: WAIT" in ran.out
+    assert "takes no --harness: codex is not asked for" in ran.err
+    assert "takes no --effort: high is not asked for" in ran.err
+    assert "takes no" not in helix(world, "frame").err
+
+
+def test_a_dry_run_acknowledges_nothing(helix: Any, stage: StageFactory) -> None:
+    world = stage([row("a-1", **BUILDABLE)])
+    helix(world, "check")
+    world.rewrite("a-1", **{"spec-id": "SD-2"})
+    before = tree(world.root)
+    helix(world, "check", "--acknowledge", "a-1", "--dry-run")
+    assert tree(world.root) == before
+    ran = helix(world, "check", "--acknowledge", "a-1", "a-9", "--json")
+    assert ran.document["drift"] == []
+    assert "nobody has changed a-9" in ran.err
