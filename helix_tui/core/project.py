@@ -88,6 +88,23 @@ class Project:
         return None
 
 
+def make_helix_dir(project: Project) -> Path:
+    """HELIX's folder, made where it is missing, with what git is to pass over: all but the prompts.
+
+    ddx of April commits whatever lies in the work tree before an attempt, and ddx of August refuses one whose
+    tracked files have changed; a checkout must not turn back what a loop has counted.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    folder = project.helix_dir
+    folder.mkdir(parents=True, exist_ok=True)
+    ignore = folder / ".gitignore"
+    if not ignore.exists():
+        ignore.write_text("/*\n!/prompts/\n", encoding="utf-8")
+    return folder
+
+
 def find_project(start: Path, *, env: Mapping[str, str] | None = None) -> Project:
     """The project that ``start`` lies in: the git root above it, else ``start`` itself.
 

@@ -91,7 +91,7 @@ def review_bead(
         f"review: {called(bead.title) if bead else trigger.bead_id}",
         priority=priority,
         labels=_labels(queue, "review", REVIEW, "kind:review", areas),
-        parent=epic or (bead.parent if bead is not None and bead.parent in queue.beads else ""),
+        parent=next((each for each in (epic, bead.parent if bead else "") if _open(queue, each)), ""),
         spec_id=(bead.spec_id if bead is not None else "") or CONTRACT,
         acceptance=acceptance,
         description=(
@@ -246,6 +246,10 @@ def _areas(bead: Bead | None) -> list[str]:
     """The bead's areas; one with a comma would be two on the command line."""
     labels = bead.labels if bead is not None else ()
     return [label for label in labels if label.startswith("area:") and "," not in label]
+
+
+def _open(queue: Queue, bead_id: str) -> bool:
+    return bead_id in queue.beads and queue.beads[bead_id].status not in TERMINAL
 
 
 def _fields(trigger: Trigger) -> dict[str, str]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
-from helix_tui.core.project import Project
+from helix_tui.core.project import Project, make_helix_dir
 
 POLL_S = 0.02
 
@@ -58,9 +58,7 @@ class Gate:
             GateBusy: another process holds it.
         """
         self.check()
-        folder = self.project.helix_dir
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / "curation.lock"
+        path = make_helix_dir(self.project) / "curation.lock"
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             self._take(descriptor)

@@ -41,6 +41,8 @@ class Curating:
         self.ours = ""
         """The epic that a run of ours focused on."""
         self._passed_over: set[str] = set()
+        self._unfinished: set[str] = set()
+        """Epics that were open at the last look: ddx of August closes them by itself."""
 
     def begin(self, sight: Sight) -> None:
         """Take over what a run that died left in the rows, and what was asked for."""
@@ -65,7 +67,7 @@ class Curating:
                 sight = self.work.look()
         scene = Scene(sight.queue)
         focus = read_focus(scene)
-        if focus.epic and self._finished(scene, focus.epic):
+        if focus.epic and (scene.status(focus.epic) in TERMINAL or self._finished(scene, focus.epic)):
             self._close(sight, focus.epic)
         elif focus.epic and not self._can_go_on(scene, focus.epic):
             self.work.teller.always(
@@ -177,15 +179,27 @@ class Curating:
         )
 
     def _close_finished(self, sight: Sight) -> None:
-        """Close epics without focus whose last child was executed in this run: ddx of April never does."""
+        """Close epics without focus whose last child was executed in this run: ddx of April never does. Those
+        that ddx of August closed are reviewed as well.
+        """
         queue = sight.queue
         above = {epic for bead_id in self.work.executed if (epic := epic_of(queue, bead_id))}
-        scene = Scene(queue)
+        scene, closed = Scene(queue), set[str]()
         for epic in sorted(above):
             if queue.beads[epic].status not in TERMINAL and self._finished(scene, epic):
                 self.work.change([operations.close(epic)], f"close the epic {called(epic)}")
                 self.work.teller.always(f"epic {called(epic)} has no remaining open children — closing epic")
                 self.review_epic(epic)
+                closed.add(epic)
+        for epic in sorted(self._unfinished - closed):
+            done = epic in queue.beads and queue.beads[epic].status == "closed"
+            if done and descendants(scene, epic) & self.work.executed:
+                self.review_epic(epic)
+        self._unfinished = {
+            each.id
+            for each in queue.beads.values()
+            if each.status not in TERMINAL and each.id not in closed and looks_like_epic(each)
+        }
 
 
 def epic_of(queue: Queue, bead_id: str) -> str:

@@ -18,7 +18,7 @@ from pathlib import Path
 from helix_tui.core.clock import NS, format_instant, now_ns, parse_instant
 from helix_tui.core.ddx.files import read_bytes
 from helix_tui.core.ddx.workers.claims import pid_alive
-from helix_tui.core.project import Project
+from helix_tui.core.project import Project, make_helix_dir
 from helix_tui.core.supervision.replacing import replace_file
 
 PID = "helix.pid"
@@ -67,8 +67,7 @@ def sole_run(project: Project, *, now: str = "") -> Iterator[None]:
         AlreadyRunning: another one is.
         OSError: the folder cannot be written.
     """
-    project.helix_dir.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(project.helix_dir / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    descriptor = os.open(make_helix_dir(project) / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         holder = read_holder(project)
         try:

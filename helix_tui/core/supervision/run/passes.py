@@ -10,11 +10,11 @@ import hashlib
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL
-from helix_tui.core.ddx.client import DdxError
+from helix_tui.core.ddx.client import TOO_OLD, DdxError
 from helix_tui.core.ddx.names import WORKER_PREFIX
 from helix_tui.core.supervision import injection
 from helix_tui.core.supervision.answering import raise_from
-from helix_tui.core.supervision.check.check import CheckFailed, facts_text
+from helix_tui.core.supervision.check.check import CheckFailed, facts_text, undecided
 from helix_tui.core.supervision.check.facts import REPO
 from helix_tui.core.supervision.check.verdict import Verdict, decide
 from helix_tui.core.supervision.curation.deeds import FOCUS_MARK
@@ -131,7 +131,10 @@ class Passes:
             )
             raise Stopped(Stop(error.kind, detail, 1)) from None
         except DdxError as error:
-            raise Stopped(stop_of(error, "check_failed")) from None
+            if error.exit_code != TOO_OLD:
+                raise Stopped(stop_of(error, "check_failed")) from None
+            # it drains a queue and cannot ask anybody, as the rehearsal: what the facts say is all there is
+            verdict = undecided(decide(work.checker.facts()))
         if work.control.interrupted:
             raise Stopped(Stop("interrupted", "while it asked what comes next", 130))
         return verdict

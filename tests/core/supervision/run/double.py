@@ -40,7 +40,7 @@ def main(words: list[str], folder: Path, era: str) -> int:
 
         return track(words)
     verb = next((verb for verb in HELPS[era] if tuple(words[: len(verb)]) == verb), None)
-    if verb is None:
+    if verb is None or (verb[-1] == "run" and (folder / "no-agent").exists()):
         sys.stderr.write(f'Error: unknown command "{words[0] if words else ""}" for "ddx"\n')
         return 1
     if "--help" in words:

@@ -304,6 +304,16 @@ def test_a_full_disk_stops_before_anything_is_dispatched(stage: StageFactory) ->
     assert len(world.executed) == 1
 
 
+def test_what_a_run_writes_does_not_dirty_the_work_tree(stage: StageFactory) -> None:
+    world = stage([row("a-1")], git=True)
+    (world.root / ".helix" / "prompts").mkdir(parents=True)
+    (world.root / ".helix" / "prompts" / "design.md").write_text("mine\n")
+    world.run()
+    words = ["git", "-C", str(world.root), "status", "--short", "--untracked-files=all"]
+    shown = subprocess.run(words, capture_output=True, text=True, timeout=20, check=True).stdout
+    assert [line[3:] for line in shown.splitlines() if ".helix" in line] == [".helix/prompts/design.md"]
+
+
 def test_a_torn_state_file_does_not_stop_a_run(stage: StageFactory) -> None:
     world = stage([row("a-1")])
     (world.root / ".helix").mkdir()

@@ -264,21 +264,24 @@ def test_an_operators_own_focus_stays(stage: StageFactory) -> None:
     assert world.rows()["t-1"]["execution-eligible"] is False
 
 
-def test_a_closed_epic_is_reviewed_as_a_whole(stage: StageFactory) -> None:
-    world = stage(
-        [
-            row("e-1", era="april", issue_type="epic", **{"spec-id": "FEAT-3"}),
-            row("c-1", era="april", parent="e-1"),
-        ],
-        "april",
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("focus", [True, False], ids=["focused", "unfocused"])
+@pytest.mark.parametrize("threshold", [0, 100], ids=["each-reviewed", "none-reviewed"])
+def test_a_closed_epic_is_reviewed_as_a_whole(
+    stage: StageFactory, era: str, focus: bool, threshold: int
+) -> None:
+    epic = row("e-1", era=era, issue_type="epic", **{"spec-id": "FEAT-3"})
+    world = stage([epic, row("c-1", era=era, parent="e-1"), row("c-2", era=era, parent="e-1")], era)
+    outcome = world.run(
+        auto_review=True, auto_align=False, auto_focus=focus, review_threshold=threshold, max_cycles=3
     )
-    outcome = world.run(auto_review=True, auto_align=False)
     (review,) = [
         each for each in world.rows().values() if each.get("helix-trigger-source") == "post-epic-close"
     ]
     assert review["description"].startswith("Scope: FEAT-3")
     assert world.rows()["e-1"]["status"] == "closed"
-    assert outcome.state.completed_cycles == 1
+    assert outcome.state.completed_cycles == 2
+    assert "parent" not in review
 
 
 def test_run_emits_blocker_report_and_observability_metadata_for_timing_and_tokens(

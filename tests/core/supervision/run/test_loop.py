@@ -129,3 +129,13 @@ def test_focus_stays_on_an_epic_until_it_is_done_and_gives_everything_back(
     assert "execution-eligible" not in rows["t-1"]
     assert not any(key.startswith("helix-focus") for each in rows.values() for key in each)
     assert world.state["completed_cycles"] == 3
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_a_ddx_that_can_ask_nobody_ends_a_drained_queue_by_the_facts(stage: StageFactory, era: str) -> None:
+    world = stage([row("a-1", era=era)], era)
+    (world.folder / "no-agent").touch()
+    outcome = world.run()
+    assert (outcome.stop.reason, outcome.stop.code) == ("next_action:STOP", 0)
+    assert "were not looked at" in outcome.stop.detail
+    assert outcome.state.completed_cycles == 1
