@@ -33,6 +33,7 @@ def _isolated(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     for name, place in places.items():
         place.mkdir(exist_ok=True)
         monkeypatch.setenv(name, str(place))
+    monkeypatch.setattr("tempfile.tempdir", None)  # Python looks at TMPDIR once a process
     for name in list(os.environ):
         if name == "TEXTUAL_SNAPSHOT_TEMPDIR":
             continue  # the snapshot plugin's own, set for the whole session

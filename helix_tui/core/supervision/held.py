@@ -11,7 +11,7 @@ from typing import Any
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.supervision.curation.rows import Scene
-from helix_tui.core.supervision.curation.steps import Writing, called
+from helix_tui.core.supervision.curation.steps import Writing, called, stored
 
 UNDECIDED = "helix-held-for"
 """In the row of a bead whose outcome a person must judge, while a run goes on without it: for what."""
@@ -42,10 +42,11 @@ def release(writing: Writing, bead_id: str, mark: str, prior_key: str) -> None:
     fields: dict[str, Any] = {mark: None, prior_key: None}
     if scene.value(bead_id, "execution-eligible") is False:
         prior = scene.value(bead_id, prior_key)
-        if prior is True or (isinstance(prior, str) and prior.startswith("=")):
-            fields["execution-eligible"] = True if prior is True else prior[1:]
-        else:
-            fields["execution-eligible"] = None
+        text = prior[1:] if isinstance(prior, str) and prior.startswith("=") else ""
+        # ddx would make a real false of the text: workers took the bead before, and take it again without
+        fields["execution-eligible"] = (
+            prior is True or stored("execution-eligible", text, writing.tongue) or None
+        )
     writing.update(bead_id, fields)
 
 

@@ -103,6 +103,21 @@ def test_what_workers_pass_by_is_not_held_back_and_what_they_pick_is() -> None:
     assert held(focused(rows, tongue=APRIL)) == {"named", "under"}
 
 
+@pytest.mark.parametrize(
+    ("value", "held_back", "then"),
+    [("no", True, "no"), ("true", True, True), ("false", True, None), (7, False, 7)],
+)
+def test_a_text_for_a_truth_comes_back_as_what_workers_took_it_for(
+    value: object, held_back: bool, then: object
+) -> None:
+    rows = rows_of(
+        row("e", issue_type="epic"), row("child", parent="e"), row("odd", **{"execution-eligible": value})
+    )
+    made = focused(rows)
+    assert held(made) == ({"odd"} if held_back else set())
+    assert unfocused(made)["odd"].get("execution-eligible") == then
+
+
 @pytest.mark.parametrize("tongue", [APRIL, HEAD])
 def test_what_was_held_back_comes_back_as_it_was(tongue: Tongue) -> None:
     rows = {
