@@ -44,10 +44,12 @@ def test_a_dry_run_tells_and_changes_nothing(cli: Cli, root: Path) -> None:
     assert ran.code == 0
     assert ran.out.startswith("ddx bead close demo-a1\n")
     assert "would become ready: demo-b2" in ran.out
+    assert "could be taken back by:\n  ddx bead reopen demo-a1 --reason 'undo in helix-tui'\n" in ran.out
     assert "nothing was changed" in ran.out
     document = cli("eligible", "a1", "off", "--dry-run", "--json", "-C", root).document
     assert document["schema"] == "eligible/1"
     assert document["commands"] == [["ddx", "bead", "update", "demo-a1", "--set", "execution-eligible=false"]]
+    assert document["inverse"] == [["ddx", "bead", "update", "demo-a1", "--unset", "execution-eligible"]]
     assert document["newly_blocked"] == ["demo-a1"]
     assert document["orphaned"][0]["bead_id"] == "demo-b2"
     assert (document["before"], document["after"]) == (

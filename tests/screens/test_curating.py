@@ -271,6 +271,7 @@ async def test_the_sheet_copies_what_it_would_run_and_runs_nothing_when_left(app
         before = rows_of(app)
         on(app, "demo-a")
         await press(pilot, "e", "y")
+        assert app.sees("u would take it back: ddx bead update demo-a --unset execution-eligible")
         assert app.clipboard == "ddx bead update demo-a --set execution-eligible=false"
         await press(pilot, "e")
         assert app.sees("nothing to do")

@@ -165,7 +165,7 @@ def foretell(call: Call, planned: Plan, sight: Sight) -> int:
         for line in consequence_lines(call, follows):
             call.print(line)
         if planned.steps:
-            call.print(_undo_line(planned.undoable, planned.back.lost, planned.back.traces))
+            _print_way_back(call, planned)
             call.print(call.paint("nothing was changed (--dry-run)", "muted"))
         else:
             call.print("nothing to do")
@@ -233,6 +233,7 @@ def _planned(planned: Plan) -> dict[str, Any]:
         ],
         "notes": planned.notes,
         "undoable": planned.undoable,
+        "inverse": [["ddx", *step.args] for step in planned.back.steps],
         "why_not": list(planned.back.lost),
         "traces": planned.back.traces,
     }
@@ -247,6 +248,7 @@ def _recorded(entry: Entry | None) -> dict[str, Any]:
         "journal_id": entry.id,
         "result": entry.result,
         "undoable": entry.undoable,
+        "inverse": list(entry.inverse),
         "why_not": [entry.why_not] if entry.why_not else [],
         "traces": entry.traces,
     }
@@ -283,8 +285,8 @@ def consequence_lines(call: Call, follows: Consequences) -> Iterator[str]:
         )
     if follows.next_after != follows.next_before:
         yield f"next would be: {some(follows.next_after)}"
-    if not follows:
-        yield "nothing else would change: same beads ready, same order"
+    elif not (follows.newly_ready or follows.newly_blocked):
+        yield "nothing else would change: the same beads are next, in the same order"
 
 
 def _print_commands(call: Call, planned: Plan, done: Done | None = None) -> None:
@@ -335,10 +337,16 @@ def _journal_line(entry: Entry) -> str:
     return f"{head} · no way back: {clean_line(entry.why_not, 300)}"
 
 
-def _undo_line(undoable: bool, lost: Sequence[str], traces: Sequence[str]) -> str:
-    if not undoable:
-        return f"could not be taken back: {clean_line('; '.join(lost), 300)}"
-    return "could be taken back" + (f"; {clean_line('; '.join(traces), 300)}" if traces else "")
+def _print_way_back(call: Call, planned: Plan) -> None:
+    """Whether it could be taken back, by which commands, and what would stay."""
+    if not planned.undoable:
+        call.print(f"could not be taken back: {clean_line('; '.join(planned.back.lost), 300)}")
+        return
+    call.print("could be taken back by:")
+    for line in planned.way_back:
+        call.print("  " + clean_block(line, 2_000))
+    for trace in planned.back.traces:
+        call.print(f"  {clean_line(trace, 300)}")
 
 
 def some(ids: Sequence[str], most: int = MOST) -> str:

@@ -147,8 +147,17 @@ def tell_way_back(page: Page, plan: Plan) -> None:
         lost = clean_line("; ".join(plan.back.lost), 400)
         page.paragraph([("no way back: ", "attention bold"), (lost, "attention")], 2)
     else:
-        traces = clean_line("; ".join(plan.back.traces), 300)
-        page.paragraph([(f"u would take it back{'; ' + traces if traces else ''}", "muted")], 2)
+        page.paragraph([(f"u would take it back{told_way_back(plan)}", "muted")], 2)
+        for trace in plan.back.traces[:MOST]:
+            page.paragraph([(f"  {clean_line(trace, 300)}", "muted")], 2)
+
+
+def told_way_back(plan: Plan) -> str:
+    """By what it could be taken back, to end a sentence."""
+    lines = plan.way_back
+    if len(lines) == 1:
+        return f": {clean_line(lines[0], 600)}"
+    return f" by {len(lines):,} commands, the first: {clean_line(lines[0], 600)}" if lines else ""
 
 
 def tell_differences(page: Page, found: Iterable[Difference], mine: str = "expected") -> None:

@@ -56,6 +56,11 @@ class Plan:
         return tuple(shlex.join(words) for words in self.commands)
 
     @property
+    def way_back(self) -> tuple[str, ...]:
+        """The commands that would take it back, as one would type them; known as far as the plan is."""
+        return tuple(shlex.join(("ddx", *step.args)) for step in self.back.steps)
+
+    @property
     def touched(self) -> dict[str, tuple[str, ...]]:
         """Per bead the fields that are, or may be, changed."""
         return touched_by(self.steps)
