@@ -44,6 +44,8 @@ from helix_tui.core.project import Project
 
 _SPAN_FILES = 60
 _RANKINGS = 16
+_USE_FILES = 400
+"""Files that are looked through for the uses of a name; one that stands in more is used everywhere."""
 RANKED = 500
 """Files of a ranking that are handed out."""
 _LONG_LINE = 2_000
@@ -186,13 +188,17 @@ class Index(Contents):
         with self._lock:
             lines = self._texts.get(file)
             if lines is None:
-                oid = self._oids.get(file)
-                data = None if oid is None else self.source.text(file, oid)
-                lines = [] if data is None else split_lines(decode(data))
+                lines = split_lines(self._text_of(file))
                 if len(self._texts) > 500:
                     self._texts.clear()
                 self._texts[file] = lines
         return lines[max(0, start - 1) : end]
+
+    def _text_of(self, file: str) -> str:
+        """The text of a file as the revision has it; empty where it is unknown."""
+        oid = self._oids.get(file)
+        data = None if oid is None else self.source.text(file, oid)
+        return "" if data is None else decode(data)
 
     def share(self, term: str) -> float:
         """The share of all searchable contents that have a term, 0 to 1."""
@@ -239,7 +245,11 @@ class Index(Contents):
         call = re.compile(rf"(?<!\w){re.escape(name)}\s*[(<\[]")
         found: list[Use] = []
         with self._lock:
-            for path in self._files_mentioning(name):
+            mentioning = self._files_mentioning(name)
+            mentioning.sort(key=lambda path: role_of(path) != "source")
+            for path in mentioning[:_USE_FILES]:
+                if path not in self._texts and name not in self._text_of(path):
+                    continue
                 pieces = self._pieces(path)
                 defining = {one.start for one in pieces.definitions if one.name == name}
                 for number, line in enumerate(self.lines(path), 1):
