@@ -157,11 +157,13 @@ def compose(
     docs = [one.entry.span for one in kept if one.entry.is_doc]
     if docs and not any(span.key in sources.by_key for span in docs):
         sections.append(
-            Section("In the documents", (f"{_named(docs[0])} in {docs[0].file} {sources.whole(docs[0])}",))
+            Section("In the documents", (f"{_named(docs[0])} in {_file(docs[0])} {sources.whole(docs[0])}",))
         )
     if not sections and kept:
         span = kept[0].entry.span
-        sections.append(Section("", (f"The nearest is {_named(span)} in {span.file} {sources.whole(span)}",)))
+        sections.append(
+            Section("", (f"The nearest is {_named(span)} in {_file(span)} {sources.whole(span)}",))
+        )
     if missing:
         sections.append(Section("Not found", tuple(_not_found(missing, queries))))
     for one in kept:
@@ -178,7 +180,8 @@ def _telling(question: Question, kept: Sequence[Kept], slots: Sequence[Slot]) ->
         if one.entry.via in ("use", "test") or span.role in ("test", "data", "config"):
             continue
         for sentence in sentences_of(span):
-            score = _score(sentence, span, slots, focus)
+            # asked about everything, an introduction tells most at its beginning
+            score = _score(sentence, span, slots, focus) if slots else 1.0 - 0.05 * sentence.place
             if score > 0 and len(_WORD.findall(sentence.text)) >= LEAST_WORDS:
                 scored.append((round(score + 0.4 * one.entry.relevance, 6), rank, span, sentence))
     scored.sort(key=lambda row: (-row[0], row[1], row[3].place))
@@ -252,7 +255,7 @@ def _places(
     found.sort(key=lambda one: (-sum(slot.id in one.entry.slots for slot in slots), *one.entry.order))
     for one in found[:2]:
         span = one.entry.span
-        where = f"{span.file}, lines {span.start} to {span.end} {sources.whole(span)}"
+        where = f"{_file(span)}, lines {span.start} to {span.end} {sources.whole(span)}"
         yield f"{_named(span)} is in {where}" if span.header else where
 
 
@@ -300,12 +303,12 @@ def _code(kept: Sequence[Kept], slots: Sequence[Slot], told: Set[str], sources: 
             hits = (at for at, line in enumerate(lines) if any(covers(slot, line) for slot in slots))
             yield _use_line(span, next(hits, min(2, len(lines) - 1)), sources)
         elif span.role == "test":
-            yield f"{_named(span)} in {span.file} tests it {sources.whole(span)}"
+            yield f"{_named(span)} in {_file(span)} tests it {sources.whole(span)}"
         else:
             name = span.header.rpartition(".")[2]
             said = next((said for said in sentences_of(span) if name and said.about == name), None)
             words = f": {clean_line(said.text, 240)}" if said is not None and said.text not in told else ""
-            yield f"{_named(span)} in {span.file}{words} {sources.whole(span)}"
+            yield f"{_named(span)} in {_file(span)}{words} {sources.whole(span)}"
 
 
 def _use_line(span: Span, at: int, sources: _Sources) -> str:
@@ -313,7 +316,11 @@ def _use_line(span: Span, at: int, sources: _Sources) -> str:
     inside = f" in {_named(span)}" if span.header else ""
     line = span.start + at
     said = clean_line(span.text.split("\n")[at].strip(), 120)
-    return f"used at {span.file}:{line}{inside}: `{said}` {sources.cite(span, line, line)}"
+    return f"used at {_file(span)}:{line}{inside}: `{said}` {sources.cite(span, line, line)}"
+
+
+def _file(span: Span) -> str:
+    return clean_line(span.file, 400)
 
 
 def _named(span: Span) -> str:
@@ -371,7 +378,7 @@ def _option(number: int, one: Weighed, sources: _Sources) -> str:
     label = clean_line(one.sense.label, 100)
     if told is None:
         at = one.sense.anchors[0] if one.sense.anchors else None
-        return f"{number}. {label}" + (f" ({at.file})" if at is not None else "")
+        return f"{number}. {label}" + (f" ({clean_line(at.file, 400)})" if at is not None else "")
     span, sentence = told
     cited = sources.cite(span, sentence.start, sentence.end)
     return f"{number}. {label}: {clean_line(sentence.text, 240)} {cited}"
@@ -404,7 +411,7 @@ def say_nothing_found(kept: Sequence[Kept], missing: Sequence[Slot], queries: Se
     sources = _Sources()
     labels = ", ".join(f"“{clean_line(slot.label, 80)}”" for slot in missing) or "the question"
     near = [
-        f"{_named(one.entry.span)} in {one.entry.span.file} {sources.whole(one.entry.span)}"
+        f"{_named(one.entry.span)} in {_file(one.entry.span)} {sources.whole(one.entry.span)}"
         for one in kept[:3]
     ]
     sections = [

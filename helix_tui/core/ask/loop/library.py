@@ -46,6 +46,10 @@ class Library(Protocol):
         """The trees that the repository keeps."""
         ...
 
+    def opening(self) -> Span | None:
+        """The beginning of what introduces the repository; None where nothing does."""
+        ...
+
     def span_at(self, file: str, start: int, end: int) -> Span | None:
         """Some lines of a file as a span; None where the file has no such lines."""
         ...

@@ -72,13 +72,22 @@ class Searcher:
         }
         queries: list[str] = []
         grown = pool
-        for query, spans in doing[action](pool):
+        about_all = not any(slot.required for slot in pool.slots)
+        for query, spans in self._introduction() if about_all else doing[action](pool):
             if query and query not in queries:
                 queries.append(query)
             # a tree guides, it never stands in for what it names
             brought = [one for one in spans if one[0].file not in self._tree_files]
             grown = grown.with_spans(brought, step=step, query=query, policy=self._policy)
         return grown, queries
+
+    def _introduction(self) -> Brought:
+        """What introduces the repository: a question without a word of its own asks about all of it."""
+        span = self.library.opening()
+        if span is not None:
+            self.best = span.score
+            self.ranked = (RankedFile(span.file, span.score, {}, span.role),)
+            yield "", [(span, "docs", 1.0)]
 
     def _seed(self, pool: Pool) -> Brought:
         """Documents of the first search, sections by their headings, and evidence that trees name."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -22,6 +23,9 @@ from helix_tui.core.ask.records import (
 DOC_FILES = 24
 """Documents whose sections and headings are looked at for one query."""
 MOST_SPAN_LINES = 120
+MOST_OPENING = 60
+"""Lines of a README that introduce."""
+_README = re.compile(r"(?:^|/)readme[^/]*$", re.IGNORECASE)
 _KINDS: dict[str, Kind] = {"class": "class", "type": "class", "function": "function", "method": "function"}
 
 
@@ -104,6 +108,14 @@ class IndexLibrary:
         if self._trees is None:
             self._trees = self._index.trees()
         return self._trees
+
+    def opening(self) -> Span | None:
+        """The beginning of the repository's README, the one nearest its root; None where it has none."""
+        files = [
+            one.file for one in self._index.documents() if _README.search(one.file) and one.role == "doc"
+        ]
+        first = min(files, key=lambda file: (file.count("/"), file), default=None)
+        return None if first is None else self.span_at(first, 1, MOST_OPENING)
 
     def span_at(self, file: str, start: int, end: int) -> Span | None:
         """Some lines of a file as a span; None where the file has no such lines."""

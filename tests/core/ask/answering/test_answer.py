@@ -107,3 +107,28 @@ def test_who_calls_a_name_is_told_by_the_line_that_calls_it(engine: Path) -> Non
 @pytest.mark.parametrize("question", ["What does TakeLock do?", "What does openDoor do?"])
 def test_a_declaration_or_another_platform_is_no_second_sense(engine: Path, question: str) -> None:
     assert document(engine, question)["retrieval_stop_reason"] == "coverage_ok"
+
+
+@pytest.mark.parametrize("question", ["What does this project do?", "give me an overview of this code"])
+def test_a_question_about_everything_is_answered_by_the_readme(tmp_path: Path, question: str) -> None:
+    readme = "[![ok](https://x/y.svg)](https://x)\n\n# Shelf\n\nShelf keeps books in order and lends them.\n"
+    files = {"README.md": readme, "src/doing.py": "def project():\n    pass\n", "lib/README.md": "# Lib\n"}
+    found = document(make(tmp_path, files), question)
+    assert found["answer"].startswith("Shelf keeps books in order and lends them. [1]")
+    assert {one["file"] for one in found["evidence"]} == {"README.md"}
+
+
+@pytest.mark.parametrize("question", ["?!", "what is this"])
+def test_a_question_without_a_word_and_a_repository_without_an_introduction(
+    tmp_path: Path, question: str
+) -> None:
+    found = document(make(tmp_path, {"new.py": "x = 1\n"}), question)
+    assert (found["tier_selected"], found["retrieval_stop_reason"]) == ("Clarify", "empty")
+    assert "Which file or name do you mean?" in found["answer"]
+
+
+def test_a_file_name_cannot_break_a_line_of_the_answer(tmp_path: Path) -> None:
+    root = make(tmp_path, {"we\nird\x1b[31m.py": "def weird():\n    pass\n"})
+    answer = document(root, "where is weird defined")["answer"]
+    assert "\x1b" not in answer
+    assert answer.startswith("`weird` is in we ird")

@@ -51,6 +51,9 @@ class Shelf:
     def span_at(self, file: str, start: int, end: int) -> Span | None:
         return None
 
+    def opening(self) -> Span | None:
+        return None
+
     def share(self, term: str) -> float:
         return 0.1
 
