@@ -60,9 +60,9 @@ def _asked(words: Sequence[str]) -> str:
 
 def _run_own(words: list[str], asked: str) -> int:
     if asked and asked not in _VERBS:
-        complaint = f'Error: unknown command "{asked}" for "ddx"\n'
-        sys.stderr.write(f"{complaint}Run 'ddx --help' for usage.\n{complaint}")
-        return 1
+        from helix_tui.core.tracker.bead.program import complain_of_all
+
+        return complain_of_all(f'unknown command "{asked}" for "ddx"')
     import argparse  # slow to load, and DDx's own verbs have no use for it
 
     parser = argparse.ArgumentParser(

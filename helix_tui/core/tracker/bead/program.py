@@ -21,7 +21,10 @@ from helix_tui.core.tracker.bead.verbs import flags_of, global_flags
 def main(argv: Sequence[str], era: str) -> int:
     """Run one command of the embedded tracker; its exit code."""
     words = [word.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for word in argv]
-    verb, rest = find_verb(era, words)
+    try:
+        verb, rest = find_verb(era, words)
+    except UsageError as problem:
+        return complain_of_all(str(problem))
     flags = (*flags_of(verb, era), *global_flags(era))
     try:
         given = _given(verb, flags, rest)
@@ -72,6 +75,12 @@ def _complain(message: str, verb: Verb, era: str) -> int:
         _warn(f"Error: {message}\n")
     else:
         _warn(f"Error: {message}\n{usage(verb, era)}\nError: {message}\n")
+    return 1
+
+
+def complain_of_all(message: str) -> int:
+    """What DDx says where no verb was found that could tell its usage; the exit code."""
+    _warn(f"Error: {message}\nRun 'ddx --help' for usage.\nError: {message}\n")
     return 1
 
 

@@ -128,6 +128,7 @@ def test_what_needs_ddx_itself_says_so(desk: MakeDesk) -> None:
         ("head", "work clear-cooldowns", "requires --all or --status <value>"),
         ("head", "agent execute-loop", 'unknown command "agent" for "ddx"'),
         ("head", "--config x agent", 'unknown command "agent" for "ddx"'),
+        ("head", "-- bead", 'unknown command "--" for "ddx"'),
     ],
 )
 def test_the_loops_verbs_take_ddxs_flags_and_no_others(
