@@ -28,7 +28,6 @@ NOT_OURS = {
     "run": "a call of a model: helix-ddx calls none",
     "init": "installs ddx's library and skills into a project",
     "agent list": "the harnesses of ddx itself, none of which is here",
-    "agent workers": "the workers of a ddx server, which is not here",
     "agent usage": "ddx's own index of sessions",
     "doc graph": "documents are no beads",
     "doctor": "looks at ddx's own installation",

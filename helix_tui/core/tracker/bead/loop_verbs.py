@@ -73,7 +73,7 @@ _HEAD_LOOP = (
 
 _AGENT = (
     "benchmark capabilities catalog check condense doctor executions list log metrics models providers "
-    "replay route-status run usage workers"
+    "replay route-status run usage"
 )
 
 LOOP_VERBS = (
@@ -131,5 +131,6 @@ LOOP_VERBS = (
         _APRIL_ONE,
         eras=APRIL,
     ),
+    Verb(("agent", "workers"), "Attempts at work", "planning:workers", flags=(JSON, _PROJECT), eras=APRIL),
     *(refused("agent", name, eras=APRIL) for name in _AGENT.split()),
 )

@@ -1,16 +1,20 @@
-"""``work plan`` and ``work status`` of head: what the loop would take next, and who is at it.
+"""``work plan`` and ``work status`` of head, ``agent workers`` of April: what the loop would take next, and
+who is at it.
 
 Formats: reference/ddx.md §7. They only read, which is why they are here and not with the rehearsal.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from helix_tui.core.beads.record import Bead
+from helix_tui.core.clock import format_age
 from helix_tui.core.ddx.workers.claims import FRESH, ClaimReader, pid_alive
+from helix_tui.core.ddx.workers.running import Run, find_running
 from helix_tui.core.tracker.bead.call import Call
-from helix_tui.core.tracker.bead.golang import time_text
+from helix_tui.core.tracker.bead.golang import ZERO_TIME, time_text
 from helix_tui.core.tracker.bead.listing import queue_of, say_ordered
 from helix_tui.core.tracker.bead.status import active_work
 from helix_tui.core.tracker.stamps import stamp
@@ -74,3 +78,30 @@ def _workers(call: Call) -> list[dict[str, Any]]:
         worker |= {name: text for name, text in told.items() if text}
         found.append(worker | {"last_activity_at": stamp(claim.at)})
     return found
+
+
+def workers(call: Call) -> None:
+    """``agent workers``: attempts at work in this project; there is no server here that could have others."""
+    call.here /= call.given.text("project")
+    beads = call.store.read().beads
+    runs = find_running(call.workspace.project, beads, call.clock(), env=call.env)
+    rows = [_at_work(run, beads) for run in runs if run.live and run.bead_id and run.attempt_id]
+    if call.given.on("json"):
+        say_ordered(call, rows)
+        return
+    if not rows:
+        call.say("no active workers")
+    for row in rows:
+        told = (row["state"], row["bead_id"], row.get("bead_title", "-"), row.get("harness", "-"))
+        call.say("  ".join((*told, row.get("model", "-"), format_age(row.get("elapsed_ms", 0) / 1000))))
+
+
+def _at_work(run: Run, beads: Mapping[str, Bead]) -> dict[str, Any]:
+    row: dict[str, Any] = {"id": f"local-{run.attempt_id}", "kind": "local", "state": "running"}
+    bead = beads.get(run.bead_id or "")
+    told = {"bead_id": run.bead_id, "bead_title": bead.title if bead else ""}
+    told |= {"harness": run.harness, "model": run.model}
+    row |= {name: text for name, text in told.items() if text}
+    row["started_at"] = stamp(run.started_at) if run.started_at is not None else ZERO_TIME
+    row |= {"elapsed_ms": int(run.age_s * 1000)} if run.age_s else {}
+    return row | ({"pid": run.pid} if run.pid is not None else {})

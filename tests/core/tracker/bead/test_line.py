@@ -145,7 +145,7 @@ def test_the_loops_verbs_take_ddxs_flags_and_no_others(
     assert capsys.readouterr().err.rstrip("\n").split("\n")[-1] == f"Error: {complaint}"
 
 
-@pytest.mark.parametrize("words", ["agent run --text hi", "agent run --help", "agent workers --json"])
+@pytest.mark.parametrize("words", ["agent run --text hi", "agent run --help", "agent usage --json"])
 def test_a_verb_that_is_not_offered_never_answers_with_another_ones_help(
     words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -232,6 +234,28 @@ def test_ranks_are_sparse(
     assert {name: row["queue-rank"] for name, row in bench.rows().items() if "queue-rank" in row} == order
     bench.must("queue", "clear", words[1])
     assert "queue-rank" not in bench.rows()[words[1]]
+
+
+def test_april_tells_whose_attempts_are_at_work(
+    desk: MakeDesk, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    claim = {"status": "in_progress", "claimed-at": now, "execute-loop-heartbeat-at": now}
+    at = desk({"id": "demo-a", **claim, "claimed-pid": str(os.getpid())}, {"id": "demo-b"}, era="april")
+    attempt = "20260801T115000-aaaaaaaa"
+    record = {"bead_id": "demo-a", "attempt_id": attempt, "harness": "claude", "started_at": now}
+    (at.root / ".ddx" / "run-state.json").write_text(json.dumps(record))
+    monkeypatch.setenv("HELIX_DDX_ERA", "april")
+    monkeypatch.chdir(at.root.parent)
+    assert main(["agent", "workers", "--json", "--project", at.root.name]) == 0
+    monkeypatch.chdir(at.root)
+    (row,) = json.loads(capsys.readouterr().out)
+    assert (row["id"], row["bead_id"], row["bead_title"]) == (f"local-{attempt}", "demo-a", "bead demo-a")
+    assert (row["state"], row["harness"], row["started_at"]) == ("running", "claude", now)
+    at.must("close", "demo-a")
+    (at.root / ".ddx" / "run-state.json").unlink()
+    assert main(["agent", "workers"]) == 0
+    assert capsys.readouterr().out == "no active workers\n"
 
 
 def test_focus_tells_what_the_loop_will_not_take(
