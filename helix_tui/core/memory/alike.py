@@ -7,8 +7,10 @@ failure against failures and systemic ones (both seeds; reference/memory.md §0.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from helix_tui.core.clock import NS
 from helix_tui.core.memory import keywords, rows
@@ -27,64 +29,72 @@ SIMILAR = 0.65
 ALIKE = 0.6
 """The same without an encoder: share of common words (Dice)."""
 
+Similarities = NDArray[np.float32]
+"""Of the trigger at every place of the index."""
+
 _FAMILY = {"failure": ("failure", "systemic"), "systemic": ("failure", "systemic")}
+
+
+class Kin:
+    """What says the same as one text, and what is of its kind: compared once, when first asked for."""
+
+    def __init__(self, base: Base, index: Index, draft: Draft, vector: Vector | None) -> None:
+        """Nothing is compared yet; ``vector`` is that of the draft's trigger."""
+        self._base, self._index, self._draft, self._vector = base, index, draft, vector
+        self._family = _FAMILY.get(draft.type, (draft.type,))
+
+    @cached_property
+    def _alike(self) -> Similarities | None:
+        return _similarities(self._base, self._index, self._vector, self._family)
+
+    def duplicate(self, threshold: float = DUPLICATE) -> tuple[int, float] | None:
+        """(id, similarity) of the memory that says the same: by its words, else by its trigger."""
+        marks = ", ".join("?" * len(self._family))
+        same = self._base.database.execute(
+            "SELECT m.id FROM memory_key k JOIN memory m ON m.id = k.memory_id"
+            f" WHERE k.key = ? AND k.key <> '' AND m.type IN ({marks}) ORDER BY m.id LIMIT 1",
+            [key(self._draft.trigger), *self._family],
+        ).fetchone()
+        if same:
+            return same[0], 1.0
+        alike = self._alike
+        if alike is None or not alike.size:
+            return None
+        best = int(alike.argmax())
+        return (int(self._index.ids[best]), float(alike[best])) if alike[best] >= threshold else None
+
+    def failures(self, but: int | None = None) -> dict[int, float]:
+        """Failures of the same kind as this one, most alike first."""
+        if self._draft.type not in _FAMILY:
+            return {}
+        near = _near(self._base, self._index, self._draft.trigger, self._alike, None, self._family)
+        return {memory_id: alike for memory_id, alike in near.items() if memory_id != but}
 
 
 def similar_recent(
     base: Base, trigger: str, threshold: float | None, days: float, type_: str | None
 ) -> list[Similar]:
     """Memories of the last days whose triggers resemble a text, most alike first (seed 003's code)."""
-    vector = base.encode([trigger])
+    vectors = base.encode([trigger])
+    family = (type_,) if type_ else ()
     with base.reading() as index:
-        near = _near(
-            base, index, trigger, vector[0] if vector else None, threshold, (type_,) if type_ else ()
-        )
+        alike = _similarities(base, index, vectors[0] if vectors else None, family)
+        near = _near(base, index, trigger, alike, threshold, family)
         since = base.now_seconds() - days * 86_400
-        chosen = {memory_id: alike for memory_id, alike in near.items() if _created(base, memory_id) >= since}
+        chosen = {memory_id: value for memory_id, value in near.items() if _created(base, memory_id) >= since}
         found = rows.fetch(base.database, chosen)
-    return [Similar(found[memory_id], alike) for memory_id, alike in chosen.items()]
-
-
-def duplicate(
-    base: Base, index: Index, draft: Draft, vector: Vector | None, threshold: float
-) -> tuple[int, float] | None:
-    """(id, similarity) of the memory that says the same: its trigger's words, else the nearest trigger."""
-    family = _FAMILY.get(draft.type, (draft.type,))
-    marks = ", ".join("?" * len(family))
-    same = base.database.execute(
-        "SELECT m.id FROM memory_key k JOIN memory m ON m.id = k.memory_id"
-        f" WHERE k.key = ? AND k.key <> '' AND m.type IN ({marks}) ORDER BY m.id LIMIT 1",
-        [key(draft.trigger), *family],
-    ).fetchone()
-    if same:
-        return same[0], 1.0
-    alike = _similarities(base, index, vector, family)
-    if alike is None or not alike.size:
-        return None
-    best = int(alike.argmax())
-    return (int(index.ids[best]), float(alike[best])) if alike[best] >= threshold else None
-
-
-def kin(
-    base: Base, index: Index, draft: Draft, vector: Vector | None, but: int | None = None
-) -> dict[int, float]:
-    """Failures of the same kind as this one, most alike first."""
-    if draft.type not in _FAMILY:
-        return {}
-    near = _near(base, index, draft.trigger, vector, None, _FAMILY[draft.type])
-    return {memory_id: alike for memory_id, alike in near.items() if memory_id != but}
+    return [Similar(found[memory_id], value) for memory_id, value in chosen.items()]
 
 
 def _near(
     base: Base,
     index: Index,
     text: str,
-    vector: Vector | None,
+    alike: Similarities | None,
     threshold: float | None,
     family: Sequence[str],
 ) -> dict[int, float]:
     """Memory id -> similarity of its trigger to a text, from the threshold on, most alike first."""
-    alike = _similarities(base, index, vector, family)
     if alike is None:
         return _near_by_words(base, index, text, ALIKE if threshold is None else threshold, family)
     places = np.flatnonzero(alike >= (SIMILAR if threshold is None else threshold))
@@ -111,7 +121,7 @@ def _near_by_words(
 
 def _similarities(
     base: Base, index: Index, vector: Vector | None, family: Sequence[str]
-) -> np.ndarray[tuple[int], np.dtype[np.float32]] | None:
+) -> Similarities | None:
     """Cosine with the trigger at every place, -1 where it is out of the question; None without vectors."""
     vectors = index.vectors(base.database, TRIGGER)
     if vector is None or vectors is None:

@@ -43,7 +43,7 @@ _NEEDS = {
     "workspace": {"id", "task_seq", "task_slug", "objective", "data", "created_at"},
 }
 """What a table of the plugin cannot be without; anything else is added."""
-_CACHE_KIB = 16_384
+_CACHE_KIB = 4_096
 
 
 def database_path(project: Project, env: Mapping[str, str] | None = None) -> Path:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 from sqlite_utils import Database
@@ -25,6 +26,12 @@ WHOLE, TRIGGER = "memory_vector", "memory_trigger_vector"
 _COUNTS = """SELECT id, type, coalesce(last_used, created_at), CAST(coalesce(helped, 0) AS REAL),
 CAST(coalesce(failed, 0) AS REAL) FROM memory"""
 """An index of ours has all of these columns: the rows themselves, with a vector in each, are not read."""
+_COLUMNS = """SELECT json_group_array(id), json_group_array(type),
+json_group_array(CAST(coalesce(last_used, created_at) AS TEXT)),
+json_group_array(min(1e12, CAST(coalesce(helped, 0) AS REAL))),
+json_group_array(min(1e12, CAST(coalesce(failed, 0) AS REAL))) FROM memory"""
+"""The same of all memories, a column each: five texts are made and read in a third of the time of rows."""
+
 _LIFT = """SELECT memory_id, lift_trials, lift_residual, lift_injected, lift_used FROM memory_extra
 WHERE lift_injected > 0"""
 _FIGURES = 6
@@ -79,7 +86,9 @@ class Vectors:
         if self._rows.shape[1] != len(query):
             return np.zeros(size, np.float32)
         found: NDArray[np.float32] = self._rows[:size] @ query
-        return np.nan_to_num(found, copy=False, nan=0.0, posinf=0.0, neginf=0.0)
+        if not np.isfinite(found.sum()):  # a vector that somebody has spoilt
+            np.nan_to_num(found, copy=False, nan=0.0, posinf=0.0, neginf=0.0)
+        return found
 
     def row(self, row: int) -> NDArray[np.float32]:
         """One vector, zeros where there is none."""
@@ -163,17 +172,17 @@ class Index:
         )
 
     def _load(self, database: Database) -> None:
-        rows = sorted(database.execute(_COUNTS))  # by id, as the vectors lie in the file
-        self.size = len(rows)
+        ids, types, times, *counts = map(msgspec.json.decode, database.execute(_COLUMNS).fetchone())
+        order = np.argsort(np.asarray(ids, np.int64))  # by id, as the vectors lie in the file
+        self.size = len(order)
         self._reserve(self.size, keep=False)
-        self.place = {row[0]: place for place, row in enumerate(rows)}
+        self.ids[: self.size] = np.asarray(ids, np.int64)[order]
+        self.place = {memory_id: place for place, memory_id in enumerate(self.ids[: self.size].tolist())}
         self.alive[: self.size] = True
-        if rows:
-            columns = list(zip(*rows, strict=True))
-            self.ids[: self.size] = columns[0]
-            self.types[: self.size] = columns[1]
-            self.seconds[: self.size] = _all_seconds(columns[2])
-            self._figures[:2, : self.size] = np.clip(columns[3:], 0.0, MOST_COUNTED)
+        self.types[: self.size] = np.asarray(types, np.object_)[order]
+        self.seconds[: self.size] = np.asarray(_all_seconds(times))[order]
+        figures = np.clip(np.asarray(counts, np.float64), 0.0, MOST_COUNTED)
+        self._figures[:2, : self.size] = figures[:, order]
         for memory_id, *lift in database.execute(_LIFT):
             if memory_id in self.place:
                 self._figures[2:, self.place[memory_id]] = lift

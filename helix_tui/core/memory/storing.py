@@ -71,7 +71,7 @@ def chunk(base: Base, task: str, outcome: str, approach: str, source: str) -> St
         return Stored("rejected", reason="approach empty", mode=base.mode)
     trigger, whole = indexing.encode(base, [clean]).get(clean, (None, None))
     with base.writing() as index:
-        near = alike.duplicate(base, index, clean, trigger, CHUNK_SIMILARITY)
+        near = alike.Kin(base, index, clean, trigger).duplicate(CHUNK_SIMILARITY)
         if near is None:
             return _store(base, index, clean, trigger, whole)
         base.database.execute(
@@ -119,10 +119,11 @@ def _text(text: str) -> str:
 
 
 def _store(base: Base, index: Index, draft: Draft, trigger: Vector | None, whole: Vector | None) -> Stored:
-    duplicate = alike.duplicate(base, index, draft, trigger, alike.DUPLICATE)
+    kin = alike.Kin(base, index, draft, trigger)
+    duplicate = kin.duplicate()
     if duplicate is not None:
         return _merge(base, index, draft, *duplicate)
-    near = alike.kin(base, index, draft, trigger)
+    near = kin.failures()
     promoted = draft.type == "failure" and _recurs(base, index, 1, near)
     draft = Draft(draft.trigger, draft.resolution, "systemic" if promoted else draft.type, draft.source)
     memory_id, name = _add(base, draft, trigger, whole)
@@ -151,9 +152,8 @@ def _recurs(base: Base, index: Index, seen: int, near: dict[int, float], but: in
     group = dict(known)
     for other in list(known.values())[:_NEAREST]:
         vector = alike.own_trigger(base, index, other.id)
-        further = alike.kin(
-            base, index, Draft(other.trigger, other.resolution, other.type), vector, but=other.id
-        )
+        draft = Draft(other.trigger, other.resolution, other.type)
+        further = alike.Kin(base, index, draft, vector).failures(but=other.id)
         group |= rows.fetch(base.database, (memory_id for memory_id in further if memory_id != but))
     count = seen + sum(memory.seen for memory in group.values())
     return count >= SYSTEMIC_AT and not any(memory.type == "systemic" for memory in group.values())
@@ -185,9 +185,8 @@ def _merge(base: Base, index: Index, draft: Draft, memory_id: int, similarity: f
             ),
         )
     vector = alike.own_trigger(base, index, memory_id)
-    near = alike.kin(
-        base, index, Draft(memory.trigger, memory.resolution, memory.type), vector, but=memory_id
-    )
+    known_draft = Draft(memory.trigger, memory.resolution, memory.type)
+    near = alike.Kin(base, index, known_draft, vector).failures(but=memory_id)
     known = rows.fetch(base.database, near)
     promoted = memory.type == "failure" and (
         draft.type == "systemic" or _recurs(base, index, memory.seen, near, but=memory_id)
