@@ -210,6 +210,7 @@ class Loop:
         """
         work, ready = self.work, sight.queue.ready
         waits = work.awaiting()
+        self._held &= waits
         if ready[0] not in waits:
             return
         held = [bead_id for bead_id in ready if bead_id in waits]

@@ -116,6 +116,8 @@ def _loop(folder: Path) -> int:
         document["no_ready_work"] = True
     document |= turn.get("extra", {})
     say("progress: something")
+    if "answer" in turn:
+        _answered(turn["answer"])
     if "checkout" in turn:
         _checked_out(before)
     return _report(json.dumps(document, indent=2), turn)
@@ -154,6 +156,17 @@ def _become(era: str) -> None:
     other.write_text(path.read_text().replace(repr(os.environ["HELIX_DDX_ERA"]), repr(era)))
     other.chmod(0o755)
     other.replace(path)
+
+
+def _answered(text: str) -> None:
+    """A person answers the first question while the run is at work."""
+    from helix_tui.core.project import find_project
+    from helix_tui.core.supervision.curation.gate import Gate
+    from helix_tui.core.supervision.questions import Questions
+
+    project = find_project(Path.cwd())
+    questions = Questions(project, Gate(project, read_only=False))
+    questions.answer(questions.open()[0].id, text)
 
 
 def _checked_out(before: bytes) -> None:

@@ -17,6 +17,7 @@ import pytest
 
 from helix_tui.core.clock import format_instant, now_ns
 from helix_tui.core.project import find_project
+from helix_tui.core.supervision.run.control import stop_run
 from helix_tui.core.supervision.run.mutex import AlreadyRunning, read_holder, sole_run
 from helix_tui.core.supervision.run.state import load_state
 from helix_tui.core.supervision.run.status import run_status
@@ -109,6 +110,21 @@ def test_a_killed_run_gives_its_focus_back_with_the_next(stage: StageFactory) ->
     world.run()
     assert "execution-eligible" not in world.rows()["t-1"]
     assert sorted(line.split()[0] for line in world.executed) == ["c-1", "c-1", "t-1"]
+
+
+def test_a_stop_by_force_ends_ddx_as_well(stage: StageFactory) -> None:
+    world = stage([row("a-1")])
+    world.turns({"sleep": 60})
+    process = started(world)
+    project = find_project(world.root)
+    wait_for(lambda: load_state(project).pending.get("pid"))
+    process.send_signal(signal.SIGSTOP)  # it will not hear
+    assert stop_run(project, patience=0.05).how == "killed"
+    process.communicate(timeout=10)
+    wait_for(lambda: _dead(int((world.folder / "pids.log").read_text().split()[0])))
+    world.turns()
+    world.run()
+    assert world.executed == ["a-1 success"]
 
 
 @pytest.mark.parametrize("noted", [True, False], ids=["pid-noted", "killed-before-the-pid-was-noted"])

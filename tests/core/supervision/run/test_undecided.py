@@ -60,6 +60,15 @@ def test_the_next_run_still_waits_for_the_answer_and_goes_on_with_it(stage: Stag
     assert world.rows()["a-1"]["helix-decision"] == "rebase it"
 
 
+def test_an_answer_while_the_run_goes_on_takes_it_up_again(stage: StageFactory) -> None:
+    world = stage([row("a-1"), row("b-1"), row("c-1")])
+    world.turns(CONFLICT, {"results": [{}], "answer": "again"}, CONFLICT)
+    outcome = world.run()
+    assert world.executed == ["a-1 land_conflict", "b-1 success", "a-1 land_conflict", "c-1 success"]
+    assert outcome.stop.reason == "question"
+    assert [question.answered for question in world.store.all()] == [True, False]
+
+
 def test_an_answer_gives_back_what_a_killed_run_left_held(stage: StageFactory) -> None:
     held = {"execution__eligible": False, UNDECIDED.replace("-", "__"): "a decision"}
     world = stage([row("a-1", **held, **{UNDECIDED_PRIOR.replace("-", "__"): "absent"}), row("b-1")])
