@@ -83,7 +83,7 @@ def command_of(project: Project, delegate: Delegate, stage: Stage, wishes: Wishe
 def _held(project: Project, done: StageOutcome) -> StageOutcome:
     """The outcome with what its stage's own contract makes of it."""
     if done.answer.problem:
-        return replace(done, code=done.answer.rc or 1, problems=())
+        return replace(done, code=max(done.answer.rc, 1), problems=())  # a signal has no code of its own
     judged = _JUDGES.get(done.stage.name, _plain)(project, done)
     return replace(judged, code=1) if judged.problems else judged
 
