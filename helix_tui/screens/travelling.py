@@ -167,8 +167,11 @@ class Traveller(App[int]):
     def _commands(self, screen: Screen[Any]) -> list[Command]:
         """Everything that can be done by name on a screen: the app's commands, and its own."""
         from helix_tui.screens.going import Command, commands
+        from helix_tui.screens.steering.commands import helix_commands
 
-        own = screen.commands() if isinstance(screen, HelixScreen) else ()
+        if not isinstance(screen, HelixScreen):
+            return commands()
+        own = (*screen.commands(), *helix_commands(screen.console))
         return [*commands(), *(Command(*each) for each in own)]
 
     async def _do(self, command: Command) -> None:

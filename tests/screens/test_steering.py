@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from helix_tui.core.clock import format_instant, now_ns
 from helix_tui.core.project import find_project
 from helix_tui.core.supervision.curation.gate import Gate
 from helix_tui.core.supervision.questions import Question, Questions, read_questions
+from helix_tui.core.supervision.surface import ROWS
 from helix_tui.screens.steering.helm import READ_ONLY
 from tests.screens.conftest import Console, MakeConsole
 
@@ -24,6 +26,15 @@ REPORTS = "import sys, pathlib; pathlib.Path('started').write_text(' '.join(sys.
 async def settled(pilot: Pilot[int]) -> None:
     await pilot.app.workers.wait_for_complete()
     await pilot.pause()
+
+
+async def waited(pilot: Pilot[int], seen: Callable[[], bool]) -> None:
+    """Let a program that was started say what it has to say."""
+    for _ in range(600):
+        if seen():
+            return
+        await pilot.pause(0.05)
+    raise AssertionError("it was never seen")
 
 
 def said(app: Console) -> str:
@@ -230,3 +241,47 @@ async def test_a_loop_that_cannot_begin_says_why(console: MakeConsole) -> None:
         await pilot.press("L", "s")
         await settled(pilot)
         assert "ended at once: ddx binary not found; install ddx" in said(app)
+
+
+TELLS = "import sys; print('told:', *sys.argv[1:])"
+
+
+async def test_every_helix_command_is_offered_by_name(console: MakeConsole) -> None:
+    app = console(BEADS)
+    async with app.run_test(size=(120, 30)) as pilot:
+        await settled(pilot)
+        names = {command.title for command in app.get_system_commands(app.screen)}
+    elsewhere = {name for name, row in ROWS.items() if row.asks is None}
+    assert elsewhere == {"run", "start", "stop"}
+    assert {f"helix {name}" for name in ROWS if name not in elsewhere} <= names
+    assert {"helix run", "next action"} <= names
+
+
+async def test_a_command_runs_and_its_output_is_followed(console: MakeConsole) -> None:
+    app = console(BEADS, own=(sys.executable, "-c", TELLS))
+    async with app.run_test(size=(140, 30)) as pilot:
+        await pilot.press("colon", *"helix stuck", "enter")
+        await settled(pilot)
+        await waited(pilot, lambda: app.sees("told: stuck -C"))
+        await pilot.press("escape")
+        await settled(pilot)
+        assert len(app.screen_stack) == 1
+
+
+async def test_a_command_that_needs_words_asks_for_them(console: MakeConsole) -> None:
+    app = console(BEADS, own=(sys.executable, "-c", TELLS))
+    async with app.run_test(size=(160, 30)) as pilot:
+        await pilot.press("colon", *"helix evolve", "enter")
+        await settled(pilot)
+        assert app.sees("carry a new requirement through the documents")
+        await pilot.press(*"Add [red] -x", "enter")
+        await settled(pilot)
+        await waited(pilot, lambda: app.sees("-- Add [red] -x"))
+
+
+async def test_a_console_that_only_looks_runs_no_command(console: MakeConsole) -> None:
+    app = console(BEADS, read_only=True)
+    async with app.run_test(size=(120, 30)) as pilot:
+        await pilot.press("colon", *"helix stuck", "enter")
+        await settled(pilot)
+        assert READ_ONLY in said(app)

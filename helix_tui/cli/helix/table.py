@@ -1,60 +1,23 @@
-"""The HELIX commands: module, summary and how seed 001 classifies each. The one place that lists them.
-
-Seed 001 (execution model): planning, review and steering are HELIX's own and stay; wrappers over ddx are
-kept for people who are used to them; of these, run and build go once ddx shows all that they show.
-"""
+"""Which module carries a HELIX command out, and under which heading it is listed."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from helix_tui.core.supervision.surface import ROWS
 
-Group = Literal["first-class", "compatibility"]
+__all__ = ["HEADINGS", "ROWS", "TABLE", "grouped"]
 
 _HERE = "helix_tui.cli.helix."
 
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One command."""
-
-    module: str
-    summary: str
-    group: Group = "first-class"
-    leaving: bool = False
-    """A deprecation candidate."""
-    alias_of: str = ""
-
-
-ROWS: dict[str, Row] = {
-    "input": Row("input", "turn a request into governed work; answer what HELIX asks"),
-    "check": Row("check", "what should happen next, who decided it, and what would change it"),
-    "status": Row("status", "what the run does, or why it stopped"),
-    "stuck": Row("status", "what does not move, why, and what one could do"),
-    "next": Row("status", "the bead that ddx would pick next"),
-    "frame": Row("stage", "say what is to be built and why"),
-    "evolve": Row("stage", "carry a new requirement through the documents"),
-    "design": Row("stage", "decide how, before anybody builds"),
-    "plan": Row("stage", "the old name of design", "compatibility", alias_of="design"),
-    "polish": Row("stage", "make beads ready to be executed"),
-    "triage": Row("triage", "make a bead that keeps the authoring rules"),
-    "align": Row("stage", "compare what is with what was decided, governed by a bead"),
-    "backfill": Row("stage", "write down what the code already decides"),
-    "review": Row("stage", "look at a change with fresh eyes; exits 10 on findings"),
-    "experiment": Row("experiment", "change, measure, keep or revert; or run and compare a batch of beads"),
-    "commit": Row("commit", "gate, commit, push, and close the bead"),
-    "run": Row("run", "supervise ddx's loop until something says to stop", "compatibility", leaving=True),
-    "start": Row("run", "run in the background", "compatibility"),
-    "stop": Row("run", "end the run that is active", "compatibility"),
-    "build": Row("build", "one bounded execution of one bead", "compatibility", leaving=True),
-    "implement": Row("build", "the old name of build", "compatibility", leaving=True, alias_of="build"),
-    "tracker": Row("tracker", "ddx's own bead commands, as they are", "compatibility"),
-    "help": Row("help", "every command, grouped, and the options all of them take"),
+_SHARED = {
+    **dict.fromkeys(("status", "stuck", "next"), "status"),
+    **dict.fromkeys(("run", "start", "stop"), "run"),
+    **dict.fromkeys(("build", "implement"), "build"),
+    **dict.fromkeys(("frame", "evolve", "design", "plan", "polish", "align", "backfill", "review"), "stage"),
 }
-"""Command -> its row."""
+"""Command -> the module that it shares with others; the rest have one of their own name."""
 
-TABLE = {name: (_HERE + row.module, row.summary) for name, row in ROWS.items()}
-"""The same in the form of `cli.program`."""
+TABLE = {name: (_HERE + _SHARED.get(name, name), row.summary) for name, row in ROWS.items()}
+"""Command -> its module and what it does, in the form of `cli.program`."""
 
 HEADINGS: dict[str, str] = {
     "first-class": "HELIX commands, first-class",

@@ -10,6 +10,7 @@ import subprocess
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, Protocol
 
 from helix_tui.core.clock import format_instant, now_ns
@@ -145,34 +146,64 @@ class Helm:
 
     def run_one(self, bead_id: str) -> None:
         """Carry one chosen bead through, in the background."""
-        project = self._host.snapshot.project
-        delegate = Delegate(project, self._ddx)
+        delegate = Delegate(self._host.snapshot.project, self._ddx)
 
         def work() -> str:
             words = delegate.one_bead(bead_id, NOBODY)
-            stamp = format_instant(now_ns()).replace(":", "").replace("-", "")
-            out = logs_folder(project) / f"one-{stamp}.out"
             command = (os.fspath(delegate.ddx.path), *words)
-            with open(out, "wb") as log:
-                process = subprocess.Popen(
-                    command,
-                    cwd=project.root,
-                    env=dict(delegate.env),
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=subprocess.STDOUT,
-                    start_new_session=True,
-                )
-            self._carried.append((shlex.join(words), process))
-            # nothing waits for this thread: whoever leaves the console leaves ddx at work
-            threading.Thread(target=self._await, args=(process, words), daemon=True).start()
+            where = "the Loop screen shows what came of it"
+            process, _ = self._begin(command, delegate, "one", f"ddx {shlex.join(words)}", where)
             return f"{shlex.join(command)} runs (pid {process.pid}); the Loop screen shows it"
 
         self._do("one-bead", work)
 
-    def _await(self, process: subprocess.Popen[bytes], words: Sequence[str]) -> None:
+    def command_words(self, name: str, words: Sequence[str]) -> tuple[str, ...]:
+        """One of HELIX's commands on this project; what a person wrote stands last, as it is."""
+        root = os.fspath(self._host.snapshot.project.root)
+        chosen = ("--ddx", self._ddx) if self._ddx else ()
+        return (*self._own, name, "-C", root, *chosen, *words)
+
+    def command(self, name: str, words: Sequence[str], began: Callable[[Path], None]) -> None:
+        """Run one of HELIX's commands in the background.
+
+        Args:
+            began: told, on the console's thread, the file that it writes to.
+        """
+        command = self.command_words(name, words)
+        delegate = Delegate(self._host.snapshot.project, self._ddx)
+        shown = shlex.join(("helix-tui", name, *words))
+
+        def work() -> str:
+            process, out = self._begin(command, delegate, name, shown, "its output is in .helix-logs")
+            self._host.call_from_thread(began, out)
+            return f"{shown} runs (pid {process.pid})"
+
+        self._do("command", work)
+
+    def _begin(
+        self, command: Sequence[str], delegate: Delegate, kind: str, shown: str, after: str
+    ) -> tuple[subprocess.Popen[bytes], Path]:
+        """Start a program that goes on without the console, and say when it has ended."""
+        stamp = format_instant(now_ns()).replace(":", "").replace("-", "")
+        out = logs_folder(delegate.project) / f"{kind}-{stamp}.out"
+        with open(out, "wb") as log:
+            process = subprocess.Popen(
+                command,
+                cwd=delegate.project.root,
+                env=dict(delegate.env),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        self._carried.append((shown, process))
+        # nothing waits for this thread: whoever leaves the console leaves it at work
+        threading.Thread(target=self._await, args=(process, shown, after), daemon=True).start()
+        return process, out
+
+    def _await(self, process: subprocess.Popen[bytes], shown: str, after: str) -> None:
         code = process.wait()
-        said = f"{shlex.join(words)} has ended (exit {code}); the Loop screen shows what came of it"
+        said = f"{shown} has ended (exit {code}); {after}"
         if not self._host.is_running:
             return
         with contextlib.suppress(RuntimeError):  # it was left at this moment
@@ -181,8 +212,8 @@ class Helm:
     def at_work(self) -> list[str]:
         """What goes on without the console, one line each, with what to do about it."""
         found = [
-            f"ddx {words} goes on (pid {process.pid}); `kill -INT {process.pid}` interrupts it"
-            for words, process in self._carried
+            f"{shown} goes on (pid {process.pid}); `kill -INT {process.pid}` interrupts it"
+            for shown, process in self._carried
             if process.poll() is None
         ]
         holder = active_run(self._host.snapshot.project)
