@@ -43,6 +43,14 @@ def test_a_dead_run_does_not_count_as_running() -> None:
     assert (facts.running, facts.dead) == (1, 1)
 
 
+def test_a_rehearsal_stays_one_while_a_claim_does_not_tell_its_harness_yet() -> None:
+    rehearsed = AttemptBook([replace(attempt(1), harness="rehearsal")])
+    assert pulse_facts(snapshot(attempts=rehearsed, runs=(Run("a"),)), (), NOW).rehearsal
+    assert not pulse_facts(
+        snapshot(attempts=rehearsed, runs=(Run("a", harness="claude"),)), (), NOW
+    ).rehearsal
+
+
 def test_what_today_cost_is_known_at_least() -> None:
     book = AttemptBook([attempt(1, 1.5, 200_000), attempt(2, None, 100_000)])
     assert pulse_facts(snapshot(attempts=book), (), NOW).spent == "≥$1.50 · 300k tok today"

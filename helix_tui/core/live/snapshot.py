@@ -47,8 +47,8 @@ class Snapshot:
     @property
     def rehearsal(self) -> bool:
         """Whether what runs, or ran last, is a rehearsal and not a real agent."""
-        harnesses = [run.harness for run in self.runs] or [a.harness for a in self.attempts.newest(1)]
-        return "rehearsal" in harnesses
+        known = {run.harness for run in self.runs if run.harness}  # a claim comes before the harness is known
+        return "rehearsal" in (known or {attempt.harness for attempt in self.attempts.newest(1)})
 
     def run_of(self, bead_id: str) -> Run | None:
         """The run on a bead, a live one before a dead one."""

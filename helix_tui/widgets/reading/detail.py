@@ -281,11 +281,11 @@ def _circle(rows: _Rows, bead: Bead, queue: Queue) -> None:
 
 
 def _run_words(run: Any, now: int) -> Line:
-    since = f" for {format_span((now - run.started_at) / NS)}" if run.started_at else ""
+    since = f"for {format_span((now - run.started_at) / NS)}" if run.started_at else ""
     doing = clean_line(run.last_tool or run.phase or run.message, 300)
     spans: list[Span] = [("run  ", "muted"), (clean_line(run.why, 300) or "running", "text")]
-    model = " ".join(part for part in (clean_line(run.harness, 40), clean_line(run.model, 60)) if part)
-    spans.append((f" · {model}{since}" if model or since else "", "muted"))
+    words = " ".join(part for part in (clean_line(run.harness, 40), clean_line(run.model, 60), since) if part)
+    spans.append((f" · {words}" if words else "", "muted"))
     return [*spans, (f" · {doing}" if doing else "", "text")]
 
 
