@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
+from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
 from textual.app import App, SystemCommand
@@ -177,8 +178,8 @@ class Traveller(App[int]):
     async def _do(self, command: Command) -> None:
         if isinstance(command.action, str):
             await self.run_action(command.action)
-        else:
-            command.action()
+        elif isawaitable(done := command.action()):
+            await done
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """What the palette offers: the same commands as ``:``."""

@@ -141,6 +141,20 @@ async def there_and_back(
                 assert after == before
 
 
+async def test_what_has_a_key_is_done_by_name_as_well(console: MakeConsole) -> None:
+    app = console(tracker("head"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await thought(pilot)
+        for way_in in ("colon", "ctrl+p"):
+            on(app, "demo-c")
+            await pilot.press(way_in)
+            await type_text(pilot, "what if")
+            await pilot.press("enter")
+            await thought(pilot)
+            assert "bead close demo-c" in ahead(app)
+            await press(pilot, "escape")
+
+
 CASES: dict[str, tuple[str, list[str], Callable[[dict[str, Any]], bool]]] = {
     "eligible off": ("demo-a", ["e"], lambda rows: rows["demo-a"]["execution-eligible"] is False),
     "raise": ("demo-a", ["+"], lambda rows: rows["demo-a"]["priority"] == 0),
