@@ -120,6 +120,7 @@ def test_what_does_not_hold_exits_1_with_a_sentence(cli: Cli, root: Path) -> Non
     ran = cli("close", "b2", "a1", "-C", root)
     assert ran.code == 1
     assert "waits on demo-a1" in ran.err
+    assert cli("close", "", "-C", root).code == 2
     assert rows_in(root)["demo-a1"]["status"] == "closed"
     document = cli("cancel", "e5", "--json", "-C", root)
     assert document.code == 1

@@ -101,7 +101,10 @@ def resolve(queue: Queue, texts: str | Sequence[str]) -> list[str]:
     """The ids that texts stand for, each once; one text may name several, parted by commas."""
     words = [texts] if isinstance(texts, str) else texts
     parts = [part for word in words for part in (word.split(",") if word not in queue.beads else [word])]
-    return list(dict.fromkeys(find_bead(queue, part.strip()) for part in parts if part.strip()))
+    named = [part.strip() for part in parts if part.strip()]
+    if words and not named:
+        raise CliError("no bead is named", "`helix-tui queue` lists the ids.", 2)
+    return list(dict.fromkeys(find_bead(queue, part) for part in named))
 
 
 def change(

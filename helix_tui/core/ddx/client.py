@@ -5,6 +5,7 @@ Rules: reference/ddx.md §0 (detection, CLI conventions), §2 (commands), §9 (q
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -101,6 +102,9 @@ class Ddx:
             return msgspec.json.decode(finished.stdout)
         except (msgspec.DecodeError, RecursionError):
             pass
+        listed = _list_in(finished.out)
+        if listed is not None:
+            return listed
         try:
             return parse_report(finished.out).document
         except MalformedReport as error:
@@ -285,6 +289,21 @@ def _find_verb(
             answered.append(Verb(words, era, text))
     named = [verb for verb in answered if verb.words[-1] in verb.help]
     return next((verb for verb in answered if verb.era == prefer), next(iter(named or answered), None))
+
+
+_LIST_START = re.compile(r"^\[", re.MULTILINE)
+
+
+def _list_in(output: str) -> list[Any] | None:
+    """The first list in an output that stands on lines of its own, after whatever ddx had to tell before."""
+    for match in _LIST_START.finditer(output):
+        try:
+            found, end = json.JSONDecoder().raw_decode(output, match.start())
+        except (ValueError, RecursionError):
+            continue
+        if not output[end:].partition("\n")[0].strip():
+            return list(found)
+    return None
 
 
 def last_error(finished: Finished) -> str:

@@ -93,6 +93,15 @@ def test_a_text_stream_before_the_object_is_no_harm(make) -> None:  # type: igno
     assert ddx.report(ddx.attempt("work")).results == ({"bead_id": "b"},)
 
 
+@pytest.mark.parametrize(
+    ("before", "rows"),
+    [("\U0001f4a1 DDx 9 is available\n\n", [{"id": "a"}]), ("[1] update\n[notice] x\n", []), ("{\n", [1])],
+)
+def test_an_advisory_line_before_a_list_is_no_harm(make, before: str, rows: list[object]) -> None:  # type: ignore[no-untyped-def]
+    ddx = make(f"print({before!r} + json.dumps({rows!r}, indent=2))")
+    assert ddx.json("bead", "ready", "--json") == rows
+
+
 def has_ended(pid: int) -> bool:
     """Whether a process that was killed is gone; the kernel may take its moment."""
     try:

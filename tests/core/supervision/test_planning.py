@@ -120,6 +120,7 @@ def test_what_only_head_knows() -> None:
         (op.cancel("closed"), "reopen it first"),
         (op.assign("a", {"status": "proposed"}), "only a worker parks"),
         (op.assign("a", {"status": "blocked"}), "needs a reason"),
+        (op.assign("a", {"status": "nonsense"}), "there are open, in_progress"),
         (op.assign("blocked", {"status": "in_progress"}), "no in_progress follow"),
         (op.assign("a", {"title": "  "}), "has a title"),
         (op.assign("a", {"created_at": "x"}), "kept by ddx"),

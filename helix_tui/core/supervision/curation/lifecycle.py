@@ -20,6 +20,9 @@ from helix_tui.core.supervision.curation.steps import CLAIM_FIELDS, Refused, Wri
 BLOCKER_FIELDS = ("lifecycle-external-blocker-reason", "lifecycle-cross-repo-blocker-ref")
 """What a blocked bead carries and loses when it is blocked no longer."""
 
+STATUSES = ("open", "in_progress", "blocked", "proposed", "closed", "cancelled")
+"""Every status that head knows."""
+
 _MOVES = {
     "open": {"in_progress", "blocked", "cancelled"},
     "in_progress": {"open", "blocked"},
@@ -218,6 +221,8 @@ def plan_status(writing: Writing, bead_id: str, status: str, reason: str = "") -
         raise Refused("only a worker parks a bead as proposed; ddx has no command for it")
     elif writing.tongue.era == "april" and status not in ("open", "in_progress"):
         raise Refused(f"this ddx knows open, in_progress and closed, not “{called(status)}”")
+    elif status not in STATUSES:
+        raise Refused(f"there is no status “{called(status)}”; there are {', '.join(STATUSES)}")
     elif writing.tongue.era == "head" and status not in _MOVES.get(have, set()):
         raise Refused(f"{called(bead_id)} is {called(have)}, and ddx lets no {called(status)} follow that")
     elif status == "blocked" and not reason.strip():
