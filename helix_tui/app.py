@@ -216,8 +216,9 @@ class HelixApp(Traveller):
         self._feed.stop()
         if self.lookout is not None:
             self.lookout.stop()
-        if self._desk is not None and self._desk.stop() and not self._desk.settle(PATIENCE):
-            end_writes()
+        changing = self._desk is not None and self._desk.stop()
+        end_writes(PATIENCE)
+        if self._desk is not None and changing:
             self._desk.settle(PATIENCE)  # the journal is told how far it came
 
     def _news_from_thread(self, snapshot: Snapshot, change: Change) -> None:

@@ -94,8 +94,11 @@ def end_reads() -> None:
     _reads.signal(signal.SIGKILL)
 
 
-def end_writes() -> None:
-    """End every program that may be changing something: asked first, and after a moment by force."""
+def end_writes(patience: float = 0.0) -> None:
+    """End every program that may be changing something and has not ended within some seconds by itself: asked
+    first, and after a moment by force."""
+    if _writes.wait(patience):
+        return
     _writes.signal(signal.SIGTERM)
     if not _writes.wait(_GRACE_S):
         _writes.signal(signal.SIGKILL)
