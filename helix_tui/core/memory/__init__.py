@@ -27,7 +27,7 @@ What other rooms use (names and record types are final; they are only ever added
     prune(threshold=0.25, min_uses=3, apply=True) -> Pruned
     chunk(task, outcome, approach, source="chunked") -> Stored
     consolidate(threshold=0.9) -> Consolidated
-    assess(task, approach, history=()) -> Assessment
+    assess(task, approach, history=()) -> Assessment       (assess_approach is the same)
     health() -> Health                        embed(limit=None) -> number of memories given a vector
     remove(names) -> list of rows             put_back(rows): the way back, for undo
     seq                                       grows with every change by any process

@@ -17,6 +17,8 @@ from typing import Any, Literal
 
 from helix_tui.core.clock import format_instant, now_ns, parse_instant
 from helix_tui.core.memory.errors import MemoryFault
+from helix_tui.core.memory.injecting import screened
+from helix_tui.core.memory.records import Memory
 from helix_tui.core.memory.store import MemoryStore
 
 BUDGET = (5, 9)
@@ -348,7 +350,8 @@ class Plans:
             kind="plan",
             limit=8,
         )
-        found = [memory for shown in told.shown if (memory := self._memory.get(shown.name)) is not None]
+        known = [memory for line in told.shown if (memory := self._memory.get(line.memory_id)) is not None]
+        found = [shown for each in known if isinstance(shown := screened(each), Memory)]
         data = task.document() | {
             "framework": plan.framework,
             "idioms": {"required": list(plan.required), "forbidden": list(plan.forbidden)},

@@ -197,6 +197,8 @@ class MemoryStore:
         with self._using():
             return approach.assess(self._base, task, approach_, history)
 
+    assess_approach = assess
+
     # What is shown, and what came of it
 
     def inject(
