@@ -66,8 +66,8 @@ def inject(base: Base, task: Task, *, screen: Screen | None, record: bool) -> In
         else:
             safe[hit.memory.id] = looked
     hits = in_order(hit for hit in answer.found if hit.memory.id in safe)
-    injection = _injection(base, task, answer, hits)
-    injection = replace(injection, withheld=withheld, text=block(safe[hit.memory.id] for hit in hits))
+    injection = _injection(base, task, answer, hits, [safe[hit.memory.id] for hit in hits])
+    injection = replace(injection, withheld=withheld)
     return enter(base, injection) if record and hits and not base.read_only else injection
 
 
@@ -154,7 +154,10 @@ def injections(base: Base, *, name: str, attempt: str, bead: str) -> list[Inject
     ]
 
 
-def _injection(base: Base, task: Task, answer: Recall, hits: Sequence[Recalled]) -> Injection:
+def _injection(
+    base: Base, task: Task, answer: Recall, hits: Sequence[Recalled], seen: Sequence[Memory]
+) -> Injection:
+    """A line of the ledger for hits, under the names and in the words in which an agent sees them."""
     return Injection(
         id=0,
         at=base.now(),
@@ -166,9 +169,10 @@ def _injection(base: Base, task: Task, answer: Recall, hits: Sequence[Recalled])
         mode=answer.mode,
         ranker=task.ranker,
         shown=tuple(
-            Shown(hit.memory.id, hit.memory.name, position, hit.score, hit.relevance, hit.memory.label)
-            for position, hit in enumerate(hits)
+            Shown(memory.id, memory.name, position, hit.score, hit.relevance, memory.label)
+            for position, (hit, memory) in enumerate(zip(hits, seen, strict=True))
         ),
+        text=block(seen),
         signal="" if hits else answer.signal or "NO_MATCHING",
         detail=answer.detail,
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from helix_tui.core.memory import Memory, MemoryStore
@@ -93,6 +95,18 @@ def test_what_a_screen_refuses_is_withheld_and_not_in_the_ledger(memory: MemoryS
     assert [shown.name for shown in injection.shown] == [kept]
     assert injection.withheld == {refused: "no"}
     assert "nobody" not in injection.text
+
+
+def test_a_secret_in_a_trigger_stands_in_no_name_either(memory: MemoryStore, plane: Plane) -> None:
+    name = _near(memory, plane, "With password=hunter2secret! it fails", 0.9)
+    found = memory.get(name)
+    assert found is not None
+    injection = memory.inject(QUERY, attempt="a")
+    assert "hunter2" in name
+    assert "hunter2" not in injection.text + json.dumps(injection.document()["injected"])
+    assert [shown.name for shown in memory.injections(attempt="a")[0].shown] == [str(found.id)]
+    report = memory.feedback(attempt="a", utilized=[str(found.id)], verified="passed")
+    assert report.helped == (name,)
 
 
 @pytest.mark.parametrize(
