@@ -5,6 +5,7 @@ answers.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import Any
 
 from helix_tui.cli.call import Call, CliError
@@ -25,7 +26,8 @@ from helix_tui.core.supervision.answering import answer_question
 from helix_tui.core.supervision.autonomy import ApprovalNeeded, Autonomy
 from helix_tui.core.supervision.curation.conflicts import Unreadable
 from helix_tui.core.supervision.curation.curator import Curator
-from helix_tui.core.supervision.escalations import decide_escalation, escalated
+from helix_tui.core.supervision.curation.planning import plan
+from helix_tui.core.supervision.escalations import decide_escalation, deciding, decision, escalated
 from helix_tui.core.supervision.questions import UnknownQuestion
 from helix_tui.core.supervision.stages import STAGES
 from helix_tui.core.supervision.stagework import command_of, perform
@@ -68,11 +70,11 @@ def _request(call: Call) -> int:
                 "stage", call.options.request, f"shape: {call.options.request}?"
             )
         except ApprovalNeeded as need:
+            if need.refused:
+                raise CliError(f"a person said no to it ({need})", "Given again, it asks again.") from None
             raise CliError(
                 f"autonomy low: a person must say yes first ({need})",
-                f"helix-tui input --answer {need.question_id} yes, then give the command again."
-                if need.question_id
-                else "",
+                f"helix-tui input --answer {need.question_id} yes, then give the command again.",
             ) from None
         values = {"request": call.options.request, "autonomy": level, "facts": facts_of(curator)}
         done = perform(curator.project, delegate, stage, values, wishes, f"input-{call.now}")
@@ -130,7 +132,7 @@ def _answer(call: Call, question_id: str, text: str) -> int:
     with explained():
         curator = curator_of(call)
         if call.options.dry_run:
-            return show_dry_run(call, [], question=question_id, answer=text)
+            return _foretell(call, curator, question_id, text)
         try:
             question = answer_question(curator, questions_of(curator), question_id, text)
         except UnknownQuestion:
@@ -142,15 +144,40 @@ def _answer(call: Call, question_id: str, text: str) -> int:
     return 0
 
 
+def _foretell(call: Call, curator: Curator, question_id: str, text: str) -> int:
+    """The commands that an answer would run; one that is about no bead runs none."""
+    asked = next((each for each in questions_of(curator).open() if each.id == question_id), None)
+    commands: Sequence[Sequence[str]] = ()
+    if asked is None or (asked.bead_id and asked.kind != "approval"):
+        queue = curator.look().queue
+        try:
+            if asked is None:
+                wishes = deciding(queue, question_id, text)
+            else:
+                wishes = [decision(queue.beads[asked.bead_id], text, queue.as_of)]
+        except KeyError:
+            if asked is None:
+                raise _unknown(question_id) from None
+            wishes = []
+        commands = plan(wishes, queue, curator.tongue(queue)).commands
+    if not commands:
+        call.note("no command of ddx is run; the answer would be kept in .helix/questions.json")
+    return show_dry_run(call, commands, question=question_id, answer=text)
+
+
+def _unknown(question_id: str) -> CliError:
+    return CliError(
+        f"no open question {clean_line(question_id, 40)}", "helix-tui input --questions lists them."
+    )
+
+
 def _decide(call: Call, curator: Curator, bead_id: str, text: str) -> int:
     """The answer to an escalation, which is no question but a bead."""
     with explained():
         try:
             decide_escalation(curator, bead_id, text)
         except KeyError:
-            raise CliError(
-                f"no open question {clean_line(bead_id, 40)}", "helix-tui input --questions lists them."
-            ) from None
+            raise _unknown(bead_id) from None
     if call.json:
         call.emit({"id": bead_id, "answer": text, "answered_at": format_instant(now_ns())})
     else:

@@ -49,18 +49,27 @@ def decide_escalation(curator: Curator, bead_id: str, text: str) -> None:
         KeyError: it is none that is open.
         DdxError, Unreadable, WritesForbidden: it cannot be written.
     """
+    wishes = deciding(curator.look().queue, bead_id, text)
+    done = curator.run(wishes, title=f"decide {clean_line(bead_id, 60)}")
+    if done.error is not None:
+        raise done.error
+
+
+def deciding(queue: Queue, bead_id: str, text: str) -> list[Operation]:
+    """What decides an escalation.
+
+    Raises:
+        KeyError: it is none that is open.
+    """
     from helix_tui.core.supervision.curation import operations
 
-    queue = curator.look().queue
     if bead_id not in {each for _, each, _ in escalated(queue)}:
         raise KeyError(bead_id)
     about = queue.beads.get(str(queue.beads[bead_id].document().get("helix-trigger-bead") or ""))
     wishes = [decision(queue.beads[bead_id], text, queue.as_of)]
     if about is not None and about.status not in TERMINAL:
         wishes.append(decision(about, text, queue.as_of))
-    done = curator.run([*wishes, operations.close(bead_id)], title=f"decide {clean_line(bead_id, 60)}")
-    if done.error is not None:
-        raise done.error
+    return [*wishes, operations.close(bead_id)]
 
 
 def decision(bead: Bead, text: str, now: int) -> Operation:

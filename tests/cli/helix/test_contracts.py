@@ -422,3 +422,25 @@ def test_a_dry_run_acknowledges_nothing(helix: Any, stage: StageFactory) -> None
     ran = helix(world, "check", "--acknowledge", "a-1", "a-9", "--json")
     assert ran.document["drift"] == []
     assert "nobody has changed a-9" in ran.err
+
+
+def test_an_answer_is_foretold_and_nothing_written(helix: Any, stage: StageFactory) -> None:
+    world = stage([row("a-1", **BUILDABLE)])
+    asked = world.store.ask("conflict", "which?", key="k", bead_id="a-1")
+    other = world.store.ask("guidance", "whither?", key="l")
+    before = tree(world.root)
+    ran = helix(world, "input", "--answer", asked.id, "the second", "--dry-run")
+    assert ran.out.startswith("ddx bead update a-1")
+    assert "the second" in ran.out
+    assert "no command of ddx is run" in helix(world, "input", "--answer", other.id, "on", "--dry-run").err
+    assert helix(world, "input", "--answer", "q-99", "on", "--dry-run").code == 1
+    assert tree(world.root) == before
+
+
+def test_a_no_is_told_as_one(helix: Any, stage: StageFactory) -> None:
+    world = stage([row("a-1")])
+    helix(world, "input", "--autonomy", "low", "x")
+    helix(world, "input", "--answer", world.questions[0].id, "no")
+    ran = helix(world, "input", "--autonomy", "low", "x")
+    assert (ran.code, world.calls) == (1, [])
+    assert "a person said no to it" in ran.err
