@@ -242,7 +242,7 @@ class Contents:
 
     def _look_at(self, files: Sequence[tuple[str, str]]) -> None:
         self._about = None
-        self._view = View(self._database, list(dict.fromkeys(files)))
+        self._view = View(self._database, list(dict.fromkeys(files)), self._view)
         self._texts.clear()
         self._rankings.clear()
         self._read_pieces.clear()

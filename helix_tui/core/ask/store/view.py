@@ -20,6 +20,8 @@ from helix_tui.core.ask.store.fields import Field, PathIndex, index_paths
 from helix_tui.core.ask.store.segment import NAME, unpacked
 
 _CACHED = 4_096
+_OF_PATHS = frozenset({"path_index", "position", "standing", "_by_name", "_by_stem"})
+"""What is made of the paths alone, when it is first asked for."""
 
 
 class StaleView(Exception):
@@ -29,8 +31,13 @@ class StaleView(Exception):
 class View:
     """One set of files over a database. Not for two threads at once."""
 
-    def __init__(self, database: Database, files: Sequence[tuple[str, str]]) -> None:
-        """``files`` are (path, blob key) in any order; what is not indexed yet or was refused is left out."""
+    def __init__(
+        self, database: Database, files: Sequence[tuple[str, str]], before: View | None = None
+    ) -> None:
+        """``files`` are (path, blob key) in any order; what is not indexed yet or was refused is left out.
+
+        ``before`` lends what it knows of the paths, where they are the same.
+        """
         self._database = database
         stored = database.stored()
         known = sorted((path, key) for path, key in files if key in stored and not stored[key].refused)
@@ -47,6 +54,8 @@ class View:
         ]
         self.paths = [path for path, _ in known]
         self.keys = [key for _, key in known]
+        if before is not None and before.paths == self.paths:
+            self.__dict__.update({name: fact for name, fact in vars(before).items() if name in _OF_PATHS})
         self._lay_out(stored)
         self._cache: dict[str, tuple[np.ndarray, np.ndarray]] = {}
 
