@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 
 
@@ -20,3 +21,15 @@ def read_end(path: str | os.PathLike[str], limit: int) -> str:
     except (OSError, ValueError):
         return ""
     return text if size <= limit else text.partition("\n")[2]
+
+
+def being_written(path: str | os.PathLike[str]) -> bool:
+    """Whether a program that was given this file as its output, locked, still has it open."""
+    try:
+        with open(path, "rb", opener=open_nonblocking) as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except (OSError, ValueError):
+        return False
+    return False

@@ -196,7 +196,9 @@ def run_to_files(
     begun = time.monotonic()
     with open(out, "wb") as to_out, open(err, "wb") as to_err:
         with contextlib.suppress(OSError):
-            fcntl.flock(to_out, fcntl.LOCK_EX | fcntl.LOCK_NB)  # the program inherits it: see `being_written`
+            fcntl.flock(
+                to_out, fcntl.LOCK_EX | fcntl.LOCK_NB
+            )  # the program inherits it: `opening.being_written`
         process = subprocess.Popen(
             words,
             cwd=cwd,
@@ -221,18 +223,6 @@ def run_to_files(
         truncated=full,
         timed_out=timed_out,
     )
-
-
-def being_written(out: Path) -> bool:
-    """Whether a program that `run_to_files` started still writes there, whoever started it."""
-    try:
-        with open(out, "rb") as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
-    return False
 
 
 def _watch_files(

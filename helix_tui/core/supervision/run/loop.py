@@ -30,6 +30,7 @@ from helix_tui.core.supervision.run.options import Stop, Stopped
 from helix_tui.core.supervision.run.passes import Passes, queue_fingerprint
 from helix_tui.core.supervision.run.recovery import take_over
 from helix_tui.core.supervision.run.results import Result, Turn, read_turn
+from helix_tui.core.supervision.run.telling import MOST
 from helix_tui.core.supervision.run.work import Retry, Work, failure_class, stop_of
 from helix_tui.core.supervision.stuck import find_stuck, report_lines
 
@@ -152,7 +153,10 @@ class Loop:
         )
         work.teller.verbose(f"[{work.now[11:19]}] ready={len(sight.queue.ready)}, cycle={number}")
         work.teller.brief(f"[{work.now[11:19]}] cycle {number}: dispatching ({len(sight.queue.ready)} ready)")
-        finished, turn = self._dispatch()
+        turn_out = work.teller.path.with_name(
+            f"{work.state.run_id}-turn{len(work.state.cycles) + 1}-{work.clock()}.out"
+        )
+        finished, turn = self._dispatch(turn_out)
         first, last = work.teller.block("ddx output", finished, work.clock())
         who = next((result.harness for result in turn.results if result.harness), "ddx")
         work.teller.brief(
@@ -161,17 +165,15 @@ class Loop:
         )
         before = work.state.completed_cycles
         completed = self.booking.count(turn)
+        _tidy(finished, turn_out)
         for result in turn.results:
             self._tell(number, result, turn)
         self.booking.follow_up(turn.results, completed)
         self.booking.on_completed(before)
         self._after(turn, sight)
 
-    def _dispatch(self) -> tuple[Finished, Turn]:
+    def _dispatch(self, out: Path) -> tuple[Finished, Turn]:
         work = self.work
-        out = work.teller.path.with_name(
-            f"{work.state.run_id}-turn{len(work.state.cycles) + 1}-{work.clock()}.out"
-        )
         try:
             words = work.delegate.drain(work.options.wishes)
             work.state.pending = {
@@ -349,6 +351,14 @@ class Loop:
         except (GateBusy, WritesForbidden, OSError, KeyboardInterrupt) as error:
             self.work.state.problems.append(f"at the end: {error}")
         return stop
+
+
+def _tidy(finished: Finished, out: Path) -> None:
+    """What a turn printed stands in the log by now; what is too long for that keeps its own file."""
+    for path, printed in ((out, finished.stdout), (out.with_suffix(".err"), finished.stderr)):
+        if len(printed) <= MOST:
+            with contextlib.suppress(OSError):
+                path.unlink()
 
 
 def _disk(error: OSError) -> Stop:

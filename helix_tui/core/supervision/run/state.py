@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from helix_tui.core.ddx.files import read_bytes
-from helix_tui.core.process import being_written
+from helix_tui.core.opening import being_written
 from helix_tui.core.project import Project
 from helix_tui.core.supervision.replacing import replace_file
 from helix_tui.core.supervision.run.mutex import process_lives

@@ -103,6 +103,21 @@ def test_malformed_output_is_kept_and_not_tried_again(stage: StageFactory) -> No
     assert kept.read_text() == '{"results": [{"status": "success"}]}'
 
 
+def test_what_a_turn_printed_stands_in_the_log_alone_unless_it_is_too_long(stage: StageFactory) -> None:
+    world = stage([row("a-1"), row("a-2")])
+    world.turns({"results": [{}]}, {"results": [{}], "fault": "flood"})
+    outcome = world.run()
+    assert outcome.state.completed_cycles == 2
+    logs = world.root / ".helix-logs"
+    (kept,) = logs.glob("run-*turn*.out")
+    assert kept.stat().st_size > 2_000_000
+    (log,) = logs.glob("helix-*.log")
+    text = log.read_text()
+    assert text.count('"project_root"') == 2
+    assert "characters are left out here" in text
+    assert len(text) < 500_000
+
+
 def test_tokens_count_even_from_stderr(stage: StageFactory) -> None:
     world = stage([row("a-1")])
     world.turns({"results": [{}], "stderr": "tokens used\n1,234\n"})
