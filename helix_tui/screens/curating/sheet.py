@@ -77,5 +77,6 @@ class Sheet(HelixScreen, ModalScreen[Any]):
             self.list.styles.height = "1fr"
         else:
             most = round(self.app.size.height * SHARE) - self.AROUND
-            self.list.styles.height = max(1, min(len(rows), most))
+            unfolds = any(rows.paint_more(index, self.app.size.width - 2) for index in range(len(rows)))
+            self.list.styles.height = max(1, min(len(rows) + unfolds, most))
         self.list.show(rows)

@@ -16,7 +16,7 @@ class Page:
     @property
     def rows(self) -> Rows:
         """What was written so far."""
-        return Rows(self._rows)
+        return Rows(self._rows, unfold=True)
 
     def caption(self, text: str, right: str = "") -> None:
         """A thin rule with words in it."""

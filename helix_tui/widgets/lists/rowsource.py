@@ -6,7 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from helix_tui.widgets.lists.line import Line, Span, spread
+from helix_tui.widgets.lists.line import Line, Span, fit, spread, width_of, wrap_spans
+
+LEAST_UNFOLDED = 16
+"""Cells below which a row is not continued on a second line."""
 
 
 class RowSource(ABC):
@@ -53,8 +56,10 @@ class Row:
 class Rows(RowSource):
     """A source of ready-made rows."""
 
-    def __init__(self, rows: Iterable[Row] = ()) -> None:
+    def __init__(self, rows: Iterable[Row] = (), *, unfold: bool = False) -> None:
+        """Make a source; with ``unfold`` a selected row that is cut says the rest on a second line."""
         self.rows = tuple(rows)
+        self._unfold = unfold
         self._places = {row.key: place for place, row in enumerate(self.rows)}
 
     def __len__(self) -> int:
@@ -68,6 +73,14 @@ class Rows(RowSource):
 
     def paint(self, index: int, width: int) -> Line:
         return spread(self.rows[index].left, self.rows[index].right, width)
+
+    def paint_more(self, index: int, width: int) -> Line | None:
+        row = self.rows[index]
+        room = width - (width_of(row.right) + 1 if row.right else 0)
+        if not (self._unfold and row.selectable and room >= LEAST_UNFOLDED and width_of(row.left) > room):
+            return None
+        rest = [span for line in wrap_spans(row.left, room)[1:] for span in (*line, (" ", "text"))]
+        return fit([("    ", "text"), *rest[:-1]], width)
 
     def selectable(self, index: int) -> bool:
         return self.rows[index].selectable
