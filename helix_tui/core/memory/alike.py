@@ -32,6 +32,10 @@ ALIKE = 0.6
 Similarities = NDArray[np.float32]
 """Of the trigger at every place of the index."""
 
+INDISTINCT = 0.9999
+"""Cosine from which on the model saw one and the same text. It does not know every script (a Thai text or a
+row of emoji is one unknown word to it) and reads 256 tokens: there the words have to agree as well."""
+
 _FAMILY = {"failure": ("failure", "systemic"), "systemic": ("failure", "systemic")}
 
 
@@ -45,7 +49,16 @@ class Kin:
 
     @cached_property
     def _alike(self) -> Similarities | None:
-        return _similarities(self._base, self._index, self._vector, self._family)
+        alike = _similarities(self._base, self._index, self._vector, self._family)
+        if alike is None:
+            return None
+        same = np.flatnonzero(alike >= INDISTINCT)
+        known = rows.fetch(self._base.database, (int(each) for each in self._index.ids[same]))
+        for place in same:
+            memory = known.get(int(self._index.ids[place]))
+            if memory is not None and not worded_alike(self._draft.trigger, memory.trigger):
+                alike[place] = -1.0
+        return alike
 
     def duplicate(self, threshold: float = DUPLICATE) -> tuple[int, float] | None:
         """(id, similarity) of the memory that says the same: by its words, else by its trigger."""
@@ -69,6 +82,11 @@ class Kin:
             return {}
         near = _near(self._base, self._index, self._draft.trigger, self._alike, None, self._family)
         return {memory_id: alike for memory_id, alike in near.items() if memory_id != but}
+
+
+def worded_alike(one: str, other: str) -> bool:
+    """Whether two texts that the model cannot tell apart say the same by their words."""
+    return one == other or (key(one) == key(other) != "") or likeness(one, other) >= ALIKE
 
 
 def similar_recent(

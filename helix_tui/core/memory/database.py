@@ -91,6 +91,8 @@ def guarded(path: Path) -> Iterator[None]:
         yield
     except sqlite3.DatabaseError as error:
         raise _fault(path, error) from error
+    except UnicodeEncodeError as error:
+        raise MemoryFault("what was given is no text in UTF-8", "Name it as `memory list` does.") from error
     except OSError as error:
         raise DatabaseReadOnly(
             f"{path}: {error.strerror or error}",

@@ -235,6 +235,8 @@ def _free_name(base: Base, draft: Draft) -> str:
     """A name that no memory has: the slug, or the slug with the first free number."""
     stamp = re.sub(r"\D", "", format_instant(base.now() // NS * NS))
     stem = slug(draft.trigger) or f"{draft.type}-{stamp}"
+    if stem.isdigit() and len(stem) < MIN_TRIGGER:
+        stem = f"{draft.type}-{stem}"  # a number alone would stand before the memory of that number
     number = 1
     while True:
         name = stem if number == 1 else f"{stem}-{number}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -10,7 +11,9 @@ import numpy as np
 
 from helix_tui.core.clock import NS
 from helix_tui.core.memory import indexing, rows
+from helix_tui.core.memory.alike import INDISTINCT, worded_alike
 from helix_tui.core.memory.base import Base
+from helix_tui.core.memory.errors import MemoryFault
 from helix_tui.core.memory.index import TRIGGER, WHOLE
 from helix_tui.core.memory.records import Memory
 from helix_tui.core.memory.reports import Consolidated, Decayed, Health, Pruned, TypeCount
@@ -39,6 +42,8 @@ def decay(base: Base, *, days: float, min_uses: float, apply: bool) -> Decayed:
 
     Applied, what helped fades: the counts move halfway to even, their sum stays. What harmed does not fade.
     """
+    if not math.isfinite(days):
+        raise MemoryFault(f"{days} days are no span of time", "Give a number of days, such as 30.")
     since = base.now() - int(days * _DAY)
     dormant = tuple(
         memory
@@ -123,6 +128,9 @@ def consolidate(base: Base, threshold: float) -> Consolidated:
             order = sorted(mine, key=lambda place: _standing(known[int(index.ids[place])]))
             ids = [int(index.ids[place]) for place in order]
             for gone, kept in _pairs(vectors.matrix(np.asarray(order, np.int64)), ids, threshold):
+                alike = float(vectors.row(index.place[gone]) @ vectors.row(index.place[kept]))
+                if alike >= INDISTINCT and not worded_alike(known[gone].trigger, known[kept].trigger):
+                    continue
                 _absorb(base, known[gone], known[kept])
                 merged.append((known[gone].name, known[kept].name))
     return Consolidated(tuple(merged), base.database["memory"].count)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from helix_tui.core.memory import MemoryFault, MemoryStore
 from helix_tui.core.memory.records import SYSTEMIC_NOTE
@@ -178,6 +182,37 @@ def test_a_failure_that_somebody_calls_systemic_is_systemic_from_then_on(memory:
 
 def test_a_refused_memory_tells_the_mode_too(memory: MemoryStore) -> None:
     assert memory.store("short", "a").mode == "semantic"
+
+
+class Blind(Plane):
+    """An encoder that does not know a script: every text of it is the same to it."""
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return super().encode(["?" if not text.isascii() else text for text in texts])
+
+
+def test_what_the_model_cannot_tell_apart_is_told_apart_by_its_words(opener: Opener) -> None:
+    memory = opener(Blind())
+    ships, rockets, thai = "\U0001f6a2" * 12, "\U0001f680" * 12, "\u0e23\u0e30\u0e1a\u0e1a" * 4
+    stored = [memory.store(text, "do it otherwise") for text in (ships, rockets, thai, ships, thai)]
+    assert [each.status for each in stored] == ["added", "added", "added", "merged", "merged"]
+    assert (stored[3].id, stored[4].id) == (stored[0].id, stored[2].id)
+    assert memory.list("systemic") == []
+    assert memory.consolidate().remaining == 3
+
+
+def test_a_name_is_never_a_small_number(memory: MemoryStore) -> None:
+    stored = memory.store("\u8a8d\u8bc1\u9519\u8bef\u88ab\u541e\u6389\u6ca1\u6709 2", "do it otherwise")
+    assert stored.name == "failure-2"
+    assert memory.get("2") is None
+
+
+def test_what_is_no_text_is_a_fault_with_a_way_on(memory: MemoryStore) -> None:
+    for deed in (memory.get, memory.edges, lambda name: memory.feedback([name], [], "passed")):
+        with pytest.raises(MemoryFault, match="UTF-8"):
+            deed("a\ud800")
+    with pytest.raises(MemoryFault, match="no span of time"):
+        memory.decay(float("nan"))
 
 
 def test_patterns_are_never_promoted(memory: MemoryStore) -> None:
