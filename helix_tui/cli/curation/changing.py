@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from helix_tui.cli.call import Call, CliError
+from helix_tui.cli.children import tidy_when_killed
 from helix_tui.cli.loading import NO_TRACKER, find_bead, locate
 from helix_tui.cli.paint import counted
 from helix_tui.core.beads.readiness import Queue
@@ -58,14 +59,18 @@ def curator_of(call: Call) -> Curator:
     def as_of() -> int:
         return call.now if call.fixed_now else now_ns()
 
-    return Curator(project, find, read_only=call.read_only, as_of=as_of)
+    def waits(holder: str) -> None:
+        call.note(f"helix-tui: waiting for {holder}, which is changing the queue; ctrl+c ends the wait")
+
+    return Curator(project, find, read_only=call.read_only, as_of=as_of, waits=waits)
 
 
 @contextmanager
 def told() -> Iterator[None]:
-    """Turn what can go wrong in curation into a message and an exit code."""
+    """Turn what can go wrong in curation, a polite kill too, into a message and an exit code."""
     try:
-        yield
+        with tidy_when_killed():
+            yield
     except DdxError as error:
         raise CliError(
             error.message, f"{error.advice[:1].upper()}{error.advice[1:]}.", error.exit_code

@@ -7,13 +7,15 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from helix_tui.core.ddx.client import MISSING, DdxError
 from helix_tui.core.journal import Journal
+from helix_tui.core.process import Finished
 from helix_tui.core.project import find_project
 from helix_tui.core.supervision.curation import operations as op
 from helix_tui.core.supervision.curation import tongue
@@ -21,6 +23,7 @@ from helix_tui.core.supervision.curation.conflicts import Conflict, NotUndoable,
 from helix_tui.core.supervision.curation.curator import Curator
 from helix_tui.core.supervision.curation.gate import Gate, GateBusy, WritesForbidden
 from helix_tui.core.supervision.curation.operations import Operation
+from helix_tui.core.supervision.curation.tongue import Executable
 from tests.core.supervision.conftest import ERAS, WorldFactory, make_curator, row
 
 Scripted = Callable[[str], Path]
@@ -304,6 +307,36 @@ def test_a_ddx_that_hangs_is_ended_and_the_state_told(
     assert "no answer" in done.error.message
     assert done.entry is not None
     assert done.entry.result == "failed"
+
+
+@pytest.mark.parametrize(("stop", "code"), [(KeyboardInterrupt(), 130), (SystemExit(143), 143)])
+def test_an_interrupted_change_tells_what_stands(
+    world: WorldFactory, monkeypatch: pytest.MonkeyPatch, stop: BaseException, code: int
+) -> None:
+    here = world(rows("head"))
+    whole = Executable.run
+
+    def run(self: Executable, args: Sequence[str], **options: Any) -> Finished:
+        if "b" in args:
+            raise stop
+        return whole(self, args, **options)
+
+    monkeypatch.setattr(Executable, "run", run)
+    done = here.curator.run([op.priority(bead_id, 4) for bead_id in ("a", "b", "c")])
+    assert done.error is not None
+    assert (done.error.message, done.error.exit_code) == ("interrupted", code)
+    assert done.entry is not None
+    assert (done.entry.result, done.entry.after) == ("partial", {"a": {"priority": 4}})
+
+
+def test_whoever_waits_at_the_gate_is_told_for_whom(world: WorldFactory) -> None:
+    here = world(rows("head"))
+    told: list[str] = []
+    with here.curator.gate.open():
+        gate = Gate(here.curator.project, patience_s=0.05, waits=told.append, noticed_s=0.0)
+        with pytest.raises(GateBusy), gate.open():
+            pass
+    assert told == [f"process {os.getpid()}"]
 
 
 def test_a_missing_ddx_is_told_and_not_replaced(world: WorldFactory, tmp_path: Path) -> None:

@@ -37,6 +37,7 @@ from helix_tui.core.supervision.curation.retracing import Retreat, foretell, ope
 from helix_tui.core.supervision.curation.rows import Scene
 from helix_tui.core.supervision.curation.settling import (
     Outcome,
+    born,
     lost_births,
     record_of,
     renamed,
@@ -112,9 +113,10 @@ class Curator:
         era: Era = "auto",
         as_of: Callable[[], int] = now_ns,
         env: Mapping[str, str] | None = None,
+        waits: Callable[[str], None] | None = None,
     ) -> None:
         self.project = project
-        self.gate = Gate(project, read_only)
+        self.gate = Gate(project, read_only, waits=waits)
         self.journal = Journal.of(project)
         self.progress: Callable[[int, int], bool | None] | None = None
         self._find = executable
@@ -408,10 +410,12 @@ class Curator:
                 finished = executable.run(current.args, keep=(lock,))
             except DdxError as error:
                 return number, ids, error, []
+            except (KeyboardInterrupt, SystemExit) as stop:
+                return number, ids, _interrupted(current, stop), []
             if "Error:" in finished.err:
                 said.append(f"ddx exited with 0 and said: {last_error(finished)}")
             if step.creates:
-                made = _born(finished.out, self._reader.read(), known)
+                made = born(finished.out, self._reader.read(), known)
                 if made is None:
                     shown = ("ddx", *current.args)
                     problem = "ddx reported no error, but there is no new bead in the tracker"
@@ -468,12 +472,12 @@ class Curator:
         return Who(kind, called(user), os.getpid())
 
 
-def _born(out: str, tracker: Tracker, known: set[str]) -> str | None:
-    """The id of the bead that was just made: what ddx printed, if the tracker holds it and did not before."""
-    for line in reversed(out.split("\n")):
-        if line.strip() in tracker.beads and line.strip() not in known:
-            return line.strip()
-    return None
+def _interrupted(step: Step, stop: BaseException) -> DdxError:
+    """A person, or a polite kill, ended a command; with the exit code that a shell gives that."""
+    code = stop.code if isinstance(stop, SystemExit) and isinstance(stop.code, int) else 130
+    return DdxError(
+        ("ddx", *step.args), "interrupted", "look at the bead, and do it again if you still want it", code
+    )
 
 
 def _mentioned(history: History, but: set[str]) -> set[str]:

@@ -6,8 +6,8 @@ import errno
 import fcntl
 import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from helix_tui.core.project import Project, make_helix_dir
@@ -36,6 +36,9 @@ class Gate:
     project: Project
     read_only: bool = False
     patience_s: float = 120.0
+    waits: Callable[[str], None] | None = None
+    """Told who holds the gate, once the wait for it is long enough to be noticed."""
+    noticed_s: float = 2.0
 
     def check(self) -> None:
         """Refuse if nothing may be written.
@@ -79,6 +82,7 @@ class Gate:
         if self.patience_s and rest > 0:
             time.sleep(min(rest, 2 * POLL_S))
         deadline, seen = time.monotonic() + self.patience_s, b""
+        notice = time.monotonic() + self.noticed_s
         while True:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -90,11 +94,26 @@ class Gate:
             if now != seen and self.patience_s:
                 seen, deadline = now, time.monotonic() + self.patience_s
             if time.monotonic() >= deadline:
-                holder = "another process"
-                with suppress(ValueError, IndexError):
-                    holder = f"process {int(now.split()[0])}"
                 raise GateBusy(
-                    f"{holder} has been changing the queue for {self.patience_s:.0f} s; "
+                    f"{_holder(now)} has been changing the queue for {self.patience_s:.0f} s; "
                     "see what it does, or end it, and try again"
                 )
+            if self.waits is not None and time.monotonic() >= notice:
+                self.waits(_holder(now))
+                notice = deadline + self.patience_s
             time.sleep(POLL_S)
+
+
+def _holder(written: bytes) -> str:
+    """Who holds the gate, by what the lock file says; a ddx goes on holding it for a process that died."""
+    try:
+        pid = int(written.split()[0])
+    except (ValueError, IndexError):
+        return "another process"
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return f"a ddx that process {pid} started before it died"
+    except PermissionError:
+        pass
+    return f"process {pid}"

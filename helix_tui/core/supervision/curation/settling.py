@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from helix_tui.core.beads.tracker import Tracker
 from helix_tui.core.clock import NS, parse_instant
 from helix_tui.core.journal import Entry, Result, Values
 from helix_tui.core.supervision.curation.inverse import TRACES, WayBack, way_back
@@ -216,3 +217,11 @@ def lost_births(since: int, steps: Sequence[Step], scene: Scene, known: Collecti
                 ids[step.creates] = bead_id
                 break
     return ids
+
+
+def born(out: str, tracker: Tracker, known: set[str]) -> str | None:
+    """The id of the bead that was just made: what ddx printed, if the tracker holds it and did not before."""
+    for line in reversed(out.split("\n")):
+        if line.strip() in tracker.beads and line.strip() not in known:
+            return line.strip()
+    return None
