@@ -213,6 +213,16 @@ async def test_the_loops_own_log_is_followed_on_the_loop_screen(console: MakeCon
         app.screen.tick()  # type: ignore[attr-defined]
         await settled(pilot)
         assert app.sees("x-2 → COMPLETE")
+        (app.root / ".helix/helix.pid").unlink()
+        state = json.loads((app.root / ".helix/run-state.json").read_text())
+        ended = {"phase": "stopped", "stop_reason": "max_cycles"}
+        (app.root / ".helix/run-state.json").write_text(json.dumps(state | ended))
+        app.feed.look()
+        await settled(pilot)
+        app.screen.tick()  # type: ignore[attr-defined]
+        await settled(pilot)
+        assert app.sees("stopped: max_cycles")
+        assert not app.sees("x-2 → COMPLETE")
 
 
 async def test_leaving_does_not_wait_for_a_bead_that_is_carried_through(

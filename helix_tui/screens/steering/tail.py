@@ -20,7 +20,10 @@ INKS = {"active": "running", "died": "error"}
 
 
 class RunTail(LogTail):
-    """A log's end that reads what it shows, in a thread; hidden where no loop of HELIX ever ran."""
+    """A log's end that reads what it shows, in a thread; hidden where no loop of HELIX ever ran.
+
+    Of a loop that has ended it says why, and no more.
+    """
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -39,10 +42,11 @@ class RunTail(LogTail):
         if bearing is not None:
             self._bearing = bearing
         run = self._bearing.run
+        active = run.condition == "active"
         self.display = run.condition != "never"
-        self.set_class(run.condition == "active", "-active")
+        self.set_class(active, "-active")
         log = run.state.log
-        if self.display and log and self.screen.is_current and not self._jobs.busy("log"):
+        if active and log and self.screen.is_current and not self._jobs.busy("log"):
             self._jobs.start("log", partial(_read, Path(log)), self._take, self._excuse)
         self._show()
 
