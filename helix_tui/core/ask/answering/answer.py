@@ -15,6 +15,7 @@ from helix_tui.core.ask.answering.compaction import Kept
 from helix_tui.core.ask.answering.grounding import cited_numbers
 from helix_tui.core.ask.answering.sentences import (
     Sentence,
+    definition_line,
     is_comment,
     is_definition,
     is_import,
@@ -238,6 +239,8 @@ def _whose(span: Span, sentence: Sentence) -> str:
     name = sentence.about or span.header.rpartition(".")[2]
     if span.role == "doc" or span.kind == "section" or not name or name in sentence.text:
         return ""
+    if not sentence.about and sentence.start < span.start + definition_line(span, name):
+        return ""  # it stands above the definition that its span is named after
     of = span.header if span.header.rpartition(".")[2] == name else name
     return f"`{clean_line(of, 120)}`: "
 

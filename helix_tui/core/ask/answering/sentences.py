@@ -191,6 +191,15 @@ def is_definition(line: str, names: Sequence[Slot]) -> bool:
     return found is not None and any(covers(slot, found["named"] or found["called"]) for slot in names)
 
 
+def definition_line(span: Span, name: str) -> int:
+    """How many lines of a span stand above the definition of a name; 0 where it is not defined there."""
+    for at, line in enumerate(span.text.split("\n")[:MOST_LINES]):
+        found = _DEFINES.match(line)
+        if found is not None and name in (found["named"], found["called"]):
+            return at
+    return 0
+
+
 def _split(block: Block) -> Iterator[tuple[str, int, int]]:
     """The sentences of a block with their first and last line."""
     if not block:

@@ -104,6 +104,12 @@ def test_who_calls_a_name_is_told_by_the_line_that_calls_it(engine: Path) -> Non
     assert found["answer"].startswith("used at engine/engine.go:8 in `Engine.Serve`: `e.dispatch(c)`")
 
 
+def test_what_stands_above_a_definition_is_not_told_of_it(tmp_path: Path) -> None:
+    text = '"""Stop names as people type them."""\n\n\ndef same_stop(one, other):\n    return one == other\n'
+    answer = document(make(tmp_path, {"names.py": text}), "How are stop names typed?")["answer"]
+    assert answer.startswith("Stop names as people type them. [1]")
+
+
 @pytest.mark.parametrize("question", ["What does TakeLock do?", "What does openDoor do?"])
 def test_a_declaration_or_another_platform_is_no_second_sense(engine: Path, question: str) -> None:
     assert document(engine, question)["retrieval_stop_reason"] == "coverage_ok"
