@@ -64,14 +64,16 @@ class FilteringScreen(HelixScreen):
             self.say_count()
 
     def on_prompt_changed(self, event: Prompt.Changed) -> None:
-        """Live: what matches so far. A word that may go on does not empty the list."""
+        """Live: what matches so far. A word that may go on, or is not understood, does not empty the list."""
         if event.prompt is not self.prompt:
             return
-        problem = self.filter_problem(event.text)
+        problem, before = self.filter_problem(event.text), event.text.rpartition(" ")[0]
         if not problem:
             self.filter_with(event.text)
             if event.unfinished and not self.has_matches():
-                self.filter_with(event.text.rpartition(" ")[0])
+                self.filter_with(before)
+        elif not self.filter_problem(before):
+            self.filter_with(before)
         self.say_count(problem)
 
     async def on_prompt_done(self, event: Prompt.Done) -> None:

@@ -157,10 +157,12 @@ async def test_a_filter_called_off_leaves_the_one_before(console: MakeConsole) -
 async def test_what_a_filter_does_not_understand_is_said_in_place(console: MakeConsole) -> None:
     app = console()
     async with app.run_test(size=(120, 40)) as pilot:
+        shown = len(queue(app).list.source)
         await pilot.press("slash")
         await type_text(pilot, "colour:red")
         await pilot.pause()
         assert any("no field" in line and "/ colour:red" in line for line in app.rows())
+        assert len(queue(app).list.source) == shown  # a wrong word counts as not there yet
 
 
 async def test_matches_light_up_and_n_steps_through_them(console: MakeConsole) -> None:
