@@ -222,7 +222,7 @@ def _burn_lines(spent: Burn) -> list[str]:
     if not spent.recent.n and spent.days:
         newest = spent.days[0]
         lines.append(f"{newest.key[0][1]}: {_sum(newest)}, and nothing since")
-    if spent.left is not None:
+    if spent.left is not None and spent.open_beads:
         each = money(spent.recent.cost_per_landed)
         lines.append(
             f"{each} a landed bead: the {spent.open_beads:,} open ones would cost {money(spent.left)}"

@@ -223,7 +223,7 @@ def totals(report: Report) -> Line:
     ]
     if burn.per_day is not None:
         spans.append((f" · {figures.money(burn.per_day)} a day", "muted"))
-    if burn.left is not None:
+    if burn.left is not None and burn.open_beads:
         spans.append((f"   {burn.open_beads:,} open would cost {figures.money(burn.left)}", "muted"))
     lost = sum(each.cell.cost or 0.0 for each in report.failing)
     if lost:
