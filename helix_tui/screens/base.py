@@ -178,14 +178,20 @@ class HelixScreen(Screen[Any]):
         """News from the app, once for every snapshot; of no use before the widgets stand."""
         if not self.is_mounted:
             return
-        self.tick()
         shown = (snapshot.generation, self.console.needs)
-        if shown != self._shown:
+        if shown == self._shown:
+            self.tick()
+        else:
             self._shown = shown
+            self.show_pulse()
             self.show_snapshot(snapshot, change)
 
     def tick(self) -> None:
         """Time has passed: what shows an age shows the new one."""
+        self.show_pulse()
+
+    def show_pulse(self) -> None:
+        """Say on the top line how things stand."""
         console = self.console
         facts = pulse_facts(
             console.snapshot,

@@ -96,6 +96,7 @@ class LoopScreen(BeadKeys, FilteringScreen):
             self._wanted = ""
         self._say_count()
         self._show_attempt()
+        self.tail.show_bearing(self.console.bearing)
 
     def tick(self) -> None:
         """Time goes on."""

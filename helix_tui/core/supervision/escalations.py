@@ -34,8 +34,10 @@ _KINDS = {"kind:escalation": "escalation", "kind:speculative": "gap"}
 def escalated(queue: Queue) -> Iterable[tuple[str, str, str]]:
     """(kind, bead, reason) of every escalation, and of every gap that was filled by an assumption."""
     for bead_id, bead in queue.beads.items():
+        if bead.execution_eligible is not False or bead.status in TERMINAL:
+            continue
         kind = next((_KINDS[label] for label in bead.labels if label in _KINDS), "")
-        if not kind or bead.status in TERMINAL or bead.execution_eligible is not False:
+        if not kind:
             continue
         said = str(bead.document().get("description") or "").replace("\\n", " ")
         yield kind, bead_id, clean_line(said or bead.title, 600)

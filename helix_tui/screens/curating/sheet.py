@@ -51,8 +51,8 @@ class Sheet(HelixScreen, ModalScreen[Any]):
         """The screen underneath goes on preparing snapshots."""
         self.catch_up()
 
-    def tick(self) -> None:
-        """Nothing on a sheet shows an age."""
+    def show_pulse(self) -> None:
+        """The top line belongs to the screen underneath."""
 
     def panes(self) -> list[Widget]:
         """The page."""
