@@ -301,7 +301,7 @@ class HelixApp(Traveller):
     def on_key(self, event: events.Key) -> None:
         """Somebody is at the keys. What was typed ahead of a line belongs to it, not to a binding."""
         self._keys += 1
-        prompt = next(iter(self.screen.query("Prompt")), None) if self.screen_stack else None
+        prompt = next(iter(self.screen.query_children("Prompt")), None) if self.screen_stack else None
         if prompt is not None and cast("Prompt", prompt).take_ahead(event):
             event.stop()
             event.prevent_default()

@@ -33,8 +33,8 @@ def trial_document(trial: Trial, state: str) -> dict[str, Any]:
         "attempts": cell.n,
         "cost_usd": cell.cost,
         "cost_complete": cell.cost_complete,
-        "tokens_total": sum(cell.tokens) if cell.tokens else None,
-        "duration_ms": sum(cell.durations) if cell.durations else None,
+        "tokens_total": cell.tokens_total,
+        "duration_ms": cell.duration_ms,
         **{name: (getattr(told, name) or None) if told else None for name in texts},
         "attempt_id": (told.attempt_id or None) if told else None,
         "session_id": (told.session_id or None) if told else None,
@@ -59,9 +59,9 @@ def _cells(trial: Trial) -> list[str]:
         "yes" if trial.kept else "no",
         f"{cell.n}×",
         (told.model or told.harness if told else "") or "n/a",
-        count(sum(cell.tokens) if cell.tokens else None),
+        count(cell.tokens_total),
         dollars(cell),
-        span(sum(cell.durations) or None),
+        span(cell.duration_ms),
         trial.why or trial.bead.title,
     ]
 

@@ -145,10 +145,20 @@ class Cell:
         """The known totals of tokens, sorted; 0 is none: no agent answers without any."""
         return tuple(sorted(a.tokens.total for a in self.attempts if a.tokens.total))
 
+    @property
+    def tokens_total(self) -> int | None:
+        """The sum of the known tokens; None where none are."""
+        return sum(self.tokens) if self.tokens else None
+
     @cached_property
     def durations(self) -> tuple[int, ...]:
         """The known durations in ms, sorted; one of 0 is none: the attempt never began."""
         return tuple(sorted(a.duration_ms for a in self.attempts if a.duration_ms))
+
+    @property
+    def duration_ms(self) -> int | None:
+        """The sum of the known durations; None where none are."""
+        return sum(self.durations) if self.durations else None
 
 
 def percentile(ordered: Sequence[int], part: float) -> int | None:

@@ -123,7 +123,7 @@ def _lost(each: Failing) -> Figured:
             cell(f"{each.cell.n:,}×"),
             cell(spent(each.cell)),
             last,
-            cell(figures.tokens(sum(each.cell.tokens) if each.cell.tokens else None), "muted"),
+            cell(figures.tokens(each.cell.tokens_total), "muted"),
             cell(short_id(clean_line(each.bead_id, 60)), "muted"),
         ),
     )
@@ -203,7 +203,7 @@ def _trial(batch: str, trial: Trial, *, best: bool) -> Figured:
             cell(spent(row)),
             cell(f"{row.n:,}×", "muted"),
             cell(figures.short_span(sum(row.durations) or None), "muted"),
-            cell(figures.tokens(sum(row.tokens) if row.tokens else None), "muted"),
+            cell(figures.tokens(row.tokens_total), "muted"),
             cell(model or "—", "muted"),
         ),
     )

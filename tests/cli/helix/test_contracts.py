@@ -11,22 +11,12 @@ from typing import Any
 import pytest
 
 from helix_tui.cli.helix.table import ROWS
-from tests.cli.conftest import Cli, Ran
+from tests.cli.conftest import Cli
+from tests.cli.helix.conftest import BUILDABLE
 from tests.core.supervision.conftest import ERAS, row
 from tests.core.supervision.run.conftest import Stage, StageFactory
 
 LATER = "2099-01-01T00:00:00Z"
-BUILDABLE = {"acceptance": "`pytest -q` passes", "labels": ["helix", "phase:build"], "spec-id": "SD-1"}
-
-
-@pytest.fixture
-def helix(cli: Cli, stage: StageFactory) -> Any:
-    """Call the program on a scripted project: ``helix(world, "check", "--json")``."""
-
-    def call(world: Stage, *words: object) -> Ran:
-        return cli(*words[:1], "-C", world.root, "--ddx", world.ddx, *words[1:])
-
-    return call
 
 
 def tree(root: Path) -> dict[str, bytes]:

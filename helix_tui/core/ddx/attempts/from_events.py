@@ -82,14 +82,12 @@ class BeadEvents:
         hints = None if changed is None else {path.parent.name for path in changed} | self._awaited
         for bead in beads.values():
             known = self._inline.get(bead.id)
-            if known is None or known[0] is not bead:  # a row that did not change keeps its object
+            new = known is None or known[0] is not bead  # a row that did not change keeps its object
+            if new or bead.id in touched:
                 self._take_row(bead)
                 dirty.add(bead.id)
-                if not first:
+                if new and not first:
                     self._awaited.add(bead.id)  # its attachment may come after it; one long gone is let be
-            elif bead.id in touched:
-                self._take_row(bead)
-                dirty.add(bead.id)
             elif hints is not None and bead.id not in hints:
                 continue
             if bead.events_attachment and self._take_attachment(bead):
