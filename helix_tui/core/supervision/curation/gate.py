@@ -110,10 +110,8 @@ def _holder(written: bytes) -> str:
         pid = int(written.split()[0])
     except (ValueError, IndexError):
         return "another process"
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
+    from helix_tui.core.ddx.workers.claims import pid_alive  # only who waits long needs it
+
+    if not pid_alive(pid):
         return f"a ddx that process {pid} started before it died"
-    except PermissionError:
-        pass
     return f"process {pid}"
