@@ -247,7 +247,7 @@ def second_line(bead: Bead, world: World, width: int) -> Line:
         return spread([ident, (doing, "text")], [(tokens, "muted")], width)
     queue = world.queue
     standing = queue.standing(bead.id)
-    words = "ready"
+    words = standing.state.replace("_", " ")
     if bead.id in queue.position:
         place = queue.position[bead.id]
         words = "next" if place == 1 else f"ready, {place} in line"
