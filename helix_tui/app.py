@@ -15,13 +15,18 @@ from functools import partial
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, cast
 
+from rich.segment import Segment, Segments
 from textual import events
 from textual.binding import BindingType
 from textual.message import Message
 from textual.screen import Screen
 
+from helix_tui import barrier
+from helix_tui.barrier import Barrier
+from helix_tui.core import logs
 from helix_tui.core.clock import now_ns
-from helix_tui.core.live.snapshot import Change, Snapshot
+from helix_tui.core.errors import DEFECT
+from helix_tui.core.live.snapshot import Change, Snapshot, merge_changes
 from helix_tui.core.process import allow_reads, end_reads, end_writes
 from helix_tui.core.supervision.needs import Need, asked_of, needs_of
 from helix_tui.core.text import clean_line
@@ -57,10 +62,16 @@ SETTLE_AFTER = 0.5
 PATIENCE = 2.0
 """Seconds that leaving waits for the command that changes the queue."""
 
-DEEP_EVERY = 60
-"""Seconds without a key after which all garbage is collected, not only the young."""
+DEEP_EVERY = 20
+"""Seconds after which all garbage is collected, not only the young, in the next that brings no key: what
+outlived a young collection would else stay (6 MB for each 1,000 changes on disk)."""
+
+DEEP_AT_LEAST = 120
+"""Seconds after which it is collected even where every one of them brought a key."""
 
 _HERE = Path(__file__).parent
+
+barrier.install()
 
 OnChange = Callable[[Snapshot, Change], None]
 
@@ -136,6 +147,7 @@ class HelixApp(Traveller):
         """
         self.DEFAULT_MODE = screen if screen in SCREENS else "queue"  # type: ignore[misc]  # read by super
         self._standing = False
+        self.barrier = Barrier(self)
         # with this, Textual's filter for NO_COLOR takes colours out instead of making them grey
         super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
         self.read_only = read_only
@@ -153,8 +165,8 @@ class HelixApp(Traveller):
         self.needs: tuple[Need, ...] = ()
         self.memory_health = ""
         self._closer = LoopCloser(self, read_only=read_only, tell=self._loop_closed)
-        self._keys = self._still = 0
-        self._pending: list[tuple[Snapshot, Change, tuple[Need, ...]]] = []
+        self._keys = self._since_deep = 0
+        self._pending: tuple[Snapshot, Change, tuple[Need, ...]] | None = None
         self.prepare: Callable[[Snapshot], None] | None = None
         self._lock = threading.Lock()
         self._problems: list[str] = []
@@ -190,6 +202,7 @@ class HelixApp(Traveller):
 
     def on_load(self) -> None:
         """Begin to read while the terminal is being set up."""
+        self.barrier.watch_threads()
         # a thread that reads gives way to a key within half a millisecond, not five
         sys.setswitchinterval(0.0005)
         allow_reads()
@@ -213,6 +226,7 @@ class HelixApp(Traveller):
 
     def on_unmount(self) -> None:
         """Stop reading; let a command that changes the queue come to its end, but not wait for ever."""
+        self.barrier.leave_threads()
         self._feed.stop()
         if self.lookout is not None:
             self.lookout.stop()
@@ -223,21 +237,42 @@ class HelixApp(Traveller):
 
     def _news_from_thread(self, snapshot: Snapshot, change: Change) -> None:
         """Called by the feed in its thread: what takes long is worked out there."""
-        if self._look_out == "once":
-            self._open_watch(snapshot, read_only=True).look(snapshot)
-        elif self.lookout is not None:
-            self.lookout.see(snapshot)
-        needs = self._needs_of(snapshot)
-        if self.prepare is not None:
-            self.prepare(snapshot)
+        needs = self.needs
+        with self.barrier.elsewhere():
+            if self._look_out == "once":
+                self._open_watch(snapshot, read_only=True).look(snapshot)
+            elif self.lookout is not None:
+                self.lookout.see(snapshot)
+            needs = self._needs_of(snapshot)
+        with self.barrier.elsewhere():
+            if self.prepare is not None:
+                self.prepare(snapshot)
+        self._leave_news(snapshot, change, needs)
+
+    def _leave_news(self, snapshot: Snapshot, change: Change, needs: tuple[Need, ...]) -> None:
+        """Put news where the app finds it, and post a message if none is on its way.
+
+        News that still waits is merged with newer: while the terminal takes nothing (ctrl+s, a connection
+        that hangs) one snapshot is kept, not every one since.
+        """
         with self._lock:
-            self._pending.append((snapshot, change, needs))
-        self.post_message(NewsArrived())
+            waiting = self._pending
+            if waiting is not None:
+                change = merge_changes((waiting[1], change))
+            self._pending = snapshot, change, needs
+        if waiting is None:
+            self.post_message(NewsArrived())
 
     def _needs_of(self, snapshot: Snapshot) -> tuple[Need, ...]:
         if self.lookout is None:
             asked = asked_of(snapshot.project)
-            return needs_of(snapshot.queue, snapshot.runs, snapshot.tracker, questions=asked)
+            return needs_of(
+                snapshot.queue,
+                snapshot.runs,
+                snapshot.tracker,
+                questions=asked,
+                attempts=snapshot.attempts,
+            )
         return self.lookout.needs(snapshot)
 
     def _open_watch(self, snapshot: Snapshot, *, read_only: bool) -> Watch:
@@ -257,9 +292,7 @@ class HelixApp(Traveller):
         """Called by the lookout in its thread: what waits on a person is another list now."""
         snapshot = self._feed.snapshot
         needs = self._needs_of(snapshot)
-        with self._lock:
-            self._pending.append((snapshot, Change(), needs))
-        self.post_message(NewsArrived())
+        self._leave_news(snapshot, Change(), needs)
         if concerns.minded:
             count = len(concerns.minded)
             self.call_later(self.say, f"kept the focus: {count:,} bead{'s' * (count != 1)} changed for it")
@@ -274,16 +307,31 @@ class HelixApp(Traveller):
     def on_news_arrived(self) -> None:
         """Take the newest snapshot, with everything that changed since the last one taken."""
         with self._lock:
-            news, self._pending = self._pending, []
-        if not news:
+            news, self._pending = self._pending, None
+        if news is None:
             return
         was_loading = self.snapshot.condition == "loading"
-        self.snapshot, _, self.needs = news[-1]
-        change = merged(change for _, change, _ in news)
+        told = self.snapshot.notices
+        self.snapshot, change, self.needs = news
+        for notice in self.snapshot.notices:
+            if notice.kind == "watch" and notice not in told:
+                self.say(notice.text, "warning")
         screen = self.screen
+        log = logs.logger("app")
+        if log.isEnabledFor(10):  # logging.DEBUG
+            log.debug(
+                "repainting %s for snapshot %d: %d beads, %d attempts, runs %s, everything %s",
+                type(screen).__name__,
+                self.snapshot.generation,
+                len(change.beads),
+                len(change.attempts),
+                change.runs,
+                change.everything,
+            )
         for shown in self.screen_stack if screen.is_modal else (screen,):
             if isinstance(shown, HelixScreen):
-                shown.receive(self.snapshot, change)
+                with self.barrier.guard(shown):
+                    shown.receive(self.snapshot, change)
         if change.attempts or change.everything or was_loading:
             self._closer.heed(self.snapshot)
         if was_loading:
@@ -309,15 +357,19 @@ class HelixApp(Traveller):
     def _show_time(self) -> None:
         """Let the screen in view show ages anew; on the way out there is none."""
         screen = self.screen_stack[-1] if self.screen_stack else None
-        if isinstance(screen, HelixScreen):
-            screen.tick()
+        if isinstance(screen, HelixScreen) and not screen.failed:
+            with self.barrier.guard(screen):
+                screen.tick()
 
     def _tick(self) -> None:
         self._show_time()
         busy, self._keys = bool(self._keys), 0
-        self._still = 0 if busy else self._still + 1
-        if not busy:
-            gc.collect(2 if self._still % DEEP_EVERY == 0 else 0)
+        self._since_deep += 1
+        if self._since_deep >= (DEEP_AT_LEAST if busy else DEEP_EVERY):
+            self._since_deep = 0
+            gc.collect()
+        elif not busy:
+            gc.collect(0)
 
     # --- changing -----------------------------------------------------------------------------------------
 
@@ -351,13 +403,37 @@ class HelixApp(Traveller):
             work = f"changing {ran:,} of {of:,}" if of > 1 else "changing"
         for screen in self.screen_stack:
             if isinstance(screen, HelixScreen):
-                screen.show_pending(desk.pending, work)
+                with self.barrier.guard(screen):
+                    screen.show_pending(desk.pending, work)
 
     def changed(self, beads: tuple[str, ...], created: tuple[str, ...]) -> None:
         """A change was made: marks of it go, and the cursor goes to what is new once it is read."""
         for screen in self.screen_stack:
             if isinstance(screen, HelixScreen):
-                screen.after_change(beads, created)
+                with self.barrier.guard(screen):
+                    screen.after_change(beads, created)
+
+    # --- failing ------------------------------------------------------------------------------------------
+
+    def _handle_exception(self, error: Exception) -> None:
+        """Textual's own way ends the app; see `helix_tui.barrier`."""
+        self.barrier.caught(error)
+
+    def end_by_defect(self, line: str) -> None:
+        """Leave, the terminal restored, with one line on it and exit code 70."""
+        if self._return_code != DEFECT:
+            self._return_code = DEFECT
+            self._exit_renderables = [Segments([Segment(f"helix-tui: {line}\n")])]
+        self._close_messages_no_wait()
+
+    def panic(self, *renderables: Any) -> None:
+        """Called by the driver when the terminal can no longer be read."""
+        logs.logger("app").critical("the terminal cannot be read any more")
+        self.end_by_defect(f"the terminal cannot be read any more; see {logs.shown_file()}")
+
+    def action_try_again(self) -> None:
+        """Show again what has failed."""
+        self.barrier.try_again()
 
     # --- steering -----------------------------------------------------------------------------------------
 
@@ -410,19 +486,6 @@ class HelixApp(Traveller):
             self.call_from_thread(self.say, said, "information" if well else "warning")
 
         self.run_worker(work, group="copy", thread=True, exclusive=True, exit_on_error=False)
-
-
-def merged(changes: Iterable[Change]) -> Change:
-    """Several changes in a row as one."""
-    changes = list(changes)
-    return Change(
-        beads=frozenset().union(*(change.beads for change in changes)),
-        runs=any(change.runs for change in changes),
-        attempts=frozenset().union(*(change.attempts for change in changes)),
-        condition=any(change.condition for change in changes),
-        journal=any(change.journal for change in changes),
-        everything=any(change.everything for change in changes),
-    )
 
 
 def settle_memory() -> None:

@@ -123,6 +123,7 @@ KEYS: tuple[Key, ...] = (
     ),
     Key("go.steer", "L", "loop", "loop", "app", "Start, pause or stop the loop; carry one bead through."),
     Key("go.to", "colon", "go_to", "go to", "app", "Go to a bead, a screen or a command by name."),
+    Key("app.try-again", "f5", "try_again", "try again", "app", "Show again what has failed."),
     Key("go.palette", "ctrl+p", "command_palette", "palette", "app", "Every command, with search."),
     Key("go.open", "enter", "open", "open", "list", "Open the row."),
     Key("go.back", "escape", "back", "back", "screen", "One step back; never quits."),
@@ -187,8 +188,8 @@ KEYS: tuple[Key, ...] = (
     Key("change.supersede", "s", "supersede", "superseded", "beads", "Say which bead replaces it."),
     Key("change.depend", "d", "depend", "depends", "beads", "Let it wait on another bead, or no longer."),
     Key("change.parent", "p", "parent", "parent", "beads", "Put it under another bead, or under none."),
-    Key("change.raise", "plus", "priority(-1)", "raise", "beads", "Priority up: P2 becomes P1."),
-    Key("change.lower", "minus", "priority(1)", "lower", "beads", "Priority down: P1 becomes P2."),
+    Key("change.raise", "plus", "priority(-1)", "raise", "beads", "Priority up by one, to P0 at most."),
+    Key("change.lower", "minus", "priority(1)", "lower", "beads", "Priority down by one, to P4 at most."),
     Key("change.label", "number_sign", "label", "label", "beads", "Add labels and take them away."),
     Key("change.claim", "c", "claim", "claim", "beads", "Take it, or let go of it."),
     Key("change.close", "x", "close", "close", "beads", "Close it, open it again, or give it up."),
@@ -254,6 +255,18 @@ KEYS: tuple[Key, ...] = (
         "queue,journal,ask",
         "Copy the bead, the change or the answer.",
     ),
+    Key(
+        "memory.edit",
+        "E",
+        "edit_memory",
+        "edit",
+        "memory",
+        "Correct what it says; the text before stays in its history.",
+    ),
+    Key(
+        "memory.supersede", "s", "supersede_memory", "superseded", "memory", "Say which memory holds instead."
+    ),
+    Key("memory.remove", "D", "remove_memory", "remove", "memory", "Take it out; u brings it back."),
     Key("app.help", "question_mark", "help", "all", "app", "Every key."),
     Key("app.quit", "q", "quit", "quit", "app", "Leave; the loop goes on without the console."),
 )

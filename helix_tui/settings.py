@@ -2,7 +2,10 @@
 
     theme = "helix-paper"
     model_dir = "~/models/all-MiniLM-L6-v2"
+    agent = "claude"           # who does the work, where neither --agent nor HELIX_AGENT says
+    model = "sonnet"           # the model behind that agent
     stall_after = 600          # seconds without an event after which a worker is called silent
+    systemic_days = 7          # days within which three occurrences make a failure systemic
     [keys]
     "move.down" = "n,down"
 
@@ -33,6 +36,12 @@ class Settings:
     problems: tuple[str, ...] = ()
     stall_after_s: float | None = None
     """None where nothing is set."""
+    agent: str = ""
+    """Who does the work; what a command line or HELIX_AGENT says comes before it."""
+    model: str = ""
+    """The model behind that agent."""
+    systemic_days: float | None = None
+    """None where nothing is set; what HELIX_SYSTEMIC_DAYS says comes before it."""
 
 
 def settings_file(env: Mapping[str, str] | None = None) -> Path:
@@ -61,6 +70,10 @@ def load_settings(path: Path | None = None) -> Settings:
     if stall is not None and (isinstance(stall, bool) or not isinstance(stall, int | float) or stall <= 0):
         problems.append("stall_after: write a number of seconds")
         stall = None
+    days = document.get("systemic_days")
+    if days is not None and (isinstance(days, bool) or not isinstance(days, int | float) or not days > 0):
+        problems.append("systemic_days: write a number of days")
+        days = None
     if not isinstance(keys, dict):
         problems.append("keys: write a table, key id = key")
         keys = {}
@@ -68,6 +81,11 @@ def load_settings(path: Path | None = None) -> Settings:
     problems += [
         f"{clean_line(key_id, 40)}: write a key as a text" for key_id in keys if key_id not in keymap
     ]
+    who = {name: document.get(name, "") for name in ("agent", "model")}
+    for name, value in who.items():
+        if not isinstance(value, str):
+            problems.append(f"{name}: write a name as a text")
+            who[name] = ""
     model_dir = document.get("model_dir", "")
     if not isinstance(model_dir, str):
         problems.append("model_dir: write a folder as a text")
@@ -78,4 +96,7 @@ def load_settings(path: Path | None = None) -> Settings:
         os.path.expanduser(model_dir),
         tuple(problems),
         stall,
+        clean_line(who["agent"], 120),
+        clean_line(who["model"], 120),
+        days,
     )

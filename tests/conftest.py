@@ -5,12 +5,18 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Callable, Iterable, Mapping
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.rerun import pytest_configure, pytest_runtest_logreport, pytest_sessionfinish
+
+__all__ = ["pytest_configure", "pytest_runtest_logreport", "pytest_sessionfinish"]  # hooks of this suite
 
 # how long an example takes says something of the machine, nothing of the code
 settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -39,6 +45,7 @@ def _isolated(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
             continue  # the snapshot plugin's own, set for the whole session
         if name.startswith(("DDX_", "HELIX_", "GIT_", "TEXTUAL")) or name in {"NO_COLOR", "TMUX"}:
             monkeypatch.delenv(name)
+    monkeypatch.setenv("HELIX_DDX_TRIAL", "off")  # a scripted ddx is asked for its help alone
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv("COLORTERM", "truecolor")
     for name, value in {
@@ -50,6 +57,19 @@ def _isolated(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
         "GIT_COMMITTER_EMAIL": "tester@example.com",
     }.items():
         monkeypatch.setenv(name, value)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_caught(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The error barrier keeps a console alive; it must not keep a test green that planted nothing."""
+    barrier = sys.modules.get("helix_tui.barrier")
+    if barrier is not None:
+        barrier.RECENT.clear()
+    yield
+    barrier = sys.modules.get("helix_tui.barrier")
+    caught = list(barrier.RECENT) if barrier is not None else []
+    if caught and request.node.get_closest_marker("plants") is None:
+        pytest.fail("the error barrier caught:\n" + "".join(traceback.format_exception(caught[0])))
 
 
 @pytest.fixture(scope="session")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import weakref
 from pathlib import Path
 from typing import cast
 
 import pytest
 from rich.color import Color
 
-from helix_tui.app import merged
+from helix_tui.app import DEEP_AT_LEAST, DEEP_EVERY
 from helix_tui.core.beads.query import fields
+from helix_tui.core.live import merge_changes
 from helix_tui.core.live.snapshot import Change
 from helix_tui.keymap import BY_ID, KEYS, bindings, checked_keymap, keys_of, names, shown
 from helix_tui.screens import SCREENS
@@ -270,10 +273,10 @@ async def test_hostile_text_does_no_harm_on_any_screen(console: MakeConsole, siz
 def test_changes_add_up() -> None:
     one = Change(beads=frozenset({"a"}), runs=True)
     two = Change(beads=frozenset({"b"}), attempts=frozenset({"t"}), everything=True)
-    assert merged([one, two]) == Change(
+    assert merge_changes([one, two]) == Change(
         beads=frozenset({"a", "b"}), runs=True, attempts=frozenset({"t"}), everything=True
     )
-    assert not merged([])
+    assert not merge_changes([])
 
 
 # --- keys and settings ------------------------------------------------------------------------------------
@@ -284,6 +287,8 @@ def test_a_key_means_one_thing_everywhere() -> None:
     meaning |= {"move.dependent": "one on along the edge", "move.next-part": "one on along the edge"}
     # the row list lets N pass while no search is lit
     meaning |= {"change.new": "match before, else new bead", "find.previous": "match before, else new bead"}
+    # what they are done to differs: a bead or a memory
+    meaning |= {"memory.edit": "change.edit", "memory.supersede": "change.supersede"}
     owner: dict[str, str] = {}
     for key in KEYS:
         for name in names(key.keys):
@@ -361,3 +366,36 @@ def test_the_silence_that_is_a_stall_can_be_set(
     path.write_text(f"stall_after = {text}\n")
     settings = load_settings(path)
     assert (settings.stall_after_s, len(settings.problems)) == (seconds, problems)
+
+
+class _Ring:
+    """Holds itself: only the collector lets it go."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+@pytest.mark.parametrize(("seconds", "key_every"), [(DEEP_EVERY + 1, 2), (DEEP_AT_LEAST, 1)])
+async def test_old_garbage_goes_though_somebody_presses_keys(
+    console: MakeConsole, seconds: int, key_every: int
+) -> None:
+    app = console()
+    async with app.run_test():
+        held = _Ring()
+        gc.collect(0)
+        gc.collect(1)  # among the oldest now, where a young collection does not look
+        gone = weakref.ref(held)
+        del held
+        for second in range(seconds):
+            app._keys = int(second % key_every == 0)
+            app._tick()
+        assert gone() is None
+
+
+async def test_one_line_says_that_files_are_not_watched(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test(size=(140, 40)) as pilot:
+        app.feed._gatherer.unwatched = "files are looked at once a second, not watched: none left"
+        app.feed.look()
+        await pilot.pause()
+        assert any("looked at once a second" in one.message for one in app._notifications)

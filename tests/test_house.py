@@ -20,14 +20,32 @@ from tests.conftest import ProjectFactory
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "helix_tui"
 
-BASICS = {"core.clock", "core.text", "core.opening"}
-"""What any room may use: how to write an instant, to clean a text, to open what another owns."""
+BASICS = {
+    "core.clock",
+    "core.text",
+    "core.shares",
+    "core.opening",
+    "core.git_files",
+    "core.helix_folder",
+    "core.errors",
+    "core.logs",
+}
+"""What any room may use: how to write an instant, clean a text, put an interval on a share, open what
+another owns, to ask git's files, to make a folder of ours, to raise an error of ours, to log."""
 
 MAY_KNOW: dict[str, set[str]] = {
     "core.clock": set(),
     "core.text": set(),
+    "core.shares": set(),
     "core.opening": set(),
-    "core.process": set(),
+    "core.errors": set(),
+    "core.logs": {"core.logfile"},
+    "core.logfile": {"core.secret_rules", "core.helix_folder"},
+    "core.secret_rules": set(),
+    "core.git_files": set(),
+    "core.helix_folder": set(),
+    "core.process": {"core.session"},
+    "core.session": set(),
     "core.embedding": {"core.project"},
     "core.project": set(),
     "core.journal": {"core.project"},
@@ -35,7 +53,7 @@ MAY_KNOW: dict[str, set[str]] = {
     "core.ddx": {"core.beads", "core.project", "core.process"},
     "core.live": {"core.ddx", "core.beads", "core.journal", "core.project"},
     "core.tracker": {"core.beads", "core.ddx", "core.project"},
-    "core.memory": {"core.project", "core.embedding"},
+    "core.memory": {"core.project", "core.embedding", "core.secret_rules"},
     "core.ask": {"core.project", "core.embedding", "core.process"},
     "core.supervision": {
         "core.ddx",
@@ -44,6 +62,7 @@ MAY_KNOW: dict[str, set[str]] = {
         "core.journal",
         "core.project",
         "core.process",
+        "core.session",
     },
     "core.insights": {"core.ddx", "core.beads", "core.project"},
     "themes": set(),
@@ -51,7 +70,8 @@ MAY_KNOW: dict[str, set[str]] = {
     "settings": set(),
     "widgets": {"themes", "keymap", "core.beads", "core.ddx", "core.live", "core.insights", "core.memory"},
     "screens": {"widgets", "themes", "keymap", "settings", "core"},
-    "app": {"screens", "widgets", "themes", "keymap", "settings", "core"},
+    "barrier": {"app", "screens", "widgets", "core"},
+    "app": {"barrier", "screens", "widgets", "themes", "keymap", "settings", "core"},
     "cli": {"app", "screens", "settings", "core"},
     "__main__": {"cli"},
     "": set(),

@@ -70,7 +70,7 @@ def _readiness(call: Call, project: Project, ddx: Ddx) -> Check:
             theirs = ddx.ready_execution()
         except DdxError as error:
             return Check("readiness", False, f"ddx would not say: {error.message}", _advice(error))
-        ours = judge(call, project, read_tracker(project.beads_file), now=now_ns()).queue.ready
+        ours = judge(call, project, read_tracker(project.beads_file), now=now_ns()).queue.picked_by_ddx
         if tuple(ours) == tuple(theirs):
             return Check("readiness", True, f"ddx picks the same {len(ours)} in the same order")
     return compare(ours, theirs)

@@ -26,7 +26,9 @@ from helix_tui.core.ask.runs.trace import write_trace
 from helix_tui.core.ddx.asking import model_command
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.project import Project, find_ddx
+from helix_tui.core.supervision.agents import chosen
 from helix_tui.core.text import clean_block, clean_line, fit
+from helix_tui.settings import load_settings
 
 MODEL_VARIABLE = "HELIX_ASK_MODEL"
 """A command that asks a model instead of ddx; the prompt comes on its input, or in ``{prompt_file}``."""
@@ -46,6 +48,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="CMD",
         help=f"ask the model with this command instead of ddx (default: ${MODEL_VARIABLE})",
     )
+    parser.add_argument("--agent", default="", metavar="NAME", help="the harness that asks (HELIX_AGENT)")
+    parser.add_argument("--model", default="", metavar="NAME", help="the model behind it (HELIX_MODEL)")
     parser.add_argument("--model-timeout", type=float, metavar="S", default=120.0, help="seconds (120)")
     parser.add_argument(
         "--depth", choices=DEPTHS, default="root_to_anchor", help="how much of a tree the walk shows"
@@ -147,11 +151,26 @@ def _command(call: Call, project: Project) -> ModelCommand | None:
     if ddx is None:
         return None
     try:
-        words_of_ddx = model_command(ddx, project.root, prompt=PROMPT_FILE, seconds=int(seconds))
+        words_of_ddx = model_command(
+            ddx, project.root, prompt=PROMPT_FILE, seconds=int(seconds), who=_who(call)
+        )
     except DdxError as error:
         call.note(f"helix-tui ask: no model: {error.message}")
         return None
     return None if words_of_ddx is None else ModelCommand(words_of_ddx, "ddx", seconds + 5)
+
+
+def _who(call: Call) -> dict[str, str]:
+    """Who is to answer, as ddx's flags."""
+    settings, options = load_settings(), call.options
+    wishes = chosen(
+        os.environ,
+        agent=options.agent,
+        model=options.model,
+        set_agent=settings.agent,
+        set_model=settings.model,
+    )
+    return wishes.flags
 
 
 # --- for people -------------------------------------------------------------------------------------------

@@ -13,9 +13,12 @@ from helix_tui.cli.paint import columns, counted
 from helix_tui.cli.since import add_since, began_since, since_of
 from helix_tui.core.beads.tracker import Tracker
 from helix_tui.core.clock import NS, format_age, format_instant, format_span
+from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.ddx.attempts.evidence import interpret
 from helix_tui.core.ddx.attempts.index import Attempt, AttemptIndex
-from helix_tui.core.ddx.names import StatusClass
+from helix_tui.core.ddx.attempts.sums import Sums, format_sum, format_whole, sum_calls
+from helix_tui.core.ddx.attempts.verdict import OUTCOMES, StatusClass
+from helix_tui.core.ddx.names import Outcome
 from helix_tui.core.ddx.workers.claims import ClaimReader
 from helix_tui.core.project import Project
 from helix_tui.core.text import clean_line, fit, short_id
@@ -24,7 +27,15 @@ KINDS: tuple[StatusClass, ...] = ("landed", "preserved", "failed", "no_changes",
 MOST_LINES = 60
 """Attempts that people get to see at once."""
 
-ROLES = {"landed": "success", "preserved": "attention", "failed": "error"}
+ROLES: dict[Outcome, str] = {
+    "landed": "success",
+    "kept_aside": "attention",
+    "refused": "attention",
+    "failed": "error",
+}
+
+WORDS: dict[Outcome, str] = {"kept_aside": "kept aside", "no_change": "no change", "unfinished": "no result"}
+"""Outcomes whose word for people is another than that for machines."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,14 +49,23 @@ def run(call: Call) -> int:
     since = since_of(call)
     present = load(call)
     wanted = find_bead(present.queue, call.options.bead) if call.options.bead else None
+    book = read_book(present.project, present.tracker)
     attempts = [
         attempt
-        for attempt in read_attempts(present.project, present.tracker)
+        for attempt in book
         if (wanted is None or attempt.bead_id == wanted) and began_since(attempt, since)
     ]
+    other = [each for each in book.other_calls if wanted is None or each.bead_id == wanted]
+    sums = sum_calls(spent for attempt in attempts for spent in attempt.spent) + sum_calls(other, since)
     if call.json:
+        rows = [as_document(attempt, call.now) for attempt in attempts]
         call.emit(
-            {"attempts": [as_document(attempt, call.now) for attempt in attempts], "counts": counts(attempts)}
+            {
+                "attempts": rows,
+                "counts": counts(attempts),
+                "outcomes": outcomes(attempts),
+                "spent": sums.record(),
+            }
         )
         return 0
     titles = {
@@ -53,22 +73,33 @@ def run(call: Call) -> int:
         for attempt in attempts
         if attempt.bead_id in present.queue.beads
     }
-    for line in listing(call, attempts, titles):
+    for line in listing(call, attempts, titles, sums):
         call.print(line)
     return 0
 
 
+def read_book(project: Project, tracker: Tracker) -> AttemptBook:
+    """Every attempt that left evidence, newest first, and the calls of agents that belong to none."""
+    index = AttemptIndex.of(project)
+    index.refresh(tracker.beads, held={claim.bead_id for claim in ClaimReader(project).leases()})
+    return AttemptBook(index.attempts, index.other_calls)
+
+
 def read_attempts(project: Project, tracker: Tracker) -> tuple[Attempt, ...]:
     """Every attempt that left evidence, newest first."""
-    index = AttemptIndex(project.ddx_dir)
-    index.refresh(tracker.beads, held={claim.bead_id for claim in ClaimReader(project).leases()})
-    return index.attempts
+    return tuple(read_book(project, tracker))
 
 
 def counts(attempts: Iterable[Attempt]) -> dict[str, int]:
     """How many landed, were preserved, failed, changed nothing, or are none of these (yet)."""
     counted_ = Counter(attempt.kind for attempt in attempts)
     return {kind: counted_[kind] for kind in KINDS}
+
+
+def outcomes(attempts: Iterable[Attempt]) -> dict[Outcome, int]:
+    """How many attempts had each outcome; an outcome that none had is left out."""
+    counted_ = Counter(attempt.verdict.outcome for attempt in attempts)
+    return {outcome: counted_[outcome] for outcome in OUTCOMES if counted_[outcome]}
 
 
 def as_document(attempt: Attempt, now: int) -> dict[str, Any]:
@@ -82,6 +113,11 @@ def as_document(attempt: Attempt, now: int) -> dict[str, Any]:
         "detail": attempt.detail or None,
         "landed": attempt.landed,
         "preserved": attempt.preserved,
+        "verdict": {
+            "outcome": attempt.verdict.outcome,
+            "proof": attempt.verdict.proof,
+            "why": clean_line(attempt.verdict.why, 400),
+        },
         "harness": attempt.harness or None,
         "model": attempt.model or None,
         "provider": attempt.provider or None,
@@ -95,10 +131,12 @@ def as_document(attempt: Attempt, now: int) -> dict[str, Any]:
             "total": tokens.total,
         },
         "cost_usd": attempt.cost_usd,
+        "spent": attempt.sums.record(),
         "base_rev": attempt.base_rev or None,
         "result_rev": attempt.result_rev or None,
         "landed_rev": attempt.landed_rev or None,
         "preserve_ref": attempt.preserve_ref or None,
+        "candidate_ref": attempt.candidate_ref or None,
         "session_id": attempt.session_id or None,
         "interpretation": reading.interpretation,
         "follow_up": reading.follow_up,
@@ -114,22 +152,23 @@ def _instant(instant: int | None) -> str | None:
     return None if instant is None else format_instant(instant)
 
 
-def listing(call: Call, attempts: list[Attempt], titles: dict[str, str]) -> list[str]:
+def listing(call: Call, attempts: list[Attempt], titles: dict[str, str], sums: Sums) -> list[str]:
     """One line an attempt, and the sums."""
     if not attempts:
         return ["no attempts" + (" that match" if call.options.bead or call.options.since else " yet")]
     newest, older = attempts[:MOST_LINES], len(attempts) - MOST_LINES
     rows = [_cells(call, attempt) for attempt in newest]
-    lines = columns(rows, right=(3, 4))
+    lines = columns(rows, right=(4, 5))
     out = []
     for attempt, line in zip(newest, lines, strict=True):
-        kind = attempt.kind
         title = clean_line(titles.get(attempt.bead_id, attempt.bead_id), 200)
         room = max(10, call.paint.width - len(line) - 2)
-        out.append(call.paint(line, ROLES.get(kind, "muted")) + "  " + fit(title, room).rstrip())
+        out.append(
+            call.paint(line, ROLES.get(attempt.verdict.outcome, "muted")) + "  " + fit(title, room).rstrip()
+        )
     if older > 0:
         out.append(call.paint(f"… {older:,} older: --since, --bead or --json show them", "muted"))
-    return [*out, "", _sums(attempts)]
+    return [*out, "", _sums(attempts, sums)]
 
 
 def _cells(call: Call, attempt: Attempt) -> list[str]:
@@ -138,22 +177,19 @@ def _cells(call: Call, attempt: Attempt) -> list[str]:
     return [
         format_age((call.now - begun) / NS) if begun else "",
         fit(clean_line(short_id(attempt.bead_id)), 12).rstrip(),
-        fit(clean_line(attempt.status), 20).rstrip() or "no result",
+        word(attempt.verdict.outcome),
+        fit(clean_line(attempt.status), 20).rstrip() or "no status",
         format_span(attempt.duration_ms / 1000) if attempt.duration_ms is not None else "n/a",
-        money(attempt.cost_usd),
+        format_sum(attempt.sums),
         *([model] if call.paint.width >= 100 else []),
     ]
 
 
-def money(cost: float | None) -> str:
-    """Dollars; an unknown cost is n/a, never 0."""
-    return "n/a" if cost is None else f"${cost:.2f}"
+def word(outcome: Outcome) -> str:
+    """An outcome as people read it."""
+    return WORDS.get(outcome, outcome)
 
 
-def _sums(attempts: list[Attempt]) -> str:
-    known = [attempt.cost_usd for attempt in attempts if attempt.cost_usd is not None]
-    said = ", ".join(
-        f"{number} {kind.replace('_', ' ')}" for kind, number in counts(attempts).items() if number
-    )
-    cost = f"{money(sum(known))} in {len(known)} of them" if known else "cost n/a"
-    return f"{counted(len(attempts), 'attempt')}: {said} · {cost}"
+def _sums(attempts: list[Attempt], sums: Sums) -> str:
+    said = ", ".join(f"{number} {word(outcome)}" for outcome, number in outcomes(attempts).items())
+    return f"{counted(len(attempts), 'attempt')}: {said} · {format_whole(sums)}"

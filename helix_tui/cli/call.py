@@ -13,17 +13,12 @@ import msgspec
 
 from helix_tui.cli.paint import Paint
 from helix_tui.core.clock import now_ns, parse_now
-from helix_tui.core.text import clean_block
+from helix_tui.core.errors import HelixError
+from helix_tui.core.text import clean_block, clean_line
 
 
-class CliError(Exception):
+class CliError(HelixError):
     """A command failed: what happened, what to do about it, and the exit code of design/cli.md."""
-
-    def __init__(self, message: str, fix: str = "", code: int = 1) -> None:
-        super().__init__(message)
-        self.message = message
-        self.fix = fix
-        self.code = code
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +75,15 @@ class Call:
         """Write a message beside the output."""
         print(clean_block(text), file=sys.stderr, flush=True)
 
-    def fail(self, error: CliError) -> None:
+    def fail(self, error: HelixError) -> None:
         """Say what went wrong; a machine gets it as its one document too."""
-        self.note(f"helix-tui: {error.message}")
-        if error.fix:
-            self.note(f"  {error.fix}")
+        message = clean_line(error.message, 1_000)
+        advice = f"{error.advice[:1].upper()}{error.advice[1:]}"
+        self.note(f"helix-tui: {message}")
+        if advice:
+            self.note(f"  {advice}")
         if self.json:
-            self.emit({"error": {"message": error.message, "fix": error.fix, "code": error.code}})
+            self.emit({"error": {"message": message, "fix": advice, "code": error.exit_code}})
 
 
 def _plain(value: object) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from helix_tui.cli.appmaking import OnChange, add_arguments, clock_of, make_app
 from helix_tui.cli.call import Call
 from helix_tui.cli.loading import locate
-from helix_tui.core.live import Change, Live, Snapshot
+from helix_tui.core.live import Change, Live, Snapshot, merge_changes
 from helix_tui.core.project import Project
 from helix_tui.core.text import clean_line
 from helix_tui.settings import load_settings
@@ -40,7 +40,7 @@ def open_console(
 
     A worker without an event for ``stall_after_s`` is called silent; None is what the user has set.
     """
-    feed = EarlyFeed(project, clock_of(call), stall_after_s or load_settings().stall_after_s)
+    feed = EarlyFeed(project, clock_of(call), stall_after_s or load_settings().stall_after_s, call.ddx)
     feed.begin()
     try:
         app = make_app(call, feed.open)
@@ -60,13 +60,17 @@ class EarlyFeed:
     """The live feed, begun before there is an app to tell; what it says until then is kept."""
 
     def __init__(
-        self, project: Project, clock: Callable[[], int], stall_after_s: float | None = None
+        self,
+        project: Project,
+        clock: Callable[[], int],
+        stall_after_s: float | None = None,
+        ddx: str | None = None,
     ) -> None:
         self._live = Live(
-            project, self._hear, clock=clock, patience=FIRST_PAINT_S, stall_after_s=stall_after_s
+            project, self._hear, clock=clock, patience=FIRST_PAINT_S, stall_after_s=stall_after_s, ddx=ddx
         )
         self._lock = threading.Lock()
-        self._kept: list[tuple[Snapshot, Change]] = []
+        self._kept: tuple[Snapshot, Change] | None = None
         self._tell: OnChange | None = None
         self._on_change: OnChange | None = None
 
@@ -89,9 +93,9 @@ class EarlyFeed:
         with self._lock:
             assert self._on_change is not None
             self._tell = self._on_change
-            for snapshot, change in self._kept:
-                self._tell(snapshot, change)
-            self._kept.clear()
+            if self._kept is not None:
+                self._tell(*self._kept)
+                self._kept = None
 
     def painted(self) -> None:
         """The queue is on screen: the rest may be read, and garbage looked for."""
@@ -104,7 +108,9 @@ class EarlyFeed:
 
     def _hear(self, snapshot: Snapshot, change: Change) -> None:
         with self._lock:
-            if self._tell is None:
-                self._kept.append((snapshot, change))
-            else:
+            if self._tell is not None:
                 self._tell(snapshot, change)
+            elif self._kept is None:
+                self._kept = snapshot, change
+            else:
+                self._kept = snapshot, merge_changes((self._kept[1], change))

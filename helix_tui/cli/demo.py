@@ -138,14 +138,15 @@ def summarise(
     call.print(f"REHEARSAL in {clean_line(str(project.root))}")
     call.print("a scripted agent with invented costs; files, commits and evidence are real")
     for attempt in reversed(attempts):
-        kind = attempt.kind
+        outcome = attempt.verdict.outcome
         bead = tracker.beads.get(attempt.bead_id)
         title = clean_line(bead.title if bead else attempt.bead_id, 200)
-        word = call.paint(fit(kind.replace("_", " "), 10), evidence.ROLES.get(kind, "muted"))
+        word = call.paint(fit(evidence.word(outcome), 11), evidence.ROLES.get(outcome, "muted"))
         call.print(
             f"  {word}  {fit(clean_line(attempt.status) or 'no result', 18)}  {fit(title, 60).rstrip()}"
         )
-    said = " · ".join(f"{number} {kind.replace('_', ' ')}" for kind, number in counts.items() if number)
+    ended = evidence.outcomes(attempts).items()
+    said = " · ".join(f"{number} {evidence.word(outcome)}" for outcome, number in ended)
     call.print(f"{counted(len(attempts), 'attempt')} in {seconds:.1f} s: {said or 'nothing was ready'}")
     credited, blamed = len(memories["credited"]), len(memories["blamed"])
     call.print(

@@ -23,7 +23,7 @@ from helix_tui.core.memory.paths import mentioned
 from helix_tui.core.project import Project
 from helix_tui.core.supervision.curation import operations
 from helix_tui.core.supervision.curation.curator import Curator
-from helix_tui.core.supervision.curation.tongue import find_executable
+from helix_tui.core.supervision.curation.executable import embedded_tracker
 from helix_tui.core.supervision.learning import Learner
 
 _DAY = 86_400 * NS
@@ -38,7 +38,8 @@ LESSONS = (
     (3, _EXIT, "say how the command is used before leaving", "failure"),
     (2, _EXIT, "say how the command is used before leaving", "failure"),
 )
-"""(days ago, trigger, resolution, type): the last one has happened twice, so its third time is systemic."""
+"""(days ago, trigger, resolution, type), each met by an attempt of its own: the last one has occurred twice
+within the week, so its third time is systemic."""
 
 BEADS = (
     "Find a stop when its name is typed without accents",
@@ -62,10 +63,10 @@ def give(project: Project, tracker: Tracker, env: dict[str, str]) -> Given:
     """Remember the lessons, and write into each bead what is remembered for it."""
     era: Era = "april" if env.get("HELIX_DDX_ERA") == "april" else "head"
     at = [now_ns()]
-    with open_memory(database_path(project), load_encoder(), clock=lambda: at[0]) as memory:
+    with open_memory(database_path(project, {}), load_encoder(), clock=lambda: at[0]) as memory:
         for days, trigger, resolution, kind in LESSONS:
             at[0] = now_ns() - days * _DAY
-            memory.store(trigger, resolution, type=kind, source="the demo")
+            memory.store(trigger, resolution, type=kind, source="the demo", attempt=f"demo-{days}")
         at[0] = now_ns()
         wanted = []
         injections = []
@@ -75,7 +76,8 @@ def give(project: Project, tracker: Tracker, env: dict[str, str]) -> Given:
                 text = with_block(str(bead.document().get("description") or ""), chosen.text)
                 wanted.append(operations.assign(bead.id, {"description": text}))
                 injections.append(chosen)
-        curator = Curator(project, lambda _: find_executable(project, None, era=era, env=env), env=env)
+        # never the ddx of whoever looks at the demo: this queue is helix-ddx's
+        curator = Curator(project, lambda _: embedded_tracker(project, era=era, env=env), env=env)
         curator.run(wanted, title="put what was learnt into the beads")
         entered = tuple(memory.enter(each) for each in injections)
         return Given(len(memory.list()), entered)
@@ -93,7 +95,7 @@ def take_in(
     project: Project, tracker: Tracker, attempts: tuple[Attempt, ...], given: Given, since: int
 ) -> dict[str, Any]:
     """Let the evidence credit and blame, accept the failures it teaches, and say what came of it."""
-    with open_memory(database_path(project), load_encoder()) as memory:
+    with open_memory(database_path(project, {}), load_encoder()) as memory:
         learner = Learner(project, memory)
         learned = learner.learn(tracker.beads, attempts, since=since)
         failures = [each for each in learner.proposals.all() if each.type == "failure"]

@@ -10,7 +10,9 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from textwrap import wrap
+from typing import Any
 
 from helix_tui import __version__
 from helix_tui.cli.agreement import examine_ddx
@@ -19,28 +21,55 @@ from helix_tui.cli.checks import Check
 from helix_tui.cli.loading import NO_TRACKER, Present, judge, locate
 from helix_tui.cli.memory.checking import examine_memory
 from helix_tui.cli.paint import counted
+from helix_tui.core.beads.archive import find_archived, only_archived, read_archive
 from helix_tui.core.beads.tracker import Tracker, read_tracker
+from helix_tui.core.ddx.uncommitted import implementation_changes, tracked
+from helix_tui.core.helix_folder import NAMES
 from helix_tui.core.project import Project
 from helix_tui.core.text import clean_line
 
 _MARKS = {True: ("ok   ", "success"), False: ("BAD  ", "error"), None: ("–    ", "muted")}
 
 
+_MAX_FILES = 5
+"""Uncommitted files that are named."""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """This command has no options of its own."""
+    """A report to attach to an issue."""
+    parser.add_argument(
+        "--bundle",
+        metavar="FILE",
+        type=Path,
+        help="pack log, versions, settings, sizes and eras into a zip, secrets removed",
+    )
 
 
 def run(call: Call) -> int:
     """Look at everything; 1 when something is wrong."""
     checks = list(examine(call))
+    packed = _pack(call, checks) if call.options.bundle else {}
     if call.json:
-        call.emit(
-            {"checks": [{"name": c.name, "ok": c.ok, "detail": c.detail, "fix": c.fix} for c in checks]}
-        )
+        found = [{"name": c.name, "ok": c.ok, "detail": c.detail, "fix": c.fix} for c in checks]
+        call.emit({"checks": found, **packed})
+    elif packed:
+        call.print(f"{packed['bundle']} holds, without secrets and texts of beads:")
+        for part in packed["contents"]:
+            call.print(f"  {part['bytes']:>10,}  {part['name']}")
     else:
         for line in listing(call, checks):
             call.print(line)
+    if packed:
+        return 0
     return 1 if any(check.ok is False for check in checks) else 0
+
+
+def _pack(call: Call, checks: list[Check]) -> dict[str, Any]:
+    from helix_tui.cli.bundle import write_bundle
+
+    target: Path = call.options.bundle
+    contents = [{"name": name, "bytes": size} for name, size in write_bundle(call, target, checks)]
+    return {"bundle": str(target), "contents": contents}
 
 
 def listing(call: Call, checks: list[Check]) -> list[str]:
@@ -71,9 +100,13 @@ def examine(call: Call) -> Iterator[Check]:
     yield _git()
     project = locate(call)
     yield _project(project)
+    yield from _work_tree(project)
+    yield from _last_worker(project)
     tracker = read_tracker(project.beads_file)
     yield _tracker(project, tracker)
-    present = None if tracker.missing or tracker.problem else judge(call, project, tracker)
+    yield from _archive(project)
+    lacking = tracker.missing and not project.ddx_dir.is_dir()
+    present = None if lacking or tracker.problem else judge(call, project, tracker)
     if present is not None:
         yield from _queue(present)
     yield from examine_ddx(call, project, present)
@@ -125,14 +158,56 @@ def _project(project: Project) -> Check:
     return Check("project", False, f"{detail}; no {project.ddx_dir}", NO_TRACKER)
 
 
+def _last_worker(project: Project) -> Iterator[Check]:
+    """What stopped the last worker, and would stop the next one."""
+    from helix_tui.core.supervision.stoppage import find_stoppage
+
+    stoppage = find_stoppage(project)
+    if stoppage is not None:
+        ok = True if stoppage.present is False else False if stoppage.present else None
+        yield Check("last worker", ok, stoppage.words, stoppage.fix)
+
+
+def _work_tree(project: Project) -> Iterator[Check]:
+    """What would keep ddx from beginning an attempt, and what of ours git should not know."""
+    if project.git_dir is None:
+        return
+    found = implementation_changes(project.root)
+    if found is None:
+        yield Check("work tree", None, "git does not say what is uncommitted here")
+    elif found:
+        some = ", ".join(clean_line(path, 80) for path in found[:_MAX_FILES])
+        more = f" and {len(found) - _MAX_FILES} more" if len(found) > _MAX_FILES else ""
+        yield Check(
+            "work tree",
+            False,
+            f"{counted(len(found), 'file')} not committed: {some}{more}",
+            "ddx since May 2026 begins no attempt beside such changes, ddx of April commits them with the "
+            "next attempt. Commit them, or `git stash --include-untracked`.",
+        )
+    else:
+        yield Check("work tree", True, "nothing uncommitted that would stop ddx")
+    ours = [path for path in tracked(project.root, NAMES) if "/prompts/" not in path]
+    if ours:
+        folders = " ".join(sorted({path.split("/")[0] for path in ours}))
+        detail = f"git tracks {counted(len(ours), 'file')} that helix-tui changes: {clean_line(ours[0], 80)}"
+        fix = f"`git rm -r --cached {folders}`, and commit that; the files stay."
+        yield Check("files of ours", False, detail, fix)
+
+
 def _tracker(project: Project, tracker: Tracker) -> Check:
     if tracker.missing:
-        return Check("tracker", False, f"no {project.beads_file}", "`ddx bead create` makes the first bead.")
+        here = project.ddx_dir.is_dir()
+        detail = f"no bead yet: {project.beads_file} is not there" if here else f"no {project.beads_file}"
+        return Check("tracker", None if here else False, detail, "`ddx bead create` makes the first bead.")
     if tracker.problem:
         return Check("tracker", False, tracker.problem, "DDx itself needs to read it too.")
     detail = (
         f"{counted(len(tracker.beads), 'bead')} in {counted(tracker.rows, 'row')}, {tracker.size:,} bytes"
     )
+    put_away = only_archived(read_archive(project.archive_file), tracker.beads)
+    if put_away:
+        detail += f", {len(put_away):,} more archived"
     if tracker.folded:
         detail += f", {counted(len(tracker.folded), 'id')} on more than one line"
     if tracker.dropped:
@@ -146,14 +221,27 @@ def _tracker(project: Project, tracker: Tracker) -> Check:
     return Check("tracker", True, detail)
 
 
+def _archive(project: Project) -> Iterator[Check]:
+    """What of ddx's archive cannot be read."""
+    archive = read_archive(project.archive_file)
+    if archive.problem:
+        yield Check("archive", False, archive.problem, "What it holds is neither counted nor found.")
+    elif archive.dropped:
+        yield Check("archive", False, archive.unread, "What stands in them is neither counted nor found.")
+
+
 def _queue(present: Present) -> Iterator[Check]:
     queue = present.queue
     states = ", ".join(f"{number} {state}" for state, number in queue.counts().items())
-    yield Check("queue", True, f"judged by the rules of {queue.default_era}: {states or 'empty'}")
+    yield Check("queue", True, f"judged by the rules of {present.judged_by}: {states or 'empty'}")
+    for remark in present.remarks:
+        yield Check("ddx and tracker", False, remark, "See `helix-tui queue`.")
     missing = {edge.missing for edge in queue.graph.dangling}
     if missing:
         waiting = len({edge.bead_id for edge in queue.graph.dangling})
         said = f"{counted(waiting, 'bead waits', 'beads wait')} for {len(missing)} not in the tracker"
+        away = len(find_archived(present.project.archive_file, missing))
+        said += f", {away} of them archived" if away else ""
         fix = "They are never ready, and ddx does not say so: `helix-tui queue --json`, under dangling."
         yield Check("dependencies", False, said, fix)
     if queue.graph.cycles:

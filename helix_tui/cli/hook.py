@@ -21,7 +21,7 @@ BUSY_SECONDS = 2.0
 BRIEFLY = 0.3
 """The same while the agent itself waits."""
 
-WAITED_FOR = {"session-start", "pre-tool-use", "subagent-start"}
+WAITED_FOR = {"session-start", "user-prompt-submit", "pre-tool-use", "subagent-start"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "event",
         nargs="?",
         default="",
-        help="session-start, pre-tool-use, subagent-start, subagent-stop, stop or session-end",
+        help="session-start, user-prompt-submit, pre-tool-use, subagent-start, subagent-stop, stop, …",
     )
 
 
@@ -56,8 +56,9 @@ def _reply(call: Call) -> dict[str, Any]:
             name, "1"
         )  # one short text: on a busy machine more threads take ten times as long
     from helix_tui.core.embedding import load_encoder
-    from helix_tui.core.memory import DatabaseBusy, database_path, look_into, open_memory
+    from helix_tui.core.memory import DatabaseBusy, DatabaseReadOnly, database_path, look_into, open_memory
     from helix_tui.core.supervision.briefing import HOOKS, answer, environment, place_of
+    from helix_tui.core.supervision.claude import plugin_enabled
     from helix_tui.core.supervision.hearing import MAX_STDIN, hear
 
     event = call.options.event
@@ -72,7 +73,10 @@ def _reply(call: Call) -> dict[str, Any]:
     place = place_of(heard, call.directory.absolute(), os.environ)
     if call.read_only or not (place.project.helix_dir.is_dir() or place.project.ddx_dir.is_dir()):
         return {}
-    choice = "off" if os.environ.get("HELIX_EMBEDDER") == "off" else "light"
+    if not os.environ.get("CLAUDE_PLUGIN_ROOT") and plugin_enabled(place.project, os.environ):
+        return {}  # the plugin's hook answers the same event
+    by_path = event == "pre-tool-use"  # what names the file is found without an encoder
+    choice = "off" if by_path or os.environ.get("HELIX_EMBEDDER") == "off" else "light"
     if event == "session-start":
         environment(place.project, os.environ)
     path = database_path(place.project)
@@ -81,9 +85,10 @@ def _reply(call: Call) -> dict[str, Any]:
     try:
         with look_into(path, encoder, busy_seconds=BRIEFLY if waited_for else BUSY_SECONDS) as memory:
             return answer(event, heard, place, memory)
-    except DatabaseBusy:
+    except (DatabaseBusy, DatabaseReadOnly):
         if not waited_for:
             raise
-    # Somebody else is writing for long: the agent is told all the same, only the ledger goes without.
+    # Somebody else is writing for long, or the disk is full: the agent is told all the same, only the ledger
+    # goes without.
     with open_memory(path, encoder, read_only=True, busy_seconds=BRIEFLY) as memory:
         return answer(event, heard, place, memory)

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from helix_tui.cli.attempts import money, read_attempts
+from helix_tui.cli.attempts import read_book
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.loading import load
 from helix_tui.cli.paint import columns, counted
@@ -14,10 +14,11 @@ from helix_tui.cli.since import add_since, began_since, since_of
 from helix_tui.cli.trials import count, dollars, per_landed, percent, span, trial_document, trial_lines
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.clock import format_instant
+from helix_tui.core.ddx.attempts.sums import format_usd, format_whole
 from helix_tui.core.insights.cells import DIMENSIONS, Cell, percentile, table
 from helix_tui.core.insights.experiments import Batch, batches
 from helix_tui.core.insights.routing import Comparison, compare_models
-from helix_tui.core.insights.spending import Burn, Failing, burn, failing
+from helix_tui.core.insights.spending import Burn, Failing, burn, failing, to_do
 from helix_tui.core.supervision.run.told import with_told
 from helix_tui.core.text import clean_line, fit, short_id
 
@@ -39,10 +40,13 @@ def run(call: Call) -> int:
     by, since = _dimensions(call), since_of(call)
     present = load(call)
     beads = present.tracker.beads
-    every = with_told(present.project, read_attempts(present.project, present.tracker))
+    book = read_book(present.project, present.tracker)
+    every = with_told(present.project, tuple(book))
     attempts = [attempt for attempt in every if began_since(attempt, since)]
     cells = table(attempts, beads, by)
-    spent, lost = burn(attempts, beads, call.now), failing(attempts, beads)
+    other = [each for each in book.other_calls if since is None or each.at >= since]
+    spent = burn(attempts, beads, call.now, left=to_do(present.queue), other_calls=other)
+    lost = failing(attempts, beads)
     models, tried = compare_models(attempts, beads), batches(attempts, beads)
     if call.json:
         call.emit(
@@ -87,6 +91,7 @@ def cell_document(cell: Cell) -> dict[str, Any]:
         "key": dict(cell.key),
         "n": cell.n,
         **cell.counts,
+        "outcomes": dict(cell.outcomes),
         "rate": cell.landed.rate,
         "low": cell.landed.low,
         "high": cell.landed.high,
@@ -94,6 +99,7 @@ def cell_document(cell: Cell) -> dict[str, Any]:
         "beads": cell.beads,
         "beads_landed": cell.beads_landed,
         "cost_usd": cell.cost,
+        "spent": cell.sums.record(),
         "cost_known": len(cell.costs),
         "cost_complete": cell.cost_complete,
         "cost_per_landed": cell.cost_per_landed,
@@ -217,21 +223,21 @@ def _row(cell: Cell) -> list[str]:
 
 
 def _burn_lines(spent: Burn) -> list[str]:
-    rate = f" = {money(spent.per_day)} a day" if spent.per_day is not None else ""
+    rate = f" = {format_usd(spent.per_day)} a day" if spent.per_day is not None else ""
     lines = [f"last 24 h: {_sum(spent.last_day)}", f"last 7 d:  {_sum(spent.recent)}{rate}"]
     if not spent.recent.n and spent.days:
         newest = spent.days[0]
         lines.append(f"{newest.key[0][1]}: {_sum(newest)}, and nothing since")
     if spent.left is not None and spent.open_beads:
-        each = money(spent.recent.cost_per_landed)
+        each = format_usd(spent.recent.cost_per_landed)
         lines.append(
-            f"{each} a landed bead: the {spent.open_beads:,} open ones would cost {money(spent.left)}"
+            f"{each} a landed bead: the {spent.open_beads:,} open ones would cost {format_usd(spent.left)}"
         )
     return lines
 
 
 def _sum(cell: Cell) -> str:
-    return f"{counted(cell.n, 'attempt')}, {cell.counts['landed']} landed, {dollars(cell)}"
+    return f"{counted(cell.n, 'attempt')}, {cell.counts['landed']} landed, {format_whole(cell.sums)}"
 
 
 def _failing_lines(lost: Sequence[Failing]) -> list[str]:
@@ -255,6 +261,6 @@ def said(each: Comparison) -> str:
     return clean_line(
         f"{each.kind}: {cheaper} lands {percent(each.cheaper.landed.rate)} of {each.cheaper.n:,} at "
         f"{per_landed(each.cheaper)}, {dearer} {percent(each.dearer.landed.rate)} of {each.dearer.n:,} at "
-        f"{per_landed(each.dearer)}: {money(each.saved)} less for each that lands",
+        f"{per_landed(each.dearer)}: {format_usd(each.saved)} less for each that lands",
         300,
     )

@@ -7,8 +7,10 @@ from functools import lru_cache
 from itertools import islice
 
 from helix_tui.cli.call import Call
+from helix_tui.cli.counts import counts_of
 from helix_tui.cli.loading import Present
 from helix_tui.cli.paint import ROLES, counted
+from helix_tui.core.beads.archive import describe, only_archived, read_archive
 from helix_tui.core.beads.circles import circles
 from helix_tui.core.beads.readiness import NOT_ELIGIBLE, STATES, Queue, Standing
 from helix_tui.core.beads.record import TERMINAL, Bead
@@ -24,7 +26,26 @@ def queue_lines(call: Call, present: Present, shown: Sequence[str]) -> list[str]
         body: Iterable[str] = _by_state(call, present, shown)
     else:
         body = _as_on_screen(call, present.queue)
-    return [_headline(call, present, len(shown)), "", *body, "", *notes(call, present)]
+    return [
+        _headline(call, present, len(shown)),
+        "",
+        *body,
+        *_archived(call, present),
+        "",
+        *notes(call, present),
+    ]
+
+
+def _archived(call: Call, present: Present) -> list[str]:
+    """Beads of ddx's archive that pass the filter, where they are asked for."""
+    if not call.options.archived:
+        return []
+    from helix_tui.cli.queue import chosen_archived
+
+    beads = read_archive(present.project.archive_file).beads
+    found = [describe(beads[bead_id]) for bead_id in chosen_archived(call, present)]
+    lines = [f"{clean_line(each.bead_id, 60)}  {each.day or each.status}  {each.title}" for each in found]
+    return ["", f"archived {len(found):,}", *(fit("  " + line, call.paint.width).rstrip() for line in lines)]
 
 
 def _by_state(call: Call, present: Present, shown: Sequence[str]) -> list[str]:
@@ -43,7 +64,8 @@ def _by_state(call: Call, present: Present, shown: Sequence[str]) -> list[str]:
         if state != "ready":
             group.sort(key=lambda bead_id: queue.beads[bead_id].priority)
         if group:
-            lines += ["", f"{call.paint.state(state)} {len(group)}"]
+            but = f" · {present.shut.short}" if state == "ready" and present.shut is not None else ""
+            lines += ["", f"{call.paint.state(state)} {len(group)}{but}"]
             for bead_id in group:
                 lines.append(_row(call, queue, bead_id))
                 lines += [run_line(run, queue.as_of, " " * 10) for run in runs.get(bead_id, ()) if run.live]
@@ -70,17 +92,19 @@ def _as_on_screen(call: Call, queue: Queue) -> Iterator[str]:
 def _headline(call: Call, present: Present, shown: int) -> str:
     queue, project = present.queue, present.project
     branch = project.branch()
-    age = format_age((call.now - present.tracker.mtime_ns) / NS)
+    written = f"written {format_age((call.now - present.tracker.mtime_ns) / NS)} ago"
+    as_of = f"as of {format_instant(queue.as_of)}" if call.fixed_now else written
     parts = [
         clean_line(project.name, 40) + (f" ⎇ {clean_line(branch, 30)}" if branch else ""),
         f"{shown:,} of {counted(len(queue.beads), 'bead')}"
         if call.options.filter
         else counted(len(queue.beads), "bead"),
-        f"{len(queue.ready)} ready",
-        f"rules of {queue.default_era}",
-        f"as of {format_instant(queue.as_of)}" if call.fixed_now else f"written {age} ago",
+        str(counts_of(project, queue)),
+        present.shut.short if present.shut is not None else "",
+        f"rules of {present.judged_by}",
+        "no bead yet" if present.tracker.missing else as_of,
     ]
-    return " · ".join(parts)
+    return " · ".join(filter(None, parts))
 
 
 def _row(call: Call, queue: Queue, bead_id: str, lead: str = "", *, name_state: bool = False) -> str:
@@ -149,11 +173,15 @@ def notes(call: Call, present: Present) -> list[str]:
     """What must not pass in silence: what is finished, unread, unknown, missing or in a circle."""
     queue, tracker = present.queue, present.tracker
     counts = queue.counts()
-    lines = [
-        call.paint(
-            ", ".join(f"{counts.get(state, 0):,} {state}" for state in sorted(TERMINAL)[::-1]), "muted"
-        )
-    ]
+    finished = ", ".join(f"{counts.get(state, 0):,} {state}" for state in sorted(TERMINAL)[::-1])
+    archive = read_archive(present.project.archive_file)
+    away = only_archived(archive, tracker.beads)
+    if away:
+        closed = sum(bead.status == "closed" for bead in away.values()) + counts.get("closed", 0)
+        finished += f"; {len(away):,} more archived ({closed:,} closed in all; --archived lists them)"
+    lines = [call.paint(finished, "muted")]
+    if archive.problem or archive.unread:
+        lines.append(call.paint(clean_line(archive.problem or archive.unread, 300), "attention"))
     if tracker.dropped:
         lines.append(call.paint(f"{counted(len(tracker.dropped), 'line')} unread:", "attention"))
         lines += [f"  line {line.line}: {line.reason}" for line in tracker.dropped[:5]]

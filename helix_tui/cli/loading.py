@@ -9,8 +9,11 @@ import os
 from dataclasses import dataclass, replace
 
 from helix_tui.cli.call import Call, CliError
-from helix_tui.core.beads.readiness import Claims, Era, Queue, classify
+from helix_tui.core.beads.readiness import Claims, Queue, classify
+from helix_tui.core.beads.rule import Era
 from helix_tui.core.beads.tracker import Tracker, read_tracker
+from helix_tui.core.ddx.dialect import Dialect, at_hand
+from helix_tui.core.ddx.fit import Shut, remarks, shut
 from helix_tui.core.ddx.workers.running import Run, RunReader
 from helix_tui.core.project import Project, find_project
 from helix_tui.core.text import clean_line
@@ -29,6 +32,25 @@ class Present:
     queue: Queue
     runs: tuple[Run, ...]
     """What some file calls running, dead claims too."""
+    dialect: Dialect | None = None
+    """What the ddx at hand does, whose rule judged the queue; None: the tracker's era did."""
+
+    @property
+    def judged_by(self) -> str:
+        """Whose rule says what is ready."""
+        if self.dialect is not None:
+            return "the ddx at hand"
+        return self.queue.default_era
+
+    @property
+    def shut(self) -> Shut | None:
+        """Why the ddx at hand would refuse every command here; None where it would not."""
+        return shut(self.tracker.beads, self.dialect)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What must be known of the ddx at hand before the queue is believed."""
+        return remarks(self.tracker.beads, self.dialect)
 
 
 def locate(call: Call) -> Project:
@@ -53,11 +75,14 @@ def load(call: Call, *, era: Era = "auto", digest: bool = False) -> Present:
     project = locate(call)
     tracker = read_tracker(project.beads_file, digest=digest)
     path = clean_line(str(project.beads_file))
-    if tracker.missing:
+    if tracker.missing and not project.ddx_dir.is_dir():
         raise CliError(f"no queue here: looked for {path}", NO_TRACKER)
     if tracker.problem:
         raise CliError(tracker.problem, f"Look at {path}: DDx itself needs to read it too.")
-    return judge(call, project, tracker, era=era)
+    present = judge(call, project, tracker, era=era)
+    for remark in present.remarks:
+        call.note(remark)
+    return present
 
 
 def judge(
@@ -66,13 +91,30 @@ def judge(
     """What runs, and which bead stands where, as of the call's instant or of another one."""
     now = call.now if now is None else now
     reader = RunReader(project)
-    runs = reader.find(tracker.beads, now)
+    runs = reader.find(tracker.beads, now, edits=_edits(project, tracker))
     claims = Claims(
         leases=reader.fresh_leases(now),
         running=frozenset(run.bead_id for run in runs if run.live and run.bead_id),
         origin_head=project.origin_head() or "",
     )
-    return Present(project, tracker, classify(tracker.beads, now=now, era=era, claims=claims), runs)
+    dialect = at_hand(call.ddx, project.root) if era == "auto" else None
+    queue = classify(tracker.beads, now=now, era=era if dialect is None else dialect.rule, claims=claims)
+    return Present(project, tracker, queue, runs, dialect)
+
+
+def _edits(project: Project, tracker: Tracker) -> dict[str, list[tuple[int, int]]]:
+    """Our own writes to beads, read only where a row in progress may have been written by one."""
+    if not any(bead.status == "in_progress" for bead in tracker.beads.values()):
+        return {}
+    from helix_tui.core.journal import Journal, edits_of
+
+    return edits_of(Journal.of(project).look())
+
+
+def note_unread(call: Call, tracker: Tracker) -> None:
+    """Say on stderr which lines of the tracker could not be read: what is judged leaves them out."""
+    if tracker.unread:
+        call.note(f"{clean_line(tracker.unread, 300)}; `helix-tui doctor` tells what to do")
 
 
 def find_bead(queue: Queue, text: str) -> str:

@@ -16,11 +16,13 @@ from pathlib import Path
 from typing import NoReturn
 
 from helix_tui import __version__
-from helix_tui.cli.call import Call, CliError
+from helix_tui.cli.call import Call
 from helix_tui.cli.helix.table import HEADINGS, grouped
 from helix_tui.cli.helix.table import TABLE as HELIX
 from helix_tui.cli.shared import add_shared
-from helix_tui.core.text import clean_line
+from helix_tui.core import logs
+from helix_tui.core.errors import DEFECT, HelixError
+from helix_tui.core.text import clean_block, clean_line
 
 CONSOLE = "helix_tui.cli.console"
 """What runs where no subcommand is named."""
@@ -121,8 +123,25 @@ def main(argv: list[str] | None = None) -> int:
         return 1
     except SystemExit as exit_:  # argparse: 0 after --help, 2 after a usage error
         return exit_.code if isinstance(exit_.code, int) else 2
+    except Exception as error:  # noqa: BLE001 - the one place where a defect of ours ends a command
+        return _defect(error, debug="--debug" in words)
     finally:
         gc.enable()
+
+
+def _defect(error: Exception, *, debug: bool) -> int:
+    """An exception that nobody expected: the trace to the log, one line to whoever called, exit code 70."""
+    from helix_tui.core.logfile import scrubbed
+
+    logs.logger("program").critical("the command ended by an unexpected exception", exc_info=error)
+    if debug:
+        import traceback
+
+        print(clean_block("".join(traceback.format_exception(error))), end="", file=sys.stderr)
+    what = clean_line(scrubbed(f"{type(error).__name__}: {error}"), 300)
+    where = "" if debug else f"; --debug shows the trace, and so does {logs.shown_file()}"
+    print(f"helix-tui: a defect of helix-tui ended this command: {what}{where}", file=sys.stderr)
+    return DEFECT
 
 
 def _open_streams() -> None:
@@ -138,28 +157,34 @@ def _run(words: list[str]) -> int:
     if name is not None and name not in COMMANDS:
         _refuse(name)
     if name in _SEARCH_BY_MEANING:
-        _name_weights()
+        _pass_settings_on()
     module = import_module(CONSOLE if name is None else COMMANDS[name][0])
     parser = _parser(name)
     module.add_arguments(parser)
     arrange = getattr(module, "arrange", None)  # a command that hands words on to another program
     options = parser.parse_args(arrange(rest) if arrange else rest)
     call = Call.of(name or "console", options)
+    looks_only = call.read_only or getattr(options, "dry_run", False)
+    logs.begin(call.directory, process=name or "console", read_only=looks_only, debug=options.debug)
+    adjust = getattr(module, "adjust", None)  # a command with other defaults for the global options
+    call = adjust(call) if adjust else call
     try:
         code: int = module.run(call)
-    except CliError as error:
+    except HelixError as error:
         call.fail(error)
-        code = error.code
+        code = error.exit_code
     return code
 
 
-def _name_weights() -> None:
-    """Let the settings name the folder with the weights, for this process and for those it starts."""
+def _pass_settings_on() -> None:
+    """Let the settings name the weights and the memory's window, for this process and those it starts."""
     from helix_tui.settings import load_settings
 
-    folder = load_settings().model_dir
-    if folder:
-        os.environ.setdefault("HELIX_MODEL_DIR", folder)
+    settings = load_settings()
+    if settings.model_dir:
+        os.environ.setdefault("HELIX_MODEL_DIR", settings.model_dir)
+    if settings.systemic_days is not None:
+        os.environ.setdefault("HELIX_SYSTEMIC_DAYS", f"{settings.systemic_days:g}")
 
 
 def split_command(words: list[str]) -> tuple[str | None, list[str]]:

@@ -8,9 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from helix_tui.cli.call import Call, CliError
+from helix_tui.cli.counts import counts_of
 from helix_tui.cli.loading import Present, load
+from helix_tui.core.beads.archive import describe, only_archived, read_archive
 from helix_tui.core.beads.query import parse_query
-from helix_tui.core.beads.readiness import Queue, Standing
+from helix_tui.core.beads.readiness import Queue, Standing, classify, tracker_era
+from helix_tui.core.beads.record import Bead
 from helix_tui.core.clock import format_instant
 from helix_tui.core.ddx.workers.running import Run
 
@@ -26,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--filter", metavar="QUERY", default="", help="like: status:open label:area:ui p<=1 text"
     )
+    parser.add_argument("--archived", action="store_true", help="list the beads of ddx's archive too")
     parser.add_argument("--era", choices=("auto", "april", "head"), default="auto", help="one rule for all")
 
 
@@ -33,7 +37,9 @@ def run(call: Call) -> int:
     """Print the queue."""
     present = load(call, era=call.options.era, digest=call.json)
     if call.json:
-        call.emit(document(present, chosen(call, present.queue)))
+        listed = call.options.archived
+        archived = chosen_archived(call, present) if listed else []
+        call.emit(document(present, chosen(call, present.queue), archived, listed=listed))
         return 0
     from helix_tui.cli import listing
 
@@ -52,6 +58,15 @@ def chosen(call: Call, queue: Queue) -> list[str]:
             raise CliError(query.problem, "A filter is written like: status:open label:area:ui p<=1", 2)
         shown = [bead_id for bead_id, bead in queue.beads.items() if query.matches(bead, queue)]
     return order_by_pick(queue, shown) if order == "pick" else in_view(queue, order, text)
+
+
+def chosen_archived(call: Call, present: Present) -> list[str]:
+    """The ids of the archive alone that pass the filter, as the archive has them."""
+    away = only_archived(read_archive(present.project.archive_file), present.tracker.beads)
+    if not away or not call.options.filter:
+        return list(away)
+    query, queue = parse_query(call.options.filter), classify(away, now=call.now)
+    return [bead_id for bead_id, bead in away.items() if query.matches(bead, queue)]
 
 
 def order_by_pick(queue: Queue, shown: Iterable[str]) -> list[str]:
@@ -74,9 +89,14 @@ def in_view(queue: Queue, order: str, text: str) -> list[str]:
 # --- for machines ----------------------------------------------------------------------------------------
 
 
-def document(present: Present, shown: Sequence[str]) -> dict[str, Any]:
-    """The queue as design/cli.md promises it."""
+def document(
+    present: Present, shown: Sequence[str], archived: Sequence[str] = (), *, listed: bool = False
+) -> dict[str, Any]:
+    """The queue as design/cli.md promises it; ``listed``: with the archived beads that pass, by id."""
+    archive = read_archive(present.project.archive_file)
+    away = only_archived(archive, present.tracker.beads)
     queue, tracker = present.queue, present.tracker
+    counts = counts_of(present.project, queue)
     wanted = frozenset(shown)
     return {
         "source": {
@@ -85,10 +105,28 @@ def document(present: Present, shown: Sequence[str]) -> dict[str, Any]:
             "sha256": tracker.digest or None,
             "mtime": format_instant(tracker.mtime_ns),
             "rows": tracker.rows,
+            "archived": len(away),
+        },
+        "archive": {
+            "path": archive.path,
+            "beads": len(away),
+            "closed": sum(bead.status == "closed" for bead in away.values()),
+            "problem": archive.problem or None,
+            "dropped": [
+                {"line": line.line, "reason": line.reason, "excerpt": line.excerpt}
+                for line in archive.dropped
+            ],
+            "listed": [_archived_row(away[bead_id]) for bead_id in archived] if listed else None,
         },
         "era": queue.default_era,
+        "tracker_era": tracker_era(queue.beads),
+        "judged_by": present.judged_by,
+        "remarks": present.remarks,
         "as_of": format_instant(queue.as_of),
         "counts": queue.counts(),
+        "for_workers": len(counts.for_workers),
+        "left_out": counts.left_out or None,
+        "refused": present.shut.record() if present.shut is not None else None,
         "ready": [bead_id for bead_id in queue.ready if bead_id in wanted],
         "beads": _rows(queue, shown),
         "running": [as_running(run) for run in present.runs],
@@ -99,6 +137,18 @@ def document(present: Present, shown: Sequence[str]) -> dict[str, Any]:
         "unknown_statuses": queue.unknown_statuses(),
         "dangling": [{"bead_id": edge.bead_id, "missing": edge.missing} for edge in queue.graph.dangling],
         "cycles": queue.graph.cycles,
+    }
+
+
+def _archived_row(bead: Bead) -> dict[str, Any]:
+    return {
+        "id": bead.id,
+        "title": bead.title,
+        "status": bead.status,
+        "day": describe(bead).day or None,
+        "priority": bead.priority,
+        "parent": bead.parent or None,
+        "depends_on": bead.depends_on,
     }
 
 

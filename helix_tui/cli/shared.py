@@ -24,6 +24,7 @@ def add_shared(parser: argparse.ArgumentParser, *, below: bool = False) -> None:
         ),
         group.add_argument("--no-color", action="store_true", help="plain text"),
         group.add_argument("--json", action="store_true", help="one JSON document on stdout"),
+        group.add_argument("--debug", action="store_true", help="log everything; show the trace of a defect"),
     ]
     if below:
         for option in names:

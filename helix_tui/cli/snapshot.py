@@ -16,6 +16,8 @@ from helix_tui.cli.appmaking import add_arguments as add_app_arguments
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.curation import journal
 from helix_tui.cli.loading import Present, locate
+from helix_tui.core import logs
+from helix_tui.core.errors import DEFECT
 from helix_tui.core.live import Change, Snapshot, take_snapshot
 from helix_tui.core.project import Project
 
@@ -53,7 +55,7 @@ def print_frame(call: Call, project: Project) -> int:
     options = call.options
     form = "json" if call.json else getattr(options, "format", "text")
     size = getattr(options, "size", None) or tuple(shutil.get_terminal_size(DEFAULT_SIZE))
-    snapshot = take_snapshot(project, now=call.now)
+    snapshot = take_snapshot(project, now=call.now, ddx=call.ddx)
     text, svg = asyncio.run(_draw(call, snapshot, size))
     if form == "json":
         call.emit(
@@ -117,11 +119,18 @@ async def _draw(call: Call, snapshot: Snapshot, size: tuple[int, int]) -> tuple[
             for _ in range(3):  # what a worker brings may ask for another one
                 await app.workers.wait_for_complete()
                 await pilot.pause()
-            return frame_text(app, colour=call.paint.colour), picture_of(app)
+            drawn = frame_text(app, colour=call.paint.colour), picture_of(app)
     except TimeoutError:
         raise CliError(
             f"the frame was not drawn within {DRAW_LIMIT:.0f} s", "Try a smaller --size."
         ) from None
+    if app.barrier.count:
+        raise CliError(
+            f"{call.options.screen} could not be shown, by a defect of helix-tui",
+            f"The trace is in {logs.shown_file()}.",
+            DEFECT,
+        )
+    return drawn
 
 
 def frame_text(app: HelixApp, *, colour: bool) -> str:

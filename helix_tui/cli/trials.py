@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from helix_tui.cli.attempts import money
 from helix_tui.cli.call import Call
 from helix_tui.cli.paint import columns
 from helix_tui.core.clock import format_span
+from helix_tui.core.ddx.attempts.sums import format_sum, format_usd
 from helix_tui.core.insights.cells import Cell
 from helix_tui.core.insights.experiments import Trial
 from helix_tui.core.text import clean_line, fit
@@ -72,17 +72,14 @@ def percent(part: float | None) -> str:
 
 
 def dollars(cell: Cell) -> str:
-    """What a cell is known to have cost; ``≥`` where the cost of some attempts is unknown."""
-    if cell.cost is None:
-        return "n/a"
-    return ("" if cell.cost_complete else "≥") + money(cell.cost)
+    """What a cell is known to have cost; ``≥`` where the cost of some calls is unknown."""
+    return format_sum(cell.sums)
 
 
 def per_landed(cell: Cell) -> str:
     """Cost of each bead that landed."""
-    if cell.cost_per_landed is None:
-        return "n/a"
-    return ("" if cell.cost_complete else "≥") + money(cell.cost_per_landed)
+    mark = "≥" if cell.cost_per_landed is not None and not cell.cost_complete else ""
+    return mark + format_usd(cell.cost_per_landed)
 
 
 def count(tokens: int | None) -> str:

@@ -6,14 +6,19 @@ import argparse
 from collections import Counter
 from collections.abc import Sequence
 
-from helix_tui.cli.call import Call
+from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.listing import run_line, title_of
 from helix_tui.cli.loading import Present, find_bead, load
 from helix_tui.cli.queue import reasons
+from helix_tui.core.beads.archive import describe, only_archived, read_archive
 from helix_tui.core.beads.circles import Circle, circle_ahead, circle_of
+from helix_tui.core.beads.naming import with_titles
 from helix_tui.core.beads.readiness import Queue
+from helix_tui.core.beads.record import Bead
 from helix_tui.core.clock import NS, format_age, format_instant
 from helix_tui.core.ddx.history import History, LastSeen
+from helix_tui.core.supervision.eligibility_hold import causes
+from helix_tui.core.supervision.needs import asked_of
 from helix_tui.core.text import clean_line, fit
 
 _LABEL = 10
@@ -34,6 +39,10 @@ def run(call: Call) -> int:
     """Explain one bead."""
     present = load(call, era=call.options.era)
     queue = present.queue
+    gone = _archived(present, call.options.id)
+    if gone is not None:
+        _tell_archived(call, present, gone)
+        return 0
     bead_id = find_bead(queue, call.options.id)
     bead, standing = queue.beads[bead_id], queue.standing(bead_id)
     missing = _missing(present, bead_id)
@@ -45,13 +54,15 @@ def run(call: Call) -> int:
                 "status": bead.status,
                 "priority": bead.priority,
                 "state": standing.state,
+                "refused": present.shut.record() if present.shut is not None else None,
                 "reasons": reasons(standing),
+                "causes": causes(bead, asked_of(present.project)),
                 "position": queue.position.get(bead_id),
                 "unblocks": queue.unblocks(bead_id),
                 "depends_on": bead.depends_on,
                 "dependents": queue.graph.dependents.get(bead_id, ()),
                 "running": bead_id in queue.claims.running,
-                "era": queue.engine(bead),
+                "era": queue.engine(bead).name,
                 "missing": [_missing_document(gone) for gone in missing],
                 "circle": _circle_document(circle_of(queue, bead_id)),
                 "waits_on_circle": _circle_document(circle_ahead(queue, bead_id)),
@@ -61,6 +72,54 @@ def run(call: Call) -> int:
         for line in explanation(call, present, bead_id, dict(missing)):
             call.print(line)
     return 0
+
+
+def _archived(present: Present, text: str) -> Bead | None:
+    """The archived bead that a text means: its id, or a part that no bead of the tracker has."""
+    beads = present.queue.beads
+    if text in beads:
+        return None
+    away = only_archived(read_archive(present.project.archive_file), beads)
+    if text in away:
+        return away[text]
+    if not text or any(bead_id.startswith(text) or bead_id.endswith(text) for bead_id in beads):
+        return None
+    fits = [bead_id for bead_id in away if bead_id.startswith(text) or bead_id.endswith(text)]
+    if len(fits) > 1:
+        some = ", ".join(clean_line(bead_id, 60) for bead_id in fits[:6])
+        said = f"“{clean_line(text, 60)}” fits {len(fits)} archived beads: {some}"
+        raise CliError(said + (", …" if len(fits) > 6 else ""), "Write more of the id.")
+    return away[fits[0]] if fits else None
+
+
+def _tell_archived(call: Call, present: Present, bead: Bead) -> None:
+    """What became of an archived bead, and what still waits on it."""
+    gone = describe(bead)
+    waiting = present.queue.graph.dependents.get(bead.id, ())
+    if call.json:
+        call.emit(
+            {
+                "id": bead.id,
+                "title": bead.title,
+                "status": bead.status,
+                "priority": bead.priority,
+                "state": bead.status,
+                "archived": True,
+                "day": gone.day or None,
+                "depends_on": bead.depends_on,
+                "dependents": waiting,
+            }
+        )
+        return
+    call.print(call.paint(title_of(bead), "bold"))
+    shown = clean_line(bead.id)
+    call.print(f"{'id':<{_LABEL}}{shown} · {clean_line(bead.issue_type)} · P{bead.priority}")
+    call.print(f"{'state':<{_LABEL}}{gone.words}; `ddx bead show {shown}` has its record")
+    for other in waiting:
+        call.print(
+            f"{'holds':<{_LABEL}}{clean_line(other)} waits on it, and ddx does not look into the archive: "
+            f"helix-tui dep remove {clean_line(other)} {shown}"
+        )
 
 
 def explanation(call: Call, present: Present, bead_id: str, missing: dict[str, LastSeen | None]) -> list[str]:
@@ -73,6 +132,8 @@ def explanation(call: Call, present: Present, bead_id: str, missing: dict[str, L
         state += f", number {place} of {len(queue.ready)} in the order DDx picks" + (
             " (next)" if place == 1 else ""
         )
+    if standing.state == "ready" and present.shut is not None:
+        state += f"; {present.shut.short}"
     lines = [
         paint(title_of(bead), "bold"),
         f"{'id':<{_LABEL}}{clean_line(bead_id)} · {clean_line(bead.issue_type)} · P{bead.priority}",
@@ -80,7 +141,11 @@ def explanation(call: Call, present: Present, bead_id: str, missing: dict[str, L
     ]
     runs = [run for run in present.runs if run.bead_id == bead_id]
     lines += [f"{'worker':<{_LABEL}}{run_line(run, queue.as_of, '')}" for run in runs]
-    for number, why in enumerate(standing.reasons):
+    held = causes(bead, asked_of(present.project))
+    for number, cause in enumerate(held):
+        lead = f"{'because' if not number else '':<{_LABEL}}"
+        lines.append(lead + clean_line(with_titles(cause, queue.beads)))
+    for number, why in enumerate(standing.reasons, len(held)):
         lead = f"{'because' if not number else '':<{_LABEL}}"
         detail = clean_line(why.detail)
         if len(why.refs) > MOST_NAMED:  # the ids follow, one a line
@@ -90,6 +155,10 @@ def explanation(call: Call, present: Present, bead_id: str, missing: dict[str, L
     if not standing.reasons and place is None:
         lines.append(f"{'because':<{_LABEL}}its status is {clean_line(bead.status, 40)}")
     lines += _round_about(queue, bead_id)
+    for target, seen in missing.items():
+        if seen is not None and seen.where == "archive":
+            edge = f"helix-tui dep remove {clean_line(bead_id)} {clean_line(target)}"
+            lines.append(f"{'to mend':<{_LABEL}}ddx does not look into the archive: {edge}")
     freed = queue.unblocks(bead_id)
     if freed:
         lines.append(f"{'unblocks':<{_LABEL}}closing it makes {len(freed)} ready:")

@@ -20,6 +20,8 @@ from typing import Any, Literal
 import msgspec
 
 from helix_tui.core.clock import format_instant, parse_instant
+from helix_tui.core.errors import HelixError
+from helix_tui.core.helix_folder import make_folder
 from helix_tui.core.opening import open_nonblocking
 from helix_tui.core.project import Project
 
@@ -150,6 +152,10 @@ class History:
         undone = [entry for entry in own if entry.undone_by and entry.undone_seq > newest]
         return tuple(sorted(undone, key=lambda entry: -entry.undone_seq))
 
+    def root(self, entry: Entry) -> Entry:
+        """The change that an entry did again; else the entry itself."""
+        return (self.get(entry.of) or entry) if entry.kind == "redo" and entry.of else entry
+
     def turned(self) -> dict[str, int]:
         """Per plain entry the number of the record that last made it stand, or stand no longer."""
         return {entry.of or entry.id: entry.seq for entry in self.entries if entry.turns}
@@ -185,7 +191,17 @@ def _of(entry: Entry, me: Who | None) -> bool:
     return entry.who.person if me.person else (entry.who.kind, entry.who.user) == (me.kind, me.user)
 
 
-class JournalError(OSError):
+def edits_of(history: History) -> dict[str, list[tuple[int, int]]]:
+    """Per bead, when each change from here that was no claim began and ended: no worker made those writes."""
+    edits: dict[str, list[tuple[int, int]]] = {}
+    for entry in history.entries:
+        if entry.kind != "claim":
+            for bead_id in {*entry.before, *entry.after}:
+                edits.setdefault(bead_id, []).append((entry.at, entry.ended_at or entry.at))
+    return edits
+
+
+class JournalError(HelixError, OSError):
     """The journal cannot be written; nothing may be changed that it cannot remember."""
 
 
@@ -311,7 +327,7 @@ class Journal:
         """Append one line under the file's lock: number it, write it by one call, force it to disk."""
         try:
             fresh = not self.path.exists()
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(self.path.parent)
             descriptor = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -330,7 +346,8 @@ class Journal:
                 _sync_folder(self.path.parent)
         except OSError as error:
             raise JournalError(
-                error.errno, f"the journal cannot be written: {error.strerror}", str(self.path)
+                f"the journal cannot be written: {error.strerror}: {self.path}",
+                "Free space or mend the folder, then do it again.",
             ) from None
         return entry_id
 

@@ -1,7 +1,7 @@
 """Running one program to its end: no shell, no terminal, a time limit, a limit on what it may print.
 
-The program gets a session of its own, so that a time limit ends its children too and a ``ctrl+c`` meant for
-the console does not reach it.
+The program gets a session of its own, so that a ``ctrl+c`` meant for the console does not reach it, and so
+that what it started can be told from everything else: a time limit ends the whole session (`core.session`).
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from helix_tui.core import logs, session
 
 _CHUNK = 1 << 16
 _LAST = 1 << 16
@@ -24,6 +26,8 @@ _LAST = 1 << 16
 _GRACE_S = 2.0
 _LINGER_S = 0.3
 _STEP_S = 0.01
+_SHOWN = 2_000
+"""Characters of stderr that the log shows."""
 _WATCH_S = 0.05
 
 
@@ -64,7 +68,7 @@ class _Running:
             self._running.add(process)
             ended = self.ended
         if ended:
-            _signal_group(process, signal.SIGKILL)
+            session.signal_all(session.family(process.pid), signal.SIGKILL)
 
     def leave(self, process: subprocess.Popen[bytes]) -> None:
         with self._change:
@@ -74,7 +78,7 @@ class _Running:
     def signal(self, sign: signal.Signals) -> None:
         with self._change:
             for process in self._running:
-                _signal_group(process, sign)
+                session.signal_all(session.family(process.pid), sign)
 
     def wait(self, seconds: float) -> bool:
         """Wait until none runs; False when the time is over before."""
@@ -153,14 +157,16 @@ def run(
         finally:
             group.leave(process)
             _end(process)
-    return Finished(
-        words,
-        process.returncode,
-        collected.stdout.whole(),
-        collected.stderr.whole(),
-        time.monotonic() - started,
-        truncated=collected.truncated,
-        timed_out=timed_out,
+    return _logged(
+        Finished(
+            words,
+            process.returncode,
+            collected.stdout.whole(),
+            collected.stderr.whole(),
+            time.monotonic() - started,
+            truncated=collected.truncated,
+            timed_out=timed_out,
+        )
     )
 
 
@@ -179,6 +185,8 @@ def run_to_files(
     stop: Callable[[], bool] = lambda: False,
 ) -> Finished:
     """Run a program whose output goes to files, so that it outlives us unharmed should we be killed.
+
+    Once it has ended, however it did, whatever is left of its session is ended too.
 
     Args:
         out, err: made anew; they stay.
@@ -208,21 +216,42 @@ def run_to_files(
             stderr=to_err,
             start_new_session=True,
         )
+    seen: set[session.Member] = set()
+
+    def stopped() -> bool:
+        if not stop():
+            return False
+        seen.update(session.family(process.pid))  # what leaves the session is known by its parent alone
+        return True
+
     with process:
         try:
             started(process.pid)
-            timed_out, full = _watch_files(process, (out, err), begun + timeout, most, grace, stop)
+            timed_out, full = _watch_files(process, (out, err), begun + timeout, most, grace, stopped)
         finally:
-            _end(process)
-    return Finished(
-        words,
-        process.returncode,
-        _ending(out, cap),
-        _ending(err, cap),
-        time.monotonic() - begun,
-        truncated=full,
-        timed_out=timed_out,
+            _end(process, leftovers=True, seen=seen)
+    return _logged(
+        Finished(
+            words,
+            process.returncode,
+            _ending(out, cap),
+            _ending(err, cap),
+            time.monotonic() - begun,
+            truncated=full,
+            timed_out=timed_out,
+        )
     )
+
+
+def _logged(done: Finished) -> Finished:
+    """Log what was asked, what came of it and how long it took; texts and output only where all is logged."""
+    log = logs.logger("process")
+    how = "no answer in time" if done.timed_out else f"rc {done.rc}"
+    cut = ", output cut" if done.truncated else ""
+    log.info("%s: %s in %.0f ms%s", logs.masked(done.argv), how, done.seconds * 1000, cut)
+    if log.isEnabledFor(10):  # logging.DEBUG
+        log.debug("argv %r, stderr %r", list(done.argv), done.err[-_SHOWN:])
+    return done
 
 
 def _watch_files(
@@ -236,11 +265,8 @@ def _watch_files(
     """Wait for the end of a program; (it took too long, it printed too much)."""
     interrupted = False
     while True:
-        try:
-            process.wait(_WATCH_S)
+        if _has_ended(process, _WATCH_S, step=_WATCH_S / 2):
             return False, False
-        except subprocess.TimeoutExpired:
-            pass
         if time.monotonic() > deadline:
             return not interrupted, False
         if sum(path.stat().st_size for path in files if path.exists()) > most:
@@ -329,17 +355,19 @@ class _Collected:
         return True
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End whatever still runs: the program and its children, politely first.
+def _end(
+    process: subprocess.Popen[bytes], *, leftovers: bool = False, seen: Iterable[session.Member] = ()
+) -> None:
+    """End whatever still runs: the program and its session, politely first.
 
-    The program is not reaped before its children had their time too, so that its group keeps its number.
+    The program is not reaped before its session is gone, so that nobody else gets its number meanwhile.
+
+    Args:
+        leftovers: end its session even where the program has ended by itself.
+        seen: processes that it had started earlier; those that still live are ended with it.
     """
-    if process.poll() is not None:
-        return
-    _signal_group(process, signal.SIGTERM)
-    if _has_ended(process, _GRACE_S):
-        time.sleep(_LINGER_S)  # its children got the same signal and may still be putting things away
-    _signal_group(process, signal.SIGKILL)
+    if process.returncode is None and (leftovers or not _has_ended(process, 0.0)):
+        session.end({*seen, *session.family(process.pid)})
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(_GRACE_S)
 
@@ -349,11 +377,11 @@ def _signal_group(process: subprocess.Popen[bytes], sign: signal.Signals) -> Non
         os.killpg(process.pid, sign)
 
 
-def _has_ended(process: subprocess.Popen[bytes], within: float) -> bool:
+def _has_ended(process: subprocess.Popen[bytes], within: float, *, step: float = _STEP_S) -> bool:
     """Whether a child ended within some seconds; it stays to be reaped."""
     deadline = time.monotonic() + within
     while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
         if time.monotonic() > deadline:
             return False
-        time.sleep(_STEP_S)
+        time.sleep(step)
     return True

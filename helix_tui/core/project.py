@@ -1,24 +1,48 @@
-"""Which repository this is, where its ``.ddx`` and ``.helix`` lie, and which ``ddx`` serves it.
+"""Which repository this is, where its ``.ddx`` and ``.helix`` are, and which ``ddx`` serves it.
 
-Rules: reference/ddx.md §0 (CLI conventions) and §4.3 (leases). Nothing here runs a subprocess: the branch
-and the head of ``origin/main`` are read from git's own files.
+Rules: reference/ddx.md §0 (CLI conventions), §4 (work trees of attempts) and §4.3 (leases). Nothing
+here runs a subprocess: the branch and the head of ``origin/main`` are read from git's own files.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from helix_tui.core.opening import open_nonblocking
+from helix_tui.core.git_files import (
+    common_dir_of,
+    configured,
+    first_line,
+    git_dir_of,
+    origin_url,
+    packed_ref,
+    text_of,
+)
 
 LEASES = "ddx-claim-heartbeats"
 """Name of the folder that holds one folder of leases a project."""
 
-_SMALL_FILE = 1 << 20
+LOCK_ROOT = "sharedMainGitLockRoot"
+"""What ddx of August sets in the ``[ddx]`` section of an attempt's clone: the path of the project."""
+
+_ATTEMPT_NAME = re.compile(
+    r"\.execute-bead-(?:(?:wt|clone)-(?P<bead>.+)-(?P<attempt>\d{8}T\d{6}-[0-9a-f]{6,16})|(?:slot|ephemeral)-.+)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptFolder:
+    """A work tree or clone that ddx made of a project for one attempt, and throws away afterwards."""
+
+    root: Path
+    bead: str = ""
+    """"" where the folder's name does not say it: a slot that serves one attempt after the other."""
+    attempt: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +56,8 @@ class Project:
     """Git's folder of this work tree; that of a linked work tree differs from `common_dir`."""
     common_dir: Path | None = None
     """Git's folder shared by all work trees: refs and objects."""
+    attempt: AttemptFolder | None = None
+    """The attempt's folder in which the search began; all other fields are its project's."""
 
     @property
     def name(self) -> str:
@@ -64,7 +90,7 @@ class Project:
         """The branch checked out; a detached head as its first seven digits; None without git."""
         if self.git_dir is None:
             return None
-        head = _first_line(self.git_dir / "HEAD")
+        head = first_line(self.git_dir / "HEAD")
         if head.startswith("ref: "):
             name = head[5:].strip().removeprefix("refs/heads/")
             return None if name == ".invalid" else name  # reftable keeps the real head elsewhere
@@ -79,47 +105,54 @@ class Project:
         if self.common_dir is None:
             return None
         for _ in range(5):
-            loose = _first_line(self.common_dir / name)
+            loose = first_line(self.common_dir / name)
             if not loose:
-                return _packed_ref(self.common_dir / "packed-refs", name)
+                return packed_ref(self.common_dir / "packed-refs", name)
             if not loose.startswith("ref: "):
                 return loose
             name = loose[5:].strip()
         return None
 
 
-def make_helix_dir(project: Project) -> Path:
-    """HELIX's folder, made where it is missing, with what git is to pass over: all but the prompts.
-
-    ddx of April commits whatever lies in the work tree before an attempt, and ddx of August refuses one whose
-    tracked files have changed; a checkout must not turn back what a loop has counted.
-
-    Raises:
-        OSError: it cannot be written.
-    """
-    folder = project.helix_dir
-    folder.mkdir(parents=True, exist_ok=True)
-    ignore = folder / ".gitignore"
-    if not ignore.exists():
-        ignore.write_text("/*\n!/prompts/\n", encoding="utf-8")
-    return folder
-
-
 def find_project(start: Path, *, env: Mapping[str, str] | None = None) -> Project:
     """The project that ``start`` lies in: the git root above it, else ``start`` itself.
 
     Where the git root has no ``.ddx`` but ``start`` has one, the project is ``start``: a tracker put into a
-    folder of some other repository is still meant.
+    folder of some other repository is still meant. In a folder that ddx made for an attempt the project is
+    the one that the attempt works for (rulings.md 38): the repository of the common git folder, or the origin
+    of a clone.
     """
     env = os.environ if env is None else env
     start = Path(os.path.abspath(start))
     for folder in (start, *start.parents):
-        git_dir = _git_dir(folder / ".git")
+        git_dir = git_dir_of(folder / ".git")
         if git_dir is not None:
-            common_dir = _common_dir(git_dir)
+            common_dir = common_dir_of(git_dir)
+            owner = _owner(folder, git_dir, common_dir)
+            if owner is not None:
+                same = owner[0] / start.relative_to(folder)
+                return replace(find_project(same if same.is_dir() else owner[0], env=env), attempt=owner[1])
             root = start if (start / ".ddx").is_dir() and not (folder / ".ddx").is_dir() else folder
             return Project(root, _ddx_dir(root, common_dir, env), git_dir, common_dir)
     return Project(start, _ddx_dir(start, None, env))
+
+
+def _owner(root: Path, git_dir: Path, common_dir: Path) -> tuple[Path, AttemptFolder] | None:
+    """Of an attempt's folder: the project it works for, and what its name says; None of any other folder."""
+    for part in (root, root.parent):
+        found = _ATTEMPT_NAME.fullmatch(part.name)
+        if found is not None:
+            break
+    else:
+        return None
+    if git_dir != common_dir:
+        owner = common_dir.parent if common_dir.name == ".git" else None
+    else:
+        named = configured(common_dir, "ddx", LOCK_ROOT) or origin_url(common_dir).removeprefix("file://")
+        owner = Path(named) if named.startswith("/") else None
+    if owner is None or owner == root or git_dir_of(owner / ".git") is None:
+        return None
+    return owner, AttemptFolder(root, found["bead"] or "", found["attempt"] or "")
 
 
 def find_ddx(explicit: str | os.PathLike[str] | None, env: Mapping[str, str] | None = None) -> Path | None:
@@ -128,11 +161,13 @@ def find_ddx(explicit: str | os.PathLike[str] | None, env: Mapping[str, str] | N
     A ddx that was asked for and is not there is not replaced by another one: the answer is None.
     """
     env = os.environ if env is None else env
-    import shutil  # slow to load, and a process that prints a queue has no use for it
-
     wanted = os.fspath(explicit) if explicit else env.get("DDX_BIN", "")
-    found = shutil.which(wanted or "ddx", path=env.get("PATH", os.defpath))
-    return Path(os.path.abspath(found)) if found else None
+    folders = [""] if os.path.dirname(wanted) else env.get("PATH", os.defpath).split(os.pathsep)
+    for folder in folders:
+        path = os.path.join(folder, wanted or "ddx")
+        if os.path.isfile(path) and os.access(path, os.X_OK):
+            return Path(os.path.abspath(path))
+    return None
 
 
 def machine_name(env: Mapping[str, str] | None = None) -> str:
@@ -208,7 +243,7 @@ def _exec_roots(project: Project, env: Mapping[str, str]) -> list[Path]:
 def _configured_worktree_root(config: Path) -> str:
     """``executions.temp_worktree_root`` of a config.yaml: the one plain scalar of it that is needed here."""
     inside = False
-    for line in _text(config).split("\n"):
+    for line in text_of(config).split("\n"):
         if line[:1] not in ("", " ", "\t", "#"):
             inside = line.split("#")[0].strip() == "executions:"
         elif inside and line.strip().startswith("temp_worktree_root:"):
@@ -236,7 +271,7 @@ def _convention_dir(root: Path, common_dir: Path | None, env: Mapping[str, str])
     data = env.get("XDG_DATA_HOME") or (os.path.join(home, ".local", "share") if home else "")
     if not data:
         return None
-    identity = _remote_identity(_origin_url(common_dir)) if common_dir is not None else None
+    identity = _remote_identity(origin_url(common_dir)) if common_dir is not None else None
     if identity is None:
         digest = hashlib.sha1(os.fsencode(root), usedforsecurity=False).hexdigest()[:8]
         identity = f"local/{root.name or 'project'}-{digest}"
@@ -256,51 +291,3 @@ def _remote_identity(url: str) -> str | None:
         host = host.rpartition("@")[2]
     steps = [step for step in path.strip().strip("/").removesuffix(".git").split("/") if step]
     return "/".join([host, *steps]) if host and steps and ".." not in steps else None
-
-
-def _origin_url(common_dir: Path) -> str:
-    inside = False
-    for line in _text(common_dir / "config").split("\n"):
-        line = line.strip()
-        if line.startswith("["):
-            inside = line.replace(" ", "") == '[remote"origin"]'
-        elif inside and line.partition("=")[0].strip() == "url":
-            return line.partition("=")[2].strip()
-    return ""
-
-
-def _git_dir(dot_git: Path) -> Path | None:
-    """The git folder that a ``.git`` folder or file stands for."""
-    if dot_git.is_dir():
-        return dot_git if (dot_git / "HEAD").exists() else None
-    line = _first_line(dot_git)
-    if not line.startswith("gitdir: "):
-        return None
-    git_dir = Path(os.path.abspath(dot_git.parent / line[8:].strip()))
-    return git_dir if git_dir.is_dir() else None
-
-
-def _common_dir(git_dir: Path) -> Path:
-    shared = _first_line(git_dir / "commondir")
-    return Path(os.path.abspath(git_dir / shared)) if shared else git_dir
-
-
-def _packed_ref(packed: Path, name: str) -> str | None:
-    wanted = f" {name}"
-    for line in _text(packed, limit=64 << 20).split("\n"):
-        if line.endswith(wanted) and line[:1] not in "#^":
-            return line[: -len(wanted)]
-    return None
-
-
-def _first_line(path: Path) -> str:
-    return _text(path).partition("\n")[0].strip()
-
-
-def _text(path: Path, limit: int = _SMALL_FILE) -> str:
-    """A small text file, or nothing where it cannot be read."""
-    try:
-        with open(path, "rb", opener=open_nonblocking) as file:
-            return (file.read(limit) or b"").decode("utf-8", "replace")
-    except (OSError, ValueError):
-        return ""

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from helix_tui.widgets.reading.detail import DetailFacts, MissingFacts
+from helix_tui.core.supervision.eligibility_hold import causes
+from helix_tui.widgets.reading.detail import ArchivedFacts, DetailFacts, MissingFacts
 
 if TYPE_CHECKING:
     from helix_tui.core.beads.record import Bead
@@ -26,13 +27,19 @@ class Around:
         self._events: dict[str, tuple[Bead, tuple[Mapping[str, Any], ...]]] = {}
         self._last_seen: dict[str, str] = {}
 
-    def facts(self, bead_id: str, world: World) -> DetailFacts | MissingFacts:
+    def facts(self, bead_id: str, world: World) -> DetailFacts | ArchivedFacts | MissingFacts:
         """Everything that is known of a bead now."""
         bead = world.queue.beads.get(bead_id)
+        away = self._screen.console.snapshot.archive.get(bead_id) if bead is None else None
+        if away is not None:
+            attempts = self._screen.console.snapshot.attempts.of_bead(bead_id)
+            return ArchivedFacts(away, world, attempts, self._attached(away))
         if bead is None:
             return MissingFacts(bead_id, world, self._last_seen_words(bead_id))
         attempts = self._screen.console.snapshot.attempts.of_bead(bead_id)
-        return DetailFacts(bead, world, attempts, self._attached(bead))
+        bearing = self._screen.console.bearing
+        asked = bearing.questions if bearing is not None else ()
+        return DetailFacts(bead, world, attempts, self._attached(bead), causes(bead, asked))
 
     def _attached(self, bead: Bead) -> tuple[Mapping[str, Any], ...]:
         if not bead.events_attachment:

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.screen import Screen
 from textual.widget import Widget
 
-from helix_tui.keymap import bindings
+from helix_tui.keymap import BY_ID, bindings, names
 from helix_tui.screens import TABS
+from helix_tui.screens.dismissal import Dismissal
 from helix_tui.screens.facts import pulse_facts
+from helix_tui.widgets.failure import Failure
 from helix_tui.widgets.frame.footer import KeyLine
 from helix_tui.widgets.frame.pulse import Pulse
 from helix_tui.widgets.frame.tabs import Tabs
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
 POSTURES = ((0, "-tiny"), (32, "-strip"), (40, "-side"), (60, "-stack"), (100, "-split"), (140, "-wide"))
 """Widths from which a posture holds, as Textual's breakpoints."""
+
+TRY_AGAIN = "app.try-again"
+"""The key that shows again what failed."""
 
 NARROW = ("-tiny", "-strip", "-side")
 """Postures of a pane beside an agent."""
@@ -97,7 +101,7 @@ class TooSmall(SpanLine):
         return fit([("too small: 32 × 8 at least", "attention")], width)
 
 
-class HelixScreen(Screen[Any]):
+class HelixScreen(Dismissal):
     """A screen of the console. Subclasses give the body, and take the news in `show_snapshot`."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("screen")]
@@ -118,6 +122,8 @@ class HelixScreen(Screen[Any]):
         self.tabs = Tabs(TABS, self.NAME)
         self.footer = KeyLine(self.FOOTER)
         self._shown: tuple[int, tuple[Need, ...]] = (-1, ())
+        self._failure: Failure | None = None
+        self._hidden: list[Widget] = []
 
     @property
     def console(self) -> Console:
@@ -176,7 +182,7 @@ class HelixScreen(Screen[Any]):
 
     def receive(self, snapshot: Snapshot, change: Change) -> None:
         """News from the app, once for every snapshot; of no use before the widgets stand."""
-        if not self.is_mounted:
+        if not self.is_mounted or self.failed:
             return
         shown = (snapshot.generation, self.console.needs)
         if shown == self._shown:
@@ -185,6 +191,48 @@ class HelixScreen(Screen[Any]):
             self._shown = shown
             self.show_pulse()
             self.show_snapshot(snapshot, change)
+
+    # --- failing --------------------------------------------------------------------------------------------
+
+    @property
+    def failed(self) -> bool:
+        """Whether a notice of its failure stands in its place."""
+        return self._failure is not None
+
+    @property
+    def composed_nothing(self) -> bool:
+        """Whether it never had its widgets."""
+        return not self.footer.is_attached
+
+    def show_failure(self, log: str, times: int) -> None:
+        """Put a notice in the place of everything but the tabs; nothing of this screen is asked any more."""
+        if self._failure is not None:
+            return
+        self._failure = failure = Failure(id="failure")
+        self.hide_all_but_failure()
+        key = names(self.console.keymap.get(TRY_AGAIN, BY_ID[TRY_AGAIN].keys))[0]
+        failure.tell(self.NAME.capitalize() or "The screen", times, log, key)
+        self.mount(failure)
+
+    def hide_all_but_failure(self) -> None:
+        """Hide every widget but the notice and the tabs, those that came since too."""
+        kept = (self._failure, self.tabs)
+        for child in self.children:
+            if child not in kept and not child.has_class("-textual-system") and child.display:
+                child.display = False
+                self._hidden.append(child)
+
+    def hide_failure(self) -> None:
+        """Show the screen again."""
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            failure.remove()
+        for child in self._hidden:
+            child.styles.clear_rule("display")
+        self._hidden = []
+        self._shown = (-1, ())
+        self.refresh(layout=True)
+        self.catch_up()
 
     def tick(self) -> None:
         """Time has passed: what shows an age shows the new one."""
@@ -251,5 +299,4 @@ class HelixScreen(Screen[Any]):
 
     async def action_back(self) -> None:
         """One step back: leave a screen that lies on another one; never the last one."""
-        if len(self.app.screen_stack) > 1:
-            await self.app.pop_screen()
+        self.dismiss()

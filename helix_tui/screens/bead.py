@@ -50,16 +50,19 @@ class BeadScreen(BeadKeys, Overlay):
     def show_snapshot(self, snapshot: Snapshot, change: Change) -> None:
         """The bead as it stands now; the last state of one that is gone stays."""
         bead = snapshot.queue.beads.get(self.bead_id)
-        self.caption.show("bead" if bead is not None else "bead, no longer in the tracker")
-        if bead is not None and isinstance(self.list, DetailView):
+        away = bead is None and self.bead_id in snapshot.archive
+        self.caption.show(
+            "bead" if bead is not None else "bead, archived" if away else "bead, no longer in the tracker"
+        )
+        if (bead is not None or away) and isinstance(self.list, DetailView):
             world = World(snapshot.queue, runs_by_bead(snapshot.runs), self.console.now())
-            self.list.show_bead(self.around.facts(bead.id, world))
+            self.list.show_bead(self.around.facts(self.bead_id, world))
 
     @on(DetailView.BeadChosen)
     def follow(self, event: DetailView.BeadChosen) -> None:
         """Another bead in the same place."""
         snapshot = self.console.snapshot
-        if event.bead_id in snapshot.queue.beads:
+        if event.bead_id in snapshot.queue.beads or event.bead_id in snapshot.archive:
             self.show_bead(event.bead_id)
         else:
             self.app.notify(f"{event.bead_id} is not in the tracker", markup=False)

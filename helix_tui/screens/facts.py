@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from helix_tui.core.beads.counts import QueueCounts, count_queue
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.clock import NS
 from helix_tui.core.ddx.attempts.book import AttemptBook
+from helix_tui.core.ddx.fit import shut
+from helix_tui.core.supervision.questions import beads_in_question
 from helix_tui.core.text import clean_line
 from helix_tui.widgets import figures
 from helix_tui.widgets.frame.pulse import PulseFacts
@@ -17,6 +20,9 @@ if TYPE_CHECKING:
     from helix_tui.core.live import Snapshot
     from helix_tui.core.supervision.bearing import Bearing
     from helix_tui.core.supervision.needs import Need
+
+_LONGEST = 86_400 * NS
+"""How long before midnight an attempt can have begun whose calls are still of today."""
 
 STALE_AFTER_S = 60
 """Age of the newest write from which it is called old, while something runs."""
@@ -40,7 +46,8 @@ def pulse_facts(
     """The facts of line 1 at an instant. Before a bearing was taken, what is ready is to be built."""
     age = max(0.0, (now - snapshot.written_at) / NS) if snapshot.written_at else None
     running = sum(run.live and run.verdict != "dead" for run in snapshot.runs)
-    ready = len(snapshot.queue.ready)
+    counts = counts_of(snapshot.queue, bearing)
+    refused = shut(snapshot.tracker.beads, snapshot.dialect)
     return PulseFacts(
         project=clean_line(snapshot.project.name, 60),
         branch=clean_line(snapshot.branch, 60),
@@ -48,34 +55,50 @@ def pulse_facts(
         stale=bool(running) and age is not None and age >= STALE_AFTER_S,
         running=running,
         dead=sum(run.verdict == "dead" for run in snapshot.runs),
-        ready=ready,
+        ready=len(counts.ready),
         needs_me=len(needs),
         memory=memory,
         spent=_spent_since(snapshot.attempts, figures.midnight(now)),
-        action=_action(bearing, ready),
-        because=_because(bearing, ready),
+        action=_action(bearing, counts) if refused is None else "GUIDANCE",
+        because=_because(bearing, counts) if refused is None else _in_words(refused.gate.code),
         loop=_loop(bearing) if bearing is not None else "",
         focus=_focus(snapshot.queue),
         rehearsal=snapshot.rehearsal,
         unread=len(snapshot.tracker.dropped),
-        trouble=_TROUBLE.get(snapshot.condition, ""),
+        trouble=_TROUBLE.get(snapshot.condition, "ddx refuses all" if refused is not None else ""),
     )
 
 
-def _action(bearing: Bearing | None, ready: int) -> str:
-    if bearing is None or not bearing.verdict.next_action:
-        return "BUILD" if ready else ""
-    return bearing.verdict.next_action
+def counts_of(queue: Queue, bearing: Bearing | None) -> QueueCounts:
+    """The counts that line 1 and the screens print."""
+    asked = beads_in_question(bearing.questions) if bearing is not None else {}
+    return count_queue(queue, asked)
 
 
-def _because(bearing: Bearing | None, ready: int) -> str:
-    """The reason of NEXT_ACTION in a few words; the whole of it is behind a key."""
-    if _action(bearing, ready) == "BUILD":
+def _action(bearing: Bearing | None, counts: QueueCounts) -> str:
+    action = bearing.verdict.next_action if bearing is not None else ""
+    if not action or (
+        action == "STOP" and counts.ready
+    ):  # the look is older than the snapshot: no STOP with ready work
+        return "BUILD" if counts.ready else ""
+    return action
+
+
+def _because(bearing: Bearing | None, counts: QueueCounts) -> str:
+    """The reason of NEXT_ACTION in a few words; the whole of it is behind a key.
+
+    How many are ready stands in the middle of the line: here only how many of them are for workers.
+    """
+    if _action(bearing, counts) == "BUILD":
         notes = bearing.verdict.notes if bearing is not None else ()
         drift = sum(note.code == "drift" for note in notes)
-        return f"{ready:,} ready" + (f", {drift:,} drift" if drift else "")
+        return ", ".join(filter(None, (counts.split, f"{drift:,} drifted" if drift else "")))
     reasons = bearing.verdict.reasons if bearing is not None else ()
-    return clean_line(reasons[0].code.replace("_", " "), 40) if reasons else ""
+    return _in_words(reasons[0].code) if reasons else ""
+
+
+def _in_words(code: str) -> str:
+    return clean_line(code.replace("_", " "), 40)
 
 
 def _loop(bearing: Bearing) -> str:
@@ -100,20 +123,16 @@ def _focus(queue: Queue) -> str:
 
 @lru_cache(maxsize=4)
 def _spent_since(book: AttemptBook, start: int) -> str:
-    """Money and tokens of the attempts since an instant; ``≥`` where some of them do not say."""
-    costs: list[float | None] = []
-    tokens = 0
+    """Money and tokens of every call of an agent since an instant; ``≥`` where some of them do not say."""
+    from helix_tui.core.ddx.attempts.sums import format_sum, sum_calls  # not before an attempt is there
+
+    calls = list(book.other_calls)
     for attempt in book:
-        if attempt.started_at is None:
-            continue
-        if attempt.started_at < start:
+        ended = attempt.finished_at
+        if ended is not None and ended < start and (attempt.started_at or 0) < start - _LONGEST:
             break
-        costs.append(attempt.cost_usd)
-        tokens += attempt.tokens.total or 0
-    if not costs:
+        calls += attempt.spent
+    sums = sum_calls(calls, since=start)
+    if not sums.whole.calls:
         return ""
-    known = [cost for cost in costs if cost is not None]
-    least = "≥" if known and len(known) < len(costs) else ""
-    return (
-        f"{least}{figures.money(sum(known) if known else None)} · {figures.tokens(tokens or None)} tok today"
-    )
+    return f"{format_sum(sums)} · {figures.tokens(sums.tokens)} tok today"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -49,12 +49,14 @@ def commands() -> list[Command]:
     return [*found, Command("quit", "leave; the loop goes on", "quit", also="q")]
 
 
-def ways_to(text: str, queue: Queue, among: Sequence[Command]) -> list[Completion]:
+def ways_to(
+    text: str, queue: Queue, among: Sequence[Command], archive: Iterable[Bead] = ()
+) -> list[Completion]:
     """Commands and beads that a text may mean, the likeliest first.
 
     In this order: what is called exactly so, commands that begin so, ids that begin so, ids whose part after
     the prefix begins so, words of a title or command that begin so, any other place in an id, title or name.
-    Among equals, what is unfinished stands before what is closed.
+    Among equals, what is unfinished stands before what is closed, and that before what is archived.
     """
     wanted = text.strip().lower()
     found: list[tuple[int, int, Completion]] = []
@@ -66,6 +68,10 @@ def ways_to(text: str, queue: Queue, among: Sequence[Command]) -> list[Completio
         rank = _rank_of_bead(bead, wanted)
         if rank is not None:
             found.append((rank, 1 + (bead.status in TERMINAL), Completion(bead.id, 0, bead.title)))
+    for bead in archive if wanted else ():
+        rank = _rank_of_bead(bead, wanted)
+        if rank is not None:
+            found.append((rank, 3, Completion(bead.id, 0, f"archived · {bead.title}")))
     best = heapq.nsmallest(_MOST, found, key=lambda each: each[:2])
     return [Completion(way.text, 0, clean_line(way.help, 200)) for _, _, way in best]
 

@@ -37,6 +37,15 @@ _LANGUAGE = (
     ("status:open,blocked", "a comma is “or”; terms are joined by “and”"),
 )
 
+_MEMORY = (
+    ("█", "sure: up to the lower end of the 95 % interval of what helped"),
+    ("▓", "up to the share that helped, from 5 outcomes on"),
+    ("░", "may be: up to the upper end of the interval"),
+    ("n 3", "only 3 outcomes: too few for a percentage"),
+    ("unproven", "no outcome has come back yet"),
+    ("proven", "5 or more verified outcomes, and the lower end is above 50 %"),
+    ("F P S", "failure, pattern, systemic, where there is no room for the word"),
+)
 _MOUSE = (
     ("click", "selects a row; a second click opens it"),
     ("wheel", "moves the list under it, not the cursor"),
@@ -71,7 +80,17 @@ class HelpScreen(Overlay):
         below = [screen for screen in self.app.screen_stack if isinstance(screen, HelixScreen)]
         here = next((name for screen in reversed(below) if (name := screen.NAME or screen.SCOPE)), "")
         keymap = dict(self.console.keymap)
-        self.list.show(Rows([*_keys(width, here, keymap), *_language(width), *_mouse(width), *_signs(width)]))
+        self.list.show(
+            Rows(
+                [
+                    *_keys(width, here, keymap),
+                    *_language(width),
+                    *_mouse(width),
+                    *_memory(width),
+                    *_signs(width),
+                ]
+            )
+        )
 
 
 def _keys(width: int, here: str, keymap: dict[str, str]) -> Iterator[Row]:
@@ -89,6 +108,10 @@ def _language(width: int) -> Iterator[Row]:
 
 def _mouse(width: int) -> Iterator[Row]:
     yield from _section("mouse", _MOUSE, _KEY_CELLS, width)
+
+
+def _memory(width: int) -> Iterator[Row]:
+    yield from _section("what memories are worth", _MEMORY, _KEY_CELLS, width)
 
 
 def _section(title: str, pairs: Iterable[tuple[str, str]], cells: int, width: int) -> Iterator[Row]:

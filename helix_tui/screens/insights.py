@@ -223,7 +223,7 @@ class InsightsScreen(HelixScreen):
 def read_figures(snapshot: Snapshot, now: int) -> Report:
     """Every table, with what ddx's loop told of attempts that left no evidence; reads one small file."""
     attempts = with_told(snapshot.project, tuple(snapshot.attempts))
-    return read_report(attempts, snapshot.queue.beads, now)
+    return read_report(attempts, snapshot.queue, now, snapshot.attempts.other_calls)
 
 
 NOTHING: list[Line] = [

@@ -14,7 +14,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.worker import Worker
 
-from helix_tui.core.memory import Recall, Recalled
+from helix_tui.core.memory import Memory, MemoryStore, Recall, Recalled
 from helix_tui.core.memory.deeds import Deed
 from helix_tui.core.supervision.plans import bead_operations, beads_of
 from helix_tui.core.text import clean_line
@@ -24,17 +24,16 @@ from helix_tui.screens.curating.ahead import AheadSheet
 from helix_tui.screens.curating.wishes import wish_for
 from helix_tui.screens.filtering import FilteringScreen
 from helix_tui.screens.jobs import Jobs
-from helix_tui.screens.remembering import doing, shelving
+from helix_tui.screens.remembering import corrections, doing, shelving
 from helix_tui.screens.remembering.keeper import Keeper, Shelf
 from helix_tui.screens.remembering.reading import page_of
 from helix_tui.screens.remembering.sheets import ChoiceSheet, PreviewSheet
 from helix_tui.widgets.frame.caption import Caption
 from helix_tui.widgets.frame.panetabs import PaneTabs
 from helix_tui.widgets.frame.placard import Placard
-from helix_tui.widgets.lists.line import Line
+from helix_tui.widgets.frame.words import Words
 from helix_tui.widgets.lists.rowlist import RowList
-from helix_tui.widgets.lists.rowsource import Row, Rows
-from helix_tui.widgets.lists.spanline import SpanLine
+from helix_tui.widgets.lists.rowsource import Rows
 from helix_tui.widgets.memory.detail import MemoryPane
 from helix_tui.widgets.memory.rows import MemoryRow, MemoryRows, heading
 from helix_tui.widgets.reading.textpane import Para
@@ -54,28 +53,12 @@ DETAIL_DELAY = 0.06
 MOST_HITS = 200
 
 
-class Words(SpanLine):
-    """One line that is told what to say."""
-
-    def __init__(self, *, id: str) -> None:
-        super().__init__(id=id)
-        self._say: Callable[[int], Line] = lambda width: ()
-
-    def show(self, say: Callable[[int], Line]) -> None:
-        """Say something else, by the width."""
-        self._say = say
-        self.refresh()
-
-    def spans(self, width: int) -> Line:
-        return self._say(width)
-
-
 class MemoryScreen(FilteringScreen):
     """Screen 3."""
 
     NAME = "memory"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("memory")]
-    FOOTER = ("go.open", "go.view", "find.filter", "change.actions", "change.undo", "app.help")
+    FOOTER = ("go.open", "go.view", "find.filter", "memory.edit", "change.actions", "change.undo", "app.help")
     BARE_CLASS = "-no-memory"
     READING_FOOTER = ("go.back", "go.open", "move.next-part", "copy.id", "change.actions", "app.help")
 
@@ -175,7 +158,7 @@ class MemoryScreen(FilteringScreen):
             self.placard.show(said)
         self._say_keys()
         self._make_rows()
-        self.show_rows(changed=_fresh(known, shelf))
+        self.show_rows(changed=shelving.fresh(known, shelf))
         if self._query:
             self._search()
 
@@ -196,10 +179,10 @@ class MemoryScreen(FilteringScreen):
                 if self.view == "proposed"
                 else shelving.plan_rows(self.shelf, now)
             )
-            self.list.show(Rows(rows or [_nothing(self.view, self._query)]), changed=changed)
+            self.list.show(Rows(rows or [shelving.nothing(self.view, self._query)]), changed=changed)
         else:
             found = shelving.belonging(self._rows, self.view)
-            source = MemoryRows(found, now) if found else Rows([_nothing(self.view, self._query)])
+            source = MemoryRows(found, now) if found else Rows([shelving.nothing(self.view, self._query)])
             self.list.show(source, changed=changed)
         if self._wanted and self.list.select(self._wanted):
             self._wanted = ""
@@ -220,7 +203,7 @@ class MemoryScreen(FilteringScreen):
             return "searching …"
         health = self.shelf.health
         mode = self.answer.mode if self.answer is not None else health.mode if health is not None else ""
-        return {"keyword": "keywords only", "semantic": "semantic"}.get(mode, "")
+        return {"keyword": "search: keywords only", "semantic": "search: by meaning"}.get(mode, "")
 
     def tick(self) -> None:
         """Ages go on."""
@@ -435,14 +418,15 @@ class MemoryScreen(FilteringScreen):
     def _chosen(self, key: str, choice: Any) -> None:
         if not isinstance(choice, str):
             return
-        if choice == "beads":
-            self._make_beads(key)
+        if choice in ("beads", "edit", "supersede"):
+            ways = {"edit": self.action_edit_memory, "supersede": self.action_supersede_memory}
+            ways.get(choice, partial(self._make_beads, key))()
             return
         plan = doing.foresee(self.shelf, key, choice)
         if plan is None:
             return
         sheet = PreviewSheet(plan.title, plan.lines, plan.note)
-        self.app.push_screen(sheet, lambda yes: self._do(plan.work) if yes else None)
+        self.app.push_screen(sheet, lambda yes: self.change(plan.work) if yes else None)
 
     def _make_beads(self, key: str) -> None:
         """Make beads of a plan, in one change that is shown before it runs."""
@@ -460,15 +444,44 @@ class MemoryScreen(FilteringScreen):
         title = f"make {len(wanted)} beads of plan {plan.id}"
         self.app.push_screen(AheadSheet(wish_for(wanted, title)))
 
-    def _do(self, work: doing.Work) -> None:
-        def run() -> str:
-            return work(self.keeper.store())
+    def change(self, work: doing.Work, done: Callable[[], object] = lambda: None) -> None:
+        """Change the memory in a thread, say what came of it, then call ``done``."""
 
-        self._jobs.start("deed", run, self._done, self._not_found)
+        def ended(said: str) -> None:
+            self.console.say(said)
+            done()
+            self.look()
 
-    def _done(self, said: str) -> None:
-        self.console.say(said)
-        self.look()
+        self._jobs.start("deed", lambda: work(self.keeper.store()), ended, self._not_found)
+
+    def foresee(self, plan: Callable[[MemoryStore], Any], show: Callable[[Any], None]) -> None:
+        """Ask the memory in a thread what a change would do, and show it."""
+        self._jobs.start("foreseen", lambda: plan(self.keeper.store()), show, self._not_found)
+
+    def _memory_here(self) -> Memory | None:
+        """The memory under the cursor, where it may be changed."""
+        if self.read_only:
+            self.console.say("nothing can be changed: this was started with --read-only", "warning")
+            return None
+        found = self.shelf.names.get(self.list.selected_key or "")
+        if found is None:
+            self.console.say("put the cursor on a memory first", "warning")
+        return found
+
+    def action_edit_memory(self) -> None:
+        """Correct what the memory says."""
+        if (memory := self._memory_here()) is not None:
+            corrections.edit(self, memory)
+
+    def action_supersede_memory(self) -> None:
+        """Let another memory stand in its place."""
+        if (memory := self._memory_here()) is not None:
+            corrections.supersede(self, memory)
+
+    def action_remove_memory(self) -> None:
+        """Take it out."""
+        if (memory := self._memory_here()) is not None:
+            self._chosen(memory.name, "remove")
 
     def action_undo(self) -> None:
         """Take back the last change of the memory."""
@@ -480,22 +493,3 @@ class MemoryScreen(FilteringScreen):
     def _undone(self, deed: Deed | None) -> None:
         self.console.say(f"taken back: {deed.title}" if deed is not None else "there is nothing to take back")
         self.look()
-
-
-def _fresh(known: Shelf, shelf: Shelf) -> frozenset[str]:
-    """Names of memories that came or changed since."""
-    if known.condition != "live":
-        return frozenset()
-    return frozenset(name for name, memory in shelf.names.items() if known.names.get(name) != memory)
-
-
-def _nothing(view: str, query: str) -> Row:
-    words = {
-        "proposed": "no lesson waits; attempts that end bring them",
-        "plans": "no plan is stored; `helix-tui memory plan add` stores one",
-        "harmful": "nothing is known to do harm",
-        "dormant": "nothing is dormant",
-    }.get(view, "nothing of this kind is remembered")
-    if query and view not in ("proposed", "plans"):
-        words = "nothing like that is remembered; esc shows all"
-    return Row("nothing", ((f"  {words}", "muted"),), selectable=False)

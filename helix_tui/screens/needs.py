@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, ClassVar
 from textual import on
 from textual.binding import BindingType
 
+from helix_tui.core.supervision.curation import operations
 from helix_tui.core.supervision.curation.gate import WritesForbidden
+from helix_tui.core.supervision.held import drifted, stale
 from helix_tui.core.supervision.needs import Need
 from helix_tui.core.text import clean_line, short_id
 from helix_tui.keymap import bindings
 from helix_tui.screens.curating.ahead import AheadSheet
 from helix_tui.screens.curating.choosing import Choice, ChoiceSheet, LineSheet
-from helix_tui.screens.curating.wishes import recovery_wish, upkeep_wish
+from helix_tui.screens.curating.wishes import Wish, drift_wish, recovery_wish, upkeep_wish, wish_for
+from helix_tui.screens.facts import counts_of
 from helix_tui.screens.overlay import Overlay
 from helix_tui.widgets.lists.line import Line, Span, spread, width_of
 from helix_tui.widgets.lists.rowlist import RowList
@@ -34,14 +37,19 @@ WORDS = {
     "escalation": ("◆", "attention bold", "escalation"),
     "clarification": ("?", "attention bold", "clarify"),
     "gap": ("?", "attention", "gap"),
+    "worker_stopped": ("!", "error bold", "stopped"),
     "dead_run": ("!", "error bold", "dead worker"),
     "silent_run": ("!", "error bold", "silent worker"),
     "orphaned_claim": ("!", "error bold", "orphaned"),
     "drift": ("◆", "attention bold", "drift"),
+    "tried": ("✗", "error", "tried"),
     "focus": ("◆", "attention bold", "focus"),
     "proposed": ("◆", "attention bold", "proposed"),
     "preserved_review_blocked": ("◆", "attention bold", "review"),
+    "refused": ("◆", "attention bold", "refused"),
+    "kept_aside": ("◆", "attention bold", "kept aside"),
     "cycle": ("↻", "error", "circle"),
+    "archived_dependency": ("?", "error", "archived"),
     "missing_dependency": ("?", "error", "missing"),
     "cancelled_dependency": ("✗", "error", "cancelled"),
     "unknown_status": ("?", "attention bold", "unknown"),
@@ -52,9 +60,11 @@ WORDS = {
 DEEDS = {
     "escalation": "decide",
     "gap": "decide",
-    "drift": "acknowledge",
+    "drift": "keep or acknowledge",
     "focus": "keep the focus",
     "orphaned_claim": "let go of it",
+    "dead_run": "let go of it",
+    "archived_dependency": "remove the dependency",
 }
 """What the one key does about a kind of need."""
 
@@ -134,7 +144,10 @@ class NeedsScreen(Overlay):
     def show_snapshot(self, snapshot: Snapshot, change: Change) -> None:
         """The list, most urgent first."""
         needs = self.console.needs
-        self.caption.show(self.TITLE_TEXT, f"{len(needs):,}" if needs else "")
+        counts = counts_of(snapshot.queue, self.console.bearing)
+        number = f"{len(needs):,}" if needs else ""
+        said = str(counts) if snapshot.condition in ("live", "empty") else ""
+        self.caption.show(" ".join(filter(None, (self.TITLE_TEXT, number))), said)
         if needs:
             self.list.show(NeedRows(needs, snapshot.queue))
         else:
@@ -171,16 +184,44 @@ class NeedsScreen(Overlay):
         elif need.kind in ("escalation", "gap"):
             self._in_words(need, partial(self.console.helm.decide, need.bead_id))
         elif need.kind == "drift":
-            self.console.acknowledge([need.bead_id])
+            self._drifted(need)
+        elif need.kind == "archived_dependency" and self.console.lookout is not None:
+            gone = self.console.lookout.concerns.archived
+            bead = self.console.snapshot.queue.beads.get(need.bead_id)
+            edges = [on for on in (bead.depends_on if bead is not None else ()) if on in gone]
+            if edges:
+                wish = wish_for([operations.undepend(need.bead_id, on) for on in edges])
+                self.console.push_screen(AheadSheet(wish))
         elif need.kind == "focus":
             self.console.push_screen(AheadSheet(upkeep_wish()))
-        elif need.kind == "orphaned_claim" and self.console.lookout is not None:
-            orphans = self.console.lookout.concerns.orphans
+        elif need.kind in ("orphaned_claim", "dead_run") and self.console.lookout is not None:
+            concerns = self.console.lookout.concerns
+            orphans = (*concerns.orphans, *concerns.dead)
             wanted = [orphan for orphan in orphans if orphan.bead_id == need.bead_id]
             if wanted:
                 self.console.push_screen(AheadSheet(recovery_wish(wanted)))
+            else:
+                self.console.say("its claim is not one that can be let go of from here: enter goes there")
         else:
             self.console.say("nothing to be done about it in one key; enter goes there")
+
+    def _drifted(self, need: Need) -> None:
+        """Keep workers from it until somebody has polished it, or take what changed as seen."""
+        queue, watch = self.console.snapshot.queue, self.console.lookout
+        drift = watch.concerns.drift if watch is not None else ()
+        seen = partial(self.console.acknowledge, [need.bead_id])
+        if need.bead_id not in stale(drift) - set(drifted(queue)) or need.bead_id not in queue.beads:
+            seen()
+            return
+        wish = drift_wish([need.bead_id])
+        keep = Choice(
+            "k", "k", "keep workers from it", "until the change is acknowledged", partial(self._show, wish)
+        )
+        accept = Choice("s", "s", "acknowledge", "workers may pick it as it is now", seen)
+        self.console.push_screen(ChoiceSheet(clean_line(need.reason, 200), [keep, accept]))
+
+    def _show(self, wish: Wish) -> None:
+        self.console.push_screen(AheadSheet(wish))
 
     def _answer(self, need: Need) -> None:
         """Ask for the answer: one of those that are offered, or any."""
@@ -201,10 +242,16 @@ class NeedsScreen(Overlay):
 
     def commands(self) -> Iterable[tuple[str, str, Callable[[], object]]]:
         """What is done to all of them at once."""
-        drifted = [need.bead_id for need in self.console.needs if need.kind == "drift"]
-        if drifted and not self.console.desk.curator.gate.read_only:
-            said = f"take {len(drifted):,} changed beads as seen"
-            yield "acknowledge all drift", said, partial(self.console.acknowledge, drifted)
+        changed = [need.bead_id for need in self.console.needs if need.kind == "drift"]
+        if changed and not self.console.desk.curator.gate.read_only:
+            said = f"take {len(changed):,} changed bead{'s' * (len(changed) != 1)} as seen"
+            yield "acknowledge all drift", said, partial(self.console.acknowledge, changed)
+            watch = self.console.lookout
+            fresh = stale(watch.concerns.drift if watch is not None else ())
+            fresh -= set(drifted(self.console.snapshot.queue))
+            if fresh:
+                wish = drift_wish(sorted(fresh))
+                yield "keep drifted beads from workers", wish.title, partial(self._show, wish)
 
     @on(RowList.Opened)
     def go_there(self, event: RowList.Opened) -> None:
@@ -213,6 +260,8 @@ class NeedsScreen(Overlay):
         kind, _, bead_id = event.key.partition(":")
         if kind == "unread_lines":
             self.console.list_unread()
+        elif kind == "worker_stopped" and not bead_id:
+            self.console.say(clean_line(need.reason, 600) if (need := self.need) else "")
         elif (need := self.need) is not None and need.question_id and not need.bead_id:
             self._answer(need)
         else:

@@ -19,8 +19,11 @@ from helix_tui.core.ask.runs.library import IndexLibrary
 from helix_tui.core.ask.runs.trace import write_trace
 from helix_tui.core.ddx.asking import model_command
 from helix_tui.core.ddx.client import DdxError
+from helix_tui.core.errors import HelixError
 from helix_tui.core.opening import open_nonblocking
 from helix_tui.core.project import Project, find_ddx
+from helix_tui.core.supervision.agents import chosen
+from helix_tui.settings import load_settings
 
 MODEL_VARIABLE = "HELIX_ASK_MODEL"
 MODEL_SECONDS = 120
@@ -31,7 +34,7 @@ MOST_READY = 20
 Document = Mapping[str, Any]
 
 
-class NotAskable(Exception):
+class NotAskable(HelixError):
     """There is nothing to ask; the message says why."""
 
 
@@ -126,7 +129,9 @@ class Questions:
         if ddx is None:
             return None
         try:
-            words = model_command(ddx, self.project.root, prompt=PROMPT_FILE, seconds=MODEL_SECONDS)
+            settings = load_settings()
+            who = chosen(os.environ, set_agent=settings.agent, set_model=settings.model).flags
+            words = model_command(ddx, self.project.root, prompt=PROMPT_FILE, seconds=MODEL_SECONDS, who=who)
         except DdxError:
             return None
         return None if words is None else ModelCommand(words, "ddx", MODEL_SECONDS + 5)

@@ -194,7 +194,9 @@ class QueueScreen(MarkKeys, FilteringScreen):
     def _show_rows(self, changed: frozenset[str] = frozenset()) -> None:
         view = self._view = self._build(self.world.queue)
         self.list.show(self._rows(), changed=changed)
-        count = self.filter_count() if self.filter else f"{view.total:,}"
+        archived = len(self.console.snapshot.archive)
+        total = f"{view.total:,} · {archived:,} archived" if archived else f"{view.total:,}"
+        count = self.filter_count() if self.filter else total
         self.list_caption.show(self.kind, f"{self.marking} · {count}" if self.marking else count)
         text = clean_line(self.filter.text, 200)
         self.tabs.show(filter_text=text, count=count if self.filter else "")
@@ -250,7 +252,9 @@ class QueueScreen(MarkKeys, FilteringScreen):
     @on(DetailView.BeadChosen)
     def go_to_chosen(self, event: DetailView.BeadChosen) -> None:
         """A line of the detail leads to another bead."""
-        if not self.go_to(event.bead_id):
+        if event.bead_id in self.console.snapshot.archive:
+            self.console.open_bead(event.bead_id)
+        elif not self.go_to(event.bead_id):
             self.app.notify(f"{event.bead_id} is not in the tracker", markup=False)
 
     @on(DetailView.AttemptChosen)
@@ -401,7 +405,17 @@ class QueueScreen(MarkKeys, FilteringScreen):
 
     def filter_count(self) -> str:
         """Beads that match, of all."""
-        return f"{self._view.matching:,} of {self._view.total:,}"
+        count = f"{self._view.matching:,} of {self._view.total:,}"
+        away = self._archived_matching() if self.filter else 0
+        return f"{count}, {away:,} archived (: goes there)" if away else count
+
+    def _archived_matching(self) -> int:
+        """How many archived beads have every word of the filter; none where it asks for fields."""
+        words = self.filter.words
+        if len(words) < len(self.filter.tests):
+            return 0
+        texts = (f"{bead.id}\n{bead.title}".lower() for bead in self.console.snapshot.archive.values())
+        return sum(all(word in text for word in words) for text in texts)
 
     # --- taking along -------------------------------------------------------------------------------------
 

@@ -80,6 +80,13 @@ class Traveller(App[int]):
 
         self._lay_on(UnreadScreen)
 
+    def action_command_palette(self) -> None:
+        """Every command by name, unless they are being looked through already."""
+        from helix_tui.screens.dismissal import Palette
+
+        if not isinstance(self.screen, Palette):
+            self.push_screen(Palette(id="--command-palette"))
+
     def _lay_on(self, kind: Callable[..., HelixScreen], *about: str) -> None:
         """Lay a screen on the present one, unless it lies there already."""
         if type(self.screen) is not kind:
@@ -94,8 +101,11 @@ class Traveller(App[int]):
         self.push_screen(BeadScreen(bead_id))
 
     def go_to_bead(self, bead_id: str) -> bool:
-        """To a bead in the queue; False where there is none of that id."""
+        """To a bead in the queue, or an archived one on its own screen; False where none has that id."""
         if bead_id not in self.snapshot.queue.beads:
+            if bead_id in self.snapshot.archive:
+                self.open_bead(bead_id)
+                return True
             self.say(f"{bead_id} is not in the tracker", "warning")
             return False
         self.run_worker(self._go_to_bead(bead_id), group="go", exclusive=True)
@@ -144,7 +154,8 @@ class Traveller(App[int]):
         from helix_tui.widgets.frame.prompt import Prompt
 
         queue, commands = self.snapshot.queue, self._commands(screen)
-        ways = lambda text, at: ways_to(text, queue, commands)  # noqa: E731
+        archive = self.snapshot.archive.values()
+        ways = lambda text, at: ways_to(text, queue, commands, archive)  # noqa: E731
         await screen.mount(Prompt(":", ways, must_choose=True, id="go-to"))
 
     async def on_prompt_done(self, event: Message) -> None:
@@ -160,7 +171,7 @@ class Traveller(App[int]):
         if not event.kept or not text:
             return
         command = next((each for each in self._commands(self.screen) if each.name == text.lower()), None)
-        if command is None or text in self.snapshot.queue.beads:
+        if command is None or text in self.snapshot.queue.beads or text in self.snapshot.archive:
             self.go_to_bead(text)
         else:
             await self._do(command)

@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from helix_tui.core.supervision.curation.curator import Curator, Sight
+from helix_tui.core.supervision.curation.executable import find_executable
 from helix_tui.core.supervision.curation.gate import Gate
-from helix_tui.core.supervision.curation.tongue import find_executable
 from helix_tui.core.supervision.lookout import Concerns, Lookout
 from helix_tui.core.supervision.needs import Need, asked_of, needs_of
+from helix_tui.core.supervision.tried import still_tried
 
 if TYPE_CHECKING:
     from helix_tui.core.live import Snapshot
@@ -54,11 +55,11 @@ class Watch:
     def see(self, snapshot: Snapshot) -> None:
         """There is a newer snapshot; one without a readable tracker tells nothing of its beads."""
         if snapshot.condition in ("live", "empty"):
-            self._lookout.see(Sight(snapshot.tracker, snapshot.queue, snapshot.runs), snapshot.journal)
+            self._lookout.see(_sight(snapshot), snapshot.journal)
 
     def look(self, snapshot: Snapshot) -> None:
         """Look at once, in this thread; for a frame that is drawn once."""
-        sight = Sight(snapshot.tracker, snapshot.queue, snapshot.runs)
+        sight = _sight(snapshot)
         self._lookout.concerns = replace(self._lookout.look(sight, snapshot.journal), minded=())
 
     def acknowledge(self, bead_ids: Iterable[str]) -> None:
@@ -77,4 +78,13 @@ class Watch:
             unminded=found.unminded,
             epic=found.focus.epic,
             questions=asked_of(snapshot.project),
+            stoppage=found.bearing.stoppage,
+            dead=found.dead,
+            archived=found.archived,
+            attempts=snapshot.attempts,
+            tried=still_tried(found.bearing.run.state.tried, snapshot.queue),
         )
+
+
+def _sight(snapshot: Snapshot) -> Sight:
+    return Sight(snapshot.tracker, snapshot.queue, snapshot.runs, snapshot.dialect)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from helix_tui.core.clock import NS, format_age, format_span
+from helix_tui.core.ddx.attempts.sums import format_usd
 
 UNKNOWN = "n/a"
 
@@ -20,13 +21,7 @@ def tokens(count: int | None) -> str:
     return f"{count / 1_000_000:.1f}M" if count < 99_950_000 else f"{count / 1_000_000:.0f}M"
 
 
-def money(usd: float | None) -> str:
-    """An amount: ``$1.10``; ``n/a`` when unknown, never 0 for it."""
-    if usd is None:
-        return UNKNOWN
-    if 0 < usd < 0.005:
-        return "<$0.01"
-    return f"${usd:,.2f}" if usd < 1_000 else f"${usd:,.0f}"
+money = format_usd
 
 
 def took(milliseconds: int | None) -> str:

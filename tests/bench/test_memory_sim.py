@@ -39,6 +39,12 @@ def test_learning_beats_not_learning_and_lift_beats_the_seeds_formula() -> None:
     assert regret["lift"] < regret["seed"] < regret["none"]
 
 
+def test_lift_learns_though_all_tasks_are_of_one_kind() -> None:
+    lift = simulate(CANDIDATES["lift"], "uninformative", 1, 400, one_kind=True)
+    none = simulate(CANDIDATES["none"], "uninformative", 1, 400)
+    assert lift.regret < none.regret
+
+
 def test_lift_learns_from_outcomes_when_reports_say_nothing() -> None:
     lift = simulate(CANDIDATES["lift"], "uninformative", 1, 400)
     none = simulate(CANDIDATES["none"], "uninformative", 1, 400)

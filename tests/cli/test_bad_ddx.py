@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from helix_tui.core.supervision.curation import tongue
-from helix_tui.core.supervision.curation.tongue import EMBEDDED
+from helix_tui.core.supervision.curation import executable
+from helix_tui.core.supervision.curation.executable import EMBEDDED
 from helix_tui.screens.curating.ahead import AheadSheet
 from helix_tui.screens.curating.outcomes import HalfWaySheet, TroubleSheet
 from tests.cli.conftest import Cli
@@ -26,6 +26,8 @@ from tests.core.supervision.conftest import ERAS, go_line, row
 from tests.screens.conftest import Console, MakeConsole
 from tests.screens.conftest import console as console  # a fixture of the screens' room
 from tests.screens.journal_host import at_rest
+
+pytestmark = pytest.mark.realtime
 
 MakeDdx = Callable[..., Path]
 
@@ -193,7 +195,7 @@ def test_half_of_a_bulk_change(era: str, cli: Cli, ddx: MakeDdx, make_root: Call
 def test_a_ddx_that_hangs_or_dies_is_told_with_its_state(
     cli: Cli, ddx: MakeDdx, make_root: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tongue, "TIMEOUT_S", 1.0)
+    monkeypatch.setattr(executable, "TIMEOUT_S", 1.0)
     root = make_root("head")
     for code, words in ((HANGS, "no answer after 1 s"), (DIES, "ddx ended with -9")):
         ddx(code)
@@ -223,7 +225,7 @@ LINES += [go_line(row(f"demo-{number}")).rstrip("\n") for number in (8, 9)]
         (ZERO_WITH_AN_ERROR, ["execution-eligible is absent, not False"]),
         (SOMETHING_ELSE, ["execution-eligible is True, not False"]),
         (DIES, ["ddx ended with -9", "Nothing was changed"]),
-        (SECOND_FAILS, ["lock timeout", "1 of 2 ran", "failed", "u takes back what was done"]),
+        (SECOND_FAILS, ["lock timeout", "1 of 2 ran", "failed", "u undoes what was done"]),
     ],
 )
 async def test_the_console_says_what_stands(

@@ -21,6 +21,8 @@ from helix_tui.core.project import find_project
 from tests.cli.test_queue import ROWS
 from tests.conftest import ProjectFactory
 
+pytestmark = pytest.mark.realtime
+
 LIMIT_S = 30.0
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -244,13 +246,28 @@ def test_a_restore_goes_back_to_a_point(cli: Cli, root: Path) -> None:
     assert rows_in(root)["demo-a1"]["priority"] == 2
 
 
-def test_the_hook_is_installed_and_asked(cli: Cli, root: Path) -> None:
+def on_path(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put a helix-tui on PATH that is the one under test."""
+    folder.mkdir()
+    own = folder / "helix-tui"
+    own.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m helix_tui "$@"\n')
+    own.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+
+
+def test_the_hook_is_installed_and_asked(
+    cli: Cli, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on_path(tmp_path / "bin", monkeypatch)
     first = cli("install-hooks", "--json", "-C", root).document
     assert first["changed"] is True
     assert cli("install-hooks", "--json", "-C", root).document["changed"] is False
-    ran = cli("create", "Bare", "--no-triage", "-C", root)
+    assert cli("create", "Bare", "--no-triage", "-C", root).code == 0, "our own hook is passed over too"
+    ran = cli("tracker", "-C", str(root), "create", "Bare")
     assert ran.code == 1
     assert "missing required label" in ran.err
+    again = cli("install-hooks", "--dry-run", "-C", root)
+    assert "nothing would change: already installed" in again.out
     hook = root / ".ddx" / "hooks" / "validate-bead-create"
     assert cli("install-hooks", "--remove", "--dry-run", "-C", root).code == 0
     assert hook.exists()
@@ -261,12 +278,42 @@ def test_the_hook_is_installed_and_asked(cli: Cli, root: Path) -> None:
         hook.mkdir() if folder else hook.symlink_to("nowhere")
         for words in ([], ["--remove"]):
             assert "not ours" in cli("install-hooks", *words, "-C", root).err
+            assert "not ours" in cli("install-hooks", "--dry-run", *words, "-C", root).err
         hook.rmdir() if folder else hook.unlink()
     hook.write_text("#!/bin/sh\n")
     assert "not ours" in cli("install-hooks", "--remove", "-C", root).err
     foreign = cli("install-hooks", "-C", root)
     assert foreign.code == 1
     assert "not ours" in foreign.err
+
+
+@pytest.mark.parametrize("words", [(), ("--claude",)])
+def test_what_is_installed_names_no_path_and_asks_to_be_committed(
+    cli: Cli, project: ProjectFactory, words: tuple[str, ...]
+) -> None:
+    here = project([], git=True)
+    ran = cli("install-hooks", *words, "-C", here)
+    file = ".claude/settings.json" if words else ".ddx/hooks/validate-bead-create"
+    assert f"git add -A -- {file} && git commit -m" in ran.err
+    text = (here / file).read_text()
+    assert sys.prefix not in text
+    assert str(here) not in text
+    assert " helix-tui " in text or '"helix-tui ' in text
+    (here / "mine.txt").write_text("staged by a person")
+    git(here, "add", "mine.txt")
+    done = cli("install-hooks", *words, "--commit", "--json", "-C", here).document
+    assert done["uncommitted"] is False
+    assert git(here, "show", "--name-only", "--format=%H", done["commit"]).split() == [done["commit"], file]
+    assert git(here, "status", "--porcelain") == "A  mine.txt"
+    assert "git commit" not in cli("install-hooks", *words, "-C", here).err
+    assert "git commit" in cli("install-hooks", *words, "--remove", "-C", here).err
+
+
+def git(folder: Path, *words: str) -> str:
+    done = subprocess.run(
+        ["git", "-C", str(folder), *words], check=True, timeout=30, capture_output=True, text=True
+    )
+    return done.stdout.rstrip()
 
 
 def test_hostile_text_stays_text(cli: Cli, root: Path) -> None:

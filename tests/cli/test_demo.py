@@ -5,9 +5,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pytest
+
 from helix_tui.core.beads.tracker import read_tracker
 from tests.cli.conftest import Cli
 from tests.cli.test_console import LIMIT_S, Terminal
+
+pytestmark = pytest.mark.realtime
 
 
 def leftovers() -> list[str]:
@@ -60,3 +64,19 @@ def test_console_on_the_demo_says_rehearsal_and_cleans_up() -> None:
     finally:
         terminal.close()
     assert leftovers() == []
+
+
+def test_it_touches_no_ddx_and_no_memory_but_its_own(
+    program: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ddx = tmp_path / "ddx"
+    ddx.write_text(f'#!/bin/sh\necho "$@" >> "{tmp_path}/touched"\nexit 1\n')
+    ddx.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setenv("DDX_BIN", str(ddx))
+    monkeypatch.setenv("HELIX_DB_PATH", str(tmp_path / "mine.db"))
+    ran = program("demo", "--headless", "--json", "--era", "april")
+    assert ran.code == 0, ran.err
+    assert ran.document["memories"]["injected"] > 0
+    assert not (tmp_path / "touched").exists()
+    assert not (tmp_path / "mine.db").exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -72,6 +73,32 @@ def test_the_memory_is_looked_at_without_touching_it(cli: Cli, project: ProjectF
     found = by_name(cli("doctor", "--json", "-C", root).document)["database"]
     assert found["ok"] is False
     assert found["fix"]
+
+
+def test_what_would_stop_ddx_is_named(cli: Cli, project: ProjectFactory) -> None:
+    here = project([bead("demo-a1")], git=True)
+    (here / ".ddx" / "beads.jsonl").write_text("")
+    (here / ".ddx" / "workers").mkdir()
+    (here / ".ddx" / "workers" / "w.json").write_text("{}")
+    assert by_name(cli("doctor", "--json", "-C", here).document)["work tree"]["ok"] is True
+    (here / ".ddx" / "hooks").mkdir()
+    (here / ".ddx" / "hooks" / "validate-bead-create").write_text("x")
+    (here / "two words.txt").write_text("x")
+    found = by_name(cli("doctor", "--json", "-C", here).document)["work tree"]
+    assert found["ok"] is False
+    assert found["detail"] == "2 files not committed: .ddx/hooks/validate-bead-create, two words.txt"
+
+
+def test_a_database_that_git_tracks_is_named(cli: Cli, project: ProjectFactory) -> None:
+    here = project([bead("demo-a1")])
+    (here / ".helix" / "prompts").mkdir(parents=True)
+    (here / ".helix" / "helix.db").write_text("x")
+    (here / ".helix" / "prompts" / "check.md").write_text("x")
+    for words in (("init", "-q"), ("add", "-Af"), ("commit", "-q", "-m", "start")):
+        subprocess.run(["git", "-C", str(here), *words], check=True, timeout=30)
+    found = by_name(cli("doctor", "--json", "-C", here).document)["files of ours"]
+    assert (found["ok"], found["fix"].split("`")[1]) == (False, "git rm -r --cached .helix")
+    assert "1 file that helix-tui changes: .helix/helix.db" in found["detail"]
 
 
 def test_without_ddx_it_says_how_to_name_one(cli: Cli, project: ProjectFactory) -> None:

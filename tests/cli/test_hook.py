@@ -13,7 +13,15 @@ import pytest
 from helix_tui.core.memory import MemoryStore, open_memory
 from helix_tui.core.memory.proposals import Proposals
 
-EVENTS = ["session-start", "pre-tool-use", "subagent-start", "subagent-stop", "stop", "session-end"]
+EVENTS = [
+    "session-start",
+    "user-prompt-submit",
+    "pre-tool-use",
+    "subagent-start",
+    "subagent-stop",
+    "stop",
+    "session-end",
+]
 
 HOSTILE = [
     b"",
@@ -206,6 +214,76 @@ def test_a_subagent_hears_of_its_task_and_claims_what_it_used(root: Path, tmp_pa
         assert report.unhelpful == (name,)
 
 
+def _spawn(path: Path, *prompts: tuple[str, str]) -> str:
+    parts = [
+        {
+            "type": "tool_use",
+            "id": f"c{n}",
+            "name": "Task",
+            "input": {"subagent_type": kind, "prompt": prompt},
+        }
+        for n, (kind, prompt) in enumerate(prompts)
+    ]
+    entries = [{"type": "assistant", "message": {"content": [part]}} for part in parts]
+    path.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
+    return str(path)
+
+
+def test_three_agents_spawned_in_one_turn_each_hear_of_their_own_task(root: Path, tmp_path: Path) -> None:
+    with opened(root) as memory:
+        memory.store("The migration of bookings locks the table", "Create the index concurrently")
+    tasks = {
+        "a1": ("helix:builder", "OBJECTIVE: circular import when editing src/auth.py"),
+        "a2": ("helix:builder", "OBJECTIVE: migration of bookings locks the table"),
+        "a3": ("helix:explorer", "OBJECTIVE: formatting the timetable of ferries"),
+    }
+    transcript = _spawn(tmp_path / "t.jsonl", *tasks.values())
+    for agent in ("a3", "a1", "a2"):
+        begun = say(session_id="s", agent_id=agent, agent_type=tasks[agent][0], transcript_path=transcript)
+        text = told(hook("subagent-start", begun, root)[0])
+        assert hook("subagent-start", begun, root)[0] != {}
+        words = {"a1": "circular-import", "a2": "migration-of-bookings", "a3": "timetable"}
+        assert [word for word in words.values() if word in text] == [words[agent]]
+    with opened(root) as memory:
+        booked = {line.attempt: line.objective for line in memory.injections()}
+    assert booked == {agent: prompt.removeprefix("OBJECTIVE: ") for agent, (_, prompt) in tasks.items()}
+
+
+def test_an_agent_that_heard_of_another_task_is_booked_for_its_own(root: Path, tmp_path: Path) -> None:
+    prompts = [
+        ("builder", "OBJECTIVE: circular import when editing src/auth.py"),
+        ("builder", "OBJECTIVE: other"),
+    ]
+    transcript = _spawn(tmp_path / "t.jsonl", *prompts)
+    hook(
+        "subagent-start",
+        say(session_id="s", agent_id="a9", agent_type="builder", transcript_path=transcript),
+        root,
+    )
+    own = tmp_path / "own.jsonl"
+    own.write_text(json.dumps({"type": "user", "message": {"content": "OBJECTIVE: other"}}) + "\n")
+    hook("subagent-stop", say(session_id="s", agent_id="a9", agent_transcript_path=str(own)), root)
+    with opened(root) as memory:
+        assert [line.objective for line in memory.injections(attempt="a9")] == ["other"]
+        assert memory.feedback(verified="passed", attempt="a9").unhelpful == ()
+
+
+def test_edits_of_files_that_nothing_names_debit_nothing(root: Path) -> None:
+    with opened(root) as memory:
+        memory.store("An import cycle in the auth package", "Import inside the function")
+        memory.store("geometry.triangle loses precision", "Use fractions")
+    files = ("src/geometry/triangle.py", "docs/import.md", "src/cycle.py")
+    for number in range(4):
+        for file in files:
+            edit = {"tool_name": "Edit", "tool_input": {"file_path": file}}
+            hook("pre-tool-use", say(session_id=f"s{number}", **edit), root)
+        with opened(root) as memory:
+            report = memory.feedback(verified="passed", attempt=f"s{number}")
+            assert (report.unhelpful, report.unchanged) == ((), ("geometry-triangle-loses-precision",))
+    with opened(root) as memory:
+        assert [each.uses for each in memory.list()] == [0, 0, 0, 0]
+
+
 def test_what_blocked_an_agent_waits_as_a_lesson(root: Path) -> None:
     hook("pre-tool-use", say(session_id="s", agent_id="a2", **EDIT), root)
     said = "BLOCKED: main.py would have to change, and it is not in DELTA\nUTILIZED: []"
@@ -261,3 +339,101 @@ def test_torch_is_never_loaded(root: Path) -> None:
     loaded = {line.rpartition(b"|")[2].strip().split(b".")[0] for line in done.stderr.split(b"\n")}
     assert b"helix_tui" in loaded
     assert not loaded & {b"torch", b"textual", b"rich", b"sentence_transformers"}
+
+
+ATTEMPT = "20260821T101112-0123abcd"
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """A project of git with one memory, and a clone of it that ddx would make for an attempt."""
+    project, clone = tmp_path / "project", tmp_path / f".execute-bead-clone-demo-2-{ATTEMPT}"
+    (project / ".ddx").mkdir(parents=True)
+    bead = {"id": "demo-2", "title": "Repair the circular import of src/auth.py", "status": "in_progress"}
+    (project / ".ddx" / "beads.jsonl").write_text(json.dumps(bead) + "\n")
+    person = ("-c", "user.name=T", "-c", "user.email=t@example.com")
+    for words in (("init", "-q"), ("add", "-A"), (*person, "commit", "-qm", "start")):
+        subprocess.run(["git", "-C", str(project), *words], check=True, timeout=30)
+    subprocess.run(["git", "clone", "-q", str(project), str(clone)], check=True, timeout=30)
+    with opened(project) as memory:
+        memory.store("Circular import when editing src/auth.py", "Move shared types to src/types.py")
+    return clone
+
+
+def test_an_agent_in_a_clone_of_ddx_gets_the_projects_memory_under_its_attempt(clone: Path) -> None:
+    project = clone.parent / "project"
+    answer, _ = hook("session-start", say(session_id="s", cwd=str(clone)), clone)
+    assert "Move shared types" in told(answer)
+    assert "helix memory of project: 1 memories" in told(answer)
+    hook("pre-tool-use", say(session_id="s", cwd=str(clone), **EDIT), clone)
+    hook("stop", say(session_id="s", cwd=str(clone)), clone)
+    with opened(project) as memory:
+        assert {(each.attempt, each.bead) for each in memory.injections()} == {(ATTEMPT, "demo-2")}
+    assert not (clone / ".helix").exists()
+    for folder in (clone, project):
+        done = subprocess.run(["git", "-C", str(folder), "status", "--porcelain"], capture_output=True)
+        assert done.stdout == b""
+
+
+def test_a_session_in_a_clone_is_pointed_at_the_projects_memory(clone: Path, tmp_path: Path) -> None:
+    file = tmp_path / "env"
+    hook("session-start", say(session_id="s", cwd=str(clone)), clone, CLAUDE_ENV_FILE=str(file))
+    assert file.read_text() == f"export HELIX_DB_PATH={clone.parent / 'project' / '.helix' / 'helix.db'}\n"
+
+
+def test_a_command_in_a_clone_works_on_the_projects_memory(clone: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "helix_tui", "memory", "recall", "circular import", "--json"],
+        capture_output=True,
+        timeout=60,
+        cwd=clone,
+        env={"PATH": "/usr/bin:/bin", "HOME": str(clone.parent), "HELIX_EMBEDDER": "off"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Move shared types" in done.stdout.decode()
+    assert not (clone / ".helix").exists()
+
+
+def test_what_a_person_asks_is_answered_from_memory_once_a_session(root: Path) -> None:
+    asked = say(session_id="s", prompt="Why is there a circular import when I edit src/auth.py?")
+    answer, _ = hook("user-prompt-submit", asked, root)
+    assert "Move shared types" in told(answer)
+    assert answer["hookSpecificOutput"]["hookEventName"] == "UserPromptSubmit"
+    assert hook("user-prompt-submit", asked, root)[0] == {}
+    assert hook("user-prompt-submit", say(session_id="t", prompt="yes"), root)[0] == {}
+    assert hook("user-prompt-submit", say(session_id="t", prompt="/clear src/auth.py import"), root)[0] == {}
+    with opened(root) as memory:
+        assert [each.attempt for each in memory.injections()] == ["s"]
+
+
+def test_ddxs_own_prompt_is_no_question_of_a_person(clone: Path) -> None:
+    asked = say(session_id="s", cwd=str(clone), prompt="Repair the circular import of src/auth.py")
+    assert hook("user-prompt-submit", asked, clone)[0] == {}
+
+
+def test_where_the_plugin_answers_the_hooks_of_the_settings_are_silent(root: Path) -> None:
+    settings = root / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text('{"enabledPlugins": {"helix-tui@helix-tui": true}}')
+    begin = say(session_id="s")
+    assert hook("session-start", begin, root)[0] == {}
+    assert "helix memory" in told(hook("session-start", begin, root, CLAUDE_PLUGIN_ROOT=str(root))[0])
+    (root / ".claude" / "settings.local.json").write_text(
+        '{"enabledPlugins": {"helix-tui@helix-tui": false}}'
+    )
+    assert "helix memory" in told(hook("session-start", begin, root)[0])
+
+
+def test_what_the_beads_block_brings_is_not_told_again(clone: Path) -> None:
+    project = clone.parent / "project"
+    with opened(project) as memory:
+        block = memory.inject("Repair the circular import of src/auth.py", bead="demo-2").text
+    described = f"Do it.\n\n<helix-memory>\n{block}\n</helix-memory>"
+    bead = {"id": "demo-2", "title": "Repair the circular import", "description": described}
+    (project / ".ddx" / "beads.jsonl").write_text(json.dumps(bead) + "\n")
+    said = told(hook("session-start", say(session_id="s", cwd=str(clone)), clone)[0])
+    assert "1 memories" in said
+    assert "Move shared types" not in said
+    assert hook("pre-tool-use", say(session_id="s", cwd=str(clone), **EDIT), clone)[0] == {}
+    with opened(project) as memory:
+        assert len(memory.injections()) == 1

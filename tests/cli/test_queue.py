@@ -59,7 +59,7 @@ def test_document_has_exactly_the_promised_keys(cli: Cli, project: ProjectFactor
         "source", "era", "as_of", "counts", "ready", "beads", "running", "dropped", "unknown_statuses",
         "dangling", "cycles",
     } <= document.keys()  # fmt: skip
-    assert set(document["source"]) == {"kind", "path", "sha256", "mtime", "rows"}
+    assert set(document["source"]) == {"kind", "path", "sha256", "mtime", "rows", "archived"}
     for row in document["beads"]:
         assert set(row) == {
             "id", "title", "status", "state", "reasons", "priority", "parent", "depends_on", "dependents",

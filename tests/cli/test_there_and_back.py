@@ -19,7 +19,7 @@ import pytest
 
 from helix_tui.core.ddx.client import DdxError, last_error
 from helix_tui.core.process import Finished
-from helix_tui.core.supervision.curation.tongue import Executable
+from helix_tui.core.supervision.curation.executable import Executable
 from helix_tui.core.tracker.__main__ import main as helix_ddx
 from tests.cli.conftest import Cli
 from tests.conftest import ProjectFactory

@@ -13,6 +13,8 @@ import pytest
 from tests.cli.conftest import Cli
 from tests.conftest import ProjectFactory
 
+pytestmark = pytest.mark.realtime
+
 
 def test_outside_tmux_it_says_what_to_do(cli: Cli, project: ProjectFactory) -> None:
     ran = cli("tmux", "-C", project([]))

@@ -9,6 +9,8 @@ import pytest
 
 from helix_tui.core.process import run, run_to_files
 
+pytestmark = pytest.mark.realtime
+
 MANY = "import sys; [print('line', n) for n in range(2000)]; print('{}'); sys.stderr.write('e' * 9000)"
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from helix_tui.core.project import (
+    AttemptFolder,
     Project,
     find_ddx,
     find_project,
@@ -180,3 +181,47 @@ def test_the_ddx_asked_for_is_not_replaced_by_another(tmp_path: Path) -> None:
 def test_a_machine_may_be_named_by_the_environment() -> None:
     assert machine_name({"DDX_MACHINE_ID": "box"}) == "box"
     assert machine_name({})
+
+
+ATTEMPT = "20260821T101112-0123abcd"
+
+
+def test_a_work_tree_of_an_attempt_belongs_to_its_project(repository: Path, tmp_path: Path) -> None:
+    tree = tmp_path / "exec-wt" / f".execute-bead-wt-demo-1-a-{ATTEMPT}"
+    git(repository, "worktree", "add", "-q", "--detach", str(tree))
+    (tree / ".ddx").mkdir()
+    (tree / "src").mkdir()
+    project = find_project(tree / "src", env={})
+    assert (project.root, project.ddx_dir) == (repository, repository / ".ddx")
+    assert project.attempt == AttemptFolder(tree, "demo-1-a", ATTEMPT)
+    assert find_project(repository, env={}).attempt is None
+
+
+@pytest.mark.parametrize("by", ["origin", "setting"])
+def test_a_clone_for_an_attempt_belongs_to_its_origin(repository: Path, tmp_path: Path, by: str) -> None:
+    clone = tmp_path / f".execute-bead-clone-demo-2-{ATTEMPT}"
+    subprocess.run(["git", "clone", "-q", str(repository), str(clone)], check=True, timeout=30)
+    if by == "setting":
+        git(clone, "config", "ddx.sharedMainGitLockRoot", str(repository))
+        git(clone, "remote", "set-url", "origin", "https://host.example/org/repo")
+    (clone / ".ddx").mkdir()
+    project = find_project(clone, env={})
+    assert (project.root, project.helix_dir) == (repository, repository / ".helix")
+    assert project.attempt == AttemptFolder(clone, "demo-2", ATTEMPT)
+
+
+def test_a_slot_that_serves_many_attempts_belongs_to_its_origin_too(repository: Path, tmp_path: Path) -> None:
+    slot = tmp_path / ".execute-bead-slot-0a1b" / "slot-3"
+    subprocess.run(["git", "clone", "-q", str(repository), str(slot)], check=True, timeout=30)
+    project = find_project(slot, env={})
+    assert (project.root, project.attempt) == (repository, AttemptFolder(slot))
+
+
+@pytest.mark.parametrize("origin", ["", "https://host.example/org/repo", "/not/there", "relative"])
+def test_a_folder_with_such_a_name_and_no_project_behind_it_is_a_project(tmp_path: Path, origin: str) -> None:
+    lone = tmp_path / f".execute-bead-clone-demo-2-{ATTEMPT}"
+    lone.mkdir()
+    git(lone, "init", "-q")
+    if origin:
+        git(lone, "remote", "add", "origin", origin)
+    assert find_project(lone, env={}) == Project(lone, lone / ".ddx", lone / ".git", lone / ".git")

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 from collections.abc import Mapping
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
 
@@ -122,7 +123,9 @@ class Attempts:
         """An evidence folder; without a result it is what a crash leaves."""
         folder = self.ddx / "executions" / attempt_id
         folder.mkdir()
-        manifest = {"attempt_id": attempt_id, "bead_id": bead_id, "created_at": "2026-08-21T20:00:00Z"}
+        began = datetime.strptime(attempt_id.partition("-")[0] + "Z", "%Y%m%dT%H%M%S%z")
+        ended = began + timedelta(milliseconds=252_000)
+        manifest = {"attempt_id": attempt_id, "bead_id": bead_id, "created_at": f"{began:%Y-%m-%dT%H:%M:%SZ}"}
         (folder / "manifest.json").write_text(json.dumps(manifest))
         (folder / "prompt.md").write_text(f"# Work on {bead_id}\n\nDo it well.\n")
         if result is not None:
@@ -132,8 +135,8 @@ class Attempts:
                 "harness": "claude",
                 "model": "sonnet",
                 "duration_ms": 252_000,
-                "started_at": "2026-08-21T20:00:00Z",
-                "finished_at": "2026-08-21T20:04:12Z",
+                "started_at": f"{began:%Y-%m-%dT%H:%M:%SZ}",
+                "finished_at": f"{ended:%Y-%m-%dT%H:%M:%SZ}",
             }
             (folder / "result.json").write_text(json.dumps(document | dict(result)))
         return folder

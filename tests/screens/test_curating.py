@@ -14,6 +14,7 @@ from typing import Any, cast
 import pytest
 from textual.pilot import Pilot
 
+from helix_tui.core.supervision.curation import operations
 from helix_tui.screens.bead import BeadScreen
 from helix_tui.screens.curating.ahead import AheadSheet
 from helix_tui.screens.curating.choosing import ChoiceSheet, PickSheet
@@ -237,7 +238,7 @@ async def test_cancelling_is_for_good_and_says_so(app: Console, era: str) -> Non
         if era == "april":
             assert app.sees("this ddx has no status cancelled; close the bead, or make it not eligible")
             return
-        assert app.sees("no way back")
+        assert app.sees("Cannot be undone")
         await press(pilot, "enter")
         assert rows_of(app)["demo-c"]["status"] == "cancelled"
         await press(pilot, "u")
@@ -285,10 +286,10 @@ async def test_the_sheet_copies_what_it_would_run_and_runs_nothing_when_left(app
         before = rows_of(app)
         on(app, "demo-a")
         await press(pilot, "e", "y")
-        assert app.sees("u would take it back: ddx bead update demo-a --unset execution-eligible")
+        assert app.sees("Undo with u: ddx bead update demo-a --unset execution-eligible")
         assert app.clipboard == "ddx bead update demo-a --set execution-eligible=false"
         await press(pilot, "e")
-        assert app.sees("nothing to do")
+        assert app.sees("Nothing to do")
         await press(pilot, "escape")
         assert isinstance(app.screen, QueueScreen)
         assert rows_of(app) == before
@@ -321,17 +322,48 @@ async def test_the_detail_on_the_whole_screen_has_the_same_keys(app: Console) ->
 # --- what somebody else changes ---------------------------------------------------------------------------
 
 
-async def test_a_change_meanwhile_is_a_conflict_with_both_versions(app: Console) -> None:
+async def test_a_change_meanwhile_shows_both_versions_and_the_plan_once_more(app: Console) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         await thought(pilot)
         on(app, "demo-a")
         await press(pilot, "-")
         rewrite(app, "demo-a", priority=4)
         await press(pilot, "enter")
-        assert isinstance(app.screen, TroubleSheet)
+        assert isinstance(app.screen, AheadSheet)
+        assert app.sees("Nothing ran. This is the plan now")
         assert app.sees("expected  1")
-        assert app.sees("stands    4")
+        assert app.sees("now       4")
         assert rows_of(app)["demo-a"]["priority"] == 4
+        await press(pilot, "enter")
+        assert rows_of(app)["demo-a"]["priority"] == 2
+
+
+async def test_an_undo_that_would_run_something_else_by_now_is_shown_once_more(app: Console) -> None:
+    async with app.run_test(size=(120, 40)) as pilot:
+        on(app, "demo-a")
+        await press(pilot, "-", "enter")
+        on(app, "demo-c")
+        await press(pilot, "-", "enter", "u")
+        first = app.desk.curator.history().entries[-1]
+        app.desk.curator.undo(first)  # somebody else takes it back and does something of their own
+        app.desk.curator.run([operations.priority("demo-c", 0)])
+        await press(pilot, "enter")
+        assert isinstance(app.screen, TroubleSheet | AheadSheet)
+        assert rows_of(app)["demo-c"]["priority"] == 0
+
+
+async def test_esc_asks_once_before_it_discards_what_was_typed(app: Console) -> None:
+    async with app.run_test(size=(120, 40)) as pilot:
+        on(app, "demo-a")
+        await press(pilot, "N")
+        assert not app.sees("✗")
+        await type_text(pilot, "Fix it")
+        await press(pilot, "escape")
+        assert isinstance(app.screen, FormSheet)
+        assert "Press esc again to discard" in toasts(app)
+        assert app.screen.form.texts["title"] == "Fix it"
+        await press(pilot, "escape")
+        assert isinstance(app.screen, QueueScreen)
 
 
 async def test_an_undo_never_writes_over_what_somebody_changed(app: Console) -> None:
@@ -341,7 +373,7 @@ async def test_an_undo_never_writes_over_what_somebody_changed(app: Console) -> 
         rewrite(app, "demo-a", priority=0)
         await press(pilot, "u")
         assert isinstance(app.screen, TroubleSheet)
-        assert app.sees("stands    0")
+        assert app.sees("now       0")
         assert rows_of(app)["demo-a"]["priority"] == 0
         await press(pilot, "escape")
         assert isinstance(app.screen, QueueScreen)
@@ -424,7 +456,7 @@ async def test_a_form_shows_what_somebody_wrote_meanwhile(app: Console) -> None:
         await press(pilot, "ctrl+o")
         assert isinstance(app.screen, TroubleSheet)
         assert app.sees("yours     Gamma mine")
-        assert app.sees("stands    Gamma theirs")
+        assert app.sees("now       Gamma theirs")
         await press(pilot, "escape")
         assert isinstance(app.screen, FormSheet)
         assert app.screen.form.texts["title"] == "Gamma mine"
@@ -509,7 +541,7 @@ async def test_an_edit_of_a_bead_changed_meanwhile_is_kept_in_a_file(
         )
         await press(pilot, "E")
         assert isinstance(app.screen, TroubleSheet)
-        for words in ("yours     Mine", "stands    Theirs", "Your text is kept in"):
+        for words in ("yours     Mine", "now       Theirs", "Your text is kept in"):
             assert app.sees(words), app.rows()
         assert rows_of(app)["demo-c"]["description"] == "Theirs"
 
@@ -604,7 +636,7 @@ async def test_a_conflict_in_the_middle_says_what_is_done(
         queue.marked = frozenset(("demo-a", "demo-d"))
         await press(pilot, "e", "enter")
         assert isinstance(app.screen, TroubleSheet), app.rows()
-        assert app.sees("1 of 2 commands had run by then and stay")
+        assert app.sees("1 of 2 commands ran before and stay")
         await press(pilot, "escape", "u", "enter")
         assert "execution-eligible" not in rows_of(app)["demo-a"]
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from helix_tui.core.beads.tracker import parse_rows
 from helix_tui.core.clock import NS
 from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.ddx.attempts.index import Attempt, Tokens
+from helix_tui.core.ddx.dialect import AUGUST, Gate
 from helix_tui.core.ddx.workers.running import Run
 from helix_tui.core.live.feed import empty_snapshot
 from helix_tui.core.live.snapshot import Change, Snapshot
@@ -118,3 +120,13 @@ async def test_a_missing_bead_says_who_waits_and_where_it_was_last_seen(console:
         assert app.sees("not in the tracker:")
         assert app.sees("neither the archive nor the git history")
         assert app.sees("Wait for what nobody has")
+
+
+def test_the_pulse_counts_nothing_as_ready_that_ddx_refuses_to_give_out() -> None:
+    gate = Gate("label", "needs_human", "lifecycle_migration_required", "ddx bead migrate")
+    found = parse_rows(b'{"id":"a","status":"open"}\n{"id":"b","status":"open","labels":["needs_human"]}\n')
+    seen = replace(snapshot(tracker=found), dialect=replace(AUGUST, gates=(gate,)))
+    facts = pulse_facts(seen, (), NOW)
+    assert facts.trouble == "ddx refuses all"
+    assert (facts.action, facts.because) == ("GUIDANCE", "lifecycle migration required")
+    assert pulse_facts(replace(seen, dialect=AUGUST), (), NOW).trouble == ""

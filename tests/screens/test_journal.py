@@ -13,7 +13,7 @@ from textual.pilot import Pilot
 from helix_tui.core.project import find_project
 from helix_tui.core.supervision.curation import operations as op
 from helix_tui.core.supervision.curation.curator import Curator
-from helix_tui.core.supervision.curation.tongue import find_executable
+from helix_tui.core.supervision.curation.executable import find_executable
 from helix_tui.screens.curating.ahead import AheadSheet
 from helix_tui.screens.curating.outcomes import HalfWaySheet
 from helix_tui.screens.journal import JournalScreen

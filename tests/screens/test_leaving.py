@@ -13,6 +13,8 @@ from helix_tui.core.process import allow_reads, end_reads, run
 from tests.screens.conftest import MakeConsole
 from tests.screens.test_queue import queue
 
+pytestmark = pytest.mark.realtime
+
 
 def program(folder: Path, name: str, script: str) -> None:
     """A program of that name, before all others."""

@@ -66,8 +66,10 @@ async def test_attempts_stand_newest_first_with_the_evidence_of_the_first(projec
         await settled(pilot)
         shown = app.shown()
         assert [
-            shown.index(word) for word in ("✓ merged", "◆ preserved", "✗ no result", "○ no changes")
-        ] == sorted(shown.index(word) for word in ("✓ merged", "◆ preserved", "✗ no result", "○ no changes"))
+            shown.index(word) for word in ("✓ landed", "◆ kept aside", "✗ interrupted", "○ no change")
+        ] == sorted(
+            shown.index(word) for word in ("✓ landed", "◆ kept aside", "✗ interrupted", "○ no change")
+        )
         assert "nothing runs" in shown
         assert "Land gate [/rejects] stale refs" in shown
         for part in ("1 symbol cannot be reached", "1 file +2 −1", "watchdog.py", "· $1.10"):
@@ -134,7 +136,7 @@ async def test_a_tab_that_somebody_chose_stays_for_other_attempts(project: Path)
     [
         (KEPT, "diff", "is not in this repository"),
         (KEPT, "transcript", "No transcript here."),
-        (CRASHED, "evidence", "it ended, or was ended, without saying how"),
+        (CRASHED, "evidence", "it left no result"),
         (CRASHED, "diff", "No diff: the attempt names no commits"),
         (CRASHED, "prompt", "# Work on ddx-3"),
         (OLD, "evidence", "It was there."),
@@ -200,7 +202,7 @@ async def test_nothing_attempted_yet_says_what_fills_the_screen(tmp_path: Path) 
         made.attempt(LANDED, "ddx-1", result={"status": "no_changes"})
         app.feed.look()
         await settled(pilot)
-        assert app.sees("○ no changes")
+        assert app.sees("○ no change")
         assert not app.sees("Nothing has been attempted")
 
 
@@ -279,7 +281,7 @@ async def test_a_narrow_pane_opens_the_attempt_over_the_list_and_esc_leads_back(
     async with app.run_test(size=(48, 30)) as pilot:
         await settled(pilot)
         assert app.sees("Scrub worktree leftovers")
-        assert app.sees("merged · $1.10 · 4m · sonnet")
+        assert app.sees("landed · $1.10 · 4m · sonnet")
         assert not app.sees("evidence")
         await pilot.press("enter")
         await settled(pilot)
@@ -295,7 +297,7 @@ async def test_a_narrow_pane_opens_the_attempt_over_the_list_and_esc_leads_back(
         assert app.sees("evidence")
         await pilot.resize_terminal(120, 30)
         await settled(pilot)
-        assert app.sees("◆ preserved")
+        assert app.sees("◆ kept aside")
         assert app.sees("evidence")
         assert app.loop.view.evidence.has_focus
         await pilot.resize_terminal(48, 30)

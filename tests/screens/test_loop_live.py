@@ -15,6 +15,8 @@ from helix_tui.core.ddx.events import read_event
 from tests.core.ddx.replay import Replay, Step
 from tests.screens.loop_host import Attempts, LoopConsole, open_loop, settled
 
+pytestmark = pytest.mark.realtime
+
 RECORDED = Path(__file__).resolve().parents[1] / "data" / "ddx"
 
 
@@ -73,7 +75,7 @@ async def test_no_line_of_a_transcript_is_lost_or_doubled_when_its_file_moves(tm
         assert max(found.values()) == 1
         assert [event.at for event in shown if event.at] == sorted(event.at for event in shown if event.at)
         assert any(action.startswith(("Edit ", "Write ", "Bash ")) for action in actions)
-        assert app.sees("✓ merged")
+        assert app.sees("✓ landed")
         assert app.loop.list.selected_attempt is not None
 
 

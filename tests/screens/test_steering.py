@@ -47,7 +47,11 @@ def a_run(root: Path) -> None:
     now = format_instant(now_ns())
     (root / ".helix/helix.pid").write_text(f"{os.getpid()} {now}\n")
     log = root / "loop.log"
-    log.write_text("helix: cycle 1\n\x1b[31mhelix: x-1 success\n")
+    log.write_text(
+        "helix: cycle 1\n--- ddx output [10:00:00] rc=0 elapsed=2s ---\n"
+        '{\n  "status": "fragment"\n}\n--- end ddx output ---\n'
+        "\x1b[31mhelix: x-1 success\n"
+    )
     state = {"run_id": "r", "pid": os.getpid(), "started_at": now, "phase": "dispatching", "log": str(log)}
     (root / ".helix/run-state.json").write_text(json.dumps(state | {"completed_cycles": 3}))
 
@@ -57,8 +61,9 @@ async def test_next_action_stands_in_the_pulse_with_its_reasons_on_a_key(console
     async with app.run_test(size=(120, 30)) as pilot:
         await pilot.press("greater_than_sign")
         await settled(pilot)
-        assert app.sees("BUILD ▸ 2 ready")
-        assert app.sees("decided by the facts alone")
+        assert app.sees("○ 2 ready")
+        assert app.sees("BUILD")
+        assert app.sees("Decided from the queue, no model asked")
         assert app.sees("ddx work")
         await pilot.press("j", "enter")
         await settled(pilot)
@@ -94,6 +99,7 @@ async def test_a_running_loop_is_paused_and_stopped_after_the_bead(console: Make
         await pilot.pause()
         assert app.sees("executing a bead")
         assert app.sees("helix: x-1 success")
+        assert not app.sees("fragment")
         assert not app.sees("\x1b")
         for key, wish in (("p", "pause"), ("x", "stop")):
             await pilot.press(key)
@@ -121,6 +127,58 @@ async def test_one_bead_without_a_ddx_says_what_is_missing(
     app = console(BEADS, look_out="once")
     async with app.run_test(size=(120, 30)) as pilot:
         await pilot.press("L", "o")
+        await settled(pilot)
+        assert "ddx binary not found" in said(app)
+
+
+@pytest.mark.parametrize(
+    ("more", "said_of_it"),
+    [({"status": "closed"}, "this bead is closed"), ({"status": "in_progress"}, "a worker is on this bead")],
+)
+async def test_a_bead_that_is_done_or_at_work_is_not_carried_through(
+    console: MakeConsole, tmp_path: Path, more: dict[str, str], said_of_it: str
+) -> None:
+    program = tmp_path / "ddx"
+    program.write_text(f"#!{sys.executable}\nimport pathlib\npathlib.Path('called').touch()\n")
+    program.chmod(0o755)
+    now = format_instant(now_ns())
+    bead = {"id": "x-1", "title": "one", "owner": "ddx", "updated_at": now, "work-heartbeat-at": now} | more
+    app = console([json.dumps(bead)], look_out="once", ddx=str(program))
+    async with app.run_test(size=(120, 30)) as pilot:
+        app.go_to_bead("x-1")
+        await settled(pilot)
+        await pilot.press("L")
+        await settled(pilot)
+        assert app.sees(said_of_it)
+        assert not app.sees("ddx try")
+        await pilot.press("o")
+        await settled(pilot)
+        assert said_of_it in said(app)
+    assert not (app.root / "called").exists()
+
+
+async def test_a_change_that_a_review_refused_is_landed_only_after_a_second_yes(
+    console: MakeConsole, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    app = console(BEADS, look_out="once")
+    attempt = "20260821T101112-0123abcd"
+    bundle = app.root / ".ddx" / "executions" / attempt
+    bundle.mkdir(parents=True)
+    result = {"bead_id": "x-1", "attempt_id": attempt, "status": "repair-cycle-exhausted"}
+    result |= {"outcome": "preserved", "base_rev": "a" * 40, "result_rev": "b" * 40}
+    result |= {"preserve_ref": f"refs/ddx/iterations/x-1/{attempt}-aaaaaaaaaaaa"}
+    (bundle / "result.json").write_text(json.dumps(result))
+    app.feed.look()
+    async with app.run_test(size=(140, 34)) as pilot:
+        await pilot.press("L")
+        await settled(pilot)
+        assert app.sees("ddx try lands bbbbbbbbbbbb as it is")
+        await pilot.press("o")
+        await settled(pilot)
+        assert app.sees("land what is kept of x-1?")
+        assert "ddx binary not found" not in said(app)
+        await pilot.press("y")
         await settled(pilot)
         assert "ddx binary not found" in said(app)
 

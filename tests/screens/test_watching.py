@@ -12,8 +12,9 @@ import pytest
 
 from helix_tui.core.project import find_project
 from helix_tui.core.supervision.curation.curator import Curator
-from helix_tui.core.supervision.curation.tongue import find_executable
+from helix_tui.core.supervision.curation.executable import find_executable
 from helix_tui.core.supervision.focus import plan_focus
+from helix_tui.core.supervision.tried import Tried, bead_fingerprint
 from helix_tui.screens.curating.ahead import AheadSheet
 from helix_tui.screens.needs import NeedsScreen
 from tests.screens.conftest import Console, MakeConsole
@@ -74,6 +75,8 @@ async def test_drift_waits_on_a_person_until_it_is_acknowledged(console: MakeCon
         assert app.lookout is not None
         app.lookout.start(app.feed.snapshot)
         await pilot.press("a")
+        await at_rest(pilot)
+        await pilot.press("s")
         for _ in range(200):
             await pilot.pause(0.02)
             if not app.needs:
@@ -81,6 +84,38 @@ async def test_drift_waits_on_a_person_until_it_is_acknowledged(console: MakeCon
         app.lookout.stop()
         assert app.needs == ()
         assert app.sees("nothing waits on you")
+
+
+async def test_one_key_keeps_a_drifted_bead_from_workers_until_it_is_acknowledged(
+    console: MakeConsole,
+) -> None:
+    app = console(lines([row("a"), row("b")]))
+    async with app.run_test(size=(120, 30)) as pilot:
+        await at_rest(pilot)
+        watched(app)
+        rewrite(app, row("a", parent="b"))
+        looked(app)
+        await pilot.press("exclamation_mark", "a", "k")
+        await at_rest(pilot)
+        assert isinstance(app.screen, AheadSheet)
+        assert "execution-eligible" not in rows_of(app)["a"], "only shown so far"
+        await pilot.press("enter")
+        await at_rest(pilot)
+        assert rows_of(app)["a"]["execution-eligible"] is False
+        looked(app)
+        assert [need.kind for need in app.needs] == ["drift"]
+        assert app.lookout is not None
+        app.lookout.start(app.feed.snapshot)
+        assert isinstance(app.screen, NeedsScreen)
+        await pilot.press("a")
+        for _ in range(200):
+            await pilot.pause(0.02)
+            if not app.needs:
+                break
+        app.lookout.stop()
+        after = rows_of(app)["a"]
+        assert "execution-eligible" not in after
+        assert not [name for name in after if name.startswith("helix-drift")]
 
 
 async def test_an_orphaned_claim_is_let_go_of_by_one_key_and_a_look(
@@ -142,3 +177,24 @@ async def test_read_only_acknowledges_and_recovers_nothing(console: MakeConsole)
         await pilot.press("exclamation_mark", "a")
         await at_rest(pilot)
         assert not (app.root / ".helix").exists()
+
+
+async def test_a_bead_that_the_last_run_tried_is_named_until_it_changes(console: MakeConsole) -> None:
+    app = console(lines([row("x-1"), row("x-2")]))
+    async with app.run_test(size=(140, 30)) as pilot:
+        await at_rest(pilot)
+        app.feed.look()
+        bead = app.feed.snapshot.queue.beads["x-1"]
+        tried = Tried("x-1", "execution_failed", "exit status 1", bead_fingerprint(bead)).record()
+        (app.root / ".helix").mkdir(exist_ok=True)
+        (app.root / ".helix" / "run-state.json").write_text(json.dumps({"run_id": "r", "tried": [tried]}))
+        watched(app)
+        await at_rest(pilot)
+        assert [(need.kind, need.bead_id) for need in app.needs] == [("tried", "x-1")]
+        app.push_screen(NeedsScreen())
+        await at_rest(pilot)
+        assert app.sees("passed over it: execution_failed: exit status 1")
+        rewrite(app, row("x-1", description="another way"))
+        looked(app)
+        await at_rest(pilot)
+        assert app.needs == ()

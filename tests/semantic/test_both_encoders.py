@@ -76,7 +76,7 @@ def test_both_carry_the_same_model_id_because_their_vectors_may_be_compared(
     with open_memory(path, record) as memory:
         found = memory.recall("auth errors swallowed without logging", limit=1).found[0]
         assert (found.memory.name, found.direct) == (name, True)
-        assert memory.store("Authentication is failing silently", "log it").status == "merged"
+        assert memory.store("Authentication is failing silently", "log every auth error").status == "merged"
         assert memory.health().without_vector == 0
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import os
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from helix_tui.cli.call import Call, CliError
@@ -13,19 +16,21 @@ from helix_tui.cli.loading import NO_TRACKER, find_bead, locate
 from helix_tui.cli.paint import counted
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.clock import now_ns
-from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.ddx.names import Era
-from helix_tui.core.journal import Entry, JournalError
+from helix_tui.core.errors import HelixError
+from helix_tui.core.journal import Entry
 from helix_tui.core.supervision.curation.conflicts import Conflict, Difference, NotUndoable, Unreadable
 from helix_tui.core.supervision.curation.curator import Curator, Done, Sight
-from helix_tui.core.supervision.curation.gate import GateBusy, WritesForbidden
+from helix_tui.core.supervision.curation.dropped import unread_warning
+from helix_tui.core.supervision.curation.executable import Executable, find_executable
 from helix_tui.core.supervision.curation.operations import Operation
 from helix_tui.core.supervision.curation.planning import Plan, plan, values_before
 from helix_tui.core.supervision.curation.rows import Edits, Scene
-from helix_tui.core.supervision.curation.steps import Refused, Step, Writing
-from helix_tui.core.supervision.curation.tongue import Executable, find_executable
+from helix_tui.core.supervision.curation.settling import renamed
+from helix_tui.core.supervision.curation.steps import Step, Writing
 from helix_tui.core.supervision.curation.whatif import Consequences, foresee
 from helix_tui.core.supervision.focus import plan_upkeep, read_focus
+from helix_tui.core.supervision.hooks import SKIP
 from helix_tui.core.text import clean_block, clean_line
 
 MOST = 12
@@ -54,7 +59,8 @@ def curator_of(call: Call) -> Curator:
     project = locate(call)
 
     def find(era: Era) -> Executable:
-        return find_executable(project, call.ddx, era=era)
+        untold = getattr(call.options, "no_triage", False)  # then our own hook is passed over too
+        return find_executable(project, call.ddx, era=era, env=os.environ | {SKIP: "1"} if untold else None)
 
     def as_of() -> int:
         return call.now if call.fixed_now else now_ns()
@@ -71,28 +77,20 @@ def told() -> Iterator[None]:
     try:
         with tidy_when_killed():
             yield
-    except DdxError as error:
-        raise CliError(
-            error.message, f"{error.advice[:1].upper()}{error.advice[1:]}.", error.exit_code
-        ) from None
     except Unreadable as error:
         raise CliError(str(error), NO_TRACKER) from None
-    except WritesForbidden as error:
-        raise CliError(str(error), "Start it without --read-only to change something.") from None
-    except (GateBusy, JournalError) as error:
-        raise CliError(clean_line(str(error), 400)) from None
     except NotUndoable as error:
         raise CliError(f"{error.entry.id} cannot be taken back: {error}") from None
+    except Conflict as error:
+        raise CliError(f"changed since, so nothing was overwritten: {error}", _conflict_fix(error)) from None
+    except HelixError:
+        raise  # says all by itself; the journal's is an OSError too
     except OSError as error:
         where = f" {clean_line(str(error.filename), 200)}" if error.filename else ""
         raise CliError(
             f"cannot write{where}: {error.strerror or error}",
             "Free space or mend the folder, then do it again; what was written before stands.",
         ) from None
-    except Conflict as error:
-        raise CliError(f"changed since, so nothing was overwritten: {error}", _conflict_fix(error)) from None
-    except Refused as error:
-        raise CliError(clean_line(str(error), 600)) from None
 
 
 def _conflict_fix(error: Conflict) -> str:
@@ -124,10 +122,10 @@ def change(
         curator = curator_of(call)
         sight = curator.look()
         wanted = list(make(sight.queue))
-        tongue = curator.tongue(sight.queue)
-        planned = plan(wanted, sight.queue, tongue, busy=sight.busy, title=title)
+        dialect = curator.dialect(sight.queue)
+        planned = plan(wanted, sight.queue, dialect, busy=sight.busy, title=title)
         if call.options.dry_run:
-            return foretell(call, planned, sight)
+            return foretell(call, _warned(planned, sight, curator), sight)
         curator.gate.check()
         done = curator.run(wanted, title=title)
     return (telling or tell)(call, done, curator)
@@ -140,10 +138,19 @@ def change_steps(
     with told():
         sight = curator.look()
         if call.options.dry_run:
-            return foretell(call, curator.plan_steps(kind, title, make), sight)
+            planned = curator.plan_steps(kind, title, make)
+            return foretell(call, _warned(planned, sight, curator), sight)
         curator.gate.check()
         done = curator.run_steps(kind, title, make)
     return tell(call, done, curator)
+
+
+def _warned(planned: Plan, sight: Sight, curator: Curator) -> Plan:
+    """A plan with what else its writing does: ddx drops lines that it cannot read."""
+    if not planned.steps:
+        return planned
+    embedded = curator.executable(sight.queue.default_era).embedded
+    return replace(planned, notes=(*planned.notes, *unread_warning(sight.tracker, embedded)))
 
 
 def foretell(call: Call, planned: Plan, sight: Sight) -> int:
@@ -159,6 +166,11 @@ def foretell(call: Call, planned: Plan, sight: Sight) -> int:
                 "newly_ready": follows.newly_ready,
                 "newly_blocked": follows.newly_blocked,
                 "next": follows.next_after,
+                "places": [
+                    {"bead_id": each.bead_id, "was": each.was, "will": each.will, "state": each.state}
+                    for each in follows.places
+                ],
+                "others_keep_order": follows.others_keep_order,
                 "cycles": follows.cycles,
                 "orphaned": [
                     {"bead_id": orphan.bead_id, "waits_on": orphan.waits_on, "why": orphan.why}
@@ -170,12 +182,12 @@ def foretell(call: Call, planned: Plan, sight: Sight) -> int:
         )
     else:
         _print_commands(call, planned)
-        for line in consequence_lines(call, follows):
+        for line in consequence_lines(call, follows) if planned.steps else ():
             call.print(line)
         if planned.steps:
             _print_way_back(call, planned)
             call.print(call.paint("nothing was changed (--dry-run)", "muted"))
-        else:
+        elif not planned.refusals:
             call.print("nothing to do")
     return _refused(call, planned)
 
@@ -211,6 +223,8 @@ def tell(call: Call, done: Done, curator: Curator) -> int:
             call.print(call.paint(_journal_line(entry), "muted"))
             _print_focus(call, curator)
     code = _refused(call, done.plan)
+    for warning in curator.warnings:
+        call.note(f"helix-tui: {warning}")
     for problem in done.problems:
         call.note(f"helix-tui: {problem}")
     if done.error is not None:
@@ -273,7 +287,11 @@ def edits_of(steps: Iterable[Step]) -> Edits:
 
 
 def consequence_lines(call: Call, follows: Consequences) -> Iterator[str]:
-    """What would follow, in lines for people."""
+    """What would follow, in lines for people: first for the changed beads themselves."""
+    for place in follows.places[:MOST]:
+        yield call.paint(f"{clean_line(place.bead_id, 80)}: {place}", "bold")
+    if len(follows.places) > MOST:
+        yield f"and {len(follows.places) - MOST:,} more beads"
     for word, ids, role in (
         ("would become ready", follows.newly_ready, "success"),
         ("would no longer be ready", follows.newly_blocked, "waiting"),
@@ -293,13 +311,17 @@ def consequence_lines(call: Call, follows: Consequences) -> Iterator[str]:
         )
     if follows.next_after != follows.next_before:
         yield f"next would be: {some(follows.next_after)}"
-    elif not (follows.newly_ready or follows.newly_blocked):
-        yield "nothing else would change: the same beads are next, in the same order"
+    elif len(follows.next_before) < follows.ready[0]:
+        yield f"the first {len(follows.next_before)} stay the same"
+    if follows.order:
+        yield follows.order
 
 
 def _print_commands(call: Call, planned: Plan, done: Done | None = None) -> None:
     """The commands; of a change that did not come to its end, each with what became of it."""
-    for number, line in enumerate(planned.lines):
+    made = done.created if done is not None else {}
+    lines = [shlex.join(("ddx", *step.args)) for step in renamed(planned.steps, made)]
+    for number, line in enumerate(lines if made else planned.lines):
         words = call.paint(clean_block(line, 2_000), "bold")
         if done is not None and done.error is not None:
             fate = "ran" if number < done.ran else "failed" if number == done.ran else "not run"
@@ -340,8 +362,8 @@ def _journal_line(entry: Entry) -> str:
     if entry.result == "partial":
         head += " (only in part)"
     if entry.undoable:
-        trace = f"; {entry.traces[0]}" if entry.traces else ""
-        return f"{head} · take it back with `helix-tui undo`{clean_line(trace, 200)}"
+        trace = "".join(f"; {each}" for each in entry.traces)
+        return f"{head} · take it back with `helix-tui undo`{clean_line(trace, 1_000)}"
     return f"{head} · no way back: {clean_line(entry.why_not, 300)}"
 
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Iterable
 from typing import Any
 
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.curation.changing import add_dry_run, change, resolve
-from helix_tui.cli.loading import find_bead
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.supervision.authoring import Verdict, judge
 from helix_tui.core.supervision.curation import operations
 from helix_tui.core.supervision.curation.operations import Operation
 from helix_tui.core.supervision.curation.rows import edge
+from helix_tui.core.supervision.hooks import SKIP
 from helix_tui.core.text import clean_line
 
 
@@ -41,7 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--allow-vague", action="store_true", help="take acceptance that no machine can check"
     )
     parser.add_argument(
-        "--no-triage", action="store_true", help="take the bead whatever the authoring rules say"
+        "--no-triage",
+        action="store_true",
+        help="take the bead whatever the authoring rules say (also: HELIX_SKIP_TRIAGE=1)",
     )
     add_dry_run(parser)
 
@@ -60,10 +63,13 @@ def operation(call: Call, queue: Queue) -> Operation:
     options = call.options
     fields = _fields(options.fields)
     labels = [text.strip() for word in options.labels for text in word.split(",") if text.strip()]
-    parent = find_bead(queue, options.parent) if options.parent else ""
-    depends_on = resolve(queue, options.depends_on)
-    if not options.no_triage:
-        _triage(call, queue, labels, depends_on, fields)
+    unknown: list[CliError] = []
+    parent = next(iter(_found(queue, [options.parent] if options.parent else [], unknown)), "")
+    depends_on = _found(queue, options.depends_on, unknown)
+    if not options.no_triage and os.environ.get(SKIP) != "1":
+        _triage(call, queue, labels, depends_on, fields, unknown)
+    elif unknown:
+        raise unknown[0]
     return operations.create(
         options.title,
         issue_type=options.type,
@@ -79,18 +85,35 @@ def operation(call: Call, queue: Queue) -> Operation:
     )
 
 
+def _found(queue: Queue, words: Iterable[str], unknown: list[CliError]) -> list[str]:
+    """The ids that words stand for; what stands for none goes into ``unknown``, to be told with the rest."""
+    ids: list[str] = []
+    for word in words:
+        for part in [word] if word in queue.beads else word.split(","):
+            try:
+                ids += resolve(queue, part)
+            except CliError as error:
+                unknown.append(error)
+    return list(dict.fromkeys(ids))
+
+
 def _fields(words: Iterable[str]) -> dict[str, str]:
     fields = {}
     for word in words:
         key, equals, value = word.partition("=")
         if not key or not equals:
-            raise CliError(f"--set wants KEY=VALUE, not “{clean_line(word, 60)}”", code=2)
+            raise CliError(f"--set wants KEY=VALUE, not “{clean_line(word, 60)}”", exit_code=2)
         fields[key] = value
     return fields
 
 
 def _triage(
-    call: Call, queue: Queue, labels: list[str], depends_on: list[str], fields: dict[str, str]
+    call: Call,
+    queue: Queue,
+    labels: list[str],
+    depends_on: list[str],
+    fields: dict[str, str],
+    unknown: list[CliError],
 ) -> None:
     """Say what the authoring rules find; stop at an error."""
     options = call.options
@@ -105,10 +128,13 @@ def _triage(
     verdict: Verdict = judge(row, queue.beads, strict=not options.allow_vague)
     for finding in verdict.findings:
         call.note(clean_line(str(finding), 400))
+    if unknown and not verdict.errors:
+        raise unknown[0]
+    said = [*(finding.message for finding in verdict.errors), *(error.message for error in unknown)]
     if verdict.errors:
-        vague = all(finding.code == "vague" for finding in verdict.errors)
+        vague = not unknown and all(finding.code == "vague" for finding in verdict.errors)
         fix = "Give what is missing; --no-triage makes the bead all the same."
         raise CliError(
-            "the bead was not made: " + "; ".join(clean_line(e.message, 300) for e in verdict.errors),
+            "the bead was not made: " + "; ".join(clean_line(each, 300) for each in said),
             "Say it so that a machine can check it, or pass --allow-vague." if vague else fix,
         )

@@ -29,7 +29,7 @@ def run(call: Call) -> int:
     """Set, end, mend or show the focus."""
     options = call.options
     if sum((bool(options.id), options.off, options.reconcile)) > 1:
-        raise CliError("name an epic, or say --off, or --reconcile: one of them", code=2)
+        raise CliError("name an epic, or say --off, or --reconcile: one of them", exit_code=2)
     curator = curator_of(call)
     if options.id:
         with told():

@@ -20,7 +20,7 @@ from helix_tui.cli.curation.changing import (
 from helix_tui.cli.paint import counted
 from helix_tui.core.clock import NS, format_age, format_instant, now_ns
 from helix_tui.core.journal import Entry
-from helix_tui.core.supervision.curation.conflicts import Conflict, Unreadable
+from helix_tui.core.supervision.curation.conflicts import Conflict, NotUndoable, Unreadable
 from helix_tui.core.supervision.curation.contrast import apart
 from helix_tui.core.supervision.curation.curator import Curator, Done
 from helix_tui.core.supervision.curation.retracing import Appraiser, Mark, Turn
@@ -123,7 +123,18 @@ def _chosen(call: Call, curator: Curator) -> list[Entry] | None:
         raise CliError(
             f"the journal has no {clean_line(wanted, 60)}", "`helix-tui journal` lists what it has."
         )
-    return [entry] if options.entry else list(history.back_to(entry.id))
+    return [history.root(entry)] if options.entry else list(history.back_to(entry.id))
+
+
+def _check_direction(call: Call, chosen: list[Entry]) -> None:
+    """A change named by its id is taken back only where it stands, and done again only where it does not."""
+    if not call.options.entry:
+        return
+    (entry,) = chosen
+    if call.command == "undo" and not entry.standing:
+        raise NotUndoable(entry, f"{entry.id} has changed nothing that still stands")
+    if call.command == "redo" and not entry.undone_by:
+        raise NotUndoable(entry, f"{entry.id} has not been taken back")
 
 
 def _foretell(call: Call, curator: Curator) -> int:
@@ -134,6 +145,7 @@ def _foretell(call: Call, curator: Curator) -> int:
         if chosen is None:
             wanted = history.to_undo if call.command == "undo" else history.to_redo
             chosen = list(wanted(curator.me)[: call.options.count])
+        _check_direction(call, chosen)
         retreat, sight = curator.foretell(chosen)
         follows = foresee(sight.queue, retreat.steps)
     if call.json:
@@ -178,7 +190,7 @@ def _turn_document(turn: Turn) -> dict[str, Any]:
 
 def _tell(call: Call, done: list[Done], stopped: CliError | None, conflict: Conflict | None) -> int:
     failed = next((result for result in done if result.error is not None or result.problems), None)
-    code = stopped.code if stopped is not None else 1 if failed is not None else 0
+    code = stopped.exit_code if stopped is not None else 1 if failed is not None else 0
     if call.json:
         call.emit(
             {
@@ -186,7 +198,7 @@ def _tell(call: Call, done: list[Done], stopped: CliError | None, conflict: Conf
                 "conflicts": [difference_document(each) for each in conflict.differences] if conflict else [],
                 "error": None
                 if stopped is None
-                else {"message": stopped.message, "fix": stopped.fix, "code": stopped.code},
+                else {"message": stopped.message, "fix": stopped.advice, "code": stopped.exit_code},
             }
         )
     else:
@@ -208,8 +220,8 @@ def _tell(call: Call, done: list[Done], stopped: CliError | None, conflict: Conf
             call.note(f"  {clean_line(result.error.advice, 400)}")
     if stopped is not None:
         call.note(f"helix-tui: {stopped.message}")
-        if stopped.fix:
-            call.note(f"  {stopped.fix}")
+        if stopped.advice:
+            call.note(f"  {stopped.advice}")
     return code
 
 

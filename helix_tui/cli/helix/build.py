@@ -12,10 +12,12 @@ from helix_tui.cli.helix.shared import (
     curator_of,
     delegate_of,
     explained,
+    refuse_in_attempt,
     show_dry_run,
     tell_unheard,
     wishes_of,
 )
+from helix_tui.cli.loading import note_unread
 from helix_tui.core.supervision.building import Undone, build_bead, select, undone
 from helix_tui.core.supervision.curation.curator import Sight
 from helix_tui.core.text import clean_line
@@ -34,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(call: Call) -> int:
     """Execute one bead."""
+    refuse_in_attempt(call)
     wishes = wishes_of(call)
     with explained():
         curator = curator_of(call)
@@ -47,6 +50,7 @@ def run(call: Call) -> int:
         if call.options.dry_run:
             return show_dry_run(call, [words], bead_id=bead_id, leaves_undone=list(left))
         curator.gate.check()
+        note_unread(call, sight.tracker)
         tell_unheard(call, words, wishes)
         for line in () if call.options.quiet else left:
             call.note(f"helix: {line}")
@@ -54,10 +58,10 @@ def run(call: Call) -> int:
     if call.json:
         call.emit(built.record())
     else:
-        call.print(
-            f"{clean_line(bead_id)} → "
-            f"{clean_line(built.status)}{clean_line(built.detail and ': ' + built.detail, 400)}"
-        )
+        said = clean_line(f": {built.detail}", 400) if built.detail not in ("", built.status) else ""
+        call.print(f"{clean_line(bead_id)} → {clean_line(built.status)}{said}")
+        if built.preserve_ref:
+            call.print(f"kept at: {clean_line(built.preserve_ref, 200)}")
         if built.follow_up:
             call.print(f"next: {clean_line(built.follow_up, 400)}")
     return built.code

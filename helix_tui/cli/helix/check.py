@@ -6,6 +6,7 @@ import argparse
 from typing import Any
 
 from helix_tui.cli.call import Call, CliError
+from helix_tui.cli.counts import queue_line
 from helix_tui.cli.helix.shared import (
     add_agent_options,
     curator_of,
@@ -18,10 +19,12 @@ from helix_tui.cli.helix.shared import (
 )
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.supervision.check.check import Asking, Checker, CheckFailed
-from helix_tui.core.supervision.check.facts import REPO, Facts
+from helix_tui.core.supervision.check.facts import Facts
 from helix_tui.core.supervision.check.verdict import Verdict
 from helix_tui.core.supervision.curation.curator import Curator
 from helix_tui.core.supervision.drift import DriftWatch
+from helix_tui.core.supervision.held import drifted, plan_drifted, stale
+from helix_tui.core.supervision.scope import EVERYTHING, read_scope
 from helix_tui.core.supervision.stages import STAGES
 from helix_tui.core.supervision.stagework import command_of
 from helix_tui.core.text import clean_block, clean_line
@@ -40,7 +43,10 @@ _ROLES = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this command."""
     parser.add_argument(
-        "scope", nargs="?", default=REPO, help="repo, a bead and all under it, a label, a spec-id"
+        "scope",
+        nargs="?",
+        default="",
+        help="a bead and all under it, a label, an area, a spec-id; default, and written repo: everything",
     )
     asking = parser.add_mutually_exclusive_group()
     asking.add_argument("--ask", action="store_true", help="ask an agent even where the facts decide")
@@ -51,6 +57,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="ID",
         default=None,
         help="take what others changed as seen: of these beads, or of all",
+    )
+    parser.add_argument(
+        "--apply",
+        action="store_true",
+        help="keep workers from beads whose parent or document changed, and give back those that are seen",
     )
     add_agent_options(parser)
 
@@ -71,15 +82,18 @@ def run(call: Call) -> int:
             _acknowledge(call, curator)
         if options.ask:
             curator.gate.check()
-        facts = checker.facts(options.scope)
+        if options.apply or options.acknowledge is not None:
+            _keep_back(call, checker)
+        scope = read_scope(options.scope)
+        facts = checker.facts(scope)
         if not call.read_only:
             for finding in facts.conflicts:
                 if finding.kind == "physics-level":
                     checker.questions.ask("physics-level", finding.text, key=finding.key)
         try:
-            verdict = checker.check(options.scope, asking=asking, stamp=f"check-{call.now}")
+            verdict = checker.check(scope, asking=asking, stamp=f"check-{call.now}")
         except CheckFailed as error:
-            raise CliError(str(error), _ALONE, code=1) from None
+            raise CliError(str(error), _ALONE, exit_code=1) from None
         except DdxError as error:
             raise CliError(
                 f"the facts leave it open, and no agent can be asked: {error.message}",
@@ -107,6 +121,23 @@ def _acknowledge(call: Call, curator: Curator) -> None:
     for bead_id in wanted:
         if bead_id not in {drift.bead_id for drift in seen}:
             call.note(f"nobody has changed {clean_line(bead_id, 60)} since it was last seen")
+
+
+def _keep_back(call: Call, checker: Checker) -> None:
+    """Bring the marks on drifted beads up to date: ``--apply`` sets them, either option gives back."""
+    curator = checker.curator
+    sight = curator.look()
+    wanted = stale(checker.drift(sight))
+    if not call.options.apply:
+        wanted &= set(drifted(sight.queue))
+    title = "keep drifted beads from workers" if wanted else "give drifted beads back to workers"
+    done = curator.run_steps("hold", title, lambda writing, _: plan_drifted(writing, wanted))
+    if done.error is not None:
+        raise done.error
+    for step in done.plan.steps:
+        for bead_id, fields in step.edits.items():
+            kept = fields.get("execution-eligible") is False
+            call.note(f"{'kept from' if kept else 'given back to'} workers: {clean_line(bead_id, 60)}")
 
 
 def document(facts: Facts, verdict: Verdict) -> dict[str, Any]:
@@ -137,6 +168,7 @@ def document(facts: Facts, verdict: Verdict) -> dict[str, Any]:
         "conflicts": [
             {"class": each.kind, "text": each.text, "documents": each.documents} for each in facts.conflicts
         ],
+        "unread_lines": facts.unread or None,
         "questions": [{"id": each.id, "kind": each.kind, "text": each.text} for each in facts.questions],
         "answer": verdict.text or None,
     }
@@ -147,17 +179,13 @@ def _print(call: Call, facts: Facts, verdict: Verdict) -> None:
     call.print(f"NEXT_ACTION: {code}")
     if call.options.quiet:
         return
-    call.print(f"decided by {_WHO[verdict.decided_by]}, about {clean_line(verdict.scope, 120)}")
+    about = "everything" if verdict.scope is EVERYTHING else clean_line(verdict.scope, 120)
+    call.print(f"decided by {_WHO[verdict.decided_by]}, about {about}")
     for reason in verdict.reasons:
         call.print(f"  because {clean_line(reason.detail, 400)}")
     for reason in verdict.notes:
         call.print(call.paint(f"  also    {clean_line(reason.detail, 400)}", "muted"))
-    health = facts.health
-    call.print(
-        f"queue: {health['total']} beads, {health['open']} open, {health['ready']} ready "
-        f"({health['ready_execution']} for workers), {health['in_progress']} in progress, "
-        f"{health['blocked']} blocked"
-    )
+    call.print(f"queue: {queue_line(facts.counts)}")
     if verdict.recommended_command:
         call.print(f"run: {verdict.recommended_command}")
     if verdict.next_eligible:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from helix_tui.cli.call import Call, CliError
-from helix_tui.cli.helix.shared import curator_of, explained, show_dry_run
+from helix_tui.cli.helix.shared import curator_of, explained, refuse_in_attempt, show_dry_run
 from helix_tui.cli.loading import find_bead
 from helix_tui.core.supervision.committing import CommitError, commands_of, commit
 from helix_tui.core.text import clean_line
@@ -23,6 +23,7 @@ def run(call: Call) -> int:
     def say(text: str) -> None:
         call.note(f"helix: {clean_line(text, 400)}")
 
+    refuse_in_attempt(call)
     with explained():
         curator = curator_of(call)
         bead_id = title = ""

@@ -14,6 +14,7 @@ from helix_tui.cli.helix.shared import (
     curator_of,
     delegate_of,
     explained,
+    refuse_in_attempt,
     show_dry_run,
     wishes_of,
 )
@@ -21,11 +22,11 @@ from helix_tui.cli.helix.stage import facts_of, report
 from helix_tui.cli.trials import trial_document, trial_lines
 from helix_tui.core.beads.readiness import looks_like_epic
 from helix_tui.core.insights.experiments import batch_of, trials
-from helix_tui.core.supervision.check.facts import named_beads
 from helix_tui.core.supervision.committing import CommitError, clean_tree
 from helix_tui.core.supervision.curation.curator import Curator
 from helix_tui.core.supervision.run.options import RunOptions
 from helix_tui.core.supervision.run.told import with_told
+from helix_tui.core.supervision.scope import named_beads
 from helix_tui.core.supervision.stages import STAGES
 from helix_tui.core.supervision.stagework import command_of, perform
 from helix_tui.core.text import clean_line
@@ -61,6 +62,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(call: Call) -> int:
     """Experiment."""
+    if not call.options.compare:
+        refuse_in_attempt(call)
     with explained():
         curator = curator_of(call)
         if call.options.compare:

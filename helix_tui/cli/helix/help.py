@@ -37,7 +37,9 @@ def run(call: Call) -> int:
         from helix_tui.cli.program import COMMANDS, main
 
         if about not in COMMANDS:
-            raise CliError(f"no command “{clean_line(about, 60)}”", "`helix-tui help` lists them.", code=2)
+            raise CliError(
+                f"no command “{clean_line(about, 60)}”", "`helix-tui help` lists them.", exit_code=2
+            )
         return main([about, "--help"])
     if call.json:
         groups = {

@@ -47,7 +47,7 @@ def run(call: Call) -> int:
     """List, answer, or hand a request to an agent."""
     options = call.options
     if sum((bool(options.request), options.questions, options.answer is not None)) != 1:
-        raise CliError("input takes exactly one request (or --questions, or --answer ID TEXT)", code=1)
+        raise CliError("input takes exactly one request (or --questions, or --answer ID TEXT)", exit_code=1)
     if options.questions:
         return _questions(call)
     if options.answer is not None:
@@ -159,7 +159,7 @@ def _foretell(call: Call, curator: Curator, question_id: str, text: str) -> int:
             if asked is None:
                 raise _unknown(question_id) from None
             wishes = []
-        commands = plan(wishes, queue, curator.tongue(queue)).commands
+        commands = plan(wishes, queue, curator.dialect(queue)).commands
     if not commands:
         call.note("no command of ddx is run; the answer would be kept in .helix/questions.json")
     return show_dry_run(call, commands, question=question_id, answer=text)

@@ -23,17 +23,19 @@ from helix_tui.cli.helix.shared import (
     curator_of,
     delegate_of,
     explained,
+    refuse_in_attempt,
     show_dry_run,
     wishes_of,
 )
 from helix_tui.cli.loading import locate
+from helix_tui.core.supervision.agents import environment_options
 from helix_tui.core.supervision.curation.curator import Curator
 from helix_tui.core.supervision.delegate import Delegate
 from helix_tui.core.supervision.injection import THRESHOLD
 from helix_tui.core.supervision.run.control import Control, active_run, start_run, stop_run
 from helix_tui.core.supervision.run.mutex import AlreadyRunning
 from helix_tui.core.supervision.run.options import RunOptions
-from helix_tui.core.supervision.run.runner import RunOutcome, environment_options, supervise
+from helix_tui.core.supervision.run.runner import RunOutcome, supervise
 from helix_tui.core.text import clean_line
 
 
@@ -77,6 +79,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(call: Call) -> int:
     """Start it here, start it in the background, or stop it."""
+    if call.command != "stop":
+        refuse_in_attempt(call)
     return {"run": _run, "start": _start, "stop": _stop}[call.command](call)
 
 
@@ -101,6 +105,7 @@ def _run(call: Call) -> int:
     wanted = options_of(call)
     with explained():
         curator = curator_of(call)
+        _refuse_shut(curator)
         delegate = delegate_of(call, curator)
         if call.options.dry_run:
             words = ("ddx", *delegate.drain(wanted.wishes))
@@ -109,6 +114,17 @@ def _run(call: Call) -> int:
     if call.json:
         call.emit(_document(outcome))
     return outcome.stop.code
+
+
+def _refuse_shut(curator: Curator) -> None:
+    """Start nothing where ddx would refuse whatever it is asked.
+
+    Raises:
+        CliError: it would.
+    """
+    refused = curator.look().shut
+    if refused is not None:
+        raise CliError(f"nothing was started: {refused.cause}", refused.fix)
 
 
 def supervised(
@@ -150,6 +166,7 @@ def _document(outcome: RunOutcome) -> dict[str, object]:
         "outcomes": state.outcomes,
         "total_tokens": state.total_tokens,
         "cost_usd": state.cost_usd,
+        "spent": state.sums.record(),
         "cycles": state.cycles,
         "injected": state.injected,
         "next_action": state.next_action or None,
@@ -166,6 +183,8 @@ def _start(call: Call) -> int:
     holder = active_run(project)
     if holder is not None:
         raise CliError(f"run already active (pid={holder.pid})", "Use `helix-tui stop` first.")
+    with explained():
+        _refuse_shut(curator_of(call))
     words = [*programs.helix_tui(), "run", "--summary", "-C", str(project.root), *_again(call)]
     if call.options.dry_run:
         return show_dry_run(call, [words])
@@ -219,12 +238,15 @@ def _stop(call: Call) -> int:
     said = {
         "none": "no active run (no PID file)",
         "stale": f"stale PID file removed (pid={ending.pid} was not running)",
+        "left": f"no active run; ended the ddx that the last one left at work (pid={ending.pid})",
         "stopped": f"stopped (pid={ending.pid})",
         "killed": f"stopped by force (pid={ending.pid}); the next run takes over what it left",
         "asked": f"asked to stop after the bead in hand (pid={ending.pid})",
     }[ending.how]
+    if ending.alive:
+        said += f"; still alive: {', '.join(map(str, ending.alive))}"
     if call.json:
-        call.emit({"pid": ending.pid or None, "how": ending.how})
+        call.emit({"pid": ending.pid or None, "how": ending.how, "alive": list(ending.alive)})
     call.note(f"helix: {said}") if call.json or ending.how in ("none", "stale") else call.print(
         f"helix: {said}"
     )

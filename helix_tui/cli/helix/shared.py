@@ -12,13 +12,15 @@ from contextlib import contextmanager
 
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.curation.changing import curator_of, told
+from helix_tui.cli.loading import locate
+from helix_tui.core.supervision.agents import chosen, environment_options
 from helix_tui.core.supervision.autonomy import LEVELS, Level
 from helix_tui.core.supervision.curation.curator import Curator
 from helix_tui.core.supervision.delegate import Delegate, Wishes
 from helix_tui.core.supervision.governing import AlignmentActive
 from helix_tui.core.supervision.questions import Questions
-from helix_tui.core.supervision.run.runner import environment_options
 from helix_tui.core.text import clean_block, clean_line
+from helix_tui.settings import load_settings
 
 __all__ = ["curator_of", "told"]
 
@@ -39,7 +41,10 @@ def add_agent_options(parser: argparse.ArgumentParser, *, dry_run: bool = True) 
             f"--{name}", dest="agent", action="store_const", const=name, help=argparse.SUPPRESS
         )
     group.add_argument(
-        "--review-agent", default="", metavar="NAME", help="another harness for checks and reviews"
+        "--review-agent",
+        default="",
+        metavar="NAME",
+        help="another harness for checks and reviews (HELIX_REVIEW_AGENT, else HELIX_ALT_AGENT)",
     )
     group.add_argument("--model", default="", metavar="NAME", help="the model, as ddx calls it")
     group.add_argument("--effort", default="", metavar="LEVEL", help="how hard it is to think")
@@ -88,19 +93,23 @@ def autonomy_of(call: Call) -> Level:
         if wanted == level:
             return level
     raise CliError(
-        f"autonomy is low, medium or high, not “{clean_line(wanted, 40)}”", "Mend HELIX_AUTONOMY.", code=2
+        f"autonomy is low, medium or high, not “{clean_line(wanted, 40)}”",
+        "Mend HELIX_AUTONOMY.",
+        exit_code=2,
     )
 
 
 def wishes_of(call: Call) -> Wishes:
     """Who is to do the work."""
-    given = environment_options(os.environ)
-    options = call.options
-    return Wishes(
-        options.agent or given.get("harness", ""),
-        options.model or given.get("model", ""),
-        options.effort or given.get("effort", ""),
-        options.review_agent or given.get("review_harness", ""),
+    options, settings = call.options, load_settings()
+    return chosen(
+        os.environ,
+        agent=options.agent,
+        model=options.model,
+        effort=options.effort,
+        review_agent=options.review_agent,
+        set_agent=settings.agent,
+        set_model=settings.model,
     )
 
 
@@ -113,6 +122,26 @@ def tell_unheard(call: Call, words: Sequence[str], wishes: Wishes) -> None:
     ):
         if value and flag not in words:
             call.note(f"helix: this ddx takes no {flag}: {clean_line(value, 60)} is not asked for")
+
+
+def refuse_in_attempt(call: Call) -> None:
+    """Do not act on a project's own work tree from a folder that ddx made of it for one attempt.
+
+    Raises:
+        CliError: the call is made in such a folder (rulings.md 38); only ddx works and lands there.
+    """
+    project = locate(call)
+    if project.attempt is None:
+        return
+    whose = f"for attempt {project.attempt.attempt}" if project.attempt.attempt else "for an attempt"
+    folder, root = clean_line(str(project.attempt.root), 300), shlex.quote(str(project.root))
+    raise CliError(
+        f"cannot {call.command} in {folder}: ddx made this folder {clean_line(whose, 100)}, and "
+        f"{call.command} would act on the project's own work tree",
+        f"The agent of an attempt commits with git, and ddx lands it. A person runs "
+        f"`helix-tui {call.command} -C {clean_line(root, 300)}`.",
+        exit_code=2,
+    )
 
 
 def delegate_of(call: Call, curator: Curator) -> Delegate:

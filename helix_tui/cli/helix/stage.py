@@ -28,6 +28,7 @@ from helix_tui.core.supervision.curation.curator import Curator
 from helix_tui.core.supervision.curation.planning import plan
 from helix_tui.core.supervision.delegate import Delegate, Wishes
 from helix_tui.core.supervision.governing import acquire, hand_back, plan_governing
+from helix_tui.core.supervision.scope import WORD, missing_bead, read_scope
 from helix_tui.core.supervision.stages import STAGES, Stage
 from helix_tui.core.supervision.stagework import StageOutcome, command_of, perform
 from helix_tui.core.text import clean_block, clean_line
@@ -40,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     stage = stage_of(parser.prog.split()[-1])
     if stage.name == "evolve":
         parser.add_argument("request", nargs="?", default="", help="the requirement")
-        parser.add_argument("--scope", default="repo", help="where it belongs")
+        parser.add_argument("--scope", default=WORD, help="where it belongs")
         parser.add_argument("--artifact", default="", metavar="ID", help="the document to enter it at")
         parser.add_argument("--from", dest="source", default="", metavar="SRC", help="where it comes from")
     else:
@@ -66,6 +67,7 @@ def run(call: Call) -> int:
     with explained():
         curator = curator_of(call)
         delegate = delegate_of(call, curator)
+        _refuse_missing(curator, stage, values["scope"])
         if call.options.dry_run:
             return _dry_run(call, curator, delegate, stage, wishes, values["scope"])
         curator.gate.check()
@@ -77,17 +79,32 @@ def run(call: Call) -> int:
         if not stage.governed:
             done = perform(curator.project, delegate, stage, values, wishes, stamp)
             return conclude(call, curator, done, level)
-        governing, _ = acquire(curator, values["scope"])
+        governing, _ = acquire(curator, read_scope(values["scope"]))
         values["bead"] = governing.bead_id
         if not call.options.quiet:
             call.note(f"helix: governing bead {clean_line(governing.bead_id)} ({governing.mode})")
         done = perform(curator.project, delegate, stage, values, wishes, stamp)
-        left = hand_back(curator, governing) if done.answer.problem else ""
+        left = hand_back(curator, governing)
         if left:
             call.note(f"helix: {clean_line(left, 400)}")
         code = conclude(call, curator, done, level, governing=governing.bead_id)
         _tell_governing(call, curator, governing.bead_id, done)
     return code
+
+
+def _refuse_missing(curator: Curator, stage: Stage, word: str) -> None:
+    """Pay no agent for a look at a bead that does not exist."""
+    from helix_tui.core.supervision.curation.conflicts import Unreadable
+
+    try:
+        queue = curator.look().queue
+    except Unreadable:  # a repository without a queue can be reviewed too
+        return
+    if not (curator.project.root / word).exists() and missing_bead(queue, read_scope(word)):
+        raise CliError(
+            f"cannot {stage.name} {clean_line(word, 120)}: the tracker has no such bead",
+            "`helix-tui queue` lists the beads; without a scope the whole repository is meant.",
+        )
 
 
 def _tell_governing(call: Call, curator: Curator, bead_id: str, done: StageOutcome) -> None:
@@ -197,7 +214,7 @@ def _dry_run(
     commands: list[tuple[str, ...]] = []
     if stage.governed:
         queue = curator.look().queue
-        planned = plan_governing(curator, scope, queue)
-        commands += plan(planned.operations, queue, curator.tongue(queue)).commands
+        planned = plan_governing(curator, read_scope(scope), queue)
+        commands += plan(planned.operations, queue, curator.dialect(queue)).commands
     commands.append(command_of(curator.project, delegate, stage, wishes))
     return show_dry_run(call, commands)

@@ -8,8 +8,11 @@ import argparse
 from typing import Any
 
 from helix_tui.cli.call import Call, CliError
-from helix_tui.cli.loading import load
-from helix_tui.cli.paint import counted
+from helix_tui.cli.counts import counts_of, queue_line
+from helix_tui.cli.loading import load, note_unread
+from helix_tui.core.beads.counts import QueueCounts
+from helix_tui.core.ddx.attempts.sums import format_whole, read_sums
+from helix_tui.core.ddx.fit import Shut
 from helix_tui.core.text import clean_line
 
 
@@ -36,21 +39,24 @@ def _status(call: Call) -> int:
 
     present = load(call)
     document = status_document(present.project, present.queue, present.runs, len(present.tracker.dropped))
+    document["refused"] = present.shut.record() if present.shut is not None else None
     if call.json:
         call.emit(document)
     else:
-        _print_status(call, document)
+        _print_status(call, document, counts_of(present.project, present.queue), present.shut)
+    note_unread(call, present.tracker)
     return 0
 
 
-def _print_status(call: Call, document: dict[str, Any]) -> None:
-    tracker, run = document["tracker"], document["run"]
+def _print_status(call: Call, document: dict[str, Any], counts: QueueCounts, refused: Shut | None) -> None:
+    run = document["run"]
     call.print(call.paint("HELIX Status", "bold"))
     call.print(clean_line(document["explanation"], 1000))
-    call.print(
-        f"Tracker: {counted(tracker['total'], 'bead')}, {tracker['open']} open, {tracker['closed']} closed, "
-        f"{tracker['ready']} ready ({tracker['ready_execution']} for workers), {tracker['blocked']} blocked"
-    )
+    but = f" · {refused.short}" if refused is not None else ""
+    call.print(f"Tracker: {queue_line(counts)}{but}")
+    worker = document["last_worker"]
+    if worker:
+        call.print(call.paint(clean_line(_sentence(worker), 1000), "attention"))
     active = document["active_run"]
     if active:
         call.print(
@@ -85,6 +91,12 @@ def _print_status(call: Call, document: dict[str, Any]) -> None:
         call.print(f"Parked: {some}" + (f" and {len(parked) - 5} more" if len(parked) > 5 else ""))
 
 
+def _sentence(worker: dict[str, Any]) -> str:
+    words, fix = str(worker["words"]), worker["fix"]
+    mend = f". To mend it: {fix}" if fix and worker["cause_present"] is not False else ""
+    return f"{words[:1].upper()}{words[1:]}{mend} ({worker['ended_at']})"
+
+
 def _print_run(call: Call, document: dict[str, Any], run: dict[str, Any]) -> None:
     """The counters of the run, what came of its attempts, and its last turns."""
     active = document["condition"] == "active"
@@ -96,8 +108,7 @@ def _print_run(call: Call, document: dict[str, Any], run: dict[str, Any]) -> Non
     )
     if run["outcomes"]:
         said = ", ".join(f"{count} {clean_line(status, 60)}" for status, count in run["outcomes"].items())
-        cost = f"; ${run['cost_usd']:.2f}" if run["cost_usd"] else ""
-        call.print(f"Outcomes: {said}{cost}")
+        call.print(f"Outcomes: {said}; {format_whole(read_sums(run['spent']))}")
     turns = [
         each for each in run["cycles"] if isinstance(each, dict) and isinstance(each.get("results"), list)
     ]
@@ -114,8 +125,12 @@ def _stuck(call: Call) -> int:
     from helix_tui.core.supervision.curation.rows import Scene
     from helix_tui.core.supervision.drift import DriftWatch
     from helix_tui.core.supervision.focus import read_focus
-    from helix_tui.core.supervision.orphans import find_orphans
+    from helix_tui.core.supervision.orphans import find_dead_claims, find_orphans
+    from helix_tui.core.supervision.questions import Questions
+    from helix_tui.core.supervision.run.state import load_state
+    from helix_tui.core.supervision.stoppage import find_stoppage
     from helix_tui.core.supervision.stuck import find_stuck
+    from helix_tui.core.supervision.tried import still_tried
 
     if call.options.recover is not None:
         return _recover(call)
@@ -123,37 +138,58 @@ def _stuck(call: Call) -> int:
         curator = curator_of(call)
         sight = curator.look()
         drift = DriftWatch(curator.project, curator.gate).check(sight.queue.beads, curator.history())
-        orphans = find_orphans(sight, curator.project)
+        orphans = (*find_orphans(sight, curator.project), *find_dead_claims(sight, curator.project))
         focus = read_focus(Scene(sight.queue)).epic
-        stuck = find_stuck(sight.queue, orphans=orphans, drift=drift, epic=focus)
+        asked = Questions(curator.project, curator.gate).open()
+        stuck = find_stuck(
+            sight.queue,
+            orphans=orphans,
+            drift=drift,
+            epic=focus,
+            questions=asked,
+            tried=still_tried(load_state(curator.project).tried, sight.queue),
+            stoppage=find_stoppage(curator.project, sight.runs),
+            archive=curator.project.archive_file,
+        )
+    note_unread(call, sight.tracker)
+    if sight.shut is not None:
+        call.note(str(sight.shut))
     if call.json:
-        call.emit({"stuck": [each.record() for each in stuck], "as_of_ns": sight.queue.as_of})
+        call.emit(
+            {
+                "refused": sight.shut.record() if sight.shut is not None else None,
+                "stuck": [each.record() for each in stuck],
+                "unread_lines": len(sight.tracker.dropped),
+                "as_of_ns": sight.queue.as_of,
+            }
+        )
         return 0
-    if not stuck:
+    if not stuck and not sight.tracker.dropped and sight.shut is None:
         call.print("nothing is stuck")
     for each in stuck:
         call.print(
-            f"{call.paint(clean_line(each.bead_id), 'bold')}  {each.reason}: {clean_line(each.detail, 300)}"
+            f"{call.paint(clean_line(each.name), 'bold')}  {each.reason}: {clean_line(each.detail, 300)}"
         )
-        call.print(f"    {clean_line(each.title, 120)} · could: {each.suggested_action}")
+        about = f"{clean_line(each.title, 120)} · " if each.title else ""
+        call.print(f"    {about}could: {each.suggested_action}")
     return 0
 
 
 def _recover(call: Call) -> int:
     from helix_tui.cli.curation.changing import tell
     from helix_tui.cli.helix.shared import curator_of, explained, show_dry_run
-    from helix_tui.core.supervision.orphans import find_orphans, recover
+    from helix_tui.core.supervision.orphans import find_dead_claims, find_orphans, recover
 
     with explained():
         curator = curator_of(call)
         wanted = call.options.recover
-        orphans = [
-            each
-            for each in find_orphans(curator.look(), curator.project)
-            if not wanted or each.bead_id in wanted
-        ]
+        sight = curator.look()
+        left = (*find_orphans(sight, curator.project), *find_dead_claims(sight, curator.project))
+        orphans = [each for each in left if not wanted or each.bead_id in wanted]
         if not orphans:
-            raise CliError("no orphaned claim here", "`helix-tui stuck` tells why the rest does not move.")
+            raise CliError(
+                "no claim of a dead process here", "`helix-tui stuck` tells why the rest does not move."
+            )
         if call.options.dry_run:
             return show_dry_run(
                 call, [("ddx", "bead", "update", each.bead_id, "--unclaim") for each in orphans]
@@ -166,12 +202,20 @@ def _next(call: Call) -> int:
     from helix_tui.core.supervision.siblings import siblings
 
     present = load(call)
-    ready = present.queue.ready
+    # What ddx refuses to give out is next for nobody.
+    ready = present.queue.ready if present.shut is None else ()
     first = ready[0] if ready else None
     together = siblings(present.queue, first)[1:] if first else ()
+    note_unread(call, present.tracker)
     if call.json:
         title = present.queue.beads[first].title if first else None
-        call.emit({"id": first, "title": title, "ready": len(ready), "siblings": together})
+        call.emit(
+            {"id": first, "title": title, "ready": len(ready), "siblings": together}
+            | {"unread_lines": len(present.tracker.dropped)}
+            | {"refused": present.shut.record() if present.shut is not None else None}
+        )
+    elif present.shut is not None:
+        raise CliError(f"nothing is next: {present.shut.short}", present.shut.fix)
     elif first is None:
         call.print("no ready issues")
     else:

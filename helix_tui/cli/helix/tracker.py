@@ -6,52 +6,66 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Sequence
 
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.helix.shared import curator_of, explained, show_dry_run
-from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.ddx.names import Era
 from helix_tui.core.supervision.curation.conflicts import Unreadable
-from helix_tui.core.supervision.curation.curator import Curator, Sight
-from helix_tui.core.supervision.curation.steps import CLAIM_FIELDS, NEW, Writing
-from helix_tui.core.text import clean_line
+from helix_tui.core.supervision.curation.curator import Curator
 
-VERBS = {
-    **{
-        name: name
-        for name in ("init", "create", "show", "update", "close", "list", "ready", "blocked", "dep")
-    },
-    **{name: name for name in ("status", "import", "export", "reopen", "evidence", "queue", "cooldown")},
-    "migrate": "import",
+TIMEOUT_S = 600.0
+"""How long one command may take; a migration rewrites the whole tracker."""
+
+MAX_OUTPUT = 1 << 30
+"""Bytes of output that are handed on; an export of a large tracker has tens of millions."""
+
+_READS = frozenset(
+    {"show", "list", "ready", "blocked", "status", "export", "lint", "metrics"}
+    | {"operator-attention", "needs-human", "routing", "validate-ready"}
+)
+"""Verbs after ``ddx bead`` that change nothing, whatever flags they have."""
+
+_READS_BELOW = frozenset({("dep", "tree"), ("cooldown", "show"), ("evidence", "list")})
+
+_WRITES_WITH = {
+    "doctor": "--fix",
+    "reap": "--apply",
+    "reconcile": "--apply",
+    "review": "--output",
+    "ac-check": "--attempt-id",
 }
-"""Word after ``tracker`` -> word after ``ddx bead``."""
+"""Verbs that change something only with this flag."""
 
-_READS = frozenset({"show", "list", "ready", "blocked", "status", "export"})
-_TELL = _READS - {"export"}
-_CHANGES = frozenset({"create", "update", "close", "reopen", "dep"})
+_OWN_DRY_RUN = frozenset({"migrate", "reconcile"})
+"""Verbs whose ``--dry-run`` is ddx's own."""
+
 _OURS = frozenset({"-C", "--ddx", "--now"})
 _OURS_ALONE = frozenset({"--read-only", "--no-color", "--dry-run", "--json"})
-_TRACES = frozenset({"id", "updated_at", "events", "schema_version"})
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this command."""
     parser.add_argument("--dry-run", action="store_true", help="print the exact command; do nothing")
     parser.add_argument(
-        "words", nargs=argparse.REMAINDER, help=f"one of {', '.join(VERBS)}, and its own options"
+        "words",
+        nargs=argparse.REMAINDER,
+        help="a command of `ddx bead` and its own options; `tracker help` lists those that this ddx has",
     )
 
 
 def arrange(words: list[str]) -> list[str]:
-    """Our own options before ddx's words, wherever they were written."""
+    """Our own options before ddx's words, wherever they were written; but for what the verb itself takes."""
     ours: list[str] = []
     theirs: list[str] = []
     rest = iter(words)
     for word in rest:
         if word in _OURS:
             ours += [word, next(rest, "")]
+        elif word in ("-h", "--help") and not theirs:
+            ours.append(word)
+        elif word == "--dry-run" and theirs and theirs[0] in _OWN_DRY_RUN:
+            theirs.append(word)
         elif word in _OURS_ALONE:
             ours.append(word)
         else:
@@ -60,76 +74,48 @@ def arrange(words: list[str]) -> list[str]:
 
 
 def run(call: Call) -> int:
-    """Hand the words on to ddx and what it prints to the terminal."""
+    """Hand the words on to ddx, and what it prints to the terminal, with its exit code."""
     words = list(call.options.words)
     if not words:
-        raise CliError("tracker wants a command", f"There are: {', '.join(VERBS)}.", code=2)
-    if words[0] not in VERBS:
-        raise CliError(
-            f"tracker: unknown command: {clean_line(words[0], 60)}", f"There are: {', '.join(VERBS)}."
-        )
-    if call.json and words[0] in _TELL:
+        raise CliError("tracker wants a command", "`helix-tui tracker help` lists what ddx has.", exit_code=2)
+    words = ["--help"] if words == ["help"] else words
+    if call.json and "--json" not in words:
         words.append("--json")
-    args = ("bead", VERBS[words[0]], *words[1:])
+    args = ("bead", *words)
     if call.options.dry_run:
         return show_dry_run(call, [("ddx", *args)])
     with explained():
         curator = curator_of(call)
-        if words[0] in _CHANGES:
-            return _change(call, curator, args)
-        if words[0] not in _READS:
-            curator.gate.check()
-        try:
-            finished = curator.executable(_era(curator)).run(args)
-        except DdxError as error:
-            sys.stdout.buffer.write(error.output)
-            raise
+        if reads(words) or not curator.project.ddx_dir.is_dir():
+            if not reads(words):
+                curator.gate.check()
+            executable = curator.executable(_era(curator))
+            finished = executable.attempt(args, timeout=TIMEOUT_S, cap=MAX_OUTPUT)
+        else:
+            finished = curator.pass_on(args, timeout=TIMEOUT_S, cap=MAX_OUTPUT)
     sys.stdout.buffer.write(finished.stdout)
     sys.stdout.flush()
     sys.stderr.buffer.write(finished.stderr)
-    return 0
+    sys.stderr.flush()
+    if finished.truncated:
+        call.note(f"helix-tui: ddx printed more than {MAX_OUTPUT:,} bytes; the rest is left out")
+    return finished.rc
+
+
+def reads(words: Sequence[str]) -> bool:
+    """Whether a command of ``ddx bead`` changes nothing; one that nobody here knows may."""
+    if "-h" in words or "--help" in words or words[0] in _READS or tuple(words[:2]) in _READS_BELOW:
+        return True
+    flag = _WRITES_WITH.get(words[0])
+    if flag is not None:
+        return not any(word == flag or word.startswith(f"{flag}=") for word in words)
+    if words[0] != "migrate":
+        return False
+    return "--dry-run" in words or ("--lifecycle" in words and "--apply" not in words)
 
 
 def _era(curator: Curator) -> Era:
     try:
-        return "april" if curator.look().queue.default_era == "april" else "head"
+        return curator.look().queue.default_era
     except Unreadable:
         return "head"  # `tracker init` makes the first one
-
-
-def _change(call: Call, curator: Curator, args: tuple[str, ...]) -> int:
-    """A change is journalled like every other, though ddx's words are taken as they are."""
-
-    def make(writing: Writing, sight: Sight) -> None:
-        if args[1] == "create":
-            title = next((word for word in args[2:] if not word.startswith("-")), "")
-            writing.add(args, {NEW: {"title": title}}, creates=NEW)
-            return
-        ids = [word for word in args[2:] if word in sight.queue.beads]
-        watched = [
-            (bead_id, field) for bead_id in ids[:1] for field in _fields(writing.scene.row(bead_id), args)
-        ]
-        writing.add(args, {}, watched=watched)
-
-    done = curator.run_steps("tracker", clean_line(" ".join(args), 120), make)
-    for made in done.created.values():
-        call.print(clean_line(made))
-    if done.error is not None:
-        raise done.error
-    return 0
-
-
-def _fields(row: Mapping[str, Any], args: Iterable[str]) -> list[str]:
-    """Fields that a command may change: those there are, and those that its words name."""
-    named = [word.removeprefix("--") for word in args if word.startswith("--")]
-    named += [word.partition("=")[0] for word in args if "=" in word]
-    names = {"assignee": "owner", "type": "issue_type"}
-    known = [
-        *row,
-        "status",
-        "dependencies",
-        "owner",
-        *CLAIM_FIELDS,
-        *(names.get(each, each) for each in named),
-    ]
-    return [name for name in dict.fromkeys(known) if name not in _TRACES]

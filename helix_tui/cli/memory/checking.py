@@ -30,7 +30,7 @@ def _database(project: Project, loaded: Loaded) -> Check:
     except DatabaseMissing:
         return Check("database", None, f"no {path}; the first memory that is stored makes it")
     except (MemoryFault, sqlite3.Error) as fault:
-        fix = fault.fix if isinstance(fault, MemoryFault) else ""
+        fix = fault.advice if isinstance(fault, MemoryFault) else ""
         return Check("database", False, str(fault), fix)
     detail = (
         f"{path}, {counted(health.total, 'memory', 'memories')}, {health.with_feedback} with feedback"

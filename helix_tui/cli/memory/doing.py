@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.loading import locate
-from helix_tui.cli.memory import beads, lessons, planning, telling
+from helix_tui.cli.memory import beads, corrections, lessons, planning, telling
 from helix_tui.cli.memory.naming import names
 from helix_tui.core.clock import now_ns
 from helix_tui.core.embedding import load_encoder
 from helix_tui.core.memory import (
     DatabaseMissing,
+    DatabaseReadOnly,
     MemoryFault,
     MemoryStore,
     database_path,
@@ -34,7 +36,8 @@ _MODELLESS = {
     "decay",
     "prune",
     "learn",
-    "undo",
+    "remove",
+    "supersede",
     "plan",
     "exploration",
 }
@@ -43,6 +46,9 @@ _MODELLESS = {
 _SOMETIMES: dict[str, Callable[[argparse.Namespace], bool]] = {
     "inject": lambda options: not options.dry_run,
     "prune": lambda options: not options.dry_run,
+    "edit": lambda options: not options.dry_run,
+    "remove": lambda options: not options.dry_run,
+    "supersede": lambda options: not options.dry_run,
     "assess": lambda options: True,
     "decay": lambda options: bool(options.apply),
     "learn": lambda options: bool(options.apply),
@@ -88,10 +94,11 @@ def answer(call: Call, writes: bool) -> int:
     try:
         with _open(call, writes) as memory:
             if verb in _COMPARES and not memory.read_only and memory.path.exists():
-                memory.embed(_MOST_ENCODED)
+                with suppress(DatabaseReadOnly):  # without room for vectors, what has some is compared
+                    memory.embed(_MOST_ENCODED)
             document = _DEEDS[verb](call, memory)
     except MemoryFault as fault:
-        raise CliError(clean_line(fault.message, 600), fault.fix) from None
+        raise CliError(clean_line(fault.message, 600), fault.advice) from None
     if call.json:
         call.emit({"verb": verb, **document})
     else:
@@ -120,7 +127,10 @@ def _open(call: Call, writes: bool) -> MemoryStore:
 
 def _store(call: Call, memory: MemoryStore) -> dict[str, Any]:
     options = call.options
-    return memory.store(options.trigger, options.resolution, options.type, options.source).document()
+    stored = memory.store(
+        options.trigger, options.resolution, options.type, options.source, attempt=options.task
+    )
+    return stored.document()
 
 
 def _recall(call: Call, memory: MemoryStore) -> dict[str, Any]:
@@ -139,13 +149,16 @@ def _recall(call: Call, memory: MemoryStore) -> dict[str, Any]:
 
 
 def _get(call: Call, memory: MemoryStore) -> dict[str, Any]:
-    found = memory.get(call.options.name)
+    asked = call.options.name
+    found = memory.get(asked) or memory.successor(asked)
     if found is None:
         raise CliError(
             f"no memory “{clean_line(call.options.name, 80)}”", "`helix-tui memory list` names them all."
         )
     return {
         **found.document(),
+        "supersedes": "" if memory.get(asked) else asked,
+        "revisions": [each.document() for each in memory.revisions(found.name)],
         "variants": [
             {"trigger": trigger, "resolution": resolution, "source": source}
             for trigger, resolution, source in memory.variants(found.name)
@@ -277,6 +290,9 @@ _DEEDS: dict[str, Callable[[Call, MemoryStore], dict[str, Any]]] = {
     "store": _store,
     "recall": _recall,
     "get": _get,
+    "edit": corrections.edit,
+    "remove": corrections.remove,
+    "supersede": corrections.supersede,
     "list": _list,
     "inject": beads.inject,
     "feedback": _feedback,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from helix_tui.cli.call import Call
+from helix_tui.cli.memory.corrections import tell_corrected, tell_removed
 from helix_tui.cli.memory.lessons import tell_learned, tell_proposals, tell_undone
 from helix_tui.cli.memory.planning import tell_plan, tell_workspaces
 from helix_tui.cli.paint import columns, counted
@@ -74,7 +75,9 @@ def _listed(call: Call, document: Document) -> Iterator[str]:
 def _got(call: Call, document: Document) -> Iterator[str]:
     label = 12
     yield call.paint(clean_line(document["name"]), "bold")
-    yield f"{'type':<{label}}{document['type']} · id {document['id']}"
+    yield f"{'type':<{label}}{document['type']} · id {document['id']} · revision {document['revision']}"
+    if document["supersedes"]:
+        yield f"{'supersedes':<{label}}{clean_line(document['supersedes'])}"
     yield f"{'trigger':<{label}}{clean_line(document['trigger'], 1000)}"
     yield f"{'resolution':<{label}}{clean_line(document['resolution'], 1000)}"
     verified, unverified = document["verified"], document["unverified"]
@@ -87,6 +90,12 @@ def _got(call: Call, document: Document) -> Iterator[str]:
     yield f"{'seen':<{label}}{document['seen']} times, shown {document['shown']} times"
     made = document["created_at"] or "at an unknown time"
     yield f"{'used':<{label}}{document['last_used'] or 'never'} · made {made}"
+    for older in document["revisions"]:
+        effect = f"+{older['helped']} −{older['failed']}"
+        yield (
+            f"{'before':<{label}}revision {older['revision']}, {older['reason']} {older['replaced_at']}"
+            f" ({effect}): {clean_line(older['resolution'], 400)}"
+        )
     for edge in document["edges"]:
         ends = f"{clean_line(edge['from_name'])} {edge['rel_type']} {clean_line(edge['to_name'])}"
         yield f"{'edge':<{label}}{ends} ({edge['weight']})"
@@ -218,7 +227,11 @@ def _plain(call: Call, document: Document) -> Iterator[str]:
 
 
 def _share(document: Document) -> str:
-    return f"{document['effectiveness']:.0%}" if document["proven"] else "unproven"
+    if not document["tried"]:
+        return "unproven"
+    low, high = document["interval"]
+    n = document["helped"] + document["failed"]
+    return f"{document['effectiveness']:.0%} ({low:.0%}–{high:.0%}, n {n:g})"
 
 
 def _mode(call: Call, document: Document) -> str:
@@ -229,6 +242,9 @@ _WAYS: dict[str, Callable[[Call, Document], Iterator[str]]] = {
     "store": _stored,
     "chunk": _stored,
     "recall": _recalled,
+    "edit": tell_corrected,
+    "supersede": tell_corrected,
+    "remove": tell_removed,
     "list": _listed,
     "get": _got,
     "inject": _injected,

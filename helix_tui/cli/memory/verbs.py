@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from helix_tui.cli.call import Call, CliError
+from helix_tui.cli.call import Call
 from helix_tui.cli.shared import add_shared
 
 if TYPE_CHECKING:
@@ -36,23 +36,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         add_shared(own, below=True)
 
 
+def adjust(call: Call) -> Call:
+    """JSON is the default where stdout is no terminal, for errors too."""
+    return replace(call, json=call.json or not sys.stdout.isatty())
+
+
 def run(call: Call) -> int:
     """Open the memory, do it, print what came of it."""
-    call = replace(call, json=call.json or not sys.stdout.isatty())
     from helix_tui.cli.memory.doing import answer
 
-    try:
-        return answer(call, VERBS[call.options.verb].writes)
-    except CliError as error:
-        call.fail(error)
-        return error.code
+    return answer(call, VERBS[call.options.verb].writes)
 
 
 def _store(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--trigger", required=True, help="the situation, 10 characters or more")
     parser.add_argument("--resolution", required=True, help="what to do in it")
     parser.add_argument("--type", default="failure", help="failure, pattern or systemic (default: failure)")
-    parser.add_argument("--source", default="", help="where it comes from")
+    parser.add_argument(
+        "--source", default="", help="where it comes from; user-provided is never merged away or pruned"
+    )
+    parser.add_argument("--task", default="", metavar="ID", help="the attempt that met it, counted once")
 
 
 def _recall(parser: argparse.ArgumentParser) -> None:
@@ -70,6 +73,31 @@ def _recall(parser: argparse.ArgumentParser) -> None:
 
 def _get(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME|ID")
+
+
+def _edit(parser: argparse.ArgumentParser) -> None:
+    _get(parser)
+    parser.add_argument("--trigger", help="the situation, in other words")
+    parser.add_argument("--resolution", help="what to do in it instead")
+    parser.add_argument("--type", help="failure, pattern or systemic")
+    parser.add_argument("--source", help="where it comes from; user-provided protects it")
+    parser.add_argument("--revision", type=int, metavar="N", help="bring this older revision back")
+    _preview(parser)
+
+
+def _remove(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("names", metavar="NAME|ID", nargs="+")
+    _preview(parser)
+
+
+def _supersede(parser: argparse.ArgumentParser) -> None:
+    _get(parser)
+    parser.add_argument("--by", required=True, metavar="NAME|ID", help="the memory that holds instead")
+    _preview(parser)
+
+
+def _preview(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--dry-run", action="store_true", help="show what would change; change nothing")
 
 
 def _feedback(parser: argparse.ArgumentParser) -> None:
@@ -217,6 +245,9 @@ VERBS = {
     "store": _Verb("remember a failure or a pattern", _store, writes=True),
     "recall": _Verb("find memories by meaning, names of code and files", _recall),
     "get": _Verb("one memory with its history", _get),
+    "edit": _Verb("correct a memory; what it said before stays in its history", _edit),
+    "remove": _Verb("take memories out", _remove),
+    "supersede": _Verb("let one memory stand in place of another", _supersede),
     "list": _Verb("all memories, newest first", _list),
     "inject": _Verb("write what an agent should know, and enter it into the ledger", _inject),
     "feedback": _Verb("count what an outcome says about what was shown", _feedback, writes=True),
@@ -233,7 +264,9 @@ VERBS = {
     "consolidate": _Verb("merge what says nearly the same", _consolidate, writes=True),
     "learn": _Verb("what attempts that ended have taught; --apply takes it in", _learn),
     "proposals": _Verb("lessons that wait: list, accept, decline", _proposals),
-    "undo": _Verb("take back the last lesson, pruning or fading", _nothing, writes=True),
+    "undo": _Verb(
+        "take back the last change: correction, removal, lesson, pruning, fading", _nothing, writes=True
+    ),
     "plan": _Verb("plans of tasks: list, show, add, apply (make beads)", _plan),
     "exploration": _Verb("what explorers found: list, add", _exploration),
     "workspace": _Verb("tasks of a plan as they are carried out: list, open, close", _workspace),

@@ -1,7 +1,8 @@
 """The lines of a tracker file, read again and again: only those whose bytes are new are decoded.
 
 Two states of a file mostly differ in a few lines. What they share is found by comparing memory in blocks;
-a line that differs is decoded by itself, and its id says where in the older state the comparing goes on.
+a line that differs is decoded by itself, and its id says where in the older state the comparing goes on. Of
+a state only what its beads point into is kept: one large buffer, and beside it the lines that came later.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass, field
 
+from helix_tui.core.beads.filebuffer import FileBuffer
 from helix_tui.core.beads.record import Bead, Buffer, UnreadableLine, decode_bead, move_line
 from helix_tui.core.text import clean_line
 
@@ -35,64 +37,129 @@ Found = Bead | Unread | None
 """What stands on a line; None: it is blank."""
 
 
+_MAX_LOOSE = 4 << 20
+"""Bytes of lines that lie beside the large buffer; when there are more, the next reading is kept whole. A
+tracker of 3,000 beads is then copied once for some 250 rows that have changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Lines of a state whose bytes lie one after the other in one buffer."""
+
+    first: int
+    """Number of its first line, from 0; it goes on to where the next run begins."""
+    buffer: Buffer
+    offset: int
+    """Where in the buffer the first line begins."""
+
+
 @dataclass(slots=True)
 class Image:
-    """One state of a file: its bytes, where its lines begin, and what stands on each."""
+    """One state of a file: where its lines begin, what stands on each, and where their bytes are kept."""
 
-    buffer: Buffer
     size: int
     starts: list[int] = field(default_factory=list)
-    """Offset of every line, and one more: where the next line would begin."""
+    """Offset of every line in the file, and one more: where the next line would begin."""
     found: list[Found] = field(default_factory=list)
-    adopted: bool = False
-    """The beads keep the buffer for their raw lines: it may not be written to again."""
+    runs: list[Run] = field(default_factory=list)
+    base: Buffer = b""
+    """The large buffer: it may not be written to again."""
+    loose: int = 0
+    """Bytes that are kept beside it."""
+    unsettled: bool = False
+    """So much is new, or lies beside the large buffer, that the file should be read whole: what it was read
+    from cannot be kept."""
+
+    def adopt(self, buffer: Buffer) -> None:
+        """Keep a buffer that holds the whole file: all beads find their lines there from now on."""
+        starts, size = self.starts, self.size
+        for place, bead in enumerate(self.found):
+            if isinstance(bead, Bead):
+                move_line(bead, buffer, starts[place], min(starts[place + 1] - 1, size))
+        self.runs, self.base, self.loose = [Run(0, buffer, 0)], buffer, 0
+
+    def base_moved(self, buffer: Buffer) -> None:
+        """The same bytes as in the large buffer lie in another one: what points into it points there now."""
+        for bead in self.found:
+            if isinstance(bead, Bead) and bead.where[0] is self.base:
+                move_line(bead, buffer, *bead.where[1:])
+        self.runs = [
+            Run(run.first, buffer, run.offset) if run.buffer is self.base else run for run in self.runs
+        ]
+        self.base = buffer
+
+    def take(self, at: int, value: Found, run: Run) -> None:
+        """Add a line that begins at ``at`` and whose bytes begin a run of their own."""
+        self.starts.append(at)
+        self.found.append(value)
+        self._join(run, at)
+
+    def take_same(self, at: int, last: Image, lines: range, run: Run) -> None:
+        """Add lines of another state, the first of which begins at ``at`` here; they lie in ``run`` there."""
+        begin = last.starts[lines.start]
+        offset = run.offset + begin - last.starts[run.first]
+        first, shift = len(self.found), at - begin
+        ahead = last.starts[lines.start : lines.stop]
+        self.starts.extend([start + shift for start in ahead] if shift else ahead)
+        self.found.extend(last.found[lines.start : lines.stop])
+        if run.buffer is not last.base:
+            self.loose += last.starts[lines.stop] - begin
+        self._join(Run(first, run.buffer, offset), at)
+
+    def _join(self, run: Run, at: int) -> None:
+        if self.runs:
+            before = self.runs[-1]
+            if before.buffer is run.buffer and run.offset == before.offset + at - self.starts[before.first]:
+                return
+        self.runs.append(run)
 
 
 def read_lines(buffer: Buffer, size: int, last: Image | None = None) -> Image:
     """The lines of the first ``size`` bytes, split on ``\\n`` only, as DDx does (str.splitlines would cut at
-    U+2028 too). A bead whose line stands in ``last`` byte for byte is that bead, the very same object."""
-    image = Image(buffer, size)
-    starts, found = image.starts, image.found
-    fresh: list[int] = []
+    U+2028 too). A bead whose line stands in ``last`` byte for byte is that bead, the very same object.
+
+    A buffer in memory may become the image's ``base``; a file belongs to somebody else and never does.
+    """
+    image = Image(size) if last is None else Image(size, base=last.base)
     memory = _Memory(last)
-    at = 0
+    at = fresh = 0
     while at < size:
-        same, shift = memory.alike(buffer, at, size)
-        if same:
-            assert last is not None
-            ahead = last.starts[same.start : same.stop]
-            starts.extend([start + shift for start in ahead] if shift else ahead)
-            found.extend(last.found[same.start : same.stop])
-            at = last.starts[same.stop] + shift
+        same, run = memory.alike(buffer, at, size)
+        if same and run is not None and last is not None:
+            image.take_same(at, last, same, run)
+            at += last.starts[same.stop] - last.starts[same.start]
             continue
         end = buffer.find(b"\n", at, size)
         end = size if end < 0 else end
-        line = buffer[at:end]
-        value = _decode(line) if line and not line.isspace() else None
-        if isinstance(value, Bead):
-            known = memory.recall(value, line)
-            if known is None:
-                fresh.append(len(found))
-            else:
-                value = known
-        starts.append(at)
-        found.append(value)
+        fresh += _take_line(image, buffer, at, end, memory)
         at = end + 1
-    starts.append(at)
-    _adopt(image, fresh)
+    image.starts.append(at)
+    if fresh * 4 >= size or image.loose > _MAX_LOOSE:
+        image.unsettled = isinstance(buffer, FileBuffer)
+        if not image.unsettled:
+            image.adopt(buffer)
     return image
 
 
-def _adopt(image: Image, fresh: list[int]) -> None:
-    """Where most is new, the fresh beads find their lines in the buffer instead of keeping copies."""
-    starts = image.starts
-    if sum(starts[place + 1] - starts[place] for place in fresh) * 4 < image.size or not fresh:
-        return
-    image.adopted = True
-    for place in fresh:
-        bead = image.found[place]
-        assert isinstance(bead, Bead)
-        move_line(bead, image.buffer, starts[place], starts[place + 1] - 1)
+def _take_line(image: Image, buffer: Buffer, at: int, end: int, memory: _Memory) -> int:
+    """Decode the line from ``at`` to ``end``; how many of its bytes are new."""
+    if memory.empty:  # everything is new: no line needs a copy of its own
+        line = buffer[at:end]
+        value = _decode(line) if line and not line.isspace() else None
+        if isinstance(value, Bead):
+            move_line(value, buffer, at, end)
+        image.take(at, value, Run(len(image.found), buffer, at))
+        return end + 1 - at
+    chunk = buffer[at : min(end + 1, image.size)]
+    line = chunk[: end - at]
+    value = _decode(line) if line and not line.isspace() else None
+    known = memory.recall(value, line) if isinstance(value, Bead) else None
+    value = known or value
+    if isinstance(value, Bead):
+        move_line(value, chunk, 0, len(line))
+    image.loose += len(chunk)
+    image.take(at, value, Run(len(image.found), chunk, 0))
+    return 0 if known is not None else len(chunk)
 
 
 class _Memory:
@@ -103,15 +170,24 @@ class _Memory:
         self._next = 0
         self._places: dict[str, int] = {}
 
-    def alike(self, buffer: Buffer, at: int, size: int) -> tuple[range, int]:
-        """Which whole lines of the older state stand at ``at``, and by how many bytes they have moved."""
+    @property
+    def empty(self) -> bool:
+        """Whether there is no older state."""
+        return self._last is None
+
+    def alike(self, buffer: Buffer, at: int, size: int) -> tuple[range, Run | None]:
+        """Which whole lines of the older state stand at ``at``, and the run that they belong to."""
         last, first = self._last, self._next
         if last is None or first >= len(last.found):
-            return range(0), 0
-        begin = last.starts[first]
-        end = begin + shared_length(buffer, at, size, last.buffer, begin, last.size)
-        self._next = bisect_right(last.starts, end, lo=first) - 1
-        return range(first, self._next), at - begin
+            return range(0), None
+        number = bisect_right(last.runs, first, key=_first_line) - 1
+        run = last.runs[number]
+        stop = last.runs[number + 1].first if number + 1 < len(last.runs) else len(last.found)
+        begin, shift = last.starts[first], run.offset - last.starts[run.first]
+        limit = min(last.starts[stop], last.size)
+        end = begin + shared_length(buffer, at, size, run.buffer, begin + shift, limit + shift)
+        self._next = bisect_right(last.starts, end, lo=first, hi=stop + 1) - 1
+        return range(first, self._next), run
 
     def recall(self, bead: Bead, line: bytes) -> Bead | None:
         """The older bead of the same id, if its line is the same; what follows it is expected next."""
@@ -133,6 +209,10 @@ class _Memory:
         if not self._places:
             self._places = {old.id: place for place, old in enumerate(found) if isinstance(old, Bead)}
         return self._places.get(bead_id)
+
+
+def _first_line(run: Run) -> int:
+    return run.first
 
 
 def shared_length(one: Buffer, at: int, size: int, other: Buffer, begin: int, other_size: int) -> int:

@@ -11,6 +11,8 @@ reasons against it decides. Two engines exist because the rule changed in May 20
 ``auto`` asks each record which era it is of, and takes the tracker's era for a record that does not show it.
 Between the two lie releases that wrote head's records under April's keys, and April's claims beside leases:
 in ``auto`` old names of keys count as long as no record has the new ones, and a lease for whoever has one.
+
+Where a ddx is at hand its own rule (`Rule`) judges every record, whatever keys it has: that is what it does.
 """
 
 from __future__ import annotations
@@ -23,9 +25,8 @@ from typing import Literal
 
 from helix_tui.core.beads.graph import Graph
 from helix_tui.core.beads.record import STATUSES, TERMINAL, Bead
+from helix_tui.core.beads.rule import RULES, Era, Rule
 from helix_tui.core.clock import NEVER, NS, format_instant, format_span, parse_instant
-
-Era = Literal["auto", "april", "head"]
 
 STATES = (
     "ready",
@@ -97,9 +98,11 @@ class Queue:
 
     Attributes:
         beads: by id, in tracker order.
-        era: the engine asked for: ``auto``, ``april`` or ``head``.
+        era: the engine asked for: ``auto``, ``april``, ``head``, or the rule of the ddx at hand.
+        rule: the rule that judges what shows no era of its own, and that orders the ready ones.
         as_of: the instant it was evaluated at.
-        ready: ids that DDx would pick, in the order it would pick them.
+        picked_by_ddx: ids that DDx would pick, in the order it would pick them.
+        ready: those of them that no live worker is on: ready in every count and list.
     """
 
     def __init__(
@@ -107,7 +110,7 @@ class Queue:
         beads: Mapping[str, Bead],
         *,
         now: int,
-        era: Era = "auto",
+        era: Era | Rule = "auto",
         claims: Claims = NO_CLAIMS,
         last: Queue | None = None,
     ):
@@ -116,7 +119,7 @@ class Queue:
         self.era = era
         self.as_of = now
         self.claims = claims
-        self.default_era = tracker_era(beads) if era == "auto" else era
+        self.rule = rule_of(beads, era)
         self._standings: dict[str, Standing] = {}
         self._classify_all()
         self._timed = [
@@ -125,8 +128,13 @@ class Queue:
             if standing.until is not None or standing.state == "claimed"
         ]
         pickable = [bead_id for bead_id, standing in self._standings.items() if standing is _READY]
-        order = pick_order(self.default_era)
-        self.ready: tuple[str, ...] = tuple(sorted(pickable, key=lambda bead_id: order(beads[bead_id])))
+        order = pick_order(self.rule)
+        self.picked_by_ddx: tuple[str, ...] = tuple(
+            sorted(pickable, key=lambda bead_id: order(beads[bead_id]))
+        )
+        self.ready: tuple[str, ...] = tuple(
+            bead_id for bead_id in self.picked_by_ddx if bead_id not in claims.running
+        )
         self.position: Mapping[str, int] = {bead_id: place for place, bead_id in enumerate(self.ready, 1)}
 
     def standing(self, bead_id: str) -> Standing:
@@ -166,9 +174,17 @@ class Queue:
         """Statuses that DDx does not know, verbatim, with the number of beads."""
         return dict(Counter(bead.status for bead in self.beads.values() if bead.status not in STATUSES))
 
-    def engine(self, bead: Bead) -> str:
-        """Which era's rule this record is judged by."""
-        return bead.era or self.default_era if self.era == "auto" else self.era
+    @property
+    def default_era(self) -> Literal["april", "head"]:
+        """The family of the rule."""
+        return self.rule.name
+
+    def engine(self, bead: Bead) -> Rule:
+        """The rule that this record is judged by."""
+        if self.era != "auto":
+            return self.rule
+        era = bead.era
+        return RULES[era] if era else self.rule
 
     def unblocks(self, bead_id: str) -> tuple[str, ...]:
         """Ids that become ready when this bead closes, in the order they would be picked."""
@@ -181,7 +197,7 @@ class Queue:
             and self._standings[other].state == "waiting_dependencies"
             and self._judge(self.beads[other], closed=bead_id) is _READY
         ]
-        order = pick_order(self.default_era)
+        order = pick_order(self.rule)
         return tuple(sorted(freed, key=lambda other: order(self.beads[other])))
 
     def ready_without(self, bead_id: str, needed: str) -> bool:
@@ -217,7 +233,7 @@ class Queue:
             return Standing("blocked_external", (Reason("blocked_external", why),))
         if bead.status == "proposed":
             return Standing("proposed", (Reason("proposed", "status=proposed requires operator attention"),))
-        tests = _HEAD_TESTS if self.engine(bead) == "head" else _APRIL_TESTS
+        tests = _HEAD_TESTS if self.engine(bead).name == "head" else _APRIL_TESTS
         reasons = tuple(reason for test in tests if (reason := test(self, bead, closed)) is not None)
         if not reasons:
             return _READY
@@ -226,26 +242,28 @@ class Queue:
 
     def _cooldown_end(self, bead: Bead) -> int | None:
         """When the bead may be tried again, or None when it may be now."""
-        if self.engine(bead) == "april":
-            end = parse_instant(bead.loop_retry_after)
-            return end if end is not None and end > self.as_of else None
-        old = bead.loop_retry_after if bead.loop_retry_after and self._writes_old_keys else ""
-        end = parse_instant(bead.work_retry_after or old)
+        rule = self.engine(bead)
+        old = bead.loop_retry_after if bead.loop_retry_after and self._reads_old_keys(rule) else ""
+        new = bead.work_retry_after if rule.new_keys else ""
+        end = parse_instant(new or old)
         if end is None or end <= self.as_of:
             return None
-        base, head = bead.work_base_rev, self.claims.origin_head
+        base, head = bead.work_base_rev if new else "", self.claims.origin_head
         return None if base and head and base != head else end
+
+    def _reads_old_keys(self, rule: Rule) -> bool:
+        return rule.old_keys or self._writes_old_keys
 
 
 def classify(
     beads: Mapping[str, Bead],
     *,
     now: int,
-    era: Era = "auto",
+    era: Era | Rule = "auto",
     claims: Claims = NO_CLAIMS,
     last: Queue | None = None,
 ) -> Queue:
-    """Judge every bead of a tracker as of an instant (ns since the epoch).
+    """Judge every bead of a tracker as of an instant (ns since the epoch), by an era's rule or a given one.
 
     ``last`` is an older state of the same tracker, for what need not be worked out again.
     """
@@ -268,9 +286,16 @@ def tracker_era(beads: Mapping[str, Bead]) -> Literal["april", "head"]:
     return "april" if april else "head"
 
 
-def pick_order(era: str) -> Callable[[Bead], tuple[object, ...]]:
-    """The key by which an era sorts the beads that a worker may pick, the next one first."""
-    return _head_order if era == "head" else _april_order
+def rule_of(beads: Mapping[str, Bead], era: Era | Rule) -> Rule:
+    """The rule asked for; ``auto`` is that of the DDx that wrote the file last."""
+    if isinstance(era, Rule):
+        return era
+    return RULES[tracker_era(beads) if era == "auto" else era]
+
+
+def pick_order(rule: Rule) -> Callable[[Bead], tuple[object, ...]]:
+    """The key by which a rule sorts the beads that a worker may pick, the next one first."""
+    return _head_order if rule.ranks else _april_order
 
 
 def _april_order(bead: Bead) -> tuple[object, ...]:
@@ -286,9 +311,12 @@ def _head_order(bead: Bead) -> tuple[object, ...]:
 
 
 def _claimed(queue: Queue, bead: Bead, closed: str) -> Reason | None:
-    lease = queue.claims.leases.get(bead.id)
-    beat = _beat(bead.work_heartbeat_at)
-    if bead.loop_heartbeat_at and queue._writes_old_keys:
+    rule = queue.engine(bead)
+    if not rule.open_claims and bead.status != "in_progress":
+        return None
+    lease = queue.claims.leases.get(bead.id) if rule.leases else None
+    beat = _beat(bead.work_heartbeat_at) if rule.new_keys else NEVER
+    if bead.loop_heartbeat_at and queue._reads_old_keys(rule):
         beat = _beat(bead.loop_heartbeat_at)
     fresh = lease if lease is not None else queue.as_of - beat <= HEARTBEAT_TTL
     return Reason("claimed", f"held by {bead.owner or 'a worker'}, lease is fresh") if fresh else None
@@ -298,7 +326,7 @@ def _claimed_april(queue: Queue, bead: Bead, closed: str) -> Reason | None:
     if bead.status != "in_progress":
         return None
     fresh = queue.as_of - _beat(bead.loop_heartbeat_at) <= HEARTBEAT_TTL
-    if queue.era == "auto":
+    if queue.era == "auto" or queue.rule.leases:
         fresh = queue.claims.leases.get(bead.id, fresh)
     if not fresh:
         return None
@@ -345,20 +373,25 @@ def _superseded_april(queue: Queue, bead: Bead, closed: str) -> Reason | None:
 
 
 def _epic_container(queue: Queue, bead: Bead, closed: str) -> Reason | None:
-    if not looks_like_epic(bead):
+    rule = queue.engine(bead)
+    if not looks_like_epic(bead, titled=rule.titled_epics):
         return None
     children = queue.graph.children.get(bead.id, ())
     if not children:
-        return None
+        return None if rule.childless_epics else Reason("epic_container", _NEVER_PICKED)
     left = tuple(child for child in children if queue.beads[child].status != "closed")
     detail = f"an epic with {len(left)} of {len(children)} children not closed"
     return Reason("epic_container", detail if left else "an epic whose children are all closed", left)
 
 
-def looks_like_epic(bead: Bead) -> bool:
-    """Head's notion of an epic: by type, or by how the title begins."""
-    title = bead.title.strip().lower()
-    return bead.issue_type.strip().lower() == "epic" or title.startswith(("epic:", "epic "))
+_NEVER_PICKED = "the loop never picks an epic"
+
+
+def looks_like_epic(bead: Bead, *, titled: bool = True) -> bool:
+    """Whether a bead is an epic: by its type, or (``titled``) by how its title begins."""
+    if bead.issue_type.strip().lower() == "epic":
+        return True
+    return titled and bead.title.strip().lower().startswith(("epic:", "epic "))
 
 
 def _epic_april(queue: Queue, bead: Bead, closed: str) -> Reason | None:
@@ -367,7 +400,7 @@ def _epic_april(queue: Queue, bead: Bead, closed: str) -> Reason | None:
     left = tuple(
         child for child in queue.graph.children.get(bead.id, ()) if queue.beads[child].status != "closed"
     )
-    return Reason("epic_container", "the loop never picks an epic", left)
+    return Reason("epic_container", _NEVER_PICKED, left)
 
 
 def _cooldown(queue: Queue, bead: Bead, closed: str) -> Reason | None:
@@ -381,7 +414,7 @@ def _cooldown(queue: Queue, bead: Bead, closed: str) -> Reason | None:
 
 
 def _review_blocked(queue: Queue, bead: Bead, closed: str) -> Reason | None:
-    blocked = parse_instant(bead.review_blocked_at)
+    blocked = parse_instant(bead.review_blocked_at) if queue.engine(bead).reviews else None
     if blocked is None:
         return None
     attempt = bead.review_blocked_attempt

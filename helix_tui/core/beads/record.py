@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from helix_tui.core.beads.filebuffer import FileBuffer
+from helix_tui.core.errors import HelixError
+
 if TYPE_CHECKING:
     Whole = int
 else:
@@ -33,8 +36,8 @@ _DIGITS = re.compile(r"[+-]?[0-9]+")
 INJECTED = "helix-injected:"
 """Begins the label of a bead that HELIX put into the queue; what kind of bead it is follows."""
 
-Buffer = bytes | mmap.mmap
-"""What can hold lines: an mmap lets 3,000 raw lines cost no memory of their own."""
+Buffer = bytes | mmap.mmap | FileBuffer
+"""What can hold lines: in one large buffer, or in a file, 3,000 raw lines cost no memory of their own."""
 
 
 class Dependency(msgspec.Struct, frozen=True, gc=False):
@@ -163,7 +166,7 @@ class Bead(msgspec.Struct, frozen=True, gc=False):
         return document if isinstance(document, dict) else {}
 
 
-class UnreadableLine(ValueError):
+class UnreadableLine(HelixError, ValueError):
     """A line that is no bead record; the message says why in a few words."""
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import io
 import mmap
 import os
 import stat
@@ -17,12 +18,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
+from helix_tui.core.beads.filebuffer import FileBuffer, copy_to_disk
 from helix_tui.core.beads.lines import Found, Image, Unread, read_lines
-from helix_tui.core.beads.record import Bead, Buffer
+from helix_tui.core.beads.record import Bead
 from helix_tui.core.opening import open_nonblocking
 
 MAX_FILE = 1 << 30
 """Bytes of a tracker that are read at most; real ones are under 25 MB."""
+
+
+_MAX_IN_MEMORY = 8 << 20
+"""Bytes of lines that stay in memory: those of 1,000 beads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +63,17 @@ class Tracker:
     digest: str = ""
     """SHA-256 of the file, where it was asked for."""
 
+    @property
+    def unread(self) -> str:
+        """Which lines are no beads, in one sentence; empty where all are."""
+        if not self.dropped:
+            return ""
+        numbers = ", ".join(str(dropped.line) for dropped in self.dropped[:5])
+        more = f" and {len(self.dropped) - 5} more" if len(self.dropped) > 5 else ""
+        if len(self.dropped) == 1:
+            return f"line {numbers} of {self.path.name} cannot be read: {self.dropped[0].reason}"
+        return f"lines {numbers}{more} of {self.path.name} cannot be read"
+
     def __contains__(self, bead_id: str) -> bool:
         return bead_id in self.beads
 
@@ -73,7 +90,6 @@ class TrackerReader:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._image: Image | None = None
-        self._spare: Buffer | None = None
         self._last: Tracker | None = None
         self._stamp: tuple[int, int, int] | None = None
 
@@ -113,43 +129,42 @@ class TrackerReader:
         """Read until no write came between the first stat and the last, three times at most."""
         for _ in range(3):
             before = self._stat()
-            buffer, size = self._fill()
-            if self._stat() == before and size == before[2]:
+            image = self._read_image()
+            digested = _digest(self.path) if digest else ""
+            if self._stat() == before and image.size == before[2]:
                 break
-        self._stamp = before
-        return self._parse(buffer, size, before[0], digest)
+        self._stamp, self._image = before, image
+        return replace(_tracker(image, self.path), size=image.size, mtime_ns=before[0], digest=digested)
 
-    def _fill(self) -> tuple[mmap.mmap, int]:
-        """The file's bytes in the spare buffer, which is kept so that a reload touches no fresh memory."""
+    def _read_image(self) -> Image:
+        """The lines: all at once the first time and where most are new, else block by block."""
         with open(self.path, "rb", buffering=0, opener=open_nonblocking) as file:
             status = os.fstat(file.fileno())
             _insist_on_file(status.st_mode)
             size = status.st_size
             if size > MAX_FILE:
                 raise OverflowError(f"{size >> 20} MB is more than the {MAX_FILE >> 20} MB that are read")
-            buffer = self._spare
-            if not isinstance(buffer, mmap.mmap) or len(buffer) < size + 1:
-                self._spare = buffer = _scratch(size + size // 16 + 65_536)
-            view = memoryview(buffer)
-            filled = 0
-            while filled < len(view):
-                count = file.readinto(view[filled : min(filled + (1 << 24), len(view))])
-                if not count:
-                    break
-                filled += count
-            view.release()
-            return buffer, filled
+            if self._image is None:
+                return read_lines(*_fill(file, size))
+            image = read_lines(FileBuffer(os.dup(file.fileno()), size), size, self._image)
+            if image.unsettled:
+                file.seek(0)
+                image = read_lines(*_fill(file, size), self._image)
+            return image
 
-    def _parse(self, buffer: mmap.mmap, size: int, mtime_ns: int, digest: bool) -> Tracker:
-        last = self._image
-        self._image = read_lines(buffer, size, last)
-        self._spare = last.buffer if last is not None and not last.adopted else None
-        return replace(
-            _tracker(self._image, self.path),
-            size=size,
-            mtime_ns=mtime_ns,
-            digest=_digest(buffer, size) if digest else "",
-        )
+    def rest(self) -> None:
+        """Give back what is not needed until somebody looks at a bead: a large tracker's lines go to a file.
+
+        A reader that keeps a tracker for hours holds its raw lines for the few that are looked at. Where
+        there is no room on the disk they stay in memory.
+        """
+        image = self._image
+        if image is None or isinstance(image.base, FileBuffer) or len(image.base) < _MAX_IN_MEMORY:
+            return
+        with memoryview(image.base) as view, view[: image.size] as part:
+            put_away = copy_to_disk(part)
+        if put_away is not None:
+            image.base_moved(put_away)
 
 
 def read_tracker(path: Path, *, digest: bool = False) -> Tracker:
@@ -177,9 +192,22 @@ def _scratch(size: int) -> mmap.mmap:
     return buffer
 
 
-def _digest(buffer: mmap.mmap, size: int) -> str:
-    with memoryview(buffer) as view, view[:size] as part:
-        return hashlib.sha256(part).hexdigest()
+def _fill(file: io.FileIO, size: int) -> tuple[mmap.mmap, int]:
+    """The file's bytes in a buffer of their own, and how many there are."""
+    buffer = _scratch(size + size // 16 + 65_536)
+    filled = 0
+    with memoryview(buffer) as view:
+        while filled < len(view):
+            count = file.readinto(view[filled : min(filled + (1 << 24), len(view))])
+            if not count:
+                break
+            filled += count
+    return buffer, filled
+
+
+def _digest(path: Path) -> str:
+    with open(path, "rb", opener=open_nonblocking) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _tracker(image: Image, path: Path) -> Tracker:

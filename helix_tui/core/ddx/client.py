@@ -20,6 +20,7 @@ import msgspec
 from helix_tui.core.ddx.attempts.looplog import LoopReport, MalformedReport, parse_report
 from helix_tui.core.ddx.files import Stamp, stamp_of
 from helix_tui.core.ddx.names import VERBS, Era
+from helix_tui.core.errors import HelixError
 from helix_tui.core.process import Finished, run
 from helix_tui.core.text import clean_line
 
@@ -30,7 +31,7 @@ FAILED, MALFORMED, TOO_OLD, MISSING = 1, 65, 69, 127
 """Exit codes that the console answers with (design/cli.md)."""
 
 
-class DdxError(Exception):
+class DdxError(HelixError):
     """A ddx command that did not do what was asked.
 
     Attributes:
@@ -310,13 +311,56 @@ def last_error(finished: Finished) -> str:
     """What ddx said was wrong: its last ``Error:`` line, else the last line it wrote."""
     lines = [line.strip() for line in finished.err.split("\n") if line.strip()]
     errors = [line.removeprefix("Error:").strip() for line in lines if line.startswith("Error:")]
+    refusal = _hook_words(lines)
+    if refusal:
+        return clean_line(refusal, 4_000)
     said = [line for line in lines if line != "Error:"]  # head's `try` explains itself before an empty one
     if any(errors):
         return clean_line([error for error in errors if error][-1], 1000)
     if said:
         return clean_line(said[-1], 1000)
+    status = _refusal_in(finished)
+    if status:
+        return status
     said = [line.strip() for line in finished.out.split("\n") if line.strip()]
     return clean_line(said[-1], 1000) if said else f"ddx ended with {finished.rc} and said nothing"
+
+
+def _hook_words(lines: Sequence[str]) -> str:
+    """All that a project's own hook said as it refused: it may take several lines."""
+    starts = [place for place, line in enumerate(lines) if line.startswith("Error:") and ": hook " in line]
+    if not starts or any(line.startswith("Error:") for line in lines[starts[-1] + 1 :]):
+        return ""
+    return "; ".join([lines[starts[-1]].removeprefix("Error:").strip(), *lines[starts[-1] + 1 :]])
+
+
+def hook_warnings(finished: Finished) -> tuple[str, ...]:
+    """What a hook warned of while the command went through."""
+    lines = [line.strip() for line in finished.err.split("\n")]
+    return tuple(clean_line(line.removeprefix("bead: "), 1_000) for line in lines if _WARNING.match(line))
+
+
+_WARNING = re.compile(r"bead: hook \S+ warning: |\[triage\] warn")
+
+
+def _refusal_in(finished: Finished) -> str:
+    """The reason in a status object on stdout: what a ``--json`` command says where it refuses a tracker."""
+    try:
+        status = msgspec.json.decode(finished.stdout)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return ""
+    code = status.get("code") if isinstance(status, dict) else None
+    if not isinstance(code, str):
+        return ""
+    counts = [
+        f"{number} {name.removeprefix('legacy_').replace('_', ' ')}"
+        for name, number in status.items()
+        if name.startswith("legacy_") and isinstance(number, int) and number > 0
+    ]
+    samples = status.get("sample_bead_ids")
+    if isinstance(samples, list) and samples:
+        counts.append(f"on {', '.join(map(str, samples[:5]))}")
+    return clean_line(f"{code}: {', '.join(counts)}" if counts else code, 1000)
 
 
 def advice_for(message: str, argv: Sequence[str]) -> str:
@@ -349,7 +393,13 @@ _ADVICE = (
     ),
     (r"dirty_project_root|uncommitted", "commit or put away the changes in the work tree first"),
     (r"unknown (command|flag|shorthand)", "this ddx does not know it; a newer ddx does"),
+    (r"lifecycle_migration", "run `ddx bead migrate --lifecycle --apply`, then try again"),
     (r"migrat", "run the migration that ddx names, then try again"),
+    (
+        r"no viable routing candidate",
+        "say who is to do it: --agent and --model, HELIX_AGENT and HELIX_MODEL, or `agent` and `model` in "
+        "the settings",
+    ),
     (r"no server|connection refused", "start `ddx server`, or run the loop here with --local"),
 )
 

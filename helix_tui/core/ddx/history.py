@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from helix_tui.core.beads.archive import read_archive
 from helix_tui.core.beads.record import Bead, UnreadableLine, decode_bead
 from helix_tui.core.clock import NS, parse_instant
 from helix_tui.core.ddx.files import Stamp, stamp_of
@@ -66,13 +67,7 @@ class History:
         return self._project.ref(f"refs/heads/{branch}") or branch if branch else None
 
     def _in_archive(self, bead_id: str) -> LastSeen | None:
-        if stamp_of(self._project.archive_file) is None:
-            return None
-        try:
-            with self._project.archive_file.open("rb") as file:
-                bead = _find_row(file, bead_id)
-        except OSError:
-            return None
+        bead = read_archive(self._project.archive_file).beads.get(bead_id)
         if bead is None:
             return None
         return LastSeen("archive", bead.status, bead.title, when=parse_instant(bead.updated_at))

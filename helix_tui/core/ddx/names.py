@@ -11,7 +11,18 @@ from dataclasses import dataclass
 from typing import Literal
 
 Era = Literal["april", "head"]
-StatusClass = Literal["landed", "preserved", "failed", "no_changes", "other"]
+Outcome = Literal[
+    "landed",
+    "kept_aside",
+    "refused",
+    "no_change",
+    "satisfied",
+    "failed",
+    "interrupted",
+    "unknown",
+    "unfinished",
+]
+"""What can come of an attempt; which it is, `attempts.verdict.decide` says."""
 
 VERBS: dict[str, dict[Era, tuple[str, ...]]] = {
     "drain": {"april": ("agent", "execute-loop"), "head": ("work",)},
@@ -46,43 +57,44 @@ class Status:
 
     word: str
     """DDx's own, verbatim."""
-    kind: StatusClass
+    outcome: Outcome
+    """What the word alone says, where nothing stronger speaks (`attempts.verdict`)."""
     successful: bool
     meaning: str
     known: bool = True
 
 
-def _rows(*rows: tuple[str, StatusClass, bool, str]) -> dict[str, Status]:
-    return {word: Status(word, kind, successful, meaning) for word, kind, successful, meaning in rows}
+def _rows(*rows: tuple[str, Outcome, bool, str]) -> dict[str, Status]:
+    return {word: Status(word, outcome, successful, meaning) for word, outcome, successful, meaning in rows}
 
 
 STATUSES = _rows(
     ("success", "landed", True, "the change is on the branch"),
-    ("already_satisfied", "no_changes", True, "what the bead asks for was there already"),
-    ("no_changes", "no_changes", False, "the agent changed nothing"),
-    ("no_evidence_produced", "no_changes", False, "the agent left neither a commit nor a reason"),
+    ("already_satisfied", "satisfied", True, "what the bead asks for was there already"),
+    ("no_changes", "no_change", False, "the agent changed nothing"),
+    ("no_evidence_produced", "no_change", False, "the agent left neither a commit nor a reason"),
     ("execution_failed", "failed", False, "the agent or its harness failed"),
     ("structural_validation_failed", "failed", False, "the bead is malformed or lacks a required field"),
     ("resource_exhausted", "failed", False, "the machine ran out of disk, files or memory"),
     ("declined_needs_decomposition", "failed", False, "the agent declined: the bead must be split first"),
-    ("land_conflict", "preserved", False, "the change conflicts with the branch"),
-    ("land_conflict_unresolvable", "preserved", False, "the conflict could not be resolved"),
-    ("land_conflict_operator_required", "preserved", False, "a person must resolve the conflict"),
-    ("land_conflict_needs_human", "preserved", False, "a person must resolve the conflict"),
-    ("land_operator_attention", "preserved", False, "a person must look before it can land"),
-    ("land_retry", "preserved", False, "landing lost a race and is tried again"),
-    ("post_run_check_failed", "preserved", False, "a check after the run failed"),
-    ("ratchet_failed", "preserved", False, "a measured value got worse than its ratchet allows"),
-    ("preserved_needs_review", "preserved", False, "the change waits for a person's review"),
-    ("push_failed", "preserved", False, "the change could not be pushed"),
-    ("push_conflict", "preserved", False, "the remote branch has moved"),
-    ("repair-cycle-exhausted", "preserved", False, "review found faults that the repairs did not mend"),
-    ("review_fixable_gap", "preserved", False, "review found a gap that can be mended"),
-    ("review_terminal_block", "preserved", False, "review refuses the change"),
-    ("review_request_clarification", "preserved", False, "review needs an answer from a person"),
-    ("review_request_changes", "other", False, "review asks for changes; the bead is open again"),
-    ("review_block", "other", False, "review refuses the change; the bead is open again"),
-    ("review_malfunction", "other", False, "the reviewer did not answer usably"),
+    ("land_conflict", "kept_aside", False, "the change conflicts with the branch"),
+    ("land_conflict_unresolvable", "kept_aside", False, "the conflict could not be resolved"),
+    ("land_conflict_operator_required", "kept_aside", False, "a person must resolve the conflict"),
+    ("land_conflict_needs_human", "kept_aside", False, "a person must resolve the conflict"),
+    ("land_operator_attention", "kept_aside", False, "a person must look before it can land"),
+    ("land_retry", "kept_aside", False, "landing lost a race and is tried again"),
+    ("post_run_check_failed", "kept_aside", False, "a check after the run failed"),
+    ("ratchet_failed", "kept_aside", False, "a measured value got worse than its ratchet allows"),
+    ("preserved_needs_review", "kept_aside", False, "the change waits for a person's review"),
+    ("push_failed", "kept_aside", False, "the change could not be pushed"),
+    ("push_conflict", "kept_aside", False, "the remote branch has moved"),
+    ("repair-cycle-exhausted", "refused", False, "review found faults that the repairs did not mend"),
+    ("review_fixable_gap", "refused", False, "review found a gap that can be mended"),
+    ("review_terminal_block", "refused", False, "review refuses the change"),
+    ("review_request_clarification", "kept_aside", False, "review needs an answer from a person"),
+    ("review_request_changes", "refused", False, "review asks for changes"),
+    ("review_block", "refused", False, "review refuses the change"),
+    ("review_malfunction", "kept_aside", False, "the reviewer did not answer usably"),
 )
 """Every status seen or read in the sources; the six of CONTRACT-001 among them."""
 
@@ -91,24 +103,11 @@ ATTEMPT_ID = re.compile(r"\d{8}T\d{6}-[0-9a-f]{8}(?![0-9a-f])")
 
 
 def status_of(word: str) -> Status:
-    """What is known of a status; an unknown one is itself, of class ``other``, and no success."""
+    """What is known of a status; an unknown one is itself, of unknown outcome, and no success."""
     known = STATUSES.get(word)
     if known is not None:
         return known
-    return Status(word, "other", False, "a status this program does not know", known=False)
-
-
-def classify(word: str, *, landed: bool, preserved: bool) -> StatusClass:
-    """Under which heading an attempt is listed: facts first, then what its status word means.
-
-    ``success`` that neither landed nor was preserved (yet) is ``other``: nobody has seen it land.
-    """
-    if landed:
-        return "landed"
-    if preserved:
-        return "preserved"
-    kind = status_of(word).kind
-    return "other" if kind == "landed" else kind
+    return Status(word, "unknown", False, "a status this program does not know", known=False)
 
 
 def worker_key(era: Era, name: str) -> str:

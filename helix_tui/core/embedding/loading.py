@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
-from helix_tui.core.embedding.encoder import Loaded
+from helix_tui.core.embedding.encoder import Encoder, Loaded
 from helix_tui.core.embedding.weights import Search, find_weights
 
 CHOICES = ("auto", "light", "sentence-transformers", "off")
@@ -17,6 +18,10 @@ FIX = (
     "HELIX_MODEL_DIR names a folder that has them."
 )
 
+_lock = threading.Lock()
+_encoder: tuple[object, Encoder] | None = None
+"""What the newest encoder was made of, and it: one, because its weights are most of what a process holds."""
+
 
 def load_encoder(
     choice: str | None = None, *, folder: Path | None = None, env: Mapping[str, str] | None = None
@@ -24,7 +29,8 @@ def load_encoder(
     """The encoder that ``choice`` or ``HELIX_EMBEDDER`` asks for, or the reason why there is none.
 
     ``auto`` takes the light encoder, and sentence-transformers where the weights lie in a cache that only
-    it can read. Never raises for what is missing or broken, never touches the network.
+    it can read. An encoder is loaded once a process and shared. Never raises for what is missing or broken,
+    never touches the network.
     """
     env = os.environ if env is None else env
     choice = choice or env.get("HELIX_EMBEDDER") or "auto"
@@ -45,14 +51,17 @@ def load_encoder(
 
 
 def _light(search: Search) -> Loaded:
-    assert search.weights is not None
+    weights = search.weights
+    assert weights is not None
     try:
         from helix_tui.core.embedding.minilm import MiniLM
 
-        encoder = MiniLM(search.weights)
+        status = os.stat(weights.model), os.stat(weights.tokenizer)
+        stamps = [(one.st_ino, one.st_mtime_ns, one.st_size) for one in status]
+        encoder = _shared(("light", weights.folder, *stamps), lambda: MiniLM(weights))
     except (ImportError, OSError, ValueError) as error:
         return Loaded(None, f"the light encoder does not load: {error}", FIX)
-    return Loaded(encoder, f"all-MiniLM-L6-v2, light encoder, weights from {search.weights.origin}")
+    return Loaded(encoder, f"all-MiniLM-L6-v2, light encoder, weights from {weights.origin}")
 
 
 def _of_record(search: Search) -> Loaded:
@@ -60,12 +69,21 @@ def _of_record(search: Search) -> Loaded:
 
     folder = search.weights.folder if search.weights else None
     try:
-        encoder = SentenceTransformers(folder)
+        encoder = _shared(("of record", folder), lambda: SentenceTransformers(folder))
     except (ImportError, OSError, ValueError, RuntimeError) as error:
         said = str(error).partition("\n")[0][:200]
         return Loaded(None, f"sentence-transformers does not load the model: {said}", FIX)
     origin = search.weights.origin if search.weights else "its own cache"
     return Loaded(encoder, f"all-MiniLM-L6-v2, sentence-transformers, weights from {origin}")
+
+
+def _shared(key: object, make: Callable[[], Encoder]) -> Encoder:
+    """The one encoder of this process: memory, recall and ask use the same weights."""
+    global _encoder
+    with _lock:
+        if _encoder is None or _encoder[0] != key:
+            _encoder = key, make()
+        return _encoder[1]
 
 
 def _nowhere(search: Search) -> str:

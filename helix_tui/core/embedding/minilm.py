@@ -1,74 +1,131 @@
 """all-MiniLM-L6-v2 in numpy: six layers of BERT, mean pooling, unit length.
 
 Ready in a third of a second where sentence-transformers takes six (reference/memory.md §9), with the same
-vectors to three decimals (tests/semantic compares them).
+vectors to three decimals (tests/semantic compares them). The weights are mapped, not read, and let go after
+ten minutes in which nobody asked for a vector.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError
-from safetensors.numpy import load_file
 from tokenizers import Tokenizer
 
 from helix_tui.core.embedding.encoder import DIMENSIONS, MAX_TOKENS, MODEL_ID
+from helix_tui.core.embedding.tensors import MappedTensors
 from helix_tui.core.embedding.threads import use_one_thread
 from helix_tui.core.embedding.weights import Weights
 
 Array = NDArray[np.float32]
 
+IDLE_S = 600.0
+"""Seconds without a text after which weights and tokenizer (70 MB) are let go; the next text brings them
+back in a tenth of a second."""
+
+_WORDS = "embeddings.word_embeddings.weight"
+"""47 MB, of which a text needs a few rows: their pages are given back after each call."""
 _LAYERS = 6
 _HEADS = 12
 _EPSILON = np.float32(1e-12)
-_BATCH = 32
+_BATCH_TOKENS = 256
+"""Tokens of a batch, padding included: what is worked out for them takes 15 MB, and fits a cache better than
+more would; 32 texts of 256 tokens took 600 MB."""
 _MAX_TEXT = 8_000
 """Characters of a text that can matter: 256 tokens are far fewer."""
 
 
 class MiniLM:
-    """The light encoder."""
+    """The light encoder. For any thread."""
 
     model_id = MODEL_ID
 
-    def __init__(self, weights: Weights) -> None:
-        """Load the weights.
+    def __init__(self, weights: Weights, *, idle_s: float = IDLE_S) -> None:
+        """Map the weights and read the tokenizer.
 
         Raises:
             OSError, ValueError: the files cannot be read as this model.
         """
-        try:
-            tensors = load_file(weights.model)
-            self._tokenizer: Tokenizer = Tokenizer.from_file(str(weights.tokenizer))
-            self._words = tensors["embeddings.word_embeddings.weight"]
-            types = tensors["embeddings.token_type_embeddings.weight"]
-            self._positions: Array = tensors["embeddings.position_embeddings.weight"] + types[0]
-            self._norm = _norm(tensors, "embeddings.LayerNorm")
-            self._layers = [_Layer(tensors, f"encoder.layer.{number}") for number in range(_LAYERS)]
-        except (KeyError, SafetensorError) as error:
-            raise ValueError(f"not the weights of {MODEL_ID}: {error}") from error
-        except OSError:
-            raise
-        except Exception as error:  # tokenizers raises a bare one for every kind of bad file
-            raise ValueError(f"not the tokenizer of {MODEL_ID}: {error}") from error
+        # kept, so that coming back after a rest asks nothing of the disk that could have changed meanwhile
+        self._tokenizer_file = weights.tokenizer.read_bytes()
+        self._tensors = MappedTensors(weights.model)
+        self._idle_s = idle_s
+        self._lock = threading.Lock()
+        self._used_at = time.monotonic()
+        self._timer: threading.Timer | None = None
+        self._model: _Model | None = _Model(self._tensors, self._tokenizer_file)
         # Matrices this small gain nothing from threads, and on a busy machine lose twentyfold by them. One
         # thread adds up in one order, too: the same text has the same vector on every machine.
         use_one_thread()
-        self._tokenizer.enable_truncation(MAX_TOKENS)
-        self._tokenizer.no_padding()
+
+    @property
+    def loaded(self) -> bool:
+        """Whether weights and tokenizer are in memory now."""
+        return self._model is not None
 
     def encode(self, texts: Sequence[str]) -> Array:
         """Unit vectors, shape (n, 384), in the order of the texts."""
         if not texts:
             return np.zeros((0, DIMENSIONS), np.float32)
+        vectors = self._in_use().encode(texts)
+        self._tensors.release(_WORDS)
+        return vectors
+
+    def _in_use(self) -> _Model:
+        """The model, brought back if it was let go; the time without use begins anew."""
+        with self._lock:
+            self._used_at = time.monotonic()
+            if self._model is None:
+                self._model = _Model(self._tensors, self._tokenizer_file)
+            if self._timer is None:
+                self._wait(self._idle_s)
+            return self._model
+
+    def _wait(self, seconds: float) -> None:
+        self._timer = threading.Timer(seconds, self.let_go_if_idle)
+        self._timer.daemon = True
+        self._timer.name = "helix-encoder-idle"
+        self._timer.start()
+
+    def let_go_if_idle(self) -> None:
+        """Let weights and tokenizer go if they were not used for long; else look again when they may be."""
+        with self._lock:
+            left = self._used_at + self._idle_s - time.monotonic()
+            if left > 0:
+                self._wait(left)
+                return
+            self._model = self._timer = None
+            self._tensors.release()
+
+
+class _Model:
+    """Weights and tokenizer."""
+
+    def __init__(self, tensors: MappedTensors, tokenizer: bytes) -> None:
+        try:
+            self._words = tensors[_WORDS]
+            types = tensors["embeddings.token_type_embeddings.weight"]
+            self._positions: Array = tensors["embeddings.position_embeddings.weight"] + types[0]
+            self._norm = _norm(tensors, "embeddings.LayerNorm")
+            self._layers = [_Layer(tensors, f"encoder.layer.{number}") for number in range(_LAYERS)]
+        except KeyError as error:
+            raise ValueError(f"not the weights of {MODEL_ID}: {error}") from error
+        try:
+            self._tokenizer: Tokenizer = Tokenizer.from_buffer(tokenizer)
+        except Exception as error:  # tokenizers raises a bare one for every kind of bad file
+            raise ValueError(f"not the tokenizer of {MODEL_ID}: {error}") from error
+        self._tokenizer.enable_truncation(MAX_TOKENS)
+        self._tokenizer.no_padding()
+
+    def encode(self, texts: Sequence[str]) -> Array:
+        """Unit vectors in the order of the texts."""
         clean = [text[:_MAX_TEXT].encode("utf-8", "replace").decode("utf-8") for text in texts]
         ids = [encoding.ids for encoding in self._tokenizer.encode_batch(clean)]
-        order = sorted(range(len(ids)), key=lambda place: len(ids[place]))
         out = np.empty((len(ids), DIMENSIONS), np.float32)
-        for start in range(0, len(order), _BATCH):
-            chosen = order[start : start + _BATCH]
+        for chosen in _batches(ids):
             out[chosen] = self._batch([ids[place] for place in chosen])
         return out
 
@@ -88,13 +145,24 @@ class MiniLM:
         return unit
 
 
+def _batches(ids: Sequence[Sequence[int]]) -> Iterator[list[int]]:
+    """Places of texts to be worked on at once: those of like length, and not too much in all."""
+    batch: list[int] = []
+    for place in sorted(range(len(ids)), key=lambda place: len(ids[place])):
+        if batch and (len(batch) + 1) * len(ids[place]) > _BATCH_TOKENS:
+            yield batch
+            batch = []
+        batch.append(place)
+    if batch:
+        yield batch
+
+
 class _Layer:
     """Self-attention and the two dense layers after it."""
 
-    def __init__(self, tensors: dict[str, Array], name: str) -> None:
+    def __init__(self, tensors: MappedTensors, name: str) -> None:
         attention, own = f"{name}.attention", f"{name}.attention.self"
-        parts = [_dense(tensors, f"{own}.{part}") for part in ("query", "key", "value")]
-        self._qkv = np.concatenate([part[0] for part in parts], axis=1), np.concatenate([p[1] for p in parts])
+        self._qkv = [_dense(tensors, f"{own}.{part}") for part in ("query", "key", "value")]
         self._out = _dense(tensors, f"{attention}.output.dense")
         self._out_norm = _norm(tensors, f"{attention}.output.LayerNorm")
         self._up = _dense(tensors, f"{name}.intermediate.dense")
@@ -103,8 +171,10 @@ class _Layer:
 
     def __call__(self, state: Array, hidden: Array) -> Array:
         rows, length, width = state.shape
-        qkv = (state @ self._qkv[0] + self._qkv[1]).reshape(rows, length, 3, _HEADS, width // _HEADS)
-        query, key, value = qkv.transpose(2, 0, 3, 1, 4)
+        shape = (rows, length, _HEADS, width // _HEADS)
+        query, key, value = (
+            (state @ weight + bias).reshape(shape).transpose(0, 2, 1, 3) for weight, bias in self._qkv
+        )
         weight = query @ key.transpose(0, 1, 3, 2) / np.float32(np.sqrt(width // _HEADS)) + hidden
         weight = np.exp(weight - weight.max(-1, keepdims=True))
         weight /= weight.sum(-1, keepdims=True)
@@ -114,11 +184,11 @@ class _Layer:
         return _normalised(wide @ self._down[0] + self._down[1] + state, *self._down_norm)
 
 
-def _dense(tensors: dict[str, Array], name: str) -> tuple[Array, Array]:
+def _dense(tensors: MappedTensors, name: str) -> tuple[Array, Array]:
     return tensors[f"{name}.weight"].T, tensors[f"{name}.bias"]
 
 
-def _norm(tensors: dict[str, Array], name: str) -> tuple[Array, Array]:
+def _norm(tensors: MappedTensors, name: str) -> tuple[Array, Array]:
     return tensors[f"{name}.weight"], tensors[f"{name}.bias"]
 
 

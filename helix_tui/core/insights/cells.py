@@ -6,6 +6,7 @@ The interval is Wilson's score interval at 95 % (Wilson 1927), which stays hones
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -13,6 +14,10 @@ from functools import cached_property, lru_cache
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.clock import format_instant
 from helix_tui.core.ddx.attempts.attempt import Attempt
+from helix_tui.core.ddx.attempts.sums import AgentCall, Sums, sum_calls
+from helix_tui.core.ddx.attempts.verdict import OUTCOMES
+from helix_tui.core.ddx.names import Outcome
+from helix_tui.core.shares import Share, share
 from helix_tui.core.text import clean_line
 
 UNKNOWN = "unknown"
@@ -20,33 +25,6 @@ UNKNOWN = "unknown"
 
 SMALL = 10
 """Attempts below which a row is marked as too small to compare."""
-
-Z95 = 1.959964
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """A share of n with its 95 % interval, all between 0 and 1."""
-
-    count: int
-    n: int
-    rate: float | None
-    low: float
-    high: float
-
-    def overlaps(self, other: Share) -> bool:
-        """Whether the two intervals have a value in common."""
-        return self.low <= other.high and other.low <= self.high
-
-
-def share(count: int, n: int) -> Share:
-    """Wilson's interval for ``count`` of ``n``; of nothing, anything may be true."""
-    if n <= 0:
-        return Share(0, 0, None, 0.0, 1.0)
-    rate, z2 = count / n, Z95 * Z95
-    middle = (rate + z2 / (2 * n)) / (1 + z2 / n)
-    half = Z95 / (1 + z2 / n) * math.sqrt(rate * (1 - rate) / n + z2 / (4 * n * n))
-    return Share(count, n, rate, max(0.0, middle - half), min(1.0, middle + half))
 
 
 def _area(attempt: Attempt, bead: Bead | None) -> str:
@@ -81,6 +59,8 @@ class Cell:
     key: tuple[tuple[str, str], ...]
     """(dimension, value) pairs; a value nobody recorded is ``unknown``."""
     attempts: tuple[Attempt, ...] = field(repr=False)
+    other_calls: tuple[AgentCall, ...] = field(default=(), repr=False)
+    """Calls of agents that belong to no attempt and to this row all the same: those of its days."""
 
     @property
     def n(self) -> int:
@@ -89,11 +69,17 @@ class Cell:
 
     @cached_property
     def counts(self) -> Mapping[str, int]:
-        """Attempts by how they ended: landed, preserved, failed, no_changes, other."""
+        """Attempts by the headings of documents: landed, preserved, failed, no_changes, other."""
         counted = dict.fromkeys(("landed", "preserved", "failed", "no_changes", "other"), 0)
         for attempt in self.attempts:
             counted[attempt.kind] += 1
         return counted
+
+    @cached_property
+    def outcomes(self) -> Mapping[Outcome, int]:
+        """Attempts by their outcome; outcomes that none had are left out."""
+        counted = Counter(attempt.verdict.outcome for attempt in self.attempts)
+        return {outcome: counted[outcome] for outcome in OUTCOMES if counted[outcome]}
 
     @cached_property
     def landed(self) -> Share:
@@ -116,24 +102,31 @@ class Cell:
         return len({attempt.bead_id for attempt in self.attempts if attempt.landed})
 
     @cached_property
+    def sums(self) -> Sums:
+        """What every call of an agent cost: the work, reviews, checks and triage."""
+        return sum_calls([*(call for attempt in self.attempts for call in attempt.spent), *self.other_calls])
+
+    @cached_property
     def costs(self) -> tuple[float, ...]:
-        """The known costs, in dollars."""
-        return tuple(attempt.cost_usd for attempt in self.attempts if attempt.cost_usd is not None)
+        """The known costs of whole attempts, in dollars."""
+        each = [attempt.sums for attempt in self.attempts]
+        return tuple(sums.usd for sums in each if sums.usd is not None)
 
     @property
     def cost(self) -> float | None:
         """Dollars that are known to have been spent; None where none is known."""
-        return sum(self.costs) if self.costs else None
+        return self.sums.usd
 
     @property
     def cost_complete(self) -> bool:
-        """Whether the cost of every attempt is known; else `cost` is the least that was spent."""
-        return len(self.costs) == self.n
+        """Whether the cost of every call is known; else `cost` is the least that was spent."""
+        return self.sums.complete
 
     @property
     def cost_per_landed(self) -> float | None:
         """Known dollars for each bead that landed; None where nothing landed or no cost is known."""
-        return sum(self.costs) / self.beads_landed if self.costs and self.beads_landed else None
+        cost = self.cost
+        return cost / self.beads_landed if cost is not None and self.beads_landed else None
 
     @property
     def cost_per_attempt(self) -> float | None:
@@ -142,13 +135,13 @@ class Cell:
 
     @cached_property
     def tokens(self) -> tuple[int, ...]:
-        """The known totals of tokens, sorted; 0 is none: no agent answers without any."""
+        """The known totals of tokens of the work, sorted; 0 is none: no agent answers without any."""
         return tuple(sorted(a.tokens.total for a in self.attempts if a.tokens.total))
 
     @property
     def tokens_total(self) -> int | None:
-        """The sum of the known tokens; None where none are."""
-        return sum(self.tokens) if self.tokens else None
+        """The sum of the known tokens of every call; None where none are."""
+        return self.sums.tokens
 
     @cached_property
     def durations(self) -> tuple[int, ...]:

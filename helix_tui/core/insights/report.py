@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from helix_tui.core.beads.record import Bead
+from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.ddx.attempts.attempt import Attempt
+from helix_tui.core.ddx.attempts.sums import AgentCall
 from helix_tui.core.insights.cells import Cell, table
 from helix_tui.core.insights.experiments import Batch, batches
 from helix_tui.core.insights.routing import Comparison, compare_models
-from helix_tui.core.insights.spending import Burn, Failing, burn, failing
+from helix_tui.core.insights.spending import Burn, Failing, burn, failing, to_do
 
 TABLES: Mapping[str, tuple[str, ...]] = {
     "models": ("harness", "model", "kind"),
@@ -55,11 +56,14 @@ def key_of(row: Cell | Comparison) -> str:
     return ",".join(name for name, _ in row.key) + ":" + " · ".join(value for _, value in row.key)
 
 
-def read_report(attempts: Sequence[Attempt], beads: Mapping[str, Bead], now: int) -> Report:
+def read_report(
+    attempts: Sequence[Attempt], queue: Queue, now: int, other_calls: Sequence[AgentCall] = ()
+) -> Report:
     """Work out every table as of ``now`` (ns since the epoch)."""
+    beads = queue.beads
     return Report(
         tables={name: table(attempts, beads, by) for name, by in TABLES.items()},
-        burn=burn(attempts, beads, now),
+        burn=burn(attempts, beads, now, left=to_do(queue), other_calls=other_calls),
         failing=failing(attempts, beads),
         models=compare_models(attempts, beads),
         batches=batches(attempts, beads),

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL, Bead
-from helix_tui.core.clock import NS
+from helix_tui.core.clock import NS, format_instant
 from helix_tui.core.ddx.attempts.attempt import Attempt
+from helix_tui.core.ddx.attempts.sums import AgentCall
 from helix_tui.core.insights.cells import Cell, table
 
 DAY = 86_400 * NS
@@ -27,7 +29,7 @@ class Burn:
     recent: Cell
     """The last `RECENT_DAYS` days."""
     open_beads: int
-    """Beads that are neither closed nor cancelled."""
+    """Beads that workers are still to do: neither finished nor kept from them."""
 
     @property
     def per_day(self) -> float | None:
@@ -41,20 +43,56 @@ class Burn:
         return None if each is None else each * self.open_beads
 
 
-def burn(attempts: Iterable[Attempt], beads: Mapping[str, Bead], now: int) -> Burn:
-    """Spending as of ``now`` (ns since the epoch); what is said to have ended later is none yet."""
-    ended = [attempt for attempt in attempts if attempt.finished and _when(attempt) <= now]
-    days = table(ended, beads, ("day",))
-    return Burn(
-        days=tuple(sorted(days, key=lambda cell: cell.key, reverse=True)),
-        last_day=_since(ended, now - DAY, now, "last 24 h"),
-        recent=_since(ended, now - RECENT_DAYS * DAY, now, f"last {RECENT_DAYS} days"),
-        open_beads=sum(bead.status not in TERMINAL for bead in beads.values()),
+_GOING = frozenset({"ready", "running", "claimed", "waiting_dependencies", "retry_cooldown"})
+_KEPT_FROM_WORKERS = frozenset({"not_eligible", "superseded", "epic_container", "preserved_review_blocked"})
+
+
+def to_do(queue: Queue) -> int:
+    """How many beads workers are still to do: not those that wait for a person or are kept from workers."""
+    return sum(
+        queue.state(bead_id) in _GOING
+        and not any(reason.kind in _KEPT_FROM_WORKERS for reason in queue.standing(bead_id).reasons)
+        for bead_id in queue.beads
     )
 
 
-def _since(attempts: Sequence[Attempt], begin: int, end: int, name: str) -> Cell:
-    return Cell((("span", name),), tuple(a for a in attempts if begin <= _when(a) <= end))
+def burn(
+    attempts: Iterable[Attempt],
+    beads: Mapping[str, Bead],
+    now: int,
+    *,
+    left: int,
+    other_calls: Sequence[AgentCall] = (),
+) -> Burn:
+    """Spending as of ``now`` (ns since the epoch); what is said to have ended later is none yet.
+
+    Args:
+        left: how many beads are still to do.
+        other_calls: calls of agents that belong to no attempt.
+    """
+    begun = list(attempts)
+    ended = [attempt for attempt in begun if attempt.finished and _when(attempt) <= now]
+    loose = [*other_calls, *(call for attempt in begun if not attempt.finished for call in attempt.calls)]
+    days = [_with_day(cell, loose) for cell in table(ended, beads, ("day",))]
+    return Burn(
+        days=tuple(sorted(days, key=lambda cell: cell.key, reverse=True)),
+        last_day=_since(ended, loose, now - DAY, now, "last 24 h"),
+        recent=_since(ended, loose, now - RECENT_DAYS * DAY, now, f"last {RECENT_DAYS} days"),
+        open_beads=left,
+    )
+
+
+def _since(attempts: Sequence[Attempt], loose: Sequence[AgentCall], begin: int, end: int, name: str) -> Cell:
+    return Cell(
+        (("span", name),),
+        tuple(a for a in attempts if begin <= _when(a) <= end),
+        tuple(call for call in loose if begin <= call.at <= end),
+    )
+
+
+def _with_day(cell: Cell, loose: Sequence[AgentCall]) -> Cell:
+    day = cell.key[0][1]
+    return Cell(cell.key, cell.attempts, tuple(call for call in loose if format_instant(call.at)[:10] == day))
 
 
 def _when(attempt: Attempt) -> int:

@@ -10,15 +10,22 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from helix_tui.core.beads.readiness import Claims, Era, Queue, classify
+from helix_tui.core import logs
+from helix_tui.core.beads.archive import only_archived, read_archive
+from helix_tui.core.beads.readiness import Claims, Queue, classify
+from helix_tui.core.beads.record import Bead
+from helix_tui.core.beads.rule import Era
 from helix_tui.core.beads.tracker import Tracker, TrackerReader
 from helix_tui.core.clock import now_ns
 from helix_tui.core.ddx.attempts.book import AttemptBook
+from helix_tui.core.ddx.dialect import Dialect, at_hand
+from helix_tui.core.ddx.fit import remarks
 from helix_tui.core.ddx.workers.running import STALL_AFTER_S, Run, RunReader
-from helix_tui.core.journal import Journal
+from helix_tui.core.journal import Journal, edits_of
 from helix_tui.core.live.snapshot import Change, Condition, Notice, Snapshot, compare
 from helix_tui.core.live.watch import Watcher, folders_to_watch
 from helix_tui.core.project import Project
@@ -51,8 +58,10 @@ class Gatherer:
         clock: Callable[[], int] = now_ns,
         env: Mapping[str, str] | None = None,
         stall_after_s: float | None = None,
+        ddx: str | None = None,
     ) -> None:
         self.project = project
+        self._env, self._ddx = env, ddx
         self.stall_after_s = stall_after_s or STALL_AFTER_S
         self.era = era
         self.clock = clock
@@ -61,6 +70,9 @@ class Gatherer:
         self._attempts: AttemptIndex | None = None
         self._journal = Journal.of(project)
         self._seen = False
+        self.unwatched = ""
+        """Why files are looked at once a second instead of watched; empty while they are watched."""
+        self._archive = self._archive_seen = Tracker(project.archive_file, missing=True)
         self.snapshot = empty_snapshot(project, clock())
 
     def gather(self, *, attempts: bool = True, changed: Iterable[str] | None = None) -> Snapshot:
@@ -75,8 +87,10 @@ class Gatherer:
         tracker = self._tracker.read()
         self._seen = self._seen or not tracker.missing
         runs, claims = self._running(tracker, now)
-        queue = self._queue(last, tracker, claims, now)
+        dialect = self._at_hand()
+        queue = self._queue(last, tracker, claims, now, dialect)
         book = self._book(last, tracker, changed, claims.leases) if attempts else last.attempts
+        archive = self._archive = read_archive(self.project.archive_file) if attempts else self._archive
         self.snapshot = Snapshot(
             project=self.project,
             tracker=tracker,
@@ -84,8 +98,10 @@ class Gatherer:
             runs=runs,
             attempts=book,
             journal=self._journal.look(),
+            archive=self._archived(last, archive, tracker),
+            dialect=dialect,
             condition=self._condition(tracker),
-            notices=self._notices(tracker, queue),
+            notices=self._notices(tracker, queue, dialect, archive),
             branch=self.project.branch() or "",
             generation=last.generation + 1,
             taken_at=now,
@@ -93,18 +109,46 @@ class Gatherer:
         )
         return self.snapshot
 
+    def rest(self) -> None:
+        """Give back the memory that only reading needs."""
+        self._tracker.rest()
+
+    def failed(self, error: Exception) -> Snapshot:
+        """The last snapshot, saying that a newer state cannot be shown because of a defect of ours."""
+        last = self.snapshot
+        why = f"the newest state cannot be shown, by a defect of helix-tui: {type(error).__name__}"
+        if last.tracker.problem == why:
+            return last
+        logs.logger("live").error("no snapshot could be taken", exc_info=error)
+        self.snapshot = replace(
+            last,
+            tracker=replace(last.tracker, problem=why),
+            condition="unreadable",
+            notices=(Notice("problem", f"{why}; trace in {logs.shown_file()}"),),
+            generation=last.generation + 1,
+        )
+        return self.snapshot
+
     def _running(self, tracker: Tracker, now: int) -> tuple[tuple[Run, ...], Claims]:
-        runs = self._runs.find(tracker.beads, now, stall_after_s=self.stall_after_s)
+        edits = edits_of(self._journal.look())
+        runs = self._runs.find(tracker.beads, now, stall_after_s=self.stall_after_s, edits=edits)
         leases = self._runs.fresh_leases(now)
         live = frozenset(run.bead_id for run in runs if run.live and run.bead_id)
         return runs, Claims(leases=leases, running=live, origin_head=self.project.origin_head() or "")
 
-    def _queue(self, last: Snapshot, tracker: Tracker, claims: Claims, now: int) -> Queue:
+    def _at_hand(self) -> Dialect | None:
+        """What the ddx at hand does; asked again when its file changes."""
+        return at_hand(self._ddx, self.project.root, env=self._env) if self.era == "auto" else None
+
+    def _queue(
+        self, last: Snapshot, tracker: Tracker, claims: Claims, now: int, dialect: Dialect | None
+    ) -> Queue:
         """The last classification as long as nothing that it rests on is different."""
-        old = last.queue
-        if tracker.beads is old.beads and claims == old.claims and not old.expired(now):
+        old, era = last.queue, self.era if dialect is None else dialect.rule
+        same = tracker.beads is old.beads and claims == old.claims and era == old.era
+        if same and not old.expired(now):
             return old
-        return classify(tracker.beads, now=now, era=self.era, claims=claims, last=old)
+        return classify(tracker.beads, now=now, era=era, claims=claims, last=old)
 
     def _book(
         self, last: Snapshot, tracker: Tracker, changed: Iterable[str] | None, held: Collection[str]
@@ -112,11 +156,11 @@ class Gatherer:
         if self._attempts is None:
             from helix_tui.core.ddx.attempts.index import AttemptIndex  # not before the queue is on screen
 
-            self._attempts = AttemptIndex(self.project.ddx_dir)
+            self._attempts = AttemptIndex.of(self.project)
         paths = None if changed is None else [Path(path) for path in changed]
         if not self._attempts.refresh(tracker.beads, paths, held=held):
             return last.attempts
-        return AttemptBook(self._attempts.attempts)
+        return AttemptBook(self._attempts.attempts, self._attempts.other_calls)
 
     def _condition(self, tracker: Tracker) -> Condition:
         if tracker.missing:
@@ -127,11 +171,26 @@ class Gatherer:
             return "unreadable"
         return "live" if tracker.beads else "empty"
 
-    def _notices(self, tracker: Tracker, queue: Queue) -> tuple[Notice, ...]:
+    def _archived(self, last: Snapshot, archive: Tracker, tracker: Tracker) -> Mapping[str, Bead]:
+        """The last ones, the very same object, as long as they are the same."""
+        if archive is self._archive_seen and tracker.beads is last.tracker.beads:
+            return last.archive
+        self._archive_seen = archive
+        found = only_archived(archive, tracker.beads)
+        return last.archive if found == last.archive else found
+
+    def _notices(
+        self, tracker: Tracker, queue: Queue, dialect: Dialect | None, archive: Tracker
+    ) -> tuple[Notice, ...]:
         notices = [Notice("problem", tracker.problem)] if tracker.problem else []
+        notices.extend(Notice("ddx", remark) for remark in remarks(tracker.beads, dialect))
         if tracker.dropped:
             count = len(tracker.dropped)
             notices.append(Notice("unread", f"{count} line{'s' if count > 1 else ''} unread"))
+        if self.unwatched:
+            notices.append(Notice("watch", self.unwatched))
+        if archive.problem or archive.unread:
+            notices.append(Notice("archive", archive.problem or archive.unread))
         unknown = queue.unknown_statuses()
         if unknown:
             notices.append(Notice("status", "unknown status: " + ", ".join(sorted(unknown))))
@@ -151,10 +210,11 @@ def take_snapshot(
     era: Era = "auto",
     attempts: bool = True,
     env: Mapping[str, str] | None = None,
+    ddx: str | None = None,
 ) -> Snapshot:
     """One snapshot, for what does not watch. ``now`` is an instant in ns, by default the present."""
     clock = now_ns if now is None else (lambda: now)
-    return Gatherer(project, era=era, clock=clock, env=env).gather(attempts=attempts)
+    return Gatherer(project, era=era, clock=clock, env=env, ddx=ddx).gather(attempts=attempts)
 
 
 class Live:
@@ -176,8 +236,11 @@ class Live:
         env: Mapping[str, str] | None = None,
         patience: float = 0.0,
         stall_after_s: float | None = None,
+        ddx: str | None = None,
     ) -> None:
-        self._gatherer = Gatherer(project, era=era, clock=clock, env=env, stall_after_s=stall_after_s)
+        self._gatherer = Gatherer(
+            project, era=era, clock=clock, env=env, stall_after_s=stall_after_s, ddx=ddx
+        )
         self._on_change = on_change
         self._patience = patience
         self._painted = threading.Event()
@@ -226,13 +289,21 @@ class Live:
             if changed and not self._concerns(changed):
                 continue
             ticks = 0 if changed else ticks + 1
-            news = self._publish(attempts=True, changed=None if ticks == FULL_LOOK_TICKS else changed)
+            self._tell_of(watcher.problem)
+            look_at_all = bool(watcher.problem) or ticks == FULL_LOOK_TICKS
+            news = self._publish(attempts=True, changed=None if look_at_all else changed)
             ticks %= FULL_LOOK_TICKS
             if folders_to_watch(self._gatherer.project, self.snapshot.runs) != folders:
                 return
             rest = min(rest * 2, LONGEST_REST_S) if changed and news else REST_S
             if changed:
                 self._stop.wait(rest)
+
+    def _tell_of(self, problem: str) -> None:
+        """Have snapshots say that files are not watched, or no longer say so; logged once."""
+        if problem != self._gatherer.unwatched:
+            self._gatherer.unwatched = problem
+            logs.logger("live").warning("%s", problem or "files are watched again")
 
     def _concerns(self, changed: set[str]) -> bool:
         """Whether any of the paths matters; a build in the project's root is none of our business."""
@@ -246,9 +317,38 @@ class Live:
     def _publish(self, *, attempts: bool, changed: set[str] | None = None) -> bool:
         """Take a snapshot and pass it on if it says anything new."""
         old = self.snapshot
-        new = self._gatherer.gather(attempts=attempts, changed=changed)
+        try:
+            new = self._gatherer.gather(attempts=attempts, changed=changed)
+        except Exception as error:  # noqa: BLE001 - logged; a thread that ended would leave an old state on screen
+            new = self._gatherer.failed(error)
         change = compare(old, new)
-        if change or old.condition == "loading":
+        news = bool(change) or old.condition == "loading"
+        if news:
+            _log_change(new, change, changed)
             self._on_change(new, change)
-            return True
-        return False
+        if attempts:
+            self._gatherer.rest()
+        return news
+
+
+_NAMED = 5
+"""Files that a line of the log names."""
+
+
+def _log_change(snapshot: Snapshot, change: Change, paths: Collection[str] | None) -> None:
+    """Log what changed on disk and what that made of the queue: names and counts, no texts."""
+    root = f"{snapshot.project.root}{os.sep}"
+    names = sorted(path.removeprefix(root) for path in paths or ())
+    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    logs.logger("live").info(
+        "snapshot %d (%s): %d beads changed of %d, %d attempts, runs %s, journal %s; files: %s%s",
+        snapshot.generation,
+        snapshot.condition,
+        len(change.beads),
+        len(snapshot.tracker.beads),
+        len(change.attempts),
+        "changed" if change.runs else "same",
+        "changed" if change.journal else "same",
+        ", ".join(names[:_NAMED]) or "all looked at",
+        more,
+    )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 from helix_tui.core.beads.readiness import Queue
+from helix_tui.core.beads.record import Bead
 from helix_tui.core.beads.tracker import Tracker
 from helix_tui.core.ddx.attempts.book import AttemptBook
+from helix_tui.core.ddx.dialect import Dialect
 from helix_tui.core.ddx.workers.running import Run
 from helix_tui.core.journal import History
 from helix_tui.core.project import Project
@@ -43,6 +45,10 @@ class Snapshot:
     """Instant at which it was put together."""
     written_at: int = 0
     """Instant of the newest write that it rests on; 0 when nothing was read."""
+    archive: Mapping[str, Bead] = field(default_factory=dict)
+    """Beads that stand in ddx's archive alone: they count for nothing that is ready or waits."""
+    dialect: Dialect | None = None
+    """What the ddx at hand does, whose rule judged the queue; None: the tracker's era did."""
 
     @property
     def rehearsal(self) -> bool:
@@ -82,9 +88,23 @@ def compare(old: Snapshot, new: Snapshot) -> Change:
         beads=beads,
         runs=old.runs != new.runs,
         attempts=new.attempts.changed_since(old.attempts),
-        condition=(old.condition, old.notices, old.branch) != (new.condition, new.notices, new.branch),
+        condition=(old.condition, old.notices, old.branch) != (new.condition, new.notices, new.branch)
+        or old.archive is not new.archive,
         journal=old.journal is not new.journal,
         everything=len(beads) * 2 > len(new.queue.beads) > 0 or old.condition == "loading",
+    )
+
+
+def merge_changes(changes: Iterable[Change]) -> Change:
+    """Several changes in a row as one."""
+    changes = list(changes)
+    return Change(
+        beads=frozenset().union(*(change.beads for change in changes)),
+        runs=any(change.runs for change in changes),
+        attempts=frozenset().union(*(change.attempts for change in changes)),
+        condition=any(change.condition for change in changes),
+        journal=any(change.journal for change in changes),
+        everything=any(change.everything for change in changes),
     )
 
 

@@ -13,11 +13,14 @@ from pathlib import Path
 
 from helix_tui.core.ddx.workers.running import Run
 from helix_tui.core.project import Project, lease_roots
+from helix_tui.core.text import clean_line
 
 STEP_MS = 4
 """How long nothing more may change before a group of changes counts as whole."""
 GROUP_MS = 30
 """How long a group of changes may go on growing."""
+
+_UNWATCHED = "files are looked at once a second, not watched: {}; raise fs.inotify.max_user_watches"
 
 _IN_DDX = ("", "run-state", "workers", "executions", "metrics", "agent-logs", "runs")
 
@@ -107,7 +110,7 @@ class Watcher:
                 return {""}
             except (OSError, RuntimeError) as error:
                 self._changes = None
-                self.problem = f"files are looked at once a second, the system has no watches left: {error}"
+                self.problem = _UNWATCHED.format(clean_line(str(error), 120))
         self._stop.wait(self._timeout_ms / 1000)
         return set()
 

@@ -6,7 +6,11 @@ What other rooms use (names and record types are final; they are only ever added
     look_into(path, encoder=None, ...) -> MemoryStore, for reading only where the file may not be written
     database_path(project) -> Path            MemoryFault(message, fix) is every error of this room
 
-    store(trigger, resolution, type="failure", source="") -> Stored
+    store(trigger, resolution, type="failure", source="", attempt="") -> Stored
+        status: added, merged, revised (another resolution for a known trigger), rejected
+    revisions(name_or_id) -> list[Revision]   what it said before, each with its own counts
+    edit(name_or_id, Edit(trigger, resolution, type, source, revision), apply=True) -> Correction
+    supersede(name_or_id, by, apply=True) -> Correction       take_back(way_back) undoes either
     store_many(iterable of (trigger, resolution, type, source)) -> list[Stored], in one transaction
     recall(query, type=None, limit=5, min_effectiveness=0.0, files=(), expand=False, gate=0.0,
            ranker="seed") -> Recall(found: Recalled…, mode, detail, signal)
@@ -38,11 +42,13 @@ Every record has ``document()``, the JSON shape of the command line. A store may
 call at a time (it has a lock); close it, or use it as a context manager.
 """
 
+from helix_tui.core.memory.corrections import Correction, Edit
 from helix_tui.core.memory.database import database_path
 from helix_tui.core.memory.errors import (
     DatabaseBusy,
     DatabaseCorrupt,
     DatabaseForeign,
+    DatabaseFull,
     DatabaseMissing,
     DatabaseNewer,
     DatabaseReadOnly,
@@ -63,6 +69,7 @@ from helix_tui.core.memory.records import (
     Recall,
     Recalled,
     Related,
+    Revision,
     Shown,
     Stored,
     Verdict,
@@ -88,14 +95,17 @@ __all__ = [
     "Assessment",
     "Connected",
     "Consolidated",
+    "Correction",
     "DatabaseBusy",
     "DatabaseCorrupt",
     "DatabaseForeign",
+    "DatabaseFull",
     "DatabaseMissing",
     "DatabaseNewer",
     "DatabaseReadOnly",
     "Decayed",
     "Edge",
+    "Edit",
     "FeedbackReport",
     "Health",
     "Injection",
@@ -107,6 +117,7 @@ __all__ = [
     "Recall",
     "Recalled",
     "Related",
+    "Revision",
     "Shown",
     "Similar",
     "Stored",

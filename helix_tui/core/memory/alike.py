@@ -36,6 +36,8 @@ INDISTINCT = 0.9999
 """Cosine from which on the model saw one and the same text. It does not know every script (a Thai text or a
 row of emoji is one unknown word to it) and reads 256 tokens: there the words have to agree as well."""
 
+_MOST_CANDIDATES = 32
+
 _FAMILY = {"failure": ("failure", "systemic"), "systemic": ("failure", "systemic")}
 
 
@@ -60,21 +62,22 @@ class Kin:
                 alike[place] = -1.0
         return alike
 
-    def duplicate(self, threshold: float = DUPLICATE) -> tuple[int, float] | None:
-        """(id, similarity) of the memory that says the same: by its words, else by its trigger."""
+    def candidates(self, threshold: float = DUPLICATE) -> list[tuple[int, float]]:
+        """(id, similarity) of what may say the same, most alike first: by its words, then by its trigger."""
         marks = ", ".join("?" * len(self._family))
         same = self._base.database.execute(
-            "SELECT m.id FROM memory_key k JOIN memory m ON m.id = k.memory_id"
-            f" WHERE k.key = ? AND k.key <> '' AND m.type IN ({marks}) ORDER BY m.id LIMIT 1",
+            "SELECT m.id FROM memory_key k JOIN memory m ON m.id = k.memory_id WHERE"
+            f" k.key = ? AND k.key <> '' AND m.type IN ({marks}) ORDER BY m.id LIMIT {_MOST_CANDIDATES}",
             [key(self._draft.trigger), *self._family],
-        ).fetchone()
-        if same:
-            return same[0], 1.0
+        ).fetchall()
+        found = {row[0]: 1.0 for row in same}
         alike = self._alike
-        if alike is None or not alike.size:
-            return None
-        best = int(alike.argmax())
-        return (int(self._index.ids[best]), float(alike[best])) if alike[best] >= threshold else None
+        if alike is not None and alike.size:
+            places = np.flatnonzero(alike >= threshold)
+            order = places[np.argsort(-alike[places], kind="stable")][:_MOST_CANDIDATES]
+            for place in order:
+                found.setdefault(int(self._index.ids[place]), float(alike[place]))
+        return list(found.items())
 
     def failures(self, but: int | None = None) -> dict[int, float]:
         """Failures of the same kind as this one, most alike first."""

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from helix_tui.core.memory import recalling, rows
 from helix_tui.core.memory.base import Base
+from helix_tui.core.memory.guard import shown
+from helix_tui.core.memory.records import Memory, Recall
 from helix_tui.core.memory.reports import Assessment
 from helix_tui.core.memory.words import key, likeness
 
@@ -41,10 +43,10 @@ def assess(base: Base, task: str, approach: str, history: Sequence[str] | None) 
         reason = f"Same approach attempted {attempts} times without success"
         return Assessment("pivot", reason, attempts, _way_out(base, task))
     against = recalling.recall(base, recalling.Query(approach, limit=3, gate=BLAMED))
-    for hit in against.found:
-        if hit.memory.type in ("failure", "systemic"):
-            reason = f"Known failure: {hit.memory.name}"
-            return Assessment("pivot", reason, attempts, hit.memory.resolution[:_PIVOT])
+    for memory in _open(against):
+        if memory.type in ("failure", "systemic"):
+            reason = f"Known failure: {memory.name}"
+            return Assessment("pivot", reason, attempts, memory.resolution[:_PIVOT])
     return Assessment("continue", "nothing speaks against it", attempts)
 
 
@@ -65,10 +67,16 @@ def _same(base: Base, one: str, other: str) -> bool:
 def _way_out(base: Base, task: str) -> str:
     """The pattern for this task that has helped most, else what a known failure says to do instead."""
     answer = recalling.recall(base, recalling.Query(task, limit=10, gate=recalling.GATE))
-    patterns = [hit.memory for hit in answer.found if hit.memory.type == "pattern"]
+    found = _open(answer)
+    patterns = [memory for memory in found if memory.type == "pattern"]
     if patterns:
         return max(patterns, key=lambda memory: memory.effectiveness).resolution[:_PIVOT]
-    for hit in answer.found:
-        if {"instead", "try"} & set(hit.memory.resolution.lower().split()):
-            return hit.memory.resolution[:_PIVOT]
+    for memory in found:
+        if {"instead", "try"} & set(memory.resolution.lower().split()):
+            return memory.resolution[:_PIVOT]
     return _ELSE
+
+
+def _open(answer: Recall) -> list[Memory]:
+    """What was found, as it may be shown; nothing of what gives orders."""
+    return [memory for hit in answer.found if not (memory := shown(hit.memory)).withheld]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +20,20 @@ from helix_tui.core.memory.records import Mode
 
 _MOST_KEPT = 512
 
+WINDOW_DAYS = 7.0
+"""The window of promotion by default (seed 003's code, similar_recent)."""
+
+
+def window_days(env: Mapping[str, str] | None = None) -> float:
+    """The window as HELIX_SYSTEMIC_DAYS sets it; the default where it is no number of days."""
+    text = (os.environ if env is None else env).get("HELIX_SYSTEMIC_DAYS", "")
+    try:
+        days = float(text) if text else WINDOW_DAYS
+    except ValueError:
+        return WINDOW_DAYS
+    return days if 0 < days < 100_000 else WINDOW_DAYS
+
+
 Vector = NDArray[np.float32]
 
 
@@ -34,6 +49,8 @@ class Base:
     clock: Callable[[], int]
     read_only: bool
     index: Index
+    window_days: float = WINDOW_DAYS
+    """Days within which three occurrences make a failure systemic (rulings.md 31)."""
     _encoded: dict[str, Vector] = field(default_factory=dict)
 
     @property

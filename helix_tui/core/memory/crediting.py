@@ -6,6 +6,7 @@ verification          claimed    injected    what changes
 passed                yes        yes         helped + 1
 failed                yes        yes         failed + 1
 passed                no         yes         failed + 1 (did not help)
+passed                no         for a path  nothing: a file was changed, no task was told
 failed                no         yes         nothing
 partial               yes        yes         helped + 0.3, failed + 0.7
 partial               no         yes         nothing
@@ -14,15 +15,16 @@ none given            yes / no   yes         seed 004: helped + 1 / failed + 1, 
 ====================  =========  ==========  ========================
 
 Where the ledger knows what an attempt was shown, that is what was injected, whatever the caller says. An
-attempt counts once; feedback without a verified outcome is taken back when the verified one arrives.
+attempt counts once; feedback without a verified outcome is taken back when the verified one arrives. What is
+counted is counted to the revision that was shown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from helix_tui.core.memory import ranking, rows
+from helix_tui.core.memory import counting, ranking, revisions, rows
 from helix_tui.core.memory.base import Base
 from helix_tui.core.memory.records import Memory, Outcome, Verdict
 from helix_tui.core.memory.reports import FeedbackReport
@@ -45,7 +47,8 @@ class Round:
     bead: str = ""
     kind: str = ""
     revise: bool = False
-    """Let this verified outcome replace an earlier one of the same attempt."""
+    """Let this verified outcome replace an earlier one of the same attempt; the same verdict too, where more
+    was shown or claimed since."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,8 @@ class _Sides:
     missing: tuple[str, ...]
     ignored: tuple[str, ...]
     outside: tuple[str, ...]
+    aside: frozenset[int]
+    """Shown for a path alone."""
 
 
 def change(verdict: Verdict | None, claimed: bool) -> tuple[float, float]:
@@ -84,7 +89,11 @@ def feedback(base: Base, said: Round) -> FeedbackReport:
         replaced = False
         if settled:
             weaker = settled[0] is None and said.verdict is not None
-            corrected = said.revise and said.verdict is not None and settled[0] != said.verdict
+            corrected = (
+                said.revise
+                and said.verdict is not None
+                and (settled[0] != said.verdict or _counted(base, said.attempt) != _sides_counted(sides))
+            )
             if not (weaker or corrected):
                 return FeedbackReport(
                     missing=sides.missing,
@@ -96,7 +105,12 @@ def feedback(base: Base, said: Round) -> FeedbackReport:
                 )
             _take_back(base, said.attempt)
             replaced = True
-        changes = {each: change(said.verdict, each in sides.claimed) for each in sides.injected}
+        changes = {
+            each: (0.0, 0.0)
+            if each in sides.aside and each not in sides.claimed
+            else change(said.verdict, each in sides.claimed)
+            for each in sides.injected
+        }
         _apply(base, said, sides, changes)
         if said.attempt and (sides.injected or said.verdict is not None):
             _settle(base, said)
@@ -126,12 +140,24 @@ def outcomes(base: Base, *, name: str, attempt: str) -> list[Outcome]:
         conditions.append("attempt = ?")
         values.append(attempt)
     found = base.database.execute(
-        "SELECT attempt, memory_id, name, at, verdict, claimed, helped, failed, bead FROM outcome"
+        "SELECT attempt, memory_id, name, at, verdict, claimed, helped, failed, bead,"
+        " revision FROM outcome"
         f" WHERE {' AND '.join(conditions) or '1 = 1'} ORDER BY id DESC LIMIT {_MOST_LISTED}",
         values,
     )
     return [
-        Outcome(row[0], row[1], row[2], rows.as_instant(row[3]), row[4], bool(row[5]), row[6], row[7], row[8])
+        Outcome(
+            attempt=row[0],
+            memory_id=row[1],
+            name=row[2],
+            at=rows.as_instant(row[3]),
+            verdict=row[4],
+            claimed=bool(row[5]),
+            helped=row[6],
+            failed=row[7],
+            bead=row[8],
+            revision=row[9],
+        )
         for row in found
     ]
 
@@ -141,7 +167,7 @@ def _sides(base: Base, said: Round) -> _Sides:
     recorded = base.database.execute("SELECT name FROM claim WHERE attempt = ?", [said.attempt])
     claims = [*said.utilized, *(row[0] for row in recorded if said.attempt)]
     claimed, unknown = _resolve(base, claims)
-    shown, possible = _ledger(base, said)
+    shown, possible, for_task = _ledger(base, said)
     known = shown | possible
     believed = {each: memory for each, memory in listed.items() if not known or each in known}
     injected = shown | (believed or ({} if shown else possible))
@@ -151,39 +177,54 @@ def _sides(base: Base, said: Round) -> _Sides:
         missing=tuple(dict.fromkeys([*missing, *unknown])),
         ignored=tuple(memory.name for each, memory in claimed.items() if each not in injected),
         outside=tuple(memory.name for each, memory in listed.items() if each not in injected),
+        aside=frozenset(known) - for_task,
     )
 
 
-def _ledger(base: Base, said: Round) -> tuple[dict[int, Memory], dict[int, Memory]]:
-    """What the ledger says this attempt was shown, and what it may have been shown by way of its bead.
+def _ledger(base: Base, said: Round) -> tuple[dict[int, Memory], dict[int, Memory], frozenset[int]]:
+    """What the ledger says this attempt was shown, what it may have been shown by way of its bead, and which
+    of them for its task.
 
     A bead's own lines name no attempt. The newest is what the bead carries; a caller who knows when the
     attempt ran may name what an older one carried.
     """
     if not (said.attempt or said.bead):
-        return {}, {}
+        return {}, {}, frozenset()
     found = base.database.execute(
-        "SELECT i.id, i.attempt, s.memory_id FROM injection i"
+        "SELECT i.id, i.attempt, s.memory_id, s.revision, i.scope FROM injection i"
         " JOIN injection_memory s ON s.injection_id = i.id WHERE (i.attempt <> '' AND i.attempt = ?)"
         " OR (i.attempt = '' AND i.bead <> '' AND i.bead = ?)"
         " ORDER BY i.id, s.position",
         [said.attempt, said.bead or said.attempt],
     ).fetchall()
-    own = [memory_id for _, attempt, memory_id in found if attempt]
-    newest = max((number for number, attempt, _ in found if not attempt), default=0)
-    carried = [
-        memory_id
-        for number, attempt, memory_id in found
+    own = {memory_id: revision for _, attempt, memory_id, revision, _ in found if attempt}
+    newest = max((number for number, attempt, *_ in found if not attempt), default=0)
+    carried = {
+        memory_id: revision
+        for number, attempt, memory_id, revision, _ in found
         if not attempt and (said.injected or number == newest)
-    ]
-    return rows.fetch(base.database, own), rows.fetch(base.database, carried)
+    }
+    for_task = frozenset(memory_id for _, _, memory_id, _, scope in found if scope != "path")
+    return _as_shown(base, own), _as_shown(base, carried), for_task
+
+
+def _as_shown(base: Base, shown: Mapping[int, int]) -> dict[int, Memory]:
+    """Memories by id in the revision that was shown, the newest or one of the history."""
+    found = rows.fetch(base.database, shown)
+    for memory_id, number in shown.items():
+        memory = found.get(memory_id)
+        if memory is None or memory.revision != number:
+            older = revisions.former(base, memory_id, number)
+            if older is not None:
+                found[memory_id] = older.memory
+    return {memory_id: found[memory_id] for memory_id in shown if memory_id in found}
 
 
 def _resolve(base: Base, names: Iterable[str]) -> tuple[dict[int, Memory], list[str]]:
     found: dict[int, Memory] = {}
     missing = []
     for name in dict.fromkeys(names):
-        memory = rows.find(base.database, name)
+        memory = rows.find(base.database, name) or revisions.superseded(base, name)
         if memory is None:
             missing.append(name)
         else:
@@ -200,6 +241,16 @@ def _settled(base: Base, attempt: str) -> tuple[Verdict | None] | None:
     return row
 
 
+def _counted(base: Base, attempt: str) -> set[tuple[int, bool]]:
+    """Which memories an attempt's earlier feedback has counted, and whether each was claimed."""
+    found = base.database.execute("SELECT memory_id, claimed FROM outcome WHERE attempt = ?", [attempt])
+    return {(row[0], bool(row[1])) for row in found}
+
+
+def _sides_counted(sides: _Sides) -> set[tuple[int, bool]]:
+    return {(each, each in sides.claimed) for each in sides.injected}
+
+
 def _settle(base: Base, said: Round) -> None:
     base.database.execute(
         "INSERT INTO settlement (attempt, verdict, at, bead, kind) VALUES (?, ?, ?, ?, ?)"
@@ -212,22 +263,21 @@ def _apply(base: Base, said: Round, sides: _Sides, changes: dict[int, tuple[floa
     connection = base.database.conn
     now = rows.as_text(base.now())
     verified = said.verdict is not None
-    surprise = _surprise(base, said) if said.verdict is not None else 0.0
+    surprises = _surprises(base, said, sides.injected) if verified and changes else {}
     for each, (helped, failed) in changes.items():
         claimed = each in sides.claimed
         trial = ranking.exposure(claimed) if verified else 0.0
-        connection.execute(
-            "UPDATE memory SET helped = coalesce(helped, 0) + ?, failed = coalesce(failed, 0) + ?,"
-            " last_used = CASE WHEN ? THEN ? ELSE last_used END WHERE id = ?",
-            (_whole(helped), _whole(failed), helped > 0, now, each),
-        )
+        surprise = surprises.get(each, 0.0)
+        memory = sides.injected[each]
+        used_at = now if helped > 0 else None
+        counting.credit(base, memory, helped=helped, failed=failed, used_at=used_at)
         connection.execute(
             "INSERT INTO outcome (attempt, memory_id, name, at, verdict, claimed, helped, failed, bead,"
-            " trial, residual) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " trial, residual, revision) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 said.attempt,
                 each,
-                sides.injected[each].name,
+                memory.name,
                 now,
                 said.verdict,
                 claimed,
@@ -236,40 +286,41 @@ def _apply(base: Base, said: Round, sides: _Sides, changes: dict[int, tuple[floa
                 said.bead,
                 trial,
                 trial * surprise,
+                memory.revision,
             ),
         )
         if verified:
-            _add_evidence(base, each, helped, failed, trial, trial * surprise, 1, int(claimed))
+            counting.add_evidence(
+                base,
+                memory,
+                helped=helped,
+                failed=failed,
+                trial=trial,
+                residual=trial * surprise,
+                injected=1,
+                used=int(claimed),
+                passed=_WORTH[said.verdict or "failed"],
+            )
     if verified:
         _count_task(base, said.kind, 1, _WORTH[said.verdict or "failed"])
 
 
-def _add_evidence(
-    base: Base,
-    memory_id: int,
-    helped: float,
-    failed: float,
-    trial: float,
-    residual: float,
-    injected: int,
-    used: int,
-) -> None:
-    base.database.conn.execute(
-        "INSERT INTO memory_extra (memory_id, verified_helped, verified_failed, lift_trials, lift_residual,"
-        " lift_injected, lift_used) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT(memory_id) DO UPDATE SET"
-        " verified_helped = verified_helped + ?2, verified_failed = verified_failed + ?3,"
-        " lift_trials = lift_trials + ?4, lift_residual = lift_residual + ?5,"
-        " lift_injected = lift_injected + ?6, lift_used = lift_used + ?7",
-        (memory_id, helped, failed, trial, residual, injected, used),
-    )
-    rows.bump(base.database.conn, [memory_id])
-
-
-def _surprise(base: Base, said: Round) -> float:
-    """How this outcome differs from the base rate of its kind, as it was before it (engines.md §2.5)."""
+def _surprises(base: Base, said: Round, injected: dict[int, Memory]) -> dict[int, float]:
+    """How this outcome differs, for each memory, from what the others that were shown let expect."""
     row = base.database.execute("SELECT tried, passed FROM task_kind WHERE kind = ?", [said.kind]).fetchone()
-    tried, passed = row or (0, 0)
-    return ranking.surprise(_WORTH[said.verdict or "failed"], tried, passed)
+    rate = ranking.base_rate(*(row or (0, 0)))
+    worth = _WORTH[said.verdict or "failed"]
+    marks = ", ".join("?" * len(injected))
+    found = base.database.execute(
+        f"SELECT memory_id, lift_injected, lift_passed FROM memory_extra WHERE memory_id IN ({marks})",
+        list(injected),
+    ).fetchall()
+    seen = {row[0]: (rows.number(row[1]), rows.number(row[2])) for row in found}
+    tried = {each: seen.get(each, (0.0, 0.0)) for each in injected}
+    return {
+        each: worth - ranking.expected(rate, [pair for other, pair in tried.items() if other != each])
+        for each in injected
+    }
 
 
 def _count_task(base: Base, kind: str, tried: int, passed: float) -> None:
@@ -284,24 +335,31 @@ def _count_task(base: Base, kind: str, tried: int, passed: float) -> None:
 def _take_back(base: Base, attempt: str) -> None:
     """Undo what an attempt's earlier feedback has counted."""
     connection = base.database.conn
-    former: Sequence[tuple[int, float, float, int, float, float, Verdict | None]] = connection.execute(
-        "SELECT memory_id, helped, failed, claimed, trial, residual, verdict FROM outcome WHERE attempt = ?",
+    former = connection.execute(
+        "SELECT memory_id, revision, helped, failed, claimed, trial, residual, verdict FROM outcome"
+        " WHERE attempt = ?",
         (attempt,),
     ).fetchall()
-    for memory_id, helped, failed, claimed, trial, residual, verdict in former:
-        connection.execute(
-            "UPDATE memory SET helped = max(0, helped - ?), failed = max(0, failed - ?) WHERE id = ?",
-            (_whole(helped), _whole(failed), memory_id),
-        )
+    verdict: Verdict | None
+    for memory_id, revision, helped, failed, claimed, trial, residual, verdict in former:
+        memory = _as_shown(base, {memory_id: revision}).get(memory_id)
+        if memory is None:
+            continue  # it has been removed since
+        counting.credit(base, memory, helped=-helped, failed=-failed, used_at=None)
         if verdict is not None:
-            _add_evidence(base, memory_id, -helped, -failed, -trial, -residual, -1, -claimed)
+            counting.add_evidence(
+                base,
+                memory,
+                helped=-helped,
+                failed=-failed,
+                trial=-trial,
+                residual=-residual,
+                injected=-1,
+                used=-claimed,
+                passed=-_WORTH[verdict],
+            )
     row = connection.execute("SELECT verdict, kind FROM settlement WHERE attempt = ?", (attempt,)).fetchone()
     if row and row[0] is not None:
         verdict = row[0]
         _count_task(base, row[1], -1, -_WORTH[verdict])
     connection.execute("DELETE FROM outcome WHERE attempt = ?", (attempt,))
-
-
-def _whole(value: float) -> int | float:
-    """Whole counts stay whole numbers in the plugin's columns."""
-    return int(value) if value == int(value) else value

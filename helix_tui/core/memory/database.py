@@ -7,21 +7,23 @@ of the file has been put next to it. What cannot be ours is refused with a reaso
 from __future__ import annotations
 
 import os
-import shutil
 import sqlite3
+import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 
 from sqlite_utils import Database
 
 from helix_tui.core.clock import format_instant, now_ns
+from helix_tui.core.helix_folder import make_folder
 from helix_tui.core.memory import migration
 from helix_tui.core.memory.errors import (
     DatabaseBusy,
     DatabaseCorrupt,
     DatabaseForeign,
+    DatabaseFull,
     DatabaseMissing,
     DatabaseNewer,
     DatabaseReadOnly,
@@ -33,7 +35,6 @@ from helix_tui.core.project import Project
 BUSY_SECONDS = 10.0
 """How long a writer waits for another process by default."""
 
-_MAGIC = b"SQLite format 3\0"
 _OURS_OR_PLUGIN = {"memory", "insight", "exploration", "plan", "workspace", "session_log", "helix_meta"}
 _NEEDS = {
     "memory": {"id", "name", "type", "trigger", "resolution"},
@@ -44,6 +45,9 @@ _NEEDS = {
 }
 """What a table of the plugin cannot be without; anything else is added."""
 _CACHE_KIB = 4_096
+_COPY_SECONDS = 60.0
+_NO_ROOM = ("full", "disk I/O")
+"""What SQLite says where the disk has no room, for the database or for the files beside it."""
 
 
 def database_path(project: Project, env: Mapping[str, str] | None = None) -> Path:
@@ -65,7 +69,7 @@ def open_database(path: Path, *, read_only: bool = False, busy_seconds: float = 
         _refuse_strange_file(path, read_only=read_only)
         if read_only:
             return _open_for_reading(path, busy_seconds)
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         _refuse_read_only(path)
         connection = _connect(str(path), busy_seconds)
         try:
@@ -128,14 +132,21 @@ def _fault(path: Path, error: sqlite3.DatabaseError) -> MemoryFault:
         return DatabaseReadOnly(
             f"{path} cannot be written: {said}", "Look at its permissions and its folder's."
         )
-    if any(sign in said for sign in ("malformed", "not a database", "corrupt", "vtable constructor failed")):
+    if "not a database" in said:
+        return DatabaseCorrupt(
+            f"{path} is not an SQLite database",
+            "Nothing was changed. Move it away or put a backup in its place.",
+        )
+    if any(sign in said for sign in ("malformed", "corrupt", "vtable constructor failed")):
         return DatabaseCorrupt(
             f"{path} is damaged: {said}",
             "Nothing was changed. Move it away and put a backup in its place, or save what is readable with "
             "`sqlite3 helix.db .recover`.",
         )
-    if "full" in said or "disk I/O" in said:
-        return MemoryFault(f"{path}: {said}", "Make room on the disk; nothing was half written.")
+    if any(sign in said for sign in _NO_ROOM):
+        return DatabaseFull(
+            f"{path} cannot be written: {said}", "Make room on the disk; nothing was half written."
+        )
     return MemoryFault(
         f"{path} refuses it: {said}",
         "Nothing was changed. A constraint or trigger of somebody else's in it may be the cause: "
@@ -152,13 +163,6 @@ def _refuse_strange_file(path: Path, *, read_only: bool) -> None:
         return
     if not path.is_file():
         raise DatabaseForeign(f"{path} is not a file", "Move it away.")
-    with path.open("rb") as file:
-        head = file.read(len(_MAGIC))
-    if head and head != _MAGIC:
-        raise DatabaseCorrupt(
-            f"{path} is not an SQLite database",
-            "Nothing was changed. Move it away or put a backup in its place.",
-        )
 
 
 def _refuse_read_only(path: Path) -> None:
@@ -207,23 +211,63 @@ def _open_for_reading(path: Path, busy_seconds: float) -> Database:
 
 def _readable(path: Path, busy_seconds: float) -> sqlite3.Connection:
     """A connection that cannot write. In WAL mode SQLite wants files beside the database even to read: where
-    it may not make them, the database is read as it lies, or with its log from a copy."""
+    it cannot make them (no permission, no room), the database is read as it lies, or with its log from a
+    copy; where there is no room for that either, with nobody else in it."""
     uri = path.absolute().as_uri()
     try:
-        return _connect(f"{uri}?mode=ro", busy_seconds, uri=True)
+        return _probed(_connect(f"{uri}?mode=ro", busy_seconds, uri=True))
     except sqlite3.OperationalError as error:
-        if not ("readonly" in str(error) or "unable to open" in str(error)):
+        if not any(sign in str(error) for sign in ("readonly", "unable to open", *_NO_ROOM)):
             raise
     log = path.with_name(f"{path.name}-wal")
     if not (log.exists() and log.stat().st_size):
         return _connect(f"{uri}?immutable=1", busy_seconds, uri=True)
+    try:
+        return _copied(path, log, busy_seconds)
+    except OSError:
+        return _exclusive(f"{uri}?mode=rw", busy_seconds)
+
+
+def _probed(connection: sqlite3.Connection) -> sqlite3.Connection:
+    """The connection, if something can be read through it: only that opens the files beside the database."""
+    try:
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _copied(path: Path, log: Path, busy_seconds: float) -> sqlite3.Connection:
     with tempfile.TemporaryDirectory() as folder:
-        for each in (path, log):
-            shutil.copyfile(each, Path(folder, each.name))
+        _copy_from_outside((path, log), Path(folder))
         copy = _connect(":memory:", busy_seconds)
         with closing(_connect(str(Path(folder, path.name)), busy_seconds)) as source:
             source.backup(copy)
     return copy
+
+
+def _exclusive(uri: str, busy_seconds: float) -> sqlite3.Connection:
+    """A connection that keeps the index of the log in memory instead of in a file: for nobody else."""
+    connection = _connect(uri, busy_seconds, uri=True)
+    connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+    return _probed(connection)
+
+
+def _copy_from_outside(files: Iterable[Path], folder: Path) -> None:
+    """Copy files of a database by another process.
+
+    Closing any descriptor of a file gives up every POSIX lock that this process holds on it, and with them
+    the locks of all its connections (sqlite.org/howtocorrupt.html, 2.2): nothing in this program opens a
+    database but SQLite.
+
+    Raises:
+        OSError: they cannot be copied.
+    """
+    command = ["cp", "--", *map(str, files), str(folder)]
+    done = subprocess.run(command, capture_output=True, timeout=_COPY_SECONDS, check=False)
+    if done.returncode:
+        raise OSError(done.stderr.decode("utf-8", "replace").strip()[:300] or "cp failed")
 
 
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:

@@ -1,4 +1,6 @@
-"""Changes that a person makes to the memory, each with its way back: prune, fade, forget, accept, decline.
+"""Changes that a person makes to the memory, each with its way back.
+
+Edit, supersede, remove, prune, fade, accept, decline.
 
 What an outcome counted is not among them: evidence is not taken back by hand (reference/memory.md §4).
 """
@@ -11,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from helix_tui.core.clock import format_instant, now_ns, parse_instant
+from helix_tui.core.memory.corrections import Correction, Edit
 from helix_tui.core.memory.errors import MemoryFault
 from helix_tui.core.memory.proposals import Proposal, Proposals
 from helix_tui.core.memory.records import Memory, Stored
@@ -47,7 +50,7 @@ class Deeds:
         self._memory = memory
         self._proposals = Proposals(memory)
 
-    def forget(self, names: Sequence[str], *, kind: str = "forget") -> Deed | None:
+    def remove(self, names: Sequence[str], *, kind: str = "remove") -> Deed | None:
         """Remove memories with their edges; None where none of them is there."""
         with self._memory.write():
             gone = self._memory.remove(names)
@@ -57,11 +60,35 @@ class Deeds:
             what = f"“{names[0][:60]}”" if count == 1 else f"{count} memories"
             return self._note(kind, f"{kind} {what}", {"removed": gone})
 
+    def edit(self, name: str, change: Edit) -> tuple[Deed | None, Correction]:
+        """Correct a memory; (the change, None where nothing changes; what it did).
+
+        Raises:
+            MemoryFault: there is no such memory, or the correction is refused.
+        """
+        with self._memory.write():
+            done = self._memory.edit(name, change)
+            if done.kind == "unchanged":
+                return None, done
+            title = f"edit “{done.after.name[:60]}”"
+            return self._note("edit", title, {"corrected": done.way_back}), done
+
+    def supersede(self, name: str, by: str) -> tuple[Deed, Correction]:
+        """Let one memory stand in place of another; (the change, what it did).
+
+        Raises:
+            MemoryFault: one of them is not there, or they are one.
+        """
+        with self._memory.write():
+            done = self._memory.supersede(name, by)
+            title = f"supersede “{done.before.name[:60]}” by “{done.after.name[:60]}”"
+            return self._note("supersede", title, {"corrected": done.way_back}), done
+
     def prune(self, threshold: float = 0.25, min_uses: float = 3) -> tuple[Deed | None, Pruned]:
         """Remove what has been used enough and helped too rarely; (the change, what went)."""
         with self._memory.write():
             found = self._memory.prune(threshold, min_uses, apply=False)
-            deed = self.forget([memory.name for memory in found.removed], kind="prune")
+            deed = self.remove([memory.name for memory in found.removed], kind="prune")
             left = found.remaining - len(found.removed)
         return deed, replace(found, remaining=left, applied=True)
 
@@ -82,14 +109,20 @@ class Deeds:
         """Remember lessons; (the change, why some were not taken)."""
         accepted, refused = [], []
         with self._memory.write():
-            used = dict(self._memory.read("SELECT id, last_used FROM memory"))
+            before = {
+                row[0]: row[1:]
+                for row in self._memory.read(
+                    "SELECT m.id, m.last_used, coalesce(e.seen, 1) FROM memory m"
+                    " LEFT JOIN memory_extra e ON e.memory_id = m.id"
+                )
+            }
             for proposal in proposals:
                 stored = self._proposals.accept(proposal)
                 if stored.status in ("rejected", "skipped"):
                     refused.append(f"{proposal.trigger[:60]}: {stored.reason}")
                     continue
                 new = stored.name if stored.status == "added" else ""
-                accepted.append({"proposal": proposal.id, "new": new} | _gain(stored, proposal, used))
+                accepted.append({"proposal": proposal.id, "new": new} | self._gain(stored, proposal, before))
             if not accepted:
                 return None, refused
             title = "accept a lesson" if len(accepted) == 1 else f"accept {len(accepted)} lessons"
@@ -131,6 +164,8 @@ class Deeds:
                 raise MemoryFault(
                     "a memory of the same name was stored since", "Rename or forget that one first."
                 )
+        if "corrected" in way:
+            self._memory.take_back(way["corrected"])
         for each in way.get("counts", ()):
             self._recount(each)
         for each in way.get("accepted", ()):
@@ -146,14 +181,20 @@ class Deeds:
         number = gain["id"]
         with self._memory.write() as db:
             if gain["strengthened"]:
-                db.execute(
-                    "UPDATE memory SET helped = max(0, helped - 1), last_used = ? WHERE id = ?",
-                    [gain["last_used"], number],
-                )
+                self._memory.discredit(number, gain.get("revision", 1), gain["last_used"])
                 return
-            if gain["promoted"]:
+            if "revised" in gain:
+                self._memory.take_back({"revised": gain["revised"]})
+            elif gain["promoted"]:
                 db.execute("UPDATE memory SET type = 'failure' WHERE id = ?", [number])
-            db.execute("UPDATE memory_extra SET seen = max(1, seen - 1) WHERE memory_id = ?", [number])
+            db.execute(
+                "UPDATE memory_extra SET seen = max(1, seen - ?) WHERE memory_id = ?",
+                [gain.get("seen", 1), number],
+            )
+            db.execute(
+                "DELETE FROM memory_occurrence WHERE memory_id = ? AND mark = ?",
+                [number, gain.get("mark", "")],
+            )
             db.execute(
                 "DELETE FROM memory_variant WHERE memory_id = ? AND trigger = ? AND source = ?",
                 [number, gain["trigger"], gain["source"]],
@@ -165,6 +206,29 @@ class Deeds:
             raise MemoryFault(f"{each['name']} has had outcomes since", "Its counts stay as they are.")
         with self._memory.write() as db:
             db.execute("UPDATE memory SET helped = ?, failed = ? WHERE id = ?", [*each["before"], memory.id])
+
+    def _gain(
+        self, stored: Stored, proposal: Proposal, before: dict[int, tuple[str | None, int]]
+    ) -> dict[str, Any]:
+        """What a lesson added to a memory that was there, for the way back; nothing for a new memory."""
+        if stored.status == "added" or stored.id is None:
+            return {}
+        last_used, seen = before.get(stored.id, (None, 1))
+        now = self._memory.get(stored.id)
+        gain: dict[str, Any] = {
+            "id": stored.id,
+            "strengthened": stored.status == "strengthened",
+            "promoted": stored.promoted,
+            "last_used": last_used,
+            "trigger": proposal.trigger.strip(),
+            "source": proposal.source,
+            "revision": stored.revision,
+            "seen": now.seen - seen if now is not None else 0,
+            "mark": f"attempt {proposal.attempt}",
+        }
+        if stored.status == "revised":
+            gain["revised"] = {"id": stored.id, "from": stored.replaced, "to": stored.revision}
+        return {"gain": gain}
 
     def _note(self, kind: str, title: str, way: dict[str, Any]) -> Deed:
         at = now_ns()
@@ -181,22 +245,6 @@ _SELECT = "SELECT id, at, kind, title, undone, way_back FROM memory_deed"
 
 def _deed(row: Sequence[Any]) -> Deed:
     return Deed(row[0], parse_instant(row[1]), row[2], row[3], bool(row[4]), json.loads(row[5]))
-
-
-def _gain(stored: Stored, proposal: Proposal, used: dict[int, str | None]) -> dict[str, Any]:
-    """What a lesson added to a memory that said so already, for the way back; nothing for a new memory."""
-    if stored.status == "added" or stored.id is None:
-        return {}
-    return {
-        "gain": {
-            "id": stored.id,
-            "strengthened": stored.status == "strengthened",
-            "promoted": stored.promoted,
-            "last_used": used.get(stored.id),
-            "trigger": proposal.trigger.strip(),
-            "source": proposal.source,
-        }
-    }
 
 
 def _tally(memory: Memory) -> tuple[float, float]:

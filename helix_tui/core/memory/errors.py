@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+from helix_tui.core.errors import HelixError
 
-class MemoryFault(Exception):
+
+class MemoryFault(HelixError):
     """The memory cannot do what was asked; nothing was lost."""
-
-    def __init__(self, message: str, fix: str = "") -> None:
-        super().__init__(message)
-        self.message = message
-        self.fix = fix
 
 
 class DatabaseMissing(MemoryFault):
@@ -34,6 +31,10 @@ class DatabaseNewer(MemoryFault):
 
 class DatabaseReadOnly(MemoryFault):
     """It was opened for reading, or the disk does not let us write."""
+
+
+class DatabaseFull(DatabaseReadOnly):
+    """The disk has no room left: what is there can be read."""
 
 
 class UnknownMemory(MemoryFault):

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from helix_tui.core.memory import paths, rows
+from helix_tui.core.memory import marks, paths, rows
 from helix_tui.core.memory.base import Base, Vector
 from helix_tui.core.memory.index import TRIGGER, WHOLE
+from helix_tui.core.memory.records import USER_PROVIDED
 from helix_tui.core.memory.words import key, words
 
 
@@ -24,6 +25,13 @@ class Draft:
     resolution: str
     type: str = "failure"
     source: str = ""
+    attempt: str = ""
+    """The attempt or task that met it, where one is known: one attempt is one occurrence."""
+
+    @property
+    def protected(self) -> bool:
+        """Whether a person puts it in as their own."""
+        return USER_PROVIDED in self.source
 
     @property
     def whole(self) -> str:
@@ -32,12 +40,23 @@ class Draft:
 
 
 def index_texts(base: Base, memory_id: int, draft: Draft, listed: Iterable[str] = ()) -> None:
-    """Make a memory findable by its words, by its trigger as a whole and by the paths it mentions."""
+    """Make a memory findable by its words, by its trigger as a whole and by the paths it mentions.
+
+    Its trigger in other words, as a merged one had it, finds it too.
+    """
     connection = base.database.conn
+    variants = connection.execute("SELECT trigger FROM memory_variant WHERE memory_id = ?", (memory_id,))
+    found_by = [draft.whole, *(str(row[0]) for row in variants)]
     connection.execute(
         "INSERT OR REPLACE INTO memory_words (rowid, words) VALUES (?, ?)",
-        (memory_id, " ".join(words(draft.whole))),
+        (memory_id, " ".join(word for text in found_by for word in words(text))),
     )
+    texts = (draft.trigger, draft.resolution, draft.source)
+    connection.execute(
+        "INSERT OR REPLACE INTO memory_mark (memory_id, digest, rules) VALUES (?, ?, ?)",
+        (memory_id, marks.digest(*texts), marks.verdict(*texts)),
+    )
+    connection.execute("DELETE FROM memory_path WHERE memory_id = ?", (memory_id,))
     connection.execute(
         "INSERT OR REPLACE INTO memory_key (memory_id, key) VALUES (?, ?)", (memory_id, key(draft.trigger))
     )
@@ -100,14 +119,14 @@ def _index_words(base: Base) -> int:
         return 0
     has_patterns = "file_patterns" in {column.name for column in base.database["memory"].columns}
     lacking = base.database.execute(
-        f"SELECT id, trigger, resolution, {'file_patterns' if has_patterns else 'NULL'} FROM memory"
+        f"SELECT id, trigger, resolution, {'file_patterns' if has_patterns else 'NULL'}, source FROM memory"
         " WHERE id NOT IN (SELECT memory_id FROM memory_key)"
     ).fetchall()
     if not lacking:
         return 0
     with base.writing():
-        for memory_id, trigger, resolution, listed in lacking:
-            draft = Draft(str(trigger), str(resolution))
+        for memory_id, trigger, resolution, listed, source in lacking:
+            draft = Draft(str(trigger), str(resolution), source=str(source or ""))
             index_texts(base, memory_id, draft, paths.listed_by_plugin(listed))
         rows.bump(base.database.conn, [row[0] for row in lacking])
     return len(lacking)

@@ -5,25 +5,21 @@ Only what is relevant is shown; what stands in the ledger is what was shown, so 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from helix_tui.core.memory import recalling, rows
 from helix_tui.core.memory.base import Base
-from helix_tui.core.memory.records import Injection, Memory, Recall, Recalled, Shown
-from helix_tui.core.memory.scanner import scan
+from helix_tui.core.memory.block import BEGIN, END, split_block
+from helix_tui.core.memory.guard import shown
+from helix_tui.core.memory.marks import ORDER
+from helix_tui.core.memory.records import Injection, Memory, Recall, Recalled, Scope, Shown
 from helix_tui.core.text import clean_line
 
 Screen = Callable[[Memory], str]
 """Why a memory must not be shown to an agent, or nothing."""
 
 FAILURES, PATTERNS = "FAILURES TO AVOID:", "PATTERNS TO APPLY:"
-
-BEGIN, END = "<helix-memory>", "</helix-memory>"
-"""Around a block that stands in a bead's description."""
-
-_BLOCK = re.compile(rf"\n*{re.escape(BEGIN)}.*?{re.escape(END)}\n*", re.DOTALL)
 
 _TRIGGER, _RESOLUTION = 300, 500
 """Characters of each that are shown."""
@@ -43,6 +39,8 @@ class Task:
     kind: str = ""
     limit: int = 8
     ranker: str = "seed"
+    scope: Scope = "task"
+    """``path``: show only what names one of the files or its module."""
 
 
 def inject(base: Base, task: Task, *, screen: Screen | None, record: bool) -> Injection:
@@ -51,37 +49,32 @@ def inject(base: Base, task: Task, *, screen: Screen | None, record: bool) -> In
         task.objective,
         limit=task.limit,
         files=task.files,
-        expand=True,
+        expand=task.scope == "task",
         gate=recalling.GATE,
         ranker=task.ranker,
     )
     answer = recalling.recall(base, query)
+    if task.scope == "path":
+        answer = replace(answer, found=tuple(hit for hit in answer.found if hit.files))
     withheld: dict[str, str] = {}
     safe: dict[int, Memory] = {}
     for hit in answer.found:
-        looked = screened(hit.memory)
-        reason = looked if isinstance(looked, str) else screen(hit.memory) if screen else ""
-        if isinstance(looked, str) or reason:
-            withheld[hit.memory.name] = reason
+        memory: Memory = shown(hit.memory)
+        reason = _why_not(memory) or (screen(memory) if screen else "")
+        if reason:
+            withheld[memory.name] = reason
         else:
-            safe[hit.memory.id] = looked
+            safe[memory.id] = memory
     hits = in_order(hit for hit in answer.found if hit.memory.id in safe)
     injection = _injection(base, task, answer, hits, [safe[hit.memory.id] for hit in hits])
     injection = replace(injection, withheld=withheld)
     return enter(base, injection) if record and hits and not base.read_only else injection
 
 
-def screened(memory: Memory) -> Memory | str:
-    """The memory as an agent may see it, without secrets; or why it must not see it (`scanner`).
-
-    A name is made from the trigger: where that holds a secret, the memory goes by its number.
-    """
-    trigger, resolution = scan(memory.trigger), scan(memory.resolution)
-    orders = [each.rule for each in (*trigger.findings, *resolution.findings) if each.action == "withhold"]
-    if orders:
-        return f"it speaks to the agent: {orders[0]}"
-    name = memory.name if trigger.clean else str(memory.id)
-    return replace(memory, name=name, trigger=trigger.text, resolution=resolution.text)
+def _why_not(memory: Memory) -> str:
+    """Why no agent is shown a memory, as the guard has left it."""
+    orders = [mark.removeprefix(ORDER) for mark in memory.marks if mark.startswith(ORDER)]
+    return f"it speaks to the agent: {orders[0]}" if orders else ""
 
 
 def in_order(hits: Iterable[Recalled]) -> list[Recalled]:
@@ -109,7 +102,7 @@ def with_block(description: str, text: str) -> str:
 
 def without_block(description: str) -> str:
     """A bead's description as its author wrote it."""
-    return _BLOCK.sub("\n\n", description).strip("\n") if BEGIN in description else description
+    return split_block(description)[0]
 
 
 def line(memory: Memory) -> str:
@@ -133,7 +126,7 @@ def injections(base: Base, *, name: str, attempt: str, bead: str) -> list[Inject
             values.append(value)
     where = " AND ".join(conditions) or "1 = 1"
     found = base.database.execute(
-        "SELECT id, at, attempt, bead, agent, objective, kind, mode, ranker FROM injection"
+        "SELECT id, at, attempt, bead, agent, objective, kind, mode, ranker, scope FROM injection"
         f" WHERE {where} ORDER BY id DESC LIMIT {_MOST_LISTED}",
         values,
     ).fetchall()
@@ -148,6 +141,7 @@ def injections(base: Base, *, name: str, attempt: str, bead: str) -> list[Inject
             kind=row[6],
             mode="semantic" if row[7] == "semantic" else "keyword",
             ranker=row[8],
+            scope="path" if row[9] == "path" else "task",
             shown=_shown(base, row[0]),
         )
         for row in found
@@ -168,8 +162,9 @@ def _injection(
         kind=task.kind,
         mode=answer.mode,
         ranker=task.ranker,
+        scope=task.scope,
         shown=tuple(
-            Shown(memory.id, memory.name, position, hit.score, hit.relevance, memory.label)
+            Shown(memory.id, memory.name, position, hit.score, hit.relevance, memory.label, memory.revision)
             for position, (hit, memory) in enumerate(zip(hits, seen, strict=True))
         ),
         text=block(seen),
@@ -183,8 +178,8 @@ def enter(base: Base, injection: Injection) -> Injection:
     with base.writing():
         connection = base.database.conn
         cursor = connection.execute(
-            "INSERT INTO injection (at, attempt, bead, agent, objective, kind, mode, ranker)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO injection (at, attempt, bead, agent, objective, kind, mode, ranker, scope)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 rows.as_text(injection.at or base.now()),
                 injection.attempt,
@@ -194,14 +189,18 @@ def enter(base: Base, injection: Injection) -> Injection:
                 injection.kind,
                 injection.mode,
                 injection.ranker,
+                injection.scope,
             ),
         )
         number = int(cursor.lastrowid or 0)
         connection.executemany(
-            "INSERT INTO injection_memory (injection_id, position, memory_id, name, score, relevance, label)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO injection_memory (injection_id, position, memory_id, name, score, relevance, label,"
+            " revision) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             [
-                (number, each.position, each.memory_id, each.name, each.score, each.relevance, each.label)
+                (
+                    *(number, each.position, each.memory_id, each.name),
+                    *(each.score, each.relevance, each.label, each.revision),
+                )
                 for each in injection.shown
             ],
         )
@@ -214,9 +213,40 @@ def enter(base: Base, injection: Injection) -> Injection:
     return replace(injection, id=number)
 
 
+def take_task(base: Base, session: str, calls: Sequence[str], agent: str) -> str:
+    """The first of these tasks that no other agent of the session has; an agent keeps the one it has.
+
+    Nothing where all are taken.
+    """
+    with base.writing():
+        rows_ = base.database.execute("SELECT call, agent FROM agent_task WHERE session = ?", [session])
+        taken = dict(rows_.fetchall())
+        mine = next((call for call in calls if taken.get(call) == agent), "")
+        free = mine or next((call for call in calls if call not in taken), "")
+        if free and not mine:
+            base.database.execute(
+                "INSERT INTO agent_task (session, call, agent, at) VALUES (?, ?, ?, ?)",
+                [session, free, agent, rows.as_text(base.now())],
+            )
+    return free
+
+
+def rebook(base: Base, attempt: str, objective: str) -> None:
+    """Say what an agent really did, where it was told of another one's task.
+
+    What was shown for that is not held against it: it was not its own.
+    """
+    with base.writing():
+        base.database.execute(
+            "UPDATE injection SET objective = ?, scope = 'path' WHERE attempt = ? AND scope = 'task'"
+            " AND objective <> ?",
+            [objective, attempt, objective],
+        )
+
+
 def _shown(base: Base, number: int) -> tuple[Shown, ...]:
     found = base.database.execute(
-        "SELECT memory_id, name, position, score, relevance, label FROM injection_memory"
+        "SELECT memory_id, name, position, score, relevance, label, revision FROM injection_memory"
         " WHERE injection_id = ? ORDER BY position",
         [number],
     )

@@ -7,17 +7,21 @@ between them, and at most :data:`MOST_CANDIDATES` memories.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sqlite_utils import Database
+
+from helix_tui.core.memory.thesaurus import RELATED, related
 
 MOST_WORDS = 32
 MOST_POSTINGS = 6_000
 MOST_CANDIDATES = 300
 
 
-def coverage(database: Database, terms: Sequence[str], total: int) -> dict[int, float]:
+def coverage(database: Database, terms: Sequence[str], total: int, *, kin: bool = False) -> dict[int, float]:
     """Memory id -> share of the terms it has, each weighted by its rarity; 0 < share <= 1.
+
+    With ``kin`` another word of the same group counts for a term, though less (`thesaurus`).
 
     Args:
         database: An open memory.
@@ -27,7 +31,10 @@ def coverage(database: Database, terms: Sequence[str], total: int) -> dict[int, 
     terms = terms[:MOST_WORDS]
     if not terms or not total:
         return {}
-    frequency = _frequencies(database, terms)
+    others = {term: related(term) for term in terms} if kin else {}
+    frequency = _frequencies(
+        database, [*dict.fromkeys([*terms, *(w for some in others.values() for w in some)])]
+    )
     weight = {term: _rarity(frequency.get(term, 0), total) for term in terms}
     sought = _rarest(frequency)
     if not sought:
@@ -41,8 +48,17 @@ def coverage(database: Database, terms: Sequence[str], total: int) -> dict[int, 
     found = {}
     for memory_id, text in rows:
         has = set(text.split())
-        found[memory_id] = sum(weight[term] for term in terms if term in has) / whole
+        met = sum(weight[term] * _met(term, has, others) for term in terms)
+        if met:
+            found[memory_id] = met / whole
     return found
+
+
+def _met(term: str, has: set[str], others: Mapping[str, frozenset[str]]) -> float:
+    """How much of a term a memory has: all of it, what a related word is worth, or nothing."""
+    if term in has:
+        return 1.0
+    return RELATED if others and not has.isdisjoint(others[term]) else 0.0
 
 
 def _frequencies(database: Database, terms: Sequence[str]) -> dict[str, int]:

@@ -35,6 +35,9 @@ _OBJECTS = frozenset(
     )
 )
 _WORDS = {"memory_words", "memory_path", "memory_key"}
+_PASSED = """UPDATE memory_extra SET lift_passed = coalesce((SELECT sum(CASE verdict WHEN 'passed' THEN 1
+WHEN 'partial' THEN 0.3 ELSE 0 END) FROM outcome WHERE outcome.memory_id = memory_extra.memory_id), 0)"""
+"""What earlier releases did not sum up: how many verified tasks passed in which a memory was shown."""
 _EDGE = ("from_name", "to_name", "rel_type")
 _ARROW = " -> "
 _MAX_TRIGGER = 200
@@ -79,6 +82,7 @@ def bring_up_to_date(connection: sqlite3.Connection, now: int) -> None:
     if _narrow_check(connection):
         _widen_check(connection)
     indexed = _objects(connection) >= _WORDS
+    known = columns(connection, "memory_extra")
     for table in ADDABLE:
         if columns(connection, table):
             for column in _lacking(connection, table):
@@ -87,6 +91,8 @@ def bring_up_to_date(connection: sqlite3.Connection, now: int) -> None:
         connection.execute(statement)
     if not _once(connection):
         connection.execute(f"CREATE UNIQUE INDEX helix_edge_once ON memory_edge({', '.join(_EDGE)})")
+    if known and "lift_passed" not in known:
+        connection.execute(_PASSED)
     if not indexed:
         connection.execute("DELETE FROM memory_key")  # what has no key is indexed anew
     connection.execute(

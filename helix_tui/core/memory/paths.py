@@ -18,6 +18,13 @@ _MENTION = re.compile(
     r"(?:[\w.@+-]+/)*[\w@+-][\w.@+-]*\.[A-Za-z]\w{0,9}(?![\w/])"  # a file, with or without folders
     r"|(?:[\w.@+-]+/)+[\w.@+-]*)"  # a folder, or a file without an ending
 )
+_MODULE = re.compile(r"(?<![\w@:/.-])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+(?![\w/-])")
+"""A dotted name: ``helix.memory.store``, the path of a module or something in one."""
+_NAMED = re.compile(
+    r"`([A-Za-z_]\w{2,})`|\b([a-z]\w{2,}) (?:module|package)\b|\b(?:module|package) ([a-z]\w{2,})\b"
+    r"|(?<![\w.@/-])([a-z]+(?:_[a-z0-9]+)+)(?![\w./(-])"
+)
+"""A module by its bare name, written as one: in backticks, beside the word, with an underscore."""
 _EXTENSION = re.compile(r"\.[A-Za-z]\w{0,9}\Z")
 _ENDINGS = """
 bash c cc cfg cjs conf cpp cs css csv cxx dart env erb ex exs go gradle graphql h hpp hs html ini
@@ -25,6 +32,25 @@ ipynb java js json jsonl jsx kt less lock lua mako md mjs ml mod php pl proto ps
 rst sass scala scss sh sql sum svelte svg swift tcss tex tf toml ts tsx txt vue xml yaml yml zig zsh
 """
 _KNOWN = frozenset(_ENDINGS.split())
+_COMMON = frozenset(
+    (
+        "the",
+        "this",
+        "that",
+        "each",
+        "one",
+        "test",
+        "main",
+        "index",
+        "init",
+        "utils",
+        "same",
+        "new",
+        "old",
+        "our",
+    )
+)
+"""Words before "module" that name none."""
 _WILD = re.compile(r"[*?\[]")
 _MOST = 64
 
@@ -44,7 +70,23 @@ def mentioned(text: str) -> list[str]:
             found.append("/".join(steps) + "/")
         elif len(steps) > 1:
             found.append("/".join(steps))
+    found += _modules(text)
     return list(dict.fromkeys(found))[:_MOST]
+
+
+def _modules(text: str) -> list[str]:
+    """Modules that a text names, as paths without an ending: dotted, in backticks, or called a module."""
+    found = []
+    for match in _MODULE.finditer(text):
+        steps = match[0].split(".")
+        if steps[-1].lower() in _KNOWN and len(steps) == 2:
+            continue  # a file
+        found += ["/".join(steps), *(["/".join(steps[:-1])] if len(steps) > 2 else [])]
+    for match in _NAMED.finditer(text):
+        name = match[match.lastindex or 0]
+        if name not in _COMMON:
+            found.append(name)
+    return found
 
 
 def meets(mention: str, file: str) -> bool:
@@ -61,6 +103,8 @@ def meets(mention: str, file: str) -> bool:
         return True
     if mention.endswith("/"):
         return False
+    if "." not in said[-1] and [*asked[:-1], asked[-1].partition(".")[0]][-len(said) :] == said:
+        return True  # a module
     short, long = (said, asked) if len(said) <= len(asked) else (asked, said)
     return long[-len(short) :] == short
 
@@ -96,6 +140,8 @@ def listed_by_plugin(text: object) -> list[str]:
 def _candidates(database: Database, file: str) -> list[tuple[int, str]]:
     """Mentions whose last step is the file's name or one of its folders."""
     steps = _steps(file)
+    if steps and not _WILD.search(file):
+        steps.append(steps[-1].partition(".")[0])
     if _WILD.search(file):
         rows = database.execute("SELECT memory_id, path FROM memory_path").fetchall()
     else:

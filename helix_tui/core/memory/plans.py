@@ -17,8 +17,6 @@ from typing import Any, Literal
 
 from helix_tui.core.clock import format_instant, now_ns, parse_instant
 from helix_tui.core.memory.errors import MemoryFault
-from helix_tui.core.memory.injecting import screened
-from helix_tui.core.memory.records import Memory
 from helix_tui.core.memory.store import MemoryStore
 
 BUDGET = (5, 9)
@@ -351,7 +349,7 @@ class Plans:
             limit=8,
         )
         known = [memory for line in told.shown if (memory := self._memory.get(line.memory_id)) is not None]
-        found = [shown for each in known if isinstance(shown := screened(each), Memory)]
+        found = [memory for memory in known if not memory.withheld]
         data = task.document() | {
             "framework": plan.framework,
             "idioms": {"required": list(plan.required), "forbidden": list(plan.forbidden)},

@@ -6,11 +6,12 @@ here a person or a stated policy stands between (rulings.md 19).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from helix_tui.core.clock import format_instant, now_ns
+from helix_tui.core.memory.guard import shown_pair, shown_text
 from helix_tui.core.memory.records import Stored
 from helix_tui.core.memory.store import MemoryStore
 
@@ -87,12 +88,12 @@ class Proposals:
         query = (
             f"{_SELECT} ORDER BY id DESC" if state is None else f"{_SELECT} WHERE state = ? ORDER BY id DESC"
         )
-        return [Proposal(*row) for row in self._memory.read(query, () if state is None else (state,))]
+        return [_shown(row) for row in self._memory.read(query, () if state is None else (state,))]
 
     def get(self, number: int) -> Proposal | None:
         """One of them."""
         rows = self._memory.read(f"{_SELECT} WHERE id = ?", (number,))
-        return Proposal(*rows[0]) if rows else None
+        return _shown(rows[0]) if rows else None
 
     def attempts(self) -> frozenset[str]:
         """Attempts from which a lesson was drawn, whatever became of it."""
@@ -100,6 +101,8 @@ class Proposals:
 
     def accept(self, proposal: Proposal) -> Stored:
         """Remember a lesson: a failure is stored, a pattern is chunked; similar ones merge as ever."""
+        raw = self._memory.read(f"{_SELECT} WHERE id = ?", (proposal.id,))
+        proposal = Proposal(*raw[0]) if raw else proposal  # what is shown is screened
         if proposal.type == "pattern":
             stored = self._memory.chunk(proposal.trigger, "success", proposal.resolution)
         else:
@@ -108,6 +111,7 @@ class Proposals:
                 proposal.resolution,
                 type=proposal.type,
                 source=proposal.source,
+                attempt=proposal.attempt,
             )
         if stored.status not in ("rejected", "skipped"):
             self._decide([proposal], "accepted", stored.name)
@@ -127,6 +131,13 @@ class Proposals:
                 db.execute(
                     "UPDATE proposal SET state = ?, memory = ? WHERE id = ?", (state, memory, proposal.id)
                 )
+
+
+def _shown(row: Sequence[Any]) -> Proposal:
+    """A lesson as it may be shown: it comes from what agents wrote."""
+    found = Proposal(*row)
+    trigger, resolution, _ = shown_pair(found.trigger, found.resolution)
+    return replace(found, trigger=trigger, resolution=resolution, reason=shown_text(found.reason))
 
 
 _SELECT = "SELECT id, attempt, bead, type, trigger, resolution, reason, state, at, memory FROM proposal"

@@ -6,7 +6,8 @@ Both are pure functions over arrays, one element a memory, so that a store of 50
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import statistics
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -35,6 +36,9 @@ LIFT_SHRINKAGE = 6.0
 
 LIFT_SLOPE = 2.0
 """How much of the worth a lift of 1 is."""
+
+BASE_SHRINKAGE = 2.0
+"""Imagined trials at the rate of the kind, in what tasks with a memory come to."""
 
 USE_SHRINKAGE = 4.0
 """Imagined trials with the store's mean use."""
@@ -124,9 +128,31 @@ def mean_use(injected: float, used: float) -> float:
     return (used + 2.0) / (injected + 4.0)
 
 
+def expected(rate: float, peers: Sequence[tuple[float, float]]) -> float:
+    """What a task was expected to come to by the memories that were shown beside one.
+
+    They were found for the same task, so what tasks with them came to is the rate of its topic, even where
+    all tasks are of one kind: the median of their rates, each shrunk towards the rate of the kind.
+
+    Args:
+        rate: of the kind, before this task.
+        peers: (verified trials, passed of them) of each of the others, before this task.
+    """
+    if not peers:
+        return rate
+    return statistics.median(
+        (passed + BASE_SHRINKAGE * rate) / (trials + BASE_SHRINKAGE) for trials, passed in peers
+    )
+
+
+def base_rate(tried: float, passes: float) -> float:
+    """The rate of a kind of task."""
+    return (passes + 1.0) / (tried + 2.0)
+
+
 def surprise(passed: float, tried: float, passes: float) -> float:
     """How an outcome (1 passed, 0 failed) differs from the base rate of its kind of task before it."""
-    return passed - (passes + 1.0) / (tried + 2.0)
+    return passed - base_rate(tried, passes)
 
 
 def exposure(reported: bool) -> float:

@@ -127,7 +127,7 @@ def _keyword_leg(
 ) -> dict[int, float]:
     """Memory id -> relevance by words: all words where there is no vector, names of code everywhere."""
     if base.encoder is None:
-        return keywords.coverage(base.database, telling(text), total)
+        return keywords.coverage(base.database, telling(text), total, kin=True)
     named = keywords.coverage(base.database, identifiers(text), total)
     found = {memory_id: NAMED * value for memory_id, value in named.items()}
     if not bool((compared | ~index.alive[: index.size]).all()):

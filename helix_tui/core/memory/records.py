@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from helix_tui.core.clock import format_instant
+from helix_tui.core.shares import Share, share
 
 TYPES = ("failure", "pattern", "systemic")
 """Types of memories (rulings.md 17). A database may hold others; they are kept and shown as they are."""
@@ -23,7 +24,17 @@ MORE_RELATIONS = ("led_to", "supersedes")
 SYSTEMIC_NOTE = "This has occurred 3+ times. Consider architectural changes."
 """Seed 003's words beside a systemic memory."""
 
+PROVEN_AT = 5
+"""Verified outcomes from which on a memory may be called proven."""
+
+USER_PROVIDED = "user-provided"
+"""A source with this word marks what a person has put in: no rule merges it away or prunes it."""
+
 Mode = Literal["semantic", "keyword"]
+
+Scope = Literal["task", "path"]
+"""What a memory was shown for: the task, or only a file that was about to be changed. What is shown for a
+file may well not be needed: that it was not claimed says nothing against it."""
 
 Verdict = Literal["passed", "failed", "partial"]
 """What verification said of an attempt."""
@@ -62,6 +73,23 @@ class Memory:
     """Base-rate-adjusted verified outcome (engines.md §2.5); None before any verified trial."""
     trials: float = 0.0
     """Weighted verified trials behind ``lift``."""
+    revision: int = 1
+    """Which wording this is: 1, and one more for each resolution that replaced another (rulings.md 30)."""
+
+    marks: tuple[str, ...] = ()
+    """Rules of the scanner that its text meets; what stands in the other fields is screened then."""
+    verdict: str | None = field(default=None, compare=False, repr=False)
+    """What the scanner said when it was stored: nothing for a clean text; None where it has not been read."""
+
+    @property
+    def withheld(self) -> bool:
+        """Whether its text gives orders: no agent is shown it."""
+        return any(mark.startswith("order") for mark in self.marks)
+
+    @property
+    def protected(self) -> bool:
+        """Whether a person has put it in as their own: never merged away, never pruned."""
+        return USER_PROVIDED in self.source
 
     @property
     def effectiveness(self) -> float:
@@ -75,14 +103,28 @@ class Memory:
         return self.helped + self.failed
 
     @property
-    def proven(self) -> bool:
+    def tried(self) -> bool:
         """Whether there is any feedback."""
         return self.uses > 0
 
     @property
+    def interval(self) -> Share:
+        """The effectiveness with its 95 % interval."""
+        return share(round(self.helped), round(self.uses))
+
+    @property
+    def proven(self) -> bool:
+        """Whether verified outcomes show that it helps more often than not.
+
+        At least `PROVEN_AT` of them, and the lower end of their 95 % interval above one half.
+        """
+        verified = self.verified_helped + self.verified_failed
+        return verified >= PROVEN_AT and share(round(self.verified_helped), round(verified)).low > 0.5
+
+    @property
     def label(self) -> str:
         """``[75%]`` or ``[unproven]``, as seed 003 shows it."""
-        return f"[{round(100 * self.effectiveness)}%]" if self.proven else "[unproven]"
+        return f"[{round(100 * self.effectiveness)}%]" if self.tried else "[unproven]"
 
     @property
     def note(self) -> str:
@@ -103,7 +145,9 @@ class Memory:
             "created_at": _stamp(self.created_at),
             "last_used": _stamp(self.last_used),
             "source": self.source,
+            "tried": self.tried,
             "proven": self.proven,
+            "interval": [round(self.interval.low, 3), round(self.interval.high, 3)],
             "verified": {"helped": count(self.verified_helped), "failed": count(self.verified_failed)},
             "unverified": {
                 "helped": count(max(0.0, self.helped - self.verified_helped)),
@@ -112,6 +156,10 @@ class Memory:
             "seen": self.seen,
             "shown": self.shown,
             "lift": None if self.lift is None else round(self.lift, 3),
+            "revision": self.revision,
+            "protected": self.protected,
+            "marks": list(self.marks),
+            "withheld": self.withheld,
         }
         return found | ({"note": self.note} if self.note else {})
 
@@ -195,7 +243,7 @@ class Recall:
 class Stored:
     """What became of a memory that was to be stored."""
 
-    status: Literal["added", "merged", "rejected", "strengthened", "skipped"]
+    status: Literal["added", "merged", "revised", "rejected", "strengthened", "skipped"]
     name: str = ""
     reason: str = ""
     id: int | None = None
@@ -207,6 +255,12 @@ class Stored:
     similarity: float | None = None
     """Of a merged one to what it was merged into."""
     mode: Mode = "keyword"
+    revision: int = 1
+    """The revision that says so."""
+    marks: tuple[str, ...] = ()
+    """Rules of the scanner that its text meets: it is kept, and shown to nobody as it stands."""
+    replaced: int = 0
+    """The revision that held before a revised one; 0 where none was replaced."""
 
     def document(self) -> dict[str, Any]:
         """Seed 004's ``status, name, reason``, and ours after them."""
@@ -220,6 +274,31 @@ class Stored:
             "similar": list(self.similar),
             "similarity": None if self.similarity is None else round(self.similarity, 4),
             "mode": self.mode,
+            "revision": self.revision,
+            "replaced": self.replaced or None,
+            "marks": list(self.marks),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """An earlier wording of a memory, with what it did while it was shown."""
+
+    number: int
+    memory: Memory
+    """As it was; its id and name are those it had then."""
+    replaced_at: int | None
+    reason: Literal["revised", "edited", "superseded"]
+
+    def document(self) -> dict[str, Any]:
+        """As ``memory get`` lists it."""
+        found = self.memory.document()
+        keys = ("id", "name", "type", "trigger", "resolution", "helped", "failed", "effectiveness", "tried")
+        return {
+            "revision": self.number,
+            "replaced_at": _stamp(self.replaced_at),
+            "reason": self.reason,
+            **{name: found[name] for name in (*keys, "verified", "shown", "created_at", "source")},
         }
 
 
@@ -291,6 +370,8 @@ class Shown:
     relevance: float
     label: str
     """``[75%]`` or ``[unproven]`` at that time."""
+    revision: int = 1
+    """Which wording of it was shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,6 +396,7 @@ class Injection:
     detail: str = ""
     withheld: Mapping[str, str] = field(default_factory=dict)
     """Name -> why a memory that matched was not shown."""
+    scope: Scope = "task"
 
     def document(self) -> dict[str, Any]:
         """What ``memory inject`` prints."""
@@ -337,6 +419,7 @@ class Injection:
                     "score": round(shown.score, 4),
                     "relevance": round(shown.relevance, 4),
                     "label": shown.label,
+                    "revision": shown.revision,
                 }
                 for shown in self.shown
             ],
@@ -344,6 +427,7 @@ class Injection:
             "signal": self.signal,
             "detail": self.detail,
             "withheld": dict(self.withheld),
+            "scope": self.scope,
         }
 
 
@@ -361,6 +445,8 @@ class Outcome:
     helped: float
     failed: float
     bead: str = ""
+    revision: int = 1
+    """Which wording of the memory it speaks of."""
 
     @property
     def verified(self) -> bool:
@@ -379,6 +465,7 @@ class Outcome:
             "claimed": self.claimed,
             "helped": count(self.helped),
             "failed": count(self.failed),
+            "revision": self.revision,
         }
 
 

@@ -10,14 +10,17 @@ from typing import Any
 from sqlite_utils import Database
 
 from helix_tui.core.clock import NS, format_instant
+from helix_tui.core.memory.marks import verdict_of
 from helix_tui.core.memory.ranking import LIFT_SHRINKAGE
 from helix_tui.core.memory.records import Memory
 
 MEMORY_COLUMNS = """m.id, m.name, m.type, m.trigger, m.resolution, m.helped, m.failed, m.created_at,
 m.last_used, m.source, e.verified_helped, e.verified_failed, e.seen, e.shown, e.lift_trials,
-e.lift_residual"""
+e.lift_residual, e.revision, k.digest, k.rules"""
 
-MEMORY_TABLES = "memory m LEFT JOIN memory_extra e ON e.memory_id = m.id"
+MEMORY_TABLES = (
+    "memory m LEFT JOIN memory_extra e ON e.memory_id = m.id LEFT JOIN memory_mark k ON k.memory_id = m.id"
+)
 
 MOST_COUNTED = 1e12
 """A count that a hand has spoilt may be anything up to infinity; sums and shares must stay numbers."""
@@ -28,23 +31,26 @@ _MOST_VARIABLES = 500
 def as_memory(row: Sequence[Any]) -> Memory:
     """The record of a row of :data:`MEMORY_COLUMNS`; what a hand may have spoilt becomes its default."""
     trials = number(row[14])
+    texts = (str(row[3]), str(row[4]), str(row[9] or ""))
     return Memory(
         id=row[0],
         name=str(row[1]),
         type=str(row[2]),
-        trigger=str(row[3]),
-        resolution=str(row[4]),
+        trigger=texts[0],
+        resolution=texts[1],
         helped=number(row[5]),
         failed=number(row[6]),
         created_at=as_instant(row[7]),
         last_used=as_instant(row[8]),
-        source=str(row[9] or ""),
+        source=texts[2],
         verified_helped=number(row[10]),
         verified_failed=number(row[11]),
         seen=int(row[12] or 1),
         shown=int(row[13] or 0),
         lift=float(row[15] or 0.0) / (trials + LIFT_SHRINKAGE) if trials else None,
         trials=trials,
+        revision=int(row[16] or 1),
+        verdict=verdict_of(texts, row[17], row[18]),
     )
 
 

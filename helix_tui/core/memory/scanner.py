@@ -11,8 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from helix_tui.core.memory.harm_rules import harm
 from helix_tui.core.memory.order_rules import orders, rereadings, undisguised
-from helix_tui.core.memory.secret_rules import secrets
+from helix_tui.core.secret_rules import secrets
 
 Kind = Literal["secret", "instruction"]
 Action = Literal["redact", "withhold"]
@@ -78,6 +79,7 @@ def _found(text: str) -> list[Finding]:
     return [
         *(Finding("secret", *place) for place in secrets(text)),
         *(Finding("instruction", *place) for place in orders(text)),
+        *(Finding("instruction", *place) for place in harm(text)),
     ]
 
 
@@ -86,7 +88,11 @@ def _hidden(text: str) -> list[Finding]:
     bare = undisguised(text)
     found = _found(bare) if bare != text else []
     if not found:
-        found = [Finding("instruction", *place) for other in rereadings(bare) for place in orders(other)]
+        found = [
+            Finding("instruction", *place)
+            for other in rereadings(bare)
+            for place in (*orders(other), *harm(other))
+        ]
     return [Finding(each.kind, each.rule, 0, len(text)) for each in found]
 
 

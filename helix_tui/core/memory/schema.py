@@ -87,8 +87,17 @@ ADDABLE: dict[str, dict[str, str]] = {
         "delivered": "delivered TEXT DEFAULT ''",
         "utilized": "utilized TEXT DEFAULT '[]'",
     },
+    "memory_extra": {
+        "revision": "revision INTEGER NOT NULL DEFAULT 1",
+        "lift_passed": "lift_passed REAL NOT NULL DEFAULT 0",
+    },
+    "memory_revision": {"lift_passed": "lift_passed REAL NOT NULL DEFAULT 0"},
+    "injection": {"scope": "scope TEXT NOT NULL DEFAULT 'task'"},
+    "injection_memory": {"revision": "revision INTEGER NOT NULL DEFAULT 1"},
+    "outcome": {"revision": "revision INTEGER NOT NULL DEFAULT 1"},
 }
-"""Columns that a table of the plugin may lack: column -> its definition where it is added."""
+"""Columns that a table of the plugin, or of an earlier release of ours, may lack: column -> its definition
+where it is added."""
 
 PLUGIN_VERSION = 9
 """What we enter in the plugin's ``schema_version``: from this number on none of its releases runs the
@@ -119,8 +128,49 @@ CREATE TABLE IF NOT EXISTS memory_extra (
     lift_trials REAL NOT NULL DEFAULT 0,
     lift_residual REAL NOT NULL DEFAULT 0,
     lift_injected INTEGER NOT NULL DEFAULT 0,
-    lift_used INTEGER NOT NULL DEFAULT 0
+    lift_used INTEGER NOT NULL DEFAULT 0,
+    revision INTEGER NOT NULL DEFAULT 1,
+    lift_passed REAL NOT NULL DEFAULT 0
 );
+CREATE TABLE IF NOT EXISTS memory_revision (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    memory_id INTEGER NOT NULL,
+    former_id INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    type TEXT NOT NULL,
+    trigger TEXT NOT NULL,
+    resolution TEXT NOT NULL,
+    source TEXT NOT NULL DEFAULT '',
+    created_at TEXT,
+    last_used TEXT,
+    helped REAL NOT NULL DEFAULT 0,
+    failed REAL NOT NULL DEFAULT 0,
+    verified_helped REAL NOT NULL DEFAULT 0,
+    verified_failed REAL NOT NULL DEFAULT 0,
+    shown INTEGER NOT NULL DEFAULT 0,
+    lift_trials REAL NOT NULL DEFAULT 0,
+    lift_residual REAL NOT NULL DEFAULT 0,
+    lift_injected INTEGER NOT NULL DEFAULT 0,
+    lift_used INTEGER NOT NULL DEFAULT 0,
+    replaced_at TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    lift_passed REAL NOT NULL DEFAULT 0,
+    UNIQUE(former_id, number)
+);
+CREATE INDEX IF NOT EXISTS memory_revision_owner ON memory_revision(memory_id);
+CREATE INDEX IF NOT EXISTS memory_revision_name ON memory_revision(name);
+CREATE TABLE IF NOT EXISTS memory_mark (
+    memory_id INTEGER PRIMARY KEY,
+    digest TEXT NOT NULL,
+    rules TEXT NOT NULL DEFAULT ''
+);
+CREATE TABLE IF NOT EXISTS memory_occurrence (
+    memory_id INTEGER NOT NULL,
+    mark TEXT NOT NULL,
+    at TEXT NOT NULL,
+    PRIMARY KEY (memory_id, mark)
+) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS memory_vector (
     memory_id INTEGER PRIMARY KEY,
     model TEXT NOT NULL,
@@ -164,8 +214,16 @@ CREATE TABLE IF NOT EXISTS injection (
     objective TEXT NOT NULL DEFAULT '',
     kind TEXT NOT NULL DEFAULT '',
     mode TEXT NOT NULL,
-    ranker TEXT NOT NULL
+    ranker TEXT NOT NULL,
+    scope TEXT NOT NULL DEFAULT 'task'
 );
+CREATE TABLE IF NOT EXISTS agent_task (
+    session TEXT NOT NULL,
+    call TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    at TEXT NOT NULL,
+    PRIMARY KEY (session, call)
+) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS injection_attempt ON injection(attempt);
 CREATE INDEX IF NOT EXISTS injection_bead ON injection(bead);
 CREATE TABLE IF NOT EXISTS injection_memory (
@@ -176,6 +234,7 @@ CREATE TABLE IF NOT EXISTS injection_memory (
     score REAL NOT NULL,
     relevance REAL NOT NULL,
     label TEXT NOT NULL,
+    revision INTEGER NOT NULL DEFAULT 1,
     PRIMARY KEY (injection_id, position)
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS injection_memory_owner ON injection_memory(memory_id);
@@ -204,7 +263,8 @@ CREATE TABLE IF NOT EXISTS outcome (
     failed REAL NOT NULL,
     bead TEXT NOT NULL DEFAULT '',
     trial REAL NOT NULL DEFAULT 0,
-    residual REAL NOT NULL DEFAULT 0
+    residual REAL NOT NULL DEFAULT 0,
+    revision INTEGER NOT NULL DEFAULT 1
 );
 CREATE INDEX IF NOT EXISTS outcome_attempt ON outcome(attempt);
 CREATE INDEX IF NOT EXISTS outcome_owner ON outcome(memory_id);
@@ -265,6 +325,13 @@ CREATE TRIGGER IF NOT EXISTS helix_memory_removed AFTER DELETE ON memory BEGIN
     DELETE FROM memory_key WHERE memory_id = old.id;
     DELETE FROM memory_variant WHERE memory_id = old.id;
     DELETE FROM memory_words WHERE rowid = old.id;
+END;
+CREATE TRIGGER IF NOT EXISTS helix_memory_history_removed AFTER DELETE ON memory BEGIN
+    DELETE FROM memory_revision WHERE memory_id = old.id;
+    DELETE FROM memory_occurrence WHERE memory_id = old.id;
+END;
+CREATE TRIGGER IF NOT EXISTS helix_memory_mark_removed AFTER DELETE ON memory BEGIN
+    DELETE FROM memory_mark WHERE memory_id = old.id;
 END;
 """
 

@@ -1,15 +1,15 @@
 """The memory of a project as one object: every operation of the seeds, under both of their names.
 
 Each method is a line to the module that knows how; what they share is the lock, the database and the encoder.
+What a method marked ``outward`` returns has passed the guard: nothing of a memory leaves unscreened.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from sqlite_utils import Database
@@ -19,18 +19,24 @@ from helix_tui.core.embedding import Encoder, Loaded, use_one_thread
 from helix_tui.core.memory import (
     alike,
     approach,
+    corrections,
+    counting,
     crediting,
     graph,
     indexing,
     injecting,
     recalling,
+    revisions,
     rows,
     storing,
     upkeep,
 )
 from helix_tui.core.memory.base import Base
+from helix_tui.core.memory.base import window_days as set_window
+from helix_tui.core.memory.corrections import Correction, Edit
 from helix_tui.core.memory.database import BUSY_SECONDS, empty_database, guarded, open_database
 from helix_tui.core.memory.errors import DatabaseReadOnly, MemoryFault
+from helix_tui.core.memory.guard import outward
 from helix_tui.core.memory.index import Index
 from helix_tui.core.memory.injecting import Screen
 from helix_tui.core.memory.records import (
@@ -43,6 +49,8 @@ from helix_tui.core.memory.records import (
     Outcome,
     Recall,
     Related,
+    Revision,
+    Scope,
     Stored,
     Verdict,
 )
@@ -73,15 +81,12 @@ class MemoryStore:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
+    def close(self, *error: object) -> None:
         """Let go of the database."""
         with self._lock:
             self._base.database.close()
+
+    __exit__ = close
 
     @property
     def path(self) -> Path:
@@ -112,7 +117,7 @@ class MemoryStore:
     def seq(self) -> int:
         """Grows with every change of a memory by any process."""
         with self._using():
-            return int(self._one("SELECT coalesce(max(seq), 0) FROM memory_change"))
+            return self._newest()
 
     @contextmanager
     def write(self) -> Iterator[Database]:
@@ -123,36 +128,46 @@ class MemoryStore:
     def read(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """All rows of a query, for tables of the same file that others own."""
         with self._using():
-            found: list[tuple[Any, ...]] = self._base.database.execute(sql, list(values)).fetchall()
-            return found
+            return list(self._base.database.execute(sql, list(values)).fetchall())
 
     # What is remembered
 
-    def store(self, trigger: str, resolution: str, type: str = "failure", source: str = "") -> Stored:
-        """Remember one failure or pattern; a near-duplicate is merged, the third of a kind is systemic."""
-        with self._changing():
-            return storing.store(self._base, indexing.Draft(trigger, resolution, type, source))
+    @outward
+    def store(
+        self, trigger: str, resolution: str, type: str = "failure", source: str = "", *, attempt: str = ""
+    ) -> Stored:
+        """Remember one failure or pattern; what says the same is merged, another resolution is a revision.
 
+        ``attempt`` names who met it: three distinct occurrences of a kind are systemic.
+        """
+        with self._changing():
+            return storing.store(self._base, indexing.Draft(trigger, resolution, type, source, attempt))
+
+    @outward
     def store_many(self, memories: Iterable[tuple[str, str, str, str]]) -> list[Stored]:
         """Remember several, (trigger, resolution, type, source) each, in one transaction."""
         with self._changing():
             return storing.store_many(self._base, [indexing.Draft(*memory) for memory in memories])
 
+    @outward
     def chunk(self, task: str, outcome: str, approach: str, source: str = "chunked") -> Stored:
         """Remember how a task succeeded, or strengthen the pattern that says so already."""
         with self._changing():
             return storing.chunk(self._base, task, outcome, approach, source)
 
+    @outward
     def get(self, name_or_id: str | int) -> Memory | None:
         """The memory of this name, else of this id."""
         with self._using():
             return rows.find(self._base.database, name_or_id)
 
+    @outward
     def list(self, type: str | None = None) -> list[Memory]:
         """All memories, or those of a type, newest first."""
         with self._using():
             return upkeep.listed(self._base, type)
 
+    @outward
     def variants(self, name_or_id: str | int) -> Sequence[tuple[str, str, str]]:
         """(trigger, resolution, source) of what was merged into a memory in other words."""
         with self._using():
@@ -162,8 +177,46 @@ class MemoryStore:
                 [memory.id if memory else -1],
             ).fetchall()
 
+    @outward
+    def revisions(self, name_or_id: str | int) -> Sequence[Revision]:
+        """What a memory said before, newest first, each with its own counts."""
+        with self._using():
+            memory = rows.find(self._base.database, name_or_id)
+            return revisions.history(self._base, memory.id) if memory is not None else []
+
+    @outward
+    def successor(self, name_or_id: str | int) -> Memory | None:
+        """The memory that superseded the one of this name or id."""
+        with self._using():
+            return revisions.successor(self._base, name_or_id)
+
+    # What is corrected by a person; `deeds` keeps the way back
+
+    @outward
+    def edit(self, name_or_id: str | int, change: Edit, *, apply: bool = True) -> Correction:
+        """Correct a memory; not applied, only say what that would do."""
+        with self._maybe_changing(apply):
+            return corrections.edit(self._base, name_or_id, change, apply=apply)
+
+    @outward
+    def supersede(self, name_or_id: str | int, by: str | int, *, apply: bool = True) -> Correction:
+        """Let one memory stand in place of another; not applied, only say what that would do."""
+        with self._maybe_changing(apply):
+            return corrections.supersede(self._base, name_or_id, by, apply=apply)
+
+    def take_back(self, way: dict[str, Any]) -> None:
+        """Undo a correction by its way back."""
+        with self._changing(), self._base.writing():
+            corrections.take_back(self._base, way)
+
+    def discredit(self, memory_id: int, revision: int, last_used: str | None) -> None:
+        """Take one helped from a revision, and give it its last use back."""
+        with self._changing(), self._base.writing():
+            counting.discredit(self._base, memory_id, revision, last_used)
+
     # What is found
 
+    @outward
     def recall(
         self,
         query: str,
@@ -184,6 +237,7 @@ class MemoryStore:
             self._catch_up()
             return recalling.recall(self._base, asked)
 
+    @outward
     def similar_recent(
         self, trigger: str, threshold: float | None = None, days: float = 7, type: str | None = None
     ) -> Sequence[Similar]:
@@ -192,6 +246,7 @@ class MemoryStore:
             self._catch_up()
             return alike.similar_recent(self._base, trigger, threshold, days, type)
 
+    @outward
     def assess(self, task: str, approach_: str, history: Sequence[str] | None = None) -> Assessment:
         """Whether to go on with an approach; without ``history``, earlier calls are what was tried."""
         with self._using():
@@ -201,6 +256,7 @@ class MemoryStore:
 
     # What is shown, and what came of it
 
+    @outward
     def inject(
         self,
         objective: str,
@@ -212,25 +268,41 @@ class MemoryStore:
         kind: str = "",
         limit: int = 8,
         ranker: str = "seed",
+        scope: Scope = "task",
         screen: Screen | None = None,
         record: bool = True,
     ) -> Injection:
-        """The block for an agent, entered into the ledger under its attempt, bead and agent."""
-        task = injecting.Task(objective, tuple(files), attempt, bead, agent, kind, limit, ranker)
+        """The block for an agent, entered into the ledger under its attempt, bead and agent.
+
+        With the scope ``path`` only what names one of the files, or its module, is shown.
+        """
+        task = injecting.Task(objective, tuple(files), attempt, bead, agent, kind, limit, ranker, scope)
         with self._using():
             self._catch_up()
             return injecting.inject(self._base, task, screen=screen, record=record)
 
+    @outward
     def enter(self, injection: Injection) -> Injection:
         """Enter into the ledger what `inject` chose with ``record=False``, once it has really been shown."""
         with self._changing():
             return injecting.enter(self._base, injection)
+
+    def take_task(self, session: str, calls: Sequence[str], agent: str) -> str:
+        """Which of a session's open tasks an agent has: the first that no other agent took."""
+        with self._changing():
+            return injecting.take_task(self._base, session, calls, agent)
+
+    def rebook(self, attempt: str, objective: str) -> None:
+        """Enter the task that an agent really had, where the ledger holds another."""
+        with self._changing():
+            injecting.rebook(self._base, attempt, objective)
 
     def claim(self, attempt: str, names: Iterable[str]) -> None:
         """Keep what an agent says it has used, until the outcome of its attempt is known."""
         with self._changing():
             crediting.claim(self._base, attempt, names)
 
+    @outward
     def feedback(
         self,
         injected: Iterable[str] | None = None,
@@ -253,11 +325,13 @@ class MemoryStore:
         with self._changing():
             return crediting.feedback(self._base, said)
 
+    @outward
     def injections(self, name: str = "", attempt: str = "", bead: str = "") -> Sequence[Injection]:
         """The ledger, newest first: of a memory, an attempt or a bead, or all of it."""
         with self._using():
             return injecting.injections(self._base, name=name, attempt=attempt, bead=bead)
 
+    @outward
     def outcomes(self, name: str = "", attempt: str = "") -> Sequence[Outcome]:
         """What attempts did to a memory's counts, newest first."""
         with self._using():
@@ -269,6 +343,7 @@ class MemoryStore:
 
     # How memories hang together
 
+    @outward
     def relate(self, from_name: str, to_name: str, rel_type: str, weight: float = 1.0) -> Related:
         """Make an edge, or strengthen the one that there is."""
         with self._changing():
@@ -276,16 +351,19 @@ class MemoryStore:
 
     edge = relate
 
+    @outward
     def edges(self, name: str = "", rel_type: str = "") -> Sequence[Edge]:
         """Edges at a memory, of a kind, or all."""
         with self._using():
             return graph.edges(self._base, name, rel_type)
 
+    @outward
     def connected(self, name: str, max_hops: int = 2) -> Sequence[Connected]:
         """What edges lead to, nearest first."""
         with self._using():
             return graph.connected(self._base, name, max_hops)
 
+    @outward
     def suggest_edges(self, name: str, limit: int = 5) -> Sequence[Suggestion]:
         """Edges that may be worth making."""
         with self._using():
@@ -294,22 +372,26 @@ class MemoryStore:
 
     # Upkeep
 
+    @outward
     def decay(self, days: float = 30, min_uses: float = 2, *, apply: bool = False) -> Decayed:
         """Dormant memories; applied, what helped fades halfway to neutral."""
         with self._changing() if apply else self._using():
             return upkeep.decay(self._base, days=days, min_uses=min_uses, apply=apply)
 
+    @outward
     def prune(self, threshold: float = 0.25, min_uses: float = 3, *, apply: bool = True) -> Pruned:
         """Remove what has been used enough and helped too rarely; not applied, only say what that is."""
         with self._changing() if apply else self._using():
             return upkeep.prune(self._base, threshold=threshold, min_uses=min_uses, apply=apply)
 
+    @outward
     def consolidate(self, threshold: float = 0.9) -> Consolidated:
         """Merge memories that say nearly the same."""
         with self._changing():
             indexing.embed_missing(self._base, None)
             return upkeep.consolidate(self._base, threshold)
 
+    @outward
     def health(self) -> Health:
         """How the store is doing, and what is wrong with it."""
         with self._using():
@@ -346,18 +428,25 @@ class MemoryStore:
         with self._using():
             yield
 
-    def _one(self, sql: str) -> Any:
-        return self._base.database.execute(sql).fetchone()[0]
+    @contextmanager
+    def _maybe_changing(self, apply: bool) -> Iterator[None]:
+        """One write transaction where something is to be changed, else a look."""
+        with self._changing() if apply else self._using(), self._base.writing() if apply else nullcontext():
+            yield
+
+    def _newest(self) -> int:
+        return int(
+            self._base.database.execute("SELECT coalesce(max(seq), 0) FROM memory_change").fetchone()[0]
+        )
 
     def _catch_up(self) -> None:
         """Index what another program has stored since the last time, and encode a few of its texts."""
         if self._base.read_only:
             return
-        newest = self._one("SELECT coalesce(max(seq), 0) FROM memory_change")
-        if newest != self._caught_up:
+        if self._newest() != self._caught_up:
             done = indexing.embed_missing(self._base, CATCH_UP)
             if done < CATCH_UP:
-                self._caught_up = self._one("SELECT coalesce(max(seq), 0) FROM memory_change")
+                self._caught_up = self._newest()
 
 
 def open_memory(
@@ -368,10 +457,12 @@ def open_memory(
     empty: bool = False,
     clock: Callable[[], int] = now_ns,
     busy_seconds: float = BUSY_SECONDS,
+    window_days: float | None = None,
 ) -> MemoryStore:
     """Open the memory at ``path``, making it where there is none.
 
-    With ``read_only`` the file is not touched; with ``empty`` it is not even looked for.
+    With ``read_only`` the file is not touched; with ``empty`` it is not even looked for. Three occurrences
+    of a failure within ``window_days`` (None: as is set) make it systemic.
     ``encoder`` is an encoder, or what `load_encoder` returned, so that answers can say why there is none.
 
     Raises:
@@ -387,8 +478,9 @@ def open_memory(
     else:
         database = open_database(path, read_only=read_only, busy_seconds=busy_seconds)
     use_one_thread()
+    window = set_window() if window_days is None else window_days
     index = Index(encoder.model_id if encoder is not None else None)
-    return MemoryStore(Base(path, database, encoder, detail, clock, read_only, index))
+    return MemoryStore(Base(path, database, encoder, detail, clock, read_only, index, window))
 
 
 def look_into(

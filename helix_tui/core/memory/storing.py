@@ -1,26 +1,26 @@
-"""Storing a memory: refused, merged into one that says the same, or added; the third of its kind is systemic.
+"""Storing a memory: refused, merged into one that says the same, a revision of one, or added.
 
 What stands behind the rules: seed 004's checks and its threshold of 0.85, held against like texts, trigger
-against trigger (the seeds compared a trigger with a trigger and resolution: reference/memory.md §0.4); seed
-003's promotion at the third similar failure, here in code. Looking and writing are one write transaction, so
-any number of processes may store the same at once.
+against trigger (the seeds compared a trigger with a trigger and resolution: reference/memory.md §0.4), and
+only where the resolutions agree too; the same trigger with another resolution is a revision (rulings.md 30).
+Looking and writing are one write transaction, so any number of processes may store the same at once.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from helix_tui.core.clock import NS, format_instant
 from helix_tui.core.embedding import MODEL_ID
-from helix_tui.core.memory import alike, indexing, rows
+from helix_tui.core.memory import alike, counting, indexing, marks, recurring, revisions, rows
+from helix_tui.core.memory.agreement import one_matter, resolve_alike, same_problem
 from helix_tui.core.memory.base import Base, Vector
 from helix_tui.core.memory.index import Index
 from helix_tui.core.memory.indexing import Draft
-from helix_tui.core.memory.records import TYPES, Stored
-
-SYSTEMIC_AT = 3
-"""Similar failures that make a systemic one (seed 003)."""
+from helix_tui.core.memory.records import TYPES, Memory, Stored
+from helix_tui.core.memory.words import key
 
 CHUNK_SIMILARITY = 0.85
 """From here on a landed approach strengthens the pattern it resembles (seed 004, chunk)."""
@@ -29,8 +29,9 @@ MIN_TRIGGER = 10
 MAX_TEXT = 20_000
 MAX_NAME = 50
 
-_NEAREST = 3
-"""Near failures whose own kin is looked at."""
+APPROACH = "Approach that worked: "
+
+_MOST_OLDER = 20
 
 _SLUG = re.compile(r"[^a-z0-9]+")
 
@@ -42,19 +43,21 @@ def store(base: Base, draft: Draft) -> Stored:
 
 def store_many(base: Base, drafts: Iterable[Draft]) -> list[Stored]:
     """Store several memories in one transaction, each judged with those before it."""
-    clean = [_clean(base, draft) for draft in drafts]
-    good = [draft for draft in clean if isinstance(draft, Draft)]
+    cleaned = [clean(base, draft) for draft in drafts]
+    good = [draft for draft in cleaned if isinstance(draft, Draft)]
     vectors = indexing.encode(base, good)
     results: list[Stored] = []
     if not good:
-        return [draft for draft in clean if isinstance(draft, Stored)]
+        return [draft for draft in cleaned if isinstance(draft, Stored)]
     with base.writing() as index:
-        for draft in clean:
+        for draft in cleaned:
             if isinstance(draft, Stored):
                 results.append(draft)
                 continue
             index.refresh(base.database)
-            results.append(_store(base, index, draft, *vectors.get(draft, (None, None))))
+            stored = _store(base, index, draft, *vectors.get(draft, (None, None)))
+            told = marks.verdict(draft.trigger, draft.resolution, draft.source)
+            results.append(replace(stored, marks=tuple(filter(None, told.split("; ")))))
     return results
 
 
@@ -62,31 +65,27 @@ def chunk(base: Base, task: str, outcome: str, approach: str, source: str) -> St
     """A pattern from a landed task; one that resembles a known pattern strengthens that (seed 004, chunk)."""
     if not outcome.strip().lower().startswith("success"):
         return Stored("skipped", reason="only chunk successful outcomes", mode=base.mode)
-    clean = _clean(
-        base, Draft(f"Task: {task.strip()}", f"Approach that worked: {approach.strip()}", "pattern", source)
-    )
-    if isinstance(clean, Stored):
-        return clean
+    draft = clean(base, Draft(f"Task: {task.strip()}", f"{APPROACH}{approach.strip()}", "pattern", source))
+    if isinstance(draft, Stored):
+        return draft
     if not approach.strip():
         return Stored("rejected", reason="approach empty", mode=base.mode)
-    trigger, whole = indexing.encode(base, [clean]).get(clean, (None, None))
+    trigger, whole = indexing.encode(base, [draft]).get(draft, (None, None))
     with base.writing() as index:
-        near = alike.Kin(base, index, clean, trigger).duplicate(CHUNK_SIMILARITY)
-        if near is None:
-            return _store(base, index, clean, trigger, whole)
-        base.database.execute(
-            "UPDATE memory SET helped = helped + 1, last_used = ? WHERE id = ?",
-            [rows.as_text(base.now()), near[0]],
-        )
-        memory = rows.fetch(base.database, [near[0]])[near[0]]
+        known = find_known(base, draft, alike.Kin(base, index, draft, trigger), CHUNK_SIMILARITY)
+        if known is None or known.differs:
+            return _store(base, index, draft, trigger, whole)
+        shown = known.says_so
+        counting.credit(base, shown, helped=1, failed=0, used_at=rows.as_text(base.now()))
         return Stored(
             "strengthened",
-            memory.name,
-            "similar pattern exists, reinforced it",
-            memory.id,
-            memory.type,
-            similarity=near[1],
+            known.memory.name,
+            "similar pattern exists, reinforced it" if shown == known.memory else _older(known),
+            known.memory.id,
+            known.memory.type,
+            similarity=known.similarity,
             mode=base.mode,
+            revision=shown.revision,
         )
 
 
@@ -95,7 +94,7 @@ def slug(text: str) -> str:
     return _SLUG.sub("-", text.lower()).strip("-")[:MAX_NAME].strip("-")
 
 
-def _clean(base: Base, draft: Draft) -> Draft | Stored:
+def clean(base: Base, draft: Draft) -> Draft | Stored:
     """The draft without surrounding blanks, or why it is refused; the order of checks is seed 004's."""
     trigger, resolution = _text(draft.trigger), _text(draft.resolution)
     reason = ""
@@ -110,7 +109,7 @@ def _clean(base: Base, draft: Draft) -> Draft | Stored:
     if reason:
         known = draft.type if draft.type in TYPES else ""
         return Stored("rejected", reason=reason, type=known, mode=base.mode)
-    return Draft(trigger, resolution, draft.type, _text(draft.source)[:MAX_TEXT])
+    return Draft(trigger, resolution, draft.type, _text(draft.source)[:MAX_TEXT], _text(draft.attempt)[:200])
 
 
 def _text(text: str) -> str:
@@ -120,15 +119,18 @@ def _text(text: str) -> str:
 
 def _store(base: Base, index: Index, draft: Draft, trigger: Vector | None, whole: Vector | None) -> Stored:
     kin = alike.Kin(base, index, draft, trigger)
-    duplicate = kin.duplicate()
-    if duplicate is not None:
-        return _merge(base, index, draft, *duplicate)
+    known = find_known(base, draft, kin)
+    if known is not None:
+        if known.differs:
+            return _revise(base, index, draft, (trigger, whole), known)
+        return _merge(base, index, draft, known)
     near = kin.failures()
-    promoted = draft.type == "failure" and _recurs(base, index, 1, near)
-    draft = Draft(draft.trigger, draft.resolution, "systemic" if promoted else draft.type, draft.source)
+    promoted = draft.type == "failure" and recurring.recurs(base, index, draft, near)
+    draft = replace(draft, type="systemic" if promoted else draft.type)
     memory_id, name = _add(base, draft, trigger, whole)
-    known = rows.fetch(base.database, near)
-    _link(base, name, [(known[near_id].name, similarity) for near_id, similarity in near.items()])
+    recurring.note(base, memory_id, draft)
+    like = rows.fetch(base.database, near)
+    _link(base, name, [(like[near_id].name, similarity) for near_id, similarity in near.items()])
     return Stored(
         "added",
         name,
@@ -136,76 +138,145 @@ def _store(base: Base, index: Index, draft: Draft, trigger: Vector | None, whole
         memory_id,
         draft.type,
         promoted=promoted,
-        similar=tuple(memory.name for memory in known.values()),
+        similar=tuple(memory.name for memory in like.values()),
         mode=base.mode,
     )
 
 
-def _recurs(base: Base, index: Index, seen: int, near: dict[int, float], but: int | None = None) -> bool:
-    """Whether a failure seen so often, with those near it, is the third of a kind that has no systemic one.
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is remembered already of a text that is to be stored."""
 
-    What hangs together is of a kind: those near the nearest ones belong to it too.
+    memory: Memory
+    """The newest revision."""
+    similarity: float
+    says_so: Memory
+    """The revision that agrees: the newest or an older one."""
+    differs: bool = False
+    """None agrees: the text is a newer revision."""
+
+
+def find_known(base: Base, draft: Draft, kin: alike.Kin, threshold: float = alike.DUPLICATE) -> Known | None:
+    """What says the same as a draft, or names the same problem and resolves it in another way.
+
+    What a person has put in as their own is merged with nothing but itself, and no rule replaces it.
     """
-    known = rows.fetch(base.database, near)
-    if any(memory.type == "systemic" for memory in known.values()):
-        return False
-    group = dict(known)
-    for other in list(known.values())[:_NEAREST]:
-        vector = alike.own_trigger(base, index, other.id)
-        draft = Draft(other.trigger, other.resolution, other.type)
-        further = alike.Kin(base, index, draft, vector).failures(but=other.id)
-        group |= rows.fetch(base.database, (memory_id for memory_id in further if memory_id != but))
-    count = seen + sum(memory.seen for memory in group.values())
-    return count >= SYSTEMIC_AT and not any(memory.type == "systemic" for memory in group.values())
+    candidates = kin.candidates(threshold)
+    memories = rows.fetch(base.database, [memory_id for memory_id, _ in candidates])
+    revised: Known | None = None
+    for memory_id, similarity in candidates:
+        memory = memories[memory_id]
+        if not one_matter(memory.trigger, draft.trigger):
+            continue
+        same = same_problem(memory.trigger, draft.trigger)
+        if memory.protected or draft.protected:
+            if same and key(memory.resolution) == key(draft.resolution) and memory.protected:
+                return Known(memory, similarity, memory)
+            if draft.protected and same and revised is None:
+                revised = Known(memory, similarity, memory, differs=True)
+            continue
+        if resolve_alike(base, _bare(memory.resolution), _bare(draft.resolution)):
+            return Known(memory, similarity, memory)
+        if same:
+            older = _older_that_agrees(base, memory, draft)
+            if older is not None:
+                return Known(memory, similarity, older)
+            revised = revised or Known(memory, similarity, memory, differs=True)
+    return revised
 
 
-def _merge(base: Base, index: Index, draft: Draft, memory_id: int, similarity: float) -> Stored:
-    """Count what was stored again; its words are kept as a variant where they differ."""
-    connection = base.database.conn
-    connection.execute(
-        "INSERT INTO memory_extra (memory_id, seen) VALUES (?, 2)"
-        " ON CONFLICT(memory_id) DO UPDATE SET seen = seen + 1",
-        (memory_id,),
+def _older_that_agrees(base: Base, memory: Memory, draft: Draft) -> Memory | None:
+    """The revision that said what is stored again, though another has replaced it since."""
+    for revision in revisions.history(base, memory.id)[:_MOST_OLDER]:
+        if resolve_alike(base, _bare(revision.memory.resolution), _bare(draft.resolution)):
+            return revision.memory
+    return None
+
+
+def _bare(resolution: str) -> str:
+    """A resolution without the words that `chunk` puts before each: they would make all of them alike."""
+    return resolution.removeprefix(APPROACH)
+
+
+def _older(known: Known) -> str:
+    return f"revision {known.says_so.revision} says so; revision {known.memory.revision} has replaced it"
+
+
+def _revise(
+    base: Base, index: Index, draft: Draft, vectors: tuple[Vector | None, Vector | None], known: Known
+) -> Stored:
+    """Let what is known say something else from now on."""
+    memory = known.memory
+    type_ = "systemic" if "systemic" in (memory.type, draft.type) else draft.type
+    number = revisions.revise(base, memory, replace(draft, type=type_), vectors, "revised")
+    promoted, near = _counted(base, index, memory, draft)
+    return Stored(
+        "revised",
+        memory.name,
+        f"revision {number}: another resolution for a known trigger",
+        memory.id,
+        "systemic" if promoted else type_,
+        promoted=promoted,
+        similar=near,
+        similarity=known.similarity,
+        mode=base.mode,
+        revision=number,
+        replaced=memory.revision,
     )
-    memory = rows.fetch(base.database, [memory_id])[memory_id]
-    if (draft.trigger, draft.resolution) != (memory.trigger, memory.resolution):
-        connection.execute(
-            "INSERT INTO memory_variant (memory_id, at, trigger, resolution, source)"
-            " SELECT ?, ?, ?, ?, ? WHERE NOT EXISTS (SELECT 1 FROM memory_variant"
-            " WHERE memory_id = ? AND trigger = ? AND resolution = ?)",
-            (
-                memory_id,
-                rows.as_text(base.now()),
-                draft.trigger,
-                draft.resolution,
-                draft.source,
-                memory_id,
-                draft.trigger,
-                draft.resolution,
-            ),
-        )
-    vector = alike.own_trigger(base, index, memory_id)
-    known_draft = Draft(memory.trigger, memory.resolution, memory.type)
-    near = alike.Kin(base, index, known_draft, vector).failures(but=memory_id)
-    known = rows.fetch(base.database, near)
-    promoted = memory.type == "failure" and (
-        draft.type == "systemic" or _recurs(base, index, memory.seen, near, but=memory_id)
-    )
-    if promoted:
-        connection.execute("UPDATE memory SET type = 'systemic' WHERE id = ?", (memory_id,))
-    else:
-        rows.bump(connection, [memory_id])
+
+
+def _merge(base: Base, index: Index, draft: Draft, known: Known) -> Stored:
+    """Count what was stored again; its words are kept as a variant where they differ, and find it."""
+    memory = known.memory
+    if known.says_so is memory and (draft.trigger, draft.resolution) != (memory.trigger, memory.resolution):
+        _keep_variant(base, memory, draft)
+    promoted, near = _counted(base, index, memory, draft)
     return Stored(
         "merged",
         memory.name,
-        "similar exists",
-        memory_id,
+        "similar exists" if known.says_so is memory else _older(known),
+        memory.id,
         "systemic" if promoted else memory.type,
         promoted=promoted,
-        similar=tuple(each.name for each in known.values()),
-        similarity=similarity,
+        similar=near,
+        similarity=known.similarity,
         mode=base.mode,
+        revision=known.says_so.revision,
     )
+
+
+def _keep_variant(base: Base, memory: Memory, draft: Draft) -> None:
+    texts = (memory.id, draft.trigger, draft.resolution)
+    base.database.conn.execute(
+        "INSERT INTO memory_variant (memory_id, at, trigger, resolution, source) SELECT ?1, ?4, ?2, ?3, ?5"
+        " WHERE NOT EXISTS (SELECT 1 FROM memory_variant"
+        " WHERE memory_id = ?1 AND trigger = ?2 AND resolution = ?3)",
+        (*texts, rows.as_text(base.now()), draft.source),
+    )
+    indexing.index_texts(base, memory.id, Draft(memory.trigger, memory.resolution, source=memory.source))
+
+
+def _counted(base: Base, index: Index, memory: Memory, draft: Draft) -> tuple[bool, tuple[str, ...]]:
+    """Count one more occurrence of what is known: whether it is systemic from now on, and what is like it."""
+    connection = base.database.conn
+    if recurring.note(base, memory.id, draft):
+        connection.execute(
+            "INSERT INTO memory_extra (memory_id, seen) VALUES (?, 2)"
+            " ON CONFLICT(memory_id) DO UPDATE SET seen = seen + 1",
+            (memory.id,),
+        )
+    vector = alike.own_trigger(base, index, memory.id)
+    own = Draft(memory.trigger, memory.resolution, memory.type)
+    near = alike.Kin(base, index, own, vector).failures(but=memory.id)
+    kin = rows.fetch(base.database, near)
+    promoted = memory.type == "failure" and (
+        draft.type == "systemic" or recurring.recurs(base, index, own, near, own_id=memory.id)
+    )
+    if promoted:
+        connection.execute("UPDATE memory SET type = 'systemic' WHERE id = ?", (memory.id,))
+    else:
+        rows.bump(connection, [memory.id])
+    return promoted, tuple(each.name for each in kin.values())
 
 
 def _add(base: Base, draft: Draft, trigger: Vector | None, whole: Vector | None) -> tuple[int, str]:
@@ -235,6 +306,8 @@ def _free_name(base: Base, draft: Draft) -> str:
     """A name that no memory has: the slug, or the slug with the first free number."""
     stamp = re.sub(r"\D", "", format_instant(base.now() // NS * NS))
     stem = slug(draft.trigger) or f"{draft.type}-{stamp}"
+    if marks.screen(draft.trigger)[0] or marks.screen(stem.replace("-", " "))[0]:
+        stem = f"{draft.type}-marked"  # a name would carry on what the text must not say
     if stem.isdigit() and len(stem) < MIN_TRIGGER:
         stem = f"{draft.type}-{stem}"  # a number alone would stand before the memory of that number
     number = 1

@@ -11,6 +11,7 @@ import numpy as np
 
 from helix_tui.core.clock import NS
 from helix_tui.core.memory import indexing, rows
+from helix_tui.core.memory.agreement import one_matter, resolve_alike
 from helix_tui.core.memory.alike import INDISTINCT, worded_alike
 from helix_tui.core.memory.base import Base
 from helix_tui.core.memory.errors import MemoryFault
@@ -18,7 +19,7 @@ from helix_tui.core.memory.index import TRIGGER, WHOLE
 from helix_tui.core.memory.records import Memory
 from helix_tui.core.memory.reports import Consolidated, Decayed, Health, Pruned, TypeCount
 
-_OWNED = ("memory_extra", WHOLE, TRIGGER, "memory_variant")
+_OWNED = ("memory_extra", WHOLE, TRIGGER, "memory_variant", "memory_revision", "memory_occurrence")
 _BLOCK = 512
 _DAY = 86_400 * NS
 
@@ -66,15 +67,24 @@ def prune(base: Base, *, threshold: float, min_uses: float, apply: bool) -> Prun
     """Remove memories that have been used enough and helped too rarely: effectiveness strictly below."""
     with base.writing() if apply else base.reading():
         used = listed(base, None, ">= ?", min_uses)
-        bad = tuple(memory for memory in used if memory.proven and memory.effectiveness < threshold)
+        bad = tuple(
+            memory
+            for memory in used
+            if memory.tried and memory.effectiveness < threshold and not memory.protected
+        )
         if apply:
             take_out(base, [memory.name for memory in bad])
         remaining = _number(base, "SELECT count(*) FROM memory")
     return Pruned(bad, remaining, apply)
 
 
-def take_out(base: Base, names: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
-    """Remove memories with their edges; returns every row that went, as plain JSON, for `put_back`."""
+def take_out(
+    base: Base, names: Iterable[str], *, without: tuple[str, ...] = ()
+) -> dict[str, list[dict[str, Any]]]:
+    """Remove memories with their edges; returns every row that went, as plain JSON, for `put_back`.
+
+    Rows of the tables in ``without`` are somebody else's already.
+    """
     gone: dict[str, list[dict[str, Any]]] = {}
     with base.writing():
         for name in dict.fromkeys(names):
@@ -82,6 +92,8 @@ def take_out(base: Base, names: Iterable[str]) -> dict[str, list[dict[str, Any]]
             if memory is None:
                 continue
             for table, column, value in _places(memory):
+                if table in without:
+                    continue
                 some = [dict(row) for row in base.database[table].rows_where(f"{column} = ?", [value])]
                 known = gone.setdefault(table, [])
                 known += [row for row in map(_plain, some) if row not in known]
@@ -108,7 +120,8 @@ def put_back(base: Base, gone: dict[str, list[dict[str, Any]]]) -> int:
         for row in gone.get("memory_edge", []):
             base.database.conn.execute(*_insert("memory_edge", row))
         for row in returned:
-            indexing.index_texts(base, row["id"], indexing.Draft(row["trigger"], row["resolution"]))
+            draft = indexing.Draft(row["trigger"], row["resolution"], source=row["source"] or "")
+            indexing.index_texts(base, row["id"], draft)
         rows.bump(base.database.conn, ids)
     return len(returned)
 
@@ -131,9 +144,20 @@ def consolidate(base: Base, threshold: float) -> Consolidated:
                 alike = float(vectors.row(index.place[gone]) @ vectors.row(index.place[kept]))
                 if alike >= INDISTINCT and not worded_alike(known[gone].trigger, known[kept].trigger):
                     continue
+                if not _says_the_same(base, known[gone], known[kept]):
+                    continue
                 _absorb(base, known[gone], known[kept])
                 merged.append((known[gone].name, known[kept].name))
     return Consolidated(tuple(merged), base.database["memory"].count)
+
+
+def _says_the_same(base: Base, gone: Memory, kept: Memory) -> bool:
+    """Whether one may be merged into the other: the same specifics, an agreeing resolution, nobody's own."""
+    return (
+        not (gone.protected or kept.protected)
+        and one_matter(gone.trigger, kept.trigger)
+        and resolve_alike(base, gone.resolution, kept.resolution)
+    )
 
 
 def health(base: Base) -> Health:
@@ -252,13 +276,15 @@ def _absorb(base: Base, gone: Memory, kept: Memory) -> None:
     connection.execute("INSERT OR IGNORE INTO memory_extra (memory_id) VALUES (?)", (kept.id,))
     connection.execute(
         "UPDATE memory_extra SET (verified_helped, verified_failed, seen, shown, lift_trials, lift_residual,"
-        " lift_injected, lift_used) = (SELECT memory_extra.verified_helped + coalesce(g.verified_helped, 0),"
+        " lift_injected, lift_used, lift_passed) = (SELECT"
+        " memory_extra.verified_helped + coalesce(g.verified_helped, 0),"
         " memory_extra.verified_failed + coalesce(g.verified_failed, 0),"
         " memory_extra.seen + coalesce(g.seen, 1), memory_extra.shown + coalesce(g.shown, 0),"
         " memory_extra.lift_trials + coalesce(g.lift_trials, 0),"
         " memory_extra.lift_residual + coalesce(g.lift_residual, 0),"
         " memory_extra.lift_injected + coalesce(g.lift_injected, 0),"
-        " memory_extra.lift_used + coalesce(g.lift_used, 0)"
+        " memory_extra.lift_used + coalesce(g.lift_used, 0),"
+        " memory_extra.lift_passed + coalesce(g.lift_passed, 0)"
         " FROM (SELECT 1) LEFT JOIN memory_extra g ON g.memory_id = ?) WHERE memory_id = ?",
         (gone.id, kept.id),
     )
@@ -275,9 +301,20 @@ def _absorb(base: Base, gone: Memory, kept: Memory) -> None:
             (kept.name, gone.name, kept.name, gone.name),
         )
     connection.execute("DELETE FROM memory_edge WHERE ? IN (from_name, to_name)", (gone.name,))
-    for table in ("injection_memory", "outcome", "memory_variant"):
+    for table in ("injection_memory", "outcome"):
+        connection.execute(
+            f"UPDATE {table} SET memory_id = ?, revision = ? WHERE memory_id = ? AND revision = ?",
+            (kept.id, kept.revision, gone.id, gone.revision),
+        )
+    for table in ("memory_variant", "memory_revision"):
         connection.execute(f"UPDATE {table} SET memory_id = ? WHERE memory_id = ?", (kept.id, gone.id))
+    connection.execute(
+        "INSERT OR IGNORE INTO memory_occurrence (memory_id, mark, at)"
+        " SELECT ?, mark, at FROM memory_occurrence WHERE memory_id = ?",
+        (kept.id, gone.id),
+    )
     connection.execute("DELETE FROM memory WHERE id = ?", (gone.id,))
+    indexing.index_texts(base, kept.id, indexing.Draft(kept.trigger, kept.resolution, source=kept.source))
     rows.bump(connection, [kept.id])
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from helix_tui.core.errors import HelixError
 from helix_tui.core.supervision.questions import Questions
 
 Level = Literal["low", "medium", "high"]
@@ -21,7 +22,7 @@ Deed = Literal["dispatch", "injection", "curation", "stage"]
 """What low asks about before each one."""
 
 
-class ApprovalNeeded(Exception):
+class ApprovalNeeded(HelixError):
     """Somebody must say yes first; the question stands in *Needs me*."""
 
     def __init__(self, question_id: str, text: str, refused: bool = False) -> None:
@@ -48,11 +49,12 @@ class Autonomy:
         """Whether a resolvable conflict is passed with an escalation bead instead of a question."""
         return self.level == "high"
 
-    def permit(self, deed: Deed, about: str, text: str) -> None:
+    def permit(self, deed: Deed, about: str, text: str, *, lasting: bool = False) -> None:
         """Go on, or ask first.
 
         Args:
             about: tells one deed from the next: an answer given for one is not one for another.
+            lasting: one yes is enough for every time that the same deed comes up again.
 
         Raises:
             ApprovalNeeded: nobody has said yes, or somebody said no.
@@ -65,6 +67,8 @@ class Autonomy:
             raise ApprovalNeeded("", text, refused=True)
         key = f"approval:{deed}:{about}"
         given = self.questions.take_approval(key)
+        if given is None and lasting:
+            given = self.questions.approved_before(key) or None
         if given:
             return
         if given is False:

@@ -21,6 +21,7 @@ from helix_tui.core.supervision.questions import Question
 from helix_tui.core.supervision.run.control import Wish, read_wish
 from helix_tui.core.supervision.run.state import RunState
 from helix_tui.core.supervision.run.status import NO_STATE, RunStatus, run_status
+from helix_tui.core.supervision.stoppage import Stoppage, find_stoppage
 
 UNKNOWN = Verdict("")
 NEVER = RunStatus("never", NO_STATE, RunState(), None, ())
@@ -36,6 +37,8 @@ class Bearing:
     """How HELIX's own loop stands."""
     wish: Wish = ""
     """What somebody asked the loop for, and it has not done yet."""
+    stoppage: Stoppage | None = None
+    """What stopped the last worker of ddx, where somebody must mend it."""
 
     @property
     def questions(self) -> tuple[Question, ...]:
@@ -49,10 +52,22 @@ def take_bearing(
     *,
     drift: Iterable[Drift] = (),
     orphans: Iterable[Orphan] = (),
+    dead: Iterable[Orphan] = (),
     authority: Authority | None = None,
 ) -> Bearing:
     """Where the work stands now. Reads a few small files; changes nothing and asks nobody."""
     status = run_status(project)
-    facts = gather_facts(sight, drift=drift, orphans=orphans, questions=status.questions, authority=authority)
+    stoppage = find_stoppage(project, sight.runs)
+    facts = gather_facts(
+        sight,
+        drift=drift,
+        orphans=orphans,
+        dead=dead,
+        questions=status.questions,
+        authority=authority,
+        stoppage=stoppage,
+        archive=project.archive_file,
+    )
     verdict = decide(facts)
-    return Bearing(verdict if verdict.decided else undecided(verdict), status, read_wish(project))
+    found = verdict if verdict.decided else undecided(verdict)
+    return Bearing(found, status, read_wish(project), stoppage)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,23 +17,27 @@ from typing import Any
 from helix_tui.core.beads.tracker import read_tracker
 from helix_tui.core.clock import NS, format_instant, now_ns
 from helix_tui.core.ddx.attempts.index import AttemptIndex
-from helix_tui.core.memory import Injection, Memory, MemoryStore
-from helix_tui.core.memory.injecting import line, screened, without_block
+from helix_tui.core.memory import Injection, MemoryStore
+from helix_tui.core.memory.injecting import line, without_block
 from helix_tui.core.memory.paths import mentioned
 from helix_tui.core.memory.proposals import Proposal, Proposals
 from helix_tui.core.project import Project, find_project
-from helix_tui.core.supervision.hearing import Heard, claim_of, last_task
+from helix_tui.core.supervision.hearing import (
+    EDITING,
+    Heard,
+    Task,
+    claim_of,
+    commands_run,
+    open_tasks,
+    own_task,
+    spawned,
+)
 from helix_tui.core.supervision.learning import Learner
 from helix_tui.core.text import clean_block, clean_line
 
-EDITING = {"Edit", "Write", "MultiEdit", "NotebookEdit"}
-
-_ATTEMPT_FOLDER = re.compile(
-    r"\.execute-bead-(?:wt|clone)-(?P<bead>.+)-(?P<attempt>\d{8}T\d{6}-[0-9a-f]{6,16})$"
-)
-"""A work tree that DDx made for one attempt (reference/ddx.md §4)."""
-
 _SYSTEMIC_SHOWN = 3
+_ASKED = 12
+"""Characters from which what a person types is a question and no "yes"."""
 _DAY = 86_400 * NS
 _ALREADY = "FAILURES TO AVOID:"
 
@@ -55,16 +58,13 @@ def place_of(heard: Heard, directory: Path, env: Mapping[str, str]) -> Place:
     told = Path(heard.cwd) if heard.cwd else directory
     start = told if told.is_absolute() and told.is_dir() else directory
     project = find_project(start, env=env)
-    found = next(
-        (m for part in (project.root, *project.root.parents) if (m := _ATTEMPT_FOLDER.search(part.name))),
-        None,
-    )
+    attempt = project.attempt
     main = Path(env.get("DDX_PROJECT_ROOT") or project.main_root)
     if main != project.root and main.is_dir():
         project = replace(find_project(main, env=env), root=main)
-    if found is None:
+    if attempt is None:
         return Place(project, start)
-    return Place(project, start, found["bead"], found["attempt"])
+    return Place(project, start, attempt.bead, attempt.attempt)
 
 
 def answer(event: str, heard: Heard, place: Place, memory: MemoryStore) -> dict[str, Any]:
@@ -85,11 +85,10 @@ def _session_start(heard: Heard, place: Place, memory: MemoryStore) -> dict[str,
             else "."
         )
     ]
-    safe = [screened(each) for each in memory.list(type="systemic")]
-    recurring = [line(each) for each in safe if isinstance(each, Memory)][:_SYSTEMIC_SHOWN]
+    recurring = [line(each) for each in memory.list(type="systemic") if not each.withheld][:_SYSTEMIC_SHOWN]
     if recurring:
         lines += ["Recurring problems:", *recurring]
-    if place.bead and (objective := _objective_of(place)):
+    if place.bead and (objective := _objective_of(place)) and not _told_by_block(place, memory):
         told = memory.inject(
             objective,
             files=mentioned(objective),
@@ -99,6 +98,35 @@ def _session_start(heard: Heard, place: Place, memory: MemoryStore) -> dict[str,
         )
         lines += _told(told)
     return _context("SessionStart", "\n".join(lines))
+
+
+def _known(who: str, place: Place, memory: MemoryStore) -> set[str]:
+    """Names of what an agent was told already: by a hook, or by the block in its bead."""
+    ledger = [*(memory.injections(attempt=who) if who else ())]
+    if place.bead and _told_by_block(place, memory):
+        ledger += memory.injections(bead=place.bead)
+    return {each.name for told in ledger for each in told.shown}
+
+
+def _told_by_block(place: Place, memory: MemoryStore) -> bool:
+    """Whether the bead itself brings its memories into the prompt; the ledger has them under the bead."""
+    bead = read_tracker(place.project.beads_file).beads.get(place.bead)
+    description = str(bead.document().get("description") or "") if bead is not None else ""
+    return without_block(description) != description and bool(memory.injections(bead=place.bead))
+
+
+def _user_prompt_submit(heard: Heard, place: Place, memory: MemoryStore) -> dict[str, Any]:
+    """What is remembered of what a person asks; nothing that the session was told already."""
+    asked = heard.prompt.strip()
+    if place.attempt or len(asked) < _ASKED or asked.startswith(("/", "!", "#")):
+        return {}
+    session = heard.session
+    told = memory.inject(asked[:1000], files=mentioned(asked[:4000]), attempt=session, limit=3, record=False)
+    if not {each.name for each in told.shown} - _known(session, place, memory):
+        return {}
+    if not memory.read_only:
+        told = memory.enter(told)
+    return _context("UserPromptSubmit", "\n".join(_told(told)))
 
 
 def _pre_tool_use(heard: Heard, place: Place, memory: MemoryStore) -> dict[str, Any]:
@@ -113,16 +141,25 @@ def _pre_tool_use(heard: Heard, place: Place, memory: MemoryStore) -> dict[str, 
     if attempt and any(told.objective == name for told in memory.injections(attempt=attempt)):
         return {}
     told = memory.inject(
-        name, files=(name,), attempt=attempt, bead=place.bead, agent=heard.agent_type, limit=3
+        name,
+        files=(name,),
+        attempt=attempt,
+        bead=place.bead,
+        agent=heard.agent_type,
+        limit=3,
+        scope="path",
+        record=False,
     )
-    if not told.shown:
+    if not {each.name for each in told.shown} - _known(attempt, place, memory):
         return {}
+    if not memory.read_only:
+        told = memory.enter(told)
     return _context("PreToolUse", "\n".join([f"Memories for {clean_line(path.name, 120)}:", *_told(told)]))
 
 
 def _subagent_start(heard: Heard, place: Place, memory: MemoryStore) -> dict[str, Any]:
     """What is remembered of the task that a sub-agent was just given."""
-    task = last_task(heard.transcript)
+    task = own_task(heard) or _task_of(heard, memory)
     if task is None or _ALREADY in task.objective:
         return {}
     told = memory.inject(
@@ -142,6 +179,16 @@ def _subagent_start(heard: Heard, place: Place, memory: MemoryStore) -> dict[str
     return _context("SubagentStart", "\n".join(_told(told)))
 
 
+def _task_of(heard: Heard, memory: MemoryStore) -> Task | None:
+    """The task of this agent among those that its session has handed out: each has one that no other has."""
+    tasks = open_tasks(spawned(heard.transcript), heard.agent_type)
+    if len(tasks) < 2 or not heard.agent_id:
+        return tasks[-1].task if tasks else None
+    calls = [each.call for each in tasks]
+    mine = calls[0] if memory.read_only else memory.take_task(heard.session, calls, heard.agent_id)
+    return next((each.task for each in tasks if each.call == mine), None)
+
+
 def _stop(heard: Heard, place: Place, memory: MemoryStore) -> dict[str, Any]:
     """Keep what the agent says it used until somebody has verified its work; what blocked it is a lesson."""
     claim = claim_of(heard)
@@ -149,7 +196,11 @@ def _stop(heard: Heard, place: Place, memory: MemoryStore) -> dict[str, Any]:
     shown = memory.injections(attempt=attempt) if attempt else ()
     if shown and claim.utilized:
         memory.claim(attempt, claim.utilized)
-    task = last_task(heard.transcript) if heard.agent_id else None
+    task = own_task(heard) if heard.agent_id else None
+    if task is not None and shown:
+        memory.rebook(attempt, task.objective)
+    if task is None and heard.agent_id:
+        task = _task_of(heard, memory)
     objective = task.objective if task is not None else shown[0].objective if shown else ""
     if attempt and claim.report == "blocked" and claim.summary and objective:
         at = format_instant(now_ns())
@@ -158,14 +209,29 @@ def _stop(heard: Heard, place: Place, memory: MemoryStore) -> dict[str, Any]:
             0, attempt, place.bead, "failure", objective[:300], claim.summary, reason, "open", at
         )
         Proposals(memory).add(lesson)
+    _settle(heard, place, memory)
     return {}
 
 
+def _settle(heard: Heard, place: Place, memory: MemoryStore) -> None:
+    """Count what the agent was shown by the checks that it ran; DDx judges its own attempts."""
+    who = _who(heard, place)
+    if place.attempt or not who or not memory.injections(attempt=who):
+        return
+    from helix_tui.core.memory.verification import settle_session
+
+    ran = commands_run(heard)
+    if ran.checks:
+        kind = heard.agent_type.rpartition(":")[2]
+        settle_session(memory, who, ran.checks, last_change=ran.last_change, kind=kind)
+
+
 def _session_end(heard: Heard, place: Place, memory: MemoryStore) -> dict[str, Any]:
-    """Take in what DDx's evidence says of attempts that have ended."""
+    """Take in what the session's checks say, and DDx's evidence of attempts that have ended."""
+    _settle(heard, place, memory)
     tracker = read_tracker(place.project.beads_file)
     if not tracker.missing and not tracker.problem:
-        index = AttemptIndex(place.project.ddx_dir)
+        index = AttemptIndex.of(place.project)
         index.refresh(tracker.beads)
         Learner(place.project, memory).learn(tracker.beads, index.attempts, since=now_ns() - _DAY)
     return {}
@@ -173,6 +239,7 @@ def _session_end(heard: Heard, place: Place, memory: MemoryStore) -> dict[str, A
 
 _ANSWERS: dict[str, Callable[[Heard, Place, MemoryStore], dict[str, Any]]] = {
     "session-start": _session_start,
+    "user-prompt-submit": _user_prompt_submit,
     "pre-tool-use": _pre_tool_use,
     "subagent-start": _subagent_start,
     "subagent-stop": _stop,

@@ -1,11 +1,14 @@
 """One bounded attempt at one chosen bead: which one, by which verb, and what that verb leaves undone.
 
-Facts: reference/ddx.md, “Recorded runs”. April's ``execute-bead`` neither claims nor closes nor looks at
-dependencies; head's ``try`` does all of that and tells by its exit code how it ended.
+Facts: reference/ddx.md, “Recorded runs”. ``agent execute-bead`` neither claims nor closes nor looks at
+dependencies, and prints its result as JSON; ``try`` does all of that, prints its result as lines
+(``status:``, ``detail:``, ``preserve_ref:`` …) and ends with 0 success, 1 kept aside or no change, 2 failed
+or not begun.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,6 +48,7 @@ class Built:
     closed: bool
     landed: bool
     preserved: bool
+    preserve_ref: str
     follow_up: str
     code: int
     document: dict[str, Any]
@@ -59,6 +63,7 @@ class Built:
             "closed": self.closed,
             "landed": self.landed,
             "preserved": self.preserved,
+            "preserve_ref": self.preserve_ref or None,
             "follow_up": self.follow_up,
             "exit_code": self.code,
             "result": self.document,
@@ -112,35 +117,46 @@ def build_bead(curator: Curator, delegate: Delegate, bead_id: str, wishes: Wishe
     row = curator.look().queue.beads.get(bead_id)
     closed = row is not None and row.status in TERMINAL
     status = text(document, "status") or _by_exit(finished, closed)
-    preserve_ref = text(document, "preserve_ref")
     outcome = text(document, "outcome")
-    landed = (outcome == "merged" or (status == "success" and not preserve_ref)) and outcome != "preserved"
     attempt = Attempt(
         text(document, "attempt_id"),
         bead_id,
         status,
-        landed=landed,
-        preserved=bool(preserve_ref) or outcome == "preserved",
-        preserve_ref=preserve_ref,
+        outcome=outcome,
+        detail=text(document, "detail"),
+        merged=outcome == "merged",
+        landed_rev=text(document, "landed_rev") or _landed_as(document),
+        preserve_ref=text(document, "preserve_ref"),
         no_changes_rationale=text(document, "no_changes_rationale"),
     )
+    landed = attempt.landed
     follow_up = interpret(attempt, now_ns()).follow_up
     if landed and not closed:
         follow_up = f"look at the result, then `helix-tui close {bead_id}`"
     if status == REFUSED:
         follow_up = f"helix-tui why {bead_id}"
     detail = text(document, "detail") or text(document, "reason") or text(document, "error")
-    if not document and finished.rc:
+    if not detail and not document and finished.rc:
         detail = last_error(finished)
     good = status_of(status).successful and finished.rc == 0
     code = 0 if good else INTERRUPTED if finished.rc == INTERRUPTED else 1
     return Built(
-        bead_id, status, detail, closed, landed, attempt.preserved, follow_up, code, document, str(out)
+        bead_id,
+        status,
+        detail,
+        closed=closed,
+        landed=landed,
+        preserved=attempt.preserved,
+        preserve_ref=attempt.preserve_ref,
+        follow_up=follow_up,
+        code=code,
+        document=document,
+        log=str(out),
     )
 
 
 def _result(finished: Finished, out: Path) -> dict[str, Any]:
-    """The object that the verb prints, or nothing where its era prints none."""
+    """The result that the verb prints, as an object or as lines; empty where there is none."""
     try:
         whole = msgspec.json.decode(finished.stdout)
         if isinstance(whole, dict):
@@ -152,13 +168,30 @@ def _result(finished: Finished, out: Path) -> dict[str, Any]:
     except MalformedReport as error:
         if "--json" in finished.argv and finished.rc == 0:
             raise malformed(finished, f"{error} (see {out})") from None
-        return {}
+    return _lines(finished.out)
+
+
+_LINE = re.compile(r"^([a-z_]+): (.*)$", re.MULTILINE)
+
+
+def _lines(printed: str) -> dict[str, Any]:
+    """The result in lines at the end of an output; empty where no ``bead:`` and ``status:`` begin it."""
+    block = printed[max(printed.rfind("\nbead: "), 0) :].strip()
+    found = {name: value.strip() for name, value in _LINE.findall(block)}
+    return found if found.keys() >= {"bead", "status"} else {}
+
+
+def _landed_as(document: dict[str, Any]) -> str:
+    """The commit that landed, where the lines name the branch but not the commit apart."""
+    if not text(document, "landed_branch"):
+        return ""
+    return text(document, "implementation_rev") or text(document, "result_rev")
 
 
 def _by_exit(finished: Finished, closed: bool) -> str:
-    """How ``try`` ended: 0 and closed is success, 2 is a refusal."""
+    """What happened where no result was printed: the attempt did not begin, or nobody can say."""
     if finished.timed_out:
         return "timeout"
     if finished.rc == 0:
         return "success" if closed else "unknown"
-    return REFUSED if finished.rc == 2 else "execution_failed"
+    return "interrupted" if finished.rc == INTERRUPTED else REFUSED

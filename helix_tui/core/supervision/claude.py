@@ -8,14 +8,15 @@ cannot see, it would lose.
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
-import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from helix_tui.core.errors import HelixError
 from helix_tui.core.opening import open_nonblocking
 from helix_tui.core.project import Project
 from helix_tui.core.supervision.curation.gate import Gate
@@ -26,6 +27,7 @@ EDITS = "Edit|Write|MultiEdit|NotebookEdit"
 
 EVENTS: dict[str, tuple[str, str | None, int]] = {
     "SessionStart": ("session-start", None, 20),
+    "UserPromptSubmit": ("user-prompt-submit", None, 10),
     "PreToolUse": ("pre-tool-use", EDITS, 10),
     "SubagentStart": ("subagent-start", None, 15),
     "SubagentStop": ("subagent-stop", None, 15),
@@ -41,7 +43,7 @@ _OURS = re.compile(
 )
 
 
-class UnreadableSettings(ValueError):
+class UnreadableSettings(HelixError, ValueError):
     """The settings are there, but not in a form that can be merged into without loss."""
 
 
@@ -53,6 +55,25 @@ class Merged:
     text: str
     """The settings as they are now, or would be; empty where the file is gone."""
     changed: bool
+
+
+PLUGIN = "helix-tui@helix-tui"
+"""Our plugin as Claude Code's settings name it: plugin@marketplace."""
+
+
+def plugin_enabled(project: Project, env: Mapping[str, str]) -> bool:
+    """Whether Claude Code runs the hooks of our plugin here, whoever switched it on: person or project."""
+    home = env.get("CLAUDE_CONFIG_DIR") or os.path.join(env.get("HOME") or os.path.expanduser("~"), ".claude")
+    folder = project.root / ".claude"
+    enabled = False
+    for path in (Path(home, "settings.json"), folder / "settings.json", folder / "settings.local.json"):
+        try:
+            switches = _parse(_read(path), path).get("enabledPlugins")
+        except UnreadableSettings:
+            continue
+        if isinstance(switches, dict) and isinstance(switches.get(PLUGIN), bool):
+            enabled = switches[PLUGIN]
+    return enabled
 
 
 def settings_path(project: Project) -> Path:
@@ -95,14 +116,6 @@ def merge(
         else:
             path.unlink()
     return Merged(path, text, True)
-
-
-def start_words(own: Sequence[str]) -> list[str]:
-    """How a hook calls this program: by its bare name where that finds it, else as ``own`` says."""
-    found = shutil.which("helix-tui")
-    if found and Path(found).resolve() == Path(own[0]).resolve():
-        return ["helix-tui"]
-    return list(own)
 
 
 def hooks_of(command: Sequence[str]) -> dict[str, list[dict[str, Any]]]:

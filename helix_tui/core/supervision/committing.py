@@ -1,7 +1,8 @@
 """Committing work on a bead: gate, commit, push, close.
 
 Rules: seed 001 (commit), reference/helix.md §6. Rebase and push come before the closing, for a rebase
-gives the commit another name; a push that fails is said, and the bead then stays open.
+gives the commit another name; a push that fails is said, and the bead then stays open. What ddx and HELIX
+write for themselves is nobody's work: it goes into no commit of a bead, and alone it is nothing to commit.
 """
 
 from __future__ import annotations
@@ -14,11 +15,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from helix_tui.core.beads.record import TERMINAL
+from helix_tui.core.errors import HelixError
 from helix_tui.core.process import Finished, run
 from helix_tui.core.supervision.curation import operations
 from helix_tui.core.supervision.curation.curator import Curator
+from helix_tui.core.supervision.curation.lifecycle import unclosed
 from helix_tui.core.supervision.curation.operations import Operation
 from helix_tui.core.supervision.curation.planning import plan
+from helix_tui.core.supervision.curation.rows import Scene
+from helix_tui.core.supervision.curation.steps import called, named
 from helix_tui.core.text import clean_line
 
 SUBJECT = 72
@@ -27,12 +32,16 @@ GIT_TIMEOUT_S = 120.0
 GATE_LINES = 40
 """Last lines of a failed gate that a person gets to see."""
 
-_STAGE = ("add", "-u")
+_WORK = (":/", ":(exclude).ddx", ":(exclude).helix", ":(exclude).helix-logs")
+"""Pathspecs of what may be somebody's work."""
+
+_STAGE = ("add", "-u", "--", *_WORK)
+_UNSTAGE = ("reset", "-q", "--", ".ddx")
 _PUSH = (("pull", "-q", "--rebase", "--autostash"), ("push", "-q"))
 """What is not committed is put aside for the rebase: ddx rewrites a tracked tracker all the time."""
 
 
-class CommitError(RuntimeError):
+class CommitError(HelixError):
     """Nothing was committed, or it was and what follows failed.
 
     Attributes:
@@ -41,8 +50,7 @@ class CommitError(RuntimeError):
     """
 
     def __init__(self, message: str, advice: str = "", output: str = "") -> None:
-        super().__init__(message)
-        self.advice = advice
+        super().__init__(message, advice)
         self.output = output
 
 
@@ -80,14 +88,16 @@ def commands_of(curator: Curator, bead_id: str, title: str) -> list[tuple[str, .
     root = curator.project.root
     staged = _must_change(root)
     gate = gate_of(root)
-    commands: list[tuple[str, ...]] = [] if staged else [("git", *_STAGE)]
+    _must_close(curator, bead_id)
+    commands: list[tuple[str, ...]] = [("git", *_UNSTAGE)] if _bookkeeping_staged(root) else []
+    commands += [] if staged else [("git", *_STAGE)]
     commands += [gate] if gate else []
     commands.append(("git", *_commit_words(root, subject_of(root, bead_id, title), staged)))
     if _has_upstream(root):
         commands += [("git", *words) for words in _PUSH]
     if bead_id:
         queue = curator.look().queue
-        commands += plan(_closing(bead_id, "<the new commit>"), queue, curator.tongue(queue)).commands
+        commands += plan(_closing(bead_id, "<the new commit>"), queue, curator.dialect(queue)).commands
     return commands
 
 
@@ -108,7 +118,12 @@ def commit(curator: Curator, bead_id: str, title: str, say: Callable[[str], None
     """
     root = curator.project.root
     curator.gate.check()
-    if not _must_change(root):
+    staged = _must_change(root)
+    _must_close(curator, bead_id)
+    if _bookkeeping_staged(root):
+        _git(root, *_UNSTAGE)
+        say("left out of the commit: what is staged under .ddx, which ddx commits itself")
+    if not staged:
         say("no staged changes — staging all modified files")
         _git(root, *_STAGE)
     subject = subject_of(root, bead_id, title)
@@ -127,6 +142,18 @@ def commit(curator: Curator, bead_id: str, title: str, say: Callable[[str], None
             f"committed as {sha[:12]}, but {note}; {bead_id} stays open", "Push, then close the bead."
         )
     return Committed(subject, sha, gate, pushed, note, closed)
+
+
+def commit_files(root: Path, files: Sequence[str], subject: str) -> str:
+    """Commit exactly these files, whatever else is staged; the new commit's name.
+
+    Raises:
+        CommitError: git refuses, or does not start.
+    """
+    _must_be_repository(root)
+    _git(root, "add", "-A", "--", *files)
+    _git(root, "commit", "-q", "-m", subject, "--only", "--", *files)
+    return _git(root, "rev-parse", "HEAD").out.strip()
 
 
 def _pass_gate(root: Path, say: Callable[[str], None]) -> tuple[str, ...]:
@@ -183,13 +210,35 @@ def _must_change(root: Path) -> bool:
         return True
     if not _names(root):
         _must_be_repository(root)
-        raise CommitError("nothing to commit", "New files are staged by hand: `git add FILE`.")
+        said = "nothing to commit"
+        if _bookkeeping_staged(root) or _differs(root, "--", ".ddx"):
+            said += ": only ddx's own records under .ddx have changed, and they are nobody's work"
+        raise CommitError(said, "New files are staged by hand: `git add FILE`.")
     return False
+
+
+def _must_close(curator: Curator, bead_id: str) -> None:
+    """Go on where the bead could be closed afterwards, or is closed.
+
+    Raises:
+        CommitError: it waits for another one, or ddx would not close it.
+    """
+    queue = curator.look().queue
+    bead = queue.beads.get(bead_id)
+    if bead is None or bead.status in TERMINAL:
+        return
+    if waits := unclosed(Scene(queue), bead_id):
+        message = f"nothing was committed: {called(bead_id)} waits on {named(waits)}"
+        raise CommitError(message, "Close those first, or take the dependency away; then commit again.")
+    planned = plan(_closing(bead_id, "<the new commit>"), queue, curator.dialect(queue))
+    if planned.refusals:
+        raise CommitError(f"nothing was committed: {planned.refusals[0].why}")
 
 
 def _commit_words(root: Path, subject: str, staged: bool) -> tuple[str, ...]:
     """The commit, with how much changes as its body."""
-    stat = _try(root, "diff", *(["--cached"] if staged else []), "--stat").out.strip().split("\n")[-1].strip()
+    shown = _try(root, "diff", *(["--cached"] if staged else []), "--stat", "--", *_WORK)
+    stat = shown.out.strip().split("\n")[-1].strip()
     return ("commit", "-q", "-m", subject, "-m", stat)
 
 
@@ -210,12 +259,19 @@ def _close(curator: Curator, bead_id: str, sha: str) -> bool:
 
 
 def _staged(root: Path) -> bool:
-    done = _try(root, "diff", "--cached", "--quiet")
-    return done.rc == 1
+    return _differs(root, "--cached", "--", *_WORK)
+
+
+def _bookkeeping_staged(root: Path) -> bool:
+    return _differs(root, "--cached", "--", ".ddx")
+
+
+def _differs(root: Path, *words: str) -> bool:
+    return _try(root, "diff", "--quiet", *words).rc == 1
 
 
 def _names(root: Path, *more: str) -> list[str]:
-    done = _try(root, "-c", "core.quotePath=false", "diff", "--name-only", *more)
+    done = _try(root, "-c", "core.quotePath=false", "diff", "--name-only", *more, "--", *_WORK)
     return [line for line in done.out.split("\n") if line]
 
 
@@ -224,13 +280,14 @@ def _has_upstream(root: Path) -> bool:
 
 
 def clean_tree(root: Path) -> bool:
-    """Whether no tracked file has a change; files that git does not know are allowed.
+    """Whether no tracked file has a change but those that ddx keeps for itself; files that git does not know
+    are allowed.
 
     Raises:
         CommitError: it is no git repository, or git does not start.
     """
     _must_be_repository(root)
-    return _try(root, "diff", "--quiet").rc == 0 and _try(root, "diff", "--cached", "--quiet").rc == 0
+    return not _differs(root, "--", *_WORK) and not _differs(root, "--cached", "--", *_WORK)
 
 
 def _git(root: Path, *words: str) -> Finished:

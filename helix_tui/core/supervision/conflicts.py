@@ -51,6 +51,7 @@ EXCLUSIVE = (
 """Pairs of patterns that cannot both be demanded of one thing."""
 
 _HEADING = re.compile(r"^#{1,6}\s+(.*)")
+_ITEM = re.compile(r"\s*(?:[-*•]|\d+[.)])\s+(.*\S)")
 _WANTED = re.compile(r"\b(constraints?|requirements?)\b", re.IGNORECASE)
 _NOT = re.compile(
     r"\b(must not|shall not|should not|may not|cannot|can not|never|must never|no longer|not)\b", re.I
@@ -60,6 +61,10 @@ _MODAL = re.compile(
 )
 _CHOICE = re.compile(r"\buses?\s+(?P<what>[\w.+-]+)\s+(?:for|as)\s+(?P<why>[\w -]{3,60})", re.IGNORECASE)
 _LINK = re.compile(r"\[\[([A-Za-z][\w.-]*)\]\]")
+_PLACEHOLDER = re.compile(r"(?<![A-Za-z])(?:X{2,}|N{2,}|ID)(?![A-Za-z])")
+_FENCE = re.compile(r"\s{0,12}(?:[-*>]\s+|\d+[.)]\s+)?(`{3,}|~{3,})")
+_SPAN = re.compile(r"(?s)(?<!`)(`+)(?!`)(?:(?!\n\n).)+?(?<!`)\1(?!`)")
+_COMMENT = re.compile(r"(?s)<!--.*?-->")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,28 +104,79 @@ def find_conflicts(root: Path) -> tuple[Finding, ...]:
         named.add("-".join(path.stem.lower().split("-")[:2]))
         tier = tier_of(identity, name)
         statements += [Statement(name, tier, line) for line in demands(text)]
-        links += [(name, link) for link in dict.fromkeys(_LINK.findall(text))]
+        links += [(name, link) for link in references(path.relative_to(root), text)]
     found = list(_between(statements[:MOST_STATEMENTS]))
     found += [
         Finding("gap", f"{name} refers to {clean_line(link, 60)}, which is not there", (name,))
-        for name, link in links
+        for name, link in _told_once(links)
         if link.lower() not in named
     ]
     order = {"physics-level": 0, "resolvable": 1, "gap": 2}
     return tuple(sorted(found, key=lambda each: (order[each.kind], each.text)))
 
 
+def references(path: Path, text: str) -> Iterator[str]:
+    """What a document links to as ``[[ID]]``, each once; examples and placeholders link to nothing.
+
+    Text in code spans, fences, tables, comments and frontmatter shows how something is written, and so does
+    everything in a template or an example.
+    """
+    if any(word in part.lower() for part in path.parts for word in ("template", "example")):
+        return
+    for link in dict.fromkeys(_LINK.findall(_prose(text))):
+        if not _PLACEHOLDER.search(link):
+            yield link
+
+
+def _prose(text: str) -> str:
+    """A document without what only shows how something is written."""
+    if text.startswith("---\n"):
+        text = text[4:].partition("\n---")[2]
+    kept: list[str] = []
+    fence = ""
+    for line in _COMMENT.sub("", text).split("\n"):
+        mark = _FENCE.match(line)
+        if fence:
+            fence = "" if mark and mark[1].startswith(fence) and not line.strip(" `~") else fence
+        elif mark:
+            fence = mark[1]
+        elif not line.lstrip(" >").startswith("|"):
+            kept.append(line)
+    return _SPAN.sub("", "\n".join(kept))
+
+
+def _told_once(links: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Links of documents; those of a copy (a website has some) stand for nothing beside their original."""
+    told: dict[tuple[str, str], tuple[str, str]] = {}
+    for name, link in sorted(links, key=lambda pair: ("website" in Path(pair[0]).parts, pair[0].count("/"))):
+        told.setdefault((Path(name).name, link), (name, link))
+    return list(told.values())
+
+
 def demands(text: str) -> Iterator[str]:
-    """The items under headings of constraints and requirements."""
-    inside = False
-    for line in text.split("\n"):
-        heading = _HEADING.match(line)
+    """What is demanded under headings of constraints and requirements: items of lists, sentences of prose."""
+    inside = fenced = False
+    part: list[str] = []
+    for line in (*text.split("\n"), "# end"):
+        fence = line.lstrip().startswith(("```", "~~~"))
+        fenced ^= fence
+        heading = None if fenced else _HEADING.match(line)
+        item = _ITEM.match(line)
+        if heading or item or fence or not line.strip():
+            yield from _sentences(" ".join(part))
+            part = []
         if heading:
             inside = _WANTED.search(heading.group(1)) is not None
-            continue
-        item = re.match(r"\s*(?:[-*•]|\d+[.)])\s+(.*\S)", line)
-        if inside and item:
-            yield clean_line(re.sub(r"[*`_]", "", item.group(1)), 400)
+        elif inside and not (fenced or fence) and line.strip() and not line.lstrip().startswith("|"):
+            part.append(item.group(1) if item else line.strip())
+
+
+def _sentences(text: str) -> Iterator[str]:
+    """The sentences of one item or paragraph."""
+    for sentence in re.split(r"(?<=[.!?;])\s+", text):
+        plain = clean_line(re.sub(r"[*`_]", "", sentence), 400).strip()
+        if plain:
+            yield plain.rstrip(".;")
 
 
 def tier_of(identity: str, path: str) -> int:
@@ -147,12 +203,35 @@ def contradict(one: str, other: str) -> bool:
     for left, right in EXCLUSIVE:
         for first, second in ((one, other), (other, one)):
             if re.search(left, first, re.I) and re.search(right, second, re.I):
-                return True
+                return _about_the_same(
+                    re.sub(left, " ", first, flags=re.I), re.sub(right, " ", second, flags=re.I)
+                )
     if (_NOT.search(one) is None) == (_NOT.search(other) is None):
         return False
     first_words, second_words = _words(one), _words(other)
     union = first_words | second_words
     return len(union) >= 2 and len(first_words & second_words) / len(union) >= 0.8
+
+
+def _about_the_same(one: str, other: str) -> bool:
+    """Whether what two demands are about is the same thing: most of the words of the shorter one. One
+    that names nothing is about the whole, and so about everything.
+    """
+    first, second = _words(one) - _COMMON, _words(other) - _COMMON
+    if not first or not second:
+        return True
+    return len(first & second) * 2 >= min(len(first), len(second))
+
+
+_COMMON = frozenset(
+    re.findall(
+        r"\w+",
+        "all and any app application as at by data deliver delivered do each every everything for from in it "
+        "its no of on only or our process processing product provide require run service should software "
+        "support system that their they this thi use user via we when which with without work update updated",
+    )
+)
+"""Words that name nothing in particular; plurals without their s."""
 
 
 def _between(statements: list[Statement]) -> Iterator[Finding]:

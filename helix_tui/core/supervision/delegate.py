@@ -18,6 +18,7 @@ import msgspec
 from helix_tui.core.ddx.attempts.looplog import MalformedReport, parse_report
 from helix_tui.core.ddx.client import MISSING, QUIET, TOO_OLD, Ddx, DdxError, Verb, find_verb, last_error
 from helix_tui.core.ddx.fields import money, whole
+from helix_tui.core.helix_folder import make_folder
 from helix_tui.core.process import Finished, run_to_files
 from helix_tui.core.project import Project, find_ddx, find_project
 from helix_tui.core.supervision.prompting import Prompt
@@ -47,6 +48,11 @@ class Wishes:
     effort: str = ""
     review_harness: str = ""
     """Who reviews, and where ``alternate`` is asked for, who checks and polishes."""
+
+    @property
+    def flags(self) -> dict[str, str]:
+        """As ddx's flags."""
+        return {"--harness": self.harness, "--model": self.model, "--effort": self.effort}
 
     def for_agent(self, agent: str) -> Wishes:
         """The wishes for one of the two agents; a model belongs to the harness that it was named with."""
@@ -260,12 +266,7 @@ def seconds_of(text: str, otherwise: float) -> float:
 
 def logs_folder(project: Project) -> Path:
     """The folder of logs, made where it is missing; git passes over what is in it."""
-    folder = project.root / LOGS
-    folder.mkdir(parents=True, exist_ok=True)
-    ignore = folder / ".gitignore"
-    if not ignore.exists():
-        ignore.write_text("*\n")
-    return folder
+    return make_folder(project.root / LOGS)
 
 
 def _environment(project: Project, env: Mapping[str, str]) -> dict[str, str]:

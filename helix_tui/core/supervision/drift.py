@@ -26,6 +26,9 @@ from helix_tui.core.supervision.replacing import replace_file
 FIELDS = ("spec-id", "parent", "superseded-by", "replaces", "dependencies", "execution-eligible")
 """What a snapshot keeps of an open bead."""
 
+STALE = frozenset({"parent", "spec-id"})
+"""Fields whose drift makes a bead stale; that of others is told and no more."""
+
 MAX_SNAPSHOT = 256 << 20
 
 _MEANING = {

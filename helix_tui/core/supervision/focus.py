@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 
 from helix_tui.core.beads.readiness import looks_like_epic
 from helix_tui.core.beads.record import TERMINAL, Bead
+from helix_tui.core.beads.rule import Rule
 from helix_tui.core.clock import format_instant
-from helix_tui.core.ddx.names import Era
 from helix_tui.core.supervision.curation.deeds import FOCUS_MARK, must_live
 from helix_tui.core.supervision.curation.inverse import FOCUS_ON
 from helix_tui.core.supervision.curation.rows import Scene
@@ -98,8 +98,8 @@ def plan_focus(writing: Writing, epic: str, *, now_only: bool = False) -> None:
             writing.update(bead_id, {FOCUS_MARK: epic})
         elif scene.value(bead_id, FOCUS_MARK) != epic:
             release(writing, bead_id, FOCUS_MARK, PRIOR)
-    spared = _spared(scene, kept) if writing.tongue.era == "head" else set()
-    for bead_id in _outside(scene, kept | spared, writing.tongue.era):
+    spared = _spared(scene, kept) if writing.dialect.closes_ineligible else set()
+    for bead_id in _outside(scene, kept | spared, writing.dialect.rule):
         if now_only and scene.queue.state(bead_id) not in ("ready", "retry_cooldown"):
             continue
         hold(writing, bead_id, FOCUS_MARK, epic, PRIOR)
@@ -171,7 +171,7 @@ def _near_focus(scene: Scene) -> Iterator[str]:
     yield from scene.added
 
 
-def _outside(scene: Scene, kept: set[str], era: Era) -> Iterator[str]:
+def _outside(scene: Scene, kept: set[str], rule: Rule) -> Iterator[str]:
     """Beads to hold back: open, not needed, not held back already, and such as a worker may ever pick.
 
     Those that are ready come first, in pick order, so that the focus holds as soon as possible.
@@ -186,7 +186,7 @@ def _outside(scene: Scene, kept: set[str], era: Era) -> Iterator[str]:
             continue  # the record knows it: no need to decode the whole row
         if scene.value(bead_id, "execution-eligible") is False:
             continue
-        if _never_picked(scene, bead, era):
+        if _never_picked(scene, bead, rule):
             continue
         found.append((position.get(bead_id, last), bead_id))
     found.sort(key=lambda pair: pair[0])
@@ -194,15 +194,15 @@ def _outside(scene: Scene, kept: set[str], era: Era) -> Iterator[str]:
         yield bead_id
 
 
-def _never_picked(scene: Scene, bead: Bead, era: Era) -> bool:
-    """Whether workers pass by this epic anyway: at April any by its type, at head one that has children."""
-    if era == "april":
-        return bead.issue_type == "epic"
-    return looks_like_epic(bead) and bool(scene.queue.graph.children.get(bead.id))
+def _never_picked(scene: Scene, bead: Bead, rule: Rule) -> bool:
+    """Whether workers pass by this epic anyway: some releases by any, others by one that has children."""
+    if not looks_like_epic(bead, titled=rule.titled_epics):
+        return False
+    return not rule.childless_epics or bool(scene.queue.graph.children.get(bead.id))
 
 
 def _spared(scene: Scene, kept: set[str]) -> set[str]:
-    """Beads above a needed one that are no epics: head closes such a bead unworked, once it is not eligible
+    """Beads above a needed one that are no epics: ddx may close such a bead unworked, once it is not eligible
     and all under it is finished."""
     found: set[str] = set()
     for bead_id in kept:

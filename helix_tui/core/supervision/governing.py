@@ -5,6 +5,7 @@ Rules: reference/helix.md §3.7, seed 001 (align). One that is worked on by some
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,16 +15,18 @@ from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.ddx.files import read_bytes
+from helix_tui.core.ddx.workers.claims import pid_alive
+from helix_tui.core.errors import HelixError
 from helix_tui.core.project import Project
 from helix_tui.core.supervision.curation import operations
 from helix_tui.core.supervision.curation.conflicts import Unreadable
 from helix_tui.core.supervision.curation.curator import Curator, Done
 from helix_tui.core.supervision.curation.operations import Operation
 from helix_tui.core.supervision.curation.steps import called
+from helix_tui.core.supervision.injected import ALIGN, PLANNING, governs_alignment
 from helix_tui.core.supervision.injection import activity_prefix
 from helix_tui.core.supervision.orphans import find_orphans
-
-PLANNING, ALIGN = "kind:planning", "action:align"
+from helix_tui.core.supervision.scope import Scope, scope_word
 
 ACCEPTANCE = (
     "`ddx bead show <this> --json` shows notes that record ALIGN_STATUS: COMPLETE, and the "
@@ -44,7 +47,7 @@ _BY_PATH = (
 )
 
 
-class AlignmentActive(RuntimeError):
+class AlignmentActive(HelixError):
     """Somebody works on the alignment of this scope."""
 
 
@@ -58,14 +61,14 @@ class Governing:
     operations: tuple[Operation, ...]
 
 
-def plan_governing(curator: Curator, scope: str, queue: Queue) -> Governing:
+def plan_governing(curator: Curator, scope: Scope, queue: Queue) -> Governing:
     """What it takes to have the governing bead of a scope.
 
     Raises:
         AlignmentActive: somebody works on it.
     """
     project = curator.project
-    title = f"align: {scope}"
+    title = f"align: {scope_word(scope)}"
     labels = governing_labels(project, queue, scope)
     found = [bead for bead in queue.beads.values() if _governs(bead, title)]
     free = next((bead for bead in found if bead.status == "open" and queue.state(bead.id) != "running"), None)
@@ -74,17 +77,18 @@ def plan_governing(curator: Curator, scope: str, queue: Queue) -> Governing:
     held = next((bead for bead in found if bead.status in ("in_progress", "open")), None)
     if held is None:
         return Governing("created", "", (_new(scope, title, labels, queue),))
-    stale = any(orphan.bead_id == held.id for orphan in find_orphans(curator.look(), project))
+    sight = curator.look()
+    stale = any(orphan.bead_id == held.id for orphan in find_orphans(sight, project))
     if not stale:
         raise AlignmentActive(
-            f"alignment already active for {scope} under owner {called(held.owner or 'unknown')} "
+            f"alignment already active for {scope_word(scope)} under owner {called(held.owner or 'unknown')} "
             f"({called(held.id)}); "
-            "refusing duplicate dispatch"
+            f"refusing duplicate dispatch; if nobody is: helix-tui unclaim {called(held.id)}"
         )
     return Governing("reclaimed", held.id, (operations.unclaim(held.id), *_taking(held, labels)))
 
 
-def acquire(curator: Curator, scope: str) -> tuple[Governing, Done]:
+def acquire(curator: Curator, scope: Scope) -> tuple[Governing, Done]:
     """Have the governing bead of a scope; its id and what was done for it.
 
     Raises:
@@ -92,7 +96,7 @@ def acquire(curator: Curator, scope: str) -> tuple[Governing, Done]:
         DdxError, Unreadable, WritesForbidden: as the curator.
     """
     planned = plan_governing(curator, scope, curator.look().queue)
-    done = curator.run(planned.operations, title=f"govern the alignment of {scope}")
+    done = curator.run(planned.operations, title=f"govern the alignment of {scope_word(scope)}")
     if done.error is not None:
         raise done.error
     refused = done.plan.refusals
@@ -103,18 +107,18 @@ def acquire(curator: Curator, scope: str) -> tuple[Governing, Done]:
 
 
 def hand_back(curator: Curator, governing: Governing) -> str:
-    """Let go of a governing bead that was claimed for a dispatch which failed, so that the next one can
-    have it; one that was made for it was never claimed.
+    """Release the governing bead after its dispatch: whoever worked on it has ended, and the next
+    alignment can have it at once. One that another worker has meanwhile is left alone.
 
     Returns:
-        Why it still stands claimed; empty where it does not.
+        Why it is still claimed; empty where it is not.
     """
-    if governing.mode == "created":
-        return ""
     name = called(governing.bead_id)
     try:
         bead = curator.look().queue.beads.get(governing.bead_id)
         if bead is None or bead.status != "in_progress":
+            return ""
+        if bead.pid is not None and bead.pid != os.getpid() and pid_alive(bead.pid):
             return ""
         error: Exception | None = curator.run(
             [operations.unclaim(governing.bead_id)], title=f"hand back {name}"
@@ -124,28 +128,28 @@ def hand_back(curator: Curator, governing: Governing) -> str:
     return "" if error is None else f"{name} stays claimed ({error}): helix-tui unclaim {name}"
 
 
-def governing_labels(project: Project, queue: Queue, scope: str) -> list[str]:
+def governing_labels(project: Project, queue: Queue, scope: Scope) -> list[str]:
     """The labels of a governing bead."""
     areas = [f"area:{name}" for name in scope_areas(project, scope)]
     return ["helix", f"{activity_prefix(queue)}:review", PLANNING, ALIGN, *areas]
 
 
-def scope_areas(project: Project, scope: str) -> list[str]:
-    """The areas that a scope concerns: those that the project's concerns name, or that its path is of."""
-    if scope.startswith("area:"):
-        return [scope.removeprefix("area:")]
-    if "/artifacts" in scope:
-        return ["artifacts"]
-    for path, area in _BY_PATH:
-        if scope == path or scope.startswith(f"{path}/"):
-            return [area]
+def scope_areas(project: Project, scope: Scope) -> list[str]:
+    """The areas that a scope concerns: those that its path is of, or that the project's concerns name."""
+    if scope is not None:
+        if scope.startswith("area:"):
+            return [scope.removeprefix("area:")]
+        found = [area for path, area in _BY_PATH if scope == path or scope.startswith(f"{path}/")]
+        found += ["artifacts"] if "/artifacts" in scope else []
+        if found:
+            return list(dict.fromkeys(found))
     raw = read_bytes(project.root / "docs" / "helix" / "01-frame" / "concerns.md", 1 << 20) or b""
     named = dict.fromkeys(re.findall(r"`area:([\w-]+)`", raw.decode("utf-8", "replace")))
     return list(named) or list(_AREAS)
 
 
 def _governs(bead: Bead, title: str) -> bool:
-    return bead.title == title and {PLANNING, ALIGN} <= set(bead.labels)
+    return bead.title == title and governs_alignment(bead)
 
 
 def _taking(bead: Bead, labels: list[str]) -> Iterable[Operation]:
@@ -155,15 +159,17 @@ def _taking(bead: Bead, labels: list[str]) -> Iterable[Operation]:
     yield operations.claim(bead.id)
 
 
-def _new(scope: str, title: str, labels: list[str], queue: Queue) -> Operation:
+def _new(scope: Scope, title: str, labels: list[str], queue: Queue) -> Operation:
+    areas = [label.removeprefix("area:") for label in labels if label.startswith("area:")]
     return operations.create(
         title,
         priority=1,
         labels=labels,
-        spec_id=scope if _SPEC.match(scope) else "",
+        spec_id=scope if scope is not None and _SPEC.match(scope) else "",
         acceptance=ACCEPTANCE.replace(" <this>", ""),
         description=(
-            f"Alignment of {scope}: every gap classified, a bead for each real one, a traceability matrix."
+            f"Scope: {scope_word(scope)}\nScope areas: {', '.join(areas)}\n"
+            "Every gap classified, a bead for each real one, a traceability matrix."
         ),
         fields={"execution-eligible": "false"},
     )

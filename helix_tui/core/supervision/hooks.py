@@ -1,8 +1,9 @@
 """The hook that ddx asks before it takes a new bead, and how it gets into a project.
 
 Protocol: the bead as JSON on stdin; exit 0 takes it, 1 refuses it, 2 warns and takes it (reference/ddx.md
-§2). The hook itself is a few lines that call this program; without it they let every bead pass, for a project
-must not stand still because a tool is gone.
+§2). The hook itself is a few lines that call this program by its name; where that is not on PATH they let
+every bead pass, for a project must not stop because a tool is gone. It belongs to the project and is to be
+committed: ddx since May begins no attempt beside a file that nobody committed.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ import json
 import os
 import shlex
 import stat
-import sys
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from helix_tui.core.beads.tracker import read_tracker
+from helix_tui.core.errors import HelixError
 from helix_tui.core.opening import open_nonblocking
 from helix_tui.core.project import Project
 from helix_tui.core.supervision.authoring import Finding, Verdict, judge
@@ -33,11 +34,14 @@ SKIP = "HELIX_SKIP_TRIAGE"
 
 MAX_BEAD = 4 << 20
 
+BY_NAME = ("helix-tui",)
+"""How a file that is committed calls this program: no path of one machine is in it."""
+
 MAX_HOOK = 1 << 20
 """Bytes of a hook that are looked through for our mark."""
 
 
-class ForeignHook(RuntimeError):
+class ForeignHook(HelixError):
     """There is a hook that is not ours; it is left as it is."""
 
 
@@ -54,8 +58,8 @@ def hook_path(project: Project) -> Path:
     return project.ddx_dir / "hooks" / NAME
 
 
-def hook_text(command: Collection[str]) -> str:
-    """The hook: it runs this program where it is, and lets the bead pass where it is not."""
+def hook_text(command: Collection[str] = BY_NAME) -> str:
+    """The hook: it runs this program where it is found, and lets the bead pass where it is not."""
     words = shlex.join(command)
     first = shlex.quote(next(iter(command)))
     return f"""#!/bin/sh
@@ -67,7 +71,7 @@ exec {words} install-hooks --judge -C "$(dirname "$0")/../.."
 """
 
 
-def install(project: Project, gate: Gate, command: Collection[str]) -> Installed:
+def install(project: Project, gate: Gate, command: Collection[str] = BY_NAME) -> Installed:
     """Put our hook in its place.
 
     Raises:
@@ -99,6 +103,19 @@ def remove(project: Project, gate: Gate) -> Installed:
     with gate.open():
         path.unlink(missing_ok=True)
     return Installed(path, True)
+
+
+def would_change(project: Project, *, remove: bool, command: Collection[str] = BY_NAME) -> bool:
+    """Whether `install`, or `remove`, would change anything.
+
+    Raises:
+        ForeignHook: one that is not ours stands there.
+    """
+    path = hook_path(project)
+    have = _ours(path)
+    if remove or have is None:
+        return (have is not None) == remove
+    return have != hook_text(command) or not os.stat(path).st_mode & stat.S_IXUSR
 
 
 def _ours(path: Path) -> str | None:
@@ -136,12 +153,3 @@ def judge_stdin(raw: bytes, project: Project, env: Mapping[str, str]) -> Verdict
     tracker = read_tracker(project.beads_file)
     known = None if tracker.missing or tracker.problem else tracker.beads
     return judge(bead, known)
-
-
-def own_command() -> list[str]:
-    """The words by which a hook starts this program from any folder."""
-    own = Path(sys.argv[0])
-    if own.name == "helix-tui" and os.access(own.absolute(), os.X_OK):
-        return [str(own.absolute())]
-    beside = Path(sys.executable).with_name("helix-tui")
-    return [str(beside)] if os.access(beside, os.X_OK) else [sys.executable, "-m", "helix_tui"]

@@ -13,6 +13,9 @@ from helix_tui.core.beads.record import Bead
 
 REVIEW, ALIGNMENT, ACCEPTANCE = "review-finding", "alignment-review", "acceptance-failure"
 
+PLANNING, ALIGN = "kind:planning", "action:align"
+"""Labels of the bead that governs an alignment (reference/helix.md §3.6)."""
+
 _CAUSE = re.compile(r"TRIGGERING_(CYCLE|BEAD)=(\S+)")
 
 
@@ -31,6 +34,11 @@ def supervisory(bead: Bead) -> bool:
     if injected_type(bead) in (REVIEW, ALIGNMENT) or bead.issue_type in (REVIEW, ALIGNMENT):
         return True
     return "action:align" in bead.labels or "kind:review" in bead.labels
+
+
+def governs_alignment(bead: Bead) -> bool:
+    """Whether it is a bead that HELIX keeps for itself: it governs an alignment and holds up nobody."""
+    return bead.title.startswith("align: ") and {PLANNING, ALIGN} <= set(bead.labels)
 
 
 def injected_record(bead: Bead) -> dict[str, Any]:

@@ -189,17 +189,19 @@ def failing_scripts(project: Project) -> Iterable[tuple[str, str]]:
             yield name, (done.out + done.err).strip()
 
 
-def worth_reviewing(root: Path, base: str, result: str, threshold: int) -> bool:
-    """Whether a change is large enough: ``threshold`` lines, or three files; 0 has everything reviewed.
+def why_unreviewed(root: Path, base: str, result: str, threshold: int) -> str:
+    """Why a change gets no review; empty where it gets one: it has ``threshold`` lines, or three files.
 
-    A change that git cannot measure is reviewed; one without commits is none.
+    0 has everything reviewed. A change that git cannot measure is reviewed; one without commits is none.
     """
     if threshold <= 0:
-        return True
-    if not base or not result or base == result:
-        return False
+        return ""
+    if not base or not result:
+        return "ddx names no base and result revision, so the size of the change is unknown"
+    if base == result:
+        return "nothing was committed"
     if not (_REVISION.match(base) and _REVISION.match(result)):
-        return True
+        return ""
     words = (
         "git",
         "-C",
@@ -215,13 +217,20 @@ def worth_reviewing(root: Path, base: str, result: str, threshold: int) -> bool:
     try:
         done = run(words, timeout=30.0, cap=8 << 20)
     except OSError:
-        return True
+        return ""
     if done.rc != 0 or done.timed_out:
-        return True
+        return ""
     rows = [line.split("\t") for line in done.out.split("\n") if line.count("\t") >= 2]
     rows = [row for row in rows if not row[2].startswith(".ddx/")]
     lines = sum(int(number) for row in rows for number in row[:2] if number.isdecimal())
-    return lines >= threshold or len(rows) >= FILES
+    if lines >= threshold or len(rows) >= FILES:
+        return ""
+    size = f"{_counted(lines, 'line')} in {_counted(len(rows), 'file')}"
+    return f"{size}, below {threshold} lines and {FILES} files"
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{count:,} {word}{'s' * (count != 1)}"
 
 
 _REVISION = re.compile(r"[0-9A-Za-z][0-9A-Za-z._/-]{3,200}\Z")

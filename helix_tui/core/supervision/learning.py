@@ -118,8 +118,12 @@ class Learned:
 
 def judge(attempt: Attempt, evidence: Evidence) -> Judged:
     """The verified outcome of an attempt: passed, failed, or None where the evidence does not tell."""
-    if not attempt.finished:
+    if not attempt.finished or attempt.verdict.outcome == "unfinished":
         return Judged(None, "it has not ended")
+    if attempt.verdict.outcome == "satisfied":
+        return Judged(None, "there was nothing to do")
+    if attempt.only_its_worker_says and attempt.verdict.outcome in ("landed", "unknown"):
+        return Judged(None, "nothing but its worker's own result says how it ended")
     review = attempt.review.verdict if attempt.review is not None else ""
     if _REFUSED.match(review):
         return Judged("failed", f"review: {clean_line(review, 60)}")
@@ -138,7 +142,7 @@ def judge(attempt: Attempt, evidence: Evidence) -> Judged:
         return Judged(None, f"{clean_line(attempt.status, 60)}: {status.meaning}")
     if (
         attempt.status.startswith(_LANDING)
-        or status.kind == "landed"
+        or status.outcome == "landed"
         or attempt.status == "preserved_needs_review"
     ):
         if _APPROVED.match(review):
@@ -155,6 +159,8 @@ def draw_lesson(
     if not title:
         return None
     if judged.verdict == "passed":
+        if not attempt.landed:
+            return None
         approach = _approach(attempt, evidence)
         if not approach:
             return None

@@ -12,10 +12,11 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from helix_tui.core.beads.readiness import Queue
+from helix_tui.core.beads.archive import Archived, find_archived
 from helix_tui.core.clock import now_ns
 from helix_tui.core.ddx.client import DdxError
-from helix_tui.core.ddx.files import Stamp, stamp_of
+from helix_tui.core.ddx.dialect import FAMILIES
+from helix_tui.core.ddx.files import Folder, stamp_of
 from helix_tui.core.journal import History
 from helix_tui.core.project import Project
 from helix_tui.core.supervision.bearing import Bearing, take_bearing
@@ -25,10 +26,10 @@ from helix_tui.core.supervision.curation.curator import Curator, Sight
 from helix_tui.core.supervision.curation.gate import Gate, GateBusy, WritesForbidden
 from helix_tui.core.supervision.curation.rows import Scene
 from helix_tui.core.supervision.curation.steps import Refused, Writing, called
-from helix_tui.core.supervision.curation.tongue import APRIL, HEAD
 from helix_tui.core.supervision.drift import Drift, DriftWatch
 from helix_tui.core.supervision.focus import Focus, plan_upkeep, read_focus
-from helix_tui.core.supervision.orphans import Orphan, find_orphans
+from helix_tui.core.supervision.held import drifted, plan_drifted, stale
+from helix_tui.core.supervision.orphans import Orphan, find_dead_claims, find_orphans
 
 EVERY_S = 30.0
 """How often it looks when nothing changes."""
@@ -56,6 +57,8 @@ class Concerns:
 
     drift: tuple[Drift, ...] = ()
     orphans: tuple[Orphan, ...] = ()
+    dead: tuple[Orphan, ...] = ()
+    """Claims of dead processes that ddx still honours."""
     focus: Focus = field(default_factory=Focus)
     unminded: tuple[str, ...] = ()
     """Beads that the focus should hold back, or give back, and does not."""
@@ -63,6 +66,8 @@ class Concerns:
     """Beads that were just held back, or given back, to keep the focus as it was wanted."""
     trouble: str = ""
     """Why the focus could not be minded, or the drift not be kept, in one sentence."""
+    archived: Mapping[str, Archived] = field(default_factory=dict)
+    """Beads of the archive that others wait on."""
     bearing: Bearing = field(default_factory=Bearing)
     """Where the work stands and what should come next."""
 
@@ -136,14 +141,19 @@ class Lookout:
             trouble = f"what was seen cannot be kept: {error.strerror or error}"
         orphans = find_orphans(sight, self.project, env=self._env, now=self._clock())
         focus = read_focus(Scene(sight.queue))
-        unminded = _unminded(sight.queue, focus)
+        unminded = _unminded(sight, focus)
         minded: tuple[str, ...] = ()
         few = 0 < len(unminded) <= MIND_MOST
         if few and self._curator is not None and self._failures < MIND_AFTER:
             minded, why = self._mind(self._curator)
             unminded, trouble = (() if minded else unminded), why or trouble
-        bearing = take_bearing(sight, self.project, drift=drift, orphans=orphans, authority=self._authority)
-        return Concerns(drift, orphans, focus, unminded, minded, trouble, bearing)
+        dead = find_dead_claims(sight, self.project, env=self._env, now=self._clock())
+        bearing = take_bearing(
+            sight, self.project, drift=drift, orphans=orphans, dead=dead, authority=self._authority
+        )
+        missing = {edge.missing for edge in sight.queue.graph.dangling}
+        archived = find_archived(self.project.archive_file, missing)
+        return Concerns(drift, orphans, dead, focus, unminded, minded, trouble, archived, bearing)
 
     def _mind(self, curator: Curator) -> tuple[tuple[str, ...], str]:
         """Bring the focus up to date, as whoever put it on wanted: (beads, why it failed if it did)."""
@@ -164,8 +174,18 @@ class Lookout:
         """Take the present of these beads as seen; why that failed, if it did."""
         try:
             self._patient.acknowledge(sight.queue.beads, history, ids)
+            if self._curator is not None and set(ids) & set(drifted(sight.queue)):
+                left = stale(self._patient.check(sight.queue.beads, history)) & set(drifted(sight.queue))
+                done = self._curator.run_steps(
+                    "hold",
+                    "give drifted beads back to workers",
+                    lambda writing, _: plan_drifted(writing, left),
+                )
+                return done.error.message if done.error is not None else ""
         except (GateBusy, WritesForbidden) as error:
             return str(error)
+        except (DdxError, Conflict, Unreadable, Refused) as error:
+            return f"beads could not be given back to workers: {error}"
         except OSError as error:
             return f"what was seen cannot be kept: {error.strerror or error}"
         return ""
@@ -176,9 +196,17 @@ class Lookout:
         while not self._stopped and (left := until - time.monotonic()) > 0:
             self._wake.wait(left)
 
+    def _stamps(self) -> tuple[object, ...]:
+        """What changes where HELIX's loop, or a worker of ddx, writes something down."""
+        folders = [self.project.ddx_dir / name for name in ("agent-logs", "workers")]
+        return (
+            *(stamp_of(self.project.helix_dir / name) for name in WATCHED),
+            *(Folder(folder).names()[-1:] for folder in folders),
+        )
+
     def _run(self) -> None:
         seen: tuple[Sight, History] | None = None
-        stamps: tuple[Stamp | None, ...] = ()
+        stamps: tuple[object, ...] = ()
         quiet = 0
         while True:
             with self._wake:
@@ -192,7 +220,7 @@ class Lookout:
                 ids, self._seen_by_person = self._seen_by_person, []
             if seen is None:
                 continue
-            last, stamps = stamps, tuple(stamp_of(self.project.helix_dir / name) for name in WATCHED)
+            last, stamps = stamps, self._stamps()
             quiet = quiet + 1 if _same(seen, before) and not ids and stamps == last else 0
             if 0 < quiet < EVERY_S / POLL_S:
                 continue
@@ -213,11 +241,11 @@ def _same(news: tuple[Sight, History], seen: tuple[Sight, History] | None) -> bo
     return sight.queue is old.queue and sight.runs is old.runs and history is old_history
 
 
-def _unminded(queue: Queue, focus: Focus) -> tuple[str, ...]:
+def _unminded(sight: Sight, focus: Focus) -> tuple[str, ...]:
     """Beads on which the focus is not as it should be."""
     if not (focus.epic or focus.held or focus.leftovers):
         return ()
-    writing = Writing(Scene(queue), APRIL if queue.default_era == "april" else HEAD)
+    writing = Writing(Scene(sight.queue), sight.dialect or FAMILIES[sight.queue.default_era])
     try:
         plan_upkeep(writing)
     except Refused as error:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from helix_tui.core.beads.record import TERMINAL
-from helix_tui.core.clock import NS, format_span
+from helix_tui.core.clock import NS, format_instant, format_span
 from helix_tui.core.ddx.workers.claims import FRESH, Claim, ClaimReader, pid_alive
 from helix_tui.core.project import Project
 from helix_tui.core.supervision.curation.curator import Curator, Done, Sight
@@ -33,12 +33,15 @@ class Orphan:
     age_s: int
     sources: tuple[str, ...]
     """Which files hold the claim: row, lease."""
+    freed_at: int = 0
+    """Instant at which ddx gives the bead out again by itself; 0 where nobody knows that it does."""
 
     def __str__(self) -> str:
         who = f" by {called(self.owner)}" if self.owner else ""
+        again = f"; ddx gives it out again at {format_instant(self.freed_at)[11:]}" if self.freed_at else ""
         return (
             f"{called(self.bead_id)} was taken{who} {format_span(self.age_s)} ago, "
-            f"and process {self.pid} is dead"
+            f"and process {self.pid} is dead{again}"
         )
 
 
@@ -53,17 +56,38 @@ def find_orphans(
 ) -> tuple[Orphan, ...]:
     """Every orphaned claim, oldest first; as of ``now``, or of the instant at which the queue was judged."""
     now = sight.queue.as_of if now is None else now
+    least = threshold_s(env) * NS
+    return tuple(each for each in _dead(sight, project, env, now) if now - each.claimed_at > least)
+
+
+def find_dead_claims(
+    sight: Sight, project: Project, *, env: Mapping[str, str] | None = None, now: int | None = None
+) -> tuple[Orphan, ...]:
+    """Claims of processes that are dead and that ddx still honours, with the instant until which it does.
+
+    They are no orphans yet: ddx gives each bead out again by itself when its heartbeat is 90 s old.
+    """
+    now = sight.queue.as_of if now is None else now
+    least = threshold_s(env) * NS
+    return tuple(
+        each
+        for each in _dead(sight, project, env, now)
+        if now - each.claimed_at <= least and each.freed_at > now and not sight.alive(each.bead_id)
+    )
+
+
+def _dead(sight: Sight, project: Project, env: Mapping[str, str] | None, now: int) -> tuple[Orphan, ...]:
+    """Every claim that its process has left behind, oldest first."""
     reader = ClaimReader(project, env)
     claims: dict[str, list[Claim]] = {}
     for claim in reader.read(sight.tracker.beads.values()):
         if claim.bead_id and claim.source in ("row", "lease", "run-state"):
             claims.setdefault(claim.bead_id, []).append(claim)
-    least = threshold_s(env) * NS
     found = [
         orphan
         for bead_id, holding in claims.items()
         if bead_id in sight.queue.beads and sight.queue.beads[bead_id].status not in TERMINAL
-        if (orphan := _judge(bead_id, holding, now, least, reader.here)) is not None
+        if (orphan := _judge(bead_id, holding, now, threshold_s(env) * NS, reader.here)) is not None
     ]
     return tuple(sorted(found, key=lambda orphan: (orphan.claimed_at, orphan.bead_id)))
 
@@ -84,7 +108,8 @@ def letting_go(wanted: Sequence[Orphan], project: Project) -> Callable[[Writing,
     """How letting go of some claims is planned: each is looked for again first."""
 
     def make(writing: Writing, sight: Sight) -> None:
-        still = {orphan.bead_id: orphan for orphan in find_orphans(sight, project)}
+        left = (*find_orphans(sight, project), *find_dead_claims(sight, project))
+        still = {orphan.bead_id: orphan for orphan in left}
         for orphan in wanted:
             now = still.get(orphan.bead_id)
             if now is None or (now.pid, now.claimed_at) != (orphan.pid, orphan.claimed_at):
@@ -107,18 +132,19 @@ def _judge(bead_id: str, claims: list[Claim], now: int, least: int, here: str) -
     if any(instant is None for instant in started):
         return None
     oldest = min(instant for instant in started if instant is not None)
-    if now - oldest <= least:
-        return None
     pids = {claim.pid for claim in claims if claim.pid is not None}
     if not pids or any(claim.machine not in ("", here) for claim in claims):
         return None  # nobody can tell from here whether it lives
     if any(pid_alive(pid) for pid in pids):
         return None
-    if any(claim.at is not None and now - claim.at <= FRESH for claim in claims):
+    beaten = max((claim.at for claim in held if claim.at is not None), default=0)
+    if now - oldest > least and any(claim.at is not None and now - claim.at <= FRESH for claim in claims):
         return None  # somebody keeps it alive under another process
     owner = next((claim.owner for claim in held if claim.owner), "")
     machine = next((claim.machine for claim in held if claim.machine), here)
     pid = next(claim.pid for claim in claims if claim.pid is not None)
     age = (now - oldest) // NS
     sources = tuple(dict.fromkeys(claim.source for claim in held))
-    return Orphan(bead_id, pid, machine, owner, oldest, age, sources)
+    return Orphan(
+        bead_id, pid, machine, owner, oldest, age, sources, beaten + FRESH if beaten + FRESH > now else 0
+    )

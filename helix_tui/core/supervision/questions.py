@@ -15,6 +15,7 @@ import msgspec
 
 from helix_tui.core.clock import format_instant, now_ns
 from helix_tui.core.ddx.files import read_bytes
+from helix_tui.core.errors import HelixError
 from helix_tui.core.project import Project
 from helix_tui.core.supervision.replacing import replace_file
 from helix_tui.core.text import clean_line
@@ -35,7 +36,7 @@ _STOPS = frozenset({"physics-level"})
 YES = frozenset({"yes", "y", "ok", "approve", "approved", "true", "go"})
 
 
-class UnknownQuestion(KeyError):
+class UnknownQuestion(HelixError, KeyError):
     """There is no such question, or it has been answered."""
 
 
@@ -146,6 +147,11 @@ class Questions:
         self._change(lambda each: each.id == given.id, lambda each: replace(each, used=True), given.id)
         return given.approved
 
+    def approved_before(self, key: str) -> bool:
+        """Whether the last answer to an approval was a yes, also where that has been used."""
+        given = [each for each in self.all() if each.key == key and each.answered]
+        return bool(given) and given[-1].approved
+
     def _change(
         self, which: Callable[[Question], bool], change: Callable[[Question], Question], name: str
     ) -> Question:
@@ -179,6 +185,15 @@ def read_questions(path: Path) -> tuple[Question, ...]:
         return ()
     rows = document.get("questions") if isinstance(document, dict) else None
     return tuple(found for row in rows or () if (found := _question(row)) is not None)
+
+
+def beads_in_question(questions: Iterable[Question]) -> dict[str, str]:
+    """Per bead that an unanswered question is about, the id of the first; an approval is none."""
+    found: dict[str, str] = {}
+    for each in questions:
+        if each.bead_id and not each.answered and each.kind != "approval":
+            found.setdefault(each.bead_id, each.id)
+    return found
 
 
 def _question(row: Any) -> Question | None:

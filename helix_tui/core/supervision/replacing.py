@@ -7,10 +7,12 @@ import os
 import tempfile
 from pathlib import Path
 
+from helix_tui.core.helix_folder import make_folder
+
 
 def replace_file(path: Path, data: bytes, mode: int = 0o644) -> None:
     """Put new content into a file's place at once: a reader sees the old or the new, never half of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with open(descriptor, "wb") as file:

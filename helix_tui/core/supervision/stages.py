@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from helix_tui.core.supervision.scope import WORD
+
 STANCES = {
     "planning": "exploratory, assumption-surfacing, artifact-authoring",
     "execution": "contract-following, bounded, anti-feature-creep",
@@ -46,7 +48,7 @@ class Stage:
     """It is done for a bead that is claimed or made first."""
     writes: bool = True
     """It changes documents or beads, so that its agent needs the permission."""
-    scope: str = "repo"
+    scope: str = WORD
     """What it is about where nobody says."""
 
     @property

@@ -6,12 +6,14 @@ from collections.abc import Callable
 
 from textual import events, on
 
+from helix_tui.core.beads.naming import with_titles
+from helix_tui.core.supervision.curation.conflicts import PlanChanged
 from helix_tui.core.text import clean_block, clean_line
 from helix_tui.keymap import id_of
 from helix_tui.screens.curating.desk import Outlook, Trouble
 from helix_tui.screens.curating.outcomes import Ended, run_wish, tell_trouble
 from helix_tui.screens.curating.sheet import Sheet
-from helix_tui.screens.curating.telling import tell_outlook
+from helix_tui.screens.curating.telling import tell_differences, tell_outlook
 from helix_tui.screens.curating.wishes import Wish, undo_wish
 from helix_tui.widgets.curation.page import Page
 from helix_tui.widgets.lists.rowlist import RowList
@@ -23,21 +25,30 @@ Turn = Callable[[str], Wish | None]
 class AheadSheet(Sheet):
     """Shown before every change. Enter runs exactly the commands that stand here."""
 
-    FOOTER = ("go.open=run it", "copy.id=copy commands", "go.back=leave it")
+    FOOTER = ("go.open=run", "copy.id=copy commands", "go.back=cancel")
 
-    def __init__(self, wish: Wish, turn: Turn | None = None, ended: Ended | None = None) -> None:
+    def __init__(
+        self,
+        wish: Wish,
+        turn: Turn | None = None,
+        ended: Ended | None = None,
+        *,
+        changed: PlanChanged | None = None,
+    ) -> None:
         """Make a sheet.
 
         Args:
             wish: what may be done.
             turn: what other keys make of it.
             ended: told when it was done, or why it was not; never told when it was left.
+            changed: it was shown before, and the queue has changed since, so that other commands would run.
         """
         super().__init__(clean_line(wish.title, 200))
         self.wish = wish
         self.outlook: Outlook | None = None
         self._turn = turn
         self._ended = ended
+        self._changed = changed
 
     def on_mount(self) -> None:
         """Begin to look ahead."""
@@ -49,14 +60,14 @@ class AheadSheet(Sheet):
         self.caption.show(clean_line(wish.title, 200))
 
         def arrived(outlook: Outlook) -> None:
-            if self.wish is wish and self.is_attached:
+            if self.wish is wish and not self.has_left:
                 self.outlook = outlook
-                self.caption.show(clean_line(outlook.plan.title, 200))
+                self.caption.show(clean_line(with_titles(outlook.plan.title, outlook.sight.queue.beads), 200))
                 self.footer.show(self.FOOTER if outlook.plan.steps else ("go.back",))
                 self.rewrite()
 
         def failed(error: Trouble) -> None:
-            if self.wish is wish and self.is_attached:
+            if self.wish is wish and not self.has_left:
                 self.dismiss()
                 tell_trouble(self.console, wish, error)
                 if self._ended is not None:
@@ -68,8 +79,13 @@ class AheadSheet(Sheet):
         """The outlook, once it is there."""
         if self.outlook is None:
             page.line([("… working out what follows", "waiting")])
-        else:
-            tell_outlook(page, self.outlook)
+            return
+        if self._changed is not None:
+            why = "The queue changed since this was shown. Nothing ran. This is the plan now:"
+            page.paragraph([("◆ ", "attention bold"), (why, "attention")], 2)
+            tell_differences(page, self._changed.differences)
+            page.blank()
+        tell_outlook(page, self.outlook)
 
     def on_key(self, event: events.Key) -> None:
         """A key of the operation itself turns it into another one."""
@@ -87,7 +103,18 @@ class AheadSheet(Sheet):
             return
         self.dismiss()
         if self.outlook.plan.steps:
-            run_wish(self.console, self.wish, self.outlook.plan, self._take_back, self._ended)
+            run_wish(
+                self.console,
+                self.wish,
+                self.outlook.plan,
+                self._take_back,
+                self._ended,
+                again=self._show_again,
+            )
+
+    def _show_again(self, error: PlanChanged) -> None:
+        """Nothing ran: the queue is another one, and so is the plan."""
+        self.console.push_screen(AheadSheet(self.wish, self._turn, self._ended, changed=error))
 
     def _take_back(self) -> None:
         self.console.push_screen(AheadSheet(undo_wish()))

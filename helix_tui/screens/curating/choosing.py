@@ -51,7 +51,7 @@ class ChoiceSheet(Sheet):
     def write(self, page: Page) -> None:
         """The deeds; those that cannot be done say why."""
         wide = max((len(choice.label) for choice in self.choices), default=0) + 2
-        for place, choice in enumerate(self.choices):
+        for choice in self.choices:
             words: Span = (choice.help, "muted")
             if choice.off:
                 words = (choice.off, "waiting")
@@ -60,7 +60,7 @@ class ChoiceSheet(Sheet):
                 (choice.label.ljust(wide), "muted" if choice.off else "text"),
                 words,
             ]
-            page.line(left, key=f"choice:{place}")
+            page.line(left, key=f"choice:{choice.label}")
 
     def on_key(self, event: events.Key) -> None:
         """A deed's own key does it."""
@@ -73,7 +73,12 @@ class ChoiceSheet(Sheet):
     def choose(self, event: RowList.Opened) -> None:
         """The deed under the cursor."""
         event.stop()
-        self._do(self.choices[int(event.key.partition(":")[2])])
+        wanted = event.key.partition(":")[2]
+        found = next((choice for choice in self.choices if choice.label == wanted), None)
+        if found is None:
+            self.console.say(f"no longer offered: {wanted}", "warning")
+        else:
+            self._do(found)
 
     def _do(self, choice: Choice) -> None:
         if choice.off:
@@ -231,6 +236,8 @@ class LineSheet(Sheet):
         super().__init__(clean_line(title, 200))
         self._told = told
         self._lead = _Lead(lead)
+        self._warned = ""
+        """The text that was to be left, when that was asked for first."""
         self.entry = Entry(take=self._take)
 
     def compose_body(self) -> ComposeResult:
@@ -244,10 +251,19 @@ class LineSheet(Sheet):
 
     def _take(self, key: str) -> bool:
         if key == "escape":
-            self.dismiss()
+            self._leave()
         elif key == "enter":
             self.dismiss()
             self._told(self.entry.value.strip())
         else:
             return False
         return True
+
+    def _leave(self) -> None:
+        """Leave; what was typed asks once more."""
+        typed = self.entry.value
+        if typed.strip() and self._warned != typed:
+            self._warned = typed
+            self.console.say("Press esc again to discard what you typed", "warning")
+        else:
+            self.dismiss()

@@ -22,10 +22,10 @@ from helix_tui.core.journal import Entry
 from helix_tui.core.live import Snapshot
 from helix_tui.core.supervision.curation.conflicts import Conflict, NotUndoable, Unreadable
 from helix_tui.core.supervision.curation.curator import Curator, Done, Sight
+from helix_tui.core.supervision.curation.executable import find_executable
 from helix_tui.core.supervision.curation.gate import GateBusy, WritesForbidden
 from helix_tui.core.supervision.curation.planning import Plan
 from helix_tui.core.supervision.curation.steps import Refused
-from helix_tui.core.supervision.curation.tongue import find_executable
 from helix_tui.core.supervision.curation.whatif import Consequences, foresee
 from helix_tui.screens.curating.wishes import Wish
 
@@ -144,7 +144,7 @@ class Desk:
         shown = self._host.snapshot
 
         def work() -> Outlook:
-            sight = Sight(shown.tracker, shown.queue, shown.runs)
+            sight = Sight(shown.tracker, shown.queue, shown.runs, shown.dialect)
             if not _stands(shown):
                 sight = self._scout.look()
             made = wish.plan(self._scout, sight)

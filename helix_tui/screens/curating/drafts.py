@@ -37,6 +37,18 @@ _PRIORITIES = (
     ("4", "some day"),
 )
 _SIGNS: Mapping[str, Span] = {"error": ("✗ ", "error bold"), "warning": ("◆ ", "attention")}
+_TO_DO: Span = ("○ ", "muted")
+"""The sign of what is missing in a field that nobody has written in yet."""
+
+_FIELD_OF = {
+    "label": "labels",
+    "phase": "labels",
+    "kind": "labels",
+    "spec": "spec-id",
+    "vague": "acceptance",
+    "dependency": "dependencies",
+}
+"""Code of a finding -> the field that it is about, where they are not called the same."""
 
 Findings = Callable[[Mapping[str, str]], Sequence[Finding]]
 
@@ -45,7 +57,7 @@ class FormSheet(Sheet):
     """A form on a sheet. It stays until what it asks for has been done, so that no text is lost."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("form")]
-    FOOTER = ("change.go-on=see what it does", "go.pane=next field", "go.back=leave it")
+    FOOTER = ("change.go-on=preview", "go.pane=next field", "go.back=cancel")
     AUTO_FOCUS = "Entry"
 
     def __init__(
@@ -88,8 +100,13 @@ class FormSheet(Sheet):
 
     @on(Form.Changed)
     def judge(self) -> None:
-        """Say what is wrong so far."""
-        self.form.say([(_SIGNS[finding.level], finding.message) for finding in self._judged(self.form.texts)])
+        """Say what is wrong with what was written, and what is still to be written."""
+        self.form.say([(self._sign(finding), finding.message) for finding in self._judged(self.form.texts)])
+
+    def _sign(self, finding: Finding) -> Span:
+        field = _FIELD_OF.get(finding.code, finding.code)
+        judged = self._warned is not None or self.form.written(field)
+        return _SIGNS[finding.level] if judged else _TO_DO
 
     def action_next_pane(self) -> None:
         """The next field."""
@@ -104,7 +121,7 @@ class FormSheet(Sheet):
         texts = dict(self.form.texts)
         if self.form.touched and self._warned != texts:
             self._warned = texts
-            self.console.say("esc once more leaves what you typed", "warning")
+            self.console.say("Press esc again to discard what you typed", "warning")
         else:
             self.dismiss()
 
@@ -114,7 +131,8 @@ class FormSheet(Sheet):
         errors = [finding for finding in self._judged(texts) if finding.level == "error"]
         if errors and self._warned != texts:
             self._warned = texts
-            self.console.say(f"{errors[0].message}; ctrl+o once more goes on all the same", "warning")
+            self.judge()
+            self.console.say(f"{errors[0].message}. Press ctrl+o again to continue anyway", "warning")
             return
         wish = self._wish(texts)
         if wish is None:
@@ -125,8 +143,7 @@ class FormSheet(Sheet):
 
     def _ended(self, error: Trouble | None) -> None:
         if error is None:
-            if self.is_attached:
-                self.dismiss()
+            self.dismiss()
         elif self._failed is not None:
             self._failed(error)
 
@@ -144,14 +161,20 @@ def create(screen: TargetScreen) -> None:
         Field("type", "type", "task", ways=_starting(_types_in_use(queue))),
         Field("priority", "priority", "2", ways=lambda text: _PRIORITIES if not text else ()),
         Field("parent", "parent", near[0].parent if near else "", ways=_beads(queue)),
-        Field("dependencies", "waits on", ways=_beads(queue), several=True, hint="ids or words of titles"),
+        Field(
+            "dependencies",
+            "waits on",
+            ways=_beads(queue),
+            several=True,
+            hint="ids or words of titles, separated by commas",
+        ),
         Field(
             "labels",
             "labels",
             REQUIRED_LABEL if REQUIRED_LABEL in labels else "",
             ways=_containing(labels),
             several=True,
-            hint="parted by commas",
+            hint="separated by commas or spaces",
         ),
         Field("spec-id", "spec-id", hint="the document it is built against"),
         Field("acceptance", "acceptance", lines=4, hint="how a machine sees that it is done, item by item"),
@@ -164,7 +187,7 @@ def create(screen: TargetScreen) -> None:
     def wish(texts: Mapping[str, str]) -> Wish:
         return wish_for([draft_operation(texts, queue)])
 
-    screen.console.push_screen(FormSheet("a new bead", screen, fields, judged, wish))
+    screen.console.push_screen(FormSheet("new bead", screen, fields, judged, wish))
 
 
 def judge_draft(texts: Mapping[str, str], queue: Queue) -> Sequence[Finding]:
@@ -172,7 +195,7 @@ def judge_draft(texts: Mapping[str, str], queue: Queue) -> Sequence[Finding]:
     row: dict[str, Any] = {
         "title": texts["title"],
         "issue_type": texts["type"].strip() or "task",
-        "labels": _parted(texts["labels"]),
+        "labels": _words(texts["labels"]),
         "acceptance": texts["acceptance"],
         "spec-id": texts["spec-id"].strip(),
         "dependencies": [edge("", meant(word, queue)) for word in _parted(texts["dependencies"])],
@@ -199,7 +222,7 @@ def draft_operation(texts: Mapping[str, str], queue: Queue) -> operations.Operat
         " ".join(texts["title"].split()),
         issue_type=texts["type"].strip() or "task",
         priority=int(level) if level.isdecimal() else 2,
-        labels=_parted(texts["labels"]),
+        labels=_words(texts["labels"]),
         parent=meant(texts["parent"].strip(), queue),
         depends_on=[meant(word, queue) for word in _parted(texts["dependencies"])],
         spec_id=texts["spec-id"].strip(),
@@ -218,6 +241,11 @@ def meant(text: str, queue: Queue) -> str:
 
 def _parted(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _words(text: str) -> list[str]:
+    """Labels: no label holds a space, so a space separates them as a comma does."""
+    return text.replace(",", " ").split()
 
 
 def _types_in_use(queue: Queue) -> list[str]:
@@ -253,7 +281,7 @@ def edit(screen: TargetScreen, beads: Sequence[Bead]) -> None:
     if not beads:
         return
     if len(beads) > 1:
-        screen.console.say("one bead at a time is edited; unmark the others", "warning")
+        screen.console.say("Only one bead can be edited at a time: unmark the others", "warning")
         return
     bead = beads[0]
     base = texts_of(bead)
@@ -267,7 +295,7 @@ def edit(screen: TargetScreen, beads: Sequence[Bead]) -> None:
 
     def judged(texts: Mapping[str, str]) -> Sequence[Finding]:
         if not texts["title"].strip():
-            return [Finding("error", "title", "every bead has a title")]
+            return [Finding("error", "title", "title required")]
         row = bead.document() | {"acceptance": texts["acceptance"]}
         return [finding for finding in judge(row, queue.beads).findings if finding.code == "vague"]
 

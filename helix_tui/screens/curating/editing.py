@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from textual.app import SuspendNotSupported
 
+from helix_tui.core.errors import HelixError
 from helix_tui.core.text import clean_line
 from helix_tui.screens.curating.desk import Trouble
 from helix_tui.screens.curating.wishes import edit_wish
@@ -29,7 +30,7 @@ MAX_FILE = 4 << 20
 """Bytes of an edited file that are read back."""
 
 
-class NoEditor(RuntimeError):
+class NoEditor(HelixError):
     """There is nothing to edit with; the message says what to do."""
 
 
@@ -72,7 +73,7 @@ def from_file(edited: str, base: Mapping[str, str]) -> dict[str, str]:
     changed = {}
     for name, text in zip(pieces[1::2], pieces[2::2], strict=True):
         if name in base and text.rstrip("\n") != base[name].rstrip("\n"):
-            changed[name] = text.strip("\n") if name != "title" else " ".join(text.split())
+            changed[name] = _framed(text, base[name]) if name != "title" else " ".join(text.split())
     return changed
 
 
@@ -130,3 +131,13 @@ def _read_back(path: Path, base: Mapping[str, str]) -> dict[str, str]:
     if len(data) > MAX_FILE:
         raise ValueError(f"the edited text has more than {MAX_FILE >> 20} MiB")
     return from_file(data.decode("utf-8", "surrogateescape"), base)
+
+
+def _framed(text: str, base: str) -> str:
+    """An edited text between the empty lines that the old one began and ended with."""
+    inner = text.strip("\n")
+    bare = base.strip("\n")
+    if not inner or not bare:
+        return inner
+    start = base.index(bare)
+    return base[:start] + inner + base[start + len(bare) :]

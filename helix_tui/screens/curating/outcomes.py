@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.binding import BindingType
 
 from helix_tui.core.ddx.client import DdxError
-from helix_tui.core.supervision.curation.conflicts import Conflict, NotUndoable
+from helix_tui.core.supervision.curation.conflicts import Conflict, NotUndoable, PlanChanged
 from helix_tui.core.supervision.curation.curator import Done
 from helix_tui.core.supervision.curation.gate import WritesForbidden
 from helix_tui.core.supervision.curation.planning import Plan
@@ -29,9 +29,20 @@ Ended = Callable[[Trouble | None], None]
 
 
 def run_wish(
-    console: Console, wish: Wish, shown: Plan, take_back: Callable[[], object], ended: Ended | None = None
+    console: Console,
+    wish: Wish,
+    shown: Plan,
+    take_back: Callable[[], object],
+    ended: Ended | None = None,
+    *,
+    again: Callable[[PlanChanged], object] | None = None,
 ) -> None:
-    """Run what was shown, and tell what came of it; ``take_back`` looks ahead at undoing what was done."""
+    """Run what was shown, and tell what came of it.
+
+    Args:
+        take_back: looks ahead at undoing what was done.
+        again: shows the plan once more, where it is another one by now; nothing ran then.
+    """
 
     def done(result: Done | None) -> None:
         if ended is not None:
@@ -39,6 +50,9 @@ def run_wish(
         tell_done(console, wish, result, take_back)
 
     def failed(error: Trouble) -> None:
+        if isinstance(error, PlanChanged) and again is not None:
+            again(error)
+            return
         tell_trouble(console, wish, error)
         if ended is not None:
             ended(error)
@@ -70,7 +84,7 @@ def _all_well(done: Done) -> str:
         parts.append(f"{len(done.plan.refusals):,} left out")
     entry = done.entry
     if entry is not None and entry.plain:
-        parts.append("u takes it back" if entry.undoable else "no way back")
+        parts.append("u undoes it" if entry.undoable else "cannot be undone")
     return " · ".join(parts)
 
 
@@ -101,22 +115,22 @@ class TroubleSheet(Sheet):
     def _write_error(self, page: Page) -> None:
         error = self.error
         if isinstance(error, Conflict):
-            page.paragraph([("✗ ", "error bold"), ("somebody changed this since", "error bold")])
-            page.paragraph([("Nothing was written over it. Both versions:", "text")])
+            page.paragraph([("✗ ", "error bold"), ("Changed by someone else since", "error bold")])
+            page.paragraph([("Nothing was overwritten. Both versions:", "text")])
             mine = "yours" if isinstance(error, EditConflict) else "expected"
             tell_differences(page, error.differences, mine)
             if not error.differences:
-                page.paragraph([("the queue has changed, so that other commands would run", "text")])
+                page.paragraph([("The queue changed, so other commands would run.", "text")])
             page.blank()
             if error.ran:
-                done = f"{error.ran:,} of {error.of:,} commands had run by then and stay; u takes them back"
+                done = f"{error.ran:,} of {error.of:,} commands ran before and stay; u undoes them"
                 page.paragraph([("◆ ", "attention bold"), (done, "text bold")], 2)
             page.paragraph([("Look at the bead and do it again if you still want it.", "muted")])
         elif isinstance(error, NotUndoable):
             page.paragraph(
                 [
                     ("✗ ", "error bold"),
-                    (f"{clean_line(error.entry.title, 200)} has no way back", "error bold"),
+                    (f"{clean_line(error.entry.title, 200)} cannot be undone", "error bold"),
                 ],
                 2,
             )
@@ -173,8 +187,8 @@ class HalfWaySheet(Sheet):
         if entry is None or not entry.after:
             return "Nothing was changed."
         if self.done.made_anyway:
-            return "The change was made all the same; u takes it back."
-        back = "u takes back what was done." if entry.undoable else clean_line(entry.why_not, 300)
+            return "The change was made all the same; u undoes it."
+        back = "u undoes what was done." if entry.undoable else clean_line(entry.why_not, 300)
         changed = len(entry.after)
         return f"{changed:,} bead{'s' * (changed != 1)} changed and stay{'s' * (changed == 1)} so; {back}"
 

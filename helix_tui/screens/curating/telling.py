@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from helix_tui.core.beads.readiness import Queue
-from helix_tui.core.beads.tracker import Tracker
 from helix_tui.core.supervision.curation.conflicts import Difference
 from helix_tui.core.supervision.curation.contrast import shown
+from helix_tui.core.supervision.curation.dropped import unread_warning
 from helix_tui.core.supervision.curation.planning import Plan
 from helix_tui.core.supervision.curation.whatif import Consequences
 from helix_tui.core.text import clean_block, clean_line, short_id
@@ -31,7 +31,7 @@ def tell_outlook(page: Page, outlook: Outlook) -> None:
     """Everything about a change that has not run."""
     plan = outlook.plan
     if not plan.steps and not plan.refusals:
-        page.paragraph([("nothing to do: ", "muted"), (clean_line(plan.title, 300), "text")])
+        page.paragraph([("Nothing to do: ", "muted"), (clean_line(plan.title, 300), "text")])
         return
     for refusal in plan.refusals[:MOST]:
         page.paragraph([("✗ ", "error bold"), (clean_line(refusal.why, 600), "error")], 2)
@@ -39,6 +39,7 @@ def tell_outlook(page: Page, outlook: Outlook) -> None:
         page.paragraph([(f"✗ and {len(plan.refusals) - MOST:,} more", "error")])
     if not plan.steps:
         return
+    _places(page, outlook.follows, outlook.sight.queue)
     tell_commands(page, plan)
     for note in plan.notes:
         page.paragraph([("◆ ", "attention"), (clean_line(note, 600), "text")], 2)
@@ -64,28 +65,15 @@ def tell_commands(page: Page, plan: Plan) -> None:
             page.paragraph([("  " if number else "$ ", "running"), (part, "text bold")], 2)
 
 
-def unread_warning(tracker: Tracker, embedded: bool) -> Iterator[str]:
-    """What lines that cannot be read mean for whoever wants to write."""
-    if not tracker.dropped:
-        return
-    first = tracker.dropped[0]
-    more = f" and {len(tracker.dropped) - 1} more" if len(tracker.dropped) > 1 else ""
-    where = f"line {first.line}{more} of {clean_line(tracker.path.name, 60)} cannot be read"
-    why = clean_line(first.reason, 120)
-    if embedded:
-        yield f"{where} ({why}): nothing is written until it is mended or taken out"
-    else:
-        yield f"{where} ({why}): ddx drops it at this write, and may keep a copy beside the file"
-
-
 def tell_follows(page: Page, follows: Consequences, queue: Queue) -> None:
     """What would become of the queue."""
     before, after = follows.ready
     page.caption(
         "what follows", f"{before:,} ready, then {after:,}" if before != after else f"{before:,} ready"
     )
+    if follows.order:
+        page.paragraph([(follows.order, "muted")])
     if not follows:
-        page.line([("the same beads ready, in the same order", "muted")])
         return
     _beads(page, "+ ready", "success", follows.newly_ready, queue)
     _beads(page, "− ready", "waiting", follows.newly_blocked, queue)
@@ -101,9 +89,21 @@ def tell_follows(page: Page, follows: Consequences, queue: Queue) -> None:
         named: Line = [(who, "muted"), _title(orphan.bead_id, queue), (why, "attention")]
         page.paragraph([("◆ ", "attention bold"), *named], 2)
     if len(follows.orphaned) > MOST:
-        page.line([(f"◆ and {len(follows.orphaned) - MOST:,} more that would wait in vain", "attention")])
+        page.line([(f"◆ and {len(follows.orphaned) - MOST:,} more that would wait for ever", "attention")])
     if follows.next_before != follows.next_after:
         _next(page, follows, queue)
+
+
+def _places(page: Page, follows: Consequences, queue: Queue) -> None:
+    """First the changed beads themselves: where each is picked now, and then."""
+    alone = len(follows.places) == 1
+    for place in follows.places[:MOST]:
+        title = _title(place.bead_id, queue)
+        lead: Span = ("this bead  " if alone else "", "muted")
+        page.line([lead, title], _ident(page, place.bead_id))
+        page.paragraph([("  ", "muted"), (str(place), "text bold")], 2)
+    if len(follows.places) > MOST:
+        page.line([(f"and {len(follows.places) - MOST:,} more beads", "muted")])
 
 
 def _beads(page: Page, word: str, ink: str, ids: Sequence[str], queue: Queue) -> None:
@@ -145,15 +145,15 @@ def tell_way_back(page: Page, plan: Plan) -> None:
         return
     if not plan.undoable:
         lost = clean_line("; ".join(plan.back.lost), 400)
-        page.paragraph([("no way back: ", "attention bold"), (lost, "attention")], 2)
+        page.paragraph([("Cannot be undone: ", "attention bold"), (lost, "attention")], 2)
     else:
-        page.paragraph([(f"u would take it back{told_way_back(plan)}", "muted")], 2)
+        page.paragraph([(f"Undo with u{told_way_back(plan)}", "muted")], 2)
         for trace in plan.back.traces[:MOST]:
             page.paragraph([(f"  {clean_line(trace, 300)}", "muted")], 2)
 
 
 def told_way_back(plan: Plan) -> str:
-    """By what it could be taken back, to end a sentence."""
+    """By which commands it would be undone, to end a sentence."""
     lines = plan.way_back
     if len(lines) == 1:
         return f": {clean_line(lines[0], 600)}"
@@ -170,7 +170,7 @@ def tell_differences(page: Page, found: Iterable[Difference], mine: str = "expec
         for each in differing:
             page.paragraph([(clean_line(each.field, 60), "text bold")])
             _version(page, mine, "muted", each.field, each.ours)
-            _version(page, "stands", "attention", each.field, each.theirs)
+            _version(page, "now", "attention", each.field, each.theirs)
 
 
 def _version(page: Page, word: str, ink: str, field: str, value: Any) -> None:

@@ -14,7 +14,8 @@ from helix_tui.core.supervision.curation.planning import Plan, describe, plan
 from helix_tui.core.supervision.curation.retracing import Turn, foretell
 from helix_tui.core.supervision.curation.steps import Writing, named
 from helix_tui.core.supervision.focus import plan_upkeep
-from helix_tui.core.supervision.orphans import Orphan, letting_go, recover
+from helix_tui.core.supervision.held import drifted, plan_drifted
+from helix_tui.core.supervision.orphans import Orphan, letting_go
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ def wish_for(operations: Sequence[Operation], title: str = "") -> Wish:
     wanted = list(operations)
 
     def planned(curator: Curator, sight: Sight) -> Plan:
-        return plan(wanted, sight.queue, curator.tongue(sight.queue), busy=sight.busy, title=title)
+        return plan(wanted, sight.queue, curator.dialect(sight.queue), busy=sight.busy, title=title)
 
     def run(curator: Curator, shown: Plan) -> Done:
         return curator.run(wanted, shown=shown, title=title)
@@ -84,14 +85,27 @@ def edit_wish(bead_id: str, base: Mapping[str, str], texts: Mapping[str, str], k
 
 
 def recovery_wish(orphans: Sequence[Orphan]) -> Wish:
-    """The wish to let go of orphaned claims; whether they still are that is looked at again as it runs."""
+    """The wish to release orphaned claims; whether they still are orphaned is checked again as it runs."""
     beads = tuple(orphan.bead_id for orphan in orphans)
     title = f"let go of the orphaned claim on {named(beads)}"
 
     def planned(curator: Curator, sight: Sight) -> Plan:
         return curator.plan_steps("unclaim", title, letting_go(orphans, curator.project), sight)
 
-    return Wish(title, beads, planned, lambda curator, _: recover(curator, orphans))
+    def run(curator: Curator, shown: Plan) -> Done:
+        make = letting_go(orphans, curator.project)
+        return curator.run_steps("unclaim", title, make, shown=shown, again=True)
+
+    return Wish(title, beads, planned, run)
+
+
+def drift_wish(beads: Sequence[str]) -> Wish:
+    """The wish to keep workers from beads whose parent or document changed, beside those that are kept."""
+
+    def make(writing: Writing, sight: Sight) -> None:
+        plan_drifted(writing, {*drifted(sight.queue), *beads})
+
+    return wish_for_steps("hold", f"keep {named(beads)} from workers", beads, make)
 
 
 def upkeep_wish() -> Wish:
@@ -109,7 +123,7 @@ def undo_wish(entry: Entry | None = None) -> Wish:
         return _plan_turn("undo", "take back", chosen[0], curator, sight)
 
     title = f"take back {entry.id}" if entry is not None else "take back the last change"
-    return Wish(title, (), planned, lambda curator, _: curator.undo(chosen[0]))
+    return Wish(title, (), planned, lambda curator, shown: curator.undo(chosen[0], shown=shown))
 
 
 def redo_wish(entry: Entry | None = None) -> Wish:
@@ -122,15 +136,15 @@ def redo_wish(entry: Entry | None = None) -> Wish:
         return _plan_turn("redo", "do again", chosen[0], curator, sight)
 
     title = f"do {entry.id} again" if entry is not None else "do again what was taken back"
-    return Wish(title, (), planned, lambda curator, _: curator.redo(chosen[0]))
+    return Wish(title, (), planned, lambda curator, shown: curator.redo(chosen[0], shown=shown))
 
 
 def restore_wish(entry: Entry) -> Wish:
     """The wish to lead back to how things stood right after an entry."""
 
     def planned(curator: Curator, sight: Sight) -> Plan:
-        history, tongue = curator.history(), curator.tongue(sight.queue)
-        retreat = foretell(history.back_to(entry.id), history, sight.queue, tongue, sight.busy)
+        history, dialect = curator.history(), curator.dialect(sight.queue)
+        retreat = foretell(history.back_to(entry.id), history, sight.queue, dialect, sight.busy)
         turns = [turn for turn in retreat.turns if not turn.problem]
         notes = [f"{'takes back' if turn.back else 'does again'} {turn.entry.id}" for turn in turns]
         notes += [trace for turn in turns for trace in turn.traces]
@@ -142,7 +156,7 @@ def restore_wish(entry: Entry) -> Wish:
         done: tuple[Done, ...] = ()
         problems: tuple[str, ...] = ()
         try:
-            for result in curator.restore(entry.id):
+            for result in curator.restore(entry.id, shown=shown):
                 done = (*done, result)  # stays done, also where the next one cannot be
         except (Conflict, NotUndoable) as error:
             if not done:
@@ -182,8 +196,8 @@ def _plan_turn(kind: str, word: str, entry: Entry | None, curator: Curator, sigh
     """
     if entry is None:
         return Plan(kind, f"there is nothing to {word}")
-    tongue = curator.tongue(sight.queue)
-    retreat = foretell([entry], curator.history(), sight.queue, tongue, sight.busy)
+    dialect = curator.dialect(sight.queue)
+    retreat = foretell([entry], curator.history(), sight.queue, dialect, sight.busy)
     turn = retreat.problem
     if turn is not None and turn.differences:
         raise Conflict(turn.differences, entry)

@@ -41,7 +41,9 @@ def choices(shelf: Shelf, key: str) -> list[Choice]:
         found.append(Choice("accept", "accept this lesson"))
         found.append(Choice("decline", "decline this lesson"))
     elif key in shelf.names:
-        found.append(Choice("forget", "forget this memory …"))
+        found.append(Choice("edit", "edit this memory …"))
+        found.append(Choice("supersede", "let another memory hold instead …"))
+        found.append(Choice("remove", "remove this memory …"))
     if waiting > 1 or (waiting and kind != "proposal"):
         found.append(Choice("accept-all", f"accept all {waiting} lessons that wait …"))
         found.append(Choice("decline-all", f"decline all {waiting} lessons that wait …"))
@@ -58,11 +60,11 @@ def foresee(shelf: Shelf, key: str, choice: str) -> Foreseen | None:
     """What a choice would do; None where there is nothing to do any more."""
     if choice in ("accept", "decline", "accept-all", "decline-all"):
         return _lessons(shelf, key, choice)
-    if choice == "forget" and key in shelf.names:
+    if choice == "remove" and key in shelf.names:
         memory = shelf.names[key]
         lines = prune_lines([memory])
         return Foreseen(
-            f"forget {clean_line(key, 80)}", lines, lambda store: _said(Deeds(store).forget([key]))
+            f"remove {clean_line(key, 80)}", lines, lambda store: _said(Deeds(store).remove([key]))
         )
     if choice == "prune":
         gone = [shelf.names[name] for name in sorted(shelf.harmful) if name in shelf.names]

@@ -115,7 +115,7 @@ class Keeper:
             condition = next(
                 (word for kind, word in CONDITIONS.items() if isinstance(fault, kind)), "unreadable"
             )
-            return Shelf(condition, fault.message, fault.fix, path=str(self.path))
+            return Shelf(condition, fault.message, fault.advice, path=str(self.path))
 
 
 def _marks(store: MemoryStore) -> tuple[int, ...]:

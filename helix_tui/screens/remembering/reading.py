@@ -52,6 +52,7 @@ def _memory(keeper: Keeper, shelf: Shelf, row: MemoryRow, hit: Recalled | None, 
             store.outcomes(name=memory.name),
             hit,
             now,
+            revisions=store.revisions(memory.name),
         )
     except MemoryFault as fault:
         facts = MemoryFacts(memory, row, hit=hit, now=now, trouble=clean_line(fault.message, 300))

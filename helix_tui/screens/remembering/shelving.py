@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from helix_tui.core.clock import NS, format_age
-from helix_tui.core.insights.cells import share
 from helix_tui.core.memory import Memory, Recalled
 from helix_tui.core.memory.plans import Plan, Workspace
 from helix_tui.core.memory.proposals import Proposal
@@ -57,11 +56,11 @@ def belonging(rows: Sequence[MemoryRow], view: str) -> list[MemoryRow]:
 
 
 def _standing(row: MemoryRow) -> tuple[bool, bool, float, float]:
-    return (row.kind != "systemic", not row.proven, -row.low, -row.recency)
+    return (row.kind != "systemic", not row.tried, -row.low, -row.recency)
 
 
 def _row(memory: Memory, fresh: float, shelf: Shelf, hit: Recalled | None) -> MemoryRow:
-    proven = share(round(memory.helped), round(memory.helped + memory.failed))
+    interval = memory.interval
     harmful = memory.name in shelf.harmful
     dormant = memory.name in shelf.dormant
     note = f"met {memory.seen} times" if memory.seen > 1 else ""
@@ -76,8 +75,8 @@ def _row(memory: Memory, fresh: float, shelf: Shelf, hit: Recalled | None) -> Me
         helped=memory.helped,
         failed=memory.failed,
         effectiveness=memory.effectiveness,
-        low=proven.low,
-        high=proven.high,
+        low=interval.low,
+        high=interval.high,
         verified=memory.verified_helped + memory.verified_failed,
         recency=fresh,
         last_used=memory.last_used,
@@ -148,7 +147,8 @@ def counts(shelf: Shelf, width: int) -> str:
     if width < _ROOMY:
         return f"{health.total:,}"
     memories = f"{health.total:,} memor{'y' if health.total == 1 else 'ies'}"
-    return f"{health.with_verified_feedback:,} proven · {memories}"
+    proven = sum(each.proven for each in shelf.memories)
+    return f"{proven:,} proven · {memories}"
 
 
 def alerts(shelf: Shelf) -> Line:
@@ -219,3 +219,23 @@ def prune_lines(memories: Sequence[Memory]) -> list[Line]:
         ]
         for each in memories
     ]
+
+
+def fresh(known: Shelf, shelf: Shelf) -> frozenset[str]:
+    """Names of memories that came or changed since."""
+    if known.condition != "live":
+        return frozenset()
+    return frozenset(name for name, memory in shelf.names.items() if known.names.get(name) != memory)
+
+
+def nothing(view: str, query: str) -> Row:
+    """The row that stands where a view has none."""
+    words = {
+        "proposed": "no lesson waits; attempts that end bring them",
+        "plans": "no plan is stored; `helix-tui memory plan add` stores one",
+        "harmful": "nothing is known to do harm",
+        "dormant": "nothing is dormant",
+    }.get(view, "nothing of this kind is remembered")
+    if query and view not in ("proposed", "plans"):
+        words = "nothing like that is remembered; esc shows all"
+    return Row("nothing", ((f"  {words}", "muted"),), selectable=False)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
-import signal
 import subprocess
 import threading
 from collections.abc import Callable, Sequence
@@ -13,21 +12,31 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
+from helix_tui.core import logs, session
 from helix_tui.core.clock import format_instant, now_ns
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.ddx.names import VERBS, Era
 from helix_tui.core.live import Snapshot
+from helix_tui.core.supervision.agents import chosen
 from helix_tui.core.supervision.answering import answer_question
 from helix_tui.core.supervision.curation.conflicts import Conflict, Unreadable
 from helix_tui.core.supervision.curation.curator import Curator
+from helix_tui.core.supervision.curation.executable import find_executable
 from helix_tui.core.supervision.curation.gate import GateBusy, WritesForbidden
 from helix_tui.core.supervision.curation.steps import Refused
-from helix_tui.core.supervision.curation.tongue import find_executable
-from helix_tui.core.supervision.delegate import NOBODY, Delegate, logs_folder
+from helix_tui.core.supervision.delegate import Delegate, Wishes, logs_folder
 from helix_tui.core.supervision.escalations import decide_escalation
 from helix_tui.core.supervision.questions import Questions
-from helix_tui.core.supervision.run.control import Ending, active_run, request, start_run, stop_run
+from helix_tui.core.supervision.run.control import (
+    DDX_PATIENCE_S,
+    Ending,
+    active_run,
+    request,
+    start_run,
+    stop_run,
+)
 from helix_tui.core.text import clean_line
+from helix_tui.settings import load_settings
 
 READ_ONLY = "this console only looks: it was started with --read-only"
 
@@ -46,6 +55,7 @@ LEFT_UNDONE: dict[Era, str] = {
 ENDINGS = {
     "none": "no loop of HELIX runs here",
     "stale": "the loop was gone already; its pid file is removed",
+    "left": "the loop was gone; the ddx that it had left at work is ended",
     "stopped": "the loop has stopped",
     "killed": "the loop did not answer and was ended by force; the next one takes over what it left",
     "asked": "the loop stops after the bead in hand",
@@ -96,9 +106,16 @@ class Helm:
         """The era of the tracker, for words that are shown before a ddx was asked."""
         return "april" if self._host.snapshot.queue.default_era == "april" else "head"
 
+    @property
+    def who(self) -> Wishes:
+        """Who is to do the work, as the environment and the settings say."""
+        settings = load_settings()
+        return chosen(os.environ, set_agent=settings.agent, set_model=settings.model)
+
     def one_bead_words(self, bead_id: str) -> tuple[str, ...]:
         """The command that carries one bead through, as the tracker's era calls it."""
-        return (self._ddx or "ddx", *VERBS["one_bead"][self.era], bead_id)
+        who = [word for flag, value in self.who.flags.items() if value for word in (flag, value)]
+        return (self._ddx or "ddx", *VERBS["one_bead"][self.era], bead_id, *who)
 
     # --- deeds --------------------------------------------------------------------------------------------
 
@@ -130,7 +147,8 @@ class Helm:
 
         def work() -> str:
             ending: Ending = stop_run(project, now=now)
-            return ENDINGS[ending.how] + (f"; {said}" if ending.how == "stopped" else "")
+            alive = f"; still alive: {', '.join(map(str, ending.alive))}" if ending.alive else ""
+            return ENDINGS[ending.how] + (f"; {said}" if ending.how == "stopped" else "") + alive
 
         self._do("stop", work)
 
@@ -139,7 +157,9 @@ class Helm:
         said = INTERRUPTED[self.era]
 
         def work() -> str:
-            os.kill(pid, signal.SIGINT)
+            if left := session.interrupt(pid, DDX_PATIENCE_S):
+                pids = ", ".join(str(each.pid) for each in left)
+                return f"interrupted pid {pid}: {said}; still alive: {pids}"
             return f"interrupted pid {pid}: {said}"
 
         self._do("interrupt", work)
@@ -149,7 +169,7 @@ class Helm:
         delegate = Delegate(self._host.snapshot.project, self._ddx)
 
         def work() -> str:
-            words = delegate.one_bead(bead_id, NOBODY)
+            words = delegate.one_bead(bead_id, self.who)
             command = (os.fspath(delegate.ddx.path), *words)
             where = "the Loop screen shows what came of it"
             process, _ = self._begin(command, delegate, "one", f"ddx {shlex.join(words)}", where)
@@ -197,6 +217,7 @@ class Helm:
                 start_new_session=True,
             )
         self._carried.append((shown, process))
+        logs.logger("loop").info("%s: started in the background as %d", logs.masked(command), process.pid)
         # nothing waits for this thread: whoever leaves the console leaves it at work
         threading.Thread(target=self._await, args=(process, shown, after), daemon=True).start()
         return process, out
@@ -212,7 +233,7 @@ class Helm:
     def at_work(self) -> list[str]:
         """What goes on without the console, one line each, with what to do about it."""
         found = [
-            f"{shown} goes on (pid {process.pid}); `kill -INT {process.pid}` interrupts it"
+            f"{shown} goes on (pid {process.pid}); `pkill -s {process.pid}` ends it with its agent"
             for shown, process in self._carried
             if process.poll() is None
         ]

@@ -10,10 +10,16 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 
+from helix_tui.core.beads.naming import with_titles
+from helix_tui.core.beads.record import TERMINAL
+from helix_tui.core.clock import NS, format_span, parse_instant
+from helix_tui.core.ddx.attempts.attempt import Attempt
+from helix_tui.core.ddx.attempts.sums import format_whole
 from helix_tui.core.opening import read_end
 from helix_tui.core.project import machine_name
 from helix_tui.core.supervision.bearing import Bearing
 from helix_tui.core.supervision.check.verdict import Reason
+from helix_tui.core.supervision.run.telling import said_lines
 from helix_tui.core.text import clean_line
 from helix_tui.screens.curating.choosing import Choice, ChoiceSheet
 from helix_tui.screens.curating.sheet import Sheet
@@ -35,13 +41,13 @@ INKS = {
 """Ink of a NEXT_ACTION; the planning ones are plain."""
 
 WHO = {
-    "facts": "decided by the facts alone",
-    "prompt": "decided by an agent who looked at the documents",
-    "none": "no fact decides, and no agent was asked",
+    "facts": "Decided from the queue, no model asked",
+    "prompt": "Decided by an agent that checked the documents",
+    "none": "Undecided: nothing is ready, and no agent has checked the documents",
 }
 
 LOG_LINES = 200
-LOG_BYTES = 32 << 10
+LOG_BYTES = 256 << 10
 LOOK_EVERY = 1.0
 
 
@@ -61,7 +67,7 @@ class NextSheet(Sheet):
     def tick(self) -> None:
         """The answer may be another one."""
         bearing = self.console.bearing
-        if bearing is not None and bearing is not self.bearing:
+        if bearing is not None and (bearing is not self.bearing or bearing.verdict.next_eligible):
             self.bearing = bearing
             self.rewrite()
 
@@ -69,7 +75,7 @@ class NextSheet(Sheet):
         """Code, reasons, command, condition."""
         verdict = self.bearing.verdict
         if not verdict.next_action:
-            page.paragraph([("nothing has been looked at yet", "muted")])
+            page.paragraph([("Not checked yet", "muted")])
             return
         page.line(
             [
@@ -86,15 +92,25 @@ class NextSheet(Sheet):
         if verdict.would_change_if:
             page.paragraph([("until   ", "muted"), (clean_line(verdict.would_change_if, 400), "text")], 8)
         if verdict.next_eligible:
-            page.line([("next    ", "muted"), (clean_line(verdict.next_eligible, 40), "text")])
+            page.line([("next    ", "muted"), (self._until(verdict.next_eligible), "text")])
         if verdict.notes:
             page.caption("also")
             self._reasons(page, verdict.notes, "muted")
 
+    def _until(self, instant: str) -> str:
+        """How long until an instant, as every other time on a screen."""
+        at = parse_instant(instant)
+        if at is None:
+            return clean_line(instant, 40)
+        left = (at - self.console.now()) / NS
+        return f"in {format_span(left)}" if left > 0 else "now"
+
     def _reasons(self, page: Page, reasons: Iterable[Reason], ink: str) -> None:
+        beads = self.console.snapshot.queue.beads
         for number, reason in enumerate(reasons):
-            spans: list[Span] = [("· ", "muted"), (clean_line(reason.detail, 600), ink)]
-            refs = [ref for ref in reason.refs if ref in self.console.snapshot.queue.beads]
+            said = clean_line(with_titles(reason.detail, beads), 600)
+            spans: list[Span] = [("· ", "muted"), (said, ink)]
+            refs = [ref for ref in reason.refs if ref in beads]
             if refs:
                 page.line(spans, key=f"bead:{number}:{ink}:{refs[0]}")
             else:
@@ -163,7 +179,8 @@ class LoopSheet(ChoiceSheet):
             self.run_worker(partial(self._read, Path(log)), thread=True, group="log", exclusive=True)
 
     def _read(self, path: Path) -> None:
-        lines = tuple(clean_line(line, 300) for line in read_end(path, LOG_BYTES).splitlines()[-LOG_LINES:])
+        said = said_lines(read_end(path, LOG_BYTES))
+        lines = tuple(clean_line(line, 300) for line in said[-LOG_LINES:])
         if lines != self._log:
             self.app.call_from_thread(self._take, lines)
 
@@ -175,7 +192,7 @@ class LoopSheet(ChoiceSheet):
         helm, run = self.helm, self.bearing.run
         active = run.condition == "active"
         off = READ_ONLY if helm.read_only else ""
-        idle = off or ("" if active else "no loop of HELIX runs")
+        idle = off or ("" if active else "no HELIX loop is running")
         deeds = [
             Choice(
                 "s",
@@ -204,12 +221,44 @@ class LoopSheet(ChoiceSheet):
             ),
         ]
         for pid in self._workers():
-            words = "a worker of ddx that we did not start; it knows no softer way"
+            words = "A ddx worker started elsewhere; it can only be interrupted"
             deeds.append(Choice("", "", f"interrupt {pid}", words, partial(helm.interrupt, pid), off))
         if self._bead_id:
-            do = partial(helm.run_one, self._bead_id)
-            deeds.append(Choice("o", "o", "only this bead", clean_line(self._bead_id, 80), do, off))
+            said = clean_line(self._bead_id, 80)
+            deeds.append(Choice("o", "o", "only this bead", said, self._only_this, off or self._unfit()))
         return deeds
+
+    def _unfit(self) -> str:
+        """Why the bead is not to be executed now; empty where it may be."""
+        queue = self.console.snapshot.queue
+        bead = queue.beads.get(self._bead_id)
+        if bead is None:
+            return "this bead is not in the tracker"
+        if bead.status in TERMINAL:
+            return f"this bead is {bead.status}"
+        return "a worker is on this bead" if queue.state(bead.id) in ("running", "claimed") else ""
+
+    def _kept(self) -> Attempt | None:
+        """The last attempt on the bead, where its change is kept aside and `ddx try` would land that."""
+        if self.helm.era == "april":  # its verb executes the bead anew
+            return None
+        made = self.console.snapshot.attempts.of_bead(self._bead_id)
+        return made[0] if made and made[0].preserved else None
+
+    def _only_this(self) -> None:
+        """Carry the bead through; where that would land a change that is kept aside, only after a yes."""
+        kept, console = self._kept(), self.console
+        if unfit := self._unfit():  # since the sheet was drawn
+            console.say(unfit, "warning")
+            return
+        do = partial(self.helm.run_one, self._bead_id)
+        if kept is None:
+            do()
+            return
+        why = "a review refused it" if kept.verdict.outcome == "refused" else "it was kept aside"
+        said = f"{kept.result_rev[:12]} goes on the branch as it is, no agent runs; {why}"
+        title = f"land what is kept of {clean_line(self._bead_id, 80)}?"
+        console.push_screen(ChoiceSheet(title, [Choice("y", "y", "land it", said, do)]))
 
     def write(self, page: Page) -> None:
         """State, deeds, log."""
@@ -219,7 +268,7 @@ class LoopSheet(ChoiceSheet):
         state = run.state
         if run.condition != "never":
             said = f"{state.completed_cycles} of {state.attempted_cycles} cycles completed"
-            said += f" · {figures.tokens(state.total_tokens or None)} tokens"
+            said += f" · {figures.tokens(state.total_tokens or None)} tokens · {format_whole(state.sums)}"
             for status, count in state.outcomes.items():
                 said += f" · {count} {clean_line(status, 40)}"
             page.paragraph([(said, "muted")])
@@ -229,10 +278,17 @@ class LoopSheet(ChoiceSheet):
         super().write(page)
         page.blank()
         page.paragraph([("s  ", "running"), (shlex.join(self.helm.start_words), "muted")], 3)
-        if self._bead_id:
+        if self._bead_id and not self._unfit():
             command = shlex.join(self.helm.one_bead_words(self._bead_id))
             page.paragraph([("o  ", "running"), (command, "muted")], 3)
             page.paragraph([("   ", "muted"), (LEFT_UNDONE[self.helm.era], "muted")], 3)
+            if (kept := self._kept()) is not None:
+                said = (
+                    f"The change of attempt {clean_line(kept.attempt_id, 40)} is kept aside "
+                    f"({clean_line(kept.status, 60)}): ddx try lands {kept.result_rev[:12]} as it is, "
+                    "without an agent, and closes the bead. You are asked once more."
+                )
+                page.paragraph([("   ", "muted"), (said, "attention")], 3)
         if self._log:
             page.caption("log", clean_line(Path(state.log).name, 60))
             for line in self._log:

@@ -43,7 +43,7 @@ class RunTail(LogTail):
             self._bearing = bearing
         run = self._bearing.run
         active = run.condition == "active"
-        self.display = run.condition != "never"
+        self.display = run.condition != "never" or self._bearing.stoppage is not None
         self.set_class(active, "-active")
         log = run.state.log
         if active and log and self.screen.is_current and not self._jobs.busy("log"):
@@ -60,8 +60,11 @@ class RunTail(LogTail):
     def _show(self) -> None:
         run = self._bearing.run
         name = clean_line(Path(run.state.log).name, 60) if run.state.log else ""
-        words = clean_line(run.explanation, 400)
-        self.show("helix loop", f"{name} · L", (words, INKS.get(run.condition, "text")), self._said)
+        words, ink = clean_line(run.explanation, 400), INKS.get(run.condition, "text")
+        stoppage = self._bearing.stoppage
+        if stoppage is not None and run.condition != "active":
+            words, ink = clean_line(stoppage.words, 600), "attention"
+        self.show("helix loop", f"{name} · L" if name else "L", (words, ink), self._said)
 
 
 def _read(path: Path) -> tuple[str, ...]:

@@ -40,7 +40,7 @@ class Field:
     """Lines that it has on screen; more than one: a text of several lines."""
     ways: Ways | None = None
     several: bool = False
-    """Several words, parted by commas."""
+    """Several words, separated by commas."""
 
 
 class _Label(SpanLine):
@@ -127,6 +127,11 @@ class Form(Vertical):
     def touched(self) -> bool:
         """Whether anything differs from what was there to begin with."""
         return any(self.texts[field.name] != field.text for field in self.fields)
+
+    def written(self, name: str) -> bool:
+        """Whether the text of a field differs from what was there to begin with; so does one that is none."""
+        field = next((field for field in self.fields if field.name == name), None)
+        return field is None or self.texts[name] != field.text
 
     def focus_first(self) -> None:
         """The first field."""

@@ -12,6 +12,7 @@ from textual.containers import Vertical
 from textual.message import Message
 
 from helix_tui.widgets.frame.caption import Caption
+from helix_tui.widgets.gesture import Gesture
 from helix_tui.widgets.lists.rowlist import RowList
 from helix_tui.widgets.lists.rowsource import Row, Rows
 
@@ -39,7 +40,7 @@ class Chooser(Vertical):
             self.chooser = chooser
             self.key = key
 
-    class Done(Message):
+    class Done(Gesture):
         """One was chosen; none, where it was called off."""
 
         def __init__(self, chooser: Chooser, key: str | None) -> None:

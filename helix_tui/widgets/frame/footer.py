@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from textual import events
-from textual.message import Message
 
 from helix_tui.keymap import BY_ID, names, shown
+from helix_tui.widgets.gesture import Gesture
 from helix_tui.widgets.lists.line import Line, Span, width_of
 from helix_tui.widgets.lists.spanline import SpanLine
 
@@ -17,7 +17,7 @@ MOST = 6
 class KeyLine(SpanLine):
     """The footer. Its last key (help) stays when others go; a click on a key presses it."""
 
-    class Pressed(Message):
+    class Pressed(Gesture):
         """A key was clicked."""
 
         def __init__(self, name: str) -> None:

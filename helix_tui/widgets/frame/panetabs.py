@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from textual import events
-from textual.message import Message
 
+from helix_tui.widgets.gesture import Gesture
 from helix_tui.widgets.lists.line import Line, Span, width_of
 from helix_tui.widgets.lists.spanline import SpanLine
 
@@ -19,7 +19,7 @@ MORE = "…"
 class PaneTabs(SpanLine):
     """Words that are tabs. A click asks for one."""
 
-    class Pressed(Message):
+    class Pressed(Gesture):
         """A tab was clicked."""
 
         def __init__(self, name: str) -> None:

@@ -17,6 +17,7 @@ from textual.widgets import Input
 from helix_tui.core.beads.query import Completion
 from helix_tui.core.text import clean_line
 from helix_tui.widgets.frame.caption import Caption
+from helix_tui.widgets.gesture import Gesture
 from helix_tui.widgets.lists.line import Line, column, width_of
 from helix_tui.widgets.lists.rowlist import RowList
 from helix_tui.widgets.lists.rowsource import Row, Rows
@@ -77,7 +78,7 @@ class Prompt(Vertical):
             self.unfinished = unfinished
             """There are ways to go on with the last word."""
 
-    class Done(Message):
+    class Done(Gesture):
         """Typing is over; ``kept`` is false where it was called off."""
 
         def __init__(self, prompt: Prompt, text: str, kept: bool) -> None:

@@ -13,11 +13,11 @@ from typing import ClassVar
 
 from textual import events
 from textual.binding import Binding, BindingType
-from textual.message import Message
 from textual.timer import Timer
 
 from helix_tui.core.clock import format_age
 from helix_tui.themes.alphabet import ASCII_SPINNER, SPINNER
+from helix_tui.widgets.gesture import Gesture
 from helix_tui.widgets.lists.line import Line, Span, cut, fit, width_of
 from helix_tui.widgets.lists.spanline import SpanLine
 from helix_tui.widgets.palette import ascii_only
@@ -65,7 +65,7 @@ class Pulse(SpanLine):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "list_unread", show=False, id="go.open")]
 
-    class Pressed(Message):
+    class Pressed(Gesture):
         """Somebody asks what a part stands for.
 
         It is one of ``running dead ready needs unread memory spent loop next``.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from textual import events
-from textual.message import Message
 
+from helix_tui.widgets.gesture import Gesture
 from helix_tui.widgets.lists.line import Line, Span, cut, fit, width_of
 from helix_tui.widgets.lists.spanline import SpanLine
 
@@ -14,7 +14,7 @@ from helix_tui.widgets.lists.spanline import SpanLine
 class Tabs(SpanLine):
     """The tab bar. A click on a tab asks for its screen."""
 
-    class Pressed(Message):
+    class Pressed(Gesture):
         """A tab was clicked."""
 
         def __init__(self, name: str) -> None:

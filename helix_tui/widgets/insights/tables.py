@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from helix_tui.core.insights.cells import Cell, Share, percentile
+from helix_tui.core.ddx.attempts.sums import format_sum, format_whole
+from helix_tui.core.insights.cells import Cell, percentile
 from helix_tui.core.insights.experiments import Trial
 from helix_tui.core.insights.report import Report, key_of
 from helix_tui.core.insights.routing import Comparison
 from helix_tui.core.insights.spending import Failing
+from helix_tui.core.shares import Share
 from helix_tui.core.text import clean_line, short_id
 from helix_tui.widgets import figures
 from helix_tui.widgets.bar import CELLS, share_bar
 from helix_tui.widgets.lists.figured import Column, Figured, FiguredRows, cell
 from helix_tui.widgets.lists.line import Line, Span
+from helix_tui.widgets.outcomes import Look, look_of
 
 BY_CELL = (
     Column("landed", 4),
@@ -26,14 +29,6 @@ BY_CELL = (
     Column("p95", 5, rank=3),
     Column("spent", 9, rank=3),
 )
-
-OUTCOMES = {
-    "landed": ("✓ ", "success"),
-    "preserved": ("◆ ", "attention"),
-    "failed": ("✗ ", "error"),
-    "no_changes": ("○ ", "muted"),
-    "not run": ("· ", "muted"),
-}
 
 VERDICTS = {
     "better": ("✓ ", "success"),
@@ -50,7 +45,7 @@ def percent(part: float | None) -> str:
 
 def spent(row: Cell) -> str:
     """What attempts are known to have cost; ``≥`` where the cost of some is unknown."""
-    return _at_least(row, row.cost)
+    return format_sum(row.sums)
 
 
 def per_landed(row: Cell) -> str:
@@ -115,7 +110,8 @@ def _failing(report: Report) -> FiguredRows:
 
 
 def _lost(each: Failing) -> Figured:
-    last: Line = cell(each.last.status or "no result", "error" if each.last.kind == "failed" else "muted")
+    look = look_of(each.last)
+    last: Line = cell(each.last.status or look.word, look.ink)
     return Figured(
         key_of(each.cell),
         [(clean_line(each.title, 300) or clean_line(each.bead_id, 80), "text")],
@@ -188,14 +184,17 @@ def _experiments(report: Report) -> FiguredRows:
     )
 
 
+_NOT_RUN = Look("·", "muted", "not run")
+
+
 def _trial(batch: str, trial: Trial, *, best: bool) -> Figured:
-    sign, ink = OUTCOMES.get(trial.outcome, ("? ", "muted"))
+    look = look_of(trial.shown) if trial.shown is not None else _NOT_RUN
     row = trial.cell
     model = trial.shown.model or trial.shown.harness if trial.shown else ""
     return Figured(
         key_of(row),
         [
-            (sign, ink),
+            (f"{look.glyph} ", look.ink),
             (f"{clean_line(batch, 30)}  ", "muted"),
             (clean_line(trial.bead.title, 300), "text bold" if best else "text"),
         ],
@@ -216,7 +215,7 @@ def totals(report: Report) -> Line:
     spans: list[Span] = [
         (" 24 h ", "muted"),
         (f"{day.counts['landed']} landed of {day.n:,}", "text"),
-        (f" {spent(day)}", "text"),
+        (f" {format_whole(day.sums)}", "text"),
         ("   7 d ", "muted"),
         (f"{burn.recent.counts['landed']} of {burn.recent.n:,}", "text"),
         (f" {spent(burn.recent)}", "text"),

@@ -10,7 +10,7 @@ from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.workers.running import Run
 from helix_tui.core.text import clean_line
-from helix_tui.widgets.lists.attempts import look_of
+from helix_tui.widgets.outcomes import look_of
 
 
 class AttemptFilter:

@@ -13,7 +13,7 @@ from rich.cells import cell_len
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.clock import NS, format_span
 from helix_tui.core.ddx.attempts.attempt import Attempt
-from helix_tui.core.ddx.names import status_of
+from helix_tui.core.ddx.names import Outcome
 from helix_tui.core.ddx.workers.running import Run
 from helix_tui.core.text import clean_line, short_id
 from helix_tui.themes.alphabet import SIGNS
@@ -22,6 +22,7 @@ from helix_tui.widgets.frame.actions import Action, outcome
 from helix_tui.widgets.lists.line import Line, Span, cut, fit, spread, width_of, wrap_spans
 from helix_tui.widgets.lists.rowlist import RowList
 from helix_tui.widgets.lists.rowsource import RowSource
+from helix_tui.widgets.outcomes import LOOKS, look_of
 
 STATUS_CELLS = 11
 TITLE_CELLS = 40
@@ -75,46 +76,6 @@ class Board:
     """Workers that are gone too, and longer than those among ``runs``."""
     heading: bool = True
     """Whether the attempts stand under a line that sums up the day."""
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """How an attempt's end looks: glyph, ink and word."""
-
-    glyph: str
-    ink: str
-    word: str
-
-
-_KINDS = {
-    "landed": Look("✓", "success", "merged"),
-    "preserved": Look("◆", "attention", "preserved"),
-    "failed": Look("✗", "error", "failed"),
-    "no_changes": Look("○", "muted", "no changes"),
-}
-_WORDS = {
-    "already_satisfied": Look("✓", "muted", "satisfied"),
-    "no_evidence_produced": Look("○", "muted", "no evidence"),
-    "success": Look("…", "waiting", "not landed"),
-}
-_NO_RESULT = Look("✗", "muted", "no result")
-
-
-def look_of(attempt: Attempt) -> Look:
-    """Glyph, ink and word of an attempt's end. A status that nobody knows is shown as it is."""
-    if not attempt.status and not attempt.landed and not attempt.preserved:
-        return _NO_RESULT
-    kind = attempt.kind
-    if kind == "no_changes" or (kind == "other" and attempt.status == "success"):
-        found = _WORDS.get(attempt.status)
-        if found is not None:
-            return found
-    if kind in _KINDS:
-        return _KINDS[kind]
-    word = clean_line(attempt.status, 40)
-    return (
-        Look("◆", "attention", word) if status_of(attempt.status).known else Look("?", "attention bold", word)
-    )
 
 
 def title_of(bead_id: str, beads: Mapping[str, Bead] | None) -> Span:
@@ -204,34 +165,26 @@ def _caption(board: Board, width: int) -> Line:
 
 
 def _today(board: Board, room: int) -> list[Span]:
-    """``landed today 9 · preserved 2 · nothing to do 3 · failed 1``, by glyph where that is too long."""
+    """``today 9 landed · 2 kept aside · 3 no change · 1 failed``, by glyph where that is too long."""
     begin = figures.midnight(board.now)
-    counts: dict[str, int] = {}
+    counts: dict[Outcome, int] = {}
     for attempt in board.order.attempts:
         at = attempt.finished_at or attempt.started_at
         if at is not None and at < begin:
             break
-        counts[attempt.kind] = counts.get(attempt.kind, 0) + 1
+        outcome = attempt.verdict.outcome
+        counts[outcome] = counts.get(outcome, 0) + 1
     if not counts:
         return [("nothing ended today" if board.order.attempts else "no attempts yet", "muted")]
-    words: list[Span] = []
+    words: list[Span] = [("today", "muted")]
     glyphs: list[Span] = [("today", "muted")]
-    for kind, word, glyph, ink in _COUNTED:
-        count = counts.get(kind, 0)
-        if count or kind == "landed":
-            ink = ink if count else "muted"
-            words += [(" · " if words else "", "muted"), (f"{word} {count}", ink)]
-            glyphs.append((f" {glyph}{count}", ink))
+    for outcome, look in LOOKS.items():
+        count = counts.get(outcome, 0)
+        if count or outcome == "landed":
+            ink = look.ink if count else "muted"
+            words += [(" · " if len(words) > 1 else " ", "muted"), (f"{count} {look.word}", ink)]
+            glyphs.append((f" {look.glyph}{count}", ink))
     return words if width_of(words) <= room else glyphs
-
-
-_COUNTED = (
-    ("landed", "landed today", "✓", "success"),
-    ("preserved", "preserved", "◆", "attention"),
-    ("no_changes", "nothing to do", "○", "muted"),
-    ("failed", "failed", "✗", "error"),
-    ("other", "other", "?", "attention"),
-)
 
 
 def _ruled(caption: list[Span], right: list[Span], width: int) -> Line:

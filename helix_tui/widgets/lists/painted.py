@@ -25,7 +25,12 @@ from helix_tui.widgets.palette import ascii_only, palette_of
 TINT_SECONDS = 1.5
 """How long a changed row stays tinted."""
 
-_CACHED_ROWS = 2_000
+_CACHED_ROWS = 300
+"""Painted rows that a list keeps, 4 KB each, where its view is no higher: three screens, so that paging back
+and forth paints nothing anew. More is never looked at again before the next change of the queue."""
+
+_CACHED_LOOKS = 8
+"""Looks of a row that are kept: with and without cursor, focus, tint and thumb."""
 
 
 class Painted:
@@ -124,7 +129,7 @@ class PaintedRows(Widget):
         key = self.source.key(index)
         entry = self._painted.get(key)
         if entry is None:
-            if len(self._painted) > _CACHED_ROWS:
+            if len(self._painted) >= max(_CACHED_ROWS, 3 * self._view.height):
                 self._painted.clear()
             width = self._width_for(index)
             entry = Painted(self.source.paint(index, width), self.source.paint_more(index, width), width)
@@ -203,6 +208,8 @@ class PaintedRows(Widget):
             if label:
                 line = with_label(line, label, palette)
             strip = Strip.join([line, self._blank(on_thumb, 1, palette, plain)])
+            if len(entry.strips) >= _CACHED_LOOKS:
+                entry.strips.clear()
             entry.strips[look] = strip
         return strip
 

@@ -18,6 +18,7 @@ from textual.binding import BindingType
 from textual.message import Message
 
 from helix_tui.keymap import bindings
+from helix_tui.widgets.gesture import Gesture
 from helix_tui.widgets.lists.painted import PaintedRows
 from helix_tui.widgets.lists.rowsource import Row, Rows, RowSource
 from helix_tui.widgets.lists.viewport import CONTEXT
@@ -50,7 +51,7 @@ class RowList(PaintedRows, can_focus=True):
             """Only where the cursor stands now counts."""
             return isinstance(message, RowList.Selected) and message.rows is self.rows
 
-    class Opened(Message):
+    class Opened(Gesture):
         """Enter or a double click on a row."""
 
         def __init__(self, rows: RowList, key: str) -> None:

@@ -10,9 +10,9 @@ from collections.abc import Collection
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
-from textual.message import Message
 
 from helix_tui.widgets.frame.caption import Caption
+from helix_tui.widgets.gesture import Gesture
 from helix_tui.widgets.lists.attempts import AttemptList, Board
 from helix_tui.widgets.lists.rowlist import RowList
 
@@ -22,7 +22,7 @@ class RunningPanel(Vertical):
 
     DEFAULT_CSS = "RunningPanel { height: 1fr; width: 1fr; background: $helix-ground; }"
 
-    class Chosen(Message):
+    class Chosen(Gesture):
         """Enter on a run or an attempt; the attempt of a run that has none yet is empty."""
 
         def __init__(self, attempt_id: str, bead_id: str) -> None:

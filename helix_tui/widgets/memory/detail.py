@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from textual.message import Message
-
 from helix_tui.core.clock import NS, format_age
-from helix_tui.core.memory.records import Edge, Injection, Memory, Outcome, Recalled
+from helix_tui.core.memory.records import PROVEN_AT, Edge, Injection, Memory, Outcome, Recalled, Revision
 from helix_tui.core.text import clean_block, clean_line
+from helix_tui.widgets.gesture import Gesture
 from helix_tui.widgets.lists.line import Span
 from helix_tui.widgets.memory.rows import MemoryRow, count, effect
 from helix_tui.widgets.reading.textpane import Para, TextPane, block, section
@@ -35,12 +34,14 @@ class MemoryFacts:
     """How it answered what is searched, term by term."""
     now: int = 0
     trouble: str = ""
+    revisions: Sequence[Revision] = ()
+    """What it said before, newest first."""
 
 
 class MemoryPane(TextPane):
     """The page. Lines that name another memory, a bead or an attempt lead there."""
 
-    class Followed(Message):
+    class Followed(Gesture):
         """Enter on a line that leads somewhere: ``memory``, ``attempt`` or ``bead``."""
 
         def __init__(self, kind: str, name: str) -> None:
@@ -65,6 +66,7 @@ def memory_page(facts: MemoryFacts) -> list[Para]:
         section("resolution"),
         *block("resolution", clean_block(facts.memory.resolution, 8_000)),
         *_worth(facts),
+        *_history(facts),
         *_edges(facts),
         *_story(facts),
     ]
@@ -84,6 +86,8 @@ def _head(facts: MemoryFacts) -> Iterator[Para]:
         yield Para("harmful", (("Followed by failure more often than by success.", "error"),))
     if row.dormant:
         yield Para("dormant", (("Dormant: not used for a long time.", "muted"),))
+    if memory.marks:
+        yield Para("marks", ((f"Marked: {clean_line(', '.join(memory.marks), 300)}", "attention"),))
     if facts.trouble:
         yield Para("trouble", ((facts.trouble, "error"),))
 
@@ -92,7 +96,7 @@ def _worth(facts: MemoryFacts) -> Iterator[Para]:
     memory, row = facts.memory, facts.row
     uses = memory.helped + memory.failed
     yield section("worth", f"n {count(uses)}", key="worth")
-    if not memory.proven:
+    if not memory.tried:
         said = "no outcome spoke for or against it" if facts.outcomes else "no outcome has come back yet"
         yield Para("unproven", ((f"unproven: {said}", "muted"),))
     else:
@@ -103,7 +107,7 @@ def _worth(facts: MemoryFacts) -> Iterator[Para]:
         said = f"{count(memory.verified_helped + memory.verified_failed)} verified"
         if unverified > 0:
             said += f" · {count(unverified)} only reported"
-        yield Para("verified", ((said, "muted"),))
+        yield Para("verified", ((f"{said} · {_standing(memory)}", "muted"),))
     if memory.lift is not None:
         yield Para("lift", ((f"lift {memory.lift:+.2f} over the base rate of its tasks", "muted"),))
     trend = _trend(facts.outcomes)
@@ -125,6 +129,33 @@ def _worth(facts: MemoryFacts) -> Iterator[Para]:
     source = f" · from {clean_line(memory.source, 120)}" if memory.source else ""
     seen = f" · met {memory.seen} times" if memory.seen > 1 else ""
     yield Para("age", ((f"{used}{made}{seen} · recency {row.recency:.2f}{source}", "muted"),))
+
+
+def _history(facts: MemoryFacts) -> Iterator[Para]:
+    """What it said before, each with what it did."""
+    if not facts.revisions:
+        return
+    yield section(f"history {len(facts.revisions)}", key="history")
+    for older in facts.revisions[:MOST]:
+        memory = older.memory
+        name = f" {clean_line(memory.name, 80)}" if older.reason == "superseded" else ""
+        yield Para(
+            f"revision {memory.id} {older.number}",
+            (
+                (f"revision {older.number}{name}  ", "muted"),
+                (clean_line(memory.resolution, 1000), "text"),
+                (f"  {count(memory.helped)} helped · {count(memory.failed)} failed", "muted"),
+            ),
+            ((f"{older.reason} {_ago(older.replaced_at, facts.now)}", "muted"),),
+            hang=2,
+        )
+
+
+def _standing(memory: Memory) -> str:
+    """Whether it is proven, and what that rests on."""
+    if memory.proven:
+        return "proven: the lower end of the interval is above 50 %"
+    return f"not proven: that takes {PROVEN_AT} verified outcomes and a lower end above 50 %"
 
 
 def _trend(outcomes: Sequence[Outcome]) -> str:

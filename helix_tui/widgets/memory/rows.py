@@ -1,7 +1,8 @@
 """The table of memories: effectiveness as a bar with its interval, and unproven looks unproven.
 
-The bar fills up to the lower bound of the interval and is shaded up to its upper bound: what is solid is
-sure, what is shaded may be. The figure is the seeds' own, ``helped / (helped + failed)``.
+The bar is solid up to the lower end of the 95 % interval and shaded up to its upper end: what is solid is
+sure, what is shaded may be. The figure is the seeds' own, ``helped / (helped + failed)``; with fewer outcomes
+than `FEW` it would promise too much, and how many there are stands in its place.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from helix_tui.core.clock import NS, format_age
+from helix_tui.core.memory.records import PROVEN_AT
 from helix_tui.core.text import clean_line
 from helix_tui.widgets.bar import share_bar
 from helix_tui.widgets.lists.line import Line, Span, cut, spread
 from helix_tui.widgets.lists.rowsource import RowSource
 
 BAR_CELLS = 9
+FEW = PROVEN_AT
 _NARROW_BAR = 5
 _KINDS = {"failure": "failure", "pattern": "pattern", "systemic": "systemic"}
 _INKS = {"failure": "waiting", "pattern": "success", "systemic": "attention bold"}
@@ -33,7 +36,7 @@ class MemoryRow:
     effectiveness: float = 0.5
     low: float = 0.0
     high: float = 1.0
-    """The interval of the effectiveness; all of 0 to 1 where nothing is proven."""
+    """The interval of the effectiveness; all of 0 to 1 where nothing is known."""
     verified: float = 0.0
     """How much of the feedback a verified outcome stands behind."""
     recency: float = 1.0
@@ -46,7 +49,7 @@ class MemoryRow:
     """A word at the end of the row: what has to be known of it."""
 
     @property
-    def proven(self) -> bool:
+    def tried(self) -> bool:
         """Whether there is any feedback."""
         return self.helped + self.failed > 0
 
@@ -122,10 +125,10 @@ def _figures(row: MemoryRow, width: int, now: int) -> list[Span]:
     if width >= 76:
         kind = _KINDS.get(row.kind, clean_line(row.kind, 8))
         spans.append((f" {cut(kind, 8):<8}", _INKS.get(row.kind, "muted")))
-        both = f"{count(row.helped)} / {count(row.failed)}" if row.proven else "—"
-        spans.append((f" {cut(both, 12):>13}", "text" if row.proven else "muted"))
+        both = f"{count(row.helped)} / {count(row.failed)}" if row.tried else "—"
+        spans.append((f" {cut(both, 12):>13}", "text" if row.tried else "muted"))
     else:
-        glyph = {"failure": "✗", "pattern": "✓", "systemic": "◆"}.get(row.kind, "?")
+        glyph = row.kind[:1].upper() or "?"
         spans.append((f" {glyph}", _INKS.get(row.kind, "muted")))
     spans += effect(row, BAR_CELLS if width >= 60 else _NARROW_BAR, interval=width >= 96)
     if width >= 96:
@@ -141,15 +144,18 @@ def _figures(row: MemoryRow, width: int, now: int) -> list[Span]:
 
 def effect(row: MemoryRow, cells: int, *, interval: bool) -> list[Span]:
     """The bar, the percentage, and the interval."""
-    if not row.proven:
+    if not row.tried:
         room = cells + 5 + (8 if interval else 0)
         dots = cells if interval else room - 9
         return [(" " + "·" * dots, "muted"), (f" {'unproven':<{room - dots - 1}}", "muted")]
-    ink = "error" if row.harmful else "success" if row.low >= 0.5 else "waiting"
+    ink = "error" if row.harmful else "success" if row.low > 0.5 else "waiting"
+    uses = row.helped + row.failed
+    few = uses < FEW
+    figure = f"n {count(uses)}" if few else f"{round(100 * row.effectiveness):>3}%"
     spans: list[Span] = [
         (" ", "text"),
-        *share_bar(row.effectiveness, row.low, row.high, cells=cells, ink=ink),
-        (f" {round(100 * row.effectiveness):>3}%", ink),
+        *share_bar(row.low if few else row.effectiveness, row.low, row.high, cells=cells, ink=ink),
+        (f" {figure:>4}", "muted" if few else ink),
     ]
     if interval:
         spans.append((f" {round(100 * row.low):>3}–{round(100 * row.high):<3}", "muted"))

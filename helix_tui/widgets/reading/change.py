@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from textual.message import Message
-
 from helix_tui.core.text import clean_block, clean_line, short_id
+from helix_tui.widgets.gesture import Gesture
 from helix_tui.widgets.lists.changes import STATE_SIGNS
 from helix_tui.widgets.lists.line import Span
 from helix_tui.widgets.reading.textpane import Para, TextPane, section
@@ -61,7 +60,7 @@ class ChangeFacts:
 class ChangePane(TextPane):
     """The detail of the journal. Lines that name a bead or another entry lead there."""
 
-    class Followed(Message):
+    class Followed(Gesture):
         """Enter on a line that leads somewhere: ``bead`` or ``entry``."""
 
         def __init__(self, kind: str, name: str) -> None:

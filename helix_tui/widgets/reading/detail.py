@@ -7,21 +7,23 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from textual.message import Message
-
+from helix_tui.core.beads.archive import describe
 from helix_tui.core.beads.circles import circle_ahead, circle_of
+from helix_tui.core.beads.naming import with_titles
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.clock import NS, format_age, format_span, parse_instant
-from helix_tui.core.ddx.names import classify
+from helix_tui.core.memory.block import split_block
 from helix_tui.core.text import clean_line, short_id
 from helix_tui.themes.alphabet import SIGNS, UNKNOWN
 from helix_tui.widgets import figures
+from helix_tui.widgets.gesture import Gesture
 from helix_tui.widgets.lists.beadrow import World, age_of, note_of, sign_of
 from helix_tui.widgets.lists.line import Line, Span, rule, spread, width_of, wrap_spans
 from helix_tui.widgets.lists.rowlist import RowList
 from helix_tui.widgets.lists.rowsource import Row, Rows
-from helix_tui.widgets.reading.prose import prose
+from helix_tui.widgets.outcomes import look_of
+from helix_tui.widgets.reading.prose import prose, verbatim
 
 if TYPE_CHECKING:
     from helix_tui.core.ddx.attempts.attempt import Attempt
@@ -49,6 +51,18 @@ class DetailFacts:
     """Newest first."""
     attached: Sequence[Mapping[str, Any]] = ()
     """Events that lie beside the row, older than those in it."""
+    causes: Sequence[str] = ()
+    """Why HELIX or a person holds it, as far as somebody can act on it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivedFacts:
+    """A bead of ddx's archive: to be read, not to be changed."""
+
+    bead: Bead
+    world: World
+    attempts: Sequence[Attempt] = ()
+    attached: Sequence[Mapping[str, Any]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +78,14 @@ class MissingFacts:
 class DetailView(RowList):
     """The pane. Its rows are lines of text; those that name a bead lead there."""
 
-    class BeadChosen(Message):
+    class BeadChosen(Gesture):
         """Enter on a line that names a bead."""
 
         def __init__(self, bead_id: str) -> None:
             super().__init__()
             self.bead_id = bead_id
 
-    class AttemptChosen(Message):
+    class AttemptChosen(Gesture):
         """Enter on a line that names an attempt."""
 
         def __init__(self, attempt_id: str) -> None:
@@ -80,12 +94,12 @@ class DetailView(RowList):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id, cursor_needs_focus=True)
-        self._facts: DetailFacts | MissingFacts | None = None
+        self._facts: DetailFacts | ArchivedFacts | MissingFacts | None = None
         self._id = ""
 
-    def show_bead(self, facts: DetailFacts | MissingFacts | None) -> None:
+    def show_bead(self, facts: DetailFacts | ArchivedFacts | MissingFacts | None) -> None:
         """Show a bead, or nothing. The same bead keeps the place that was read."""
-        bead_id = facts.bead.id if isinstance(facts, DetailFacts) else facts.bead_id if facts else ""
+        bead_id = facts.bead_id if isinstance(facts, MissingFacts) else facts.bead.id if facts else ""
         other = bead_id != self._id
         self._facts, self._id = facts, bead_id
         self._layout(from_top=other)
@@ -101,6 +115,8 @@ class DetailView(RowList):
         rows: list[Row] = []
         if isinstance(self._facts, DetailFacts):
             rows = detail_rows(self._facts, self._text_width)
+        elif isinstance(self._facts, ArchivedFacts):
+            rows = archived_rows(self._facts, self._text_width)
         elif self._facts is not None:
             rows = missing_rows(self._facts, self._text_width)
         if from_top:
@@ -122,16 +138,46 @@ def detail_rows(facts: DetailFacts, width: int) -> list[Row]:
     document = bead.document()
     rows = _Rows(width)
     rows.wrapped([(clean_line(bead.title, 2000) or "(no title)", "text bold")])
-    _standing(rows, bead, world)
+    _standing(rows, bead, world, facts.causes)
     rows.wrapped(_identity(bead, world))
     labels_cut = _labels(rows, bead)
     _links(rows, bead, world)
-    rows.prose("acceptance", document.get("acceptance"))
-    rows.prose("description", document.get("description"))
+    _texts(rows, facts, document)
+    _fields(rows, document, {"labels"} if labels_cut else set())
+    return rows.rows
+
+
+def _texts(rows: _Rows, facts: DetailFacts | ArchivedFacts, document: Mapping[str, Any]) -> None:
+    """What was written of it, and what was tried."""
+    rows.verbatim("acceptance", document.get("acceptance"))
+    description, memories = split_block(str(document.get("description") or ""))
+    rows.prose("description", description)
+    rows.prose("memories shown to the worker", memories)
     rows.prose("notes", document.get("notes"))
     _attempts(rows, facts)
     inline = document.get("events")
-    _events(rows, [*facts.attached, *(inline if isinstance(inline, list) else ())], world.now)
+    _events(rows, [*facts.attached, *(inline if isinstance(inline, list) else ())], facts.world.now)
+
+
+def archived_rows(facts: ArchivedFacts, width: int) -> list[Row]:
+    """What became of an archived bead, what starves on it, and its text."""
+    bead, rows = facts.bead, _Rows(width)
+    rows.wrapped([(clean_line(bead.title, 2000) or "(no title)", "text bold")])
+    rows.wrapped([(describe(bead).words, "text")])
+    said = f"{clean_line(bead.id, 80)} · {clean_line(bead.issue_type, 40)} · P{bead.priority}"
+    rows.wrapped([(said, "muted")])
+    labels_cut = _labels(rows, bead)
+    waiting = facts.world.queue.graph.dependents.get(bead.id, ())
+    if waiting:
+        rows.section(f"blocks {len(waiting)}")
+        said = (
+            "ddx does not look into the archive: its waiters never start. Remove the dependency (there, d)."
+        )
+        rows.wrapped([("? ", "error bold"), (said, "text")])
+        for other in waiting[:MAX_LINKS]:
+            rows.bead(other, facts.world, key="waited-on-by")
+    document = bead.document()
+    _texts(rows, facts, document)
     _fields(rows, document, {"labels"} if labels_cut else set())
     return rows.rows
 
@@ -145,7 +191,7 @@ def missing_rows(facts: MissingFacts, width: int) -> list[Row]:
     rows.wrapped([("last ", "muted"), (facts.last_seen or "looking …", "text")])
     waiting = facts.world.queue.graph.dependents.get(facts.bead_id, ())
     if waiting:
-        rows.section(f"waited on by {len(waiting)}")
+        rows.section(f"blocks {len(waiting)}")
         for other in waiting[:MAX_LINKS]:
             rows.bead(other, facts.world, key="waited-on-by")
     return rows.rows
@@ -182,12 +228,19 @@ class _Rows:
             for line in prose(text, self.width):
                 self.line(line)
 
+    def verbatim(self, caption: str, text: object) -> None:
+        """A section of text in which every character counts; nothing when it is empty."""
+        if isinstance(text, str) and text.strip():
+            self.section(caption)
+            for line in verbatim(text, self.width):
+                self.line(line)
+
     def bead(self, bead_id: str, world: World, *, key: str) -> None:
         """A line that leads to another bead."""
         bead = world.queue.beads.get(bead_id)
         key = f"to:{key}:{bead_id}"
         if bead is None:
-            ink = "error" if key.startswith("to:waits-on") else "muted"
+            ink = "error" if key.startswith("to:blocked-by") else "muted"
             self.line([("? ", ink), (clean_line(bead_id, 80), "text"), (" is not in the tracker", ink)], key)
             return
         sign = sign_of(bead, world)
@@ -215,9 +268,9 @@ def _identity(bead: Bead, world: World) -> Line:
         parts.append(f"owner {clean_line(bead.owner, 40)}")
     created, updated = age_of(bead, world.now), parse_instant(bead.updated_at)
     if created:
-        parts.append(f"made {created} ago")
+        parts.append(f"created {created} ago")
     if updated is not None:
-        parts.append(f"changed {format_age((world.now - updated) / NS)} ago")
+        parts.append(f"updated {format_age((world.now - updated) / NS)} ago")
     return [(" · ".join(parts), "muted")]
 
 
@@ -237,7 +290,7 @@ def _labels(rows: _Rows, bead: Bead) -> bool:
     return bool(left_out)
 
 
-def _standing(rows: _Rows, bead: Bead, world: World) -> None:
+def _standing(rows: _Rows, bead: Bead, world: World, causes: Sequence[str]) -> None:
     queue, standing = world.queue, world.queue.standing(bead.id)
     sign = sign_of(bead, world)
     run = world.runs.get(bead.id)
@@ -250,16 +303,23 @@ def _standing(rows: _Rows, bead: Bead, world: World) -> None:
         rows.wrapped([(f"{sign.glyph} {word}", f"{sign.ink} bold")])
     if run is not None:
         rows.wrapped(_run_words(run, world.now))
-    for place, reason in enumerate(standing.reasons):
+    for place, cause in enumerate(causes):
+        lead = "why  " if not place else "and  "
+        rows.wrapped([(lead, "muted"), (clean_line(with_titles(cause, queue.beads), 600), "attention")])
+    for place, reason in enumerate(standing.reasons, len(causes)):
         lead = "why  " if not place else "and  "
         room = 600 if len(reason.refs) <= MANY_REFS else 160  # the ids stand below, one a line
-        rows.wrapped([(lead, "muted"), (clean_line(reason.detail, room), "text")])
+        rows.wrapped([(lead, "muted"), (clean_line(with_titles(reason.detail, queue.beads), room), "text")])
     _circle(rows, bead, queue)
     freed = queue.unblocks(bead.id)
     if freed:
-        ids = ", ".join(short_id(clean_line(other, 60)) for other in freed[:8])
-        more = f" and {len(freed) - 8} more" if len(freed) > 8 else ""
-        rows.wrapped([("then ", "muted"), (f"closing it makes {len(freed)} ready: {ids}{more}", "text")])
+        more = f" and {len(freed) - 3} more" if len(freed) > 3 else ""
+        first = ", ".join(_named(other, queue) for other in freed[:3])
+        rows.wrapped([("then ", "muted"), (f"unblocks {len(freed)}: {first}{more}", "text")])
+
+
+def _named(bead_id: str, queue: Queue) -> str:
+    return f"{short_id(clean_line(bead_id, 60))} “{clean_line(queue.beads[bead_id].title, 40)}”"
 
 
 def _circle(rows: _Rows, bead: Bead, queue: Queue) -> None:
@@ -292,8 +352,8 @@ def _run_words(run: Any, now: int) -> Line:
 def _links(rows: _Rows, bead: Bead, world: World) -> None:
     graph = world.queue.graph
     sections = (
-        ("waits on", bead.depends_on),
-        ("waited on by", graph.dependents.get(bead.id, ())),
+        ("blocked by", bead.depends_on),
+        ("blocks", graph.dependents.get(bead.id, ())),
         ("children", graph.children.get(bead.id, ())),
         ("part of", (bead.parent,) if bead.parent else ()),
         ("superseded by", (bead.superseded_by,) if bead.superseded_by else ()),
@@ -313,27 +373,17 @@ def _is_done(world: World, bead_id: str) -> bool:
     return bead is not None and bead.status == "closed"
 
 
-_OUTCOMES: Mapping[str, tuple[str, str]] = {
-    "landed": ("✓", "success"),
-    "preserved": ("◆", "attention"),
-    "failed": ("✗", "error"),
-    "no_changes": ("○", "muted"),
-}
-
-
-def _attempts(rows: _Rows, facts: DetailFacts) -> None:
+def _attempts(rows: _Rows, facts: DetailFacts | ArchivedFacts) -> None:
     if not facts.attempts:
         return
     rows.section(f"attempts {len(facts.attempts)}")
     for attempt in facts.attempts[:MAX_LINKS]:
-        kind = classify(attempt.status, landed=attempt.landed, preserved=attempt.preserved)
-        glyph, ink = _OUTCOMES.get(kind, ("·", "muted"))
-        status = clean_line(attempt.status, 40) or "no result"
+        look = look_of(attempt)
         rows.line(
             spread(
                 [
-                    (f"{glyph} ", ink),
-                    (status, "text"),
+                    (f"{look.glyph} ", look.ink),
+                    (look.word, "text"),
                     (f"  {clean_line(attempt.model or attempt.harness, 24)}", "muted"),
                 ],
                 [(_figures(attempt, facts.world.now), "muted")],

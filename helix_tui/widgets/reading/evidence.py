@@ -9,20 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from textual.message import Message
-
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.clock import NS, format_age, format_instant, format_span
 from helix_tui.core.ddx.attempts.attempt import Attempt, Review
 from helix_tui.core.ddx.attempts.evidence import Check, Evidence, Reading
-from helix_tui.core.ddx.names import status_of
 from helix_tui.core.ddx.workers.running import Fact, Run
 from helix_tui.core.text import clean_block, clean_line, short_id
 from helix_tui.themes.alphabet import SIGNS
 from helix_tui.widgets import figures
-from helix_tui.widgets.lists.attempts import Board, RunView, look_of, paint_attempt, paint_run, title_of
+from helix_tui.widgets.gesture import Gesture
+from helix_tui.widgets.lists.attempts import Board, RunView, paint_attempt, paint_run, title_of
 from helix_tui.widgets.lists.line import Line, Span, cut
 from helix_tui.widgets.lists.spanline import SpanLine
+from helix_tui.widgets.outcomes import look_of
 from helix_tui.widgets.reading.diff import DiffFacts, counts_of
 from helix_tui.widgets.reading.textpane import Para, TextPane, block, section
 
@@ -63,7 +62,7 @@ class Subject:
 class EvidencePane(TextPane):
     """The first tab. Lines that name a bead, an attempt or the diff lead there."""
 
-    class Followed(Message):
+    class Followed(Gesture):
         """Enter on a line that leads somewhere: ``bead``, ``attempt``, ``diff``."""
 
         def __init__(self, kind: str, name: str) -> None:
@@ -126,13 +125,13 @@ def _run_head(subject: Subject, run: Run) -> Iterator[Para]:
 
 def _end_head(attempt: Attempt) -> Iterator[Para]:
     look = look_of(attempt)
-    status = status_of(attempt.status) if attempt.status else None
     spans: list[Span] = [(f"{look.glyph} {look.word}", f"{look.ink.removesuffix(' bold')} bold")]
-    if status is None:
-        spans.append(("  it ended, or was ended, without saying how", "text"))
-    else:
-        word = clean_line(attempt.status, 80)
-        spans += [("" if word == look.word else f"  {word}", "text"), (f": {status.meaning}", "muted")]
+    status, why = clean_line(attempt.status, 80), clean_line(attempt.verdict.why, 300)
+    if status and status != look.word:
+        spans.append((f"  {status}", "text"))
+    tail = why.removeprefix(f"{status}: ")
+    if tail != status:
+        spans.append((f"{':' if status else ' '} {tail}", "muted" if status else "text"))
     yield Para("head", tuple(spans))
 
 
@@ -186,10 +185,10 @@ def _times(subject: Subject) -> Iterator[Span]:
 
 
 def _moment(instant: int, now: int) -> str:
+    """A time of the clock: an age would be wrong a second later."""
     day = figures.day_or_time(instant, now).strip()
     time = figures.clock_time(instant)
-    ago = format_age(max(0.0, (now - instant) / NS))
-    return f"{time} ({ago} ago)" if ":" in day else f"{day} {time} ({ago} ago)"
+    return time if ":" in day else f"{day} {time}"
 
 
 def _reading(subject: Subject) -> Iterator[Para]:

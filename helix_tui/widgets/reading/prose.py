@@ -6,6 +6,7 @@ never become clickable, HTML shows as it is written: the text comes from outside
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -35,11 +36,31 @@ def prose(text: object, width: int) -> list[Line]:
     return lines
 
 
+def verbatim(text: object, width: int) -> list[Line]:
+    """The lines of a text in which every character counts, as acceptance and commands; code in its ink."""
+    lines: list[Line] = []
+    for line in clean_block(text, MAX_CHARS).strip("\n").split("\n"):
+        item = _ITEM.match(line)
+        hang = len(item.group()) if item else len(line) - len(line.lstrip())
+        spans = [
+            (part, "running" if number % 2 else "text")
+            for number, part in enumerate(_CODE.split(line))
+            if part
+        ]
+        lines += wrap_spans(spans, max(8, width), hang) if spans else [[]]
+    return lines if any(lines) else []
+
+
+_ITEM = re.compile(r"\s*(?:[-*•]|\(?\d+[.)]|AC[-\s]?\d+[.:)])\s+")
+_CODE = re.compile(r"(`+[^`\n]+`+)")
+
+
 @lru_cache(maxsize=1)
 def _parser() -> MarkdownIt:
     from markdown_it import MarkdownIt
 
-    return MarkdownIt("commonmark", {"html": False}).enable("table")
+    # backslashes and entities stay as they are written: they are part of commands
+    return MarkdownIt("commonmark", {"html": False}).enable("table").disable(["escape", "entity"])
 
 
 class _Layout:
@@ -148,9 +169,12 @@ def _inline(children: Sequence[Token], ink: str) -> Iterator[Span]:
     """The spans of one inline run; a hard break is the span ``"\\n"``."""
     attributes: list[str] = []
     written = 0
-    for child in children:
+    literal = _no_emphasis(children)
+    for place, child in enumerate(children):
         written += len(child.content)
-        if child.type in ("strong_open", "em_open"):
+        if place in literal:
+            yield child.markup, " ".join([ink, *attributes])
+        elif child.type in ("strong_open", "em_open"):
             attributes.append("bold" if child.type == "strong_open" else "italic")
         elif child.type in ("strong_close", "em_close"):
             attributes.pop()
@@ -167,6 +191,33 @@ def _inline(children: Sequence[Token], ink: str) -> Iterator[Span]:
             continue
         elif child.content:
             yield child.content, " ".join([ink, *attributes])
+
+
+def _no_emphasis(children: Sequence[Token]) -> set[int]:
+    """Places of emphasis inside words, as in ``src/**/*.py`` and ``a.*==|b.*==``: those are characters."""
+    found: set[int] = set()
+    opened: list[int] = []
+    for place, child in enumerate(children):
+        if child.type in ("strong_open", "em_open"):
+            opened.append(place)
+        elif child.type in ("strong_close", "em_close"):
+            begin = opened.pop()
+            before = children[begin - 1] if begin else None
+            after = children[place + 1] if place + 1 < len(children) else None
+            outside = (before is None or _ends_apart(before)) and (after is None or _begins_apart(after))
+            if not outside:
+                found |= {begin, place}
+    return found
+
+
+def _ends_apart(token: Token) -> bool:
+    """Whether what stands before emphasis leaves it a word of its own."""
+    return token.type != "code_inline" and (not token.content or token.content[-1] in " \t\n([{\"'“‘—–")
+
+
+def _begins_apart(token: Token) -> bool:
+    """Whether what stands after emphasis leaves it a word of its own."""
+    return token.type != "code_inline" and (not token.content or token.content[0] in " \t\n)]}\"'”’—–.,;:!?")
 
 
 def _hard_lines(spans: Iterator[Span]) -> Iterator[list[Span]]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from html import unescape
 
 from rich.cells import cell_len, set_cell_size
-from textual.message import Message
 
 from helix_tui.core.ddx.attempts.evidence import EvidenceFile
+from helix_tui.core.text import clean_block
+from helix_tui.widgets.gesture import Gesture
 from helix_tui.widgets.lists.line import Span
 from helix_tui.widgets.reading.textpane import FoldPane, Para
 
@@ -17,7 +20,7 @@ MOST_LINES = 3_000
 class RawPane(FoldPane):
     """Files by name and size. Unfolding one asks for its content."""
 
-    class Wanted(Message):
+    class Wanted(Gesture):
         """The content of a file is asked for."""
 
         def __init__(self, file: EvidenceFile) -> None:
@@ -99,11 +102,20 @@ def size_of(count: int) -> str:
 
 
 def prompt_paras(text: str) -> list[Para]:
-    """A prompt as it was sent: every character, headings and tags stand out a little."""
+    """A prompt as its reader takes it: every character, headings and tags stand out a little.
+
+    DDx writes prompts as XML: character references stand for what they name, line breaks above all.
+    """
+    if text.lstrip().startswith("<") or "&#" in text:
+        text = clean_block(_REFERENCE.sub(lambda found: unescape(found.group()), text))
     return [
         Para(f"prompt {number}", ((line, _prompt_ink(line)),), wrap="words", landmark=line.startswith("#"))
         for number, line in enumerate(text.rstrip("\n").split("\n"))
     ]
+
+
+_REFERENCE = re.compile(r"&(?:#[xX][0-9a-fA-F]{1,6}|#[0-9]{1,7}|lt|gt|amp|quot|apos);")
+"""References of XML; those of HTML are text."""
 
 
 def _prompt_ink(line: str) -> str:

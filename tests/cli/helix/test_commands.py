@@ -151,9 +151,10 @@ def test_dry_run_prints_the_exact_command(helix: Any, stage: StageFactory, era: 
     assert helix(world, "input", "--dry-run", "x").out.startswith(asks)
     one = {"april": "ddx agent execute-bead a-1 --json", "head": "ddx try a-1"}[era]
     assert helix(world, "build", "--dry-run").out == f"{one}\n"
-    align = helix(world, "align", "--dry-run").out.splitlines()
+    align = helix(world, "align", "--dry-run").out.split("\nddx ")
     assert align[0].startswith("ddx bead create 'align: repo'")
-    assert align[1].startswith(asks)
+    assert "Scope areas: ui, api, data, infra, cli" in align[0]
+    assert f"ddx {align[1]}".startswith(asks)
     assert not world.calls
     assert list(world.rows()) == ["a-1"]
 
@@ -224,6 +225,20 @@ def test_review_exits_ten_on_findings(helix: Any, stage: StageFactory) -> None:
     runs = [helix(world, "review") for _ in range(4)]
     assert [ran.code for ran in runs] == [0, 10, 1, 1]
     assert "review reported 3 issue(s), 2 filed as tracker issues" in runs[1].err
+
+
+@pytest.mark.parametrize("name", ["review", "polish", "align"])
+def test_a_bead_that_does_not_exist_costs_no_call(name: str, helix: Any, stage: StageFactory) -> None:
+    world = stage([row("demo-1"), row("demo-2", labels=["area:demo-web"])])
+    for more in ([], ["--dry-run"]):
+        ran = helix(world, name, "demo-nothere", *more)
+        assert ran.code != 0
+        assert "the tracker has no such bead" in ran.err
+    assert not world.calls
+    assert list(world.rows()) == ["demo-1", "demo-2"]
+    (world.root / "demo-docs").mkdir()
+    for word in ("demo-web", "demo-docs", "demo-2", "repo", "ui"):
+        assert helix(world, name, word, "--dry-run").code == 0, word
 
 
 def test_a_repository_overrides_a_prompt(helix: Any, stage: StageFactory) -> None:
@@ -335,6 +350,37 @@ def test_commit_fails_where_nothing_changed(helix: Any, stage: StageFactory) -> 
     assert world.rows()["a-1"]["status"] == "open"
 
 
+def test_commit_takes_no_record_of_ddx_for_work(helix: Any, stage: StageFactory) -> None:
+    world = stage([row("a-1")], git=True)
+    world.rewrite("a-1", title="changed")
+    before = _git(world.root, "rev-parse", "HEAD")
+    for words in (("commit", "a-1"), ("commit", "a-1", "--dry-run")):
+        ran = helix(world, *words)
+        assert (ran.code, "only ddx's own records" in ran.err) == (1, True)
+    _git(world.root, "add", "-A")
+    assert helix(world, "commit", "a-1").code == 1
+    assert (_git(world.root, "rev-parse", "HEAD"), world.rows()["a-1"]["status"]) == (before, "open")
+    (world.root / "work.txt").write_text("done")
+    _git(world.root, "add", "work.txt")
+    ran = helix(world, "commit", "a-1")
+    assert ran.code == 0, ran.err
+    assert "left out of the commit" in ran.err
+    assert _git(world.root, "show", "--name-only", "--format=", "HEAD").strip() == "work.txt"
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_commit_looks_at_dependencies_before_it_commits(helix: Any, stage: StageFactory, era: str) -> None:
+    world = stage([row("a-1", "a-2", era=era), row("a-2", era=era)], git=True, era=era)
+    (world.root / "work.txt").write_text("done")
+    _git(world.root, "add", "work.txt")
+    before = _git(world.root, "rev-parse", "HEAD")
+    for words in (("commit", "a-1"), ("commit", "a-1", "--dry-run")):
+        ran = helix(world, *words)
+        assert (ran.code, "nothing was committed: a-1 waits on a-2" in ran.err) == (1, True)
+    assert _git(world.root, "rev-parse", "HEAD") == before
+    assert world.rows()["a-1"]["status"] == "open"
+
+
 def test_commit_fails_where_the_build_gate_fails(
     helix: Any, stage: StageFactory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -382,10 +428,20 @@ def test_tracker_hands_words_on_and_journals_changes(helix: Any, stage: StageFac
     assert helix(world, "tracker", "close", "a-1").code == 0
     journal = (world.root / ".helix" / "journal.jsonl").read_text()
     assert journal.count('"kind":"tracker"') >= 5
-    unknown = helix(world, "tracker", "frobnicate")
-    assert unknown.code == 1
-    assert "tracker: unknown command: frobnicate" in unknown.err
-    assert helix(world, "tracker", "--dry-run", "migrate", "x").out == "ddx bead import x\n"
+    entries = journal.count('"record":"intent"')
+    for words in (["close", "--help"], ["dep", "tree", "a-2"], ["create", "--help"], ["update", "a-2"]):
+        ran = helix(world, "tracker", *words)
+        assert (ran.code, bool(ran.out) or words == ["update", "a-2"]) == (0, True), words
+    assert helix(world, "tracker", "--read-only", "dep", "tree", "a-2").code == 0
+    assert helix(world, "tracker", "--read-only", "close", "a-2").code == 1
+    refused = helix(world, "tracker", "show", "none-9")
+    assert (refused.code, "not found" in refused.err) == (1, True), "ddx's own words and exit code"
+    journal = (world.root / ".helix" / "journal.jsonl").read_text()
+    assert journal.count('"record":"intent"') == entries, "what changed nothing is not journalled"
+    assert helix(world, "undo").code == 0
+    assert world.rows()["a-1"]["status"] == "open"
+    assert helix(world, "tracker", "migrate", "--dry-run", "x").code == 1
+    assert helix(world, "tracker", "--dry-run", "migrate", "x").out == "ddx bead migrate x\n"
 
 
 # --- input, questions --------------------------------------------------------------------------------------
@@ -466,11 +522,19 @@ def test_stuck_tells_reason_and_what_one_could_do(helix: Any, stage: StageFactor
 
 def test_experiment_requires_a_clean_worktree(helix: Any, stage: StageFactory) -> None:
     world = stage([row("a-1")], git=True)
-    world.rewrite("a-1", title="changed")
+    (world.root / "f.txt").write_text("one")
+    _git(world.root, "add", "f.txt")
     ran = helix(world, "experiment", "faster")
     assert ran.code == 1
     assert "worktree has uncommitted changes" in ran.err
     assert not world.calls
+
+
+def test_experiment_takes_no_record_of_ddx_for_a_change(helix: Any, stage: StageFactory) -> None:
+    world = stage([row("a-1")], git=True)
+    world.rewrite("a-1", title="changed")
+    world.answers("EXPERIMENT_STATUS: CONVERGED\nEXPERIMENT_KEPT: 2")
+    assert helix(world, "experiment", "faster").code == 0
 
 
 def test_experiment_allows_files_that_git_does_not_know(helix: Any, stage: StageFactory) -> None:

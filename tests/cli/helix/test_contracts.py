@@ -117,7 +117,7 @@ def test_align_says_that_its_bead_still_stands(helix: Any, stage: StageFactory) 
     world = stage([row("g-1", **GOVERNING)])
     world.answers("ALIGN_STATUS: COMPLETE", "I looked around.")
     ran = helix(world, "align", "docs")
-    assert world.rows()["g-1"]["status"] == "in_progress"
+    assert world.rows()["g-1"]["status"] == "open"
     assert "helix-tui close g-1" in ran.err
     assert "the answer has no ALIGN_STATUS trailer" in helix(world, "align", "website").err
 
@@ -206,6 +206,30 @@ def test_triage_prints_the_id_alone(helix: Any, stage: StageFactory) -> None:
     assert (quiet.out.strip() in world.rows(), quiet.err) == (True, "")
 
 
+def test_triage_names_an_unknown_dependency_beside_the_other_errors(helix: Any, stage: StageFactory) -> None:
+    world = stage([row("a-1")])
+    ran = helix(world, "triage", "Parse it", "--labels", "helix", "--deps", "a-1,zz-9", "--parent", "zz-8")
+    assert ran.code == 1
+    for word in ("zz-9", "zz-8", "missing phase label", "tasks require --spec-id", "require --acceptance"):
+        assert word in ran.err
+    assert list(world.rows()) == ["a-1"]
+    alone = helix(world, *TRIAGE, "--acceptance", "`pytest -q` passes", "--deps", "zz-9")
+    assert (alone.code, "zz-9" in alone.err, list(world.rows())) == (1, True, ["a-1"])
+
+
+def test_triage_honours_the_word_that_its_hook_honours(
+    helix: Any, stage: StageFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = stage([row("a-1")])
+    assert helix(world, "triage", "Parse it").code == 1
+    monkeypatch.setenv("HELIX_SKIP_TRIAGE", "1")
+    ran = helix(world, "triage", "Parse it")
+    assert ran.out.strip() in world.rows()
+    assert helix(world, "triage", "Parse it", "--deps", "zz-9").code == 1, (
+        "what is not there cannot be waited on"
+    )
+
+
 # --- commit ------------------------------------------------------------------------------------------------
 
 
@@ -240,7 +264,7 @@ def test_commit_pushes_though_other_files_are_changed_too(helix: Any, changed: S
 def test_commit_dry_run_is_what_commit_does(helix: Any, changed: Stage) -> None:
     before = tree(changed.root), git(changed.root, "status", "--porcelain")
     assert helix(changed, "commit", "a-1", "--dry-run").out.splitlines() == [
-        "git add -u",
+        "git add -u -- :/ ':(exclude).ddx' ':(exclude).helix' ':(exclude).helix-logs'",
         "git commit -q -m 'a-1 Do it' -m '1 file changed, 1 insertion(+), 1 deletion(-)'",
         "git pull -q --rebase --autostash",
         "git push -q",

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from helix_tui.core.beads.readiness import Claims, Era, Queue, classify
+from helix_tui.core.beads.counts import count_queue
+from helix_tui.core.beads.readiness import Claims, Queue, classify
+from helix_tui.core.beads.rule import Era
 from helix_tui.core.beads.tracker import parse_rows, read_tracker
 from helix_tui.core.clock import parse_now
 
@@ -258,11 +260,28 @@ def test_unblocks_tells_what_closing_makes_ready() -> None:
     assert queue.unblocks("d") == ()
 
 
-def test_a_live_worker_shows_as_running_but_does_not_change_the_pick() -> None:
+def test_what_a_live_worker_is_on_is_running_and_not_ready_whatever_ddx_would_pick() -> None:
     queue = queue_of({"id": "a"}, {"id": "b", "status": "closed"}, claims=Claims(running=frozenset("ab")))
     assert queue.state("a") == "running"
     assert queue.state("b") == "closed"
-    assert queue.ready == ("a",)
+    assert queue.picked_by_ddx == ("a",)
+    assert queue.ready == ()
+    assert count_queue(queue).running == 1
+
+
+def test_the_counts_name_what_is_left_out() -> None:
+    queue = queue_of(*({"id": name} for name in "abc"), {"id": "d", "dependencies": [{"depends_on_id": "a"}]})
+    every = count_queue(queue)
+    assert (str(every), every.for_workers, every.split) == ("3 ready", ("a", "b", "c"), "")
+    assert (every.total, every.open, every.waiting, every.listed, every.closed) == (4, 4, 1, 3, 0)
+    one = count_queue(queue, {"b": "q-1", "d": "q-9"})
+    assert str(one) == "3 ready, 2 for workers: q-1 waits for you"
+    two = count_queue(queue, {"b": "q-1", "c": "q-2"})
+    assert str(two) == "3 ready, 1 for workers: q-1 and q-2 wait for you"
+    assert two.for_workers == ("a",)
+    some = count_queue(queue, {"b": "q-1"}, among=("a", "b"))
+    assert str(some) == "2 ready, 1 for workers: q-1 waits for you"
+    assert (some.total, some.waiting) == (2, 0)
 
 
 def test_unknown_statuses_are_shown_and_counted() -> None:

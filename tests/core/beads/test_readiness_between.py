@@ -74,7 +74,7 @@ def test_rows_that_april_dated_are_april_s_before_and_after_any_attempt() -> Non
     queue = classify(
         parse_rows(b"\n".join(json.dumps(row).encode() for row in rows)).beads, now=parse_now(NOW)
     )
-    assert {queue.engine(bead) for bead in queue.beads.values()} == {"april"}
+    assert {queue.engine(bead).name for bead in queue.beads.values()} == {"april"}
     assert queue.ready == ("task",), "April's loop never picks an epic"
     rows[0]["schema_version"] = 1
     queue = classify(
@@ -90,5 +90,5 @@ def test_every_state_of_a_recorded_tracker_is_judged_by_its_own_era(shared: Path
             step = json.loads(line)
             if step.get("path") == "$P/.ddx/beads.jsonl" and step.get("text"):
                 queue = classify(parse_rows(step["text"].encode()).beads, now=parse_now(NOW))
-                engines = {queue.engine(bead) for bead in queue.beads.values()}
+                engines = {queue.engine(bead).name for bead in queue.beads.values()}
                 assert engines <= {era}, (recording.name, step["t"])

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
+import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from random import Random
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helix_tui.core.beads.lines import Found, read_lines
+from helix_tui.core.beads.filebuffer import FileBuffer, copy_to_disk
+from helix_tui.core.beads.lines import Found, Image, read_lines
 from helix_tui.core.beads.record import Bead, decode_bead
 from helix_tui.core.beads.tracker import TrackerReader, parse_rows, read_tracker
 
@@ -130,7 +135,7 @@ FILES = st.lists(LINES, max_size=12).flatmap(
 @given(st.lists(FILES, min_size=1, max_size=4), st.randoms(use_true_random=False))
 def test_reading_again_gives_what_reading_afresh_gives(states: list[bytes], random: Random) -> None:
     """From state to state, each a shuffle, a cut or a growth of the one before, or another file."""
-    image = None
+    image = through_file = None
     for state in states:
         lines = state.split(b"\n")
         for then in (state, b"\n".join(random.sample(lines, len(lines))), state[: len(state) // 2]):
@@ -138,6 +143,22 @@ def test_reading_again_gives_what_reading_afresh_gives(states: list[bytes], rand
             image = read_lines(then, len(then), image)
             assert image.starts == afresh.starts
             assert list(map(shown, image.found)) == list(map(shown, afresh.found))
+            through_file = read_from_file(then, through_file)
+            assert through_file.starts == afresh.starts
+            assert list(map(shown, through_file.found)) == list(map(shown, afresh.found))
+
+
+def read_from_file(data: bytes, last: Image | None) -> Image:
+    """As a reader that holds neither the file nor what it read before."""
+    with tempfile.TemporaryFile() as file:
+        file.write(data)
+        file.flush()
+        image = read_lines(FileBuffer(os.dup(file.fileno()), len(data)), len(data), last)
+    if image.unsettled:
+        image = read_lines(data, len(data), last)
+    if not isinstance(image.base, FileBuffer) and (copy := copy_to_disk(memoryview(image.base))):
+        image.base_moved(copy)
+    return image
 
 
 def shown(found: Found) -> object:
@@ -225,3 +246,67 @@ def test_real_trackers_read_whole(shared: Path) -> None:
     for name, rows in (("beads-head.jsonl", 188), ("beads-2026-04.jsonl", 839)):
         tracker = read_tracker(shared / "data/ddx" / name)
         assert (len(tracker.beads), len(tracker.dropped), dict(tracker.folded)) == (rows, 0, {})
+
+
+def _large(folder: Path, beads: int = 1_200, change: Mapping[str, str] | None = None) -> Path:
+    """A tracker of some nine MB: large enough to be put away."""
+    change = change or {}
+    path = folder / "beads.jsonl"
+    draft = folder / "next"
+    with draft.open("w") as file:
+        for number in range(beads):
+            row = {"id": f"b-{number}", "title": change.get(f"b-{number}", "as it was"), "notes": "x" * 7_500}
+            file.write(json.dumps(row) + "\n")
+    draft.rename(path)
+    return path
+
+
+def test_lines_of_a_large_tracker_are_put_away_and_read_as_before(tmp_path: Path) -> None:
+    reader = TrackerReader(_large(tmp_path))
+    before = reader.read().beads
+    raw = {bead_id: bead.raw for bead_id, bead in before.items()}
+    in_memory = before["b-1"].where[0]
+    reader.rest()
+    assert before["b-1"].where[0] is not in_memory
+    assert {bead_id: bead.raw for bead_id, bead in before.items()} == raw
+    _large(tmp_path, change={"b-7": "another"})
+    after = reader.read().beads
+    reader.rest()
+    assert [bead_id for bead_id in after if after[bead_id] is not before[bead_id]] == ["b-7"]
+    assert after["b-7"].document()["title"] == "another"
+    assert before["b-7"].document()["title"] == "as it was"
+    assert after["b-6"].raw == raw["b-6"]
+
+
+def test_a_disk_without_room_leaves_the_lines_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(**_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", full)
+    reader = TrackerReader(_large(tmp_path))
+    beads = reader.read().beads
+    reader.rest()
+    assert beads["b-1100"].document()["id"] == "b-1100"
+
+
+def test_of_many_states_only_the_lines_in_use_are_kept(tmp_path: Path) -> None:
+    reader = TrackerReader(_large(tmp_path))
+    reader.read()
+    reader.rest()
+    base = reader.read().beads["b-0"].where[0]
+    changed: dict[str, str] = {}
+    for turn in range(6):
+        changed |= {f"b-{number}": f"turn {turn}" for number in range(turn * 20, turn * 20 + 20)}
+        _large(tmp_path, change=changed)
+        beads = reader.read().beads
+        reader.rest()
+        kept = {id(bead.where[0]): len(bead.where[0]) for bead in beads.values()}
+        assert sum(kept.values()) < 9.5e6 + 20 * (turn + 1) * 7_700
+    assert beads["b-1199"].where[0] is base
+    changed |= {f"b-{number}": "all of these" for number in range(600)}
+    _large(tmp_path, change=changed)
+    beads = reader.read().beads
+    assert len({id(bead.where[0]) for bead in beads.values()}) == 1, "more than a few: kept whole"
+    assert beads["b-3"].document()["title"] == "all of these"

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from helix_tui.core.embedding import DIMENSIONS, MODEL_ID, Encoder, find_weights, load_encoder
+from helix_tui.core.embedding.minilm import MiniLM
+from helix_tui.core.embedding.tensors import MappedTensors
 from helix_tui.core.embedding.weights import Weights
 
 
@@ -132,3 +135,52 @@ def test_a_broken_tokenizer_costs_the_encoder_and_not_the_process(tmp_path: Path
     loaded = load_encoder("light", folder=tmp_path, env={"HOME": os.fspath(tmp_path)})
     assert loaded.encoder is None
     assert "does not load" in loaded.detail
+
+
+def test_a_process_has_one_encoder_however_many_ask_for_it(encoder: Encoder, weights: Weights) -> None:
+    again = load_encoder("light", folder=weights.folder, env={"HOME": ""}).encoder
+    assert again is encoder
+
+
+def test_many_long_texts_take_no_more_memory_than_a_few(encoder: Encoder) -> None:
+    texts = ["remember what was learnt about the queue and its leases " * 30] * 32
+    encoder.encode(texts[:1])
+    tracemalloc.start()
+    try:
+        encoder.encode(texts)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 30_000_000
+
+
+def test_weights_that_nobody_uses_are_let_go_and_come_back(weights: Weights) -> None:
+    encoder = MiniLM(weights, idle_s=3_600)
+    before = encoder.encode(["a lease that was never released"])
+    encoder.let_go_if_idle()
+    assert encoder.loaded
+    encoder._idle_s = -1
+    encoder.let_go_if_idle()
+    assert not encoder.loaded
+    encoder._idle_s = 3_600
+    assert np.array_equal(encoder.encode(["a lease that was never released"]), before)
+    assert encoder.loaded
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"short",
+        b"\xff" * 64,
+        (2).to_bytes(8, "little") + b"[]",
+        (80).to_bytes(8, "little")
+        + b'{"a":{"dtype":"F32","shape":[4],"data_offsets":[0,16]}}'.ljust(80)
+        + b"cut",
+    ],
+    ids=["short", "no header", "no object", "cut off"],
+)
+def test_a_file_that_holds_no_tensors_is_refused(tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(data)
+    with pytest.raises(ValueError, match=r"."):
+        MappedTensors(path)["a"]

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.clock import NS
 from helix_tui.core.ddx.attempts.attempt import Attempt, Tokens
-from helix_tui.core.insights.cells import percentile, share, table
+from helix_tui.core.insights.cells import percentile, table
 from helix_tui.core.insights.experiments import batch_of, batches
 from helix_tui.core.insights.routing import compare_models
 from helix_tui.core.insights.spending import DAY, burn, failing
+from helix_tui.core.shares import share
 
 NOW = 1_800_000_000 * NS
 _numbers = count()
@@ -23,7 +24,6 @@ _numbers = count()
 def attempt(bead: str = "a", status: str = "success", *, age: int = 0, **fields: object) -> Attempt:
     ended = NOW - age
     known: dict[str, object] = {
-        "landed": status == "success",
         "started_at": ended - NS,
         "finished_at": ended,
         "model": "m",
@@ -97,11 +97,11 @@ def test_burn_is_by_day_and_forecasts_from_the_last_week() -> None:
         attempt("c", cost_usd=7.0, age=3 * DAY),
         attempt("c", cost_usd=99.0, age=30 * DAY),
     ]
-    spent = burn(attempts, BEADS, NOW)
+    spent = burn(attempts, BEADS, NOW, left=2)
     assert [day.cost for day in spent.days] == [7.0, 7.0, 99.0]
     assert (spent.last_day.cost, spent.recent.cost, spent.per_day) == (7.0, 14.0, 2.0)
     assert (spent.open_beads, spent.left) == (2, 28.0)
-    assert burn([], BEADS, NOW).left is None
+    assert burn([], BEADS, NOW, left=2).left is None
 
 
 def test_a_bead_keeps_failing_from_its_second_loss_since_it_landed() -> None:

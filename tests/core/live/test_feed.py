@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import queue as queues
@@ -17,6 +18,8 @@ from helix_tui.core.live import Change, Live, Snapshot, take_snapshot
 from helix_tui.core.live.feed import Gatherer
 from helix_tui.core.live.watch import folders_to_watch
 from helix_tui.core.project import Project
+
+pytestmark = pytest.mark.realtime
 
 WAIT_S = 20
 """How long a test waits for news before it fails; news takes milliseconds."""
@@ -189,3 +192,26 @@ def test_folders_that_do_not_exist_are_not_watched(root: Path) -> None:
     assert str(root) in watched
     assert all(os.path.isdir(folder) for folder in watched)
     assert folders_to_watch(Project(root / "a/b", root / "a/b/.ddx"), ())
+
+
+def test_without_watches_changes_still_arrive_and_the_feed_says_so(
+    root: Path, listener: Listener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none_left(*_: Any, **__: Any) -> None:
+        raise OSError(errno.ENOSPC, "OS file watch limit reached")
+
+    monkeypatch.setattr("watchfiles.main.RustNotify", none_left)
+    write(root / ".ddx", {"id": "a-1"})
+    listener.live.start()
+    said, _ = listener.until(lambda snapshot: any(one.kind == "watch" for one in snapshot.notices))
+    assert "looked at once a second" in next(one.text for one in said.notices if one.kind == "watch")
+    write(root / ".ddx", {"id": "a-1"}, {"id": "a-2"})
+    listener.until(lambda snapshot: "a-2" in snapshot.tracker.beads)
+    bundle = root / ".ddx" / "executions" / "20260820T101010-0000000a"
+    bundle.mkdir(parents=True)
+    result = {"bead_id": "a-2", "attempt_id": bundle.name, "status": "success"}
+    (bundle / "result.json").write_text(json.dumps(result))
+    listener.until(lambda snapshot: any(one.bead_id == "a-2" for one in snapshot.attempts.newest(1)))
+    monkeypatch.undo()
+    shutil.rmtree(root / ".ddx")  # other folders: they are watched anew
+    listener.until(lambda snapshot: not any(one.kind == "watch" for one in snapshot.notices))

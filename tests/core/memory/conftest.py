@@ -85,7 +85,11 @@ def opener(tmp_path: Path, clock: Clock) -> Iterator[Opener]:
     opened: list[MemoryStore] = []
 
     def make(
-        encoder: Encoder | Loaded | None = None, path: Path | None = None, *, read_only: bool = False
+        encoder: Encoder | Loaded | None = None,
+        path: Path | None = None,
+        *,
+        read_only: bool = False,
+        window_days: float = 7,
     ) -> MemoryStore:
         memory = open_memory(
             path or tmp_path / ".helix" / "helix.db",
@@ -93,6 +97,7 @@ def opener(tmp_path: Path, clock: Clock) -> Iterator[Opener]:
             read_only=read_only,
             clock=clock,
             busy_seconds=30,
+            window_days=window_days,
         )
         opened.append(memory)
         return memory

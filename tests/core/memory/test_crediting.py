@@ -167,14 +167,15 @@ def test_an_unknown_verdict_is_refused(memory: MemoryStore, pair: tuple[str, str
         memory.feedback(injected=pair, verified="maybe")  # type: ignore[arg-type]
 
 
-def test_lift_is_the_surprise_against_the_base_rate_of_its_kind(
+def test_lift_is_the_surprise_against_what_the_others_let_expect(
     memory: MemoryStore, pair: tuple[str, str]
 ) -> None:
     memory.feedback(injected=pair, utilized=[pair[0]], verified="passed", attempt="1", kind="bug")
     memory.feedback(injected=pair, utilized=[pair[0]], verified="passed", attempt="2", kind="bug")
     found = memory.get(pair[0])
     assert found is not None
-    assert found.lift == pytest.approx((1 - 1 / 2 + 1 - 2 / 3) / (2 + 6))
+    beside = (1 + 2 * 2 / 3) / (1 + 2)  # the other one: one task, passed, shrunk to the rate of its kind
+    assert found.lift == pytest.approx((1 - 1 / 2 + 1 - beside) / (2 + 6))
     bystander = memory.get(pair[1])
     assert bystander is not None
-    assert bystander.lift == pytest.approx(0.8 * (1 - 1 / 2 + 1 - 2 / 3) / (1.6 + 6))
+    assert bystander.lift == pytest.approx(0.8 * (1 - 1 / 2 + 1 - beside) / (1.6 + 6))

@@ -39,7 +39,7 @@ def test_a_damaged_file_is_named_and_left_as_it_is(tmp_path: Path, content: byte
     path.write_bytes(content)
     with pytest.raises(DatabaseCorrupt) as caught:
         open_database(path)
-    assert caught.value.fix
+    assert caught.value.advice
     assert path.read_bytes() == content
 
 
@@ -108,5 +108,5 @@ def test_damage_inside_is_named_and_the_rest_left(tmp_path: Path) -> None:
     path.write_bytes(whole)
     with pytest.raises(DatabaseCorrupt) as caught, open_memory(path) as memory:
         memory.list()
-    assert caught.value.fix
+    assert caught.value.advice
     assert path.read_bytes() == whole

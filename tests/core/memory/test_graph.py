@@ -144,7 +144,9 @@ def test_prune_takes_what_was_used_enough_and_helped_too_rarely(memory: MemorySt
 
 def test_what_was_removed_comes_back_whole(memory: MemoryStore, chain: list[str]) -> None:
     _used(memory, chain[1], 2, 1)
-    memory.store("The link number 1 of a chain", "said in other words")
+    memory.store("the link, number 1 of a chain", "do it otherwise")
+    memory.store("The link number 1 of a chain", "but not in that way")
+    _used(memory, chain[1], 1, 0)
     before, edges = memory.get(chain[1]), list(memory.edges())
     gone = memory.remove([chain[1], "nobody"])
     assert memory.get(chain[1]) is None
@@ -153,7 +155,8 @@ def test_what_was_removed_comes_back_whole(memory: MemoryStore, chain: list[str]
     assert memory.get(chain[1]) == before
     assert sorted(memory.edges(), key=lambda edge: edge.id) == edges
     assert len(memory.variants(chain[1])) == 1
-    hit = memory.recall("The link number 1 of a chain do it otherwise", limit=1).found[0]
+    assert [each.memory.helped for each in memory.revisions(chain[1])] == [2]
+    hit = memory.recall("The link number 1 of a chain but not in that way", limit=1).found[0]
     assert (hit.memory.name, round(hit.similarity or 0, 3)) == (chain[1], 1.0)
     assert memory.put_back(gone) == 0
 

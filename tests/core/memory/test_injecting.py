@@ -102,9 +102,9 @@ def test_a_secret_in_a_trigger_stands_in_no_name_either(memory: MemoryStore, pla
     found = memory.get(name)
     assert found is not None
     injection = memory.inject(QUERY, attempt="a")
-    assert "hunter2" in name
+    assert name == "failure-marked"
     assert "hunter2" not in injection.text + json.dumps(injection.document()["injected"])
-    assert [shown.name for shown in memory.injections(attempt="a")[0].shown] == [str(found.id)]
+    assert [shown.name for shown in memory.injections(attempt="a")[0].shown] == [name]
     report = memory.feedback(attempt="a", utilized=[str(found.id)], verified="passed")
     assert report.helped == (name,)
 

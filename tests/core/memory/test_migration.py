@@ -231,7 +231,12 @@ def test_the_plugins_own_statements_still_work(opener: Opener, path: Path) -> No
     assert names["from-plugin"].similarity == pytest.approx(1, abs=1e-5)
     assert names["import-loop"].memory.helped == 4
     assert "use-depends" not in names
-    assert memory.store("Written by the plugin", "another").status == "merged"
+    assert memory.store("Written by the plugin", "so").status == "merged"
+    assert memory.store("Written by the plugin", "another way").status == "revised"
+    connection = sqlite3.connect(path)
+    row = connection.execute("SELECT resolution, helped FROM memory WHERE name = 'from-plugin'").fetchone()
+    connection.close()
+    assert row == ("another way", 0)
 
 
 def test_unlabelled_vectors_are_never_compared(opener: Opener, path: Path, plane: Plane) -> None:

@@ -232,6 +232,13 @@ def test_a_memory_of_a_file_surfaces_when_the_file_may_be_changed(memory: Memory
         ("auth.py", "src/*.py", True),
         ("core/auth.py", "src/**", False),
         ("src/core/auth.py", "src/**/*.py", True),
+        ("geometry.triangle", "src/geometry/triangle.py", True),
+        ("geometry.triangle.area", "src/geometry/triangle.py", True),
+        ("geometry.triangle", "src/algebra/triangle.py", False),
+        ("`triangle`", "src/geometry/triangle.py", True),
+        ("the triangle module", "src/geometry/triangle.py", True),
+        ("order_rules", "core/order_rules.py", True),
+        ("a triangle", "src/geometry/triangle.py", False),
     ],
 )
 def test_files_are_matched_as_paths(memory: MemoryStore, mention: str, file: str, meets: bool) -> None:

@@ -18,7 +18,7 @@ from helix_tui.core.beads.tracker import parse_rows
 from helix_tui.core.clock import parse_now
 from helix_tui.core.project import find_project
 from helix_tui.core.supervision.curation.curator import Curator
-from helix_tui.core.supervision.curation.tongue import EMBEDDED, Executable, find_executable
+from helix_tui.core.supervision.curation.executable import EMBEDDED, Executable, find_executable
 from tests.conftest import ProjectFactory
 
 NOW = parse_now("2026-08-21T22:00:28Z")

@@ -19,8 +19,8 @@ from helix_tui.core.project import find_project
 from helix_tui.core.supervision.curation import operations as op
 from helix_tui.core.supervision.curation.conflicts import Conflict, NotUndoable
 from helix_tui.core.supervision.curation.curator import Curator, Done
+from helix_tui.core.supervision.curation.executable import find_executable
 from helix_tui.core.supervision.curation.operations import Operation
-from helix_tui.core.supervision.curation.tongue import find_executable
 from helix_tui.core.supervision.focus import plan_focus, plan_unfocus
 
 SHARED = tuple(f"demo-{number:08x}" for number in range(6))

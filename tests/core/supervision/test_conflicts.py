@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import tarfile
 from pathlib import Path
 
 import pytest
 
-from helix_tui.core.supervision.conflicts import Statement, classify, contradict, find_conflicts, tier_of
+from helix_tui.core.supervision.conflicts import (
+    Statement,
+    classify,
+    contradict,
+    find_conflicts,
+    references,
+    tier_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -18,6 +26,11 @@ from helix_tui.core.supervision.conflicts import Statement, classify, contradict
         ("Must log requests", "Must not log passwords", False),
         ("Use Postgres for storage", "Use SQLite for storage", False),
         ("Must be fast", "Must be small", False),
+        ("The dashboard updates in real time", "The nightly invoice export runs batch-only", False),
+        ("The dashboard updates in real time", "The dashboard updates batch-only", True),
+        ("The viewer is read-only for guests", "Admins must write audit notes", False),
+        ("The viewer is read-only", "The viewer must write audit notes", True),
+        ("Sync works offline-only", "Telemetry requires a network", False),
     ],
 )
 def test_only_demands_that_cannot_both_hold_contradict(one: str, other: str, cannot: bool) -> None:
@@ -70,5 +83,56 @@ def test_only_structured_sections_are_read_and_gaps_are_found(tmp_path: Path) ->
     assert "FEAT-009" in found[1].text
 
 
+def test_a_contradiction_in_prose_is_found_like_one_in_lists(tmp_path: Path) -> None:
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "prd.md").write_text(
+        "# PRD\n## Requirements\nThe store is small. The service must use Redis\nfor sessions.\n\n"
+        "```\nThe service must not use Postgres for sessions.\n```\n\n"
+        "Later we learnt more: speed counts. The service must not use Redis for sessions.\n"
+    )
+    (found,) = find_conflicts(tmp_path)
+    assert found.kind == "physics-level"
+    assert "must not use Redis" in found.text
+
+
 def test_a_repository_without_documents_has_none(tmp_path: Path) -> None:
     assert find_conflicts(tmp_path) == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Write `[[ID-9]]` there, or ``[[ID-9]] `x` ``, or `two\nlines [[ID-9]]`.",
+        "```toml\n[[tool.uv.index]]\n```",
+        "- item\n  ~~~~\n  [[skills.config]]\n  ```\n  [[skills.more]]\n  ~~~~",
+        "| syntax | meaning |\n|---|---|\n| [[UnknownID]] | a link |",
+        "<!-- [[Later]] -->",
+        "---\nlinks: [[Front]]\n---\n",
+        "as in [[FEAT-XXX]] or [[US-NNN]] or [[ID]]",
+    ],
+)
+def test_what_shows_how_a_link_is_written_is_none(text: str) -> None:
+    assert list(references(Path("docs/a.md"), text)) == []
+
+
+def test_links_in_prose_are_references_and_templates_have_none() -> None:
+    text = "See [[FEAT-009]] and [[FEAT-009]].\n\n```\n[[no]]\n```\n> as [[ADR-1]] says\n"
+    assert list(references(Path("docs/a.md"), text)) == ["FEAT-009", "ADR-1"]
+    assert not list(references(Path("docs/templates/a.md"), text))
+    assert not list(references(Path("docs/a-template.md"), text))
+
+
+def test_a_gap_in_a_copy_for_the_website_is_told_once(tmp_path: Path) -> None:
+    for folder in ("docs/website/content", "docs/helix"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "prd.md").write_text("See [[FEAT-404]].\n")
+    (finding,) = find_conflicts(tmp_path)
+    assert finding.text == "docs/helix/prd.md refers to FEAT-404, which is not there"
+
+
+@pytest.mark.parametrize("name", ["ddx", "fizeau"])
+def test_no_gap_is_told_of_examples_in_real_documents(shared: Path, tmp_path: Path, name: str) -> None:
+    with tarfile.open(shared / "data" / "ddx" / "docs" / f"{name}.tar.xz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    assert [each.text for each in find_conflicts(tmp_path) if each.kind == "gap"] == []

@@ -17,13 +17,14 @@ from helix_tui.core.ddx.client import MISSING, DdxError
 from helix_tui.core.journal import Journal
 from helix_tui.core.process import Finished
 from helix_tui.core.project import find_project
+from helix_tui.core.supervision.curation import executable
 from helix_tui.core.supervision.curation import operations as op
-from helix_tui.core.supervision.curation import tongue
 from helix_tui.core.supervision.curation.conflicts import Conflict, NotUndoable, Unreadable
 from helix_tui.core.supervision.curation.curator import Curator
+from helix_tui.core.supervision.curation.executable import Executable
 from helix_tui.core.supervision.curation.gate import Gate, GateBusy, WritesForbidden
 from helix_tui.core.supervision.curation.operations import Operation
-from helix_tui.core.supervision.curation.tongue import Executable
+from helix_tui.core.supervision.curation.retracing import Appraiser
 from tests.core.supervision.conftest import ERAS, WorldFactory, make_curator, row
 
 Scripted = Callable[[str], Path]
@@ -209,11 +210,72 @@ def test_a_plan_that_was_shown_holds_or_nothing_is_done(world: WorldFactory) -> 
     assert here.rows()["a"]["labels"] == ["helix", "theirs", "x"]
 
 
-def test_a_tracker_that_is_not_there_is_no_guess(world: WorldFactory) -> None:
+def test_after_ddx_init_the_queue_is_empty_and_without_a_ddx_folder_there_is_none(
+    world: WorldFactory,
+) -> None:
     here = world(rows("head"))
     here.tracker.unlink()
+    assert here.curator.look().queue.beads == {}
+    assert here.curator.run([op.priority("a", 1)]).plan.refusals
+    here.tracker.parent.rename(here.root / "elsewhere")
     with pytest.raises(Unreadable):
         here.curator.run([op.priority("a", 1)])
+
+
+def test_what_ddx_made_of_a_wish_is_journalled_and_taken_back(
+    world: WorldFactory, scripted: Scripted
+) -> None:
+    program = scripted("args = [a.replace('foo=x', 'foo=y') for a in args]\nsys.exit(passed())")
+    here = world(rows("head"))
+    here.curator = make_curator(here.root, "head", program=program)
+    done = here.curator.run([op.assign("a", {"foo": "x"})])
+    assert done.entry is not None
+    assert (done.entry.result, done.entry.after) == ("done", {"a": {"foo": "y"}})
+    assert "stores it otherwise" in done.problems[0]
+    assert done.entry.undoable
+    here.curator.undo()
+    assert "foo" not in here.rows()["a"]
+
+
+def test_a_change_done_again_and_taken_back_stands_as_taken_back(world: WorldFactory) -> None:
+    here = world(rows("head"))
+    first = here.curator.run([op.priority("a", 1)]).entry
+    assert first is not None
+    here.curator.undo()
+    again = here.curator.redo()
+    assert again is not None
+    assert again.entry is not None
+    assert here.curator.undo(again.entry) is not None
+    marks = Appraiser().marks(here.curator.history(), here.curator.look().queue.beads)
+    assert {marks[first.id].state, marks[again.entry.id].state} == {"undone"}
+    with pytest.raises(NotUndoable, match="still stands"):
+        here.curator.undo(again.entry)
+
+
+def test_what_others_made_ready_meanwhile_is_not_ours(world: WorldFactory, scripted: Scripted) -> None:
+    made = 'open(\'.ddx/beads.jsonl\', \'a\').write(\'{"id":"theirs","title":"t"}\\n\')'
+    here = world(rows("head"))
+    here.curator = make_curator(
+        here.root, "head", program=scripted(f"code = passed()\n{made}\nsys.exit(code)")
+    )
+    done = here.curator.run([op.priority("a", 1)])
+    assert "theirs" in here.curator.look().queue.ready
+    assert done.newly_ready == ()
+
+
+def test_a_line_that_ddx_drops_is_in_the_journal(world: WorldFactory, scripted: Scripted) -> None:
+    here = world(rows("head"))
+    with here.tracker.open("a") as file:
+        file.write("no bead at all\n")
+    drops = (
+        "lines = open('.ddx/beads.jsonl').read().split('\\n')\n"
+        "open('.ddx/beads.jsonl', 'w').write('\\n'.join(line for line in lines if 'no bead' not in line))\n"
+        "sys.exit(passed())"
+    )
+    here.curator = make_curator(here.root, "head", program=scripted(drops))
+    entry = here.curator.run([op.priority("a", 1)]).entry
+    assert entry is not None
+    assert any("no bead at all" in trace for trace in entry.traces)
 
 
 # --- a ddx that misbehaves -----------------------------------------------------------------------------
@@ -301,7 +363,7 @@ def test_a_ddx_that_hangs_is_ended_and_the_state_told(
     program = scripted("time.sleep(600)")
     curator = make_curator(here.root, "head", program=program)
     curator.plan([op.priority("a", 4)])
-    monkeypatch.setattr(tongue, "TIMEOUT_S", 0.3)
+    monkeypatch.setattr(executable, "TIMEOUT_S", 0.3)
     done = curator.run([op.priority("a", 4)])
     assert done.error is not None
     assert "no answer" in done.error.message
@@ -342,7 +404,9 @@ def test_whoever_waits_at_the_gate_is_told_for_whom(world: WorldFactory) -> None
 def test_a_missing_ddx_is_told_and_not_replaced(world: WorldFactory, tmp_path: Path) -> None:
     here = world(rows("head"))
     project = find_project(here.root)
-    curator = Curator(project, lambda era: tongue.find_executable(project, str(tmp_path / "none"), era=era))
+    curator = Curator(
+        project, lambda era: executable.find_executable(project, str(tmp_path / "none"), era=era)
+    )
     with pytest.raises(DdxError) as caught:
         curator.run([op.priority("a", 4)])
     assert caught.value.exit_code == MISSING

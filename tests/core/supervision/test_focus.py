@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helix_tui.core.ddx.dialect import APRIL, AUGUST, Dialect
 from helix_tui.core.supervision.curation.rows import Scene
 from helix_tui.core.supervision.curation.steps import Refused, Step, Writing
-from helix_tui.core.supervision.curation.tongue import APRIL, HEAD, Tongue
 from helix_tui.core.supervision.focus import (
     ON,
     PRIOR,
@@ -31,8 +31,8 @@ def rows_of(*rows: Mapping[str, Any]) -> Rows:
     return {str(each["id"]): dict(each) for each in rows}
 
 
-def steps_of(rows: Rows, make: Callable[[Writing], None], tongue: Tongue = HEAD) -> list[Step]:
-    writing = Writing(Scene(queue_of(rows.values(), tongue.era)), tongue)
+def steps_of(rows: Rows, make: Callable[[Writing], None], dialect: Dialect = AUGUST) -> list[Step]:
+    writing = Writing(Scene(queue_of(rows.values(), dialect.family)), dialect)
     make(writing)
     return writing.steps
 
@@ -50,8 +50,8 @@ def after(rows: Rows, steps: Iterable[Step]) -> Rows:
     return changed
 
 
-def focused(rows: Rows, epic: str = "e", tongue: Tongue = HEAD) -> Rows:
-    return after(rows, steps_of(rows, lambda writing: plan_focus(writing, epic), tongue))
+def focused(rows: Rows, epic: str = "e", dialect: Dialect = AUGUST) -> Rows:
+    return after(rows, steps_of(rows, lambda writing: plan_focus(writing, epic), dialect))
 
 
 def unfocused(rows: Rows) -> Rows:
@@ -99,8 +99,8 @@ def test_what_workers_pass_by_is_not_held_back_and_what_they_pick_is() -> None:
         row("named", title="Epic: by its title"),
         row("under", parent="named"),
     )
-    assert held(focused(rows, tongue=HEAD)) == {"childless", "under"}
-    assert held(focused(rows, tongue=APRIL)) == {"named", "under"}
+    assert held(focused(rows, dialect=AUGUST)) == {"childless", "under"}
+    assert held(focused(rows, dialect=APRIL)) == {"named", "under"}
 
 
 @pytest.mark.parametrize(
@@ -118,12 +118,12 @@ def test_a_text_for_a_truth_comes_back_as_what_workers_took_it_for(
     assert unfocused(made)["odd"].get("execution-eligible") == then
 
 
-@pytest.mark.parametrize("tongue", [APRIL, HEAD])
-def test_what_was_held_back_comes_back_as_it_was(tongue: Tongue) -> None:
+@pytest.mark.parametrize("dialect", [APRIL, AUGUST])
+def test_what_was_held_back_comes_back_as_it_was(dialect: Dialect) -> None:
     rows = {
         bead_id: {k: v for k, v in each.items() if k != "schema_version"} for bead_id, each in TREE.items()
     }
-    assert unfocused(focused(rows, tongue=tongue)) == rows
+    assert unfocused(focused(rows, dialect=dialect)) == rows
 
 
 def test_each_bead_costs_one_command_and_those_that_are_ready_come_first() -> None:
@@ -179,7 +179,7 @@ def test_a_plain_bead_above_a_needed_one_is_not_held_back_at_head() -> None:
         row("under", parent="above"),
     )
     assert held(focused(rows)) == set()
-    assert held(focused(rows, tongue=APRIL)) == {"above"}
+    assert held(focused(rows, dialect=APRIL)) == {"above"}
 
 
 def test_a_dependency_of_a_finished_descendant_is_not_needed() -> None:
@@ -229,7 +229,7 @@ def test_a_focus_whose_epic_is_finished_ends() -> None:
     rows = focused(TREE)
     for bead_id in ("child", "grandchild"):
         rows[bead_id]["status"] = "closed"
-    writing = Writing(Scene(queue_of(rows.values())), HEAD)
+    writing = Writing(Scene(queue_of(rows.values())), AUGUST)
     plan_upkeep(writing)
     assert "has ended" in writing.notes[0]
     assert not held(after(rows, writing.steps))

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from helix_tui.core.ddx.dialect import AUGUST
 from helix_tui.core.ddx.workers.claims import ClaimReader
 from helix_tui.core.supervision.authoring import deterministic, judge
 from helix_tui.core.supervision.curation import operations as op
 from helix_tui.core.supervision.curation.planning import plan
 from helix_tui.core.supervision.curation.rows import Scene
-from helix_tui.core.supervision.curation.tongue import HEAD
 from helix_tui.core.supervision.drift import Drift, DriftWatch
 from helix_tui.core.supervision.focus import plan_focus, plan_unfocus, plan_upkeep, read_focus
 from helix_tui.core.supervision.injected import supervisory
@@ -212,7 +212,7 @@ def test_given_an_injected_bead_then_our_own_hook_would_take_it(spec: str | None
 
 def test_given_an_area_that_no_command_takes_then_the_review_is_made_without_it() -> None:
     queue = queue_of([row("a", labels=["area:x", "area:two, three"])])
-    made = plan([review_bead(queue, TRIGGER, scope="commit:abc")], queue, HEAD)
+    made = plan([review_bead(queue, TRIGGER, scope="commit:abc")], queue, AUGUST)
     assert made.refusals == ()
     assert "area:x" in made.lines[0]
 
@@ -236,9 +236,9 @@ def test_given_the_contracts_own_two_acceptance_texts_then_they_do_not_pass() ->
 
 def test_given_a_hostile_title_then_it_is_one_word_of_one_command() -> None:
     title = "x; rm -rf / $(touch /tmp/x) `id` \x1b[31m --status=closed"
-    made = plan([op.create(title, labels=["helix"])], queue_of([row("a")]), HEAD)
+    made = plan([op.create(title, labels=["helix"])], queue_of([row("a")]), AUGUST)
     assert made.steps[0].args[:3] == ("bead", "create", title)
-    dashed = plan([op.assign("a", {"title": "--status=closed"})], queue_of([row("a")]), HEAD)
+    dashed = plan([op.assign("a", {"title": "--status=closed"})], queue_of([row("a")]), AUGUST)
     assert "--title=--status=closed" in dashed.steps[0].args
 
 

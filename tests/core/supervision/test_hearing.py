@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helix_tui.core.supervision.hearing import Heard, claim_of, hear, last_task, read_task
+from helix_tui.core.supervision.hearing import (
+    Heard,
+    claim_of,
+    hear,
+    open_tasks,
+    own_task,
+    read_task,
+    spawned,
+)
 
 
 @given(st.binary(max_size=300))
@@ -49,8 +57,13 @@ def _transcript(path: Path, *entries: object) -> str:
     return str(path)
 
 
-def _tool_use(name: str, prompt: str) -> dict[str, object]:
-    part = {"type": "tool_use", "name": name, "input": {"prompt": prompt}}
+def _tool_use(name: str, prompt: str, call: str = "", kind: str = "") -> dict[str, object]:
+    part = {
+        "type": "tool_use",
+        "id": call,
+        "name": name,
+        "input": {"prompt": prompt, "subagent_type": kind},
+    }
     return {"type": "assistant", "message": {"content": [part]}}
 
 
@@ -62,10 +75,38 @@ def test_the_newest_task_is_found_under_both_names(tmp_path: Path, tool: str) ->
         _tool_use(tool, "TASK: 2\nOBJECTIVE: the new one\nDELTA: src/a.py, src/b.py\nVERIFY: pytest"),
         _tool_use("Bash", "ls"),
     )
-    task = last_task(path)
-    assert task is not None
+    task = spawned(path)[-1].task
     assert task.objective == "the new one"
     assert task.files == ("src/a.py", "src/b.py")
+
+
+def test_an_agent_has_one_of_the_open_tasks_of_its_type(tmp_path: Path) -> None:
+    result = {"type": "tool_result", "tool_use_id": "c1", "content": "done"}
+    path = _transcript(
+        tmp_path / "t.jsonl",
+        _tool_use("Task", "OBJECTIVE: the first", "c1", "helix:builder"),
+        _tool_use("Task", "OBJECTIVE: the second", "c2", "helix:builder"),
+        {"type": "user", "message": {"content": [result]}},
+        _tool_use("Task", "OBJECTIVE: look around", "c3", "helix:explorer"),
+        _tool_use("Task", "OBJECTIVE: the third", "c4", "helix:builder"),
+    )
+    every = spawned(path)
+    assert [each.call for each in open_tasks(every, "helix:builder")] == ["c2", "c4"]
+    assert [each.call for each in open_tasks(every, "explorer")] == ["c3"]
+    assert open_tasks(every, "helix:planner") == []
+
+
+def test_an_agents_own_transcript_tells_its_task(tmp_path: Path) -> None:
+    folder = tmp_path / "s" / "subagents"
+    folder.mkdir(parents=True)
+    entry = {"type": "user", "message": {"content": "OBJECTIVE: draw the map\nDELTA: src/map.py"}}
+    own = _transcript(folder / "agent-a1.jsonl", entry)
+    beside = Heard(transcript=str(tmp_path / "s.jsonl"), agent_id="a1")
+    for heard in (beside, Heard(agent_transcript=own)):
+        task = own_task(heard)
+        assert task is not None
+        assert (task.objective, task.files) == ("draw the map", ("src/map.py",))
+    assert own_task(Heard(transcript=str(tmp_path / "s.jsonl"), agent_id="../s/subagents/agent-a1")) is None
 
 
 def test_a_transcript_that_is_none_has_no_task(tmp_path: Path) -> None:
@@ -79,7 +120,8 @@ def test_a_transcript_that_is_none_has_no_task(tmp_path: Path) -> None:
         "a\0b",
         "~nobody-x/y",
     ):
-        assert last_task(path) is None
+        assert spawned(path) == []
+        assert own_task(Heard(agent_transcript=path)) is None
 
 
 def test_a_prompt_without_headings_is_its_own_objective() -> None:
@@ -101,6 +143,8 @@ def test_a_prompt_without_headings_is_its_own_objective() -> None:
         ("UTILIZED: [1, 2]", ()),
         ("I UTILIZED: it", ()),
         ('UTILIZED: ["a"]\nlater\nUTILIZED: ["b"]', ("b",)),
+        ('Done: x works. UTILIZED: ["a"]', ("a",)),
+        ("Done: **UTILIZED:** [a]", ("a",)),
         ("nothing", ()),
     ],
 )

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helix_tui.core.ddx.dialect import APRIL, AUGUST
 from helix_tui.core.supervision.curation import operations as op
 from helix_tui.core.supervision.curation.inverse import way_back
 from helix_tui.core.supervision.curation.planning import plan, values_before
 from helix_tui.core.supervision.curation.rows import Scene, same
 from helix_tui.core.supervision.curation.steps import Writing
-from helix_tui.core.supervision.curation.tongue import APRIL, HEAD
 from tests.core.supervision.conftest import queue_of, row
 from tests.core.supervision.test_whatif import IDS, operations, trackers
 
@@ -43,12 +44,12 @@ def applied(scene: Scene, steps: Any) -> Scene:
 @given(data=st.data())
 def test_there_and_back_is_nowhere(era: str, data: st.DataObject) -> None:
     queue = queue_of(data.draw(trackers(era)))
-    tongue = APRIL if era == "april" else HEAD
-    made = plan(data.draw(st.lists(wishes, min_size=1, max_size=4)), queue, tongue)
+    dialect = APRIL if era == "april" else AUGUST
+    made = plan(data.draw(st.lists(wishes, min_size=1, max_size=4)), queue, dialect)
     if made.back.lost:
         return
     scene = applied(Scene(queue), made.steps)
-    back = way_back(Writing(scene, tongue), values_before(made.steps, queue))
+    back = way_back(Writing(scene, dialect), values_before(made.steps, queue))
     assert not back.lost
     assert [step.args for step in back.steps] == [step.args for step in made.back.steps]
     start = Scene(queue)
@@ -61,8 +62,8 @@ def test_there_and_back_is_nowhere(era: str, data: st.DataObject) -> None:
             assert same(name, now.get(name), was.get(name)), (bead_id, name)
 
 
-def lost(rows: list[dict[str, Any]], wish: op.Operation, tongue: Any = HEAD) -> str:
-    return "; ".join(plan([wish], queue_of(rows, tongue.era), tongue).back.lost)
+def lost(rows: list[dict[str, Any]], wish: op.Operation, dialect: Any = AUGUST) -> str:
+    return "; ".join(plan([wish], queue_of(rows, dialect.family), dialect).back.lost)
 
 
 def test_what_no_command_gives_back_is_told() -> None:
@@ -83,7 +84,7 @@ def test_an_undo_closes_nothing_else_on_the_way() -> None:
 def test_an_edge_of_another_type_comes_back_as_blocks() -> None:
     rows = [row("a"), row("b", "a")]
     rows[1]["dependencies"][0]["type"] = "depends_on"
-    made = plan([op.undepend("b", "a")], queue_of(rows), HEAD)
+    made = plan([op.undepend("b", "a")], queue_of(rows), AUGUST)
     assert made.undoable
     assert "“blocks” now" in made.back.traces[0]
 
@@ -94,3 +95,15 @@ def test_april_takes_a_claim_back_with_all_its_fields() -> None:
     made = plan([op.unclaim("a")], queue_of(rows, "april"), APRIL)
     (step,) = made.back.steps
     assert step.edits["a"] == {"owner": "me", "status": "in_progress", **claim}
+
+
+def test_a_rank_that_ddx_stores_as_text_comes_back_as_text_and_that_is_said() -> None:
+    may = replace(AUGUST, rank_is_number=False)
+    back = plan([op.clear("a", ["queue-rank"])], queue_of([row("a", **{"queue-rank": 5})]), may).back
+    assert [step.args[-1] for step in back.steps] == ["queue-rank=5"]
+    assert "kept as text" in back.traces[0]
+
+
+def test_an_edge_that_comes_back_is_the_last_and_new_which_is_said() -> None:
+    made = plan([op.undepend("c", "a")], queue_of([row("a"), row("b"), row("c", "a", "b")]), AUGUST)
+    assert "the edge from c to a is the last and new" in made.back.traces

@@ -22,7 +22,8 @@ from helix_tui.core.project import find_project
 from helix_tui.core.supervision.learning import Learned, Learner, judge, summed
 
 START = parse_now("2026-08-21T20:00:00Z")
-DONE = Attempt("a", "b", status="success", landed=True)
+DONE = Attempt("a", "b", status="success")
+ASIDE = Attempt("a", "b", status="success", on_branch=False)
 
 
 @pytest.mark.parametrize(
@@ -36,8 +37,10 @@ DONE = Attempt("a", "b", status="success", landed=True)
         (DONE, Evidence(checks=(Check("vet", "fail"),)), "failed"),
         (DONE, Evidence(checks=(Check("vet", "fail", required=False),)), "passed"),
         (DONE, Evidence(checks=(Check("vet", "pass"),)), "passed"),
-        (Attempt("a", "b", status="success"), Evidence(), None),
-        (Attempt("a", "b", status="success", review=Review("APPROVE")), Evidence(), "passed"),
+        (ASIDE, Evidence(), None),
+        (replace(ASIDE, review=Review("APPROVE")), Evidence(), "passed"),
+        (replace(DONE, status_source="result"), Evidence(), None),
+        (replace(DONE, status_source="result", held=True), Evidence(), None),
         (Attempt("a", "b", status="already_satisfied"), Evidence(), None),
         (Attempt("a", "b", status="no_changes"), Evidence(), "failed"),
         (Attempt("a", "b", status="execution_failed"), Evidence(), "failed"),
@@ -48,7 +51,7 @@ DONE = Attempt("a", "b", status="success", landed=True)
         (Attempt("a", "b", status="push_failed"), Evidence(), None),
         (Attempt("a", "b", status="preserved_needs_review"), Evidence(), None),
         (Attempt("a", "b", status="review_terminal_block"), Evidence(), "failed"),
-        (Attempt("a", "b", status="review_malfunction"), Evidence(), None),
+        (Attempt("a", "b", status="review_malfunction", on_branch=False), Evidence(), None),
         (Attempt("a", "b", status="declined_needs_decomposition"), Evidence(), None),
         (Attempt("a", "b", status="a_word_of_next_year"), Evidence(), None),
     ],

@@ -22,6 +22,8 @@ from helix_tui.core.supervision.lookout import MIND_AFTER, MIND_MOST, Concerns, 
 from helix_tui.core.supervision.orphans import recover
 from tests.core.supervision.conftest import World, WorldFactory, make_curator, row
 
+pytestmark = pytest.mark.realtime
+
 LONG_AGO = "2026-08-01T00:00:00Z"
 
 

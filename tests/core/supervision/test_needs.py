@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from helix_tui.core.beads.readiness import Claims, classify
 from helix_tui.core.beads.tracker import parse_rows
 from helix_tui.core.clock import parse_now
+from helix_tui.core.ddx.attempts.attempt import Attempt
+from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.ddx.workers.running import Run
 from helix_tui.core.supervision.drift import Drift
 from helix_tui.core.supervision.needs import needs_of
 from helix_tui.core.supervision.orphans import Orphan
+from helix_tui.core.supervision.questions import Question
+from helix_tui.core.supervision.tried import Tried
 
 NOW = parse_now("2026-08-21T22:00:28Z")
 
@@ -32,7 +37,9 @@ def test_needs_are_ranked_by_urgency_then_by_what_waits() -> None:
     ]
     data = "\n".join([*(json.dumps({"title": "t", **row}) for row in rows), "{broken"]).encode()
     tracker = parse_rows(data)
-    queue = classify(tracker.beads, now=NOW, claims=Claims(running=frozenset({"quiet"})))
+    queue = classify(
+        tracker.beads, now=NOW, claims=Claims(leases={"fine": True}, running=frozenset({"quiet"}))
+    )
     runs = (
         Run("fine", verdict="dead", live=False, why="pid 7 is gone"),
         Run("lower", verdict="silent", why="no event for 9m"),
@@ -72,3 +79,56 @@ def test_drift_and_orphaned_claims_are_needs() -> None:
     assert (second.kind, second.bead_id, second.waiting) == ("drift", "a", 1)
     assert "parent was “x” and is “y”" in second.reason
     assert "spec-id was absent" in second.reason
+
+
+def _tried(bead: str, number: int, status: str, **more: Any) -> Attempt:
+    return Attempt(f"2026082{number}T100000-{bead}", bead, status, status_source="event", **more)
+
+
+def test_work_kept_aside_on_an_open_bead_waits_for_a_person() -> None:
+    """The latest attempt of an open bead only: what landed since, or was closed, waits for nobody."""
+    named = ("kept", "refused", "since", "asked", "loop", "held", "told")
+    rows: list[dict[str, Any]] = [
+        *[{"id": name} for name in named],
+        {"id": "parked", "status": "proposed"},
+        {"id": "done", "status": "closed"},
+        {"id": "dropped", "status": "cancelled"},
+    ]
+    ref = "refs/ddx/iterations/kept/x"
+    aside = [_tried(str(row["id"]), 1, "land_conflict", preserve_ref=ref) for row in rows]
+    mark: dict[str, object] = {"labels": ["kind:escalation"], "helix-trigger-bead": "told"}
+    rows.append({"id": "tell", "execution-eligible": False, **mark})
+    tracker = parse_rows("\n".join(json.dumps({"title": "t", **row}) for row in rows).encode())
+    queue = classify(tracker.beads, now=NOW, claims=Claims(leases={"held": True}))
+    book = AttemptBook(
+        [
+            _tried("kept", 2, "land_conflict", preserve_ref=ref),
+            _tried("refused", 2, "review_block", detail="pre-land review: BLOCK", candidate_ref="refs/c/0"),
+            _tried("since", 2, "success", landed_rev="a" * 40),
+            _tried("loop", 2, "land_retry", preserve_ref=ref),
+            *aside,
+        ]
+    )
+    question = Question("q-1", "conflict", "which?", "k", "asked")
+    needs = needs_of(queue, (), tracker, attempts=book, questions=[question])
+    assert [(need.kind, need.bead_id) for need in needs] == [
+        ("conflict", "asked"),
+        ("escalation", "tell"),
+        ("proposed", "parked"),
+        ("refused", "refused"),
+        ("kept_aside", "kept"),
+    ]
+    assert needs[-1].reason == f"land_conflict of 20260822T100000-kept: kept at {ref}"
+    assert "refs/c/0" in needs[-2].reason
+
+
+def test_what_the_last_run_tried_and_left_open_is_a_need_once() -> None:
+    tracker = parse_rows(
+        b'{"id":"a"}\n{"id":"b","dependencies":[{"depends_on_id":"a"}]}\n{"id":"c","status":"proposed"}\n{"id":"d"}'
+    )
+    queue = classify(tracker.beads, now=NOW, claims=Claims(running=frozenset({"d"})))
+    tried = [Tried(bead_id, "execution_failed", "exit status 1") for bead_id in "acd"]
+    needs = {(need.kind, need.bead_id): need for need in needs_of(queue, (), tracker, tried=tried)}
+    assert needs.keys() == {("tried", "a"), ("proposed", "c")}
+    assert "passed over it: execution_failed: exit status 1" in needs["tried", "a"].reason
+    assert needs["tried", "a"].waiting == 1

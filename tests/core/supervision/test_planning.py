@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,10 @@ import pytest
 
 from helix_tui.core.beads.readiness import Claims, classify
 from helix_tui.core.beads.tracker import parse_rows
+from helix_tui.core.ddx.dialect import APRIL, AUGUST, Dialect, Gate
 from helix_tui.core.supervision.curation import operations as op
 from helix_tui.core.supervision.curation.operations import Operation
 from helix_tui.core.supervision.curation.planning import Plan, plan
-from helix_tui.core.supervision.curation.tongue import APRIL, HEAD, Tongue
 from tests.core.supervision.conftest import NOW, queue_of, row
 
 ROWS = [
@@ -35,17 +36,17 @@ ROWS = [
 ]
 
 
-def planned(*operations: Operation, tongue: Tongue = HEAD, **options: Any) -> Plan:
-    return plan(operations, queue_of(ROWS, tongue.era), tongue, **options)
+def planned(*operations: Operation, dialect: Dialect = AUGUST, **options: Any) -> Plan:
+    return plan(operations, queue_of(ROWS, dialect.family), dialect, **options)
 
 
-def words(*operations: Operation, tongue: Tongue = HEAD) -> list[str]:
-    made = planned(*operations, tongue=tongue)
+def words(*operations: Operation, dialect: Dialect = AUGUST) -> list[str]:
+    made = planned(*operations, dialect=dialect)
     assert not made.refusals, made.refusals
     return [" ".join(step.args) for step in made.steps]
 
 
-@pytest.mark.parametrize("tongue", [APRIL, HEAD])
+@pytest.mark.parametrize("dialect", [APRIL, AUGUST])
 @pytest.mark.parametrize(
     ("operation", "expected"),
     [
@@ -78,8 +79,10 @@ def words(*operations: Operation, tongue: Tongue = HEAD) -> list[str]:
         (op.clear("a", ["nothing"]), []),
     ],
 )  # fmt: skip
-def test_both_vocabularies_say_it_the_same(tongue: Tongue, operation: Operation, expected: list[str]) -> None:
-    assert words(operation, tongue=tongue) == expected
+def test_both_vocabularies_say_it_the_same(
+    dialect: Dialect, operation: Operation, expected: list[str]
+) -> None:
+    assert words(operation, dialect=dialect) == expected
 
 
 def test_what_only_head_knows() -> None:
@@ -150,10 +153,10 @@ def test_april_refuses_what_it_does_not_know() -> None:
         (op.rank("a", top=True), "no order inside a priority"),
         (op.assign("a", {"status": "paused"}), "open, in_progress and closed"),
     ):
-        made = planned(operation, tongue=APRIL)
+        made = planned(operation, dialect=APRIL)
         assert made.steps == ()
         assert why in made.refusals[0].why
-    made = planned(op.close("b"), tongue=APRIL)
+    made = planned(op.close("b"), dialect=APRIL)
     assert made.lines == ("ddx bead close b",)
     assert "still waits on a" in made.notes[0]
 
@@ -165,7 +168,7 @@ def test_a_new_bead_always_says_its_priority() -> None:
         " --depends-on a",
         "bead update (new) --notes n",
     ]
-    assert words(wish, tongue=APRIL) == [
+    assert words(wish, dialect=APRIL) == [
         "bead create New --type task --priority 2 --labels helix,x --parent epic --set spec-id=S-1",
         "bead dep add (new) a",
         "bead update (new) --notes n",
@@ -193,11 +196,11 @@ def test_a_fresh_claim_keeps_others_away_and_a_worker_is_not_robbed() -> None:
     rows = [json.dumps(row("a")), json.dumps(row("b"))]
     beads = parse_rows("\n".join(rows).encode()).beads
     queue = classify(beads, now=NOW, claims=Claims(leases={"a": True}, running=frozenset({"a"})))
-    assert "claim is fresh" in plan([op.claim("a")], queue, HEAD).refusals[0].why
-    assert plan([op.claim("b")], queue, HEAD).steps
-    assert "stop the worker" in plan([op.unclaim("a")], queue, HEAD, busy={"a"}).refusals[0].why
-    assert plan([op.unclaim("a", force=True)], queue, HEAD, busy={"a"}).steps
-    assert plan([op.unclaim("a")], queue, HEAD).steps
+    assert "claim is fresh" in plan([op.claim("a")], queue, AUGUST).refusals[0].why
+    assert plan([op.claim("b")], queue, AUGUST).steps
+    assert "stop the worker" in plan([op.unclaim("a")], queue, AUGUST, busy={"a"}).refusals[0].why
+    assert plan([op.unclaim("a", force=True)], queue, AUGUST, busy={"a"}).steps
+    assert plan([op.unclaim("a")], queue, AUGUST).steps
 
 
 def test_head_tells_what_it_will_close_by_itself() -> None:
@@ -214,7 +217,7 @@ def test_head_tells_what_it_will_close_by_itself() -> None:
         row("waits", "needed"),
         row("waiting", "waits", **{"superseded-by": "last"}),
     ]
-    made = plan([op.close("last")], queue_of(rows), HEAD)
+    made = plan([op.close("last")], queue_of(rows), AUGUST)
     assert {bead_id: fields["status"] for bead_id, fields in made.steps[0].ripple.items()} == {
         "old": "closed",
         "epic": "closed",
@@ -226,7 +229,7 @@ def test_head_tells_what_it_will_close_by_itself() -> None:
 def test_what_has_no_way_back_says_so_beforehand() -> None:
     assert "stays cancelled" in planned(op.cancel("a")).back.lost[0]
     assert "parks a bead again" in planned(op.close("proposed")).back.lost[0]
-    assert "neither delete nor cancel" in planned(op.create("x"), tongue=APRIL).back.lost[0]
+    assert "neither delete nor cancel" in planned(op.create("x"), dialect=APRIL).back.lost[0]
     made = planned(op.create("x"))
     assert made.undoable
     assert "stays as a cancelled bead" in made.back.traces[0]
@@ -236,7 +239,7 @@ def test_what_has_no_way_back_says_so_beforehand() -> None:
 
 def test_recorded_commands_are_what_we_write(shared: Path) -> None:
     """The words we would use stand in the recorded transcripts of both eras with rc 0."""
-    for era, tongue in (("april", APRIL), ("head", HEAD)):
+    for era, dialect in (("april", APRIL), ("head", AUGUST)):
         lines = (
             (shared / "data" / "ddx" / "transcripts" / f"{era}.jsonl").read_text(encoding="utf-8").split("\n")
         )
@@ -259,8 +262,46 @@ def test_recorded_commands_are_what_we_write(shared: Path) -> None:
                 op.reopen("closed", "x"),
             ],
             queue_of(ROWS, era),
-            tongue,
+            dialect,
         )
         assert not made.refusals
         used = {word for step in made.steps for word in step.args if word.startswith("--")}
         assert used - {"--append-notes"} <= flags
+
+
+COMMA = [row("two", labels=["area:a,b", "c"])]
+
+
+@pytest.mark.parametrize("dialect", [APRIL, AUGUST])
+def test_a_label_with_a_comma_is_not_written_again(dialect: Dialect) -> None:
+    queue = queue_of(COMMA, dialect.family)
+    made = plan([op.label("two", add=["z"])], queue, dialect)
+    assert made.steps == ()
+    assert "“area:a,b” of two has a comma" in made.refusals[0].why
+    assert plan([op.assign("two", {"labels": "c,z"})], queue, dialect).refusals == ()
+    assert [step.args for step in plan([op.label("two", remove=["area:a,b"])], queue, dialect).steps] == [
+        ("bead", "update", "two", "--labels", "c")
+    ]
+
+
+GATES = (
+    Gate("label", "needs_human", "lifecycle_migration_required", "ddx bead migrate --lifecycle --apply"),
+    Gate("status", "lost", "lifecycle_migration_required", "ddx bead migrate --lifecycle --apply"),
+)
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        op.label("a", add=["needs_human"]),
+        op.assign("a", {"labels": "x,needs_human"}),
+        op.create("New", labels=["needs_human"]),
+    ],
+)
+def test_what_would_shut_the_tracker_is_refused(operation: Operation) -> None:
+    made = planned(operation, dialect=replace(AUGUST, gates=GATES))
+    assert made.steps == ()
+    assert "needs_human on a bead this ddx refuses every command" in made.refusals[0].why
+    assert "`ddx bead migrate --lifecycle --apply`" in made.refusals[0].why
+    assert planned(operation, dialect=APRIL).refusals == ()
+    assert planned(op.label("a", add=["needs-human"]), dialect=replace(AUGUST, gates=GATES)).steps

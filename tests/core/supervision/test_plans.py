@@ -11,7 +11,7 @@ from helix_tui.core.memory.plans import Plan, Task
 from helix_tui.core.project import find_project
 from helix_tui.core.supervision.authoring import judge
 from helix_tui.core.supervision.curation.curator import Curator
-from helix_tui.core.supervision.curation.tongue import find_executable
+from helix_tui.core.supervision.curation.executable import find_executable
 from helix_tui.core.supervision.plans import bead_operations, beads_of
 from tests.conftest import ProjectFactory
 from tests.core.supervision.conftest import row

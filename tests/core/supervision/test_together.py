@@ -27,6 +27,8 @@ from helix_tui.core.supervision.focus import plan_unfocus, plan_upkeep, read_foc
 from tests.core.supervision.conftest import World, WorldFactory, row, settled
 from tests.core.supervision.load_curator import SHARED
 
+pytestmark = pytest.mark.realtime
+
 FULL = os.environ.get("HELIX_LOAD") == "full"
 WORKER = Path(__file__).with_name("load_curator.py")
 

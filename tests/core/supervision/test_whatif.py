@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helix_tui.core.beads.readiness import Queue, classify
+from helix_tui.core.ddx.dialect import APRIL, AUGUST
 from helix_tui.core.supervision.curation import operations as op
 from helix_tui.core.supervision.curation.operations import Operation
 from helix_tui.core.supervision.curation.planning import plan
 from helix_tui.core.supervision.curation.rows import Scene
 from helix_tui.core.supervision.curation.steps import Step
-from helix_tui.core.supervision.curation.tongue import APRIL, HEAD
 from helix_tui.core.supervision.curation.whatif import foresee
 from tests.core.supervision.conftest import NOW, queue_of, row
 
@@ -84,8 +84,8 @@ def judged_anew(queue: Queue, scene: Scene) -> Queue:
 @given(data=st.data())
 def test_what_if_equals_judging_everything_anew(era: str, data: st.DataObject) -> None:
     queue = queue_of(data.draw(trackers(era)), data.draw(st.sampled_from(["auto", era])))
-    tongue = APRIL if era == "april" else HEAD
-    made = plan(data.draw(st.lists(operations, min_size=1, max_size=4)), queue, tongue)
+    dialect = APRIL if era == "april" else AUGUST
+    made = plan(data.draw(st.lists(operations, min_size=1, max_size=4)), queue, dialect)
     follows = foresee(queue, made.steps)
     scene = Scene(queue)
     for step in made.steps:
@@ -128,7 +128,7 @@ def test_new_circles_are_found_though_ddx_would_refuse_them(data: st.DataObject)
 
 def consequences(rows: list[dict[str, Any]], *wishes: Operation):  # type: ignore[no-untyped-def]
     queue = queue_of(rows)
-    return foresee(queue, plan(wishes, queue, HEAD).steps)
+    return foresee(queue, plan(wishes, queue, AUGUST).steps)
 
 
 def test_closing_frees_and_tells_the_next_ten() -> None:
@@ -172,5 +172,5 @@ def test_a_row_that_shows_the_newer_release_changes_the_rule_for_all() -> None:
     ]
     queue = queue_of(rows)
     assert queue.ready == ("plain",)
-    made = plan([op.assign("plain", {"queue-rank": "1"})], queue, HEAD)
+    made = plan([op.assign("plain", {"queue-rank": "1"})], queue, AUGUST)
     assert foresee(queue, made.steps).newly_ready == ("epic",)

@@ -12,6 +12,8 @@ import pytest
 
 from helix_tui.core.tracker.lock import FolderLock, LockTimeout, lock_timeout, process_lives
 
+pytestmark = pytest.mark.realtime
+
 
 def _dead_pid() -> int:
     """The id of a process that has ended."""

@@ -19,6 +19,8 @@ from helix_tui.core.tracker import places
 from helix_tui.core.tracker.play.player import Player
 from helix_tui.core.tracker.play.timeline import TimelineError, read_timeline
 
+pytestmark = pytest.mark.realtime
+
 LOOPS = Path(__file__).resolve().parents[2] / "data" / "loops"
 RECORDED = sorted(LOOPS.glob("*.jsonl"))
 GIVEN = Path(__file__).resolve().parents[3] / ".." / "shared" / "data" / "ddx" / "loops"

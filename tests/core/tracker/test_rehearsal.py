@@ -22,6 +22,8 @@ from tests.core.tracker.compare import differences
 from tests.core.tracker.recordings import facts, left_out, printed, rows_before, said
 from tests.core.tracker.shapes import Seen, Token, tokens_of
 
+pytestmark = pytest.mark.realtime
+
 WRITE = {"path": "greeting.txt", "new": "hello\n"}
 OK: dict[str, Any] = {"edits": [WRITE]}
 STEPS = [

@@ -18,9 +18,9 @@ from helix_tui.widgets.lists.attempts import (
     Board,
     Order,
     RunView,
-    look_of,
     paint_attempt,
 )
+from helix_tui.widgets.outcomes import look_of
 from tests.widgets.host import Host
 
 NOW = parse_now("2026-08-21T12:00:00Z")
@@ -37,7 +37,6 @@ def attempt(number: int, status: str = "success", **fields: object) -> Attempt:
         f"20260821T{number:06}-0000abcd",
         "ddx-1",
         status=status,
-        landed=status == "success",
         model="opus",
         harness="claude",
         started_at=NOW - (number + 1) * MINUTE,
@@ -64,16 +63,21 @@ def board(attempts: list[Attempt], *runs: RunView) -> Board:
 @pytest.mark.parametrize(
     ("made", "word"),
     [
-        (attempt(1), "merged"),
-        (attempt(1, "land_conflict", preserved=True), "preserved"),
+        (attempt(1), "landed"),
+        (attempt(1, "land_conflict"), "kept aside"),
         (attempt(1, "execution_failed"), "failed"),
-        (attempt(1, "no_changes"), "no changes"),
+        (attempt(1, "no_changes"), "no change"),
         (attempt(1, "already_satisfied"), "satisfied"),
-        (attempt(1, "no_evidence_produced"), "no evidence"),
-        (attempt(1, "success", landed=False), "not landed"),
-        (attempt(1, "review_block"), "review_block"),
+        (attempt(1, "no_evidence_produced"), "no change"),
+        (attempt(1, "success", on_branch=False), "kept aside"),
+        (attempt(1, "success", status_source="result", held=True), "landing"),
+        (attempt(1, "review_block"), "landed"),
+        (attempt(1, "review_block", detail="pre-land review: BLOCK"), "refused"),
+        (attempt(1, "repair-cycle-exhausted"), "refused"),
+        (attempt(1, "execution_failed", detail="signal: terminated"), "interrupted"),
         (attempt(1, "quantum_superposed"), "quantum_superposed"),
-        (attempt(1, ""), "no result"),
+        (attempt(1, ""), "interrupted"),
+        (attempt(1, "", held=True), "no result"),
     ],
 )
 def test_a_status_in_words_and_an_unknown_one_verbatim(made: Attempt, word: str) -> None:
@@ -87,8 +91,8 @@ async def test_a_row_at_full_width_says_everything_and_unknown_cost_is_not_zero(
         rows.show_board(board([attempt(1), attempt(2, cost_usd=None, duration_ms=None, tokens=Tokens())]))
         await pilot.pause()
         heading, first, second, *_ = app.rows()
-        assert "landed today 2" in heading
-        for part in ("✓ merged", "Pin the provider release", "claude opus", "9m", "220k", "$1.10"):
+        assert "today 2 landed" in heading
+        for part in ("✓ landed", "Pin the provider release", "claude opus", "9m", "220k", "$1.10"):
             assert part in first
         assert second.count("n/a") == 3
         assert "$0" not in second

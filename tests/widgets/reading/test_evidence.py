@@ -27,7 +27,6 @@ def test_a_preserved_attempt_says_what_it_is_where_it_is_kept_and_what_to_do() -
         attempt(
             1,
             "land_conflict",
-            preserved=True,
             base_rev="a" * 40,
             result_rev="b" * 40,
             preserve_ref="refs/ddx/iterations/ddx-1/x",
@@ -41,7 +40,7 @@ def test_a_preserved_attempt_says_what_it_is_where_it_is_kept_and_what_to_do() -
     )
     text = text_of(subject)
     for part in (
-        "◆ preserved  land_conflict: the change conflicts with the branch",
+        "◆ kept aside  land_conflict: kept at refs/ddx/iterations/ddx-1/x",
         "Pin the provider release",
         "claude opus · 9m 00s · 220k tokens · $1.10",
         "resolvable",
@@ -87,7 +86,7 @@ def test_checks_rationale_changes_and_merges_have_their_sections() -> None:
 def test_a_crashed_attempt_without_a_folder_says_so() -> None:
     missing = Evidence(missing="no folder .ddx/executions/x here: it ran on another machine")
     text = text_of(Subject(attempt(1, ""), evidence=missing, now=NOW))
-    assert "✗ no result  it ended, or was ended, without saying how" in text
+    assert "✗ interrupted  it left no result" in text
     assert "it ran on another machine" in text
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from helix_tui.widgets.lists.line import width_of
-from helix_tui.widgets.reading.prose import MAX_CHARS, prose
+from helix_tui.widgets.reading.prose import MAX_CHARS, prose, verbatim
 
 
 def text_of(source: str, width: int = 60) -> list[str]:
@@ -76,3 +77,32 @@ def test_any_text_fits_the_width_or_the_least_there_can_be(source: str, width: i
     deep = max((line.count("│ ") * 2 + line.count(" ") for line in text_of(source, width)), default=0)
     for line in prose(source, width):
         assert width_of(line) <= max(width, 8 + deep)
+
+
+COMMANDS = (
+    'rg -n "stderr|provider.*==|harness.*==" internal/',
+    "pytest tests/**/*.py src/**/*.py passes",
+    r"grep -E '\.md$' docs && test \* = x",
+    "set AT&amp;T and &lt;b&gt; as they are, __init__ and a_b_c too",
+    "1. `make test` passes; snake_case_name and *glob* stay",
+)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_acceptance_keeps_every_character(command: str) -> None:
+    lines = ["".join(text for text, _ in line) for line in verbatim(command, 200)]
+    assert lines == [command]
+
+
+@pytest.mark.parametrize("command", COMMANDS[:4])
+def test_a_command_in_a_description_keeps_every_character(command: str) -> None:
+    assert text_of(command, 200) == [command.replace("__init__", "init")]
+
+
+def test_emphasis_around_words_still_shows_as_such() -> None:
+    assert text_of("This is **very** important, *really*.") == ["This is very important, really."]
+
+
+def test_broken_lines_of_acceptance_stay_broken() -> None:
+    lines = ["".join(text for text, _ in line) for line in verbatim("1. first\n2. second\n\nthird", 40)]
+    assert lines == ["1. first", "2. second", "", "third"]

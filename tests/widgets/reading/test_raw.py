@@ -65,3 +65,10 @@ def test_a_prompt_is_whole() -> None:
     assert ["".join(part for part, _ in para.spans) for para in prompt_paras(text)] == text.rstrip(
         "\n"
     ).split("\n")
+
+
+def test_a_prompt_that_ddx_wrote_as_xml_is_shown_as_its_reader_takes_it() -> None:
+    text = "<execute-bead>&#xA;## Step 0: size check&#xA;&#xA;a &amp;&amp; b &lt; c &copy;</execute-bead>"
+    lines = [para.spans[0][0] for para in prompt_paras(text)]
+    assert lines == ["<execute-bead>", "## Step 0: size check", "", "a && b < c &copy;</execute-bead>"]
+    assert [para.spans[0][0] for para in prompt_paras("Write &lt; in XML")] == ["Write &lt; in XML"]

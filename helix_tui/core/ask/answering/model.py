@@ -83,10 +83,15 @@ def ask_model(command: ModelCommand, prompt: str, cwd: Path) -> ModelReply:
         return _failed(reply, f"more than {OUTPUT_CAP >> 20} MB of output")
     if done.rc != 0:
         said = [line for line in done.err.splitlines() if line.strip()]
-        return _failed(reply, reply.error or clean_line(said[-1] if said else f"ended with {done.rc}", 300))
+        why = reply.error or clean_line(said[-1] if said else f"ended with {done.rc}", 300)
+        return _failed(reply, f"{why}; {WHO}" if "no viable routing candidate" in done.err + why else why)
     if not reply.text and not reply.error:
         return _failed(reply, "an empty answer")
     return reply
+
+
+WHO = "name one: --agent and --model, HELIX_AGENT and HELIX_MODEL, or `agent` and `model` in the settings"
+"""What helps where ddx's router finds nobody to ask."""
 
 
 def _failed(reply: ModelReply, error: str) -> ModelReply:

@@ -9,9 +9,13 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from helix_tui.core import logs
+from helix_tui.core.errors import HelixError
 
 TIMEOUT_S = 60.0
 _BATCH_BYTES = 32 << 20
@@ -29,7 +33,7 @@ _ENV = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETC
 REGULAR = ("100644", "100755")
 
 
-class GitFailed(Exception):
+class GitFailed(HelixError):
     """Git would not answer. The message says what was asked, what it said and what to do."""
 
 
@@ -166,6 +170,7 @@ class Git:
             "GIT_NO_LAZY_FETCH": "1",
             "LC_ALL": "C",
         }
+        began = time.monotonic()
         try:
             done = subprocess.run(argv, input=stdin, capture_output=True, timeout=self._timeout, env=env)
         except FileNotFoundError as error:
@@ -174,6 +179,8 @@ class Git:
             raise GitFailed(f"git {words[0]} took over {self._timeout:.0f} s: try it by hand") from error
         except OSError as error:
             raise GitFailed(f"git {words[0]} cannot run: {error}") from error
+        took = (time.monotonic() - began) * 1000
+        logs.logger("ask").info("%s: rc %d in %.0f ms", logs.masked(argv), done.returncode, took)
         if check and done.returncode:
             said = done.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
             raise GitFailed(f"git {words[0]} failed in {self.root}: {said or done.returncode}")

@@ -11,12 +11,13 @@ from pathlib import Path
 from helix_tui.core.ask.corpus.content import MAX_BYTES, blob_id
 from helix_tui.core.ask.corpus.git import Entry, Git, GitFailed
 from helix_tui.core.ask.corpus.roles import left_out
+from helix_tui.core.errors import HelixError
 from helix_tui.core.opening import open_nonblocking
 
 MAX_FOLDER_FILES = 200_000
 
 
-class NothingToAsk(Exception):
+class NothingToAsk(HelixError):
     """There are no files to ask about. The message says why and what to do."""
 
 

@@ -7,13 +7,15 @@ from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from typing import Literal, get_args
 
+from helix_tui.core.errors import HelixError
+
 Depth = Literal["root_to_anchor", "full_path", "anchors_only"]
 """How much of a tree a walk shows: the way to what was found, that and its surroundings, or it alone."""
 
 DEPTHS: tuple[Depth, ...] = get_args(Depth)
 
 
-class BudgetError(ValueError):
+class BudgetError(HelixError, ValueError):
     """A budget that does not exist, or a value that it cannot have; the message says what can be written."""
 
 

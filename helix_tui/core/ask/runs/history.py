@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from helix_tui.core.clock import format_instant
+from helix_tui.core.helix_folder import make_folder
 from helix_tui.core.opening import open_nonblocking
 from helix_tui.core.text import clean_line
 
@@ -60,7 +61,7 @@ class History:
         Raises:
             OSError: the folder cannot be written.
         """
-        self.folder.mkdir(parents=True, exist_ok=True)
+        make_folder(self.folder)
         data = msgspec.json.encode({**document, "asked_at_ns": asked_at}, enc_hook=str)
         stamp = re.sub(r"[-:]|\.\d+", "", format_instant(asked_at))
         number = sum(name.startswith(stamp) for name in self._names()) + 1

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from helix_tui.core.ask.answering.grounding import denies
+from helix_tui.core.helix_folder import make_folder
 
 _HEAD = ("question", "kind", "revision", "slots", "thresholds")
 _PARTS = {
@@ -30,7 +31,7 @@ def write_trace(path: Path, document: Mapping[str, Any]) -> str:
         OSError: the file cannot be written.
     """
     lines = list(trace_lines(document))
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     path.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
     return str(lines[-1]["certificate_hash"])
 

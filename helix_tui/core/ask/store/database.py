@@ -17,6 +17,7 @@ import msgspec
 from helix_tui.core.ask import tokens
 from helix_tui.core.ask.parse.pieces import Pieces
 from helix_tui.core.ask.store.segment import NAME, Segment, shifted
+from helix_tui.core.helix_folder import make_folder
 
 FORMAT = 2
 """To be raised with any change of the tables or of what parsing yields."""
@@ -76,10 +77,7 @@ class Database:
         self.path = path
         self.rebuilt = False
         if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            ignore = path.parent / ".gitignore"
-            if not ignore.exists():
-                ignore.write_text("*\n")
+            make_folder(path.parent)
         try:
             self._connection = self._open()
         except sqlite3.OperationalError:

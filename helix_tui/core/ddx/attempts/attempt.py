@@ -2,20 +2,21 @@
 
 Rules: reference/ddx.md §5. Landed, preserved and closed are three facts (rulings.md 3). What the loop, the
 bead's event or the metrics say of the end is stronger than ``result.json``, which the worker may have
-written before landing failed.
+written before landing failed. What came of it is `verdict.decide`'s.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from helix_tui.core.ddx.attempts.bundles import began_at
-from helix_tui.core.ddx.names import STATUSES, StatusClass, classify
+from helix_tui.core.ddx.attempts.sums import AgentCall, Sums, sum_calls
+from helix_tui.core.ddx.attempts.verdict import StatusClass, Verdict, decide
 
-Source = Literal["loop", "event", "metrics", "result", "cost", "manifest", "name"]
+Source = Literal["recovery", "loop", "event", "metrics", "result", "cost", "manifest", "name"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +51,6 @@ class Attempt:
     """Who said it: loop, event, metrics or result, strongest first."""
     outcome: str = ""
     detail: str = ""
-    landed: bool = False
-    preserved: bool = False
     worker_id: str = ""
     session_id: str = ""
     harness: str = ""
@@ -66,6 +65,19 @@ class Attempt:
     result_rev: str = ""
     landed_rev: str = ""
     preserve_ref: str = ""
+    candidate_ref: str = ""
+    """Where a DDx that reviews before it lands keeps what it reviews."""
+    land_status: str = ""
+    merged: bool = False
+    """Its result, or whoever spoke later, says that it was merged."""
+    recovered: bool = False
+    """DDx landed it in a later call (event ``dangling-success-recovery``)."""
+    held: bool = False
+    """Somebody still holds the bead for it: what its worker wrote is not the last word."""
+    closed_by_it: bool = False
+    """The bead is closed, with a commit, by this attempt's session."""
+    on_branch: bool | None = None
+    """Whether git finds its result in the history of the target branch; None where git cannot tell."""
     retry_after: int | None = None
     no_changes_rationale: str = ""
     failure_mode: str = ""
@@ -75,16 +87,63 @@ class Attempt:
     bundle: Path | None = None
     """Its evidence folder under ``.ddx/executions``, where it has one."""
     sources: tuple[str, ...] = ()
+    calls: tuple[AgentCall, ...] = ()
+    """Every call of an agent made for it: the work, its reviews, ddx's check before and triage after."""
+    verdict: Verdict = field(init=False, compare=False)
+    """What came of it, and the evidence for that; follows from the other fields."""
+
+    def __post_init__(self) -> None:
+        """Decide once: lists, sums and filters ask often."""
+        object.__setattr__(self, "verdict", decide(self))
+
+    @property
+    def landed(self) -> bool:
+        """The change is on the branch."""
+        return self.verdict.landed
+
+    @property
+    def preserved(self) -> bool:
+        """The change is kept beside the branch."""
+        return self.verdict.preserved
 
     @property
     def kind(self) -> StatusClass:
-        """Under which heading it is listed."""
-        return classify(self.status, landed=self.landed, preserved=self.preserved)
+        """Under which heading documents count it."""
+        return self.verdict.heading
+
+    @property
+    def only_its_worker_says(self) -> bool:
+        """Nobody but the worker's own result, written before landing, says what came of it."""
+        return self.status_source == "result" and self.verdict.proof == "status"
+
+    @property
+    def of_later_release(self) -> bool:
+        """Written by a DDx that reviews before it lands."""
+        return bool(self.candidate_ref or self.land_status) or "metrics" in self.sources
 
     @property
     def finished(self) -> bool:
-        """Whether somebody said how it ended."""
-        return bool(self.status)
+        """Whether somebody said how it ended, or what came of it is known without that."""
+        return bool(self.status) or self.verdict.proof not in ("nothing", "status")
+
+    @property
+    def spent(self) -> tuple[AgentCall, ...]:
+        """What it cost: its calls in ddx's index, and what it says itself of work that the index lacks."""
+        had = {call.part for call in self.calls}
+        at = self.finished_at or self.started_at or 0
+        more = []
+        if "work" not in had:
+            more.append(
+                AgentCall("work", at, self.cost_usd, self.tokens.total, self.bead_id, self.attempt_id)
+            )
+        if "reviews" not in had and self.review is not None and self.review.verdict:
+            more.append(AgentCall("reviews", at, bead_id=self.bead_id, attempt_id=self.attempt_id))
+        return (*self.calls, *more)
+
+    @property
+    def sums(self) -> Sums:
+        """What it cost, in parts."""
+        return sum_calls(self.spent)
 
 
 @dataclass(slots=True)
@@ -122,8 +181,8 @@ class Piece:
     exit_code: int | None = None
     review_verdict: str = ""
     review_rationale: str = ""
-    has_candidate: bool = False
-    """Written by a DDx that reviews before it lands and then writes the result again (head)."""
+    candidate_ref: str = ""
+    recovered: bool = False
     folder: Path | None = None
     at: int | None = None
 
@@ -143,9 +202,9 @@ class RowFacts:
 
 NO_ROW = RowFacts()
 
-_END: tuple[Source, ...] = ("loop", "event", "metrics", "result")
+_END: tuple[Source, ...] = ("recovery", "loop", "event", "metrics", "result")
 """Whose word on the end counts, strongest first."""
-_OWN: tuple[Source, ...] = ("result", "metrics", "cost", "event", "loop", "manifest", "name")
+_OWN: tuple[Source, ...] = ("result", "metrics", "cost", "event", "loop", "recovery", "manifest", "name")
 """Who knows best what the attempt was: its own result first."""
 
 _BY_END = ("detail", "result_rev", "preserve_ref", "retry_after")
@@ -161,6 +220,8 @@ _BY_OWN = (
     "cost_usd",
     "base_rev",
     "landed_rev",
+    "candidate_ref",
+    "land_status",
     "no_changes_rationale",
     "failure_mode",
     "error",
@@ -169,24 +230,32 @@ _BY_OWN = (
 
 
 def merge(
-    attempt_id: str, pieces: Mapping[Source, Piece], row: RowFacts = NO_ROW, reviews: Sequence[Review] = ()
+    attempt_id: str,
+    pieces: Mapping[Source, Piece],
+    row: RowFacts = NO_ROW,
+    reviews: Sequence[Review] = (),
+    *,
+    on_branch: bool | None = None,
 ) -> Attempt:
-    """One record of everything that is said about an attempt."""
+    """One record of everything that is said about an attempt; ``on_branch`` is git's word on its result."""
     end = [pieces[source] for source in _END if source in pieces]
     own = [pieces[source] for source in _OWN if source in pieces]
     said = next((piece for piece in end if piece.status), None)
     fields: dict[str, Any] = {name: _first(end, name) for name in _BY_END}
     fields |= {name: _first(own, name) for name in _BY_OWN}
     status = said.status if said is not None else ""
-    landed = _landed(said, end, row, fields["session_id"]) if said is not None else False
-    if fields["retry_after"] is None and status and row.last_status == status and not landed:
-        fields["retry_after"] = row.retry_after
-    return Attempt(
+    session_id = fields["session_id"]
+    attempt = Attempt(
         attempt_id,
         status=status,
         status_source=said.source if said is not None else "",
-        landed=landed,
-        preserved=not landed and _preserved(status, fields["outcome"], fields["preserve_ref"]),
+        merged=any(piece.outcome == "merged" for piece in end),
+        recovered=any(piece.recovered for piece in end),
+        held=row.claimed,
+        closed_by_it=bool(
+            row.status == "closed" and row.closing_commit and session_id and row.session_id == session_id
+        ),
+        on_branch=on_branch,
         started_at=_earliest(own) or began_at(attempt_id),
         finished_at=_finished(end, own),
         tokens=_tokens(own),
@@ -195,44 +264,20 @@ def merge(
         sources=tuple(pieces),
         **fields,
     )
+    if attempt.retry_after is None and status and row.last_status == status and not attempt.landed:
+        return replace(attempt, retry_after=row.retry_after)
+    return attempt
 
 
-def _landed(said: Piece, end: Iterable[Piece], row: RowFacts, session_id: str) -> bool:
-    """Whether the change is on the branch, by whoever saw it there."""
-    known = STATUSES.get(said.status)
-    kind = known.kind if known is not None else "other"
-    if kind in ("failed", "no_changes") or said.status.startswith("land_"):
-        return False
-    if any(piece.outcome == "merged" or piece.landed_rev for piece in end):
-        return True
-    if row.status == "closed" and row.closing_commit and session_id and row.session_id == session_id:
-        return kind == "landed"
-    if said.detail.startswith("post-merge"):
-        return True
-    if kind == "landed":
-        return _success_landed(said, row)
-    reviewed_after = said.status in ("review_request_changes", "review_block", "review_malfunction")
-    return reviewed_after and not said.preserve_ref and not any(piece.has_candidate for piece in end)
+def revisions(pieces: Mapping[Source, Piece]) -> tuple[str, ...]:
+    """Revisions that an attempt made, as far as its sources name them; its base is none of them.
 
-
-def _success_landed(said: Piece, row: RowFacts) -> bool:
-    """``success`` means landed, but for what is preserved, and for a result written before landing.
-
-    Both eras write the result when the agent ends, head even with ``land_status: landed`` in it; while
-    somebody holds the bead, landing is still to come.
+    A result without a known base tells nothing of work that changed nothing, so such a piece names none.
     """
-    if said.preserve_ref:
-        return "auto-recovered" in said.detail
-    if said.source != "result":
-        return True
-    return not row.claimed and (not said.has_candidate or said.land_status == "landed")
-
-
-def _preserved(status: str, outcome: str, preserve_ref: str) -> bool:
-    known = STATUSES.get(status)
-    if preserve_ref or outcome == "preserved" or status.startswith("preserved"):
-        return True
-    return known is not None and known.kind == "preserved"
+    bases = {piece.base_rev for piece in pieces.values()}
+    found = [piece.landed_rev for piece in pieces.values()]
+    found += [piece.result_rev for piece in pieces.values() if bases - {""}]
+    return tuple(dict.fromkeys(rev for rev in found if rev and rev not in bases))
 
 
 def _first(pieces: Iterable[Piece], name: str) -> Any:
@@ -254,9 +299,9 @@ _TEXTS = frozenset(
 def _tokens(own: Sequence[Piece]) -> Tokens:
     given, cached = _first(own, "tokens_in"), _first(own, "tokens_cached")
     out, total = _first(own, "tokens_out"), _first(own, "tokens")
-    if total is None and (given is not None or out is not None):
-        total = (given or 0) + (out or 0)
-    return Tokens(given, cached, out, total)
+    if given is not None or out is not None:  # a total below its parts is none: May writes 0
+        total = max(total or 0, (given or 0) + (out or 0))
+    return Tokens(given, cached, out, total or None)
 
 
 def _earliest(own: Sequence[Piece]) -> int | None:

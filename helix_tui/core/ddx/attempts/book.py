@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # 6 ms that the first painted queue need not wait for
     from helix_tui.core.ddx.attempts.attempt import Attempt
+    from helix_tui.core.ddx.attempts.sums import AgentCall
 
 
 class AttemptBook:
     """Every known attempt of a project at one moment."""
 
-    def __init__(self, attempts: Iterable[Attempt] = ()) -> None:
-        """Take attempts, newest first."""
+    def __init__(self, attempts: Iterable[Attempt] = (), other_calls: tuple[AgentCall, ...] = ()) -> None:
+        """Take attempts, newest first, and the calls of agents that belong to none."""
+        self.other_calls = other_calls
         self._by_id: Mapping[str, Attempt] = {attempt.attempt_id: attempt for attempt in attempts}
 
     def __len__(self) -> int:

@@ -148,15 +148,17 @@ def interpret(attempt: Attempt, now: int) -> Reading:
     An attempt that was preserved or that failed is never physics-level: only an agent that declined because
     the bead contradicts itself says so (reference/helix.md §4).
     """
-    if not attempt.finished:
-        return Reading(None, "it has no result: it runs, or it ended without one")
     if attempt.landed:
         return Reading(None, _after_landing(attempt))
+    if attempt.verdict.outcome == "unfinished":
+        return Reading(None, "no result yet" if not attempt.status else "its landing has not been seen")
+    if not attempt.finished:
+        return Reading(None, "it left no result: read its transcript, then try again")
     status = status_of(attempt.status)
     if status.successful and not attempt.preserved:
-        waits = "its landing has not been seen" if status.kind == "landed" else "nothing to do"
-        return Reading(None, waits)
-    if status.kind == "no_changes" and not attempt.preserved and _contradicts(attempt):
+        unseen = status.outcome == "landed"
+        return Reading(None, "check whether it landed: nothing says so" if unseen else "nothing to do")
+    if status.outcome == "no_change" and not attempt.preserved and _contradicts(attempt):
         return Reading("physics-level", "a person must decide: the agent says the bead contradicts itself")
     return Reading("resolvable", _follow_up(attempt, now))
 

@@ -202,9 +202,14 @@ def _result_piece(
         exit_code=whole(result.get("exit_code"), low=-(1 << 31)),
         review_verdict=text(result, "review_verdict"),
         review_rationale=clean_block(text(result, "review_rationale"), 20_000),
-        has_candidate=bool(cycles) or bool(result.get("candidate_ref")),
+        candidate_ref=text(result, "candidate_ref") or _candidate(name, cycles),
         folder=folder,
     )
+
+
+def _candidate(attempt_id: str, cycles: list[dict[str, Any]]) -> str:
+    """Where head keeps the last candidate of an attempt, where its result has cycles and no ref."""
+    return f"refs/ddx/iterations/{attempt_id}/{len(cycles) - 1}" if cycles else ""
 
 
 def _manifest_piece(name: str, folder: Path, manifest: Mapping[str, Any]) -> Piece:

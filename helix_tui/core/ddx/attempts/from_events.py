@@ -50,7 +50,16 @@ class _Row(msgspec.Struct, gc=False):
 _decode_row = msgspec.json.Decoder(_Row).decode
 _decode_event = msgspec.json.Decoder(_Event).decode
 
-_EVENT_KINDS = frozenset({"execute-bead", "cost", "review", "execution-routing-intent", "operator_attention"})
+RECOVERIES = frozenset({"dangling-success-recovery", "dangling-success-preserved"})
+"""A later call of DDx dealt with an attempt whose success had not landed: landed it, or put it at a ref."""
+
+_EVENT_KINDS = RECOVERIES | {
+    "execute-bead",
+    "cost",
+    "review",
+    "execution-routing-intent",
+    "operator_attention",
+}
 
 
 class BeadEvents:
@@ -175,6 +184,20 @@ def event_piece(event: EventRow, attempt_id: str, bead_id: str) -> Piece:
         preserve_ref=values.get("preserve_ref", ""),
         retry_after=instant(values.get("retry_after")),
         at=event.at,
+    )
+
+
+def recovery_piece(event: EventRow, attempt_id: str, bead_id: str) -> Piece:
+    """What a later call of DDx did with an attempt's result (its ``landed_tip``, or its ``preserve_ref``)."""
+    values = event_values(event.body)
+    recovered = event.kind == "dangling-success-recovery"
+    return Piece(
+        "recovery",
+        attempt_id,
+        bead_id,
+        landed_rev=values.get("landed_tip") or values.get("result_rev", "") if recovered else "",
+        preserve_ref=values.get("preserve_ref", ""),
+        recovered=recovered,
     )
 
 

@@ -9,23 +9,38 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.clock import NS
-from helix_tui.core.ddx.attempts.attempt import NO_ROW, Attempt, Piece, Review, Source, Tokens, merge
+from helix_tui.core.ddx.attempts.attempt import (
+    NO_ROW,
+    Attempt,
+    Piece,
+    Review,
+    Source,
+    Tokens,
+    merge,
+    revisions,
+)
+from helix_tui.core.ddx.attempts.branch import BranchHistory
 from helix_tui.core.ddx.attempts.from_bundles import BundleFolders, Found
 from helix_tui.core.ddx.attempts.from_events import (
+    RECOVERIES,
     BeadEvents,
     EventRow,
     attempt_named,
     cost_piece,
     event_piece,
+    recovery_piece,
 )
 from helix_tui.core.ddx.attempts.from_events import loop_piece as _loop_piece
 from helix_tui.core.ddx.attempts.from_metrics import MetricsFile, metric_piece
 from helix_tui.core.ddx.attempts.looplog import LoopLogs
+from helix_tui.core.ddx.attempts.spent import Spent
+from helix_tui.core.ddx.attempts.sums import AgentCall
+from helix_tui.core.project import Project
 
 __all__ = ["Attempt", "AttemptIndex", "Review", "Tokens"]
 
@@ -35,17 +50,34 @@ _NEAR = 180 * NS
 _Pieces = dict[str, dict[Source, Piece]]
 
 
+@dataclass(frozen=True, slots=True)
+class _Gathered:
+    """What the sources say of one bead's attempts."""
+
+    pieces: _Pieces
+    reviews: dict[str, list[Review]]
+
+
 class AttemptIndex:
     """All attempts, newest first, merged from bundles, metrics, events and loop logs."""
 
-    def __init__(self, ddx_dir: Path) -> None:
+    def __init__(self, ddx_dir: Path, branch: BranchHistory | None = None) -> None:
+        """Read the records under ``ddx_dir``; ``branch`` tells which results have landed, where git can."""
+        self._branch = branch
+        self._revisions: dict[str, dict[str, tuple[str, ...]]] = {}
         self._bundles = BundleFolders(ddx_dir)
         self._metrics = MetricsFile(ddx_dir)
         self._events = BeadEvents(ddx_dir)
         self._logs = LoopLogs(ddx_dir)
+        self._spent = Spent(ddx_dir)
         self._loop_results: dict[str, dict[str, Piece]] = defaultdict(dict)
         self._by_bead: dict[str, tuple[Attempt, ...]] = {}
         self._all: tuple[Attempt, ...] | None = ()
+
+    @classmethod
+    def of(cls, project: Project) -> AttemptIndex:
+        """The index of a project, with git's word on what has landed."""
+        return cls(project.ddx_dir, BranchHistory(project) if project.common_dir is not None else None)
 
     def refresh(
         self,
@@ -65,8 +97,11 @@ class AttemptIndex:
         dirty |= self._metrics.refresh()
         dirty |= self._events.refresh(beads, changed, held)
         dirty |= self._take_loop_results(changed)
+        dirty |= self._spent.refresh()
+        pieces = self._gather(dirty)
+        dirty |= self._ask_git(pieces)
         if dirty:
-            self._merge(dirty)
+            self._merge(dirty, pieces | self._gather(dirty - pieces.keys()))
         return dirty
 
     @property
@@ -84,6 +119,11 @@ class AttemptIndex:
     def get(self, attempt_id: str) -> Attempt | None:
         """One attempt by its id."""
         return next((attempt for attempt in self.attempts if attempt.attempt_id == attempt_id), None)
+
+    @property
+    def other_calls(self) -> tuple[AgentCall, ...]:
+        """Calls of agents that belong to no attempt: a check that led to none, a question, a plan."""
+        return self._spent.other
 
     @property
     def problems(self) -> Mapping[Path, str]:
@@ -105,21 +145,42 @@ class AttemptIndex:
                 dirty.add(entry.bead_id)
         return dirty
 
-    def _merge(self, dirty: set[str]) -> None:
+    def _ask_git(self, pieces: Mapping[str, _Gathered]) -> set[str]:
+        """Ask git about what these attempts made; beads of which git says something new."""
+        for bead_id, gathered in pieces.items():
+            self._revisions[bead_id] = {one: revisions(own) for one, own in gathered.pieces.items()}
+        if self._branch is None:
+            return set()
+        wanted = {rev for bead_id in pieces for made in self._revisions[bead_id].values() for rev in made}
+        news = self._branch.look(wanted)
+        if not news:
+            return set()
+        return {
+            bead_id
+            for bead_id, attempts in self._revisions.items()
+            if any(rev in news for made in attempts.values() for rev in made)
+        }
+
+    def _on_branch(self, made: Iterable[str]) -> bool | None:
+        """Git's word on an attempt's revisions: one of them landed, or all that git knows did not."""
+        if self._branch is None:
+            return None
+        answers = {self._branch.holds(rev) for rev in made} - {None}
+        return True in answers if answers else None
+
+    def _gather(self, dirty: set[str]) -> dict[str, _Gathered]:
+        """Everything that the sources say of these beads' attempts."""
         found_by_bead = _group(self._bundles.found, dirty)
         metrics_by_bead: dict[str, list[Piece]] = defaultdict(list)
-        for row in self._metrics.rows.values():
+        for row in self._metrics.rows.values() if dirty else ():
             if row.bead_id in dirty:
                 metrics_by_bead[row.bead_id].append(metric_piece(row))
-        for bead_id in dirty:
-            merged = self._merge_bead(bead_id, found_by_bead[bead_id], metrics_by_bead[bead_id])
-            if merged:
-                self._by_bead[bead_id] = merged
-            else:
-                self._by_bead.pop(bead_id, None)
-        self._all = None
+        return {
+            bead_id: self._gather_bead(bead_id, found_by_bead[bead_id], metrics_by_bead[bead_id])
+            for bead_id in dirty
+        }
 
-    def _merge_bead(self, bead_id: str, found: list[Found], metrics: list[Piece]) -> tuple[Attempt, ...]:
+    def _gather_bead(self, bead_id: str, found: list[Found], metrics: list[Piece]) -> _Gathered:
         pieces: _Pieces = defaultdict(dict)
         for one in found:
             for piece in one.pieces:
@@ -129,12 +190,34 @@ class AttemptIndex:
         _add_events(pieces, self._events.of(bead_id), bead_id)
         _add_loop_results(pieces, self._loop_results.get(bead_id, {}).values())
         reviews = _assign_reviews(pieces, [one for one in found if one.review is not None])
+        return _Gathered(pieces, reviews)
+
+    def _merge(self, dirty: set[str], gathered: Mapping[str, _Gathered]) -> None:
+        for bead_id in dirty:
+            merged = self._spent.share(bead_id, self._merge_bead(bead_id, gathered[bead_id]))
+            if merged:
+                self._by_bead[bead_id] = merged
+            else:
+                self._by_bead.pop(bead_id, None)
+                self._revisions.pop(bead_id, None)
+        self._all = None
+
+    def _merge_bead(self, bead_id: str, gathered: _Gathered) -> tuple[Attempt, ...]:
+        pieces = gathered.pieces
         row = self._events.rows.get(bead_id, NO_ROW)
-        older = replace(row, retry_after=None)
+        older = replace(row, retry_after=None, claimed=False)
+        made = self._revisions[bead_id]
         merged: list[Attempt] = []
         for attempt_id in sorted(pieces, key=lambda one: _first_seen(one, pieces[one]), reverse=True):
-            own = pieces[attempt_id]
-            merged.append(merge(attempt_id, own, older if merged else row, reviews[attempt_id]))
+            merged.append(
+                merge(
+                    attempt_id,
+                    pieces[attempt_id],
+                    older if merged else row,
+                    gathered.reviews[attempt_id],
+                    on_branch=self._on_branch(made[attempt_id]),
+                )
+            )
         return tuple(merged)
 
 
@@ -160,6 +243,10 @@ def _add_events(pieces: _Pieces, events: Iterable[EventRow], bead_id: str) -> No
             last_named = ""
             if attempt_id:
                 pieces[attempt_id]["event"] = event_piece(event, attempt_id, bead_id)
+        elif event.kind in RECOVERIES:
+            attempt_id = attempt_named(event.body)
+            if attempt_id:
+                pieces[attempt_id]["recovery"] = recovery_piece(event, attempt_id, bead_id)
         else:
             last_named = attempt_named(event.body) or last_named
 
@@ -235,4 +322,5 @@ def _first_seen(attempt_id: str, own: Mapping[Source, Piece]) -> tuple[int, str]
 
 
 def _age_key(attempt: Attempt) -> tuple[int, str]:
-    return (attempt.started_at or attempt.finished_at or 0, attempt.attempt_id)
+    """By the date that lists show: when it ended, else when it began."""
+    return (attempt.finished_at or attempt.started_at or 0, attempt.attempt_id)

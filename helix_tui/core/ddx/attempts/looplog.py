@@ -15,6 +15,7 @@ from typing import Any
 
 from helix_tui.core.clock import parse_instant
 from helix_tui.core.ddx.files import Folder, LineTail, decode_object
+from helix_tui.core.errors import HelixError
 from helix_tui.core.text import clean_line
 
 _NO_DATA: dict[str, Any] = {}
@@ -65,7 +66,7 @@ class LoopReport:
         return self.document.get("no_ready_work") is True
 
 
-class MalformedReport(ValueError):
+class MalformedReport(HelixError, ValueError):
     """A text stream that should end in a JSON object and does not."""
 
 

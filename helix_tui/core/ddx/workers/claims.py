@@ -6,7 +6,7 @@ Formats: reference/ddx.md §1 (lease, row), §4.1 (run record), §4.2 (worker si
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -25,6 +25,11 @@ FRESH = 90 * NS
 
 HELD = 2 * 3600 * NS
 """How long a lease counts whose process lives on this machine, and the end of any claim's credit."""
+
+Edits = Mapping[str, Sequence[tuple[int, int]]]
+"""Per bead, when each write of ours to it began and ended."""
+
+NO_EDITS: Edits = {}
 
 _ENDED = frozenset({"exited", "failed", "stopped", "reaped"})
 """States of a server's worker record that mean: no longer at work."""
@@ -72,13 +77,30 @@ class ClaimReader:
         self._workers = Folder(ddx / "workers")
         self._leases: dict[Path, Folder] = {}
         self._sidecars: dict[str, tuple[dict[str, Any], Claim | None]] = {}
+        self._claimed: dict[str, tuple[str, int | None]] = {}
         self.here = machine_name(self._env)
 
-    def read(self, beads: Iterable[Bead]) -> list[Claim]:
-        """Every claim that stands in a file now: run records, leases, sidecars, rows in progress."""
+    def read(self, beads: Iterable[Bead], edits: Edits = NO_EDITS) -> list[Claim]:
+        """Every claim that stands in a file now: run records, leases, sidecars, rows in progress.
+
+        ``edits`` are the writes of ours to beads, which are no claims.
+        """
         claims = [*self.run_states(), *self.leases(), *self.sidecars()]
-        claims += [row_claim(bead) for bead in beads if bead.status == "in_progress"]
-        return claims
+        held = [bead for bead in beads if bead.status == "in_progress"]
+        seen = {bead.id: self._since(bead, edits.get(bead.id, ())) for bead in held}
+        self._claimed = {bead.id: (bead.owner, seen[bead.id]) for bead in held}
+        return claims + [row_claim(bead, seen[bead.id]) for bead in held]
+
+    def _since(self, bead: Bead, edits: Sequence[tuple[int, int]]) -> int | None:
+        """When a row came to be in progress, as far as one can tell: at the first look, its last write that
+        was not ours; from then on what was found first, as long as the same owner holds it."""
+        owner, since = self._claimed.get(bead.id, (None, None))
+        if owner == bead.owner:
+            return since
+        at = instant(bead.updated_at)
+        if at is not None and any(begun - NS <= at <= ended + NS for begun, ended in edits):
+            return None
+        return at
 
     def run_states(self) -> list[Claim]:
         """Run records: one a project (April), one an attempt (head)."""
@@ -236,11 +258,16 @@ def sidecar_claim(path: Path, name: str, document: dict[str, Any]) -> Claim | No
     )
 
 
-def row_claim(bead: Bead) -> Claim:
-    """The claim of a tracker row in progress: April's worker, or a person of either era."""
+def row_claim(bead: Bead, since: int | None = None) -> Claim:
+    """The claim of a tracker row in progress: April's worker, or a person of either era.
+
+    Only the worker's heartbeat and its claim are signs of life: anybody's edit moves ``updated_at``. Only a
+    heartbeat runs out; a claim made by hand has none. ``since`` is when the row came to be in progress, for a
+    row of head that tells neither.
+    """
     at = instant(bead.loop_heartbeat_at) or instant(bead.work_heartbeat_at)
     claimed = instant(bead.claimed_at)
-    seen = at or claimed or instant(bead.updated_at)
+    seen = at or claimed or since
     return Claim(
         "row",
         None,
@@ -248,10 +275,10 @@ def row_claim(bead: Bead) -> Claim:
         pid=bead.pid,
         machine=bead.claimed_machine,
         owner=bead.owner,
-        started_at=claimed or at or seen,
+        started_at=claimed or seen,
         start_known=claimed is not None,
         at=seen,
-        expires_at=seen + FRESH if seen is not None else None,
+        expires_at=seen + FRESH if seen is not None and (at is not None or bead.pid is None) else None,
     )
 
 

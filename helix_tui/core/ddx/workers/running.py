@@ -19,8 +19,10 @@ from helix_tui.core.ddx.workers.activity import Activities, Doing, Session, Sess
 from helix_tui.core.ddx.workers.claims import (
     FRESH,
     HELD,
+    NO_EDITS,
     Claim,
     ClaimReader,
+    Edits,
     fresh_claims,
     lease_is_fresh,
     pid_alive,
@@ -148,11 +150,19 @@ class RunReader:
         return self._claims.fresh_leases(now)
 
     def find(
-        self, beads: Mapping[str, Bead], now: int, *, stall_after_s: float = STALL_AFTER_S
+        self,
+        beads: Mapping[str, Bead],
+        now: int,
+        *,
+        stall_after_s: float = STALL_AFTER_S,
+        edits: Edits = NO_EDITS,
     ) -> tuple[Run, ...]:
-        """Everything that some file calls running, live work first, then by the time it began."""
+        """Everything that some file calls running, live work first, then by the time it began.
+
+        ``edits`` are the writes of ours to beads: they are no sign of a worker's life.
+        """
         self._sessions.look()
-        works = _merge(self._claims.read(beads.values()), self._claims.here, now)
+        works = _merge(self._claims.read(beads.values(), edits), self._claims.here, now)
         living = [work for work in works if self._verdict(work, None, now, 1 << 62)[0] != "dead"]
         runs = [self._run(work, now, int(stall_after_s * NS), alone=len(living) == 1) for work in works]
         runs = [run for run in runs if _is_told(run, runs, beads)]
@@ -249,7 +259,8 @@ def judge(
     """Alive, silent or dead, and the one sentence that says why (reference/ddx.md §4).
 
     Dead: its process is gone from this host, or every time until which a file vouches lies in the past. A
-    process of another host cannot be asked. Silent: no event for ``stall``, however fresh the heartbeat.
+    process of another host cannot be asked. Silent: an event, then none for ``stall``,
+    however fresh the heartbeat; one of which there never was any is not called so.
     """
     machine = next((claim.machine for claim in claims if claim.machine), "")
     pids = list(dict.fromkeys(claim.pid for claim in claims if claim.pid is not None))
@@ -267,13 +278,19 @@ def judge(
     began = [claim.started_at for claim in claims if claim.started_at is not None]
     began = began or [claim.at for claim in claims if claim.at is not None]
     seen = _latest(last_event, max(began, default=None))
+    if living and last_event is None and not known and all(claim.source == "row" for claim in claims):
+        return "alive", f"process {living[0]} is alive; a claim made by hand sends no heartbeat"
     if seen is None:
         return "dead", "no file tells when it was last seen"
     if not known and not living and now - seen > HELD:
         return "dead", f"nothing has been heard of it for {format_span((now - seen) / NS)}"
-    if now - seen > stall:
+    vouched = bool(known or living)
+    if now - seen > stall and not (vouched and last_event is None):
         beat = "its heartbeat is fresh, but it" if known else "it"
         return "silent", f"{beat} has done nothing for {format_span((now - seen) / NS)}"
+    if last_event is None:  # some releases write none while an agent works
+        what = f"process {living[0]} runs" if living else "its heartbeat is fresh"
+        return "alive", f"{what}; started {format_age((now - seen) / NS)} ago, no event of it so far"
     if living:
         return "alive", f"process {living[0]} lives; last event {format_age((now - seen) / NS)} ago"
     return "alive", f"last event {format_age((now - seen) / NS)} ago" + (f" on {machine}" if machine else "")

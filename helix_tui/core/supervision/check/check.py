@@ -10,17 +10,22 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from helix_tui.core.ddx.client import DdxError
+from helix_tui.core.errors import HelixError
 from helix_tui.core.supervision.check.authority import Authority
-from helix_tui.core.supervision.check.facts import REPO, Facts, gather_facts
+from helix_tui.core.supervision.check.facts import Facts, gather_facts
 from helix_tui.core.supervision.check.verdict import Reason, Verdict, command_for, decide
 from helix_tui.core.supervision.conflicts import find_conflicts
 from helix_tui.core.supervision.curation.curator import Curator, Sight
-from helix_tui.core.supervision.delegate import NOBODY, Delegate, Wishes
+from helix_tui.core.supervision.delegate import NOBODY, Answer, Delegate, Wishes
 from helix_tui.core.supervision.drift import Drift, DriftWatch
-from helix_tui.core.supervision.orphans import find_orphans
+from helix_tui.core.supervision.orphans import find_dead_claims, find_orphans
 from helix_tui.core.supervision.questions import Questions
+from helix_tui.core.supervision.run.state import load_state
+from helix_tui.core.supervision.scope import EVERYTHING, Scope, read_scope, scope_word
 from helix_tui.core.supervision.stages import STAGES
 from helix_tui.core.supervision.stagework import StageOutcome, perform
+from helix_tui.core.supervision.stoppage import find_stoppage
+from helix_tui.core.supervision.tried import still_tried
 from helix_tui.core.text import clean_line
 
 Asking = Literal["auto", "never", "always"]
@@ -29,19 +34,21 @@ Asking = Literal["auto", "never", "always"]
 UNREADABLE = "unable to determine NEXT_ACTION from check output"
 
 
-class CheckFailed(RuntimeError):
+class CheckFailed(HelixError):
     """The agent that was asked failed, or did not name a code.
 
     Attributes:
         facts: what the facts alone gave.
         kind: ``check_failed`` or ``check_unreadable``.
+        tokens, cost_usd: what its answer cost; 0 where it does not say.
     """
 
-    def __init__(self, message: str, facts: Verdict, kind: str, tokens: int = 0) -> None:
+    def __init__(self, message: str, facts: Verdict, kind: str, answer: Answer) -> None:
         super().__init__(message)
         self.facts = facts
         self.kind = kind
-        self.tokens = tokens
+        self.tokens = answer.tokens
+        self.cost_usd = answer.cost_usd
 
 
 @dataclass(slots=True)
@@ -57,7 +64,9 @@ class Checker:
     delegate: Delegate | None = None
     wishes: Wishes = NOBODY
 
-    def facts(self, scope: str = REPO, *, sight: Sight | None = None, documents: bool = True) -> Facts:
+    def facts(
+        self, scope: Scope = EVERYTHING, *, sight: Sight | None = None, documents: bool = True
+    ) -> Facts:
         """What is known now. New beads and our own changes are taken into the drift snapshot on the way.
 
         Args:
@@ -74,9 +83,13 @@ class Checker:
             scope=scope,
             drift=self.drift(sight),
             orphans=find_orphans(sight, project),
+            dead=find_dead_claims(sight, project),
             questions=self.questions.all(),
             authority=Authority(project.root) if documents else None,
             conflicts=find_conflicts(project.root) if documents else (),
+            tried=still_tried(load_state(project).tried, sight.queue),
+            stoppage=find_stoppage(project, sight.runs),
+            archive=project.archive_file,
         )
 
     def drift(self, sight: Sight) -> tuple[Drift, ...]:
@@ -87,7 +100,7 @@ class Checker:
             return watch.check(sight.queue.beads, history)
         return watch.settle(sight.queue.beads, history)
 
-    def check(self, scope: str = REPO, *, asking: Asking = "auto", stamp: str = "check") -> Verdict:
+    def check(self, scope: Scope = EVERYTHING, *, asking: Asking = "auto", stamp: str = "check") -> Verdict:
         """What comes next.
 
         Raises:
@@ -105,7 +118,7 @@ class Checker:
             self.curator.project,
             self.delegate,
             STAGES["check"],
-            {"scope": scope, "facts": facts_text(facts, verdict)},
+            {"scope": scope_word(scope), "facts": facts_text(facts, verdict)},
             self.wishes,
             stamp,
         )
@@ -113,13 +126,16 @@ class Checker:
 
     def _from_agent(self, done: StageOutcome, facts: Verdict) -> Verdict:
         if done.answer.problem:
-            raise CheckFailed(
-                f"check failed: {done.answer.problem}", facts, "check_failed", done.answer.tokens
-            )
+            raise CheckFailed(f"check failed: {done.answer.problem}", facts, "check_failed", done.answer)
         code = done.trailers.get("NEXT_ACTION")
         if not code:
-            raise CheckFailed(UNREADABLE, facts, "check_unreadable", done.answer.tokens)
-        about = _named_scope(done.answer.text, code) or facts.scope
+            raise CheckFailed(UNREADABLE, facts, "check_unreadable", done.answer)
+        if code == "STOP" and facts.decided:
+            said = clean_line(done.answer.text, 300)
+            denied = Reason("agent", f"the agent answered STOP, which the queue contradicts: {said}")
+            tokens, cost = done.answer.tokens, done.answer.cost_usd
+            return replace(facts, notes=(*facts.notes, denied), tokens=tokens, cost_usd=cost)
+        about = read_scope(_named_scope(done.answer.text, code)) or facts.scope
         said = _section(
             done.answer.text, ("Remaining Work Assessment", "Remaining Work", "Reason", "Reasons")
         )
@@ -130,7 +146,7 @@ class Checker:
             next_action=code,
             reasons=(Reason("agent", detail),),
             notes=(*facts.reasons, *facts.notes),
-            recommended_command=command_for(code, about),
+            recommended_command=command_for(code, about, facts.drain),
             would_change_if=_section(
                 done.answer.text, ("Stop Or Escalation Condition", "Would Change If", "Condition")
             )
@@ -144,17 +160,17 @@ class Checker:
 
 def undecided(verdict: Verdict) -> Verdict:
     """The answer where facts leave it open and nobody is asked: stop, and say what was not looked at."""
-    reason = Reason("not_looked", "nothing is ready and no fact decides; the documents were not looked at")
+    reason = Reason("not_looked", "undecided: nothing is ready, and no agent has checked the documents")
     return replace(
         verdict,
         next_action="STOP",
         decided_by="none",
         reasons=(*verdict.reasons, reason),
-        would_change_if="an agent looks at the documents: helix-tui check --ask",
+        would_change_if="an agent checks the documents: helix-tui check --ask",
     )
 
 
-def check_or_none(checker: Checker, scope: str = REPO) -> Verdict:
+def check_or_none(checker: Checker, scope: Scope = EVERYTHING) -> Verdict:
     """The answer of the facts; of an agent only where one can be asked without failing for lack of a ddx."""
     try:
         return checker.check(scope)

@@ -9,21 +9,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from helix_tui.core.beads.archive import Archived, find_archived
+from helix_tui.core.beads.counts import QueueCounts, count_queue
 from helix_tui.core.beads.readiness import Queue, looks_like_epic
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.clock import format_instant
+from helix_tui.core.ddx.dialect import FAMILIES
+from helix_tui.core.ddx.fit import Shut
 from helix_tui.core.ddx.workers.running import Run
 from helix_tui.core.supervision.authoring import deterministic
 from helix_tui.core.supervision.check.authority import Authority
 from helix_tui.core.supervision.conflicts import Finding
 from helix_tui.core.supervision.curation.curator import Sight
 from helix_tui.core.supervision.drift import Drift
+from helix_tui.core.supervision.injected import governs_alignment
 from helix_tui.core.supervision.orphans import Orphan
-from helix_tui.core.supervision.questions import Question
-
-REPO = "repo"
+from helix_tui.core.supervision.questions import Question, beads_in_question
+from helix_tui.core.supervision.scope import EVERYTHING, Scope, named_beads, under
+from helix_tui.core.supervision.stoppage import Stoppage
+from helix_tui.core.supervision.tried import Tried
 
 MOST_JUDGED = 200
 """Ready beads whose acceptance and authority are looked at: more than a worker does in a day."""
@@ -33,10 +40,12 @@ MOST_JUDGED = 200
 class Facts:
     """What is known of a scope at one instant."""
 
-    scope: str
+    scope: Scope
     queue: Queue
     left: tuple[str, ...]
-    """Unfinished beads of the scope, in tracker order."""
+    """Unfinished beads of the scope, in tracker order; not those by which HELIX governs an alignment, unless
+    somebody works on one.
+    """
     ready: tuple[str, ...]
     """Those that a worker would pick, in its order."""
     cooling: tuple[tuple[str, int], ...] = ()
@@ -46,6 +55,8 @@ class Facts:
     stalls: tuple[Run, ...] = ()
     """Work whose worker is dead or has fallen silent."""
     orphans: tuple[Orphan, ...] = ()
+    dead: tuple[Orphan, ...] = ()
+    """Claims of dead processes that ddx still honours."""
     drift: tuple[Drift, ...] = ()
     dangling: tuple[tuple[str, str], ...] = ()
     """(bead, what it waits for and the tracker lacks or has cancelled)."""
@@ -66,9 +77,25 @@ class Facts:
     """Unanswered ones."""
     conflicts: tuple[Finding, ...] = ()
     """Conflicts and gaps between governing documents, but for those that somebody has decided."""
+    tried: tuple[Tried, ...] = ()
+    """What the last run attempted and left open."""
+    archived: Mapping[str, Archived] = field(default_factory=dict)
+    """Beads of the archive that others wait on."""
+    stoppage: Stoppage | None = None
+    """What stopped the last worker, where somebody must mend it."""
     health: Mapping[str, Any] = field(default_factory=dict)
+    shut: Shut | None = None
+    """Why the ddx at hand refuses every command on this tracker."""
+    drain: str = "ddx work"
+    """How the ddx at hand drains the queue."""
     unnamed: bool = False
     """The scope names no bead, label or specification of the tracker, so that all of it was looked at."""
+    outside: tuple[str, ...] = ()
+    """Beads outside the scope that a worker would pick."""
+    counts: QueueCounts = field(default=QueueCounts())
+    """The numbers of the scope, as every place prints them."""
+    unread: str = ""
+    """Which lines of the tracker are no beads, in one sentence; empty where all are."""
 
     @property
     def next_eligible(self) -> str:
@@ -79,19 +106,24 @@ class Facts:
 def gather_facts(
     sight: Sight,
     *,
-    scope: str = REPO,
+    scope: Scope = EVERYTHING,
     drift: Iterable[Drift] = (),
     orphans: Iterable[Orphan] = (),
+    dead: Iterable[Orphan] = (),
     questions: Iterable[Question] = (),
     authority: Authority | None = None,
     conflicts: Iterable[Finding] = (),
+    tried: Iterable[Tried] = (),
+    stoppage: Stoppage | None = None,
+    archive: Path | None = None,
 ) -> Facts:
-    """What is known of a scope: the repository, an epic and all under it, a label, or a specification."""
+    """What is known of a scope: everything, an epic and all under it, a label, or a specification."""
     queue = sight.queue
     named = named_beads(queue, scope)
     inside = tuple(queue.beads) if named is None else named
     beads = [queue.beads[bead_id] for bead_id in inside]
-    left = [bead for bead in beads if bead.status not in TERMINAL]
+    unfinished = [bead for bead in beads if bead.status not in TERMINAL]
+    left = [bead for bead in unfinished if not governs_alignment(bead) or sight.alive(bead.id)]
     chosen = frozenset(inside)
     ready = tuple(bead_id for bead_id in queue.ready if bead_id in chosen)
     judged = [
@@ -104,18 +136,37 @@ def gather_facts(
         if queue.state(bead.id) == "retry_cooldown" and (until := queue.standing(bead.id).until) is not None
     ]
     epics = [bead for bead in left if looks_like_epic(bead)]
+    dying = {each.bead_id: each for each in dead}
     every = tuple(questions)
     asked = tuple(question for question in every if not question.answered)
+    counts = count_queue(queue, beads_in_question(asked), among=None if named is None else chosen)
     decided = {question.key for question in every if question.answered}
     return Facts(
         scope=scope,
         queue=queue,
+        stoppage=stoppage,
+        archived=find_archived(archive, {edge.missing for edge in queue.graph.dangling}) if archive else {},
         left=tuple(bead.id for bead in left),
         ready=ready,
         cooling=tuple(sorted(cooling, key=lambda pair: pair[1])),
-        moving=tuple(bead.id for bead in left if queue.state(bead.id) in ("running", "claimed")),
-        stalls=tuple(run for run in sight.runs if run.verdict != "alive" and run.bead_id in chosen),
-        orphans=tuple(orphan for orphan in orphans if orphan.bead_id in chosen),
+        moving=tuple(
+            bead.id
+            for bead in left
+            if queue.state(bead.id) in ("running", "claimed") and bead.id not in dying
+        ),
+        dead=tuple(each for each in dying.values() if each.bead_id in chosen),
+        stalls=tuple(
+            run
+            for run in sight.runs
+            if run.verdict != "alive"
+            and run.bead_id in chosen
+            and not governs_alignment(queue.beads[run.bead_id])
+        ),
+        orphans=tuple(
+            orphan
+            for orphan in orphans
+            if orphan.bead_id in chosen and not governs_alignment(queue.beads[orphan.bead_id])
+        ),
         drift=tuple(each for each in drift if each.bead_id in chosen or not each.field),
         dangling=tuple(_dangling(queue, left)),
         cycles=tuple(cycle for cycle in queue.graph.cycles if _turns(queue, cycle, chosen)),
@@ -131,55 +182,30 @@ def gather_facts(
         superseded=tuple(bead.id for bead in left if bead.superseded_by.strip()),
         questions=asked,
         conflicts=tuple(each for each in conflicts if each.key not in decided),
-        health=_health(queue, beads, left, ready, cooling),
-        unnamed=named is None and scope not in ("", REPO),
+        tried=tuple(each for each in tried if each.bead_id in chosen),
+        health=_health(queue, beads, unfinished, counts, cooling),
+        shut=sight.shut,
+        drain=" ".join(("ddx", *(sight.dialect or FAMILIES[queue.default_era]).drain)),
+        counts=counts,
+        unnamed=named is None and scope is not EVERYTHING,
+        outside=tuple(bead_id for bead_id in queue.ready if bead_id not in chosen),
+        unread=sight.tracker.unread,
     )
-
-
-def in_scope(queue: Queue, scope: str) -> tuple[str, ...]:
-    """Ids that a scope stands for; a scope that names no bead, label or specification is the repository."""
-    named = named_beads(queue, scope)
-    return tuple(queue.beads) if named is None else named
-
-
-def named_beads(queue: Queue, scope: str) -> tuple[str, ...] | None:
-    """Ids of the beads that a scope names; None where it names none."""
-    if scope in queue.beads:
-        found = {scope}
-        stack = [scope]
-        while stack:
-            for child in queue.graph.children.get(stack.pop(), ()):
-                if child not in found:
-                    found.add(child)
-                    stack.append(child)
-        return tuple(bead_id for bead_id in queue.beads if bead_id in found)
-    named = tuple(
-        bead_id
-        for bead_id, bead in queue.beads.items()
-        if bead.spec_id == scope or scope in bead.labels or f"area:{scope}" in bead.labels
-    )
-    return named or None
 
 
 def _health(
-    queue: Queue, beads: list[Bead], left: list[Bead], ready: tuple[str, ...], cooling: list[tuple[str, int]]
+    queue: Queue,
+    beads: list[Bead],
+    left: list[Bead],
+    counts: QueueCounts,
+    cooling: list[tuple[str, int]],
 ) -> dict[str, Any]:
-    closed = {bead_id for bead_id, bead in queue.beads.items() if bead.status == "closed"}
-    plain = [
-        bead for bead in left if bead.status == "open" and all(each in closed for each in bead.depends_on)
-    ]
     states: dict[str, int] = {}
     for bead in beads:
         state = queue.state(bead.id)
         states[state] = states.get(state, 0) + 1
     return {
-        "total": len(beads),
-        "open": sum(bead.status == "open" for bead in left),
-        "in_progress": sum(bead.status == "in_progress" for bead in left),
-        "closed": sum(bead.status == "closed" for bead in beads),
-        "ready": len(plain),
-        "ready_execution": len(ready),
-        "blocked": sum(queue.state(bead.id) == "waiting_dependencies" for bead in left),
+        **counts.record(),
         "cooling": len(cooling),
         "states": states,
         "without_area": sum(not any(label.startswith("area:") for label in bead.labels) for bead in left),
@@ -202,5 +228,5 @@ def _turns(queue: Queue, cycle: tuple[str, ...], chosen: frozenset[str]) -> bool
 
 
 def _all_closed(queue: Queue, epic: str) -> bool:
-    below = in_scope(queue, epic)
-    return len(below) > 1 and all(queue.beads[each].status in TERMINAL for each in below if each != epic)
+    below = under(queue, epic) - {epic}
+    return bool(below) and all(queue.beads[each].status in TERMINAL for each in below)

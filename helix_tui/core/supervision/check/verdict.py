@@ -10,13 +10,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from helix_tui.core.beads.counts import QueueCounts
 from helix_tui.core.beads.readiness import looks_like_epic
 from helix_tui.core.clock import format_instant
-from helix_tui.core.supervision.check.facts import REPO, Facts
+from helix_tui.core.supervision.check.facts import Facts
 from helix_tui.core.supervision.curation.steps import called, named
-
-_STALE = frozenset({"parent", "spec-id"})
-"""Fields whose drift makes a bead stale; that of others is told and no more."""
+from helix_tui.core.supervision.drift import STALE
+from helix_tui.core.supervision.questions import Question
+from helix_tui.core.supervision.scope import EVERYTHING, Scope, scope_word
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +45,15 @@ class Verdict:
     next_eligible: str = ""
     decided_by: str = "facts"
     """``facts`` or ``prompt``; ``none`` where nobody could decide."""
-    scope: str = REPO
+    scope: Scope = EVERYTHING
+    drain: str = "ddx work"
+    """How the ddx at hand drains the queue."""
     text: str = ""
     """What the agent said, where one was asked."""
     tokens: int = 0
     cost_usd: float = 0.0
+    counts: QueueCounts = field(default=QueueCounts())
+    """The numbers of the scope, as every place prints them."""
     notes: tuple[Reason, ...] = field(default=())
     """Further facts that do not decide."""
 
@@ -72,31 +77,66 @@ class Verdict:
 
 def decide(facts: Facts) -> Verdict:
     """The answer that the facts give; its ``next_action`` is empty where they give none."""
-    found = _blocked_by_a_person(facts) or _stale(facts) or _ready(facts) or _unready(facts)
+    rules = (_refused, _unread, _blocked_by_a_person, _stale, _stopped, _ready)
+    found = next((verdict for rule in rules if (verdict := rule(facts))), None) or _unready(facts)
     return Verdict(
         found.next_action,
         found.reasons,
-        command_for(found.next_action, facts.scope, facts.queue.default_era),
+        found.recommended_command or command_for(found.next_action, facts.scope, facts.drain),
         found.would_change_if,
         facts.next_eligible,
         "facts" if found.next_action else "none",
         facts.scope,
-        notes=tuple(note for note in _notes(facts) if note.code not in {each.code for each in found.reasons}),
+        facts.drain,
+        counts=facts.counts,
+        notes=_further(facts, found.reasons),
     )
 
 
-def command_for(code: str, scope: str, era: str = "head") -> str:
-    """The exact command that carries an answer out."""
-    about = "" if scope == REPO else f" {scope}"
+def _further(facts: Facts, reasons: tuple[Reason, ...]) -> tuple[Reason, ...]:
+    """What else there is to know, each thing once."""
+    codes = {each.code for each in reasons}
+    said = {each.detail for each in reasons}
+    kept: list[Reason] = []
+    for note in _notes(facts):
+        if note.code not in codes and note.detail not in said:
+            said.add(note.detail)
+            kept.append(note)
+    return tuple(kept)
+
+
+def command_for(code: str, scope: Scope, drain: str = "ddx work") -> str:
+    """The exact command that carries an answer out; ``drain`` is how this ddx drains the queue."""
+    about = "" if scope is EVERYTHING else f" {scope}"
     return {
-        "BUILD": "ddx agent execute-loop" if era == "april" else "ddx work",
+        "BUILD": drain,
         "DESIGN": f"helix-tui design{about}",
         "POLISH": f"helix-tui polish{about}",
-        "ALIGN": f"helix-tui align {scope}",
-        "BACKFILL": f"helix-tui backfill {scope}",
+        "ALIGN": f"helix-tui align {scope_word(scope)}",
+        "BACKFILL": f"helix-tui backfill {scope_word(scope)}",
         "WAIT": "helix-tui stuck",
         "GUIDANCE": "helix-tui input --questions",
     }.get(code, "")
+
+
+def _unread(facts: Facts) -> Verdict | None:
+    """What is in a line that is no bead nobody can judge, and ddx fails on it or drops it."""
+    if not facts.unread:
+        return None
+    reason = Reason("unreadable_line", f"{facts.unread}; ddx fails on it, or drops it when it next writes")
+    return Verdict(
+        "GUIDANCE", (reason,), "helix-tui doctor", would_change_if="the line is repaired or deleted"
+    )
+
+
+def _refused(facts: Facts) -> Verdict | None:
+    """ddx itself refuses the tracker: nothing else can be done before."""
+    if facts.shut is None:
+        return None
+    reason = Reason(facts.shut.gate.code, str(facts.shut), facts.shut.ids)
+    return Verdict(
+        "GUIDANCE", (reason,), facts.shut.command, would_change_if=f"somebody runs `{facts.shut.command}`"
+    )
 
 
 def _blocked_by_a_person(facts: Facts) -> Verdict | None:
@@ -112,7 +152,7 @@ def _blocked_by_a_person(facts: Facts) -> Verdict | None:
 
 
 def _stale(facts: Facts) -> Verdict | None:
-    stale = [each for each in facts.drift if each.field in _STALE]
+    stale = [each for each in facts.drift if each.field in STALE]
     if not stale:
         return None
     reasons = tuple(Reason("drift", f"{each}: {each.meaning}", (each.bead_id,)) for each in stale)
@@ -123,6 +163,15 @@ def _stale(facts: Facts) -> Verdict | None:
             "a polish pass goes over them, or somebody takes them as seen: helix-tui check --acknowledge"
         ),
     )
+
+
+def _stopped(facts: Facts) -> Verdict | None:
+    """Something is ready, and what stopped the last worker would stop the next one too."""
+    stoppage = facts.stoppage
+    if stoppage is None or not stoppage.present or not facts.ready:
+        return None
+    reason = Reason("worker_stopped", stoppage.words, stoppage.paths[:20])
+    return Verdict("GUIDANCE", (reason,), "git status --short", f"somebody mends it: {stoppage.fix}")
 
 
 def _ready(facts: Facts) -> Verdict | None:
@@ -137,10 +186,11 @@ def _ready(facts: Facts) -> Verdict | None:
     waits = {each.bead_id: each for each in facts.questions if each.kind != "approval"}
     safe = [bead_id for bead_id in work if bead_id not in unsafe and bead_id not in waits]
     if not safe and (asked := [waits[bead_id] for bead_id in work if bead_id in waits]):
-        reasons = tuple(Reason(each.kind, each.text, (each.bead_id,)) for each in asked)
-        return Verdict("GUIDANCE", reasons, would_change_if="somebody answers: helix-tui input --questions")
+        return _for_answers(asked)
     if safe:
-        reason = Reason("ready", f"{len(safe)} ready: {named(safe)}", tuple(safe[:20]))
+        workers = facts.counts.for_workers
+        names = f"{'; ' if facts.counts.asked else ': '}{named(workers)}"
+        reason = Reason("ready", f"{facts.counts}{names}", workers[:20])
         return Verdict("BUILD", (reason,), would_change_if="the ready work is done, claimed or held back")
     if set(work) <= set(facts.ungoverned):
         reason = Reason(
@@ -173,22 +223,50 @@ def _unready(facts: Facts) -> Verdict:
         return Verdict(
             "POLISH", tuple(mend), would_change_if="the dependencies or epics named here are mended"
         )
+    asked = [question for question in facts.questions if question.kind != "approval"]
+    if asked and not facts.moving:
+        return _for_answers(asked)
     waits = _waits(facts)
     if waits:
         when = f", the first at {facts.next_eligible}" if facts.cooling else ""
-        return Verdict("WAIT", tuple(waits), would_change_if=f"a worker finishes or a cooldown ends{when}")
+        ends = f"a worker finishes or a cooldown ends{when}"
+        if facts.dead and not facts.moving and not facts.cooling:
+            ids = " ".join(called(each.bead_id) for each in facts.dead)
+            ends = f"ddx gives them out again, or somebody lets go of them: helix-tui stuck --recover {ids}"
+        return Verdict("WAIT", tuple(waits), would_change_if=ends)
     person = _in_states(facts, ("proposed", "preserved_review_blocked", "unknown_status"))
     if person:
         return Verdict("GUIDANCE", tuple(person), would_change_if="a person decides on them")
     outside = _in_states(facts, ("blocked_external",))
     if outside:
         return Verdict("WAIT", tuple(outside), would_change_if="what they wait for outside has happened")
-    return Verdict("", tuple(_in_states(facts, ("not_eligible",))), would_change_if="a bead becomes ready")
+    if facts.finished_epics:
+        reason = Reason(
+            "finished_epic",
+            f"everything under {named(facts.finished_epics)} is closed: close the epic and review it",
+            facts.finished_epics,
+        )
+        return Verdict("BUILD", (reason,), "helix-tui run", would_change_if="the epic is closed")
+    rest = _in_states(facts, ("not_eligible",))
+    if facts.outside:
+        detail = f"nothing is ready in {scope_word(facts.scope)}; elsewhere {named(facts.outside)}"
+        rest.insert(0, Reason("ready_elsewhere", detail, facts.outside[:20]))
+    return Verdict("", tuple(rest), would_change_if="a bead becomes ready")
+
+
+def _for_answers(asked: Iterable[Question]) -> Verdict:
+    reasons = tuple(Reason(each.kind, each.text, (each.bead_id,) if each.bead_id else ()) for each in asked)
+    return Verdict("GUIDANCE", reasons, would_change_if="somebody answers: helix-tui input --questions")
 
 
 def _mendable(facts: Facts) -> Iterable[Reason]:
     for bead_id, target in facts.dangling:
         gone = "is cancelled" if target in facts.queue.beads else "is not in the tracker"
+        if target in facts.archived:
+            away = facts.archived[target].words
+            gone = (
+                f"is {away}, where ddx does not look: helix-tui dep remove {called(bead_id)} {called(target)}"
+            )
         yield Reason(
             "dangling_dependency",
             f"{called(bead_id)} waits on {called(target)}, which {gone}",
@@ -205,6 +283,7 @@ def _waits(facts: Facts) -> list[Reason]:
     found = []
     if facts.moving:
         found.append(Reason("claimed", f"worked on or held: {named(facts.moving)}", facts.moving))
+    found += [Reason("dead_claim", str(each), (each.bead_id,)) for each in facts.dead]
     if facts.cooling:
         first, until = facts.cooling[0]
         detail = f"{len(facts.cooling)} on cooldown, the next ({called(first)}) until {format_instant(until)}"
@@ -228,10 +307,14 @@ def _in_states(facts: Facts, states: tuple[str, ...]) -> list[Reason]:
 def _notes(facts: Facts) -> Iterable[Reason]:
     """What does not decide but somebody should know."""
     if facts.unnamed:
-        detail = (
-            f"no bead, label or specification here is called {called(facts.scope)}: all beads were looked at"
-        )
+        name = called(scope_word(facts.scope))
+        detail = f"no bead, label or specification here is called {name}: all beads were checked"
         yield Reason("scope", detail)
+    for tried in facts.tried:
+        detail = f"{called(tried.bead_id)} was tried in the last run and stays open: {tried.why}"
+        yield Reason("tried", detail, (tried.bead_id,))
+    if facts.stoppage is not None:
+        yield Reason("worker_stopped", facts.stoppage.words, facts.stoppage.paths[:20])
     yield from (Reason("orphan", str(orphan), (orphan.bead_id,)) for orphan in facts.orphans)
     for run in facts.stalls:
         yield Reason("stall", f"{called(run.bead_id or '')}: {run.why}", (run.bead_id or "",))

@@ -1,8 +1,8 @@
-"""What a head-era ddx closes by itself after a bead was closed.
+"""What ddx closes by itself after a bead was closed.
 
 Two rules (reference/ddx.md §1): open beads that the closed one supersedes fall with it, unless somebody has
 worked on them or holds them; and upwards, an epic or a bead that no worker may pick closes once all of its
-children are finished.
+children are finished. Which of it a release does stands in its `Dialect`.
 """
 
 from __future__ import annotations
@@ -11,29 +11,37 @@ from collections.abc import Iterator
 
 from helix_tui.core.beads.readiness import looks_like_epic
 from helix_tui.core.beads.record import TERMINAL
+from helix_tui.core.ddx.dialect import Dialect
 from helix_tui.core.supervision.curation.rows import Scene, replacements
 
 HOLDING_LABELS = frozenset({"manual-hold", "no-auto-close", "container"})
 """Labels that keep a superseded bead from falling."""
 
 
-def cascade(scene: Scene, closed: str) -> dict[str, str]:
+def cascade(scene: Scene, closed: str, dialect: Dialect) -> dict[str, str]:
     """Beads that change with the closing of ``closed``, each with its new status."""
-    falls = {bead_id: "closed" for bead_id in _superseded(scene, closed) if _may_fall(scene, bead_id, closed)}
+    falls = {}
+    if dialect.closes_superseded:
+        below = (bead_id for bead_id in _superseded(scene, closed) if _may_fall(scene, bead_id, closed))
+        falls = dict.fromkeys(below, "closed")
     # DDx counts the children as they stood before the superseded ones fell.
     done = {closed: "closed"}
     upper = scene.parent(closed)
     while upper and upper in scene and upper not in done and upper not in falls:
-        if not _finished(scene, upper, done):
-            break
-        eligible = scene.value(upper, "execution-eligible")
-        if eligible is not False and not looks_like_epic(scene.bead(upper)):
+        if not _finished(scene, upper, done, dialect) or not _closes(scene, upper, dialect):
             break
         if scene.status(upper) not in TERMINAL:
             falls[upper] = "closed"
         done[upper] = "closed"
-        upper = scene.parent(upper)
+        upper = scene.parent(upper) if dialect.climbs else ""
     return falls
+
+
+def _closes(scene: Scene, upper: str, dialect: Dialect) -> bool:
+    """Whether this release closes such a bead once all under it is finished."""
+    if dialect.closes_ineligible and scene.value(upper, "execution-eligible") is False:
+        return True
+    return dialect.closes_epics and looks_like_epic(scene.bead(upper))
 
 
 def near_cascade(scene: Scene, closed: str) -> set[str]:
@@ -82,7 +90,8 @@ def _of_work(event: object) -> bool:
     )
 
 
-def _finished(scene: Scene, upper: str, done: dict[str, str]) -> bool:
-    """Whether every child is finished, and at least one of them."""
+def _finished(scene: Scene, upper: str, done: dict[str, str], dialect: Dialect) -> bool:
+    """Whether every child is finished, and there is one at all."""
     children = scene.children(upper)
-    return bool(children) and all(child in done or scene.status(child) in TERMINAL for child in children)
+    ends = TERMINAL if dialect.cancelled_counts else {"closed"}
+    return bool(children) and all(child in done or scene.status(child) in ends for child in children)

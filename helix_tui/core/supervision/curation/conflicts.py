@@ -7,17 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from helix_tui.core.beads.record import Bead
+from helix_tui.core.errors import HelixError
 from helix_tui.core.journal import Entry
 from helix_tui.core.supervision.curation.contrast import apart
 from helix_tui.core.supervision.curation.rows import Edits, Scene, canonical_absent, same
 from helix_tui.core.supervision.curation.steps import Step, called
 
 
-class Unreadable(RuntimeError):
+class Unreadable(HelixError):
     """The tracker is not there or cannot be read: nothing may be planned on a guess."""
 
 
-class NotUndoable(RuntimeError):
+class NotUndoable(HelixError):
     """A change that no command takes back; the message says why."""
 
     def __init__(self, entry: Entry, why: str) -> None:
@@ -40,7 +41,7 @@ class Difference:
         return f"{name} was {ours} and is {theirs} now"
 
 
-class Conflict(RuntimeError):
+class Conflict(HelixError):
     """Somebody changed since what is about to be changed; nothing was written over it.
 
     Attributes:
@@ -57,6 +58,10 @@ class Conflict(RuntimeError):
         self.differences = tuple(differences)
         self.entry = entry
         self.ran, self.of = ran, of
+
+
+class PlanChanged(Conflict):
+    """What would run by now is not what was shown; nothing ran. The plan is to be shown again."""
 
 
 def differences(

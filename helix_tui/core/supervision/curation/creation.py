@@ -34,7 +34,7 @@ def plan_create(writing: Writing, operation: Operation) -> None:
     targets = tuple(dict.fromkeys(wanted["depends_on"]))
     for target in targets:
         must_exist(scene, target, "ddx takes no edge to a bead that is not in the tracker")
-        if writing.tongue.era == "head" and _above(writing, wanted["parent"], target):
+        if not writing.dialect.waits_on_parents and _above(writing, wanted["parent"], target):
             raise Refused(
                 f"{called(target)} stands above the new bead in the tree, and ddx lets none wait on that"
             )
@@ -62,7 +62,7 @@ def plan_create(writing: Writing, operation: Operation) -> None:
         words += option(
             "--set", f"{name}={'true' if value is True else 'false' if value is False else value}"
         )
-    if targets and writing.tongue.depends_on:
+    if targets and writing.dialect.depends_on:
         words += option("--depends-on", ",".join(targets))
         row["dependencies"] = [edge(place, target) for target in targets]
     if title.startswith("-"):
@@ -74,7 +74,7 @@ def plan_create(writing: Writing, operation: Operation) -> None:
 
 def _afterwards(writing: Writing, place: str, targets: tuple[str, ...], notes: str) -> None:
     """What ``bead create`` has no flag for."""
-    if targets and not writing.tongue.depends_on:
+    if targets and not writing.dialect.depends_on:
         for target in targets:
             edges = [*(writing.scene.value(place, "dependencies") or ()), edge(place, target)]
             writing.add(("bead", "dep", "add", place, target), {place: {"dependencies": edges}})
@@ -91,7 +91,7 @@ def _extra(writing: Writing, wanted: Any) -> dict[str, Any]:
                 f"“{called(name)}” is not set with --set at creation; it has its own option or none"
             )
         if text:
-            value = stored(name, text, writing.tongue)
+            value = stored(name, text, writing.dialect)
             # At creation a rank stays the text that was given.
             extra[name] = text if name == "queue-rank" else value
     return extra

@@ -9,25 +9,37 @@ from __future__ import annotations
 import getpass
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
 
-from helix_tui.core.beads.readiness import Claims, Era, Queue, classify
-from helix_tui.core.beads.record import TERMINAL
+from helix_tui.core.beads.readiness import Claims, Queue, classify, tracker_era
+from helix_tui.core.beads.rule import Era, Rule
 from helix_tui.core.beads.tracker import Tracker, TrackerReader
 from helix_tui.core.clock import now_ns
-from helix_tui.core.ddx.client import DdxError, last_error
+from helix_tui.core.ddx.client import DdxError, hook_warnings, last_error
+from helix_tui.core.ddx.dialect import Dialect
+from helix_tui.core.ddx.fit import Shut, shut
 from helix_tui.core.ddx.names import Era as Vocabulary
 from helix_tui.core.ddx.workers.running import Run, RunReader
-from helix_tui.core.journal import Entry, History, Journal, Who
+from helix_tui.core.journal import Entry, History, Journal, Values, Who, edits_of
+from helix_tui.core.process import Finished
 from helix_tui.core.project import Project
 from helix_tui.core.supervision.curation.conflicts import (
     Conflict,
     Difference,
     NotUndoable,
+    PlanChanged,
     Unreadable,
     differences,
     rests_on,
+)
+from helix_tui.core.supervision.curation.dropped import dropped_since
+from helix_tui.core.supervision.curation.executable import Executable, dialect_for
+from helix_tui.core.supervision.curation.execution import (
+    insist,
+    interrupted,
+    mentioned,
+    operation_record,
+    shift,
 )
 from helix_tui.core.supervision.curation.gate import Gate
 from helix_tui.core.supervision.curation.inverse import way_back
@@ -38,6 +50,7 @@ from helix_tui.core.supervision.curation.rows import Scene
 from helix_tui.core.supervision.curation.settling import (
     Outcome,
     born,
+    changed_rows,
     lost_births,
     record_of,
     renamed,
@@ -45,7 +58,7 @@ from helix_tui.core.supervision.curation.settling import (
     steps_of,
 )
 from helix_tui.core.supervision.curation.steps import Refused, Step, Writing, called
-from helix_tui.core.supervision.curation.tongue import Executable, Tongue, listen
+from helix_tui.core.text import clean_line
 
 _AGENT_SIGNS = ("DDX_AGENT_NAME", "CLAUDECODE", "CODEX_SANDBOX")
 """Environment of a program that an agent started."""
@@ -58,6 +71,13 @@ class Sight:
     tracker: Tracker
     queue: Queue
     runs: tuple[Run, ...] = ()
+    dialect: Dialect | None = None
+    """What the ddx at hand does, whose rule judged the queue; None: the tracker's era did."""
+
+    @property
+    def shut(self) -> Shut | None:
+        """Why the ddx at hand would refuse every command here; None where it would not."""
+        return shut(self.tracker.beads, self.dialect)
 
     @property
     def busy(self) -> frozenset[str]:
@@ -67,6 +87,10 @@ class Sight:
             for run in self.runs
             if run.live and run.bead_id and run.source in ("run-state", "sidecar")
         )
+
+    def alive(self, bead_id: str) -> bool:
+        """Whether somebody has this bead who is not known to be dead."""
+        return any(run.bead_id == bead_id and run.verdict != "dead" for run in self.runs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +145,9 @@ class Curator:
         self.progress: Callable[[int, int], bool | None] | None = None
         self._find = executable
         self._executable: Executable | None = None
+        self.at_hand: Dialect | None = None
+        self.warnings: list[str] = []
+        """What the project's own hooks warned of since the last change began."""
         self._era = era
         self._as_of = as_of
         self._env = dict(os.environ if env is None else env)
@@ -137,27 +164,44 @@ class Curator:
             Unreadable: there is none, or it cannot be read.
         """
         tracker = self._reader.read()
-        if tracker.missing:
+        if tracker.missing and not self.project.ddx_dir.is_dir():
             raise Unreadable(f"there is no queue at {called(str(self.project.beads_file))}")
         if tracker.problem:
             raise Unreadable(tracker.problem)
         now = self._as_of()
-        runs = self._runs.find(tracker.beads, now)
+        runs = self._runs.find(tracker.beads, now, edits=edits_of(self.journal.look()))
         claims = Claims(
             leases=self._runs.fresh_leases(now),
             running=frozenset(run.bead_id for run in runs if run.live and run.bead_id),
             origin_head=self.project.origin_head() or "",
         )
-        return Sight(tracker, classify(tracker.beads, now=now, era=self._era, claims=claims), runs)
+        queue = classify(tracker.beads, now=now, era=self._judging(tracker), claims=claims)
+        return Sight(tracker, queue, runs, self.at_hand)
 
-    def tongue(self, queue: Queue) -> Tongue:
+    def _judging(self, tracker: Tracker) -> Era | Rule:
+        """By whose rule the rows are judged: that of the ddx at hand, else of who wrote them."""
+        self.at_hand = None
+        if self._era != "auto":
+            return self._era
+        era = tracker_era(tracker.beads)
+        try:
+            executable = self.executable(era)
+            found = dialect_for(executable, fallback=era)
+        except DdxError:  # whoever writes is told
+            return "auto"
+        if executable.embedded or not found.proven:
+            return "auto"
+        self.at_hand = found
+        return found.rule
+
+    def dialect(self, queue: Queue) -> Dialect:
         """What the ddx that writes for us understands; asked once.
 
         Raises:
             DdxError: the ddx that was asked for is not there.
         """
         era: Vocabulary = "april" if queue.default_era == "april" else "head"
-        return listen(self.executable(era), fallback=era)
+        return dialect_for(self.executable(era), fallback=era)
 
     def executable(self, era: Vocabulary) -> Executable:
         """The program that writes for us, found once."""
@@ -168,7 +212,7 @@ class Curator:
     def plan(self, operations: Iterable[Operation], *, title: str = "") -> Plan:
         """What operations would run on the queue as it stands; touches nothing."""
         sight = self.look()
-        return plan(operations, sight.queue, self.tongue(sight.queue), busy=sight.busy, title=title)
+        return plan(operations, sight.queue, self.dialect(sight.queue), busy=sight.busy, title=title)
 
     def plan_steps(
         self, kind: str, title: str, make: Callable[[Writing, Sight], None], sight: Sight | None = None
@@ -196,9 +240,9 @@ class Curator:
         wanted = list(operations)
         with self.gate.open() as lock:
             sight = self._settled()
-            made = plan(wanted, sight.queue, self.tongue(sight.queue), busy=sight.busy, title=title)
+            made = plan(wanted, sight.queue, self.dialect(sight.queue), busy=sight.busy, title=title)
             if shown is not None and not agree(made, shown):
-                raise Conflict(differences(rests_on(shown.steps), sight.queue.beads))
+                raise PlanChanged(differences(rests_on(shown.steps), sight.queue.beads))
             return self._execute(made, sight, lock, operations=wanted)
 
     def run_steps(
@@ -208,12 +252,15 @@ class Curator:
         make: Callable[[Writing, Sight], None],
         *,
         shown: Plan | None = None,
+        again: bool = False,
     ) -> Done:
         """Run steps that somebody plans on the queue as it stands, as one change.
 
         Args:
             shown: the plan that somebody agreed to: its commands run, word for word, if the rows that they
                 rest on are as they were; else nothing is done.
+            again: the steps rest on more than rows (a process, a lease): they are planned once more, and must
+                be those that were shown.
 
         Raises:
             Conflict: the plan that was shown no longer holds.
@@ -223,8 +270,42 @@ class Curator:
             if shown is not None:
                 moved = differences(rests_on(shown.steps), sight.queue.beads)
                 if moved:
-                    raise Conflict(moved)
+                    raise PlanChanged(moved)
+                if again:
+                    insist(self._planned(kind, title, make, sight), shown, sight.queue)
             return self._execute(shown or self._planned(kind, title, make, sight), sight, lock)
+
+    def pass_on(self, args: Sequence[str], *, timeout: float, cap: int) -> Finished:
+        """Run a command as somebody wrote it; what it changed in the tracker is journalled afterwards.
+
+        Args:
+            timeout: seconds it may take.
+            cap: bytes kept of its output.
+
+        Raises:
+            WritesForbidden: --read-only.
+            DdxError: it cannot be started, or takes too long.
+        """
+        with self.gate.open() as lock:
+            sight, began = self._settled(), now_ns()
+            executable = self.executable(sight.queue.default_era)
+            finished = executable.attempt(args, timeout=timeout, keep=(lock,), cap=cap)
+            after = self.look()
+            before, now = changed_rows(sight.queue.beads, after.queue.beads)
+            if now:
+                self._record_passed(args, began, before, now, after)
+        return finished
+
+    def _record_passed(
+        self, args: Sequence[str], began: int, before: Values, now: Values, after: Sight
+    ) -> None:
+        step = record_of(Step(tuple(args), {bead_id: fields or {} for bead_id, fields in now.items()}))
+        title = clean_line(" ".join(args), 120)
+        entry_id = self.journal.begin(
+            at=began, who=self.me, kind="tracker", title=title, steps=[step], operations=[], before=before
+        )
+        back = way_back(Writing(Scene(after.queue), self.dialect(after.queue)), before)
+        self._finish(entry_id, Outcome("done", before, now, back))
 
     def recover(self) -> tuple[Entry, ...]:
         """Settle what processes that died left unsettled; call it at the start.
@@ -241,11 +322,14 @@ class Curator:
             entry for entry in self.journal.read().entries if entry.id in before and entry.result != "pending"
         )
 
-    def undo(self, entry: Entry | None = None) -> Done | None:
+    def undo(self, entry: Entry | None = None, *, shown: Plan | None = None) -> Done | None:
         """Take back a change, or the last one of people (of an agent: its own); None where there is none.
 
+        Args:
+            shown: the plan that somebody agreed to: where other commands would run by now, none does.
+
         Raises:
-            Conflict: somebody changed since what it would touch.
+            Conflict: somebody changed since what it would touch; PlanChanged: the plan is another one.
             NotUndoable: no command takes it back.
         """
         with self.gate.open() as lock:
@@ -254,14 +338,17 @@ class Curator:
             if entry is None:
                 entry = next(iter(history.to_undo(self.me)), None)
             else:
-                entry = history.get(entry.id) or entry
-            return None if entry is None else self._take_back(entry, sight, lock, "undo", entry)
+                entry = history.root(history.get(entry.id) or entry)
+            return None if entry is None else self._take_back(entry, sight, lock, "undo", entry, shown)
 
-    def redo(self, entry: Entry | None = None) -> Done | None:
+    def redo(self, entry: Entry | None = None, *, shown: Plan | None = None) -> Done | None:
         """Do again what was taken back, or what was taken back last; None where there is nothing.
 
+        Args:
+            shown: the plan that somebody agreed to: where other commands would run by now, none does.
+
         Raises:
-            Conflict: somebody changed since what it would touch.
+            Conflict: somebody changed since what it would touch; PlanChanged: the plan is another one.
             NotUndoable: it cannot be done again.
         """
         with self.gate.open() as lock:
@@ -280,28 +367,41 @@ class Curator:
                 raise NotUndoable(entry, "the journal no longer holds how it was taken back")
             self._check_unchanged(undo, sight.queue)
             if not entry.operations:
-                return self._take_back(undo, sight, lock, "redo", entry)
+                return self._take_back(undo, sight, lock, "redo", entry, shown)
             try:
                 wanted = operations_of(entry)
             except Refused as error:
                 raise NotUndoable(entry, str(error)) from None
-            made = plan(wanted, sight.queue, self.tongue(sight.queue), busy=sight.busy, title=entry.title)
+            made = plan(wanted, sight.queue, self.dialect(sight.queue), busy=sight.busy, title=entry.title)
             if made.refusals:
                 raise NotUndoable(entry, made.refusals[0].why)
+            insist(made, shown, sight.queue)
             return self._execute(made, sight, lock, operations=wanted, kind="redo", of=entry.id)
 
-    def restore(self, entry_id: str) -> Iterator[Done]:
+    def restore(self, entry_id: str, *, shown: Plan | None = None) -> Iterator[Done]:
         """Lead back to how things stood right after an entry, change by change, the latest first.
 
         Changes since are taken back, what was taken back since is done again; it ends at the first command
         that fails.
 
+        Args:
+            shown: the plan that somebody agreed to, all changes together: where other commands would run by
+                now, it ends before the first of them.
+
         Raises:
             KeyError: there is no such entry.
             Conflict, NotUndoable: that one cannot; what was done before it stays so.
         """
-        for entry in self.journal.read().back_to(entry_id):
-            result = self.undo(entry) if entry.standing else self.redo(entry)
+        entries = self.journal.read().back_to(entry_id)
+        planned: dict[str, Plan] = {}
+        if shown is not None:
+            retreat, sight = self.foretell(entries)
+            insist(Plan("undo", shown.title, retreat.steps), shown, sight.queue)
+            planned = {turn.entry.id: Plan("undo", shown.title, turn.steps) for turn in retreat.turns}
+        for entry in entries:
+            expected = planned.get(entry.id)
+            turn = self.undo if entry.standing else self.redo
+            result = turn(entry, shown=expected)
             if result is not None:
                 yield result
                 if result.error is not None or result.problems:
@@ -310,28 +410,32 @@ class Curator:
     def foretell(self, entries: Iterable[Entry]) -> tuple[Retreat, Sight]:
         """What taking back the entries that stand, and doing again the others, would run; touches nothing."""
         sight = self.look()
-        tongue = self.tongue(sight.queue)
-        return foretell(entries, self.journal.read(), sight.queue, tongue, sight.busy), sight
+        dialect = self.dialect(sight.queue)
+        return foretell(entries, self.journal.read(), sight.queue, dialect, sight.busy), sight
 
     # --- inside ----------------------------------------------------------------------------------------
 
     def _planned(self, kind: str, title: str, make: Callable[[Writing, Sight], None], sight: Sight) -> Plan:
-        tongue = self.tongue(sight.queue)
-        writing = Writing(Scene(sight.queue), tongue, sight.busy)
+        dialect = self.dialect(sight.queue)
+        writing = Writing(Scene(sight.queue), dialect, sight.busy)
         make(writing, sight)
         steps, notes = tuple(writing.steps), tuple(dict.fromkeys(writing.notes))
-        return Plan(kind, title, steps, notes=notes, back=plan_back(steps, sight.queue, tongue))
+        return Plan(kind, title, steps, notes=notes, back=plan_back(steps, sight.queue, dialect))
 
-    def _take_back(self, entry: Entry, sight: Sight, lock: int, kind: str, of: Entry) -> Done:
+    def _take_back(
+        self, entry: Entry, sight: Sight, lock: int, kind: str, of: Entry, shown: Plan | None
+    ) -> Done:
         """Give the rows that an entry changed their values of before."""
         if not entry.standing:
             raise NotUndoable(entry, f"{entry.id} has changed nothing that still stands")
         self._check_unchanged(entry, sight.queue)
-        back = way_back(Writing(Scene(sight.queue), self.tongue(sight.queue)), entry.before)
+        back = way_back(Writing(Scene(sight.queue), self.dialect(sight.queue)), entry.before)
         if back.lost:
             raise NotUndoable(entry, "; ".join(back.lost))
         title = f"{kind} {of.id}: {of.title}"
-        return self._execute(Plan(kind, title, back.steps), sight, lock, kind=kind, of=of.id)
+        made = Plan(kind, title, back.steps)
+        insist(made, shown, sight.queue)
+        return self._execute(made, sight, lock, kind=kind, of=of.id)
 
     def _check_unchanged(self, entry: Entry, queue: Queue) -> None:
         found = differences(entry.after, queue.beads)
@@ -358,11 +462,12 @@ class Curator:
             kind=kind or made.kind,
             title=made.title,
             steps=[record_of(step) for step in made.steps],
-            operations=[_record(operation) for operation in operations],
+            operations=[operation_record(operation) for operation in operations],
             before=before,
             of=of,
         )
         said: list[str] = []
+        self.warnings = []
         ran, ids, error, moved = self._run_steps(made.steps, sight, lock, said)
         after = self.look()
         scene = Scene(after.queue)
@@ -371,14 +476,17 @@ class Curator:
             ids = {**lost_births(began, made.steps[ran : ran + 1], scene, known), **ids}
         steps = renamed(made.steps, ids)
         before = {ids.get(bead_id, bead_id): fields for bead_id, fields in before.items()}
-        outcome = settle(steps, ran, before, scene, self.tongue(after.queue), unsure=error is not None)
+        outcome = settle(steps, ran, before, scene, self.dialect(after.queue), unsure=error is not None)
+        gone = dropped_since(sight.tracker, after.tracker)
+        if gone:
+            outcome = replace(outcome, back=replace(outcome.back, traces=(*outcome.back.traces, *gone)))
         self._finish(entry_id, outcome, error=error.message if error else "")
         if moved:
             raise Conflict(moved, ran=ran, of=len(made.steps))
         return Done(
             made,
             self.journal.read().get(entry_id),
-            *_shift(sight.queue, after.queue),
+            *shift(sight.queue, after.queue, steps),
             (*outcome.problems, *(said if outcome.problems else ())),
             error,
             ids,
@@ -411,7 +519,8 @@ class Curator:
             except DdxError as error:
                 return number, ids, error, []
             except (KeyboardInterrupt, SystemExit) as stop:
-                return number, ids, _interrupted(current, stop), []
+                return number, ids, interrupted(current, stop), []
+            self.warnings += hook_warnings(finished)
             if "Error:" in finished.err:
                 said.append(f"ddx exited with 0 and said: {last_error(finished)}")
             if step.creates:
@@ -430,14 +539,14 @@ class Curator:
         pending = self.journal.read().pending
         if pending:
             scene = Scene(sight.queue)
-            tongue = self.tongue(sight.queue)
-            known = _mentioned(self.journal.read(), {entry.id for entry in pending})
+            dialect = self.dialect(sight.queue)
+            known = mentioned(self.journal.read(), {entry.id for entry in pending})
             for entry in pending:
                 steps = steps_of(entry)
                 ids = lost_births(entry.at, steps, scene, known)
                 known |= set(ids.values())
                 before = {ids.get(bead_id, bead_id): fields for bead_id, fields in entry.before.items()}
-                outcome = settle(renamed(steps, ids), 0, before, scene, tongue, unsure=True)
+                outcome = settle(renamed(steps, ids), 0, before, scene, dialect, unsure=True)
                 self._finish(entry.id, outcome, recovered=True)
         return sight
 
@@ -470,33 +579,3 @@ class Curator:
         except (KeyError, OSError):
             user = str(os.getuid())
         return Who(kind, called(user), os.getpid())
-
-
-def _interrupted(step: Step, stop: BaseException) -> DdxError:
-    """A person, or a polite kill, ended a command; with the exit code that a shell gives that."""
-    code = stop.code if isinstance(stop, SystemExit) and isinstance(stop.code, int) else 130
-    return DdxError(
-        ("ddx", *step.args), "interrupted", "look at the bead, and do it again if you still want it", code
-    )
-
-
-def _mentioned(history: History, but: set[str]) -> set[str]:
-    return {
-        bead_id
-        for entry in history.entries
-        if entry.id not in but
-        for bead_id in (*entry.before, *entry.after)
-    }
-
-
-def _shift(before: Queue, after: Queue) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """(newly ready, newly blocked) between two queues."""
-    was, now = set(before.ready), set(after.ready)
-    ready = tuple(bead_id for bead_id in after.ready if bead_id not in was)
-    gone = (bead_id for bead_id in before.ready if bead_id not in now and bead_id in after.beads)
-    free = TERMINAL | {"claimed", "running"}
-    return ready, tuple(bead_id for bead_id in gone if after.state(bead_id) not in free)
-
-
-def _record(operation: Operation) -> dict[str, Any]:
-    return {"kind": operation.kind, "bead_id": operation.bead_id, "values": operation.values}

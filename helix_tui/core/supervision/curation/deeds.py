@@ -26,7 +26,13 @@ from helix_tui.core.supervision.curation.steps import (
 FOCUS_MARK = "helix-focus-suppressed"
 """Field that says which epic's focus holds a bead back."""
 
-ALIASES = {"type": "issue_type", "assignee": "owner", "spec": "spec-id", "eligible": "execution-eligible"}
+ALIASES = {
+    "type": "issue_type",
+    "assignee": "owner",
+    "spec": "spec-id",
+    "eligible": "execution-eligible",
+    "external-blocker-reason": "lifecycle-external-blocker-reason",
+}
 """Other names people use for a field."""
 
 OWN_COMMAND = {
@@ -100,7 +106,7 @@ def plan_depend(writing: Writing, operation: Operation) -> None:
         raise Refused(
             f"they would wait in a circle: {' → '.join(map(called, (bead_id, *path)))}; remove one of these"
         )
-    if writing.tongue.era == "head" and on in _chain(bead_id, scene.parent):
+    if not writing.dialect.waits_on_parents and on in _chain(bead_id, scene.parent):
         raise Refused(f"{called(on)} is above {called(bead_id)} in the tree, and ddx lets none wait on that")
     edges = [*(scene.value(bead_id, "dependencies") or ()), edge(bead_id, on)]
     writing.add(("bead", "dep", "add", bead_id, on), {bead_id: {"dependencies": edges}})
@@ -239,7 +245,7 @@ def _assigned(writing: Writing, name: str, text: str) -> Any:
         return labels or None
     if name in FLAGS:
         return text or None
-    return text if name == "issue_type" else stored(name, text, writing.tongue)
+    return text if name == "issue_type" else stored(name, text, writing.dialect)
 
 
 def _check_writable(name: str) -> None:
@@ -254,7 +260,7 @@ def _check_writable(name: str) -> None:
 def _checked_rank(writing: Writing, text: str) -> Any:
     if not text.lstrip("+-").isdecimal():
         raise Refused(f"a rank is a whole number, not “{called(text)}”")
-    return stored("queue-rank", str(int(text)), writing.tongue)
+    return stored("queue-rank", str(int(text)), writing.dialect)
 
 
 def _checked_truth(text: str) -> bool:

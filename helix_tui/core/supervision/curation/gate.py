@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from helix_tui.core.project import Project, make_helix_dir
+from helix_tui.core.errors import HelixError
+from helix_tui.core.helix_folder import make_folder
+from helix_tui.core.project import Project
 
 POLL_S = 0.02
 
@@ -18,14 +20,16 @@ _last_held: dict[str, float] = {}
 """Per lock file when this process last held it (monotonic seconds)."""
 
 
-class WritesForbidden(RuntimeError):
+class WritesForbidden(HelixError):
     """The program was started with --read-only."""
+
+    advice = "Start it without --read-only to change something."
 
     def __init__(self) -> None:
         super().__init__("nothing was changed: this was started with --read-only")
 
 
-class GateBusy(RuntimeError):
+class GateBusy(HelixError):
     """Another process of ours has been writing for too long."""
 
 
@@ -61,7 +65,7 @@ class Gate:
             GateBusy: another process holds it.
         """
         self.check()
-        path = make_helix_dir(self.project) / "curation.lock"
+        path = make_folder(self.project.helix_dir) / "curation.lock"
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             self._take(descriptor)

@@ -84,8 +84,8 @@ def way_back(writing: Writing, goal: Mapping[str, Fields | None], *, reason: str
 
 
 def _uncreate(writing: Writing, bead_id: str, findings: _Findings) -> None:
-    """A bead cannot be deleted; at head it can be cancelled."""
-    if writing.tongue.era == "april":
+    """A bead cannot be deleted; where there is a status cancelled, it can be cancelled."""
+    if not writing.dialect.lifecycle:
         findings.lost.append(f"{called(bead_id)} was made, and this ddx can neither delete nor cancel a bead")
         return
     status = writing.scene.status(bead_id)
@@ -110,7 +110,7 @@ def _restore(writing: Writing, bead_id: str, goal: Fields, findings: _Findings, 
     _edges(writing, bead_id, wanted, findings)
     _reach_status(writing, bead_id, status, fields, findings)
     writing.update(bead_id, fields)
-    if status == "closed" and scene.status(bead_id) != "closed" and writing.tongue.era == "head":
+    if status == "closed" and scene.status(bead_id) != "closed" and writing.dialect.lifecycle:
         _close_again(writing, bead_id, findings)
 
 
@@ -118,17 +118,17 @@ def _leave_status(
     writing: Writing, bead_id: str, status: str, wanted: Fields, findings: _Findings, reason: str
 ) -> None:
     """Commands that must come before fields are set: reopening, letting go."""
-    scene, head = writing.scene, writing.tongue.era == "head"
+    scene, checked = writing.scene, writing.dialect.lifecycle
     have = scene.status(bead_id)
     if have == "cancelled" and status != "cancelled":
         findings.lost.append(f"{called(bead_id)} is cancelled, and a cancelled bead stays cancelled")
         return
-    reopens = have == "closed" and status != "closed" and head
+    reopens = have == "closed" and status != "closed" and checked
     if reopens:
         add_reopen(writing, bead_id, reason)
     if reopens or (have != "closed" and status == "closed"):
         findings.traces.append(f"the history of {called(bead_id)} keeps the reopening")
-    released = have == "in_progress" and status in ("open", "cancelled") and head
+    released = have == "in_progress" and status in ("open", "cancelled") and checked
     gone = [
         name
         for name in CLAIM_FIELDS
@@ -136,7 +136,7 @@ def _leave_status(
     ]
     if released or any(name.startswith("claimed-") for name in gone):
         add_unclaim(writing, bead_id)
-    if head and status == "in_progress" and have != "in_progress":
+    if writing.dialect.leases and status == "in_progress" and have != "in_progress":
         findings.traces.append(f"the lease of {called(bead_id)} is not written again: nobody holds it")
 
 
@@ -146,7 +146,11 @@ def _settable(writing: Writing, bead_id: str, wanted: Fields, findings: _Finding
     for name, value in wanted.items():
         if name == "dependencies" or same(name, writing.scene.value(bead_id, name), value):
             continue
-        if _can_set(writing, name, value):
+        as_text = writing.dialect.rank and not writing.dialect.rank_is_number
+        if name == "queue-rank" and isinstance(value, int) and as_text:
+            fields[name] = str(value)
+            findings.traces.append(f"the rank of {called(bead_id)} is kept as text, which ddx reads alike")
+        elif _can_set(writing, name, value):
             fields[name] = value
         else:
             findings.lost.append(f"{called(bead_id)}: no command sets {called(name)} back to what it was")
@@ -169,8 +173,8 @@ def _can_set(writing: Writing, name: str, value: Any) -> bool:
     if isinstance(value, bool):
         return True
     if name == "queue-rank" and isinstance(value, int):
-        return writing.tongue.era == "head"
-    return isinstance(value, str) and same(name, stored(name, value, writing.tongue), value)
+        return writing.dialect.rank_is_number
+    return isinstance(value, str) and same(name, stored(name, value, writing.dialect), value)
 
 
 def _edges(writing: Writing, bead_id: str, wanted: Fields, findings: _Findings) -> None:
@@ -199,6 +203,7 @@ def _edges(writing: Writing, bead_id: str, wanted: Fields, findings: _Findings) 
             )
         if any(more):
             findings.traces.append(f"who made the edge to {called(target)}, and its notes, are not kept")
+        findings.traces.append(f"the edge from {called(bead_id)} to {called(target)} is the last and new")
         edges = [*(scene.value(bead_id, "dependencies") or ()), edge(bead_id, target)]
         writing.add(("bead", "dep", "add", bead_id, target), {bead_id: {"dependencies": edges}})
 
@@ -211,7 +216,7 @@ def _reach_status(
     have = scene.status(bead_id)
     if have in (status, "cancelled"):
         return
-    if writing.tongue.era == "april":
+    if not writing.dialect.lifecycle:
         if status in ("open", "in_progress", "closed"):
             fields["status"] = status
         else:
@@ -233,7 +238,7 @@ def _reach_status(
 
 
 def _close_again(writing: Writing, bead_id: str, findings: _Findings) -> None:
-    """Undo of a reopening at head, which must not close anything else on the way."""
+    """Undo of a reopening where closing is a command, which must not close anything else on the way."""
     waits = unclosed(writing.scene, bead_id)
     if waits:
         findings.lost.append(f"{called(bead_id)} was closed, but waits on {named(waits)} now")

@@ -45,7 +45,7 @@ def plan_claim(writing: Writing, operation: Operation) -> None:
             f"{called(bead_id)} is held by {called(str(owner))} and the claim is fresh; let them finish"
         )
     waits = unclosed(scene, bead_id)
-    if waits and writing.tongue.era == "head":
+    if waits and not writing.dialect.gives_out_waiting:
         raise Refused(f"{called(bead_id)} waits on {named(waits)}; ddx gives out no bead that waits")
     if waits:
         writing.notes.append(f"{called(bead_id)} waits on {named(waits)}")
@@ -58,8 +58,8 @@ def plan_claim(writing: Writing, operation: Operation) -> None:
         words,
         {bead_id: edits},
         watched=[(bead_id, field) for field in ("owner", *CLAIM_FIELDS)],
-        ripple={bead_id: beat} if writing.tongue.era == "april" else None,
-        leases={bead_id: True} if writing.tongue.era == "head" else None,
+        ripple={bead_id: beat} if writing.dialect.claim_in_row else None,
+        leases={bead_id: True} if writing.dialect.leases else None,
     )
 
 
@@ -83,7 +83,7 @@ def plan_unclaim(writing: Writing, operation: Operation) -> None:
 def add_unclaim(writing: Writing, bead_id: str) -> None:
     """Append the command that lets go of a bead."""
     scene = writing.scene
-    kept = "work-heartbeat-at" if writing.tongue.era == "april" else "execute-loop-heartbeat-at"
+    kept = writing.dialect.kept_heartbeat
     edits: dict[str, Any] = {
         field: None
         for field in ("owner", *CLAIM_FIELDS)
@@ -104,7 +104,7 @@ def plan_close(writing: Writing, operation: Operation) -> None:
     if status == "cancelled":
         raise Refused(f"{called(bead_id)} is cancelled, which is as final as closed")
     waits = unclosed(scene, bead_id)
-    if waits and writing.tongue.era == "head":
+    if waits and not writing.dialect.closes_waiting:
         raise Refused(
             f"{called(bead_id)} waits on {named(waits)}; close those first, or remove the dependency"
         )
@@ -116,16 +116,14 @@ def plan_close(writing: Writing, operation: Operation) -> None:
 
 
 def add_close(writing: Writing, bead_id: str) -> None:
-    """Append the command that closes a bead, with what head will close after it."""
+    """Append the command that closes a bead, with what ddx will close after it."""
     scene = writing.scene
-    falls: dict[str, str] = {}
-    if writing.tongue.era == "head":
-        falls = cascade(scene, bead_id)
-        for other, status in falls.items():
-            writing.notes.append(f"ddx will make {called(other)} {status} too")
+    falls = cascade(scene, bead_id, writing.dialect)
+    for other, status in falls.items():
+        writing.notes.append(f"ddx will make {called(other)} {status} too")
     watched = [(other, field) for other in (bead_id, *falls) for field in BLOCKER_FIELDS]
     watched.append((bead_id, "closing_commit_sha"))
-    if writing.tongue.era == "head":
+    if writing.dialect.lifecycle:
         watched += [(other, "status") for other in near_cascade(scene, bead_id)]
     writing.add(
         ("bead", "close", bead_id),
@@ -155,7 +153,7 @@ def add_reopen(writing: Writing, bead_id: str, reason: str, notes: str = "") -> 
     """Append the command that opens a closed bead."""
     scene = writing.scene
     edits: dict[str, Any] = {"status": "open"}
-    kept = "work-heartbeat-at" if writing.tongue.era == "april" else "execute-loop-heartbeat-at"
+    kept = writing.dialect.kept_heartbeat
     for field in ("owner", *CLAIM_FIELDS):
         if field != kept and scene.value(bead_id, field) is not None:
             edits[field] = None
@@ -174,7 +172,7 @@ def plan_cancel(writing: Writing, operation: Operation) -> None:
     scene, bead_id = writing.scene, operation.bead_id
     must_exist(scene, bead_id)
     status = scene.status(bead_id)
-    if writing.tongue.era == "april":
+    if not writing.dialect.lifecycle:
         raise Refused("this ddx has no status cancelled; close the bead, or make it not eligible")
     if status == "cancelled":
         return
@@ -219,11 +217,11 @@ def plan_status(writing: Writing, bead_id: str, status: str, reason: str = "") -
         plan_reopen(writing, Operation("reopen", bead_id, {"reason": reason, "notes": ""}))
     elif status == "proposed":
         raise Refused("only a worker parks a bead as proposed; ddx has no command for it")
-    elif writing.tongue.era == "april" and status not in ("open", "in_progress"):
+    elif not writing.dialect.lifecycle and status not in ("open", "in_progress"):
         raise Refused(f"this ddx knows open, in_progress and closed, not “{called(status)}”")
     elif status not in STATUSES:
         raise Refused(f"there is no status “{called(status)}”; there are {', '.join(STATUSES)}")
-    elif writing.tongue.era == "head" and status not in _MOVES.get(have, set()):
+    elif writing.dialect.lifecycle and status not in _MOVES.get(have, set()):
         raise Refused(f"{called(bead_id)} is {called(have)}, and ddx lets no {called(status)} follow that")
     elif status == "blocked" and not reason.strip():
         raise Refused("a blocked bead needs a reason: set lifecycle-external-blocker-reason=… with it")
@@ -241,7 +239,7 @@ def add_status(writing: Writing, bead_id: str, status: str, reason: str = "") ->
         edits[name] = reason
         words += (
             option("--external-blocker-reason", reason)
-            if writing.tongue.blocker_reason
+            if writing.dialect.blocker_reason
             else option("--set", f"{name}={reason}")
         )
     else:

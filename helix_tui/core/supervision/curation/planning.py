@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from helix_tui.core.beads.readiness import Queue
+from helix_tui.core.ddx.dialect import Dialect
 from helix_tui.core.supervision.curation import deeds, lifecycle
 from helix_tui.core.supervision.curation.creation import plan_create
 from helix_tui.core.supervision.curation.inverse import TRACES, WayBack, way_back
 from helix_tui.core.supervision.curation.operations import Operation
 from helix_tui.core.supervision.curation.rows import Fields, Scene
 from helix_tui.core.supervision.curation.steps import Refused, Step, Writing, called
-from helix_tui.core.supervision.curation.tongue import Tongue
 
 PLANNERS = {**deeds.PLANNERS, **lifecycle.PLANNERS, "create": plan_create}
 
@@ -74,14 +74,14 @@ class Plan:
 def plan(
     operations: Iterable[Operation],
     queue: Queue,
-    tongue: Tongue,
+    dialect: Dialect,
     *,
     busy: Collection[str] = (),
     title: str = "",
 ) -> Plan:
     """Plan operations on a queue; those that do not hold are left out and told."""
     wanted = list(operations)
-    writing = Writing(Scene(queue), tongue, busy)
+    writing = Writing(Scene(queue), dialect, busy)
     refusals = []
     for operation in wanted:
         mark = len(writing.steps)
@@ -99,11 +99,11 @@ def plan(
         steps=steps,
         refusals=tuple(refusals),
         notes=tuple(dict.fromkeys(writing.notes)),
-        back=plan_back(steps, queue, tongue) if steps else WayBack(),
+        back=plan_back(steps, queue, dialect) if steps else WayBack(),
     )
 
 
-def plan_back(steps: Sequence[Step], queue: Queue, tongue: Tongue) -> WayBack:
+def plan_back(steps: Sequence[Step], queue: Queue, dialect: Dialect) -> WayBack:
     """The way back from where steps will lead, as far as that is known beforehand."""
     after = Scene(queue)
     for step in steps:
@@ -112,7 +112,7 @@ def plan_back(steps: Sequence[Step], queue: Queue, tongue: Tongue) -> WayBack:
     goal = {
         bead_id: fields for bead_id, fields in values_before(steps, queue).items() if bead_id in after.edits
     }
-    return way_back(Writing(after, tongue), goal)
+    return way_back(Writing(after, dialect), goal)
 
 
 def agree(made: Plan, shown: Plan) -> bool:
@@ -157,7 +157,7 @@ def touched_by(steps: Iterable[Step]) -> dict[str, tuple[str, ...]]:
 
 def _up_to(writing: Writing, queue: Queue, mark: int) -> Writing:
     """The plan without the steps of an operation that was refused half-way."""
-    shorter = Writing(Scene(queue), writing.tongue, writing.busy)
+    shorter = Writing(Scene(queue), writing.dialect, writing.busy)
     shorter.notes = writing.notes
     shorter.steps = writing.steps[:mark]
     for step in shorter.steps:

@@ -21,7 +21,7 @@ def plan_rank(writing: Writing, operation: Operation) -> None:
     scene, bead_id = writing.scene, operation.bead_id
     if bead_id not in scene:
         raise Refused(f"there is no bead {called(bead_id)} in the tracker; look it up with `helix-tui queue`")
-    if not writing.tongue.rank:
+    if not writing.dialect.rank:
         raise Refused("this ddx knows no order inside a priority; change the priority instead")
     before, after, top = (operation.values[name] for name in ("before", "after", "top"))
     if not (before or after or top):

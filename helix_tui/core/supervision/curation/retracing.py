@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import Bead
+from helix_tui.core.ddx.dialect import Dialect
 from helix_tui.core.journal import Entry, History
 from helix_tui.core.supervision.curation.conflicts import Difference, differences_in
 from helix_tui.core.supervision.curation.inverse import way_back
@@ -19,7 +20,6 @@ from helix_tui.core.supervision.curation.operations import VALUES, Operation
 from helix_tui.core.supervision.curation.planning import PLANNERS
 from helix_tui.core.supervision.curation.rows import Scene, canonical_absent, same
 from helix_tui.core.supervision.curation.steps import Refused, Step, Writing
-from helix_tui.core.supervision.curation.tongue import Tongue
 
 UNREADABLE = "the journal's record of it cannot be read by this release"
 
@@ -59,6 +59,9 @@ class Appraiser:
                 after = entry.after.get(bead_id) or {}
                 for name in after:
                     expected[bead_id, name] = (fields or {}).get(name), entry.id
+        for entry in history.entries:
+            if entry.kind == "redo" and entry.of in found and not entry.undone_by:
+                found[entry.id] = _as_its_root(found[entry.id], found[entry.of])
         return found
 
     def _mark(
@@ -85,6 +88,11 @@ class Appraiser:
         if known is None or known[0] is not bead:
             known = self._rows[bead_id] = (bead, bead.document())
         return canonical_absent(name, known[1].get(name))
+
+
+def _as_its_root(mark: Mark, root: Mark) -> Mark:
+    """A redo stands as what it did again does."""
+    return root if mark.state in ("done", "partial") and root.state == "undone" else mark
 
 
 def _plain_mark(entry: Entry) -> Mark:
@@ -138,10 +146,10 @@ class Retreat:
 
 
 def foretell(
-    entries: Iterable[Entry], history: History, queue: Queue, tongue: Tongue, busy: Collection[str] = ()
+    entries: Iterable[Entry], history: History, queue: Queue, dialect: Dialect, busy: Collection[str] = ()
 ) -> Retreat:
     """What taking back those entries that stand, and doing again those that do not, would run."""
-    writing = Writing(Scene(queue), tongue, busy)
+    writing = Writing(Scene(queue), dialect, busy)
     turns: list[Turn] = []
     for entry in entries:
         turns.append(_turn(entry, history, writing))

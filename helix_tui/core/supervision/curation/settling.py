@@ -10,16 +10,20 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from helix_tui.core.beads.record import Bead
 from helix_tui.core.beads.tracker import Tracker
 from helix_tui.core.clock import NS, parse_instant
+from helix_tui.core.ddx.dialect import Dialect
 from helix_tui.core.journal import Entry, Result, Values
 from helix_tui.core.supervision.curation.inverse import TRACES, WayBack, way_back
 from helix_tui.core.supervision.curation.rows import Scene, same
 from helix_tui.core.supervision.curation.steps import Step, Writing, called
-from helix_tui.core.supervision.curation.tongue import Tongue
 
 # A field that is judged by nobody: when a bead was made is for DDx to say.
 _UNTOLD = TRACES | {"created_at"}
+
+_KEPT_BY_DDX = _UNTOLD | {"id", "schema_version", "session_id", "created_by"}
+"""Fields that ddx keeps for itself and no command sets."""
 
 _NOTHING = object()
 
@@ -41,7 +45,7 @@ def settle(
     ran: int,
     before: Values,
     scene: Scene,
-    tongue: Tongue,
+    dialect: Dialect,
     *,
     unsure: bool = False,
 ) -> Outcome:
@@ -66,13 +70,17 @@ def settle(
             goal[bead_id], after[bead_id] = {name: old.get(name) for name in kept}, kept
     if not after:
         return Outcome("failed" if ran < len(steps) or problems else "done", problems=problems)
-    whole = not _against(steps, before, scene) if unsure else ran >= len(steps) and not problems
-    back = way_back(Writing(scene, tongue), goal)
+    whole = not _against(steps, before, scene) if unsure else ran >= len(steps) and not _unmoved(problems)
+    back = way_back(Writing(scene, dialect), goal)
     return Outcome("done" if whole else "partial", goal, after, back, problems)
 
 
 def _seen(steps: Sequence[Step], ran: int, before: Values, scene: Scene) -> dict[str, dict[str, Any]]:
-    """What steps did as far as it shows: fields with a value they set, watched fields that differ."""
+    """What steps did as far as it shows: fields that they set, as they are now, and watched ones that differ.
+
+    A command that ended well is taken to have made its field what it is, even where this ddx stores a value
+    otherwise than was foreseen.
+    """
     found: dict[str, dict[str, Any]] = {}
     for number, step in enumerate(steps):
         took = number < ran
@@ -82,7 +90,8 @@ def _seen(steps: Sequence[Step], ran: int, before: Values, scene: Scene) -> dict
             old = before.get(bead_id) or {}
             for name, value in fields.items():
                 now = scene.value(bead_id, name)
-                if name not in _UNTOLD and same(name, now, value):
+                changed = number < ran and not same(name, old.get(name), now)
+                if name not in _UNTOLD and (changed or same(name, now, value)):
                     found.setdefault(bead_id, {})[name] = now
                     took = took or not same(name, old.get(name), value)
         for bead_id, name, value in _further(step):
@@ -105,6 +114,15 @@ def _further(step: Step) -> Iterator[tuple[str, str, Any]]:
             yield bead_id, name, _NOTHING
 
 
+_ABSENT = "is not in the tracker though ddx reported no error"
+_UNMOVED = "ddx reported no error and did not change it"
+
+
+def _unmoved(problems: Iterable[str]) -> bool:
+    """Whether a command left something as it was, or gone, though it ended well."""
+    return any(problem.endswith((_UNMOVED, _ABSENT)) for problem in problems)
+
+
 def _against(steps: Sequence[Step], before: Values, scene: Scene) -> tuple[str, ...]:
     """What the rows show otherwise than the commands, which reported no error, should have left it."""
     wanted: dict[str, dict[str, Any]] = {}
@@ -114,20 +132,38 @@ def _against(steps: Sequence[Step], before: Values, scene: Scene) -> tuple[str, 
     problems = []
     for bead_id, fields in wanted.items():
         if bead_id not in scene:
-            problems.append(f"{called(bead_id)} is not in the tracker though ddx reported no error")
+            problems.append(f"{called(bead_id)} {_ABSENT}")
             continue
         for name, value in fields.items():
             now = scene.value(bead_id, name)
             if name in _UNTOLD or same(name, now, value):
                 continue
             unmoved = same(name, now, (before.get(bead_id) or {}).get(name))
-            why = (
-                "ddx reported no error and did not change it"
-                if unmoved
-                else "somebody changed it meanwhile, or this ddx stores it otherwise"
-            )
+            why = _UNMOVED if unmoved else "this ddx stores it otherwise, or somebody changed it meanwhile"
             problems.append(f"{called(bead_id)}: {called(name)} is {told(now)}, not {told(value)}; {why}")
     return tuple(problems)
+
+
+def changed_rows(before: Mapping[str, Bead], after: Mapping[str, Bead]) -> tuple[Values, Values]:
+    """(values before, values now) of every field that differs between two readings, traces left out."""
+    old: dict[str, Mapping[str, Any] | None] = {}
+    new: dict[str, Mapping[str, Any] | None] = {}
+    for bead_id, bead in after.items():
+        was = before.get(bead_id)
+        if was is not None and was.raw == bead.raw:
+            continue
+        now = {name: value for name, value in bead.document().items() if name not in _KEPT_BY_DDX}
+        if was is None:
+            old[bead_id], new[bead_id] = None, now
+            continue
+        then = {name: value for name, value in was.document().items() if name not in _KEPT_BY_DDX}
+        names = [
+            name for name in dict.fromkeys((*then, *now)) if not same(name, then.get(name), now.get(name))
+        ]
+        if names:
+            old[bead_id] = {name: then.get(name) for name in names}
+            new[bead_id] = {name: now.get(name) for name in names}
+    return old, new
 
 
 def told(value: object) -> str:

@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from helix_tui.core.ddx.dialect import Dialect
+from helix_tui.core.errors import HelixError
 from helix_tui.core.supervision.curation.rows import Edits, Scene, same
-from helix_tui.core.supervision.curation.tongue import Tongue
 from helix_tui.core.text import clean_line
 
 NEW = "(new)"
@@ -40,7 +41,7 @@ FLAGS = {
 """Fields that ``bead update`` has a flag for; an empty text clears them."""
 
 
-class Refused(Exception):
+class Refused(HelixError):
     """An operation that does not hold now; the message is one sentence saying why and what would help."""
 
 
@@ -72,9 +73,9 @@ class Writing:
         notes: what somebody should know before the commands run.
     """
 
-    def __init__(self, scene: Scene, tongue: Tongue, busy: Collection[str] = ()) -> None:
+    def __init__(self, scene: Scene, dialect: Dialect, busy: Collection[str] = ()) -> None:
         self.scene = scene
-        self.tongue = tongue
+        self.dialect = dialect
         self.busy = busy
         self.steps: list[Step] = []
         self.notes: list[str] = []
@@ -92,11 +93,39 @@ class Writing:
         """Append one command."""
         words = tuple(args)
         check_words(words)
+        for bead_id, fields in edits.items():
+            self._check_labels(bead_id, fields.get("labels") or ())
+            self._check_gates(bead_id, fields)
         before = {bead_id: self.scene.values(bead_id, fields) for bead_id, fields in edits.items()}
         step = Step(words, edits, before, tuple(watched), ripple or {}, leases or {}, creates)
         self.steps.append(step)
         self.scene.apply(edits, leases)
         self.scene.apply(ripple or {})
+
+    def _check_labels(self, bead_id: str, labels: Iterable[object]) -> None:
+        """Refuse to write labels one of which ddx, given all of them in one word, would cut in two."""
+        for text in labels:
+            if isinstance(text, str) and "," in text:
+                raise Refused(
+                    f"the label “{called(text)}” of {called(bead_id)} has a comma, at which ddx would split "
+                    "it for good; remove that label first, or leave the labels of this bead as they are"
+                )
+
+    def _check_gates(self, bead_id: str, fields: Mapping[str, Any]) -> None:
+        """Refuse what would make this ddx refuse every command from then on."""
+        have = self.scene.values(bead_id, ("labels", "status")) if bead_id in self.scene else {}
+        for gate in self.dialect.gates:
+            if gate.kind == "label":
+                brings = gate.word in (fields.get("labels") or ()) and gate.word not in (
+                    have.get("labels") or ()
+                )
+            else:
+                brings = fields.get(gate.kind) == gate.word != have.get(gate.kind)
+            if brings:
+                raise Refused(
+                    f"with the {gate.kind} {gate.word} on a bead this ddx refuses every command, reading too "
+                    f"({gate.code}); only `{gate.command}` would help, and it takes the {gate.kind} away"
+                )
 
     def update(
         self,
@@ -147,11 +176,12 @@ def option(flag: str, value: str) -> list[str]:
     return [f"{flag}={value}"] if value.startswith("-") else [flag, value]
 
 
-def stored(name: str, text: str, tongue: Tongue) -> Any:
-    """What ``--set name=text`` leaves in the row: two words become a truth, a rank a number (head)."""
+def stored(name: str, text: str, dialect: Dialect) -> Any:
+    """What ``--set name=text`` leaves in the row: two words become a truth, a rank in some
+    releases a number."""
     if text in ("true", "false"):
         return text == "true"
-    if name == "queue-rank" and tongue.era == "head" and text.lstrip("-").isdecimal():
+    if name == "queue-rank" and dialect.rank_is_number and text.lstrip("-").isdecimal():
         return int(text)
     return text
 

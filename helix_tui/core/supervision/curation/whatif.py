@@ -12,8 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from helix_tui.core.beads.graph import Graph
-from helix_tui.core.beads.readiness import Claims, Queue, Standing, pick_order, tracker_era
+from helix_tui.core.beads.readiness import Claims, Queue, Standing, pick_order, rule_of
 from helix_tui.core.beads.record import TERMINAL, Bead
+from helix_tui.core.supervision.curation.places import Place, others_keep_order, places
 from helix_tui.core.supervision.curation.rows import Scene
 from helix_tui.core.supervision.curation.steps import Step, called
 
@@ -52,14 +53,33 @@ class Consequences:
     """Beads whose state differs: state now, state then."""
     ready: tuple[int, int] = (0, 0)
     """How many are ready now, and then."""
+    places: tuple[Place, ...] = ()
+    """The edited beads: where each is in the whole pick order, and where it would be."""
+    others_keep_order: bool = True
+    """All other beads that are ready before and after keep their order, from the first to the last."""
 
     def __bool__(self) -> bool:
-        return bool(self.changed or self.cycles or self.orphaned or self.next_before != self.next_after)
+        moved = any(place.was != place.will for place in self.places) or not self.others_keep_order
+        return bool(self.changed or self.cycles or self.orphaned or moved)
+
+    @property
+    def order(self) -> str:
+        """What becomes of the order of the beads that are not edited, in one sentence: all were compared."""
+        edited = {place.bead_id for place in self.places if place.was is not None}
+        others = self.ready[0] - len(edited)
+        if others <= 0:
+            return ""
+        named = "the other ready bead" if others == 1 else f"the other {others:,} ready beads"
+        if not self.others_keep_order:
+            return f"{named} change their order too"
+        if self.newly_ready or self.newly_blocked:
+            return f"{named} keep their order, but for those that become ready or no longer are"
+        return f"{named} {'stays' if others == 1 else 'keep their order'}"
 
 
 def foresee(queue: Queue, steps: Iterable[Step]) -> Consequences:
     """What steps lead to, judged on the queue as it is."""
-    scene = Scene(queue)
+    steps, scene = tuple(steps), Scene(queue)
     falls: dict[str, str] = {}
     for step in steps:
         scene.apply(step.edits, step.leases)
@@ -73,6 +93,7 @@ def foresee(queue: Queue, steps: Iterable[Step]) -> Consequences:
         top = queue.ready[:SHOWN]
         return Consequences(next_before=top, next_after=top, ready=(len(queue.ready), len(queue.ready)))
     then = Shadow(scene)
+    edited = tuple(dict.fromkeys(bead_id for step in steps for bead_id in (*step.edits, *step.leases)))
     changed = {
         bead_id: (queue.state(bead_id) if bead_id in queue.beads else "", then.state(bead_id))
         for bead_id in then.judged
@@ -93,6 +114,8 @@ def foresee(queue: Queue, steps: Iterable[Step]) -> Consequences:
         falls=falls,
         changed=changed,
         ready=(len(queue.ready), len(then.ready)),
+        places=places(queue, then, edited),
+        others_keep_order=others_keep_order(queue, then, edited),
     )
 
 
@@ -109,28 +132,32 @@ class Shadow(Queue):
         self.beads = _Layered(base.beads, changed, scene.added)
         self.era, self.as_of = base.era, base.as_of
         self.claims = _claims(base.claims, scene.leases)
-        self.default_era = base.default_era
+        self.rule = base.rule
         if base.era == "auto" and any(bead.era for bead in changed.values()):
-            self.default_era = tracker_era(self.beads)
+            self.rule = rule_of(self.beads, base.era)
         self.graph = Graph(self.beads)
         self.graph.children = _children(scene, changed)
-        everything = self.default_era != base.default_era
+        everything = self.rule != base.rule
         self.judged: set[str] = set(self.beads if everything else _reached(scene, changed))
         self._standings = dict(base._standings)
         for bead_id in self.judged:
             bead = self.beads[bead_id]
             terminal = bead.status in TERMINAL
             self._standings[bead_id] = Standing(bead.status) if terminal else self._judge(bead)
-        self.ready = self._picks(base)
+        self.ready = self.picked_by_ddx = self._picks(base)
 
     def _picks(self, base: Queue) -> tuple[str, ...]:
         """The pick order: what was not judged anew keeps its place, the others are sorted in."""
-        order = pick_order(self.default_era)
+        order = pick_order(self.rule)
 
         def key(bead_id: str) -> tuple[object, ...]:
             return order(self.beads[bead_id])
 
-        fresh = [bead_id for bead_id in self.judged if self._standings[bead_id].state == "ready"]
+        fresh = [
+            bead_id
+            for bead_id in self.judged
+            if self._standings[bead_id].state == "ready" and bead_id not in self.claims.running
+        ]
         kept = [bead_id for bead_id in base.ready if bead_id not in self.judged]
         if len(fresh) * 8 > len(kept):
             return tuple(sorted((*kept, *fresh), key=key))

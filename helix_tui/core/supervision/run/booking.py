@@ -8,9 +8,10 @@ down before anything else happens; the rest can be done again without doing it t
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from helix_tui.core.beads.record import TERMINAL
-from helix_tui.core.ddx.attempts.attempt import Attempt
+from helix_tui.core.clock import parse_instant
 from helix_tui.core.ddx.attempts.evidence import interpret
 from helix_tui.core.ddx.files import read_bytes
 from helix_tui.core.ddx.names import ATTEMPT_ID, status_of
@@ -25,6 +26,7 @@ from helix_tui.core.supervision.run.curating import inject
 from helix_tui.core.supervision.run.options import Stop, Stopped
 from helix_tui.core.supervision.run.results import Result, Turn, ambiguous
 from helix_tui.core.supervision.run.work import Work
+from helix_tui.core.supervision.scope import EVERYTHING
 
 _SUPERVISING = (injection.REVIEW, injection.ALIGNMENT)
 
@@ -49,30 +51,33 @@ class Booking:
         """
         state = self.work.state
         queue = self.work.look().queue
+        began = parse_instant(str(state.pending.get("started_at") or ""))
+        booked = [each for each in state.pending.get("booked") or () if isinstance(each, str) and each]
+        sums, unsaid = self.work.account.turn(turn, self.work.clock() if began is None else began, booked)
+        attempts = max(turn.attempts, len(turn.results) + len(unsaid))
         completed, supervised = [], 0
+        good = self.complete(turn.results)
         ours = {each.get("id") for each in state.injected if each.get("type") in _SUPERVISING}
         for result in turn.results:
             bead = queue.beads.get(result.bead_id)
             known = injection.supervisory(bead) if bead is not None else result.bead_id in ours
-            if result.success and known:
+            if result in good and known:
                 supervised += 1
-            elif result.success:
+            elif result in good:
                 completed.append(result)
         if recovered:
             state.count("recovered", len(completed))
         else:
-            state.attempted_cycles += turn.attempts
+            state.attempted_cycles += attempts
             state.completed_cycles += len(completed)
             state.supervisory_cycles += supervised
-            state.skipped_count += sum(not result.success for result in turn.results)
-        state.count("attempted", turn.attempts)
+            state.skipped_count += sum(each not in good for each in turn.results) + len(unsaid)
+            for result in (*unsaid, *turn.results):
+                state.outcomes[result.word] = state.outcomes.get(result.word, 0) + 1
+        state.count("attempted", attempts)
         state.count("completed", len(completed))
         state.count("supervisory", supervised)
-        state.total_tokens += turn.tokens
-        state.count("tokens", turn.tokens)
-        state.cost_usd += turn.cost_usd
-        for result in turn.results:
-            state.outcomes[result.status] = state.outcomes.get(result.status, 0) + 1
+        state.spend(sums)
         if turn.results:
             state.last_results = [result.record() for result in turn.results]
             state.current_issue = turn.results[-1].bead_id
@@ -80,8 +85,9 @@ class Booking:
             {
                 "at": self.work.now,
                 "seconds": round(turn.seconds, 1),
-                "tokens": turn.tokens,
-                "results": [[result.bead_id, result.status] for result in turn.results],
+                "tokens": sums.tokens or 0,
+                "spent": sums.record(),
+                "results": [[result.bead_id, result.word] for result in turn.results],
                 "attempts": [result.record() for result in turn.results],
             }
         )
@@ -90,6 +96,16 @@ class Booking:
         self.work.executed.update(result.bead_id for result in turn.results)
         self.work.save("booking")
         return tuple(completed)
+
+    def complete(self, results: Iterable[Result]) -> tuple[Result, ...]:
+        """The results whose work landed and whose bead does not stay open: nothing else completes a cycle."""
+        beads = self.work.look().queue.beads
+        return tuple(
+            result
+            for result in results
+            if result.success
+            if result.bead_id not in beads or beads[result.bead_id].status in TERMINAL
+        )
 
     def follow_up(self, results: Iterable[Result], completed: Iterable[Result]) -> None:
         """Everything that follows a turn; done twice it does nothing the second time.
@@ -101,8 +117,9 @@ class Booking:
         stop: Stop | None = None
         for result in results:
             stop = self._interpret(result) or stop
-        for result in completed:
-            self._promote(result)
+        for result in results:
+            if result.success:  # what grew children stays open with them
+                self._promote(result)
         if completed:
             self._acceptance(completed[-1])
             for result in completed:
@@ -128,15 +145,7 @@ class Booking:
         """Physics-level stops; what is ambiguous is asked about, or passed with an escalation bead."""
         work = self.work
         rationale = result.rationale or _rationale(work, result)
-        attempt = Attempt(
-            result.attempt_id,
-            result.bead_id,
-            result.status,
-            detail=result.detail,
-            preserved=bool(result.preserve_ref),
-            preserve_ref=result.preserve_ref,
-            no_changes_rationale=rationale,
-        )
+        attempt = replace(result.attempt, no_changes_rationale=rationale)
         reading = interpret(attempt, work.clock())
         if reading.interpretation == "physics-level":
             text = f"{called(result.bead_id)} contradicts itself, says its agent: {rationale}"
@@ -149,13 +158,21 @@ class Booking:
         if not ambiguous(result):
             return None
         known = status_of(result.status)
-        what = known.meaning if known.known else f"ddx calls it “{result.status}”, which nobody here knows"
+        what = (
+            attempt.verdict.why
+            if known.successful
+            else known.meaning
+            if known.known
+            else f"ddx calls it “{result.status}”, which nobody here knows"
+        )
         text = f"{called(result.bead_id)}: {what}; {reading.follow_up}"
         if work.autonomy.escalates:
             self._escalate(result, text)
             work.affected.add(result.bead_id)
         else:
-            self._ask("ambiguous" if known.kind == "other" else "conflict", result.bead_id, text)
+            self._ask(
+                "conflict" if attempt.verdict.outcome == "kept_aside" else "ambiguous", result.bead_id, text
+            )
         return None
 
     def _asked_about(self, script: str) -> bool:
@@ -242,9 +259,11 @@ class Booking:
             return
         if injection.standing(queue, injection.REVIEW, result.bead_id) or self._injected_before(result):
             return
-        if not injection.worth_reviewing(
+        why = injection.why_unreviewed(
             work.project.root, result.base_rev, result.result_rev, options.review_threshold
-        ):
+        )
+        if why:
+            work.teller.always(f"no review of {called(result.bead_id)}: {why}")
             return
         trigger = Trigger("post-cycle-review", work.state.completed_cycles, result.bead_id)
         scope = f"commit:{result.result_rev}" if result.result_rev else "last-commit"
@@ -268,7 +287,7 @@ class Booking:
         if injection.standing(queue, injection.ALIGNMENT, "queue-empty"):
             return
         trigger = Trigger("periodic-alignment", work.state.completed_cycles, "", "re-run-with-explicit-scope")
-        areas = [f"area:{name}" for name in scope_areas(work.project, "repo")]
+        areas = [f"area:{name}" for name in scope_areas(work.project, EVERYTHING)]
         wish = injection.alignment_bead(queue, trigger, epic=work.state.focused_epic, areas=areas)
         inject(work, wish, injection.ALIGNMENT, trigger)
 

@@ -19,6 +19,7 @@ from typing import Literal
 
 import msgspec
 
+from helix_tui.core import logs, session
 from helix_tui.core.clock import format_instant, now_ns
 from helix_tui.core.ddx.files import read_bytes
 from helix_tui.core.opening import read_end
@@ -32,6 +33,9 @@ Wish = Literal["", "stop", "pause"]
 
 STOP_PATIENCE_S = 10.0
 
+DDX_PATIENCE_S = 6.0
+"""Seconds that an interrupted ddx has to end its attempt."""
+
 _started: list[subprocess.Popen[bytes]] = []
 """Runs that this process has started: kept, so that the one who started them reaps them."""
 
@@ -42,19 +46,22 @@ class Control:
 
     Attributes:
         interrupted: a signal came.
+        cut: it came while ddx was at work, which was interrupted for it.
         cold: seconds between two looks while it is paused.
     """
 
     project: Project
     interrupted: bool = False
     cold: float = 0.5
+    cut: bool = False
 
     def wish(self) -> Wish:
         """What somebody wished, and has not taken back."""
         return read_wish(self.project)
 
     def stop(self) -> bool:
-        """Whether ddx itself is to be interrupted."""
+        """Whether ddx itself, which is at work, is to be interrupted."""
+        self.cut = self.cut or self.interrupted
         return self.interrupted
 
     def rest(self) -> None:
@@ -64,10 +71,16 @@ class Control:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a stop went."""
+    """How a stop went.
+
+    Attributes:
+        pid: the run's; of ``left`` that of the ddx which a run that died had left at work.
+        alive: processes that would not end.
+    """
 
     pid: int
-    how: Literal["none", "stale", "stopped", "killed", "asked"]
+    how: Literal["none", "stale", "left", "stopped", "killed", "asked"]
+    alive: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +165,7 @@ def start_run(
             start_new_session=True,
         )
     _started.append(process)
+    logs.logger("loop").info("%s: started in the background as %d", logs.masked(command), process.pid)
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline and process.poll() is None and not _under_way(project, process.pid):
         time.sleep(0.02)
@@ -171,12 +185,8 @@ def stop_run(project: Project, *, now: bool = True, patience: float = STOP_PATIE
         OSError: the wish cannot be written, or the process is somebody else's.
     """
     holder = read_holder(project)
-    if holder is None:
-        return Ending(0, "none")
-    if not holder.live:
-        with contextlib.suppress(OSError):
-            holder.path.unlink()
-        return Ending(holder.pid, "stale")
+    if holder is None or not holder.live:
+        return _end_of_dead(project, holder)
     if not now:
         request(project, "stop")
         return Ending(holder.pid, "asked")
@@ -186,19 +196,36 @@ def stop_run(project: Project, *, now: bool = True, patience: float = STOP_PATIE
     with contextlib.suppress(ProcessLookupError):
         os.kill(holder.pid, signal.SIGKILL)
     _gone(holder, 2.0)
-    _interrupt_ddx(project)
+    _, left = _interrupt_ddx(project)
     with contextlib.suppress(OSError):
         pid_path(project).unlink()
-    return Ending(holder.pid, "killed")
+    return Ending(holder.pid, "killed", left)
 
 
-def _interrupt_ddx(project: Project) -> None:
-    """End the ddx that a run left at work when it was ended by force; what came of it the next run books."""
+def _end_of_dead(project: Project, holder: Holder | None) -> Ending:
+    """Where no run is active: forget the one that died, and end the ddx that it left at work."""
+    if holder is not None:
+        with contextlib.suppress(OSError):
+            holder.path.unlink()
+    pid, left = _interrupt_ddx(project)
+    if pid:
+        return Ending(pid, "left", left)
+    return Ending(holder.pid, "stale") if holder is not None else Ending(0, "none")
+
+
+def _interrupt_ddx(project: Project) -> tuple[int, tuple[int, ...]]:
+    """End the ddx that a run left at work, and the agent that ddx started: (its pid, who still lives).
+
+    What came of it the next run books.
+    """
     pending = load_state(project).pending
     pid = pending.get("pid")
-    if isinstance(pid, int) and ddx_lives(pending):
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(pid, signal.SIGINT)
+    if not isinstance(pid, int) or not ddx_lives(pending):
+        return 0, ()
+    try:
+        return pid, tuple(member.pid for member in session.interrupt(pid, DDX_PATIENCE_S))
+    except PermissionError:
+        return pid, (pid,)
 
 
 def _gone(holder: Holder, within: float) -> bool:

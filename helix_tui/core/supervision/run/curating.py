@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from helix_tui.core.beads.readiness import Queue, looks_like_epic
-from helix_tui.core.beads.record import TERMINAL
+from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.supervision import injection
 from helix_tui.core.supervision.curation import operations
 from helix_tui.core.supervision.curation.curator import Sight
@@ -24,7 +24,7 @@ from helix_tui.core.supervision.focus import (
     plan_upkeep,
     read_focus,
 )
-from helix_tui.core.supervision.held import plan_undecided, undecided
+from helix_tui.core.supervision.held import FOR_DECISION, drifted, plan_drifted, plan_undecided, undecided
 from helix_tui.core.supervision.run.work import Work
 
 MOST_HELD = 60
@@ -61,7 +61,7 @@ class Curating:
     def order(self, sight: Sight) -> None:
         """Bring the focus up to date with the queue: leave it, mend it, or enter one."""
         if held := set(undecided(sight.queue)):
-            waits = self.work.awaiting()
+            waits = set(self.work.kept_back(sight.queue))
             if held - waits:
                 self.keep_back(held & waits)
                 sight = self.work.look()
@@ -89,15 +89,38 @@ class Curating:
             self._leave(focus.epic or self.ours)
 
     def give_back(self) -> None:
-        """Give back what waited for a decision: without a run nobody keeps it from anybody."""
+        """Give back what was passed over: without a run nobody keeps it from anybody."""
         if undecided(self.work.look().queue):
             self.keep_back(())
 
     def keep_back(self, ids: Iterable[str]) -> None:
-        """Have ddx pass over exactly these beads, until a person has judged what came of them."""
-        kept = sorted(ids)
-        title = f"go on without {named(kept)}" if kept else "give back what waited for a decision"
+        """Have ddx pass over exactly these beads, until a person has judged what came of them, or their
+        record changes.
+        """
+        reasons = self.work.kept_back(self.work.look().queue)
+        kept = {bead_id: reasons.get(bead_id, FOR_DECISION) for bead_id in sorted(ids)}
+        title = f"go on without {named(kept)}" if kept else "give back what this run went on without"
         self.work.change_steps("hold", title, lambda writing, _: plan_undecided(writing, kept), free=True)
+
+    def keep_drifted(self, queue: Queue, stale: set[str]) -> bool:
+        """Keep workers from exactly the beads whose parent or document changed, until that is seen; whether
+        that changed the queue.
+        """
+        have = set(drifted(queue))
+        fresh = {bead_id for bead_id in stale - have if bead_id in queue.beads}
+        if not fresh and have <= stale:
+            return False
+        title = (
+            f"keep {named(sorted(fresh))} from workers" if fresh else "give back what drifted and was seen"
+        )
+        done = self.work.change_steps(
+            "hold", title, lambda writing, _: plan_drifted(writing, stale), free=not fresh
+        )
+        if done.entry is not None and fresh:
+            self.work.teller.always(
+                f"keeping workers from {named(sorted(fresh))}: parent or document changed"
+            )
+        return done.entry is not None
 
     def _choose(self, sight: Sight) -> None:
         """Enter the epic that the next bead belongs to."""
@@ -129,7 +152,10 @@ class Curating:
         self.ours = self.work.state.focused_epic = epic
         self.work.save("curating")
         self.work.change_steps(
-            "focus", f"focus on {called(epic)}", lambda writing, _: plan_focus(writing, epic, now_only=True)
+            "focus",
+            f"focus on {called(epic)}",
+            lambda writing, _: plan_focus(writing, epic, now_only=True),
+            lasting=True,
         )
         self.work.teller.always(f"focus on epic {called(epic)}")
         self.work.refresh_context(self.work.look())
@@ -152,6 +178,10 @@ class Curating:
         return any(
             queue.state(each) in ("ready", "running", "claimed") for each in wanted if each in queue.beads
         )
+
+    def _open_epic(self, bead: Bead) -> bool:
+        """Whether it is an epic that workers have, as far as anybody knows: nobody has set it aside."""
+        return bead.status in ("open", "in_progress") and looks_like_epic(bead)
 
     def _close(self, sight: Sight, epic: str) -> None:
         """The focused epic is done: close it, have it reviewed, give back what was held."""
@@ -179,14 +209,14 @@ class Curating:
         )
 
     def _close_finished(self, sight: Sight) -> None:
-        """Close epics without focus whose last child was executed in this run: ddx of April never does. Those
-        that ddx of August closed are reviewed as well.
+        """Close epics under which everything is done, in this run or in one before: ddx of April never does.
+        Those that ddx of August closed are reviewed as well.
         """
         queue = sight.queue
-        above = {epic for bead_id in self.work.executed if (epic := epic_of(queue, bead_id))}
         scene, closed = Scene(queue), set[str]()
-        for epic in sorted(above):
-            if queue.beads[epic].status not in TERMINAL and self._finished(scene, epic):
+        for epic in sorted(each.id for each in queue.beads.values() if self._open_epic(each)):
+            below = descendants(scene, epic)
+            if any(scene.status(each) == "closed" for each in below) and self._finished(scene, epic):
                 self.work.change([operations.close(epic)], f"close the epic {called(epic)}")
                 self.work.teller.always(f"epic {called(epic)} has no remaining open children — closing epic")
                 self.review_epic(epic)

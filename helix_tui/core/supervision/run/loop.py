@@ -9,33 +9,34 @@ be explained and taken over.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import NoReturn
 
 from helix_tui.core.beads.record import TERMINAL
+from helix_tui.core.ddx.attempts.sums import format_whole
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.process import Finished
+from helix_tui.core.session import born_at
 from helix_tui.core.supervision.check.verdict import Verdict, decide
 from helix_tui.core.supervision.curation.curator import Sight
 from helix_tui.core.supervision.curation.gate import GateBusy, WritesForbidden
 from helix_tui.core.supervision.curation.steps import Refused, called, named
-from helix_tui.core.supervision.held import undecided
-from helix_tui.core.supervision.orphans import find_orphans
+from helix_tui.core.supervision.held import stale, undecided
+from helix_tui.core.supervision.orphans import find_dead_claims, find_orphans
 from helix_tui.core.supervision.run.booking import Booking
 from helix_tui.core.supervision.run.control import request
 from helix_tui.core.supervision.run.curating import Curating
 from helix_tui.core.supervision.run.documents import settle_documents
-from helix_tui.core.supervision.run.mutex import born_at
 from helix_tui.core.supervision.run.options import Stop, Stopped
-from helix_tui.core.supervision.run.passes import Passes, queue_fingerprint
+from helix_tui.core.supervision.run.passes import Passes, drifted_in
 from helix_tui.core.supervision.run.recovery import take_over
 from helix_tui.core.supervision.run.results import Result, Turn, read_turn
 from helix_tui.core.supervision.run.telling import MOST
 from helix_tui.core.supervision.run.work import Retry, Work, failure_class, stop_of
+from helix_tui.core.supervision.stoppage import find_stoppage
 from helix_tui.core.supervision.stuck import find_stuck, report_lines
-
-SAME_OUTCOMES = 4
-"""Attempts on one bead that leave it open, on a queue that nothing changes: ddx would go on for ever."""
+from helix_tui.core.supervision.tried import Tried, bead_fingerprint
 
 
 class Loop:
@@ -46,10 +47,8 @@ class Loop:
         self.curating = Curating(work)
         self.booking = Booking(work)
         self.passes = Passes(work)
-        self._queue = ""
-        self._without_end: dict[str, int] = {}
-        """Attempts in a row that left their bead unfinished and the queue as it was."""
         self._held: set[str] = set()
+        """What was held back for a decision, and what was passed over: once is enough."""
 
     def run(self) -> Stop:
         """Run until something stops it, and leave a state that says what."""
@@ -75,11 +74,13 @@ class Loop:
     def _begin(self) -> None:
         work = self.work
         work.save("starting")
+        self._accepted(work.look())
         try:
             words = work.delegate.drain(work.options.wishes)
         except DdxError as error:
             self._failed(error)
         work.teller.verbose(f"delegating to: ddx {' '.join(words)}")
+        self._readable(work.look())
         take_over(work, self.booking)
         settle_documents(work)
         sight = work.look()
@@ -98,7 +99,7 @@ class Loop:
             elif sight.queue.ready:
                 self._turn(sight)
             else:
-                self._nothing_but_undecided(sight)
+                self._nothing_but_held(sight)
                 self.passes.next_action()
         except Retry:
             work.teller.verbose("looking again")
@@ -122,8 +123,30 @@ class Loop:
 
     def _curated(self) -> Sight:
         self.work.save("curating")
-        self.curating.order(self.work.look())
+        sight = self.work.look()
+        self._readable(sight)
+        self._accepted(sight)
+        self.curating.order(sight)
         return self.work.look()
+
+    def _readable(self, sight: Sight) -> None:
+        """Stop before ddx fails on a line that is no bead, or drops it.
+
+        Raises:
+            Stopped: there is such a line.
+        """
+        if sight.tracker.unread:
+            detail = f"{sight.tracker.unread}; ddx fails on it, or drops it when it next writes"
+            raise Stopped(Stop("unreadable_tracker", detail, 1, "helix-tui doctor"))
+
+    def _accepted(self, sight: Sight) -> None:
+        """Stop before a ddx is called that would refuse this tracker whatever it is asked.
+
+        Raises:
+            Stopped: it would.
+        """
+        if sight.shut is not None:
+            raise Stopped(Stop("ddx_refuses", str(sight.shut), 1, sight.shut.command))
 
     def _batch_left(self, sight: Sight) -> None:
         batch, queue = self.work.options.batch, sight.queue
@@ -133,18 +156,25 @@ class Loop:
 
     def _forced(self, sight: Sight) -> Verdict | None:
         """An answer that the facts give even though something is ready: drift, or a question that stops
-        all.
+        all. Beads whose parent or document changed are kept from workers first; where a polish pass has
+        left them so, the others go on.
+
+        Raises:
+            Retry: they are kept back, or given back, now, and the queue is another one.
         """
         facts = self.work.checker.facts(sight=sight, documents=False)
+        if self.curating.keep_drifted(sight.queue, stale(facts.drift)):
+            raise Retry
         verdict = decide(facts)
         stops = any(question.stops for question in facts.questions)
-        stale = verdict.next_action == "POLISH" and any(reason.code == "drift" for reason in verdict.reasons)
-        return verdict if stops or stale else None
+        fresh = drifted_in(verdict) - self.passes.unsettled if verdict.next_action == "POLISH" else ()
+        return verdict if stops or fresh else None
 
     def _turn(self, sight: Sight) -> None:
         """Let ddx execute one bead of its own choice, and book what it did."""
         work = self.work
         self._without_undecided(sight)
+        self._without_tried(sight)
         number = work.state.attempted_cycles + 1
         work.permit(
             "dispatch",
@@ -170,7 +200,16 @@ class Loop:
             self._tell(number, result, turn)
         self.booking.follow_up(turn.results, completed)
         self.booking.on_completed(before)
+        if work.control.cut:
+            self._cut_short(turn)
         self._after(turn, sight)
+
+    def _cut_short(self, turn: Turn) -> NoReturn:
+        """Stop after a turn whose ddx was interrupted; what that says of it is booked."""
+        self._remember(turn)
+        cut = [result.bead_id for result in turn.results if result.word == "interrupted"]
+        detail = f"during the attempt on {named(cut)}" if cut else "while ddx was at work"
+        raise Stopped(Stop("interrupted", detail, 130))
 
     def _dispatch(self, out: Path) -> tuple[Finished, Turn]:
         work = self.work
@@ -187,6 +226,8 @@ class Loop:
             work.delegate.began = self._began
             finished = work.delegate.execute(words, out)
             turn = read_turn(finished, work.project)
+            if work.control.cut:
+                turn = turn.interrupted()
         except DdxError as error:
             if work.control.interrupted:
                 self._leave_to_evidence("interrupted")
@@ -212,7 +253,7 @@ class Loop:
         """
         work, ready = self.work, sight.queue.ready
         waits = work.awaiting()
-        self._held &= waits
+        self._held &= waits | set(work.tried(sight.queue))
         if ready[0] not in waits:
             return
         held = [bead_id for bead_id in ready if bead_id in waits]
@@ -225,25 +266,68 @@ class Loop:
         work.teller.always(f"going on without {named(held)}, until somebody decides")
         raise Retry
 
-    def _nothing_but_undecided(self, sight: Sight) -> None:
+    def _without_tried(self, sight: Sight) -> None:
+        """What this run has tried and left open is passed over until its record changes, as ddx does in one
+        session; the others are done.
+
+        Raises:
+            Retry: it is held back now, and the queue is another one.
+            Stopped: nothing else is ready, or it cannot be held back.
+        """
+        work, ready = self.work, sight.queue.ready
+        tried = work.tried(sight.queue)
+        passed = [bead_id for bead_id in ready if bead_id in tried]
+        if not passed:
+            return
+        if len(passed) == len(ready) or self._held & set(passed):
+            self._nothing_but_tried(tried)
+        if work.options.autonomy == "low":
+            work.permit("curation", f"pass over {named(passed)}", f"pass over {named(passed)}, once tried?")
+        self._held |= set(passed)
+        self.curating.keep_back({*passed, *undecided(sight.queue)})
+        for bead_id in passed:
+            work.teller.always(f"passing over {called(bead_id)}, tried in this run ({tried[bead_id].why})")
+        raise Retry
+
+    def _nothing_but_held(self, sight: Sight) -> None:
         """Where everything else is done, what is held back waits for a person and not for a check."""
+        tried = self.work.tried(sight.queue)
         held = undecided(sight.queue)
-        if held and not self.work.autonomy.escalates:
-            detail = f"nothing else is ready, and {named(held)} waits for a decision"
+        waiting = [bead_id for bead_id in held if bead_id not in tried]
+        if waiting and not self.work.autonomy.escalates:
+            detail = f"nothing else is ready, and {named(waiting)} waits for a decision"
             raise Stopped(Stop("question", detail, 0, "helix-tui input --questions"))
+        if any(bead_id in tried for bead_id in held):
+            self._nothing_but_tried(tried)
+
+    def _nothing_but_tried(self, tried: Mapping[str, Tried]) -> NoReturn:
+        said = "; ".join(f"{called(bead_id)} ({each.why})" for bead_id, each in list(tried.items())[:5])
+        more = f" and {len(tried) - 5} more" if len(tried) > 5 else ""
+        stays = "stays" if len(tried) == 1 else "stay"
+        detail = f"nothing else is ready; tried once, {stays} open: {said}{more}"
+        raise Stopped(Stop("no_progress", detail, 0, f"helix-tui why {called(next(iter(tried)))}"))
 
     def _tell(self, number: int, result: Result, turn: Turn) -> None:
         work = self.work
         state = work.state
         if result.success:
+            bead = work.look().queue.beads.get(result.bead_id)
+            if bead is not None and bead.status not in TERMINAL:
+                work.teller.always(
+                    f"cycle {number}: {called(result.bead_id)} → success, but the bead is still {bead.status}"
+                )
+                return
             done = f"{state.completed_cycles}/{state.attempted_cycles} done, {turn.tokens} tokens"
             work.teller.brief(f"cycle {number}: {called(result.bead_id)} → COMPLETE ({done})")
             work.teller.verbose(f"cycle {number}: {called(result.bead_id)} → success")
             return
         kept = f", kept at {result.preserve_ref}" if result.preserve_ref else ""
         again = f", not before {result.retry_after}" if result.retry_after else ""
-        detail = f": {result.detail}" if result.detail else ""
-        work.teller.always(f"cycle {number}: {called(result.bead_id)} → {result.status}{detail}{kept}{again}")
+        detail = f": {result.detail}" if result.detail and result.detail != result.status else ""
+        aside = ", not landed" if result.attempt.preserved else ""
+        work.teller.always(
+            f"cycle {number}: {called(result.bead_id)} → {result.word}{aside}{detail}{kept}{again}"
+        )
 
     def _after(self, turn: Turn, sight: Sight) -> None:
         """Whether to go on after a turn."""
@@ -258,29 +342,35 @@ class Loop:
             self.passes.nothing_selected(turn.idle)
             return
         self.passes.progressed()
-        self._watch_progress(turn)
+        self._remember(turn)
         limit = work.options.max_cycles
         if limit and work.state.completed_cycles >= limit:
             raise Stopped(Stop("max_cycles", f"reached max cycles ({limit})"))
 
-    def _watch_progress(self, turn: Turn) -> None:
-        queue = self.work.look().queue
-        print_now = queue_fingerprint(queue)
-        if print_now != self._queue:
-            self._without_end.clear()
-            self._queue = print_now
+    def _remember(self, turn: Turn) -> None:
+        """Keep in mind what was attempted and would be picked again; what a person must judge waits for that,
+        and what was interrupted was not tried.
+
+        Raises:
+            Stopped: ddx has executed what was held back from it.
+        """
+        work, queue = self.work, self.work.look().queue
+        before, waits = work.tried(queue), work.awaiting()
+        known = {each["bead_id"]: each for each in work.state.tried}
         for result in turn.results:
             bead = queue.beads.get(result.bead_id)
-            if bead is None or bead.status in TERMINAL:
+            if bead is None or bead.id in waits or result.word == "interrupted":
                 continue
-            times = self._without_end[result.bead_id] = self._without_end.get(result.bead_id, 0) + 1
-            if times >= SAME_OUTCOMES:
-                detail = (
-                    f"{called(result.bead_id)} was attempted {times} times ({called(result.status)}), stays "
-                    "open, and ddx neither cools it down nor passes over it"
-                )
-                why = f"helix-tui why {called(result.bead_id)}"
-                raise Stopped(Stop("no_progress", detail, 0, why))
+            if queue.state(bead.id) == "ready" or bead.id in before:
+                detail = "" if result.detail == result.status else result.detail
+                tried = Tried(bead.id, result.status, detail, bead_fingerprint(bead))
+                known[bead.id] = tried.record()
+        work.state.tried = list(known.values())
+        work.save()
+        again = [each.bead_id for each in turn.results if each.bead_id in before]
+        if again:
+            detail = f"ddx has executed {named(again)} again, though this run had passed over it"
+            raise Stopped(Stop("no_progress", detail, 0, "helix-tui doctor"))
 
     # --- the end ---------------------------------------------------------------------------------------
 
@@ -317,7 +407,13 @@ class Loop:
         with contextlib.suppress(Stopped):
             sight = work.look()
             stuck = find_stuck(
-                sight.queue, orphans=find_orphans(sight, work.project), epic=work.state.focused_epic
+                sight.queue,
+                orphans=(*find_orphans(sight, work.project), *find_dead_claims(sight, work.project)),
+                epic=work.state.focused_epic,
+                questions=work.questions.open(),
+                tried=work.tried(sight.queue).values(),
+                stoppage=find_stoppage(work.project, sight.runs),
+                archive=work.project.archive_file,
             )
             work.state.blockers = [each.record() for each in stuck[:50]]
             blockers = report_lines(stuck[:20])
@@ -331,9 +427,11 @@ class Loop:
         if stop.detail and stop.detail not in work.teller.last:
             tell(stop.detail)
         tell(f"stopped: {stop.reason} — {stop.meaning}" + (f" · {stop.command}" if stop.command else ""))
+        ours = f"{state.supervisory_cycles} supervisory, " if state.supervisory_cycles else ""
         tell(
             f"═══ run complete: {state.attempted_cycles} attempted, {state.completed_cycles} completed, "
-            f"{state.skipped_count} skipped, {state.total_tokens} tokens ═══"
+            f"{ours}{state.skipped_count} skipped, {state.total_tokens} tokens, "
+            f"{format_whole(state.sums)} ═══"
         )
         for line in blockers:
             tell(line)

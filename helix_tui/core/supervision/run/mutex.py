@@ -18,7 +18,10 @@ from pathlib import Path
 from helix_tui.core.clock import NS, format_instant, now_ns, parse_instant
 from helix_tui.core.ddx.files import read_bytes
 from helix_tui.core.ddx.workers.claims import pid_alive
-from helix_tui.core.project import Project, make_helix_dir
+from helix_tui.core.errors import HelixError
+from helix_tui.core.helix_folder import make_folder
+from helix_tui.core.project import Project
+from helix_tui.core.session import born_at
 from helix_tui.core.supervision.replacing import replace_file
 
 PID = "helix.pid"
@@ -38,7 +41,7 @@ class Holder:
     """When the kernel says that the process began (`born_at`)."""
 
 
-class AlreadyRunning(RuntimeError):
+class AlreadyRunning(HelixError):
     """Another run is active."""
 
     def __init__(self, holder: Holder) -> None:
@@ -67,7 +70,7 @@ def sole_run(project: Project, *, now: str = "") -> Iterator[None]:
         AlreadyRunning: another one is.
         OSError: the folder cannot be written.
     """
-    descriptor = os.open(make_helix_dir(project) / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    descriptor = os.open(make_folder(project.helix_dir) / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         holder = read_holder(project)
         try:
@@ -100,15 +103,6 @@ def process_lives(pid: int, started_at: str = "", born: int = 0) -> bool:
         return now == born
     began, said = _began(pid), parse_instant(started_at)
     return began is None or said is None or began <= said + _SLACK
-
-
-def born_at(pid: int) -> int:
-    """When a process began, in the kernel's ticks since the machine did; 0 where the system does not tell."""
-    stat = read_bytes(f"/proc/{pid}/stat", 4096)
-    try:
-        return int(stat.rpartition(b")")[2].split()[19]) if stat is not None else 0
-    except (ValueError, IndexError):
-        return 0
 
 
 def _read(path: Path, lock: Path) -> Holder | None:

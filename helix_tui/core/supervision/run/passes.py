@@ -11,22 +11,20 @@ import hashlib
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.ddx.client import TOO_OLD, DdxError
-from helix_tui.core.ddx.names import WORKER_PREFIX
 from helix_tui.core.supervision import injection
 from helix_tui.core.supervision.answering import raise_from
 from helix_tui.core.supervision.check.check import CheckFailed, facts_text, undecided
-from helix_tui.core.supervision.check.facts import REPO
 from helix_tui.core.supervision.check.verdict import Verdict, decide
-from helix_tui.core.supervision.curation.deeds import FOCUS_MARK
 from helix_tui.core.supervision.curation.steps import called, named
 from helix_tui.core.supervision.drift import DriftWatch
 from helix_tui.core.supervision.governing import AlignmentActive, Governing, acquire, hand_back
-from helix_tui.core.supervision.held import UNDECIDED
 from helix_tui.core.supervision.orphans import find_orphans
 from helix_tui.core.supervision.run.options import Stop, Stopped
 from helix_tui.core.supervision.run.work import Work, stop_of
+from helix_tui.core.supervision.scope import Scope, scope_word
 from helix_tui.core.supervision.stages import STAGES
 from helix_tui.core.supervision.stagework import perform
+from helix_tui.core.supervision.tried import work_fields
 
 MOST_PASSES = 6
 """Planning passes in a row without one completed cycle."""
@@ -47,6 +45,8 @@ class Passes:
         self._seen: dict[str, str] = {}
         self._passes = 0
         self._runs = 0
+        self.unsettled: frozenset[str] = frozenset()
+        """Drifted beads that a polish pass has looked at without saying that it is done with them."""
 
     def progressed(self) -> None:
         """ddx executed something."""
@@ -94,8 +94,6 @@ class Passes:
         work, code = self.work, verdict.next_action
         work.state.next_action = verdict.record() | {"at": work.now}
         work.state.next_eligible = verdict.next_eligible
-        work.state.total_tokens += verdict.tokens
-        work.state.cost_usd += verdict.cost_usd
         work.save()
         why = verdict.reasons[0].detail if verdict.reasons else ""
         work.teller.always(f"NEXT_ACTION: {code} (by {verdict.decided_by}) — {why}")
@@ -122,10 +120,11 @@ class Passes:
         work = self.work
         work.save("checking")
         self._runs += 1
+        began = work.clock()
         try:
             verdict = work.checker.check(stamp=f"{work.state.run_id}-check{self._runs}")
         except CheckFailed as error:
-            work.state.total_tokens += error.tokens
+            work.state.spend(work.account.question(began, error.tokens, error.cost_usd))
             detail = (
                 str(error) if error.kind == "check_unreadable" else f"check failed after queue drain: {error}"
             )
@@ -135,6 +134,8 @@ class Passes:
                 raise Stopped(stop_of(error, "check_failed")) from None
             # it drains a queue and cannot ask anybody, as the rehearsal: what the facts say is all there is
             verdict = undecided(decide(work.checker.facts()))
+        if verdict.decided_by == "prompt" or verdict.tokens or verdict.cost_usd:
+            work.state.spend(work.account.question(began, verdict.tokens, verdict.cost_usd))
         if work.control.interrupted:
             raise Stopped(Stop("interrupted", "while it asked what comes next", 130))
         return verdict
@@ -142,7 +143,7 @@ class Passes:
     def _end(self, verdict: Verdict, why: str) -> None:
         work, code = self.work, verdict.next_action
         if code == "GUIDANCE":
-            key = f"guidance:{verdict.scope}:{why[:200]}"
+            key = f"guidance:{scope_word(verdict.scope)}:{why[:200]}"
             if verdict.decided_by != "facts":
                 work.questions.ask(
                     "guidance", why or "a person must decide", key=key, run_id=work.state.run_id
@@ -158,7 +159,7 @@ class Passes:
         """One bounded pass of a planning stage."""
         work, stage = self.work, STAGES[name]
         work.permit("stage", name, f"run one {name} pass?")
-        values = {"scope": verdict.scope, "autonomy": work.options.autonomy, "rounds": "1"}
+        values = {"scope": scope_word(verdict.scope), "autonomy": work.options.autonomy, "rounds": "1"}
         governing = None
         if stage.governed:
             governing = self._govern(verdict.scope)
@@ -169,6 +170,7 @@ class Passes:
         work.save("planning")
         work.teller.always(f"queue drained, running {name}")
         self._runs += 1
+        began = work.clock()
         try:
             done = perform(
                 work.project,
@@ -180,11 +182,10 @@ class Passes:
             )
         except DdxError as error:
             raise Stopped(stop_of(error, "stage_failed")) from None
-        work.state.total_tokens += done.answer.tokens
-        work.state.cost_usd += done.answer.cost_usd
+        work.state.spend(work.account.question(began, done.answer.tokens, done.answer.cost_usd))
         work.state.stage = ""
         work.save("checking")
-        left = hand_back(work.curator, governing) if governing is not None and done.answer.problem else ""
+        left = hand_back(work.curator, governing) if governing is not None else ""
         if left:
             work.teller.always(left)
         if work.control.interrupted:
@@ -200,11 +201,14 @@ class Passes:
         for question in raised:
             work.teller.always(f"asks ({question.id}): {question.text}")
         if name == "polish":
-            self._acknowledge(verdict)
+            if done.status in ("CONVERGED", "COMPLETE"):
+                self._acknowledge(verdict)
+            else:
+                self.unsettled |= drifted_in(verdict)
 
-    def _govern(self, scope: str) -> Governing:
+    def _govern(self, scope: Scope) -> Governing:
         try:
-            governing, _ = acquire(self.work.curator, scope or REPO)
+            governing, _ = acquire(self.work.curator, scope)
         except AlignmentActive as error:
             raise Stopped(Stop("next_action:ALIGN", str(error))) from None
         except DdxError as error:
@@ -214,17 +218,17 @@ class Passes:
 
     def _acknowledge(self, verdict: Verdict) -> None:
         """The drift that led to a polish pass has been looked at."""
-        ids = {
-            ref
-            for reason in (*verdict.reasons, *verdict.notes)
-            if reason.code == "drift"
-            for ref in reason.refs
-        }
-        if ids:
+        if ids := drifted_in(verdict):
             curator = self.work.curator
             DriftWatch(curator.project, curator.gate).acknowledge(
                 self.work.look().queue.beads, curator.history(), ids
             )
+
+
+def drifted_in(verdict: Verdict) -> frozenset[str]:
+    """The beads whose drift an answer names."""
+    said = (reason for reason in (*verdict.reasons, *verdict.notes) if reason.code == "drift")
+    return frozenset(ref for reason in said for ref in reason.refs)
 
 
 def queue_fingerprint(queue: Queue) -> str:
@@ -238,25 +242,5 @@ def queue_fingerprint(queue: Queue) -> str:
         bead = queue.beads[bead_id]
         if bead.status in TERMINAL or injection.supervisory(bead):
             continue
-        row = bead.document()
-        held = FOCUS_MARK in row or UNDECIDED in row
-        kept = {
-            name: "open" if row[name] == "in_progress" else row[name]
-            for name in sorted(row)
-            if not name.startswith(_NOTED) and not (held and name == "execution-eligible")
-        }
-        digest.update(repr((bead_id, kept)).encode("utf-8", "replace"))
+        digest.update(repr((bead_id, work_fields(bead))).encode("utf-8", "replace"))
     return digest.hexdigest()
-
-
-_NOTED = (
-    *WORKER_PREFIX.values(),
-    "claimed-",
-    "events",
-    "helix-focus",
-    "helix-held",
-    "owner",
-    "session_id",
-    "updated_at",
-)
-"""Beginnings of the fields that a worker, or the loop itself, writes into a row without changing the work."""

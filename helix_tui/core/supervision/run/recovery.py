@@ -39,10 +39,12 @@ def take_over(work: Work, booking: Booking) -> None:
         results = tuple(_result(row) for row in pending["aftermath"] if isinstance(row, dict))
         work.teller.verbose("finishing what the last run began after its last turn")
         work.state.pending["recovered"] = True
-        booking.follow_up(results, [result for result in results if result.success])
+        booking.follow_up(results, booking.complete(results))
         return
     _wait(work, pending)
     turn = _report(work, pending) or _evidence(work, pending)
+    if turn is not None and pending.get("why") == "interrupted":
+        turn = turn.interrupted()
     how = "ended without a report of ddx" if pending.get("why") else "died while ddx was executing"
     if turn is None or not turn.results:
         work.teller.verbose(f"the last run {how}, and ddx left no evidence of an attempt")
@@ -92,7 +94,7 @@ def _evidence(work: Work, pending: Mapping[str, Any]) -> Turn | None:
     if since is None:
         return None
     booked = {"", *(each for each in pending.get("booked") or () if isinstance(each, str))}
-    index = AttemptIndex(work.project.ddx_dir)
+    index = AttemptIndex.of(work.project)
     index.refresh(work.look().queue.beads)
     found = [
         Result(

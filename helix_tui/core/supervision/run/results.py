@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from helix_tui.core.clock import format_instant
+from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.looplog import MalformedReport, parse_report
 from helix_tui.core.ddx.client import FAILED, MALFORMED, DdxError, advice_for, last_error
 from helix_tui.core.ddx.fields import instant, money, text, whole
@@ -46,11 +47,32 @@ class Result:
     tokens: int = 0
     cost_usd: float = 0.0
     duration_ms: int | None = None
+    interrupted: bool = False
+    """It failed after its ddx was interrupted by us, so that its status says nothing of the bead."""
+
+    @property
+    def word(self) -> str:
+        """What it is counted as and shown by: ddx's status, or that it was interrupted."""
+        cut = self.interrupted or self.attempt.verdict.outcome == "interrupted"
+        return "interrupted" if cut else self.status
 
     @property
     def success(self) -> bool:
-        """Whether ddx says ``success``: the only word that counts a cycle (seed 000)."""
-        return self.status == "success"
+        """Whether ddx says ``success``, the only word that counts a cycle (seed 000), of work that landed."""
+        return self.status == "success" and self.attempt.landed
+
+    @property
+    def attempt(self) -> Attempt:
+        """The attempt as the loop tells it, with its verdict."""
+        return Attempt(
+            self.attempt_id,
+            self.bead_id,
+            self.status,
+            detail=self.detail,
+            result_rev=self.result_rev,
+            preserve_ref=self.preserve_ref,
+            no_changes_rationale=self.rationale,
+        )
 
     def record(self) -> dict[str, Any]:
         """What the state keeps of it."""
@@ -74,6 +96,11 @@ class Turn:
     cost_usd: float = 0.0
     seconds: float = 0.0
     document: Mapping[str, Any] = field(default_factory=dict)
+
+    def interrupted(self) -> Turn:
+        """The same, of a ddx that was interrupted: what failed then did not fail by itself."""
+        cut = (replace(each, interrupted=status_of(each.status).outcome == "failed") for each in self.results)
+        return replace(self, results=tuple(cut))
 
     @property
     def idle(self) -> str:
@@ -245,7 +272,9 @@ def ambiguous(result: Result) -> bool:
     status = status_of(result.status)
     if result.status in _DDX_GOES_ON:
         return False
-    return not status.successful and status.kind in ("preserved", "other")
+    if status.successful:
+        return result.attempt.preserved
+    return status.outcome in ("kept_aside", "refused", "unknown")
 
 
 _DDX_GOES_ON = frozenset({"review_request_changes", "review_fixable_gap", "land_retry"})

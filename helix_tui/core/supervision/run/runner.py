@@ -8,27 +8,24 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from helix_tui.core.clock import format_instant, now_ns
-from helix_tui.core.ddx.files import read_bytes
 from helix_tui.core.project import Project
 from helix_tui.core.supervision.autonomy import Autonomy
 from helix_tui.core.supervision.check.check import Checker
 from helix_tui.core.supervision.curation.curator import Curator
 from helix_tui.core.supervision.delegate import Delegate, logs_folder
 from helix_tui.core.supervision.questions import Questions
+from helix_tui.core.supervision.run.account import Account
 from helix_tui.core.supervision.run.control import Control, request
 from helix_tui.core.supervision.run.loop import Loop
 from helix_tui.core.supervision.run.mutex import AlreadyRunning, sole_run
 from helix_tui.core.supervision.run.options import RunOptions, Stop
-from helix_tui.core.supervision.run.state import RunState, fresh_state, load_state
+from helix_tui.core.supervision.run.state import DENIED, RunState, denied_runs, fresh_state, load_state
 from helix_tui.core.supervision.run.telling import Teller
 from helix_tui.core.supervision.run.work import Work
-
-DENIED = "denied-runs"
-"""One line for each run that found another one at work; the file belongs to nobody's state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +86,7 @@ def supervise(
                 Autonomy(options.autonomy, questions, state.run_id, confirm),
                 control,
                 Checker(curator, questions, delegate, options.wishes),
+                Account(project.ddx_dir, anew=not state.pending),
                 clock,
             )
             return RunOutcome(Loop(work).run(), state)
@@ -96,11 +94,6 @@ def supervise(
         with contextlib.suppress(OSError):
             _count_denied(project, now)
         raise
-
-
-def denied_runs(project: Project) -> int:
-    """How many runs found another one at work."""
-    return (read_bytes(project.helix_dir / DENIED, 1 << 20) or b"").count(b"\n")
 
 
 def _count_denied(project: Project, now: str) -> None:
@@ -115,20 +108,3 @@ def _run_id(now: str) -> str:
 def _stamp(now: str) -> str:
     """``20261121-123456`` of ``2026-11-21T12:34:56Z``."""
     return now.rstrip("Z").replace("-", "").replace(":", "").replace("T", "-")
-
-
-def environment_options(env: Mapping[str, str]) -> dict[str, str]:
-    """What the environment says of a run where nobody says it on the command line (reference/helix.md §1)."""
-    names = {
-        "harness": "HELIX_AGENT",
-        "review_harness": "HELIX_REVIEW_AGENT",
-        "model": "HELIX_MODEL",
-        "effort": "HELIX_EFFORT",
-        "autonomy": "HELIX_AUTONOMY",
-        "auto_align": "HELIX_AUTO_ALIGN",
-    }
-    found = {name: env.get(variable, "").strip() for name, variable in names.items()}
-    alternate = env.get("HELIX_ALT_AGENT", "").strip()
-    if not found["review_harness"] and alternate not in ("", "auto", "none"):
-        found["review_harness"] = alternate
-    return {name: value for name, value in found.items() if value}

@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from helix_tui.core.ddx.attempts.sums import Sums, read_sums
 from helix_tui.core.ddx.files import read_bytes
 from helix_tui.core.opening import being_written
 from helix_tui.core.project import Project
@@ -37,6 +38,10 @@ PHASES = {
     "stopped": "it had stopped",
 }
 """Phase -> what the loop was doing then, for a person."""
+
+
+DENIED = "denied-runs"
+"""One line for each run that found another one at work; the file belongs to nobody's state."""
 
 
 @dataclass(slots=True)
@@ -62,6 +67,8 @@ class RunState:
     """Result status, verbatim, -> how often."""
     total_tokens: int = 0
     cost_usd: float = 0.0
+    spent: dict[str, Any] = field(default_factory=dict)
+    """What every call of an agent cost, in parts, as `Sums.record` writes it."""
     ddx_delegation_success_count: int = 0
     ddx_delegation_failure_count: dict[str, int] = field(default_factory=dict)
     parallel_run_denied_count: int = 0
@@ -74,6 +81,8 @@ class RunState:
     """The last check's answer: code, who decided, reasons."""
     blockers: list[dict[str, Any]] = field(default_factory=list)
     """What was stuck when the run ended."""
+    tried: list[dict[str, Any]] = field(default_factory=list)
+    """What this run attempted and left open (`supervision.tried`)."""
     stop_reason: str = ""
     stop_detail: str = ""
     exit_code: int | None = None
@@ -94,6 +103,18 @@ class RunState:
     def count(self, name: str, number: int = 1) -> None:
         """Add to one of the totals."""
         self.totals[name] = self.totals.get(name, 0) + number
+
+    @property
+    def sums(self) -> Sums:
+        """What the run cost."""
+        return read_sums(self.spent)
+
+    def spend(self, sums: Sums) -> None:
+        """Add what some calls of agents cost."""
+        whole = self.sums + sums
+        self.spent = whole.record()
+        self.total_tokens, self.cost_usd = whole.tokens or 0, whole.usd or 0.0
+        self.count("tokens", sums.tokens or 0)
 
     @property
     def crashed(self) -> bool:
@@ -182,3 +203,8 @@ def _from_document(document: dict[str, Any]) -> RunState:
             setattr(state, each.name, value)
     state.rest = document
     return state
+
+
+def denied_runs(project: Project) -> int:
+    """How many runs found another one at work."""
+    return (read_bytes(project.helix_dir / DENIED, 1 << 20) or b"").count(b"\n")

@@ -9,16 +9,25 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from helix_tui.core.beads.counts import QueueCounts, count_queue
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.clock import NS, format_instant, parse_instant
 from helix_tui.core.ddx.workers.running import Run
 from helix_tui.core.project import Project
-from helix_tui.core.supervision.injected import injected_record, injected_type
-from helix_tui.core.supervision.questions import Question, read_questions
+from helix_tui.core.supervision.injected import governs_alignment, injected_record, injected_type
+from helix_tui.core.supervision.questions import Question, beads_in_question, read_questions
 from helix_tui.core.supervision.run.mutex import Holder, read_holder
 from helix_tui.core.supervision.run.reasons import REASONS
-from helix_tui.core.supervision.run.state import PHASES, RunState, ddx_lives, load_state, state_path
+from helix_tui.core.supervision.run.state import (
+    PHASES,
+    RunState,
+    ddx_lives,
+    denied_runs,
+    load_state,
+    state_path,
+)
+from helix_tui.core.supervision.stoppage import find_stoppage
 from helix_tui.core.text import clean_line
 
 SHOWN_INJECTED = 20
@@ -70,6 +79,8 @@ def status_document(project: Project, queue: Queue, runs: Iterable[Run], dropped
     """Everything that ``status`` shows, as JSON."""
     status = run_status(project)
     state = status.state
+    runs = tuple(runs)
+    stoppage = find_stoppage(project, runs)
     injected = [bead for bead in queue.beads.values() if _marked(bead)]
     return {
         "condition": status.condition,
@@ -80,9 +91,10 @@ def status_document(project: Project, queue: Queue, runs: Iterable[Run], dropped
         "injected_supervisory": _injected(injected),
         "last_stop_reason": _stop_reason(status),
         "stop_detail": state.stop_detail or None,
-        "tracker": _tracker(queue, dropped),
+        "last_worker": stoppage.record() | {"words": stoppage.words} if stoppage is not None else None,
+        "tracker": _tracker(count_queue(queue, beads_in_question(status.questions)), dropped),
         "focus": _focus(queue),
-        "run": _run(state),
+        "run": _run(state) | {"parallel_run_denied_count": denied_runs(project)},
         "active_run": _holder(status.holder, state) if status.condition == "active" else None,
         "next_action": state.next_action or None,
         "questions": [
@@ -147,7 +159,7 @@ def _running(queue: Queue, runs: Iterable[Run]) -> dict[str, Any] | None:
 def _parked(queue: Queue) -> Iterable[dict[str, Any]]:
     for bead_id, bead in queue.beads.items():
         state = queue.state(bead_id)
-        if state not in _PARKED or bead.status in TERMINAL:
+        if state not in _PARKED or bead.status in TERMINAL or governs_alignment(bead):
             continue
         until = queue.standing(bead_id).until
         since = parse_instant(bead.updated_at) or parse_instant(bead.created_at)
@@ -172,23 +184,9 @@ def _injected(beads: Sequence[Bead]) -> list[dict[str, Any]]:
     return sorted(found, key=lambda each: str(each["created_at"] or ""), reverse=True)[:SHOWN_INJECTED]
 
 
-def _tracker(queue: Queue, dropped: int) -> dict[str, Any]:
-    statuses: dict[str, int] = {}
-    for bead in queue.beads.values():
-        statuses[bead.status] = statuses.get(bead.status, 0) + 1
-    closed = {bead_id for bead_id, bead in queue.beads.items() if bead.status == "closed"}
-    plain = sum(
-        bead.status == "open" and all(each in closed for each in bead.depends_on)
-        for bead in queue.beads.values()
-    )
+def _tracker(counts: QueueCounts, dropped: int) -> dict[str, Any]:
     return {
-        "total": len(queue.beads),
-        "open": statuses.get("open", 0),
-        "in_progress": statuses.get("in_progress", 0),
-        "closed": statuses.get("closed", 0),
-        "ready": plain,
-        "ready_execution": len(queue.ready),
-        "blocked": sum(queue.state(bead_id) == "waiting_dependencies" for bead_id in queue.beads),
+        **counts.record(),
         "unread_lines": dropped,
     }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.clock import format_instant, now_ns
 from helix_tui.core.ddx.client import MALFORMED, MISSING, TOO_OLD, DdxError
 from helix_tui.core.project import Project
@@ -16,11 +17,14 @@ from helix_tui.core.supervision.curation.curator import Curator, Done, Sight
 from helix_tui.core.supervision.curation.operations import Operation
 from helix_tui.core.supervision.curation.steps import Writing
 from helix_tui.core.supervision.delegate import Delegate
+from helix_tui.core.supervision.held import FOR_DECISION
 from helix_tui.core.supervision.questions import Questions
+from helix_tui.core.supervision.run.account import Account
 from helix_tui.core.supervision.run.control import Control
 from helix_tui.core.supervision.run.options import RunOptions, Stop, Stopped
-from helix_tui.core.supervision.run.state import RunState, save_state
+from helix_tui.core.supervision.run.state import RunState, denied_runs, save_state
 from helix_tui.core.supervision.run.telling import Teller
+from helix_tui.core.supervision.tried import Tried, still_tried
 
 
 @dataclass(slots=True)
@@ -37,6 +41,7 @@ class Work:
     autonomy: Autonomy
     control: Control
     checker: Checker
+    account: Account
     clock: Callable[[], int] = now_ns
     affected: set[str] = field(default_factory=set)
     """Beads whose outcome this run has escalated: it goes on without them."""
@@ -68,6 +73,7 @@ class Work:
         if phase:
             self.state.phase = phase
         self.state.updated_at = self.now
+        self.state.parallel_run_denied_count = denied_runs(self.project)
         save_state(self.project, self.state)
 
     def change(self, wishes: Iterable[Operation], title: str, *, deed: Deed = "curation") -> Done:
@@ -81,26 +87,33 @@ class Work:
         return self._told(lambda: self.curator.run(wanted, title=title), title)
 
     def change_steps(
-        self, kind: str, title: str, make: Callable[[Writing, Sight], None], *, free: bool = False
+        self,
+        kind: str,
+        title: str,
+        make: Callable[[Writing, Sight], None],
+        *,
+        free: bool = False,
+        lasting: bool = False,
     ) -> Done:
         """The same for steps that are planned on what the queue then holds; asks only where there are
         some, and not where they are ``free``: what was held back with a yes is given back without one.
+        A ``lasting`` yes holds for later runs too.
         """
         if free:
             return self._told(lambda: self.curator.run_steps(kind, title, make), title)
         if self.options.autonomy == "low" and not self.curator.plan_steps(kind, title, make).steps:
             return Done(self.curator.plan_steps(kind, title, make))
-        self.permit("curation", title, f"{title}?")
+        self.permit("curation", title, f"{title}?", lasting=lasting)
         return self._told(lambda: self.curator.run_steps(kind, title, make), title)
 
-    def permit(self, deed: Deed, about: str, text: str) -> None:
+    def permit(self, deed: Deed, about: str, text: str, *, lasting: bool = False) -> None:
         """Go on, or ask first.
 
         Raises:
             Stopped: a person must say yes first, or said no.
         """
         try:
-            self.autonomy.permit(deed, about, text)
+            self.autonomy.permit(deed, about, text, lasting=lasting)
         except ApprovalNeeded as need:
             how = "refused" if need.refused else f"helix-tui input --answer {need.question_id} yes"
             raise Stopped(Stop("approval", f"{need} ({how})", 0, "" if need.refused else how)) from None
@@ -110,6 +123,15 @@ class Work:
         if self.autonomy.escalates:
             return set(self.affected)
         return {each.bead_id for each in self.questions.open() if each.bead_id and each.kind != "approval"}
+
+    def tried(self, queue: Queue) -> dict[str, Tried]:
+        """What this run has tried and left open, and nobody has changed since."""
+        return {each.bead_id: each for each in still_tried(self.state.tried, queue)}
+
+    def kept_back(self, queue: Queue) -> dict[str, str]:
+        """Beads that the run goes on without, and what each waits for."""
+        tried = {bead_id: f"tried: {each.why}" for bead_id, each in self.tried(queue).items()}
+        return tried | dict.fromkeys(self.awaiting(), FOR_DECISION)
 
     def refresh_context(self, sight: Sight) -> None:
         """Make the context file anew."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from helix_tui.core.beads.readiness import Queue, pick_order
 from helix_tui.core.beads.record import Bead
+from helix_tui.core.beads.rule import HEAD
 from helix_tui.core.tracker.bead.call import Call
 from helix_tui.core.tracker.bead.golang import instant_of
 from helix_tui.core.tracker.bead.listing import queue_of, say_ordered
@@ -48,7 +49,7 @@ def focus(call: Call) -> None:
 
 
 def _proposed(beads: Mapping[str, Bead]) -> list[dict[str, Any]]:
-    order = pick_order("head")
+    order = pick_order(HEAD)
     found = []
     for bead in sorted((bead for bead in beads.values() if bead.status == "proposed"), key=order):
         row = Row.to_read(bead)

@@ -14,7 +14,7 @@ from helix_tui.core.beads.record import Bead, decode_bead
 from helix_tui.core.clock import parse_instant
 from helix_tui.core.ddx.attempts.evidence import read_evidence
 from helix_tui.core.ddx.attempts.index import AttemptIndex
-from helix_tui.core.ddx.names import STATUSES, classify, status_of, worker_key
+from helix_tui.core.ddx.names import STATUSES, status_of, worker_key
 
 FIRST = "20260801T100000-aaaaaaaa"
 SECOND = "20260801T110000-bbbbbbbb"
@@ -354,7 +354,4 @@ def test_every_known_status_has_a_meaning_and_an_unknown_one_is_no_success() -> 
     }
     unknown = status_of("landed_sideways")
     assert (unknown.word, unknown.successful, unknown.known) == ("landed_sideways", False, False)
-    assert classify("landed_sideways", landed=False, preserved=False) == "other"
-    assert classify("success", landed=False, preserved=False) == "other"
-    assert classify("success", landed=False, preserved=True) == "preserved"
-    assert classify("no_changes", landed=False, preserved=False) == "no_changes"
+    assert unknown.outcome == "unknown"

@@ -54,9 +54,7 @@ def test_a_preserved_attempt_shows_what_is_preserved(repository: Path) -> None:
     kept = commit(repository, "kept\n")
     git(repository, "update-ref", "refs/ddx/iterations/b-1/x", kept)
     git(repository, "reset", "-q", "--hard", base)
-    attempt = Attempt(
-        "a", base_rev=base, result_rev=base, preserved=True, preserve_ref="refs/ddx/iterations/b-1/x"
-    )
+    attempt = Attempt("a", base_rev=base, result_rev=base, preserve_ref="refs/ddx/iterations/b-1/x")
     assert "+kept" in read_diff(repository, attempt).text
 
 
@@ -140,15 +138,15 @@ def test_missing_evidence_says_where_it_was_looked_for() -> None:
     ("attempt", "interpretation", "follow_up"),
     [
         (Attempt("a"), None, "no result"),
-        (Attempt("a", status="success", landed=True), None, "landed"),
-        (Attempt("a", status="success", landed=True, detail="auto-recovered: merged"), None, "hunk"),
-        (Attempt("a", status="review_block", landed=True), None, "landed, but review refuses"),
-        (Attempt("a", status="push_failed", landed=True), None, "push by hand"),
+        (Attempt("a", status="success"), None, "landed"),
+        (Attempt("a", status="success", detail="auto-recovered: merged"), None, "hunk"),
+        (Attempt("a", status="review_block"), None, "landed, but review refuses"),
+        (Attempt("a", status="push_failed", merged=True), None, "push by hand"),
         (Attempt("a", status="already_satisfied"), None, "nothing to do"),
-        (Attempt("a", status="success"), None, "not been seen"),
-        (Attempt("a", status="success", preserved=True, preserve_ref="refs/x"), "resolvable", "refs/x"),
+        (Attempt("a", status="success", status_source="result", held=True), None, "not been seen"),
+        (Attempt("a", status="success", preserve_ref="refs/x"), "resolvable", "refs/x"),
         (
-            Attempt("a", status="land_conflict", preserved=True, preserve_ref="refs/x"),
+            Attempt("a", status="land_conflict", preserve_ref="refs/x"),
             "resolvable",
             "rebase refs/x",
         ),
@@ -163,7 +161,7 @@ def test_missing_evidence_says_where_it_was_looked_for() -> None:
             "a person must decide",
         ),
         (
-            Attempt("a", status="post_run_check_failed", preserved=True, no_changes_rationale="contradicts"),
+            Attempt("a", status="post_run_check_failed", no_changes_rationale="contradicts"),
             "resolvable",
             "check failed",
         ),

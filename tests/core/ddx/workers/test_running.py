@@ -18,6 +18,7 @@ from helix_tui.core.beads.record import Bead, decode_bead
 from helix_tui.core.clock import NS, format_instant, parse_instant
 from helix_tui.core.ddx.workers.claims import Claim, ClaimReader, fresh_claims, pid_alive
 from helix_tui.core.ddx.workers.running import RunReader, find_running, judge
+from helix_tui.core.journal import Entry, History, Who, edits_of
 from helix_tui.core.project import find_project, lease_roots
 
 NOW = parse_instant("2026-08-01T12:00:00Z") or 0
@@ -267,10 +268,16 @@ def test_a_transcript_with_news_ends_the_silence(place: Place) -> None:
     state = run_state("m-1", attempt, pid=os.getpid(), started_at=ago(1000))
     place.write("run-state.json", state)
     reader = RunReader(place.project, place.env)
-    assert [run.verdict for run in reader.find({}, NOW)] == ["silent"]
-    line = {"type": "tool_call", "sequence": 1, "time": ago(10),
-            "data": {"id": "t", "name": "Bash", "input": {"command": "go test ./..."}}}  # fmt: skip
-    place.write(f"executions/{attempt}/embedded/agent-claude-1.jsonl", json.dumps(line) + "\n")
+    (run,) = reader.find({}, NOW)
+    assert run.verdict == "alive", "a release that writes no event while an agent works is not silent"
+    assert "no event of it so far" in run.why
+    transcript = f"executions/{attempt}/embedded/agent-claude-1.jsonl"
+    old, line = ({"type": "tool_call", "sequence": number, "time": ago(seconds),
+                  "data": {"id": "t", "name": "Bash", "input": {"command": "go test ./..."}}}
+                 for number, seconds in ((1, 900), (2, 10)))  # fmt: skip
+    place.write(transcript, json.dumps(old) + "\n")
+    assert [run.verdict for run in reader.find({}, NOW)] == ["silent"], "an event, then none"
+    place.write(transcript, json.dumps(old) + "\n" + json.dumps(line) + "\n")
     (run,) = reader.find({}, NOW)
     assert (run.verdict, run.last_tool, run.message) == ("alive", "Bash go test ./...", "Bash go test ./...")
     assert run.last_event_at == NOW - 10 * NS
@@ -323,3 +330,58 @@ def test_every_verdict_has_a_reason_and_time_brings_nothing_back_to_life(
     asked = any(claim.pid == os.getpid() for claim in found)
     if not asked or any(claim.expires_at is not None for claim in found):
         assert dead[-1], "only a process that lives and that no expiry speaks of stays"
+
+
+def held(bead_id: str, updated: str, **fields: object) -> Bead:
+    """A row in progress as head writes it: no heartbeat, no time of its claim."""
+    row = {
+        "id": bead_id,
+        "title": "t",
+        "status": "in_progress",
+        "owner": "w",
+        "updated_at": updated,
+        **fields,
+    }
+    return decode_bead(json.dumps(row).encode())
+
+
+def test_a_write_that_is_no_claim_brings_no_dead_worker_back_to_life(place: Place) -> None:
+    reader = RunReader(place.project, place.env)
+    place.beads["b-1"] = held("b-1", ago(9000))
+    (run,) = reader.find(place.beads, NOW)
+    assert (run.verdict, run.live) == ("dead", False)
+    place.beads["b-1"] = held("b-1", ago(1))
+    (run,) = reader.find(place.beads, NOW)
+    assert (run.verdict, run.live) == ("dead", False), "the same owner held it before the write"
+    place.beads["b-1"] = held("b-1", ago(1), owner="another")
+    (run,) = reader.find(place.beads, NOW)
+    assert run.live, "somebody else has claimed it"
+
+
+def test_our_own_write_is_no_sign_of_life_at_the_first_look_either(place: Place) -> None:
+    place.beads["b-1"] = held("b-1", ago(1))
+    (run,) = RunReader(place.project, place.env).find(place.beads, NOW)
+    assert run.live
+    ours = {"b-1": [(NOW - 3 * NS, NOW)]}
+    (run,) = RunReader(place.project, place.env).find(place.beads, NOW, edits=ours)
+    assert (run.verdict, run.live) == ("dead", False)
+
+
+@pytest.mark.parametrize(("pid", "verdict"), [(os.getpid(), "alive"), (GONE, "dead")], ids=["lives", "gone"])
+def test_a_claim_by_hand_without_a_heartbeat_lives_as_long_as_its_process(
+    place: Place, pid: int, verdict: str
+) -> None:
+    claimed = {"claimed-at": ago(5000), "claimed-pid": str(pid), "claimed-machine": HERE}
+    place.beads["b-1"] = held("b-1", ago(5000), **claimed)
+    (run,) = place.find()
+    assert run.verdict == verdict
+
+
+def test_the_journal_tells_which_writes_were_ours_and_no_claim() -> None:
+    entries = tuple(
+        Entry(
+            kind, number, NOW + number * NS, Who("user"), kind, "t", before={kind: {}}, ended_at=NOW + 9 * NS
+        )
+        for number, kind in enumerate(("set", "claim"))
+    )
+    assert edits_of(History(entries)) == {"set": [(NOW, NOW + 9 * NS)]}

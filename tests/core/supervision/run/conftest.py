@@ -16,7 +16,7 @@ import pytest
 
 from helix_tui.core.project import find_project
 from helix_tui.core.supervision.curation.curator import Curator
-from helix_tui.core.supervision.curation.tongue import Executable
+from helix_tui.core.supervision.curation.executable import Executable
 from helix_tui.core.supervision.delegate import Delegate
 from helix_tui.core.supervision.questions import Question, Questions
 from helix_tui.core.supervision.run.control import Control

@@ -91,6 +91,10 @@ def _loop(folder: Path) -> int:
         os.kill(os.getppid(), signal.SIGKILL)
     if turn.get("kill_self"):
         os.kill(os.getpid(), signal.SIGKILL)
+    if turn.get("interrupted_with_parent"):
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        os.kill(os.getppid(), signal.SIGINT)
+        signal.sigwait({signal.SIGINT})
     if turn.get("interrupt_parent"):
         os.kill(os.getppid(), signal.SIGINT)
         time.sleep(turn.get("then_sleep", 0))

@@ -24,6 +24,8 @@ from helix_tui.core.supervision.run.status import run_status
 from tests.core.supervision.conftest import ERAS, row
 from tests.core.supervision.run.conftest import Stage, StageFactory
 
+pytestmark = pytest.mark.realtime
+
 QUIET = ("run", "--no-auto-review", "--no-auto-align")
 
 
@@ -297,7 +299,7 @@ def test_malformed_output_is_65_with_the_raw_text_kept(stage: StageFactory, raw:
 
 def test_advisory_lines_before_the_object_are_passed_over(stage: StageFactory) -> None:
     world = stage([row("a-1", status="closed"), row("a-2")])
-    report = {"attempts": 1, "results": [{"bead_id": "a-2", "status": "success", "new": 1}]}
+    report = {"attempts": 1, "results": [{"bead_id": "a-1", "status": "success", "new": 1}]}
     raw = f"💡 DDx 9.9 is available\n{json.dumps(report)}\n"
     world.turns({"raw": raw})
     world.run(max_cycles=1)

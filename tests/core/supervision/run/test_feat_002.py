@@ -25,6 +25,8 @@ from helix_tui.core.supervision.stuck import find_stuck, intractable, retry_dela
 from tests.core.supervision.conftest import ERAS, queue_of, row
 from tests.core.supervision.run.conftest import StageFactory
 
+pytestmark = pytest.mark.realtime
+
 LATER = {"retry_after": "2099-01-01T00:00:00Z"}
 
 
@@ -576,6 +578,29 @@ def test_drift_leads_to_one_polish_pass_and_is_acknowledged(stage: StageFactory)
     assert world.asked == ["polish", "check"]
     assert "a-1: spec-id was" in world.prompt("polish")
     assert world.executed == ["a-1 success", "a-2 success"]
+    assert not [name for name in world.rows()["a-1"] if name.startswith("helix-drift")]
+
+
+def test_a_run_keeps_drifted_beads_from_workers_and_does_the_others(stage: StageFactory) -> None:
+    world = stage([row("a-1", **{"spec-id": "SD-1"}), row("a-2")])
+    world.process("check")
+    world.rewrite("a-1", **{"spec-id": "SD-2"})
+    world.answers("done", "done")
+    world.run()
+    assert world.executed == ["a-2 success"]
+    assert world.rows()["a-1"]["execution-eligible"] is False, "nobody has said that it is polished"
+    world.process("check", "--acknowledge", "--no-model")
+    assert "execution-eligible" not in world.rows()["a-1"]
+    assert not [name for name in world.rows()["a-1"] if name.startswith("helix-drift")]
+
+
+def test_the_last_line_tells_supervisory_beads_apart(stage: StageFactory) -> None:
+    world = stage([row("r-1", labels=["helix", "kind:review", "review-finding"]), row("a-1")])
+    world.rewrite("r-1", **{"helix-trigger-source": "post-cycle-review", "helix-trigger-bead": "a-9"})
+    outcome = world.run()
+    assert len(world.executed) == 2
+    assert outcome.state.supervisory_cycles == 1
+    assert any("2 attempted, 1 completed, 1 supervisory, 0 skipped" in line for line in world.said)
 
 
 def test_our_own_writes_are_no_drift(stage: StageFactory) -> None:
@@ -590,7 +615,7 @@ def test_the_same_bead_failing_on_an_unchanged_queue_does_not_spin(stage: StageF
     world.turns(*({"results": [{"status": "execution_failed"}]} for _ in range(20)))
     outcome = world.run()
     assert outcome.stop.reason == "no_progress"
-    assert len(world.executed) == 4
+    assert len(world.executed) == 1
 
 
 def test_planning_that_never_leads_to_a_build_ends(stage: StageFactory) -> None:

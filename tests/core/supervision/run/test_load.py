@@ -20,6 +20,8 @@ import pytest
 from tests.core.supervision.conftest import ERAS, row
 from tests.core.supervision.run.conftest import Stage, StageFactory
 
+pytestmark = pytest.mark.realtime
+
 CYCLES = 200 if os.environ.get("HELIX_LOAD") == "full" else 10
 
 TURNS: dict[str, dict[str, Any]] = {

@@ -51,6 +51,18 @@ def test_only_success_counts_a_cycle_and_an_unknown_status_is_kept_verbatim(
     assert {question.bead_id for question in world.questions} == {"a-3", "a-5"}
 
 
+@pytest.mark.parametrize("era", ERAS)
+def test_a_success_whose_bead_stays_open_completes_no_cycle(stage: StageFactory, era: str) -> None:
+    world = stage([row("a-1", era=era), row("b-1", era=era, priority=3)], era)
+    world.turns({"results": [{"bead_id": "a-1", "status": "success", "close": False}]})
+    world.run()
+    state = world.state
+    assert world.executed == ["a-1 success", "b-1 success"]
+    assert (state["attempted_cycles"], state["completed_cycles"], state["skipped_count"]) == (2, 1, 1)
+    assert state["totals"]["completed"] == 1
+    assert any("a-1 → success, but the bead is still open" in line for line in world.said)
+
+
 @pytest.mark.parametrize("code", ["WAIT", "GUIDANCE", "STOP"])
 def test_run_does_not_attempt_implementation_after(stage: StageFactory, code: str) -> None:
     world = stage([row("a-1", status="closed")])
@@ -152,5 +164,5 @@ def test_a_ddx_that_can_ask_nobody_ends_a_drained_queue_by_the_facts(stage: Stag
     (world.folder / "no-agent").touch()
     outcome = world.run()
     assert (outcome.stop.reason, outcome.stop.code) == ("next_action:STOP", 0)
-    assert "were not looked at" in outcome.stop.detail
+    assert "no agent has checked the documents" in outcome.stop.detail
     assert outcome.state.completed_cycles == 1

@@ -14,13 +14,15 @@ import pytest
 
 from helix_tui.core.project import find_project
 from helix_tui.core.supervision.curation.curator import Curator
-from helix_tui.core.supervision.curation.tongue import find_executable
+from helix_tui.core.supervision.curation.executable import find_executable
 from helix_tui.core.supervision.delegate import Delegate
 from helix_tui.core.supervision.run.options import RunOptions
 from helix_tui.core.supervision.run.runner import RunOutcome, supervise
 from helix_tui.core.tracker.play.timeline import Timeline, read_timeline
 from tests.conftest import ProjectFactory
 from tests.core.supervision.run.conftest import REPOSITORY
+
+pytestmark = pytest.mark.realtime
 
 COMMITTED = REPOSITORY / "tests" / "data" / "loops"
 GONE = ("owner", "claimed-", "execute-loop-", "work-")
@@ -30,15 +32,15 @@ RECORDED = {
     "april-conflict": ({"land_conflict": 1}, "question", 0),
     "april-failed": ({"execution_failed": 1}, "next_action:WAIT", 0),
     "april-no-changes": ({"no_changes": 1}, "next_action:WAIT", 0),
-    "april-review-changes": ({"review_request_changes": 1}, "no_selectable", 0),
+    "april-review-changes": ({"review_request_changes": 1}, "no_progress", 0),
     "april-empty": ({}, "next_action:STOP", 0),
     "april-killed": ({}, "ddx_failed", 1),
     "head-success": ({"success": 1}, "no_selectable", 0),
     "head-conflict": ({"success": 1}, "no_selectable", 0),
-    "head-failed": ({"execution_failed": 1}, "no_selectable", 0),
+    "head-failed": ({"execution_failed": 1}, "no_progress", 0),
     "head-no-changes": ({"no_evidence_produced": 1}, "next_action:GUIDANCE", 0),
     "head-review-block": ({"repair-cycle-exhausted": 1}, "question", 0),
-    "head-satisfied": ({"no_changes": 1}, "no_selectable", 0),
+    "head-satisfied": ({"no_changes": 1}, "no_progress", 0),
     "head-empty": ({}, "next_action:STOP", 0),
     "head-killed": ({}, "ddx_failed", 1),
 }

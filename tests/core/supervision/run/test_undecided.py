@@ -9,7 +9,8 @@ import pytest
 from helix_tui.core.supervision.answering import answer_question
 from helix_tui.core.supervision.check.facts import gather_facts
 from helix_tui.core.supervision.check.verdict import decide
-from helix_tui.core.supervision.held import UNDECIDED, UNDECIDED_PRIOR
+from helix_tui.core.supervision.eligibility_hold import UNDECIDED
+from helix_tui.core.supervision.held import UNDECIDED_PRIOR
 from tests.core.supervision.conftest import ERAS, row
 from tests.core.supervision.run.conftest import Stage, StageFactory
 
@@ -113,6 +114,20 @@ def test_low_gives_the_focus_back_without_asking_again(stage: StageFactory) -> N
         world.store.answer(question.id, "yes")
 
 
+def test_low_asks_for_the_focus_on_an_epic_once(stage: StageFactory) -> None:
+    rows = [row("e-1", issue_type="epic"), row("c-1", parent="e-1", priority=1), row("c-2", parent="e-1")]
+    world = stage([*rows, row("t-1")])
+    texts = []
+    for _ in range(3):
+        world.run(autonomy="low")
+        (question,) = world.questions
+        texts.append(question.text)
+        world.store.answer(question.id, "yes")
+    world.run(autonomy="low")
+    assert [text.split(" ")[0] for text in texts] == ["focus", "let", "let"]
+    assert world.executed == ["c-1 success", "c-2 success"]
+
+
 def test_low_uses_each_yes_for_the_bead_that_it_was_given_for(stage: StageFactory) -> None:
     world = stage([row("a-1"), row("a-2"), row("a-3")])
     for executed in range(3):
@@ -139,22 +154,54 @@ def test_low_uses_each_yes_for_the_bead_that_it_was_given_for(stage: StageFactor
 def test_a_bead_that_comes_back_for_ever_ends_the_run_with_a_reason(
     stage: StageFactory, era: str, spec: dict[str, Any]
 ) -> None:
-    world = stage([row("a-1", era=era), row("b-1", era=era, priority=3)], era)
-    turns = []
-    for number in range(12):
-        do = [[word.replace("{n}", str(number)) for word in words] for words in spec.get("do", ())]
-        turns.append({"results": [spec | {"bead_id": "a-1"} | ({"do": do} if do else {})]})
-    world.turns(*turns)
+    world = stage([row("a-1", era=era), row("b-1", era=era, priority=3), row("c-1", "a-1", era=era)], era)
+    do = [[word.replace("{n}", "1") for word in words] for words in spec.get("do", ())]
+    world.turns({"results": [spec | {"bead_id": "a-1"} | ({"do": do} if do else {})]})
     outcome = world.run()
     assert (outcome.stop.reason, outcome.stop.code) == ("no_progress", 0)
-    assert "a-1" in outcome.stop.detail
-    assert len(world.executed) == 4
+    assert f"a-1 ({spec['status']}" in outcome.stop.detail
+    assert [line.split()[0] for line in world.executed] == ["a-1", "b-1"]
     assert eligibility(world, "a-1") == {}
+    assert any("passing over a-1" in line for line in world.said)
+    (stuck,) = [each for each in outcome.state.blockers if each["bead_id"] == "a-1"]
+    assert stuck["reason"] == "tried"
 
 
-def test_two_beads_that_fail_in_turn_end_it_too(stage: StageFactory) -> None:
+def test_a_bead_whose_record_changes_is_tried_again(stage: StageFactory) -> None:
+    world = stage([row("a-1"), row("b-1", priority=3)])
+    change = ["bead", "update", "a-1", "--title", "smaller"]
+    world.turns(
+        {"results": [{"bead_id": "a-1", "status": "execution_failed"}]},
+        {"results": [{"bead_id": "b-1", "status": "success", "do": [change]}]},
+        {"results": [{"bead_id": "a-1", "status": "success"}]},
+    )
+    world.run()
+    assert world.rows()["a-1"]["status"] == "closed"
+    assert [line.split()[0] for line in world.executed] == ["a-1", "b-1", "a-1"]
+
+
+def test_a_true_that_stood_there_is_given_back_and_is_no_change(stage: StageFactory) -> None:
+    world = stage([row("a-1", **{"execution-eligible": True}), row("b-1", priority=3)])
+    world.turns({"results": [{"bead_id": "a-1", "status": "execution_failed"}]})
+    assert world.run().stop.reason == "no_progress"
+    assert eligibility(world, "a-1") == {"execution-eligible": True}
+    assert len(world.executed) == 2
+
+
+def test_a_ddx_that_picks_what_is_held_back_ends_the_run(stage: StageFactory) -> None:
+    world = stage([row("a-1"), row("b-1")])
+    world.turns(*({"results": [{"bead_id": "a-1", "status": "execution_failed"}]} for _ in range(6)))
+    outcome = world.run()
+    assert (outcome.stop.reason, len(world.executed)) == ("no_progress", 2)
+    assert "though this run had passed over it" in outcome.stop.detail
+
+
+def test_two_beads_that_fail_are_each_tried_once(stage: StageFactory) -> None:
     world = stage([row("a-1"), row("b-1")])
     failing = [{"results": [{"bead_id": name, "status": "execution_failed"}]} for name in ("a-1", "b-1") * 6]
     world.turns(*failing)
-    assert world.run().stop.reason == "no_progress"
-    assert len(world.executed) == 7
+    outcome = world.run()
+    assert outcome.stop.reason == "no_progress"
+    assert [line.split()[0] for line in world.executed] == ["a-1", "b-1"]
+    assert {each["bead_id"] for each in outcome.state.tried} == {"a-1", "b-1"}
+    assert not any(key.startswith(("helix-held", "execution-")) for r in world.rows().values() for key in r)

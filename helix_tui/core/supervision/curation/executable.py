@@ -1,4 +1,4 @@
-"""Which executable writes for us, and what it understands.
+"""Which executable writes for us.
 
 Where no ddx is found the writer is our embedded tracker, a program of its own that speaks the same contract
 (design/product.md, “Without DDx on the machine”). Detection: reference/ddx.md §0.
@@ -9,13 +9,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 
 from helix_tui.core.ddx.client import MISSING, QUIET, DdxError, advice_for, last_error
-from helix_tui.core.ddx.files import Stamp, stamp_of
+from helix_tui.core.ddx.dialect import FAMILIES, Dialect, dialect_of
 from helix_tui.core.ddx.names import Era
 from helix_tui.core.process import Finished, run
 from helix_tui.core.project import Project, find_ddx, find_project
@@ -26,27 +24,6 @@ EMBEDDED = (sys.executable, "-P", "-m", "helix_tui.core.tracker")
 
 TIMEOUT_S = 60.0
 """How long one command may take; ddx itself waits ten seconds for the lock."""
-
-
-HELP_TIMEOUT_S = 20.0
-"""How long a help text may take; a ddx that does not even give that is not asked to write."""
-
-
-@dataclass(frozen=True, slots=True)
-class Tongue:
-    """What one ddx understands of curation."""
-
-    era: Era
-    rank: bool
-    """It orders beads inside a priority (``bead queue``)."""
-    depends_on: bool
-    """``bead create`` takes ``--depends-on``."""
-    blocker_reason: bool
-    """``bead update`` takes ``--external-blocker-reason``."""
-
-
-APRIL = Tongue("april", rank=False, depends_on=False, blocker_reason=False)
-HEAD = Tongue("head", rank=True, depends_on=True, blocker_reason=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +57,29 @@ class Executable:
         Raises:
             DdxError: it cannot be started, takes too long, or fails.
         """
+        shown = (self.name, *args)
+        finished = self.attempt(args, timeout=timeout, keep=keep, reads=reads)
+        if finished.rc != 0:
+            message = last_error(finished)
+            raise DdxError(
+                shown, message, advice_for(message, shown), 69 if _too_old(message) else 1, finished.stdout
+            )
+        return finished
+
+    def attempt(
+        self,
+        args: Sequence[str],
+        *,
+        timeout: float | None = None,
+        keep: Sequence[int] = (),
+        reads: bool = False,
+        cap: int = 8 << 20,
+    ) -> Finished:
+        """Run one command whose failure the caller looks at itself; ``cap``: bytes kept of its output.
+
+        Raises:
+            DdxError: it cannot be started, or takes too long.
+        """
         argv = (*self.words, *args)
         timeout = TIMEOUT_S if timeout is None else timeout
         shown = (self.name, *args)
@@ -89,7 +89,7 @@ class Executable:
                 cwd=self.root,
                 env={**self.env, **QUIET},
                 timeout=timeout,
-                cap=8 << 20,
+                cap=cap,
                 stop_at_cap=reads,
                 keep=keep,
             )
@@ -106,11 +106,6 @@ class Executable:
         if finished.timed_out:
             advice = "it was ended; see whether another ddx holds the tracker, then try again"
             raise DdxError(shown, f"no answer after {timeout:g} s", advice)
-        if finished.rc != 0:
-            message = last_error(finished)
-            raise DdxError(
-                shown, message, advice_for(message, shown), 69 if _too_old(message) else 1, finished.stdout
-            )
         return finished
 
 
@@ -136,46 +131,24 @@ def find_executable(
     if wanted:
         message = f"there is no ddx at {clean_line(wanted, 200)}"
         raise DdxError((wanted,), message, "name one that exists with --ddx or DDX_BIN", MISSING)
+    return embedded_tracker(project, era=era, env=env)
+
+
+def embedded_tracker(project: Project, *, era: Era, env: Mapping[str, str]) -> Executable:
+    """The embedded tracker speaking ``era``, whatever ddx is on PATH."""
+    env = dict(env)
     package = str(Path(__file__).resolve().parents[4])
     env["PYTHONPATH"] = os.pathsep.join(filter(None, (package, env.get("PYTHONPATH", ""))))
     env.setdefault("HELIX_DDX_ERA", era)
     return Executable(EMBEDDED, project.root, env, embedded=True)
 
 
-def listen(executable: Executable, *, fallback: Era) -> Tongue:
-    """What the executable understands, by its own help; ``fallback`` where that tells nothing."""
+def dialect_for(executable: Executable, *, fallback: Era) -> Dialect:
+    """What an executable does with a queue.
+
+    Raises:
+        DdxError: it cannot be started, or does not give its help within a time.
+    """
     if executable.embedded:
-        return APRIL if executable.env.get("HELIX_DDX_ERA") == "april" else HEAD
-    stamp = stamp_of(executable.words[0])
-    return _listen(executable.words, stamp, executable.root, tuple(sorted(executable.env.items())), fallback)
-
-
-@lru_cache(maxsize=8)
-def _listen(
-    words: tuple[str, ...],
-    stamp: Stamp | None,
-    root: Path,
-    env: tuple[tuple[str, str], ...],
-    fallback: Era,
-) -> Tongue:
-    executable = Executable(words, root, dict(env))
-
-    def ask(*verb: str) -> str:
-        try:
-            return executable.run((*verb, "--help"), timeout=HELP_TIMEOUT_S, reads=True).out
-        except DdxError as error:
-            if error.exit_code == MISSING or error.message.startswith("no answer"):
-                raise
-            return ""
-
-    with ThreadPoolExecutor(3) as pool:
-        beads, creation, update = pool.map(lambda verb: ask("bead", *verb), ((), ("create",), ("update",)))
-    if not beads and not update:
-        return APRIL if fallback == "april" else HEAD
-    lifecycle = "lifecycle status" in update or "operator-attention" in beads
-    return Tongue(
-        "head" if lifecycle else "april",
-        rank="\n  queue " in beads,
-        depends_on="--depends-on" in creation,
-        blocker_reason="--external-blocker-reason" in update,
-    )
+        return FAMILIES["april" if executable.env.get("HELIX_DDX_ERA") == "april" else "head"]
+    return dialect_of(Path(executable.words[0]), executable.root, env=executable.env, fallback=fallback)

@@ -56,8 +56,10 @@ _FORMATS: tuple[tuple[str, re.Pattern[str]], ...] = (
     (
         "service token",  # a vendor's prefix, then nothing but random letters and digits
         re.compile(
-            r"\b(?:shp(?:at|ca|pa|ss)|lin_(?:api|oauth)|ntn|secret|fig[do]|glsa|glc|dckr_(?:pat|oat)|pscale_\w{2,5}"
-            r"|sq0[a-z]{3}|EAAA|EAACEdEose0cBA|tfp|ATATT|rubygems|nfp|fly|rnd|sntrys|pat|api|tkn)[_-]?"
+            r"\b(?:(?:pat|api|fly|secret|rnd|tkn)[_-](?=[A-Za-z0-9]{24})"  # words too: no dashes after those
+            r"|(?:shp(?:at|ca|pa|ss)|lin_(?:api|oauth)|ntn|fig[do]|glsa|glc|dckr_(?:pat|oat)"
+            r"|pscale_\w{2,5}"
+            r"|sq0[a-z]{3}|EAAA|EAACEdEose0cBA|tfp|ATATT|rubygems|nfp|sntrys)[_-]?)"
             r"(?=[A-Za-z0-9_-]*\d)[A-Za-z0-9_=-]{24,255}(?![\w-])"
         ),
     ),
@@ -78,7 +80,8 @@ _FLAG = re.compile(
 )
 _ASSIGNMENT = re.compile(
     r"(?P<name>[\w.-]{0,60}?"
-    r"(?:passw(?:or)?d|passwd|pwd|passphrase|(?<=[_-])pass|secret|token|api[_-]?key|apikey|access[_-]?key|private[_-]?key"
+    r"(?:passw(?:or)?d|passwd|pwd|passphrase|(?<=[_-])pass|secret|token|api[_-]?key|apikey"
+    r"|access[_-]?key|private[_-]?key"
     r"|signing[_-]?key|encryption[_-]?key|auth[_-]?key|account[_-]?key|credentials?)"
     r"[\w-]{0,30}['\"]?\s{0,3}(?::=|=>|[:=])\s{0,3})"
     r"(?:(?P<quote>['\"`])(?P<secret>[^'\"`\n]{6,300})(?P=quote)|(?P<bare>[^\s'\"`,;)}\]]{6,300}))",
@@ -93,6 +96,35 @@ _COOKIE = re.compile(r"\b(?:set-)?cookie:\s*[^\n=]{1,60}=(?P<secret>[A-Za-z0-9%.
 _SAID = re.compile(
     r"\b(?:password|passphrase|secret|token|(?:api|access|secret|private)[ _-]key)\b[^.\n:=]{0,20}?"
     r"\b(?:is|to|was|becomes)[ :]+['\"`]?(?P<secret>[^\s'\"`,;]{8,200})",
+    re.I,
+)
+_WORD_SAID = re.compile(
+    r"\b(?:password|passwd|passphrase|passcode|pwd)(?: (?:for|of|on|at) [\w .-]{1,40}?)?\s*(?:\bis\b"
+    r"|\bwas\b|[:=])\s*"
+    r"(?P<quote>['\"`]?)(?P<secret>[^\s'\"`,;]{4,64})",
+    re.I,
+)
+"""A password told in a sentence: digits among letters, or a quoted word."""
+_TOKEN_SAID = re.compile(
+    r"\b(?:token|secret|(?:api|access|secret|private)[ _-]key)(?: (?:for|of|on"
+    r"|at) [\w .-]{1,40}?)?\s+(?:is|was)\s+"
+    r"['\"`]?(?P<secret>[A-Za-z0-9_-]{8,200})",
+    re.I,
+)
+_LOGIN = re.compile(
+    r"\b(?:log ?in|sign in|authenticate|credentials?)\b[^.\n/]{0,20}?\b(?:with|as|using|are|is)?[ :]*"
+    r"[`'\"]?[A-Za-z][\w.-]{1,40}\s?[/:]\s?(?P<secret>(?=[^\s/]*\d)(?=[^\s/]*[A-Za-z])[^\s'\"`,;/]{5,64})",
+    re.I,
+)
+_HINT = re.compile(
+    r"pass|pwd|secret|token|key|credential|log ?in|sign in|authenticat|cookie|bearer|basic|://|curl|mysql",
+    re.I,
+)
+"""A text without any of these tells no secret in words."""
+_ALGORITHM = re.compile(
+    r"^(?:argon2\w*|sha-?\d+\w*|md5|base\d+|b64|pbkdf2|utf-?\d+|ascii\d*|oauth2?|x509|rsa\d*|aes\d*"
+    r"|pkcs\d+|v\d+"
+    r"|\d+(?:st|nd|rd|th|ms|s|min|h|d|px|k|kb|mb|x|chars?)?)\b",
     re.I,
 )
 _RANDOM = re.compile(r"(?<![\w/+.=@-])(?P<secret>[A-Za-z0-9_-]{32,200})(?![\w/+=@-])")
@@ -117,7 +149,10 @@ def secrets(text: str) -> Iterator[tuple[str, int, int]]:
         for match in pattern.finditer(text):
             if rule not in _MUST_BE_RANDOM or _tangled(match.group(), 3.5):
                 yield rule, match.start(), match.end()
+    telling = _HINT.search(text) is not None
     for rule, pattern, fits in _NAMED:
+        if not telling and rule != "random string":
+            continue
         for match in pattern.finditer(text):
             group = "secret" if match["secret"] is not None else "bare"  # a pattern with two places
             if fits(match.group(group), match):
@@ -143,6 +178,29 @@ def _in_prose(secret: str, match: re.Match[str]) -> bool:
     word = secret.rstrip(".!?)]")
     among = re.search(r"[A-Za-z]\d+[A-Za-z]", word) is not None and any(c.isupper() for c in word)
     return among and not _CODE.search(word) and _tangled(word, 2.8) and not _is_path(word)
+
+
+def _told(secret: str, match: re.Match[str]) -> bool:
+    """Letters and digits that are the name of no algorithm, or a word in quotes that is no placeholder."""
+    word = secret.rstrip(".!?)]")
+    if _PLACEHOLDER.match(word) or _ALGORITHM.match(word) or (_CODE.search(word) and not word.isalpha()):
+        return False
+    mixed = any(c.isdigit() for c in word) and any(c.isalpha() for c in word)
+    return len(word) >= 5 and (
+        mixed or (bool(match["quote"]) and "=" not in match.group() and word.isalpha())
+    )
+
+
+def _told_token(secret: str, match: re.Match[str]) -> bool:
+    """Letters and digits that change places often, and are no hash."""
+    if _ALGORITHM.match(secret) or re.fullmatch(r"[0-9a-f]+", secret) or "-" in secret:
+        return False
+    kinds = [c.isdigit() for c in secret]
+    return sum(one != other for one, other in pairwise(kinds)) >= 3 and _entropy(secret) >= 2.8
+
+
+def _login(secret: str, match: re.Match[str]) -> bool:
+    return not _ALGORITHM.match(secret) and not _is_path(secret) and not _CODE.search(secret)
 
 
 def _random(secret: str, match: re.Match[str]) -> bool:
@@ -183,6 +241,9 @@ _NAMED: tuple[tuple[str, re.Pattern[str], Callable[[str, re.Match[str]], bool]],
     ("password", _NETRC, _spelt_out),
     ("cookie", _COOKIE, _in_cookie),
     ("secret in words", _SAID, _in_prose),
+    ("password in words", _WORD_SAID, _told),
+    ("secret in words", _TOKEN_SAID, _told_token),
+    ("password in words", _LOGIN, _login),
     ("random string", _RANDOM, _random),
 )
 """Text that is a secret by what stands before it."""

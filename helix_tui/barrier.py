@@ -1,0 +1,368 @@
+"""The error barrier: what stands between an exception that nobody expected and the end of the console.
+
+Textual 8.2.8 ends the app on any exception, and ends the message loop of the widget that raised it: that
+widget never handles anything again. Two methods of `MessagePump` are replaced for that, once, in `install`,
+because no hook exists there and Textual's own widgets (Input, OptionList, the command palette) need it too:
+
+* ``_dispatch_message``, which every message passes: what is raised in there does not end the loop;
+* ``_flush_next_callbacks``, which drops all callbacks behind one that raises.
+
+Everything else (timers, workers, layout, rendering, idle handlers) comes to ``App._handle_exception``, which
+`helix_tui.app.HelixApp` overrides. Which part of the console raised it is read from the trace: the innermost
+widget that a frame of it belongs to. Apps without a `Barrier` are left as Textual has them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from traceback import walk_tb
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from textual import events
+from textual._callback import invoke
+from textual._context import active_app
+from textual.message import Message
+from textual.message_pump import CallbackError, MessagePump
+from textual.screen import Screen
+from textual.widget import Widget
+from textual.worker import WorkerFailed
+
+from helix_tui.core import logs
+from helix_tui.core.text import clean_line
+from helix_tui.screens.base import HelixScreen
+from helix_tui.screens.dismissal import is_stale
+from helix_tui.widgets.failure import DrawGuard
+
+if TYPE_CHECKING:
+    from helix_tui.app import HelixApp
+
+LIMIT = 3
+"""Failures of one part within `WINDOW_S` after which it is replaced until somebody tries again."""
+WINDOW_S = 60.0
+QUIET_S = 10.0
+"""Seconds in which the same failure is told once; the log counts the others."""
+
+RECENT: deque[Exception] = deque(maxlen=50)
+"""What was caught last, in this process. The test suite looks here: a test that planted nothing fails."""
+
+_dispatch = MessagePump._dispatch_message
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """Where an exception came from, as far as its trace tells."""
+
+    screen: Screen[Any] | None
+    drawn: Widget | None
+    """The widget that could not be drawn, if it was that."""
+    broken: bool
+    """The screen could not be composed or laid out: it shows nothing."""
+    place: str
+    """File and line of the innermost frame, to tell the same failure from another one."""
+
+
+class Barrier:
+    """Catches what an app's parts raise; closes, replaces and tells."""
+
+    def __init__(self, app: HelixApp) -> None:
+        self._app = app
+        self._failures: WeakKeyDictionary[Screen[Any], deque[float]] = WeakKeyDictionary()
+        self._guards: WeakKeyDictionary[Widget, DrawGuard] = WeakKeyDictionary()
+        self._told: dict[str, tuple[float, int]] = {}
+        self._without_notice = 0
+        """How often even the notice of a failed screen could not be laid out."""
+        self.count = 0
+        """How many exceptions were caught."""
+
+    def caught(
+        self, error: Exception, pump: MessagePump | None = None, message: Message | None = None
+    ) -> None:
+        """Deal with an exception. Runs in the app's thread; raises nothing.
+
+        Args:
+            error: what was raised.
+            pump: who handled a message, if that is known.
+            message: the message.
+        """
+        error = _bare(error)
+        self.count += 1
+        RECENT.append(error)
+        source = _source_of(error, pump)
+        what = _task(message, source)
+        quiet = self._log(error, source, what)
+        if not self._can_draw():
+            self._end(error)
+            return
+        try:
+            replaced = self._contain(source)
+            if self._without_notice >= LIMIT:
+                self._end(error)
+            if not quiet:
+                self._app.say(f"{what} ({_name(error)}){replaced}; trace in {logs.shown_file()}", "error")
+        except Exception as second:  # noqa: BLE001 - raising here would end the console after all
+            logs.logger("barrier").error("the failure itself could not be dealt with", exc_info=second)
+
+    @contextmanager
+    def guard(self, screen: Screen[Any]) -> Iterator[None]:
+        """Run something of one screen on behalf of the app, so that the other screens get their turn."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - caught() logs it
+            self.caught(error, screen)
+
+    @contextmanager
+    def elsewhere(self) -> Iterator[None]:
+        """Run something in a thread of ours that must not end by it."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - caught() logs it
+            self.report(error)
+
+    def report(self, error: Exception) -> None:
+        """Deal with an exception of another thread; while the app does not run, the log alone has it."""
+        loop = self._app._loop
+        try:
+            if loop is None:
+                raise RuntimeError("the app does not run yet")
+            loop.call_soon_threadsafe(self._caught_here, error)
+        except RuntimeError:
+            logs.logger("barrier").error("a thread failed", exc_info=error)
+
+    def _caught_here(self, error: Exception) -> None:
+        with self._app._context():
+            self.caught(error)
+
+    def try_again(self) -> None:
+        """Forget all failures and show every part again."""
+        self._failures.clear()
+        self._told.clear()
+        self._without_notice = 0
+        for widget, guard in list(self._guards.items()):
+            guard.failures = 0
+            widget.refresh()
+        for stack in list(self._app._screen_stacks.values()):
+            for screen in list(stack):
+                if isinstance(screen, HelixScreen) and screen.failed:
+                    self._remake(screen) if screen.composed_nothing else screen.hide_failure()
+
+    def watch_threads(self) -> None:
+        """Hear of threads that end by an exception, and of tasks that nobody waits for."""
+
+        def of_thread(args: threading.ExceptHookArgs) -> None:
+            if isinstance(args.exc_value, Exception):
+                self.report(args.exc_value)
+
+        def of_loop(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+            error = context.get("exception")
+            if isinstance(error, Exception):
+                self._caught_here(error)
+
+        self._hook, threading.excepthook = threading.excepthook, of_thread
+        asyncio.get_running_loop().set_exception_handler(of_loop)
+
+    def leave_threads(self) -> None:
+        """Take `watch_threads` back."""
+        threading.excepthook = self._hook
+
+    _hook = staticmethod(threading.excepthook)
+
+    # --- what is done about it ----------------------------------------------------------------------------
+
+    def _contain(self, source: _Source) -> str:
+        """Close or replace what failed; says so in a few words.
+
+        What asks for a new layout is done later: Textual forgets whatever is asked for while one fails.
+        """
+        screen = source.screen
+        if source.drawn is not None and not isinstance(source.drawn, Screen):
+            self._guard_drawing(source.drawn)
+        if isinstance(screen, HelixScreen) and screen.failed and source.broken:
+            self._without_notice += 1
+            self._app.call_later(screen.hide_all_but_failure)
+            return ""
+        if screen is None or not isinstance(screen, HelixScreen) or screen.failed:
+            if screen is not None and screen in self._app.screen_stack[1:]:
+                screen.dismiss()
+                return "; closed"
+            return ""
+        if screen.is_modal or (source.broken and screen in self._app.screen_stack[1:]):
+            screen.dismiss()
+            return "; closed"
+        if source.drawn is not None and not isinstance(source.drawn, Screen):
+            self._app.call_later(screen.refresh)
+            return ""
+        times = self._failures.setdefault(screen, deque(maxlen=LIMIT))
+        times.append(time.monotonic())
+        often = len(times) == LIMIT and times[-1] - times[0] <= WINDOW_S
+        if often or source.broken:
+            self._app.call_later(screen.show_failure, logs.shown_file(), len(times))
+            return "; the screen is replaced"
+        return ""
+
+    def _guard_drawing(self, widget: Widget) -> None:
+        guard = self._guards.get(widget)
+        if guard is None:
+            guard = self._guards[widget] = DrawGuard(widget, LIMIT, self._drawing_failed)
+            widget.render_lines = guard  # type: ignore[method-assign]
+        guard.failures += 1
+
+    def _drawing_failed(self, widget: Widget, error: Exception) -> None:
+        """A guarded widget failed once more; its guard has drawn something in its place."""
+        self.count += 1
+        RECENT.append(error)
+        self._log(error, _source_of(error, widget), f"could not draw {_title(widget)}")
+
+    def _remake(self, screen: HelixScreen) -> None:
+        """A screen that never had widgets: another one in its place."""
+        app = self._app
+        if app.screen is screen and len(app.screen_stack) == 1:
+            screen._push_result_callback(app, None)  # popped with the screen; a mode's first one has none
+            make = app._modes[app.current_mode]
+            app.switch_screen(make() if callable(make) else make)
+
+    def _can_draw(self) -> bool:
+        return self._app._running and bool(self._app._screen_stacks.get(self._app._current_mode))
+
+    def _end(self, error: Exception) -> None:
+        """Nothing can be drawn any more: the terminal is given back, with one line on it."""
+        self._app.end_by_defect(f"the console cannot draw: {_name(error)}; trace in {logs.shown_file()}")
+
+    def _log(self, error: Exception, source: _Source, what: str) -> bool:
+        """Log it; the same failure in full once in a while. True where it was told a moment ago."""
+        key = f"{type(error).__name__} {source.place} {type(source.screen).__name__}"
+        now = time.monotonic()
+        since, left_out = self._told.get(key, (-QUIET_S, 0))
+        quiet = now - since < QUIET_S
+        log = logs.logger("barrier")
+        if quiet:
+            log.debug("%s, once more", what)
+            self._told[key] = (since, left_out + 1)
+            return True
+        more = f" (and {left_out:,} times since it was last logged)" if left_out else ""
+        log.error("%s%s", what, more, exc_info=error)
+        self._told[key] = (now, 0)
+        return False
+
+
+# --- reading a trace --------------------------------------------------------------------------------------
+
+
+def _bare(error: Exception) -> Exception:
+    """The exception itself, out of what Textual wraps round it."""
+    if isinstance(error, WorkerFailed) and isinstance(error.error, Exception):
+        return error.error
+    if isinstance(error, CallbackError) and isinstance(error.__context__, Exception):
+        return error.__context__
+    return error
+
+
+_OWNER = {"_dispatch_action": "namespace", "_get_renders": "widget"}
+"""Local variable that holds the widget a frame of Textual works for; elsewhere it is ``self``."""
+
+
+def _source_of(error: Exception, pump: MessagePump | None) -> _Source:
+    part: Widget | None = pump if isinstance(pump, Widget) else None
+    drawn: Widget | None = None
+    broken, place = False, ""
+    for frame, line in walk_tb(error.__traceback__):
+        name = frame.f_code.co_name
+        place = f"{frame.f_code.co_filename}:{line}"
+        owner = frame.f_locals.get(_OWNER.get(name, "self"))
+        if isinstance(owner, Widget):
+            part = owner
+            if name in ("render_lines", "_get_renders"):
+                drawn = owner
+        broken = broken or (name in ("_compose", "_refresh_layout") and isinstance(owner, Screen))
+    return _Source(_screen_of(drawn or part), drawn, broken and drawn is None, place)
+
+
+def _screen_of(widget: Widget | None) -> Screen[Any] | None:
+    above: MessagePump | None = widget
+    while above is not None and not isinstance(above, Screen):
+        above = above._parent
+    return above
+
+
+def _task(message: Message | None, source: _Source) -> str:
+    """What could not be done, in the words of whoever sits there."""
+    where = f" on {_title(source.screen)}" if source.screen is not None else ""
+    if source.drawn is not None:
+        return f"could not draw {_title(source.drawn)}{where}"
+    if source.broken:
+        return f"could not show {_title(source.screen)}"
+    if isinstance(message, events.Key):
+        return f"could not handle the key {clean_line(message.key, 20)}{where}"
+    if isinstance(message, events.MouseEvent):
+        return f"could not handle the mouse{where}"
+    if isinstance(message, events.Compose | events.Mount):
+        return f"could not open {_title(source.screen)}"
+    if message is None or isinstance(message, events.Callback | events.Timer):
+        return f"could not update{where or ' the console'}"
+    return f"could not handle {type(message).__name__}{where}"
+
+
+def _title(widget: Widget | None) -> str:
+    if isinstance(widget, HelixScreen) and widget.NAME:
+        return widget.NAME.capitalize()
+    if widget is None:
+        return "the console"
+    if isinstance(widget, Screen):
+        return type(widget).__name__.removesuffix("Screen").removesuffix("Sheet") or "the screen"
+    return clean_line(widget.id or type(widget).__name__, 40)
+
+
+def _name(error: Exception) -> str:
+    from helix_tui.core.logfile import scrubbed
+
+    return clean_line(
+        scrubbed(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__), 80
+    )
+
+
+# --- standing there ---------------------------------------------------------------------------------------
+
+
+def _barrier() -> Barrier | None:
+    """The barrier of the app that runs here."""
+    app = active_app.get(None)
+    found = getattr(app, "barrier", None)
+    return found if isinstance(found, Barrier) else None
+
+
+async def dispatch_message(pump: MessagePump, message: Message) -> None:
+    """Dispatch a message, unless it is input for a screen that is no longer in view; survive its handlers."""
+    if is_stale(pump, message):
+        return
+    barrier = _barrier()
+    if barrier is None or not barrier._can_draw():
+        await _dispatch(pump, message)
+        return
+    try:
+        await _dispatch(pump, message)
+    except Exception as error:  # noqa: BLE001 - caught() logs it
+        barrier.caught(error, pump, message)
+
+
+async def flush_next_callbacks(pump: MessagePump) -> None:
+    """Call what waits for the end of a message, all of it."""
+    callbacks = pump._next_callbacks.copy()
+    pump._next_callbacks.clear()
+    for callback in callbacks:
+        try:
+            with pump.prevent(*callback._prevent):
+                await invoke(callback.callback)
+        except Exception as error:  # noqa: BLE001 - the app's own, or a barrier that logs it
+            pump.app._handle_exception(error)
+
+
+def install() -> None:
+    """Stand there from now on."""
+    MessagePump._dispatch_message = dispatch_message  # type: ignore[method-assign, assignment]
+    MessagePump._flush_next_callbacks = flush_next_callbacks  # type: ignore[method-assign, assignment]

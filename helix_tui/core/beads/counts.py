@@ -1,0 +1,143 @@
+"""How many beads are ready, and for whom: one set of numbers for every place that prints some.
+
+``ready`` is what a worker may pick now and nobody works on. Of these some are left out of what HELIX gives to
+workers, because a question about them waits for a person; their names stand beside the number.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+from helix_tui.core.beads.readiness import Queue
+from helix_tui.core.beads.record import Bead
+
+
+@dataclass(frozen=True, slots=True)
+class QueueCounts:
+    """The numbers of a queue, or of a part of it, at one moment."""
+
+    total: int = 0
+    open: int = 0
+    """Beads whose status is ``open``."""
+    in_progress: int = 0
+    """Beads whose status is ``in_progress``, with or without a live worker."""
+    closed: int = 0
+    running: int = 0
+    """Beads that a live worker is on."""
+    waiting: int = 0
+    """Unfinished beads that wait for another bead."""
+    outside: int = 0
+    """Beads that wait for something outside the queue."""
+    listed: int = 0
+    """What the ddx at hand counts as ready: of April whatever is open and waits for nothing."""
+    blocked: int = 0
+    """What the ddx at hand counts as blocked: of April what waits for a bead, later what waits outside."""
+    blocked_counts: str = "waiting"
+    ready: tuple[str, ...] = ()
+    """Beads that a worker may pick and nobody works on, in the order of picking."""
+    asked: tuple[tuple[str, str], ...] = ()
+    """Ready beads that wait for an answer, each with the question's id, in the order of picking."""
+
+    @property
+    def for_workers(self) -> tuple[str, ...]:
+        """Ready beads that wait for nobody's answer."""
+        waiting = {bead_id for bead_id, _ in self.asked}
+        return tuple(bead_id for bead_id in self.ready if bead_id not in waiting)
+
+    @property
+    def left_out(self) -> str:
+        """``q-1 and q-2 wait for you``: why fewer are for workers than are ready; empty where all are."""
+        names = list(dict.fromkeys(question for _, question in self.asked))
+        if not names:
+            return ""
+        *first, last = names
+        return f"{last} waits for you" if not first else f"{', '.join(first)} and {last} wait for you"
+
+    @property
+    def split(self) -> str:
+        """``6 for workers``; empty where every ready bead is."""
+        return f"{len(self.for_workers):,} for workers" if self.asked else ""
+
+    def record(self) -> dict[str, Any]:
+        """As JSON; ``ready`` and ``blocked`` in the meaning that the ddx at hand gives the words."""
+        return {
+            "total": self.total,
+            "open": self.open,
+            "in_progress": self.in_progress,
+            "closed": self.closed,
+            "running": self.running,
+            "ready": self.listed,
+            "ready_execution": len(self.ready),
+            "ready_for_workers": len(self.for_workers),
+            "left_out": self.left_out or None,
+            "blocked": self.blocked,
+            "waiting": self.waiting,
+            "blocked_counts": self.blocked_counts,
+        }
+
+    def __str__(self) -> str:
+        """``8 ready, 6 for workers: q-1 and q-2 wait for you``."""
+        said = f"{len(self.ready):,} ready"
+        return f"{said}, {self.split}: {self.left_out}" if self.asked else said
+
+
+def count_queue(
+    queue: Queue, asked: Mapping[str, str] | None = None, *, among: Collection[str] | None = None
+) -> QueueCounts:
+    """Count a queue.
+
+    Args:
+        queue: as classified; what is ready is its word.
+        asked: per bead the id of the unanswered question about it.
+        among: only these beads; None for all.
+    """
+    questions = tuple((asked or {}).items())
+    if among is None:
+        return _with_questions(_count_all(queue), questions)
+    return _with_questions(_count(queue, frozenset(among)), questions)
+
+
+def _with_questions(counts: QueueCounts, questions: tuple[tuple[str, str], ...]) -> QueueCounts:
+    about = dict(questions)
+    asked = tuple((bead_id, about[bead_id]) for bead_id in counts.ready if bead_id in about)
+    return replace(counts, asked=asked) if asked else counts
+
+
+@lru_cache(maxsize=4)
+def _count_all(queue: Queue) -> QueueCounts:
+    return _count(queue, frozenset(queue.beads))
+
+
+def _count(queue: Queue, wanted: frozenset[str]) -> QueueCounts:
+    beads = [bead for bead_id, bead in queue.beads.items() if bead_id in wanted]
+    ready = tuple(bead_id for bead_id in queue.ready if bead_id in wanted)
+    picked = sum(bead_id in wanted for bead_id in queue.picked_by_ddx)
+    states = Counter(queue.state(bead.id) for bead in beads)
+    waiting, outside = states["waiting_dependencies"], states["blocked_external"]
+    april = queue.rule.waiting_is_blocked
+    return QueueCounts(
+        total=len(beads),
+        open=sum(bead.status == "open" for bead in beads),
+        in_progress=sum(bead.status == "in_progress" for bead in beads),
+        closed=states["closed"],
+        running=states["running"],
+        waiting=waiting,
+        outside=outside,
+        listed=sum(_is_free(queue, bead) for bead in beads) if queue.rule.plain_ready else picked,
+        blocked=waiting if april else outside,
+        blocked_counts="waiting" if april else "status blocked",
+        ready=ready,
+    )
+
+
+def _is_free(queue: Queue, bead: Bead) -> bool:
+    return bead.status == "open" and all(_closed(queue, target) for target in bead.depends_on)
+
+
+def _closed(queue: Queue, bead_id: str) -> bool:
+    bead = queue.beads.get(bead_id)
+    return bead is not None and bead.status == "closed"

@@ -1,0 +1,179 @@
+"""ddx's session index: one row for each call of an agent, whatever it was for.
+
+``.ddx/agent-logs/sessions/sessions-YYYY-MM.jsonl`` since April 2026; what a row says of its purpose differs
+between releases, and is read from what it contains:
+
+- the work on a bead names its attempt (``bundlePath``) and what it began from (``baseRev``);
+- a review names the attempt alone (August), or follows a successful attempt and names nothing (April);
+- a readiness check names the bead alone (May, August);
+- a triage follows a failed attempt and names nothing (August).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
+
+from helix_tui.core.clock import NS
+from helix_tui.core.ddx.attempts.sums import AgentCall, Part
+from helix_tui.core.ddx.fields import instant, money
+from helix_tui.core.ddx.files import Folder, LineTail
+
+FOLLOWS_S = 30
+"""Seconds within which ddx reviews or triages an attempt after its end."""
+
+NEAR_ROWS = 16
+"""Rows back among which its attempt is looked for: several workers write into one index."""
+
+_NOT_REACHED = ("ResolveRoute:", "under-specified routing", "no viable routing candidate")
+"""How the detail of a call begins or reads for which ddx found no agent; nothing was called then."""
+
+
+class _Row(msgspec.Struct, gc=False, rename="camel"):
+    """One row; fields of a later schema are left out."""
+
+    id: str = ""
+    bead_id: str = msgspec.field(default="", name="beadID")
+    prompt_sha: str = msgspec.field(default="", name="promptSHA")
+    started_at: str = ""
+    ended_at: str = ""
+    cost: float | None = None
+    cost_present: bool | None = None
+    tokens: int = 0
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    outcome: str = ""
+    bundle_path: str = ""
+    base_rev: str = ""
+    detail: str = ""
+
+
+_decode = msgspec.json.Decoder(_Row).decode
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedCall:
+    """One row of the index."""
+
+    call: AgentCall
+    session_id: str
+    started_at: int
+    failed: bool
+    reviewed_apart: bool
+    """Work of a release whose reviews name no attempt (April)."""
+    input: int | None
+    cached: int | None
+    output: int | None
+
+
+class SessionIndex:
+    """All rows so far; appended ones are taken in as they come, a rewritten file from its start."""
+
+    def __init__(self, ddx_dir: Path) -> None:
+        self._folder = Folder(ddx_dir / "agent-logs" / "sessions")
+        self._tails: dict[str, LineTail] = {}
+        self._by_file: dict[str, list[IndexedCall]] = {}
+        self._seen: dict[str, set[bytes]] = {}
+        self.calls: tuple[IndexedCall, ...] = ()
+        """Every call in the order in which the rows were written."""
+        self.unread = 0
+        """Lines that are no row."""
+
+    def refresh(self) -> list[IndexedCall]:
+        """Take in appended rows: those that are new, or all where a file was replaced or is gone."""
+        names = [
+            name for name in self._folder.names() if name.startswith("sessions-") and name[-6:] == ".jsonl"
+        ]
+        new: list[IndexedCall] = []
+        again = bool(self._tails.keys() - set(names))
+        for gone in self._tails.keys() - set(names):
+            del self._tails[gone], self._by_file[gone], self._seen[gone]
+        for name in names:
+            tail = self._tails.setdefault(name, LineTail(self._folder.path / name))
+            found = self._by_file.setdefault(name, [])
+            seen = self._seen.setdefault(name, set())
+            while True:
+                lines = tail.poll()
+                if tail.replaced:
+                    again = True
+                    found.clear()
+                    seen.clear()
+                new += self._take(lines, found, seen)
+                if not tail.behind:
+                    break
+        if new or again:
+            self.calls = tuple(call for name in sorted(self._by_file) for call in self._by_file[name])
+        return list(self.calls) if again else new
+
+    def _take(self, lines: Iterable[bytes], found: list[IndexedCall], seen: set[bytes]) -> list[IndexedCall]:
+        new = []
+        for line in lines:
+            if not line.strip() or line in seen:
+                continue
+            seen.add(line)
+            call = _read(line, found)
+            if call is None:
+                self.unread += 1
+            else:
+                found.append(call)
+                new.append(call)
+        return new
+
+
+def _read(line: bytes, before: list[IndexedCall]) -> IndexedCall | None:
+    try:
+        row = _decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    began = instant(row.started_at)
+    ended = instant(row.ended_at) or began
+    if began is None or ended is None:
+        return None
+    attempt_id = row.bundle_path.rstrip("/").rpartition("/")[2]
+    total = max(row.tokens, row.input_tokens + row.output_tokens)
+    made = bool(row.cost or total) or not any(mark in row.detail for mark in _NOT_REACHED)
+    known = total > 0
+    usd = row.cost if row.cost and money(row.cost) else 0.0 if row.cost_present or not made else None
+    call = AgentCall(
+        _part(row), ended, usd, total if known or not made else None, row.bead_id, attempt_id, made
+    )
+    indexed = IndexedCall(
+        call,
+        row.id,
+        began,
+        row.outcome == "failure",
+        call.part == "work" and not row.prompt_sha,
+        row.input_tokens if known else None,
+        row.cached_tokens if known else None,
+        row.output_tokens if known else None,
+    )
+    return indexed if attempt_id or row.bead_id else _following(indexed, before)
+
+
+def _part(row: _Row) -> Part:
+    if row.bundle_path:
+        return "work" if row.base_rev or row.prompt_sha else "reviews"
+    if row.bead_id:
+        return "work" if row.id.startswith("eb-") else "checks"
+    return "other"
+
+
+def _following(indexed: IndexedCall, before: list[IndexedCall]) -> IndexedCall:
+    """A call that names nothing: the first one after the end of an attempt is its review or its triage."""
+    recent = before[-NEAR_ROWS:]
+    followed = {each.call.attempt_id for each in recent if each.call.part in ("reviews", "triage")}
+    for work in recent:
+        late = indexed.started_at - work.call.at
+        if work.call.part != "work" or work.call.attempt_id in followed or not 0 <= late < FOLLOWS_S * NS:
+            continue
+        if work.failed or work.reviewed_apart:
+            part: Part = "triage" if work.failed else "reviews"
+            named = replace(
+                indexed.call, part=part, bead_id=work.call.bead_id, attempt_id=work.call.attempt_id
+            )
+            return replace(indexed, call=named)
+    return indexed

@@ -1,0 +1,198 @@
+"""What came of an attempt: one verdict, with what it rests on. Whoever shows an outcome asks here.
+
+What decides, in this order (rulings.md 29): git (is its revision in the history of the target branch), a
+landed revision, a preserve or candidate ref, an event, the status. DDx of April reviews after the merge
+("post-merge review …": refused means landed all the same), later releases before ("pre-land review …":
+refused means not landed, the candidate stays at its ref; reference/ddx.md §4 and §5).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
+
+from helix_tui.core.ddx.names import Outcome, status_of
+
+if TYPE_CHECKING:
+    from helix_tui.core.ddx.attempts.attempt import Attempt
+
+Proof = Literal["git", "landed revision", "ref", "event", "status", "nothing"]
+"""What a verdict rests on, the strongest first."""
+
+StatusClass = Literal["landed", "preserved", "failed", "no_changes", "other"]
+"""The five headings that JSON documents count attempts under."""
+
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+"""Every outcome, in the order in which they are listed; ``unfinished`` is none yet."""
+
+_HEADINGS: dict[Outcome, StatusClass] = {
+    "landed": "landed",
+    "kept_aside": "preserved",
+    "refused": "preserved",
+    "no_change": "no_changes",
+    "satisfied": "no_changes",
+    "failed": "failed",
+    "interrupted": "failed",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What came of an attempt, and the evidence that decides it."""
+
+    outcome: Outcome
+    proof: Proof
+    why: str
+    """The evidence in words."""
+
+    @property
+    def landed(self) -> bool:
+        """The change is on the branch."""
+        return self.outcome == "landed"
+
+    @property
+    def preserved(self) -> bool:
+        """The change is kept beside the branch, refused by a review or not."""
+        return self.outcome in ("kept_aside", "refused")
+
+    @property
+    def heading(self) -> StatusClass:
+        """The heading under which documents count it."""
+        return "other" if self.proof == "nothing" else _HEADINGS.get(self.outcome, "other")
+
+
+def decide(attempt: Attempt) -> Verdict:
+    """The verdict on an attempt, from what its record holds."""
+    for rule in (_by_git, _by_revision, _by_ref, _by_event):
+        found = rule(attempt)
+        if found is not None:
+            return found
+    return _by_status(attempt)
+
+
+def _by_git(attempt: Attempt) -> Verdict | None:
+    """A revision in the history of the branch has landed; one that is not there has not."""
+    if attempt.on_branch is None:
+        return None
+    short = (attempt.landed_rev or attempt.result_rev)[:12]
+    if attempt.on_branch and status_of(attempt.status).outcome in ("no_change", "satisfied"):
+        return None
+    if attempt.on_branch:
+        return Verdict("landed", "git", f"commit {short} is in the history of the branch")
+    known = status_of(attempt.status)
+    if not attempt.status or known.outcome in _NOTHING_TO_LAND:
+        return None
+    if attempt.held and known.outcome == "landed":
+        return _landing()
+    return _aside(attempt, "git", f"commit {short} is not in the history of the branch")
+
+
+def _by_revision(attempt: Attempt) -> Verdict | None:
+    """Somebody named the revision as which it landed."""
+    if attempt.recovered:
+        return Verdict("landed", "landed revision", "ddx landed it later (dangling-success-recovery)")
+    if status_of(attempt.status).outcome in _NOTHING_TO_LAND or attempt.status.startswith("land_"):
+        return None
+    if attempt.landed_rev:
+        return Verdict("landed", "landed revision", f"landed as {attempt.landed_rev[:12]}")
+    if attempt.merged:
+        return Verdict("landed", "landed revision", "its result says that it was merged")
+    return None
+
+
+def _by_ref(attempt: Attempt) -> Verdict | None:
+    """Work that was put at a ref beside the branch."""
+    if attempt.preserve_ref:
+        if attempt.status == "success" and "auto-recovered" in attempt.detail:
+            return Verdict("landed", "event", "ddx merged it after a conflict (auto-recovered)")
+        return _aside(attempt, "ref", f"kept at {attempt.preserve_ref}")
+    if attempt.outcome == "preserved" or attempt.status.startswith("preserved"):
+        return _aside(attempt, "ref", "its result says that it was preserved")
+    if attempt.candidate_ref and attempt.status.startswith("review_"):
+        return _aside(attempt, "ref", f"the candidate is kept at {attempt.candidate_ref}")
+    return None
+
+
+def _by_event(attempt: Attempt) -> Verdict | None:
+    """What DDx wrote of the end: a review before landing, or one after it."""
+    said = attempt.detail
+    if said.startswith("pre-land") and status_of(attempt.status).outcome != "failed":
+        return _aside(attempt, "event", "reviewed before landing")
+    if said.startswith(("post-merge", "pre-close review")):
+        return Verdict("landed", "event", "reviewed after landing")
+    if attempt.closed_by_it and status_of(attempt.status).outcome == "landed":
+        return Verdict("landed", "event", "the bead was closed with its commit")
+    return None
+
+
+def _by_status(attempt: Attempt) -> Verdict:
+    """What DDx's word for the end means, where nothing stronger speaks."""
+    if not attempt.status:
+        if attempt.held:
+            return Verdict("unfinished", "nothing", "no result yet")
+        return Verdict("interrupted", "nothing", "it left no result")
+    known = status_of(attempt.status)
+    if known.outcome == "landed":
+        return _success(attempt)
+    if known.outcome == "failed" and _was_interrupted(attempt):
+        return Verdict("interrupted", "status", f"{attempt.status}: {attempt.detail or attempt.error}")
+    unverified = attempt.status_source == "result" and known.outcome == "no_change"
+    if unverified and _SATISFIED.match(attempt.no_changes_rationale):
+        return Verdict(
+            "unknown", "status", "its agent says that it was done already; ddx has not said so yet"
+        )
+    reviewed_after = attempt.status in _REVIEWED_AFTER and not attempt.of_later_release
+    if reviewed_after:
+        return Verdict("landed", "status", f"{attempt.status}: this release reviews after landing")
+    return Verdict(known.outcome, "status", f"{attempt.status}: {known.meaning}")
+
+
+def _success(attempt: Attempt) -> Verdict:
+    """``success`` means landed, but where only a result says so that was written before landing.
+
+    Both eras write the result when the agent ends, head even with ``land_status: landed`` in it; while
+    somebody holds the bead, landing is still to come.
+    """
+    if attempt.status_source == "result":
+        if attempt.held:
+            return _landing()
+        if attempt.candidate_ref and not attempt.land_status:
+            return Verdict(
+                "unknown", "status", "success, written before landing; nothing says that it landed"
+            )
+    return Verdict("landed", "status", "success")
+
+
+def _landing() -> Verdict:
+    return Verdict("unfinished", "status", "the agent has ended; its change is being landed")
+
+
+def _aside(attempt: Attempt, proof: Proof, why: str) -> Verdict:
+    """Kept beside the branch: refused where a review said so, else merely kept."""
+    known = status_of(attempt.status)
+    refused = known.outcome == "refused"
+    return Verdict(
+        "refused" if refused else "kept_aside", proof, f"{why}; {known.meaning}" if refused else why
+    )
+
+
+_NOTHING_TO_LAND: frozenset[Outcome] = frozenset({"failed", "no_change", "satisfied"})
+"""Outcomes of which a commit beside the branch says nothing."""
+
+_REVIEWED_AFTER = frozenset({"review_request_changes", "review_block", "review_malfunction"})
+"""April's words for a review that found fault with what had landed; later releases use them before."""
+
+_SATISFIED = re.compile(r"\s*status:\s*already_satisfied\b")
+"""How an agent says that there was nothing to do; the loop then verifies that (reference/ddx.md §5)."""
+
+_STOPPED = re.compile(
+    r"(escalation exhausted: )?"
+    r"(cancell?ed|context cancell?ed|interrupted|signal: (terminated|killed|interrupt))\W*\Z",
+    re.IGNORECASE,
+)
+
+
+def _was_interrupted(attempt: Attempt) -> bool:
+    """Somebody ended it: what DDx says of the failure is that and nothing else."""
+    return any(_STOPPED.match(said) for said in (attempt.detail, attempt.error) if said)

@@ -1,0 +1,105 @@
+"""Whether a tracker and the ddx at hand fit: who wrote the one, and what the other reads of it.
+
+Rulings.md 39: where they differ it is said in one line, with the way out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from helix_tui.core.beads.readiness import tracker_era
+from helix_tui.core.beads.record import TERMINAL, Bead
+from helix_tui.core.ddx.dialect import Dialect, Gate
+from helix_tui.core.text import clean_line
+
+SAMPLES = 5
+"""How many beads are named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shut:
+    """A tracker on which the ddx at hand refuses every command."""
+
+    gate: Gate
+    ids: tuple[str, ...]
+    """The beads for which it does."""
+
+    @property
+    def command(self) -> str:
+        """What DDx names as the way out."""
+        return self.gate.command
+
+    @property
+    def short(self) -> str:
+        """The fact alone, for where a bead is called ready."""
+        return f"ddx refuses every command ({self.gate.code})"
+
+    @property
+    def cause(self) -> str:
+        """What ddx refuses, and for which beads."""
+        named = ", ".join(clean_line(bead_id, 60) for bead_id in self.ids[:SAMPLES])
+        more = f" and {len(self.ids) - SAMPLES} more" if len(self.ids) > SAMPLES else ""
+        return (
+            f"ddx refuses every command here ({self.gate.code}): {self.gate.kind} {self.gate.word} on "
+            f"{named}{more}"
+        )
+
+    @property
+    def fix(self) -> str:
+        """What to do about it, in one sentence."""
+        return f"Run `{self.command}`."
+
+    def record(self) -> dict[str, object]:
+        """As JSON."""
+        return {"code": self.gate.code, "ids": list(self.ids), "command": self.command}
+
+    def __str__(self) -> str:
+        return f"{self.cause}; run `{self.command}`"
+
+
+def shut(beads: Mapping[str, Bead], dialect: Dialect | None) -> Shut | None:
+    """Why the ddx at hand would refuse every command on these beads; None where it would not."""
+    if dialect is None or not dialect.gates:
+        return None
+    for gate in dialect.gates:
+        if gate.kind == "label":
+            ids = tuple(bead_id for bead_id, bead in beads.items() if gate.word in bead.labels)
+        else:
+            ids = tuple(bead_id for bead_id, bead in beads.items() if bead.status == gate.word)
+        if ids:
+            return Shut(gate, ids)
+    return None
+
+
+def difference(beads: Mapping[str, Bead], dialect: Dialect | None) -> str:
+    """One line where another release wrote the tracker than the one at hand; else empty."""
+    if dialect is None or not beads:
+        return ""
+    rule, wrote = dialect.rule, tracker_era(beads)
+    if wrote == rule.name:
+        return ""
+    left = [bead for bead in beads.values() if bead.status not in TERMINAL]
+    if wrote == "april":
+        unread = 0 if rule.old_keys else sum(bead.has_april_keys for bead in left)
+        return (
+            f"an earlier DDx wrote this tracker; ready is what the ddx at hand gives out"
+            f"{_unread(unread, 'execute-loop-…')}: a bead that must wait needs `helix-tui eligible ID --off`"
+        )
+    unread = 0 if rule.new_keys else sum(bead.has_work_keys for bead in left)
+    return (
+        f"a later DDx wrote this tracker; ready is what the ddx at hand gives out"
+        f"{_unread(unread, 'work-…')}: run `ddx upgrade`, or name the later one with --ddx"
+    )
+
+
+def _unread(count: int, keys: str) -> str:
+    if not count:
+        return ""
+    return f", which does not read the {keys} keys of {count} bead{'s' if count != 1 else ''}"
+
+
+def remarks(beads: Mapping[str, Bead], dialect: Dialect | None) -> tuple[str, ...]:
+    """What a person must know of the ddx at hand before believing a queue."""
+    refused = shut(beads, dialect)
+    return tuple(filter(None, (str(refused) if refused else "", difference(beads, dialect))))

@@ -1,0 +1,264 @@
+"""What a ddx does, tried on a queue of our own in a throw-away folder.
+
+A help text names verbs; it does not say which keys of a row hold a bead back, whether a bead that waits can
+be closed, or how a number is stored. So each is tried once: rows that differ in one thing each, then
+commands. The ddx gets a folder, a home and a temporary folder of its own, and no server.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from helix_tui.core.beads.rule import Rule
+from helix_tui.core.clock import format_instant, now_ns
+from helix_tui.core.ddx.client import MISSING, Ddx, DdxError, find_verb
+from helix_tui.core.ddx.dialect import FAMILIES, NO_TRIAL, Dialect, Gate
+from helix_tui.core.ddx.names import Era
+from helix_tui.core.process import Finished, run
+from helix_tui.core.text import clean_line
+
+TIMEOUT_S = 10.0
+"""How long one command may take; ddx answers within 50 ms."""
+
+HELP_TIMEOUT_S = 20.0
+"""How long a help text may take; a ddx that does not even give that is not asked to write."""
+
+_LATER = "2099-01-01T00:00:00Z"
+_GATED = (
+    ("label", "needs_human"),
+    ("label", "triage:needs-investigation"),
+    ("status", "needs_investigation"),
+)
+"""What some releases refuse every command for."""
+
+_FALLING = ("t-replaced", "t-parent", "t-middle", "t-upper", "t-halved")
+"""What the closing of another bead may close."""
+
+_OWN = ("HOME", "TMPDIR", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME")
+
+
+def examine(path: Path, root: Path, env: Mapping[str, str], fallback: Era) -> Dialect:
+    """What a ddx does: by its help which words it takes, by a trial the rest.
+
+    Raises:
+        DdxError: it cannot be started, or does not give its help within a time.
+    """
+    ddx = Ddx(path, root, env)
+
+    def ask(*verb: str) -> str:
+        finished = ddx.attempt("bead", *verb, "--help", timeout=HELP_TIMEOUT_S, cap=1 << 20)
+        if finished.timed_out:
+            advice = "it was ended; see whether another ddx holds the tracker, then try again"
+            raise DdxError(finished.argv, f"no answer after {HELP_TIMEOUT_S:g} s", advice, MISSING)
+        return finished.out if finished.rc == 0 else ""
+
+    with ThreadPoolExecutor(3) as pool:
+        beads, creation, update = pool.map(lambda verb: ask(*verb), ((), ("create",), ("update",)))
+    tried = None if env.get(NO_TRIAL) == "off" else try_out(path, env)
+    if not beads and not update:
+        known = FAMILIES[fallback] if tried is None else tried
+        return replace(known, proven=tried is not None)
+    drain = find_verb(ddx, "drain") if tried is not None else None
+    lifecycle = "lifecycle status" in update or "operator-attention" in beads
+    known = FAMILIES["head" if lifecycle else "april"] if tried is None else tried
+    return replace(
+        known,
+        drain=drain.words if drain is not None else known.drain,
+        rank="\n  queue " in beads,
+        depends_on="--depends-on" in creation,
+        blocker_reason="--external-blocker-reason" in update,
+        proven=tried is not None,
+    )
+
+
+def try_out(ddx: Path, env: Mapping[str, str], *, ask: Callable[..., Finished] = run) -> Dialect | None:
+    """Try a ddx; None where it does not answer as one would.
+
+    Args:
+        ddx: the executable.
+        env: the environment to take ``PATH`` and the like from.
+        ask: what runs a program.
+    """
+    try:
+        with tempfile.TemporaryDirectory(prefix="helix-trial-", ignore_cleanup_errors=True) as folder:
+            return _Trial(Path(folder), ddx, env, ask).findings()
+    except OSError:
+        return None
+
+
+class _Trial:
+    """One ddx in one throw-away folder."""
+
+    def __init__(self, folder: Path, ddx: Path, env: Mapping[str, str], ask: Callable[..., Finished]) -> None:
+        self.folder, self._ddx, self._ask = folder, ddx, ask
+        own = {name: str(folder / "own") for name in _OWN}
+        kept = {name: text for name, text in env.items() if not name.startswith(("DDX_", "GIT_"))}
+        quiet = {"DDX_DISABLE_UPDATE_CHECK": "1", "NO_COLOR": "1", "DDX_SERVER_URL": "http://127.0.0.1:9"}
+        self._env = kept | own | quiet
+
+    def findings(self) -> Dialect | None:
+        ready = self._ready()
+        if "t-plain" not in ready:
+            return None
+        rule = _rule(ready)
+        counts = self._counts()
+        self._run("update", "t-idle", "--set", "queue-rank=3")
+        rank = self._row("t-idle").get("queue-rank")
+        parents = self._run("dep", "add", "t-child", "t-parent")
+        if parents:
+            self._run("dep", "remove", "t-child", "t-parent")
+        gives_out = self._run("update", "t-waits", "--claim", "--assignee", "helix")
+        self._run("update", "t-plain", "--claim", "--assignee", "helix")
+        claimed = self._row("t-plain")
+        leases = bool(list((self.folder / "own").rglob("t-plain.json")))
+        closes = self._run("close", "t-waits-too")
+        for bead_id in ("t-child", "t-leaf", "t-half"):
+            self._run("close", bead_id)
+        closed = {bead_id for bead_id in _FALLING if self._row(bead_id).get("status") == "closed"}
+        return Dialect(
+            rule=replace(
+                rule,
+                leases=leases,
+                plain_ready=counts.get("ready", len(ready)) > len(ready),
+                waiting_is_blocked=counts.get("blocked", 0) > 0,
+            ),
+            rank_is_number=rank == 3,
+            lifecycle=self._run("update", "t-cancel", "--status", "cancelled"),
+            leases=leases,
+            claim_in_row="claimed-at" in claimed or "execute-loop-heartbeat-at" in claimed,
+            gives_out_waiting=gives_out,
+            closes_waiting=closes,
+            waits_on_parents=parents,
+            closes_superseded="t-replaced" in closed,
+            closes_ineligible="t-middle" in closed,
+            closes_epics="t-parent" in closed,
+            climbs="t-upper" in closed,
+            cancelled_counts="t-halved" in closed,
+            gates=self._gates(),
+        )
+
+    def _ready(self) -> list[str]:
+        self._write(_rows())
+        finished = self._bead("ready", "--execution", "--json")
+        try:
+            listed = msgspec.json.decode(finished.stdout)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return []
+        rows = listed if isinstance(listed, list) else []
+        return [str(row.get("id")) for row in rows if isinstance(row, dict)]
+
+    def _counts(self) -> dict[str, int]:
+        """What it counts; no row has the status blocked."""
+        try:
+            found = msgspec.json.decode(self._bead("status", "--json").stdout)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return {}
+        counted = found.items() if isinstance(found, dict) else ()
+        return {name: number for name, number in counted if isinstance(number, int)}
+
+    def _gates(self) -> tuple[Gate, ...]:
+        found = []
+        for kind, word in _GATED:
+            row = _row("t-gate", labels=[word]) if kind == "label" else _row("t-gate", status=word)
+            self._write([row])
+            finished = self._bead("ready")
+            code = re.search(r"\b([a-z]+(?:_[a-z]+)+)\b: ", finished.err)
+            if finished.rc and code is not None:
+                commands = re.findall(r"`(ddx [^`]+)`", finished.err)
+                command = next((each for each in commands if "--apply" in each), "") or "ddx bead --help"
+                found.append(Gate(kind, word, code[1], clean_line(command, 120)))
+        return tuple(found)
+
+    def _run(self, *words: str) -> bool:
+        finished = self._bead(*words)
+        return finished.rc == 0 and not finished.timed_out
+
+    def _bead(self, *words: str) -> Finished:
+        argv = (os.fspath(self._ddx), "bead", *words)
+        return self._ask(argv, cwd=self.folder, env=self._env, timeout=TIMEOUT_S, cap=1 << 20)
+
+    def _write(self, rows: list[dict[str, Any]]) -> None:
+        (self.folder / ".ddx").mkdir(exist_ok=True)
+        (self.folder / "own").mkdir(exist_ok=True)
+        lines = (msgspec.json.encode(row, order="sorted") for row in sorted(rows, key=lambda row: row["id"]))
+        (self.folder / ".ddx" / "beads.jsonl").write_bytes(b"".join(line + b"\n" for line in lines))
+
+    def _row(self, bead_id: str) -> dict[str, Any]:
+        for line in (self.folder / ".ddx" / "beads.jsonl").read_bytes().split(b"\n"):
+            if f'"id":"{bead_id}"'.encode() in line:
+                row = msgspec.json.decode(line)
+                return row if isinstance(row, dict) else {}
+        return {}
+
+
+def _row(bead_id: str, **more: Any) -> dict[str, Any]:
+    then = "2020-01-01T00:00:00Z"
+    usual = {"title": bead_id, "status": "open", "priority": 2, "issue_type": "task", "schema_version": 1}
+    return {**usual, "created_at": then, "updated_at": then, "id": bead_id, **more}
+
+
+def _rows() -> list[dict[str, Any]]:
+    """One row a question, and those that the commands work on."""
+    now = format_instant(now_ns())
+    waits = [{"issue_id": "t-waits", "depends_on_id": "t-plain", "type": "blocks"}]
+    waits_too = [{"issue_id": "t-waits-too", "depends_on_id": "t-plain", "type": "blocks"}]
+    kept_back = {"execution-eligible": False}
+    return [
+        _row("t-replaced", **{"superseded-by": "t-child"}),
+        _row("t-upper", **kept_back),
+        _row("t-middle", parent="t-upper", **kept_back),
+        _row("t-leaf", parent="t-middle"),
+        _row("t-halved", **kept_back),
+        _row("t-half", parent="t-halved"),
+        _row("t-given-up", parent="t-halved", status="cancelled"),
+        _row("t-plain"),
+        _row("t-idle", status="in_progress"),
+        _row("t-cancel"),
+        _row("t-old-pause", **{"execute-loop-retry-after": _LATER}),
+        _row("t-new-pause", **{"work-retry-after": _LATER}),
+        _row("t-old-beat", status="in_progress", **{"execute-loop-heartbeat-at": now}),
+        _row("t-new-beat", status="in_progress", **{"work-heartbeat-at": now}),
+        _row("t-open-beat", **{"work-heartbeat-at": now}),
+        _row("t-epic", issue_type="epic"),
+        _row("t-titled", title="Epic: all of it"),
+        _row("t-part", parent="t-titled"),
+        _row("t-parent", issue_type="epic"),
+        _row("t-child", parent="t-parent"),
+        _row(
+            "t-review",
+            **{
+                "preserved-review-blocked-at": "2020-01-01T00:00:00Z",
+                "preserved-review-attempt": "20200101T000000-00000000",
+            },
+        ),
+        _row("t-ranked", created_at="2021-01-01T00:00:00Z", **{"queue-rank": 1}),
+        _row("t-waits", dependencies=waits),
+        _row("t-waits-too", dependencies=waits_too),
+    ]
+
+
+def _rule(ready: list[str]) -> Rule:
+    """The rule by which these are ready and the others are not."""
+    new_keys = "t-new-pause" not in ready
+    return Rule(
+        "head" if new_keys or "t-epic" in ready else "april",
+        old_keys="t-old-pause" not in ready,
+        new_keys=new_keys,
+        open_claims="t-open-beat" not in ready,
+        leases=False,
+        childless_epics="t-epic" in ready,
+        titled_epics="t-titled" not in ready,
+        reviews="t-review" not in ready,
+        ranks=ready.index("t-ranked") < ready.index("t-plain") if "t-ranked" in ready else False,
+        plain_ready=False,
+        waiting_is_blocked=False,
+    )

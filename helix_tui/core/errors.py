@@ -1,0 +1,31 @@
+"""The root of every error that this product raises on purpose, so that each face catches one class."""
+
+from __future__ import annotations
+
+FAILED = 1
+"""Exit code of what could not be done, the message saying why."""
+
+DEFECT = 70
+"""Exit code of an exception that nobody expected; its trace is in the log."""
+
+
+class HelixError(Exception):
+    """Something could not be done: what, because of what, and what to do next.
+
+    A subclass may set ``advice`` and ``exit_code`` for all of its kind.
+    """
+
+    message: str
+    """What could not be done, and because of what."""
+    advice: str = ""
+    """What to do next, one sentence; empty where the message says all."""
+    exit_code: int = FAILED
+    """Exit code of the command line, from design/cli.md."""
+
+    def __init__(self, message: str = "", advice: str = "", exit_code: int | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        if advice:
+            self.advice = advice
+        if exit_code is not None:
+            self.exit_code = exit_code

@@ -1,0 +1,107 @@
+"""Screens that leave once, and input that is meant for the screen it was given to.
+
+Keys and clicks wait in the queues of widgets. When the first of them closes a sheet, or lays another one on
+it, those behind it were meant for a screen that is no longer in view: they are dropped where they are
+dispatched (`is_stale`, asked by `helix_tui.barrier`), and a screen that has left cannot be dismissed again.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+from weakref import ref
+
+from textual import events
+from textual.app import App
+from textual.await_complete import AwaitComplete
+from textual.command import CommandPalette
+from textual.message import Message
+from textual.message_pump import MessagePump
+from textual.screen import Screen
+from textual.widget import Widget
+from textual.widgets import Button, Input, OptionList
+
+from helix_tui.widgets.gesture import Gesture
+
+GIVEN: tuple[type[Message], ...] = (events.InputEvent, events.Paste)
+"""What comes from the terminal."""
+
+CAUSED: tuple[type[Message], ...] = (Gesture, Input.Submitted, OptionList.OptionSelected, Button.Pressed)
+"""What widgets make of it, where that leads somewhere else."""
+
+_AIM = "_helix_aim"
+
+
+def is_stale(pump: MessagePump, message: Message) -> bool:
+    """Whether a message is input for a screen that is no longer in view.
+
+    Args:
+        pump: the app, screen or widget that is about to handle it.
+        message: any message.
+    """
+    given = isinstance(message, GIVEN)
+    if not given and not isinstance(message, CAUSED):
+        return False
+    if isinstance(pump, App):
+        return given and _is_stale_for_app(pump, message)
+    return isinstance(pump, Widget) and not in_view(pump)
+
+
+def _is_stale_for_app(app: App[Any], message: Message) -> bool:
+    """Input comes to the app twice: from the terminal, when its screen is noted, and from a widget."""
+    stack = app.screen_stack
+    if not stack:
+        return False
+    if not message.is_forwarded:
+        setattr(message, _AIM, ref(stack[-1]))
+        return False
+    aim = getattr(message, _AIM, None)
+    return aim is not None and aim() is not stack[-1]
+
+
+def in_view(node: Widget) -> bool:
+    """Whether a widget belongs to the screen on top."""
+    above: MessagePump | None = node
+    while above is not None and not isinstance(above, Screen):
+        above = above._parent
+    return above is None or above.is_active
+
+
+class Dismissal(Screen[Any]):
+    """A screen whose dismissal can be asked for any number of times, from anywhere, and happens once."""
+
+    @property
+    def has_left(self) -> bool:
+        """Whether it lies on no stack any more: what comes for it now comes too late."""
+        return not any(self in stack for stack in self.app._screen_stacks.values())
+
+    def dismiss(self, result: Any = None) -> AwaitComplete:
+        """Leave, also from under another screen; nothing where it has left, or is the first of its stack."""
+        app = self.app
+        if app.screen is self and len(app.screen_stack) > 1:
+            return super().dismiss(result)
+        for stack in app._screen_stacks.values():
+            if self in stack[1:]:
+                return self._leave_from_below(stack, result)
+        return cast(AwaitComplete, AwaitComplete.nothing())  # type: ignore[no-untyped-call]
+
+    def _leave_from_below(self, stack: list[Screen[Any]], result: Any) -> AwaitComplete:
+        """What Textual's ``pop_screen`` does for the screen on top, for one that another lies on."""
+        if self._result_callbacks:
+            self._result_callbacks[-1](result)
+        stack.remove(self)
+        self._pop_result_callback()
+        return AwaitComplete(self.app._replace_screen(self)).call_next(self.app)
+
+
+class Palette(CommandPalette, Dismissal):
+    """Textual's command palette, closed once."""
+
+    def on_mount(self, event: events.Mount) -> None:
+        """Closed before it stood: there is nothing to gather."""
+        if self.has_left:
+            event.prevent_default()
+
+    def _action_command_list(self, action: str) -> None:
+        """Move in the list once it is laid out: Textual 8.2.8 pages through lines not made yet."""
+        if self.query_one(OptionList).scrollable_content_region:
+            super()._action_command_list(action)

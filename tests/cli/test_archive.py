@@ -1,0 +1,57 @@
+"""The archive on the command line: counted, listed, found, explained."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.cli.conftest import Cli
+from tests.cli.test_queue import bead
+from tests.conftest import ProjectFactory
+
+OLD = {"id": "demo-old1", "title": "Put away", "status": "closed", "closed_at": "2026-05-07T05:50:17Z"}
+
+
+def make(project: ProjectFactory) -> Path:
+    """A tracker whose one open bead waits for an archived one; a bead in both files; a broken line."""
+    root = project([bead("demo-a1", "demo-old1"), bead("demo-b2", status="closed")])
+    rows = [json.dumps(OLD), '{"id":"demo-', json.dumps({**OLD, "id": "demo-b2"})]
+    (root / ".ddx" / "beads-archive.jsonl").write_text("\n".join(rows) + "\n")
+    return root
+
+
+def test_the_queue_counts_and_lists_the_archive_and_nothing_becomes_ready(
+    cli: Cli, project: ProjectFactory
+) -> None:
+    root = make(project)
+    document = cli("queue", "--json", "-C", root).document
+    assert document["ready"] == []
+    assert document["source"]["archived"] == 1  # the tracker's row of demo-b2 wins
+    archive = document["archive"]
+    assert (archive["beads"], archive["closed"], archive["listed"]) == (1, 1, None)
+    assert [line["line"] for line in archive["dropped"]] == [2]
+    (row,) = cli("queue", "--json", "--archived", "-C", root).document["archive"]["listed"]
+    assert (row["id"], row["day"]) == ("demo-old1", "2026-05-07")
+    out = cli("queue", "--archived", "--filter", "away", "-C", root).out
+    assert "archived 1" in out
+    assert "demo-old1  2026-05-07  Put away" in out
+    assert "1 more archived (2 closed in all" in out
+    assert "line 2 of beads-archive.jsonl cannot be read" in out
+    assert "archived 0" in cli("queue", "--archived", "--filter", "nowhere", "-C", root).out
+
+
+def test_why_of_an_archived_bead_and_of_what_waits_on_it(cli: Cli, project: ProjectFactory) -> None:
+    root = make(project)
+    out = cli("why", "old1", "-C", root).out
+    assert "closed on 2026-05-07 and archived" in out
+    assert "helix-tui dep remove demo-a1 demo-old1" in out
+    document = cli("why", "demo-old1", "--json", "-C", root).document
+    assert (document["archived"], document["dependents"]) == (True, ["demo-a1"])
+    assert "helix-tui dep remove demo-a1 demo-old1" in cli("why", "demo-a1", "-C", root).out
+
+
+def test_doctor_counts_the_archive_and_says_what_it_cannot_read(cli: Cli, project: ProjectFactory) -> None:
+    out = cli("doctor", "-C", make(project)).out
+    assert "1 more archived" in out
+    assert "line 2 of beads-archive.jsonl cannot be read" in out
+    assert "1 of them archived" in out

@@ -1,0 +1,151 @@
+"""Scenes: a project in which everything happens at once, recordings, real trackers and generated ones."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import lzma
+import os
+import socket
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helix_tui.core.clock import format_instant
+from tests.consistency.surfaces import Scene
+from tests.core.ddx.replay import Replay
+
+NOW = "2026-08-21T22:00:00Z"
+Row = dict[str, Any]
+
+
+@pytest.fixture(autouse=True)
+def _at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No ddx, no memory, no leases of this machine's user."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    monkeypatch.delenv("DDX_BIN", raising=False)
+
+
+def event(kind: str, summary: str, body: str, at: str) -> Row:
+    return {"kind": kind, "summary": summary, "body": body, "created_at": at}
+
+
+def write_scene(root: Path, rows: Iterable[Row], *, now: str = NOW) -> Scene:
+    (root / ".ddx").mkdir(parents=True, exist_ok=True)
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    (root / ".ddx" / "beads.jsonl").write_text(text)
+    return Scene(root, now)
+
+
+def bundle(root: Path, attempt: str, bead: str, **result: object) -> None:
+    folder = root / ".ddx" / "executions" / attempt
+    folder.mkdir(parents=True)
+    given = {"attempt_id": attempt, "bead_id": bead}
+    (folder / "manifest.json").write_text(json.dumps(given))
+    if result:
+        (folder / "result.json").write_text(json.dumps({**given, **result}))
+    (folder / "decisions.md").write_text(f"The way of {bead}: begin at the end.\n")
+
+
+def lease(root: Path, bead: str, tmp: Path) -> None:
+    """A lease of this very process, as head writes it."""
+    folder = tmp / "ddx-claim-heartbeats" / hashlib.sha1(str(root).encode()).hexdigest()
+    folder.mkdir(parents=True, exist_ok=True)
+    document = {"bead_id": bead, "machine": socket.gethostname(), "pid": os.getpid(), "owner": "w"}
+    times = {"started_at": "2026-08-21T21:58:00Z", "updated_at": "2026-08-21T21:59:50Z"}
+    (folder / f"{bead}.json").write_text(json.dumps(document | times))
+
+
+def every_row() -> list[Row]:
+    """Beads in every state, with attempts that ended in every way."""
+    plain: list[Row] = [
+        {"id": f"d-{number}", "title": f"Bead {number}", "status": "open", "priority": 1, "schema_version": 1,
+         "created_at": f"2026-08-0{number}T00:00:00Z", "updated_at": f"2026-08-0{number}T00:00:00Z",
+         "acceptance": f"`make check-{number}` passes"}
+        for number in range(1, 9)
+    ]  # fmt: skip
+    plain[0]["events"] = [
+        event("execute-bead", "review_block",
+              "pre-land review: BLOCK\nattempt_id=20260811T100000-00000001", "2026-08-11T10:10:00Z")
+    ]  # fmt: skip
+    plain[1]["events"] = [
+        event("execute-bead", "success",
+              "success\npreserve_ref=refs/ddx/iterations/d-2/20260812T100000-00000002-abcdefabcdef",
+              "2026-08-12T10:10:00Z")
+    ]  # fmt: skip
+    plain[2] |= {"status": "closed", "events": [
+        event("execute-bead", "success", "success\nattempt_id=20260813T100000-00000003",
+              "2026-08-13T10:10:00Z")
+    ]}  # fmt: skip
+    plain[3]["dependencies"] = [{"issue_id": "d-4", "depends_on_id": "d-1", "type": "blocks"}]
+    plain[4]["execution-eligible"] = False
+    plain[5]["status"] = "proposed"
+    plain[6]["status"] = "in_progress"
+    plain[6]["owner"] = "w"
+    return plain
+
+
+@pytest.fixture
+def everything(tmp_path: Path) -> Scene:
+    """Ready, running, waiting, parked, asked about; landed, refused, kept aside, satisfied, crashed."""
+    root = tmp_path / "demo"
+    scene = write_scene(root, every_row())
+    bundle(root, "20260811T100000-00000001", "d-1", status="success", outcome="task_succeeded",
+           candidate_ref="refs/ddx/iterations/20260811T100000-00000001/0")  # fmt: skip
+    bundle(root, "20260812T100000-00000002", "d-2", status="success", outcome="task_succeeded")
+    bundle(root, "20260813T100000-00000003", "d-3", status="success", outcome="merged")
+    bundle(root, "20260814T100000-00000004", "d-8", status="already_satisfied", outcome="task_no_changes",
+           no_changes_rationale="status: already_satisfied")  # fmt: skip
+    bundle(root, "20260815T100000-00000005", "d-8", status="execution_failed", error="exit 1: make failed")
+    bundle(root, "20260816T100000-00000006", "d-8")
+    lease(root, "d-7", tmp_path / "tmp")
+    (root / ".helix").mkdir()
+    asked = {"id": "q-1", "kind": "ambiguous", "text": "which?", "key": "k", "bead_id": "d-8"}
+    document = {"schema": "questions/1", "questions": [asked]}
+    (root / ".helix" / "questions.json").write_text(json.dumps(document))
+    return scene
+
+
+@pytest.fixture
+def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Path, float], Scene]:
+    """A recording of a real ddx, played as far as a part of its steps (1.0: to its end)."""
+
+    def play(timeline: Path, part: float) -> Scene:
+        replay = Replay(timeline, tmp_path / f"{timeline.stem}-{part}")
+        (replay.project / ".ddx").mkdir()
+        monkeypatch.setenv("HOME", replay.env["HOME"])
+        monkeypatch.setenv("TMPDIR", replay.env["TMPDIR"])
+        wanted = max(1, int(sum(entry["src"] == "file" for entry in replay.entries) * part))
+        last = 0.0
+        for count, step in enumerate(replay.steps(), 1):
+            last = step.t
+            if count >= wanted:
+                break
+        (replay.project / ".ddx" / "beads.jsonl").touch()
+        return Scene(replay.project, format_instant(replay.now(last)))
+
+    return play
+
+
+@pytest.fixture
+def tracker(tmp_path: Path, shared: Path) -> Callable[[str, str], Scene]:
+    """A real tracker of the shared data."""
+
+    def make(name: str, now: str) -> Scene:
+        path = shared / "data" / "ddx" / name
+        raw = lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes()
+        ddx = tmp_path / "tracker" / ".ddx"
+        (ddx / "metrics").mkdir(parents=True)
+        (ddx / "beads.jsonl").write_bytes(raw)
+        if "head" in name:
+            metrics = (shared / "data" / "ddx" / "metrics-attempts.jsonl").read_bytes()
+            (ddx / "metrics" / "attempts.jsonl").write_bytes(metrics)
+        return Scene(ddx.parent, now)
+
+    return make

@@ -1,0 +1,349 @@
+"""Every surface as statements that can be held against each other. A new surface joins by one line.
+
+A statement is a subject and a value: what the surface says of it. Two surfaces that speak of the same subject
+must say the same. What a surface says in prose is read from its lines.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from helix_tui.cli.program import main
+
+Statement = tuple[tuple[str, str], object]
+"""A subject (its kind and its name), and what is said of it."""
+
+MOST_ASKED = 12
+"""Beads that ``why`` is asked about."""
+
+
+@dataclass
+class Scene:
+    """A project at an instant, and the command line to ask about it."""
+
+    root: Path
+    now: str
+
+    def ask(self, *words: str) -> dict[str, Any]:
+        """The JSON document that a command prints."""
+        code, out = self.run(*words, "--json")
+        assert code == 0, f"{words}: exit code {code}: {out[:400]}"
+        document = json.loads(out)
+        assert isinstance(document, dict)
+        return document
+
+    def lines(self, *words: str) -> list[str]:
+        """The lines that a command prints for people."""
+        code, out = self.run(*words)
+        assert code == 0, f"{words}: exit code {code}: {out[:400]}"
+        return out.splitlines()
+
+    def run(self, *words: str) -> tuple[int, str]:
+        """Call the program in this process; what it printed, and on trouble what it complained of."""
+        raw = io.BytesIO()
+        out = io.TextIOWrapper(raw, encoding="utf-8", write_through=True)
+        aside = io.StringIO()
+        with redirect_stdout(out), redirect_stderr(aside):
+            code = main([*words, "-C", str(self.root), "--now", self.now, "--no-color", "--read-only"])
+            sys.stdout.flush()
+        return code, raw.getvalue().decode() + (aside.getvalue() if code else "")
+
+
+Surface = Callable[[Scene], Iterable[Statement]]
+
+
+def _queue(scene: Scene) -> Iterator[Statement]:
+    yield from _of_queue(scene.ask("queue"))
+
+
+def _of_queue(document: dict[str, Any]) -> Iterator[Statement]:
+    states = [row["state"] for row in document["beads"]]
+    for row in document["beads"]:
+        yield ("state of", row["id"]), row["state"]
+        yield ("is running", row["id"]), row["running"]
+    counts = document["counts"]
+    for state in set(states) | counts.keys():
+        yield ("count in state", state), counts.get(state, 0)
+        yield ("count in state", state), states.count(state)
+    yield ("count", "ready"), len(document["ready"])
+    yield ("count", "ready"), states.count("ready")
+    yield ("count", "for workers"), document["for_workers"]
+    yield ("count", "running"), states.count("running")
+    yield ("count", "beads"), len(states)
+    yield ("left out", ""), document["left_out"]
+    yield ("next", ""), next(iter(document["ready"]), None)
+    for run in document["running"]:
+        if run["live"] and run["bead_id"]:
+            yield ("is running", run["bead_id"]), True
+    yield ("runs", ""), _runs(document["running"])
+
+
+def _runs(rows: Iterable[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    return sorted((row["bead_id"] or "", row["attempt_id"] or "", row["verdict"]) for row in rows)
+
+
+def _why(scene: Scene) -> Iterator[Statement]:
+    for row in scene.ask("queue")["beads"][:MOST_ASKED]:
+        said = scene.ask("why", row["id"])
+        yield ("state of", row["id"]), said["state"]
+        yield ("is running", row["id"]), said["running"]
+        if said["position"] == 1:
+            yield ("next", ""), row["id"]
+        yield ("has a place", row["id"]), said["position"] is not None
+        yield ("has a place", row["id"]), said["state"] == "ready"
+
+
+def _attempts(scene: Scene) -> Iterator[Statement]:
+    document = scene.ask("attempts")
+    yield from _of_attempts(document["attempts"])
+    for outcome, number in document["outcomes"].items():
+        yield ("count of outcome", outcome), number
+    yield ("count", "attempts"), len(document["attempts"])
+    yield ("count", "landed"), document["counts"]["landed"]
+
+
+def _of_attempts(rows: list[dict[str, Any]]) -> Iterator[Statement]:
+    outcomes = [row["verdict"]["outcome"] for row in rows]
+    for row, outcome in zip(rows, outcomes, strict=True):
+        name = row["attempt_id"]
+        yield ("outcome of", name), outcome
+        yield ("landed", name), row["landed"]
+        yield ("landed", name), outcome == "landed"
+        yield ("kept beside the branch", name), row["preserved"]
+        yield ("kept beside the branch", name), outcome in ("kept_aside", "refused")
+        if row["review"] and not row["review"].startswith("APPROVE"):
+            yield ("faulted by a review", name), True
+        if "nothing to do: it landed" in row["follow_up"]:
+            yield ("landed", name), True
+    for outcome in set(outcomes):
+        yield ("count of outcome", outcome), outcomes.count(outcome)
+    yield ("count", "landed"), outcomes.count("landed")
+
+
+def _insights(scene: Scene) -> Iterator[Statement]:
+    document = scene.ask("insights", "--by", "status")
+    sums: dict[str, int] = {}
+    for cell in document["rows"]:
+        yield ("count landed in status", cell["key"]["status"]), cell["landed"]
+        for outcome, number in cell["outcomes"].items():
+            sums[outcome] = sums.get(outcome, 0) + number
+    yield ("count", "landed"), sums.get("landed", 0)
+    for outcome, number in sums.items():
+        if outcome != "interrupted":  # those that left no result are in no table of ended attempts
+            yield ("count of outcome", outcome), number
+    yield (
+        ("count landed of day", "all"),
+        sum(cell["landed"] for cell in scene.ask("insights", "--by", "day")["rows"]),
+    )
+    yield ("count landed of day", "all"), sums.get("landed", 0)
+
+
+def _check(scene: Scene) -> Iterator[Statement]:
+    document = scene.ask("check", "--no-model")
+    health = document["queue_health"]
+    yield ("count", "ready"), health["ready_execution"]
+    yield ("count", "for workers"), health["ready_for_workers"]
+    yield ("count", "running"), health["running"]
+    yield ("count", "beads"), health["total"]
+    yield ("count", "ddx's ready"), health["ready"]
+    yield ("left out", ""), health["left_out"]
+    yield ("next action", ""), document["next_action"]
+    if document["next_action"] == "STOP":
+        yield ("count", "ready"), 0
+        yield ("count", "running"), 0
+    for reason in document["reasons"]:
+        if reason["code"] == "ready":
+            yield ("next worth building", ""), reason["refs"][0]
+
+
+def _status(scene: Scene) -> Iterator[Statement]:
+    document = scene.ask("status")
+    tracker = document["tracker"]
+    yield ("count", "ready"), tracker["ready_execution"]
+    yield ("count", "for workers"), tracker["ready_for_workers"]
+    yield ("count", "running"), tracker["running"]
+    yield ("count", "beads"), tracker["total"]
+    yield ("count", "ddx's ready"), tracker["ready"]
+    yield ("left out", ""), tracker["left_out"]
+    for question in document["questions"]:
+        yield ("asked about", repr(question["bead_id"])), True
+    if document["running_bead"]:
+        yield ("is running", document["running_bead"]["id"]), True
+
+
+def _stuck(scene: Scene) -> Iterator[Statement]:
+    for row in scene.ask("stuck")["stuck"]:
+        if row["reason"] in ("dep-blocked", "retry-parked", "operator-attention", "not-eligible"):
+            yield ("has a place", row["bead_id"]), False
+
+
+def _next(scene: Scene) -> Iterator[Statement]:
+    document = scene.ask("next")
+    yield ("next", ""), document["id"]
+    yield ("count", "ready"), document["ready"]
+
+
+def _proposals(scene: Scene) -> Iterator[Statement]:
+    """Lessons: a pattern comes from what landed, a failure from what neither landed nor was done already."""
+    for each in scene.ask("memory", "learn")["attempts"]:
+        lesson = each["proposal"]
+        if lesson and lesson["type"] == "pattern":
+            yield ("landed", each["attempt"]), True
+        if lesson and lesson["type"] == "failure":
+            yield ("teaches a failure", each["attempt"]), True
+
+
+_SAYS_READY = re.compile(r"(?<![\w-])([\d,]+) ready\b")
+_SAYS_WORKERS = re.compile(r"([\d,]+) for workers\b")
+
+
+def _in_words(lines: Iterable[str]) -> Iterator[Statement]:
+    """The counts that lines for people hold."""
+    for line in lines:
+        for found in _SAYS_READY.findall(line):
+            yield ("count", "ready"), int(found.replace(",", ""))
+        for found in _SAYS_WORKERS.findall(line):
+            yield ("count", "for workers"), int(found.replace(",", ""))
+
+
+def _words_of(*words: str) -> Surface:
+    return lambda scene: _in_words(_headers(scene.lines(*words)))
+
+
+def _headers(lines: list[str]) -> list[str]:
+    """The lines that sum up: titles of beads may say anything, and stand in rows."""
+    return [line for line in lines if line.startswith(("queue:", "Tracker:")) or " · " in line[:80]]
+
+
+def _nothing(scene: Scene) -> Iterator[Statement]:
+    """No "nothing" beside a "something"."""
+    if "nothing is stuck" in scene.lines("stuck"):
+        yield ("count", "stuck"), 0
+    yield ("count", "stuck"), len(scene.ask("stuck")["stuck"])
+    if "no ready issues" in scene.lines("next"):
+        yield ("count", "ready"), 0
+
+
+_PULSE = {
+    "ready": re.compile(r"○ ?([\d,]+)(?: ready)?"),
+    "running": re.compile(r"◉ ?([\d,]+)(?: running)?"),
+}
+
+
+def _screen(name: str) -> Surface:
+    """The pulse and the data of one screen."""
+
+    def said(scene: Scene) -> Iterator[Statement]:
+        document = scene.ask("snapshot", "--screen", name, "--format", "json", "--size", "200x30")
+        top = document["lines"][0]
+        found = _PULSE["ready"].search(top)
+        if found:
+            yield ("count", "ready"), int(found[1].replace(",", ""))
+        yield from ((("times ready stands in the pulse", name), n) for n in (top.count(" ready"), 1) if found)
+        workers = _SAYS_WORKERS.search(top)
+        if workers:
+            yield ("count", "for workers"), int(workers[1].replace(",", ""))
+        if "STOP" in top:
+            yield ("count", "ready"), 0
+        data = document["data"]
+        if "attempts" in data:
+            yield from _of_attempts(data["attempts"])
+            yield ("count", "attempts"), len(data["attempts"])
+            yield ("runs", ""), _runs(data["running"])
+            yield from _rows_of(document["lines"], data["attempts"])
+        elif "beads" in data:
+            yield from _of_queue(data)
+
+    return said
+
+
+_WORDS = {
+    "landed": "landed",
+    "kept aside": "kept_aside",
+    "refused": "refused",
+    "no change": "no_change",
+    "satisfied": "satisfied",
+    "failed": "failed",
+    "interrupted": "interrupted",
+}
+
+
+def _rows_of(lines: list[str], rows: list[dict[str, Any]]) -> Iterator[Statement]:
+    """The words of the rows that the Loop screen shows hold an outcome that is in the data."""
+    known = {row["verdict"]["outcome"] for row in rows}
+    for line in lines[2:]:
+        found = re.match(r"[▌ ]?[✓◆○✗] ([a-z ]{6,11}?)  ", line)
+        if found and found[1].strip() in _WORDS:
+            yield ("outcome is in the data", found[1].strip()), _WORDS[found[1].strip()] in known
+            yield ("outcome is in the data", found[1].strip()), True
+
+
+SURFACES: dict[str, Surface] = {
+    "queue": _queue,
+    "why": _why,
+    "attempts": _attempts,
+    "insights": _insights,
+    "check": _check,
+    "status": _status,
+    "stuck": _stuck,
+    "next": _next,
+    "memory learn": _proposals,
+    "queue in words": _words_of("queue"),
+    "check in words": _words_of("check", "--no-model"),
+    "status in words": _words_of("status"),
+    "nothing": _nothing,
+    "screen queue": _screen("queue"),
+    "screen loop": _screen("loop"),
+    "screen insights": _screen("insights"),
+    **{f"screen {name}": _screen(name) for name in ("memory", "ask", "journal")},
+}
+"""Every surface by name."""
+
+FAST = tuple(name for name in SURFACES if not name.startswith("screen"))
+"""Surfaces that need no screen."""
+
+
+def contradictions(scene: Scene, names: Iterable[str] = SURFACES) -> list[str]:
+    """What the surfaces say against each other, one line each; empty where they agree."""
+    said: dict[tuple[str, str], dict[str, list[str]]] = {}
+    for name in names:
+        for subject, value in SURFACES[name](scene):
+            said.setdefault(subject, {}).setdefault(repr(value), []).append(name)
+    found = [
+        f"{' '.join(subject)}: "
+        + ", ".join(f"{value} ({' '.join(dict.fromkeys(by))})" for value, by in values.items())
+        for subject, values in said.items()
+        if len(values) > 1
+    ]
+    return found + list(_rules(said))
+
+
+def _rules(said: dict[tuple[str, str], dict[str, list[str]]]) -> Iterator[str]:
+    """What must hold between statements about different subjects."""
+
+    def only(kind: str, name: str = "") -> str:
+        return next(iter(said.get((kind, name), {"None": []})))
+
+    ready, action = only("count", "ready"), only("next action")
+    if action == "'STOP'" and ready not in ("0", "None"):
+        yield f"STOP is said while {ready} are ready"
+    if action == "'BUILD'" and ready == "0" and only("next worth building") != "None":
+        yield "BUILD names a bead while none is ready"
+    worth, first = only("next worth building"), only("next")
+    if worth not in ("None", first) and ("asked about", first) not in said:
+        yield f"the next bead is {first}, and BUILD begins with {worth}"
+    for (kind, name), values in said.items():
+        faulted = ("faulted by a review", name) in said
+        good = only("outcome of", name) == "'satisfied'" or (
+            only("outcome of", name) == "'landed'" and not faulted
+        )
+        if kind == "teaches a failure" and good:
+            yield f"{name} teaches a failure and {only('outcome of', name)} ({values})"

@@ -1,0 +1,116 @@
+"""No two surfaces contradict each other: on recordings, real trackers, generated ones, and in every state."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.consistency.conftest import event, write_scene
+from tests.consistency.surfaces import FAST, SURFACES, Scene, contradictions
+
+COMMITTED = Path(__file__).resolve().parents[1] / "data"
+SHARED = Path(__file__).resolve().parents[4] / "shared" / "data" / "ddx" / "loops"
+LOOPS = sorted((COMMITTED / "ddx").glob("*.jsonl")) + sorted((COMMITTED / "loops").glob("*.jsonl"))
+GIVEN = sorted(SHARED.glob("*.jsonl")) if SHARED.is_dir() else []
+
+TRACKERS = [
+    ("beads-head.jsonl", "2026-08-21T22:00:28Z"),
+    ("beads-2026-04.jsonl", "2026-04-24T13:41:04Z"),
+    ("beads-max.jsonl.xz", "2026-04-29T12:00:00Z"),
+]
+
+
+def test_every_surface_agrees_where_everything_happens_at_once(everything: Scene) -> None:
+    assert contradictions(everything) == []
+    outcomes = everything.ask("attempts")["outcomes"]
+    assert outcomes.keys() >= {"landed", "refused", "kept_aside", "satisfied", "failed", "interrupted"}
+    assert everything.ask("queue")["left_out"] == "q-1 waits for you"
+
+
+@pytest.mark.parametrize("timeline", LOOPS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_recordings_are_told_alike_at_their_end(
+    timeline: Path, recorded: Callable[[Path, float], Scene]
+) -> None:
+    assert contradictions(recorded(timeline, 1.0), (*FAST, "screen loop")) == []
+
+
+@pytest.mark.parametrize("timeline", LOOPS[:4], ids=lambda path: path.stem)
+@pytest.mark.parametrize("part", [0.3, 0.6, 0.9])
+def test_recordings_are_told_alike_on_the_way(
+    timeline: Path, part: float, recorded: Callable[[Path, float], Scene]
+) -> None:
+    assert contradictions(recorded(timeline, part), FAST) == []
+
+
+@pytest.mark.parametrize("timeline", GIVEN, ids=lambda path: path.stem)
+def test_all_recorded_runs_are_told_alike(timeline: Path, recorded: Callable[[Path, float], Scene]) -> None:
+    assert contradictions(recorded(timeline, 1.0), FAST) == []
+
+
+@pytest.mark.parametrize(("name", "now"), TRACKERS, ids=[name for name, _ in TRACKERS])
+def test_real_trackers_are_told_alike(name: str, now: str, tracker: Callable[[str, str], Scene]) -> None:
+    assert contradictions(tracker(name, now)) == []
+
+
+STATUSES = ["success", "already_satisfied", "no_changes", "execution_failed", "review_block", "land_conflict",
+            "review_malfunction", "repair-cycle-exhausted", "push_failed", "a_word_of_next_year"]  # fmt: skip
+DETAILS = ["", "pre-land review: BLOCK", "post-merge review: BLOCK", "merged onto current tip",
+           "signal: terminated"]  # fmt: skip
+
+
+@st.composite
+def rows(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """A tracker of up to eight beads, of either era, with attempts told by their events."""
+    names = [f"g-{number}" for number in range(draw(st.integers(1, 8)))]
+    april = draw(st.booleans())
+    made: list[dict[str, Any]] = []
+    for place, name in enumerate(names):
+        row: dict[str, Any] = {
+            "id": name,
+            "title": draw(st.sampled_from(["Do it", "Epic: all of it", "3 ready"])),
+            "status": draw(
+                st.sampled_from(["open"] * 4 + ["closed", "in_progress", "proposed", "cancelled", "odd"])
+            ),
+            "priority": draw(st.integers(0, 2)),
+            "created_at": f"2026-08-01T00:00:0{place}Z",
+            "updated_at": "2026-08-20T00:00:00Z",
+            "issue_type": draw(st.sampled_from(["task", "bug", "epic"])),
+        }
+        row |= {} if april else {"schema_version": 1}
+        needed = draw(st.lists(st.sampled_from(names), max_size=2, unique=True))
+        row["dependencies"] = [
+            {"issue_id": name, "depends_on_id": each, "type": "blocks"} for each in needed if each != name
+        ]
+        if draw(st.booleans()):
+            row["execution-eligible"] = draw(st.booleans())
+        events = []
+        for number in range(draw(st.integers(0, 2))):
+            attempt = f"20260810T1{number}000{place}-0000000{place}"
+            status, detail = draw(st.sampled_from(STATUSES)), draw(st.sampled_from(DETAILS))
+            kept = f"preserve_ref=refs/ddx/iterations/{name}/{attempt}-abc" if draw(st.booleans()) else ""
+            body = "\n".join(filter(None, (detail, f"attempt_id={attempt}", kept)))
+            events.append(event("execute-bead", status, body, f"2026-08-10T1{number}:30:00Z"))
+            if draw(st.integers(0, 5)) == 0:
+                said = f"attempt_id={attempt}\nresult_rev=aaa\naction=idempotent_close"
+                events.append(event("dangling-success-recovery", "recovered", said, "2026-08-11T00:00:00Z"))
+        row["events"] = events
+        made.append(row)
+    return made
+
+
+@given(rows())
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_generated_trackers_are_told_alike(made: list[dict[str, Any]]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        assert contradictions(write_scene(Path(folder) / "demo", made), FAST) == []
+
+
+def test_a_surface_joins_by_one_line() -> None:
+    assert len(SURFACES) >= 14
+    assert set(FAST) < set(SURFACES)

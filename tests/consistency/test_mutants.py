@@ -1,0 +1,179 @@
+"""A reader that tells something else than the others is found: each mutant makes a contradiction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from helix_tui.cli import attempts as evidence
+from helix_tui.cli import loading
+from helix_tui.core.beads import counts
+from helix_tui.core.beads.counts import QueueCounts
+from helix_tui.core.beads.readiness import Queue, Standing
+from helix_tui.core.ddx.attempts.attempt import Attempt
+from helix_tui.core.insights.cells import Cell
+from helix_tui.core.supervision import learning
+from helix_tui.core.supervision.check import facts
+from helix_tui.core.supervision.check import verdict as check_verdict
+from helix_tui.core.supervision.run import status as run_status
+from helix_tui.screens import facts as pulse
+from tests.consistency.surfaces import Scene, contradictions
+
+Patch = pytest.MonkeyPatch
+MUTANTS: dict[str, Callable[[Patch], None]] = {}
+
+
+def mutant(apply: Callable[[Patch], None]) -> Callable[[Patch], None]:
+    MUTANTS[apply.__name__.strip("_").replace("_", " ")] = apply
+    return apply
+
+
+@mutant
+def _a_refused_attempt_counts_as_landed_in_one_property(patch: Patch) -> None:
+    patch.setattr(
+        Attempt, "landed", property(lambda self: self.status == "review_block" or self.verdict.landed)
+    )
+
+
+@mutant
+def _insights_maps_the_status_by_itself(patch: Patch) -> None:
+    def mapped(cell: Cell) -> dict[str, int]:
+        landed = sum(each.status in ("success", "review_block") for each in cell.attempts)
+        return {"landed": landed, "preserved": 0, "failed": cell.n - landed, "no_changes": 0, "other": 0}
+
+    patch.setattr(Cell, "counts", property(mapped))
+
+
+@mutant
+def _insights_leaves_an_outcome_out(patch: Patch) -> None:
+    patch.setattr(Cell, "outcomes", property(lambda cell: {} if cell.n == 1 else {"landed": cell.n}))
+
+
+@mutant
+def _status_counts_beads_that_ddx_would_list(patch: Patch) -> None:
+    def listed(queue: Queue, *rest: Any, **more: Any) -> QueueCounts:
+        found = counts.count_queue(queue, *rest, **more)
+        return replace(found, ready=(*found.ready, "d-5"))
+
+    patch.setattr(run_status, "count_queue", listed)
+
+
+@mutant
+def _check_forgets_the_questions(patch: Patch) -> None:
+    patch.setattr(facts, "beads_in_question", lambda questions: {})
+
+
+@mutant
+def _the_pulse_counts_what_is_worked_on(patch: Patch) -> None:
+    def counted(queue: Queue, *rest: Any) -> QueueCounts:
+        found = counts.count_queue(queue, *rest)
+        return replace(found, ready=(*found.ready, "d-7"))
+
+    patch.setattr(pulse, "count_queue", counted)
+
+
+@mutant
+def _next_begins_at_the_other_end(patch: Patch) -> None:
+    def load(*given: Any) -> Any:
+        present = loaded(*given)
+        present.queue.ready = present.queue.ready[::-1]
+        return present
+
+    loaded = loading.load
+    patch.setattr("helix_tui.cli.helix.status.load", load)
+
+
+@mutant
+def _why_does_not_know_what_runs(patch: Patch) -> None:
+    def load(*given: Any, **more: Any) -> Any:
+        present = loaded(*given, **more)
+        patch.setattr(present.queue, "standing", lambda bead_id: present.queue._standings[bead_id])
+        return present
+
+    loaded = loading.load
+    patch.setattr("helix_tui.cli.why.load", load)
+
+
+@mutant
+def _check_says_stop_while_beads_are_ready(patch: Patch) -> None:
+    decided = check_verdict.decide
+    told = "helix_tui.core.supervision.check.check.decide"
+    patch.setattr(told, lambda found: replace(decided(found), next_action="STOP"))
+
+
+@mutant
+def _build_begins_with_another_bead(patch: Patch) -> None:
+    patch.setattr(
+        QueueCounts,
+        "for_workers",
+        property(lambda self: self.ready[::-1][: len(self.ready) - len(self.asked)]),
+    )
+
+
+@mutant
+def _lessons_take_every_end_for_a_landing(patch: Patch) -> None:
+    patch.setattr(learning, "judge", lambda attempt, evidence: learning.Judged("passed", "so it is said"))
+    patch.setattr(Attempt, "landed", property(lambda self: True))
+
+
+@mutant
+def _work_that_was_done_already_teaches_a_failure(patch: Patch) -> None:
+    patch.setattr(learning, "judge", lambda attempt, evidence: learning.Judged("failed", "so it is said"))
+
+
+@mutant
+def _the_verdict_of_the_loop_screen_is_another(patch: Patch) -> None:
+    shown = evidence.as_document
+
+    def told(attempt: Attempt, now: int) -> dict[str, Any]:
+        if attempt.status == "review_block":
+            attempt = replace(attempt, detail="post-merge review: BLOCK", candidate_ref="")
+        return dict(shown(attempt, now))
+
+    patch.setattr("helix_tui.cli.snapshot.evidence", _Patched(evidence, as_document=told))
+
+
+@mutant
+def _stuck_names_a_bead_that_is_ready(patch: Patch) -> None:
+    from helix_tui.core.supervision import stuck
+
+    patch.setitem(stuck._BY_STATE, "ready", ("not-eligible", "decide"))
+    by_state = stuck._by_state
+
+    def also_ready(queue: Queue, bead: Any) -> Any:
+        reason = Standing("ready", ())
+        return by_state(queue, bead) if queue.state(bead.id) != "ready" else _stuck_of(stuck, bead, reason)
+
+    patch.setattr(stuck, "_by_state", also_ready)
+
+
+def _stuck_of(stuck: Any, bead: Any, standing: Standing) -> Any:
+    return stuck.Stuck(bead.id, bead.title, "not-eligible", standing.state, "decide")
+
+
+class _Patched:
+    """A module with some of its names replaced."""
+
+    def __init__(self, module: Any, **names: Any) -> None:
+        self._module = module
+        self.__dict__.update(names)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._module, name)
+
+
+def test_the_scene_agrees_before_anything_is_mutated(everything: Scene) -> None:
+    assert contradictions(everything) == []
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_mutant_contradicts(name: str, everything: Scene, monkeypatch: Patch) -> None:
+    MUTANTS[name](monkeypatch)
+    assert contradictions(everything), name
+
+
+def test_the_list_is_long_enough() -> None:
+    assert len(MUTANTS) >= 12

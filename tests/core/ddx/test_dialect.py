@@ -1,0 +1,150 @@
+"""What a ddx does: tried on the embedded tracker of either family, kept by content, said where it differs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helix_tui.core.beads.readiness import classify
+from helix_tui.core.beads.tracker import parse_rows
+from helix_tui.core.clock import parse_now
+from helix_tui.core.ddx.client import Ddx, DdxError, hook_warnings
+from helix_tui.core.ddx.dialect import APRIL, AUGUST, Dialect, Gate, at_hand, dialect_of
+from helix_tui.core.ddx.fit import difference, remarks, shut
+from helix_tui.core.ddx.trial import try_out
+
+NOW = parse_now("2026-08-01T12:00:00Z")
+LATER = "2099-01-01T00:00:00Z"
+
+
+@pytest.fixture
+def program(tmp_path: Path):  # type: ignore[no-untyped-def]
+    """Write an executable that plays the embedded tracker of a family and notes each call."""
+
+    def write(era: str, before: str = "") -> Path:
+        path = tmp_path / f"{era}-ddx"
+        path.write_text(
+            f"#!{sys.executable}\nimport os, sys\nos.environ['HELIX_DDX_ERA'] = {era!r}\n"
+            f"open({str(tmp_path / 'calls')!r}, 'a').write(' '.join(sys.argv[1:]) + '\\n')\n{before}\n"
+            "from helix_tui.core.tracker.__main__ import main\nsys.exit(main())\n"
+        )
+        path.chmod(0o755)
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize(("era", "known"), [("april", APRIL), ("head", AUGUST)])
+def test_a_trial_finds_what_a_release_does(program: Any, era: str, known: Dialect) -> None:
+    found = try_out(program(era), {"PATH": "/usr/bin:/bin"})
+    assert found is not None
+    by_help = {"rank", "depends_on", "blocker_reason", "drain", "gates", "proven"}
+    for field in fields(Dialect):
+        if field.name not in by_help:
+            assert getattr(found, field.name) == getattr(known, field.name), field.name
+
+
+def test_what_was_found_is_kept_by_content_and_not_asked_again(
+    program: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HELIX_DDX_TRIAL")
+    path = program("april")
+    found = at_hand(str(path), tmp_path)
+    assert found is not None
+    assert found.rule == APRIL.rule
+    assert found.drain == ("agent", "execute-loop")
+    calls = (tmp_path / "calls").read_text()
+    monkeypatch.setattr("helix_tui.core.ddx.dialect._seen", {})
+    assert at_hand(str(path), tmp_path) == found
+    assert (tmp_path / "calls").read_text() == calls, "a second process asks nobody"
+    path.write_text(path.read_text().replace("'april'", "'head'"))
+    changed = at_hand(str(path), tmp_path)
+    assert changed is not None
+    assert changed.rule == AUGUST.rule, "another content is another ddx"
+
+
+def test_what_does_not_answer_as_a_ddx_proves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HELIX_DDX_TRIAL")
+    path = tmp_path / "ddx"
+    path.write_text("#!/bin/sh\necho '[]'\n")
+    path.chmod(0o755)
+    assert at_hand(str(path), tmp_path) is None
+    assert dialect_of(path, tmp_path, fallback="april") == replace(APRIL, proven=False)
+    path.write_text("no program")
+    assert at_hand(str(path), tmp_path) is None
+    with pytest.raises(DdxError):
+        dialect_of(path, tmp_path)
+
+
+def beads(*rows: dict[str, Any]):  # type: ignore[no-untyped-def]
+    usual = {"title": "t", "status": "open", "priority": 2, "issue_type": "task"}
+    usual["created_at"] = "2026-01-01T00:00:00Z"
+    return parse_rows("\n".join(json.dumps(usual | row) for row in rows).encode()).beads
+
+
+def test_the_ddx_at_hand_decides_what_is_ready_whoever_wrote_the_rows() -> None:
+    found = beads({"id": "a", "execute-loop-retry-after": LATER}, {"id": "b", "issue_type": "epic"})
+    assert classify(found, now=NOW).ready == ()
+    assert classify(found, now=NOW, era=APRIL.rule).ready == ()
+    assert classify(found, now=NOW, era=AUGUST.rule).ready == ("a", "b")
+    assert "does not read the execute-loop-… keys of 1 bead:" in difference(found, AUGUST)
+    assert difference(found, APRIL) == ""
+    later = beads({"id": "a", "schema_version": 1, "work-retry-after": LATER})
+    assert classify(later, now=NOW, era=APRIL.rule).ready == ("a",)
+    assert "ddx upgrade" in difference(later, APRIL)
+
+
+def test_a_release_between_is_judged_by_what_it_does() -> None:
+    may = replace(AUGUST.rule, reviews=False)
+    found = beads({"id": "a", "preserved-review-blocked-at": "2026-01-01T00:00:00Z"})
+    assert classify(found, now=NOW, era=may).ready == ("a",)
+    assert classify(found, now=NOW, era=AUGUST.rule).ready == ()
+
+
+def test_a_tracker_that_ddx_refuses_is_said_with_code_beads_and_command() -> None:
+    gate = Gate(
+        "label", "needs_human", "lifecycle_migration_required", "ddx bead migrate --lifecycle --apply"
+    )
+    dialect = replace(AUGUST, gates=(gate,))
+    found = beads(*({"id": f"d-{n}", "labels": ["needs_human"], "schema_version": 1} for n in range(7)))
+    said = remarks(found, dialect)
+    assert len(said) == 1
+    for part in (gate.code, "d-0", "and 2 more", gate.command):
+        assert part in said[0]
+    assert shut(found, AUGUST) is None
+    assert shut(beads({"id": "x"}), dialect) is None
+
+
+def test_the_reason_of_a_refusal_is_read_from_its_status_object(tmp_path: Path) -> None:
+    path = tmp_path / "ddx"
+    status = {
+        "code": "lifecycle_migration_required",
+        "legacy_needs_human_labels": 2,
+        "sample_bead_ids": ["d-1"],
+    }
+    path.write_text(f"#!/bin/sh\ncat <<'E'\n{json.dumps(status, indent=2)}\nE\nexit 1\n")
+    path.chmod(0o755)
+    with pytest.raises(DdxError) as caught:
+        Ddx(path, tmp_path).ready_execution()
+    assert caught.value.message == "lifecycle_migration_required: 2 needs human labels, on d-1"
+    assert "ddx bead migrate --lifecycle" in caught.value.advice
+
+
+def test_a_hooks_whole_refusal_and_its_warnings_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "ddx"
+    refusal = "Error: bead: hook validate-bead-create: [triage] error: no spec-id\n[triage] error: no label"
+    path.write_text(f"#!/bin/sh\ncat >&2 <<'E'\n{refusal}\nUsage:\n  ddx\n{refusal}\nE\nexit $1\n")
+    path.chmod(0o755)
+    with pytest.raises(DdxError) as caught:
+        Ddx(path, tmp_path).run("1")
+    assert caught.value.message.endswith("error: no spec-id; [triage] error: no label")
+    path.write_text("#!/bin/sh\necho 'bead: hook validate-bead-create warning: vague acceptance' >&2\n")
+    warned = hook_warnings(Ddx(path, tmp_path).run("0"))
+    assert warned == ("hook validate-bead-create warning: vague acceptance",)

@@ -1,0 +1,51 @@
+"""How one attempt ended, from the lines that ``ddx try`` prints, its exit code and the tracker."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from helix_tui.core.project import find_project
+from helix_tui.core.supervision.building import build_bead
+from helix_tui.core.supervision.delegate import NOBODY, Delegate
+from tests.core.supervision.conftest import WorldFactory, make_curator, row
+
+SUCCESS = "bead: a\nstatus: success\ndetail: success\nresult_rev: abc1234\nlanded_branch: main\n"
+REF = "refs/ddx/iterations/a/0"
+KEPT = f"bead: a\nstatus: preserved_needs_review\ndetail: review: BLOCK\npreserve_ref: {REF}\n"
+NO_EVIDENCE = "bead: a\nstatus: no_evidence_produced\ndetail: no commit\n"
+FAILED = "bead: a\nstatus: execution_failed\ndetail: exit status 1\n"
+COOLING = "bead is in retry cooldown; re-run with --force-claim"
+
+
+@pytest.mark.parametrize(
+    ("printed", "said", "rc", "status", "detail", "kept"),
+    [
+        (SUCCESS, "", 0, "success", "success", ""),
+        (KEPT, "", 1, "preserved_needs_review", "review: BLOCK", REF),
+        (NO_EVIDENCE, "", 1, "no_evidence_produced", "no commit", ""),
+        (FAILED, "run: ddx doctor", 2, "execution_failed", "exit status 1", ""),
+        ("", COOLING, 2, "refused", "retry cooldown", ""),
+    ],
+)  # fmt: skip
+def test_each_outcome_is_told_as_ddx_tells_it(
+    world: WorldFactory, tmp_path: Path, printed: str, said: str, rc: int, status: str, detail: str, kept: str
+) -> None:
+    here = world([row("a")])
+    program = tmp_path / "ddx"
+    program.write_text(
+        f"#!{sys.executable}\nimport sys\n"
+        "if '--help' in sys.argv:\n"
+        "    verb = ' '.join(sys.argv[1:-1])\n"
+        "    print('Usage:\\n  ddx ' + verb + ' [flags]\\n\\nFlags:\\n  --watch --harness')\n"
+        "    sys.exit(verb not in ('try', 'work'))\n"
+        f"print('progress')\nprint('\\n' + {printed!r}, end='')\nsys.stderr.write({said!r})\nsys.exit({rc})\n"
+    )
+    program.chmod(0o755)
+    delegate = Delegate(find_project(here.root), str(program))
+    built = build_bead(make_curator(here.root, "head"), delegate, "a", NOBODY)
+    assert (built.status, built.preserve_ref, built.code) == (status, kept, int(rc > 0))
+    assert detail in built.detail
+    assert built.landed == (status == "success")

@@ -1,0 +1,98 @@
+"""A preview begins with the changed bead, compares the whole order, and what runs is what was shown."""
+
+from __future__ import annotations
+
+import pytest
+
+from helix_tui.core.ddx.dialect import AUGUST
+from helix_tui.core.supervision.curation import operations
+from helix_tui.core.supervision.curation.conflicts import PlanChanged
+from helix_tui.core.supervision.curation.places import ordinal
+from helix_tui.core.supervision.curation.planning import Plan, plan
+from helix_tui.core.supervision.curation.whatif import Consequences, foresee
+from helix_tui.core.supervision.orphans import letting_go
+from tests.core.supervision.conftest import WorldFactory, queue_of, row
+
+MANY = [row(f"m-{number:03}", priority=1) for number in range(202)]
+
+
+def follows(*wanted: operations.Operation) -> Consequences:
+    queue = queue_of([*MANY, row("w-1", "m-000"), row("x-1", status="closed")])
+    made = plan(wanted, queue, AUGUST)
+    assert not made.refusals
+    return foresee(queue, made.steps)
+
+
+def test_a_bead_far_down_says_where_it_goes_though_the_first_ten_stay() -> None:
+    found = follows(operations.priority("m-013", 3))
+    assert [str(place) for place in found.places] == ["14th → 202nd of 202 ready"]
+    assert found
+    assert found.next_before == found.next_after
+    assert found.order == "the other 201 ready beads keep their order"
+
+
+def test_a_bead_within_the_first_ten_is_named_itself() -> None:
+    found = follows(operations.priority("m-002", 4))
+    assert str(found.places[0]) == "3rd → 202nd of 202 ready"
+
+
+@pytest.mark.parametrize(
+    ("wish", "said"),
+    [
+        (operations.close("m-005"), "6th of 202 ready → closed"),
+        (operations.eligible("m-005", on=False), "6th of 202 ready → not ready (not eligible)"),
+        (operations.priority("w-1", 0), "stays not ready (waiting dependencies)"),
+        (operations.label("m-005", add=["area:ui"]), "stays 6th of 202 ready"),
+        (operations.reopen("x-1"), "closed → 203rd of 203 ready"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else value.kind,
+)
+def test_every_way_into_the_order_and_out_of_it(wish: operations.Operation, said: str) -> None:
+    assert str(follows(wish).places[0]) == said
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(1, "1st"), (2, "2nd"), (3, "3rd"), (11, "11th"), (112, "112th"), (1023, "1,023rd")]
+)
+def test_ordinals(number: int, text: str) -> None:
+    assert ordinal(number) == text
+
+
+OTHER = Plan("undo", "something else", ())
+
+
+def test_undo_redo_and_restore_run_only_what_was_shown(world: WorldFactory) -> None:
+    made = world([row("a-1"), row("a-2")])
+    entry = made.curator.run([operations.priority("a-1", 0)]).entry
+    assert entry is not None
+    second = made.curator.run([operations.priority("a-2", 0)]).entry
+    assert second is not None
+    before = made.rows()
+    with pytest.raises(PlanChanged):
+        made.curator.undo(second, shown=OTHER)
+    with pytest.raises(PlanChanged):
+        list(made.curator.restore(entry.id, shown=OTHER))
+    assert made.rows() == before
+    retreat, _ = made.curator.foretell(made.curator.history().back_to(entry.id))
+    assert len(list(made.curator.restore(entry.id, shown=Plan("undo", "back", retreat.steps)))) == 1
+    assert made.rows()["a-2"]["priority"] == 2
+    with pytest.raises(PlanChanged):
+        made.curator.redo(second, shown=OTHER)
+    assert made.rows()["a-2"]["priority"] == 2
+
+
+def test_a_claim_that_is_no_orphan_any_more_is_not_released(world: WorldFactory) -> None:
+    from helix_tui.core.supervision.orphans import find_orphans
+
+    claim = {"status": "in_progress", "owner": "sam", "claimed-at": "2026-08-01T00:00:00Z"}
+    made = world([row("a-1", **claim, **{"claimed-pid": "999999", "claimed-machine": ""})])
+    sight = made.curator.look()
+    orphans = find_orphans(sight, made.curator.project)
+    assert [each.bead_id for each in orphans] == ["a-1"]
+    make = letting_go(orphans, made.curator.project)
+    shown = made.curator.plan_steps("unclaim", "release", make, sight)
+    assert shown.steps
+    gone = letting_go((), made.curator.project)
+    with pytest.raises(PlanChanged):
+        made.curator.run_steps("unclaim", "release", gone, shown=shown, again=True)
+    assert made.rows()["a-1"]["status"] == "in_progress"

@@ -1,0 +1,89 @@
+"""Why nothing runs: one answer, the same on every face, as long as its cause is there."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from helix_tui.core.beads.readiness import classify
+from helix_tui.core.beads.record import decode_bead
+from helix_tui.core.beads.tracker import Tracker
+from helix_tui.core.clock import now_ns
+from helix_tui.core.ddx.workers.running import Run
+from helix_tui.core.project import Project, find_project
+from helix_tui.core.supervision.check.facts import gather_facts
+from helix_tui.core.supervision.check.verdict import decide
+from helix_tui.core.supervision.curation.curator import Sight
+from helix_tui.core.supervision.needs import needs_of
+from helix_tui.core.supervision.stoppage import find_stoppage
+from helix_tui.core.supervision.stuck import find_stuck
+from tests.conftest import ProjectFactory
+from tests.core.ddx.workers.test_ending import DIRTY, loop
+
+ROW = {"id": "b-1", "title": "Do it", "status": "open", "acceptance": "`make test` passes"}
+
+
+@pytest.fixture
+def stopped(project: ProjectFactory) -> Project:
+    """A project in which the last worker stopped for a file that nobody committed."""
+    root = project([ROW], git=True)
+    (root / ".gitignore").write_text(".ddx/\n.gitignore\n")
+    (root / "stray.txt").write_text("x\n")
+    loop(
+        root / ".ddx", ("loop.operator_attention", DIRTY), ("loop.end", {"exit_reason": "operator_attention"})
+    )
+    return find_project(root)
+
+
+def sight_of(project: Project) -> Sight:
+    beads = {"b-1": decode_bead(project.beads_file.read_bytes().split(b"\n")[0])}
+    return Sight(Tracker(project.beads_file), classify(beads, now=now_ns()))
+
+
+def test_every_face_says_it_while_the_cause_is_there(stopped: Project) -> None:
+    stoppage = find_stoppage(stopped)
+    assert stoppage is not None
+    assert (stoppage.present, stoppage.paths) == (True, ("stray.txt",))
+    assert str(DIRTY["message"]) in stoppage.words
+    assert "stray.txt" in stoppage.words
+    sight = sight_of(stopped)
+    verdict = decide(gather_facts(sight, stoppage=stoppage))
+    assert (verdict.next_action, verdict.recommended_command) == ("GUIDANCE", "git status --short")
+    assert verdict.reasons[0].code == "worker_stopped"
+    (need, *_) = needs_of(sight.queue, (), sight.tracker, stoppage=stoppage)
+    assert (need.kind, need.bead_id, need.waiting) == ("worker_stopped", "b-1", 1)
+    assert [each.reason for each in find_stuck(sight.queue, stoppage=stoppage)] == ["worker-stopped"]
+
+
+def test_it_is_done_with_when_the_files_are_committed(stopped: Project) -> None:
+    subprocess.run(["git", "-C", str(stopped.root), "add", "."], check=True, capture_output=True)
+    subprocess.run(["git", "-C", str(stopped.root), "commit", "-qm", "x"], check=True, capture_output=True)
+    stoppage = find_stoppage(stopped)
+    assert stoppage is not None
+    assert stoppage.present is False
+    assert "the next worker can begin" in stoppage.words
+    sight = sight_of(stopped)
+    verdict = decide(gather_facts(sight, stoppage=stoppage))
+    assert verdict.next_action == "BUILD"
+    assert "worker_stopped" in {note.code for note in verdict.notes}
+    assert not needs_of(sight.queue, (), sight.tracker, stoppage=stoppage)
+    assert not find_stuck(sight.queue, stoppage=stoppage)
+
+
+def test_nothing_is_said_while_another_worker_is_at_work(stopped: Project) -> None:
+    assert find_stoppage(stopped, [Run("b-1", verdict="alive")]) is None
+
+
+def test_a_cause_that_cannot_be_seen_from_here_is_not_called_gone(
+    project: ProjectFactory, tmp_path: Path
+) -> None:
+    root = project([ROW], git=True)
+    why = {"detail": "ResolveRoute: no viable routing candidate"}
+    loop(root / ".ddx", ("disruption_detected", why), ("loop.end", {"exit_reason": "routing_unavailable"}))
+    stoppage = find_stoppage(find_project(root))
+    assert stoppage is not None
+    assert stoppage.present is None
+    assert "ResolveRoute" in stoppage.words
+    assert "harness" in stoppage.fix

@@ -1,0 +1,232 @@
+"""What the machine may do to a console and to the command line: nothing ends, nothing is half written."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bench.console import Terminal, console_argv
+from tests.drills.projects import EVERY_STATE
+
+pytestmark = pytest.mark.realtime
+
+LIMIT_S = 60.0
+"""Seconds that a console may take for anything, on a busy machine."""
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 4 MB."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(place)]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=30, check=False)
+    except OSError as error:
+        pytest.skip(f"no mount here: {error}")
+    if done.returncode:
+        pytest.skip("a small file system can be mounted by root only")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "-l", str(place)], capture_output=True, timeout=30, check=False)
+
+
+def _fill(disk: Path) -> None:
+    """Leave no byte."""
+    with contextlib.suppress(OSError), (disk / "fill").open("wb", buffering=0) as file:
+        while file.write(b"x" * 4_096):
+            pass
+
+
+def _project(root: Path) -> Path:
+    (root / ".ddx").mkdir(parents=True)
+    shutil.copyfile(EVERY_STATE, root / ".ddx" / "beads.jsonl")
+    return root
+
+
+def _run(root: Path, *words: str, given: str = "") -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "helix_tui", "-C", str(root), *words]
+    return subprocess.run(
+        command, input=given, capture_output=True, text=True, timeout=LIMIT_S, check=False, cwd=root
+    )
+
+
+def _store(root: Path, trigger: str) -> subprocess.CompletedProcess[str]:
+    resolution = "make room before the worker begins"
+    return _run(root, "memory", "store", "--trigger", trigger, "--resolution", resolution)
+
+
+@pytest.mark.parametrize("held", [False, True], ids=["alone", "with a log that nobody ended"])
+def test_on_a_full_disk_what_can_be_read_is_read(small_disk: Path, held: bool) -> None:
+    root = _project(small_disk / "p")
+    assert _store(root, "the disk of the worker was full").returncode == 0
+    if held:
+        _leave_a_log(root)
+    _fill(small_disk)
+    queue = _run(root, "queue", "--json")
+    assert queue.returncode == 0, queue.stderr
+    assert json.loads(queue.stdout)["ready"]
+    recalled = _run(root, "memory", "recall", "--json", "the disk was full")
+    assert recalled.returncode == 0, recalled.stderr
+    assert "make room before" in recalled.stdout
+    names = [one["name"] for one in json.loads(_run(root, "memory", "list", "--json").stdout)["memories"]]
+    assert len(names) == 1 + held
+
+    refused = _store(root, "another lesson that has no room at all")
+    assert refused.returncode == 1
+    assert "Make room on the disk" in refused.stderr
+
+    (small_disk / "fill").unlink()
+    assert _store(root, "there is room again for the lesson").returncode == 0
+    after = json.loads(_run(root, "memory", "list", "--json").stdout)
+    assert len(after["memories"]) == len(names) + 1
+
+
+def _leave_a_log(root: Path) -> None:
+    """What a process that was killed leaves: a memory in the write-ahead log, and its index gone."""
+    program = (
+        "import os, sys; from pathlib import Path; from helix_tui.core.memory import open_memory\n"
+        "memory = open_memory(Path(sys.argv[1]))\n"
+        "memory.store('a killed writer left this', 'read the log as well')\n"
+        "os.kill(os.getpid(), 9)\n"
+    )
+    path = root / ".helix" / "helix.db"
+    subprocess.run([sys.executable, "-c", program, str(path)], timeout=LIMIT_S, check=False)
+    assert path.with_name("helix.db-wal").stat().st_size
+    path.with_name("helix.db-shm").unlink()
+
+
+def test_hooks_answer_on_a_full_disk(small_disk: Path) -> None:
+    root = _project(small_disk / "p")
+    assert _store(root, "the disk of the worker was full").returncode == 0
+    _fill(small_disk)
+    given = json.dumps({"session_id": "s", "hook_event_name": "SessionStart", "cwd": str(root)})
+    done = _run(root, "hook", "session-start", given=given)
+    assert done.returncode == 0, done.stderr
+    assert isinstance(json.loads(done.stdout), dict)
+
+
+@contextlib.contextmanager
+def _console(root: Path, home: Path, *words: str) -> Iterator[Terminal]:
+    with Terminal([*console_argv(root), *words], root, home) as terminal:
+        terminal.wait_for("demo-", "Ready", "READY", timeout=LIMIT_S)
+        terminal.settle(0.5)
+        yield terminal
+
+
+def _write(terminal: Terminal, keys: str) -> None:
+    os.write(terminal.fd, keys.encode())
+    terminal.settle(0.3, 5)
+
+
+def _ends(terminal: Terminal) -> bool:
+    """Whether the program ends within the limit; it is reaped by `Terminal.close`."""
+    until = time.monotonic() + LIMIT_S
+    while time.monotonic() < until:
+        with contextlib.suppress(OSError):
+            terminal.settle(0.05, 0.2)
+        state = Path(f"/proc/{terminal.pid}/stat").read_text().rpartition(")")[2].split()[0]
+        if state == "Z":
+            return True
+    return False
+
+
+def _alive(terminal: Terminal) -> bool:
+    state = Path(f"/proc/{terminal.pid}/stat").read_text().rpartition(")")[2].split()[0]
+    return state != "Z"
+
+
+def _rewrite(root: Path, title: str) -> None:
+    path = root / ".ddx" / "beads.jsonl"
+    row = {"id": "demo-new00001", "title": title, "status": "open", "priority": 0}
+    draft = path.with_name("draft")
+    draft.write_bytes(path.read_bytes().rstrip(b"\n") + b"\n" + json.dumps(row).encode() + b"\n")
+    draft.rename(path)
+
+
+def test_the_console_lives_on_a_full_disk(small_disk: Path, tmp_path: Path) -> None:
+    root = _project(small_disk / "p")
+    assert _store(root, "the disk of the worker was full").returncode == 0
+    _fill(small_disk)
+    with _console(root, tmp_path) as terminal:
+        _write(terminal, "23456131")
+        _write(terminal, "e")
+        _write(terminal, "\x1b\x1b1")
+        assert _alive(terminal)
+
+
+@pytest.mark.parametrize("words", [("--pane",), ("--ascii",), ("--read-only",)])
+def test_the_tracker_may_go_and_come_back(tmp_path: Path, words: tuple[str, ...]) -> None:
+    root = _project(tmp_path / "p")
+    with _console(root, tmp_path, *words) as terminal:
+        (root / ".ddx").rename(root / "away")
+        terminal.started = time.perf_counter()
+        terminal.wait_for("tracker is gone", "no .ddx", timeout=LIMIT_S)
+        (root / "away").rename(root / ".ddx")
+        _rewrite(root, "back again")
+        terminal.wait_for("back again", timeout=LIMIT_S)
+
+
+@pytest.mark.parametrize("sign", [signal.SIGHUP, signal.SIGTERM])
+def test_a_signal_to_leave_ends_the_console(tmp_path: Path, sign: signal.Signals) -> None:
+    with _console(_project(tmp_path / "p"), tmp_path) as terminal:
+        os.kill(terminal.pid, sign)
+        assert _ends(terminal)
+
+
+def test_a_console_that_was_stopped_goes_on(tmp_path: Path) -> None:
+    root = _project(tmp_path / "p")
+    with _console(root, tmp_path) as terminal:
+        os.kill(terminal.pid, signal.SIGSTOP)
+        _rewrite(root, "written while stopped")
+        os.kill(terminal.pid, signal.SIGCONT)
+        terminal.wait_for("written while stopped", timeout=LIMIT_S)
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [{"LC_ALL": "C", "LANG": "C"}, {"TERM": "dumb"}, {"TERM": ""}],
+    ids=["C", "dumb", "no TERM"],
+)
+def test_a_poor_terminal_is_enough(tmp_path: Path, environment: dict[str, str]) -> None:
+    root = _project(tmp_path / "p")
+    words = ["env", *(f"{name}={value}" for name, value in environment.items()), *console_argv(root)]
+    with Terminal(words, root, tmp_path) as terminal:
+        terminal.wait_for("demo-", "READY", "Ready", timeout=LIMIT_S)
+        _write(terminal, "2345j6k1")
+        assert _alive(terminal)
+
+
+def test_a_closed_stdin_gets_a_frame_or_a_reason(tmp_path: Path) -> None:
+    root = _project(tmp_path / "p")
+    command = ["sh", "-c", 'exec "$@" <&-', "sh", *console_argv(root)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False, cwd=root)
+    assert "Traceback" not in done.stderr
+    assert done.returncode != 70, done.stderr
+    assert done.stdout or done.stderr
+
+
+def test_a_clock_that_is_set_back_and_forth_changes_no_answer_but_ages(tmp_path: Path) -> None:
+    root = _project(tmp_path / "p")
+    ready = []
+    for now in (
+        "2026-08-21T22:00:28Z",
+        "1999-01-01T00:00:00Z",
+        "2099-01-01T00:00:00Z",
+        "2026-08-21T22:00:28Z",
+    ):
+        done = _run(root, "queue", "--json", "--now", now)
+        assert done.returncode == 0, done.stderr
+        ready.append(json.loads(done.stdout)["ready"])
+    assert ready[0] == ready[3]

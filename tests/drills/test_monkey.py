@@ -1,0 +1,45 @@
+"""The monkey itself: what it does follows from its seed, and what fails is made short."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.drills import monkey
+from tests.drills.monkey import Action, Case, actions_of, play, shorten
+from tests.drills.projects import make_project
+
+
+def test_a_seed_gives_one_sequence() -> None:
+    assert actions_of(7, 300) == actions_of(7, 300)
+    assert actions_of(7, 300) != actions_of(8, 300)
+    assert ("key", "q") not in actions_of(7, 3_000)
+
+
+def test_a_failure_is_shortened_to_what_it_needs() -> None:
+    def fails(actions: Sequence[Action]) -> bool:
+        keys = [value for _, value in actions]
+        return "x" in keys and "y" in keys[keys.index("x") :]
+
+    actions: list[Action] = [("key", letter) for letter in "abcdxefghijklmnoypqrstuvw"]
+    assert shorten(actions, fails) == [("key", "x"), ("key", "y")]
+
+
+async def test_what_the_console_raises_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stumble(self: object) -> None:
+        raise LookupError("planted")
+
+    monkeypatch.setattr("helix_tui.screens.base.HelixScreen.action_needs_me", stumble, raising=False)
+    monkeypatch.setattr("helix_tui.app.HelixApp.action_needs_me", stumble, raising=False)
+    root = make_project("broken", tmp_path / "p")
+    failure = await play(Case(1, "broken", "full"), [("key", "!"), ("rest", None)], root)
+    monkey._CAUGHT.clear()
+    assert "planted" in failure
+
+
+@pytest.mark.parametrize("project", ["head", "empty", "broken"])
+async def test_a_few_keys_on_each_project(tmp_path: Path, project: str) -> None:
+    case = Case(3, project, "full")
+    assert await play(case, actions_of(case.seed, 60), make_project(project, tmp_path / "p")) == ""

@@ -1,0 +1,55 @@
+"""Tests beside real ddx binaries: ``make real DDX="PATH…" CLAUDE=PATH``; elsewhere they are skipped.
+
+``REAL_DDX`` names the binaries with spaces between them; ``REAL_CLAUDE`` a Claude Code; ``REAL_AGENT``
+another scripted agent to stand behind ddx. Each test runs once for each ddx.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.real.stranger import AGENT, Release, Stranger
+
+DDX = tuple(Path(word) for word in os.environ.get("REAL_DDX", "").split())
+CLAUDE = os.environ.get("REAL_CLAUDE", "")
+SCRIPTED = Path(os.environ.get("REAL_AGENT") or AGENT)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Once for each ddx; once, to be skipped, where there is none."""
+    if "release" in metafunc.fixturenames:
+        metafunc.parametrize(
+            "release", DDX or [None], indirect=True, ids=[path.parent.name for path in DDX] or ["none"]
+        )
+
+
+@pytest.fixture(scope="session")
+def release(request: pytest.FixtureRequest) -> Release:
+    """One of the real binaries."""
+    path: Path | None = request.param
+    if path is None:
+        pytest.skip('no real ddx here: make real DDX="PATH…"')
+    assert os.access(path, os.X_OK), f"{path} is no program"
+    return Release.of(path.absolute())
+
+
+@pytest.fixture
+def stranger(release: Release, tmp_path: Path) -> Iterator[Stranger]:
+    """A machine with this ddx and a project without beads; whatever it leaves running is ended."""
+    made = Stranger(tmp_path, release, SCRIPTED).make()
+    try:
+        yield made
+    finally:
+        made.clean_up()
+
+
+@pytest.fixture(scope="session")
+def claude() -> Path:
+    """A real Claude Code."""
+    if not CLAUDE:
+        pytest.skip("no real Claude Code here: make real CLAUDE=PATH")
+    return Path(CLAUDE).absolute()

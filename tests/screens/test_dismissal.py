@@ -1,0 +1,238 @@
+"""Keys and clicks that were queued before the first of them took effect; rows that went away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+import pytest
+from textual import events
+from textual.command import CommandList
+from textual.pilot import Pilot
+from textual.screen import Screen
+
+from helix_tui.screens.bead import BeadScreen
+from helix_tui.screens.curating.ahead import AheadSheet
+from helix_tui.screens.curating.choosing import Choice, ChoiceSheet, LineSheet, Pick, PickSheet
+from helix_tui.screens.dismissal import Palette
+from helix_tui.screens.help import HelpScreen
+from helix_tui.screens.needs import NeedsScreen
+from helix_tui.screens.remembering.sheets import Choice as MemoryChoice
+from helix_tui.screens.remembering.sheets import ChoiceSheet as MemorySheet
+from helix_tui.screens.remembering.sheets import PreviewSheet
+from helix_tui.screens.steering.sheets import LoopSheet, NextSheet
+from helix_tui.screens.unread import UnreadScreen
+from tests.screens.conftest import Console, MakeConsole
+from tests.screens.test_queue import queue
+
+
+async def queued(pilot: Pilot[Any], keys: Iterable[str], character: str | None = None) -> None:
+    """Keys that all wait before any is handled, as they do behind something slow."""
+    for key in keys:
+        pilot.app.post_message(events.Key(key, character))
+    await pilot.pause()
+    await pilot.pause()
+
+
+def offered(text: str) -> list[Pick]:
+    return [Pick("one", (("one", "text"),)), Pick("two", (("two", "text"),))]
+
+
+def nothing(_: object) -> None:
+    return
+
+
+SHEETS: dict[str, Callable[[], Screen[Any]]] = {
+    "choice": lambda: ChoiceSheet("t", [Choice("a", "a", "do it", "", lambda: None)]),
+    "pick": lambda: PickSheet("t", offered, nothing),
+    "line": lambda: LineSheet("t", "lead", nothing),
+    "memory choice": lambda: MemorySheet("t", [MemoryChoice("a", "do it")]),
+    "preview": lambda: PreviewSheet("t", [], "note"),
+    "next": NextSheet,
+    "loop": lambda: LoopSheet(""),
+    "help": HelpScreen,
+    "needs": NeedsScreen,
+    "unread": UnreadScreen,
+    "bead": lambda: BeadScreen("demo-00000001"),
+    "palette": Palette,
+}
+
+
+@pytest.mark.parametrize("make", SHEETS.values(), ids=SHEETS)
+@pytest.mark.parametrize("key", ["escape", "enter"])
+async def test_a_key_that_comes_once_more_closes_nothing_else(
+    console: MakeConsole, make: Callable[[], Screen[Any]], key: str
+) -> None:
+    app = console()
+    async with app.run_test(size=(100, 30)) as pilot:
+        app.push_screen(HelpScreen())
+        app.push_screen(make())
+        await pilot.pause()
+        under = app.screen_stack[1]
+        await queued(pilot, [key] * 6)
+        assert app.is_running
+        if key == "escape":
+            assert app.screen is under, "one key closes one sheet"
+
+
+@pytest.mark.parametrize("make", SHEETS.values(), ids=SHEETS)
+async def test_a_sheet_is_dismissed_once(console: MakeConsole, make: Callable[[], Screen[Any]]) -> None:
+    app = console()
+    results: list[object] = []
+    async with app.run_test(size=(100, 30)) as pilot:
+        app.push_screen(HelpScreen())
+        await pilot.pause()
+        sheet = make()
+        app.push_screen(sheet, results.append)
+        await pilot.pause()
+        for result in (1, 2, 3):
+            sheet.dismiss(result)
+        await pilot.pause()
+        sheet.dismiss(4)
+        await pilot.pause()
+        assert isinstance(app.screen, HelpScreen)
+        assert len(app.screen_stack) == 2
+        assert results == [1]
+
+
+async def test_a_sheet_closed_before_it_stands_is_gone(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test(size=(100, 30)) as pilot:
+        for make in SHEETS.values():
+            sheet = make()
+            app.push_screen(sheet)
+            sheet.dismiss()
+            await pilot.pause()
+            assert len(app.screen_stack) == 1
+
+
+async def test_a_sheet_leaves_from_under_another_one(console: MakeConsole) -> None:
+    app = console()
+    results: list[object] = []
+    async with app.run_test(size=(100, 30)) as pilot:
+        below = LineSheet("below", "lead", nothing)
+        app.push_screen(below, results.append)
+        await pilot.press("a")
+        app.push_screen(HelpScreen())
+        await pilot.pause()
+        below.dismiss("it left")
+        await pilot.pause()
+        assert results == ["it left"]
+        assert isinstance(app.screen, HelpScreen), "who lies on top stays"
+        assert len(app.screen_stack) == 2
+        assert not below.is_attached
+        await pilot.press("escape")
+        assert len(app.screen_stack) == 1
+
+
+async def test_the_first_screen_cannot_be_dismissed(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test(size=(100, 30)) as pilot:
+        first = queue(app)
+        first.dismiss()
+        await queued(pilot, ["escape"] * 5)
+        assert app.screen is first
+
+
+async def test_two_enters_pick_once(console: MakeConsole) -> None:
+    app = console()
+    picked: list[tuple[str, ...]] = []
+    said: list[str] = []
+    done: list[str] = []
+    async with app.run_test(size=(100, 30)) as pilot:
+        for sheet in (
+            PickSheet("t", offered, picked.append),
+            LineSheet("t", "lead", said.append),
+            ChoiceSheet("t", [Choice("a", "a", "do it", "", partial(done.append, "did"))]),
+        ):
+            app.push_screen(sheet)
+            await pilot.pause()
+            await queued(pilot, ["enter"] * 4)
+            assert len(app.screen_stack) == 1
+    assert (picked, said, done) == ([("one",)], [""], ["did"])
+
+
+async def test_two_presses_of_a_key_lay_one_sheet(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test(size=(100, 30)) as pilot:
+        queue(app).go_to("demo-00000001")
+        await pilot.pause()
+        await queued(pilot, ["minus", "minus", "minus"])
+        assert [type(screen) for screen in app.screen_stack[1:]] == [AheadSheet]
+
+
+async def test_two_openings_of_a_row_open_it_once(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test(size=(50, 30)) as pilot:
+        rows = queue(app).list
+        for _ in range(3):
+            rows.action_open()
+        await pilot.pause()
+        await pilot.pause()
+        assert len(app.screen_stack) == 2
+
+
+async def test_keys_typed_behind_one_that_leaves_do_nothing_below(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test(size=(100, 30)) as pilot:
+        selected = queue(app).selected_bead
+        app.push_screen(PickSheet("t", offered, nothing))
+        await pilot.pause()
+        await queued(pilot, ["escape", "down", "down", "enter"])
+        assert queue(app).selected_bead == selected
+        assert len(app.screen_stack) == 1
+
+
+async def test_a_deed_that_went_away_cannot_be_chosen(console: MakeConsole) -> None:
+    done: list[str] = []
+    deeds = [Choice("", "", name, "", partial(done.append, name)) for name in ("pause", "stop", "stop now")]
+    app = console()
+    async with app.run_test(size=(100, 30), notifications=True) as pilot:
+        sheet = ChoiceSheet("t", deeds)
+        app.push_screen(sheet)
+        await pilot.pause()
+        sheet.list.action_last()
+        sheet.list.action_open()
+        sheet.choices = tuple(deeds[:2])
+        await pilot.pause()
+        assert app.screen is sheet
+        assert [note.message for note in app._notifications] == ["no longer offered: stop now"]
+        sheet.list.action_first()
+        sheet.list.action_open()
+        sheet.choices = (deeds[1], deeds[0])
+        await pilot.pause()
+        assert done == ["pause"], "what stood in the row, not what has its place now"
+
+
+def _click(app: Console) -> None:
+    for kind in (events.MouseDown, events.MouseUp):
+        app.post_message(kind(None, 50, 2, 0, 0, 1, False, False, False, 50, 2))
+
+
+async def test_clicks_beside_the_palette_close_it_once(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test(size=(100, 30)) as pilot:
+        await pilot.press("ctrl+p")
+        await pilot.pause()
+        assert isinstance(app.screen, Palette)
+        for _ in range(4):
+            _click(app)
+        await queued(pilot, ["escape", "escape"])
+        assert len(app.screen_stack) == 1
+
+
+async def test_paging_through_a_palette_before_it_is_laid_out_does_nothing(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("ctrl+p")
+        await pilot.pause()
+        palette = app.screen
+        assert isinstance(palette, Palette)
+        found = palette.query_one(CommandList)
+        found.display = False
+        await pilot.pause()
+        found.clear_options()
+        found.add_options(["one", "two"])
+        await pilot.press("pagedown", "pageup")
+        assert app.screen is palette
