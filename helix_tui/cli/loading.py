@@ -50,7 +50,7 @@ class Present:
     @property
     def remarks(self) -> tuple[str, ...]:
         """What must be known of the ddx at hand before the queue is believed."""
-        return remarks(self.tracker.beads, self.dialect)
+        return tuple(remark.text for remark in remarks(self.tracker.beads, self.dialect))
 
 
 def locate(call: Call) -> Project:

@@ -1,4 +1,4 @@
-"""What every screen of the console has: pulse, tabs, body, footer; and how news reaches it."""
+"""What every screen of the console has: pulse, tabs, notices, body, footer; and how news reaches it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from textual.widget import Widget
 from helix_tui.keymap import BY_ID, bindings, names
 from helix_tui.screens import TABS
 from helix_tui.screens.dismissal import Dismissal
-from helix_tui.screens.facts import pulse_facts
+from helix_tui.screens.facts import notice_forms, pulse_facts
 from helix_tui.widgets.failure import Failure
 from helix_tui.widgets.frame.footer import KeyLine
+from helix_tui.widgets.frame.noticeline import NoticeLine
 from helix_tui.widgets.frame.pulse import Pulse
 from helix_tui.widgets.frame.tabs import Tabs
 from helix_tui.widgets.lists.line import Line, fit
@@ -120,6 +121,7 @@ class HelixScreen(Dismissal):
         super().__init__()
         self.pulse = Pulse()
         self.tabs = Tabs(TABS, self.NAME)
+        self.notices = NoticeLine()
         self.footer = KeyLine(self.FOOTER)
         self._shown: tuple[int, tuple[Need, ...]] = (-1, ())
         self._failure: Failure | None = None
@@ -141,10 +143,11 @@ class HelixScreen(Dismissal):
         return found[-1].lstrip("-") if found else "split"
 
     def compose(self) -> ComposeResult:
-        """Pulse, tabs, body, footer; in the posture of the terminal, so that no style is worked out twice."""
+        """The whole, in the posture of the terminal, so that no style is worked out twice."""
         self.take_posture()
         yield self.pulse
         yield self.tabs
+        yield self.notices
         yield from self.compose_body()
         yield self.footer
         yield TooSmall()
@@ -249,6 +252,7 @@ class HelixScreen(Dismissal):
             bearing=console.bearing,
         )
         self.pulse.show(facts)
+        self.notices.show(notice_forms(console.snapshot))
 
     def show_keys(self, key_ids: Sequence[str], note: str = "") -> None:
         """Name these keys in the footer; while there is no list, those that lead on."""
@@ -284,7 +288,7 @@ class HelixScreen(Dismissal):
         self._focus_pane(-1)
 
     def _focus_pane(self, step: int) -> None:
-        panes = [*self.panes(), self.pulse] if self.pulse.can_focus else list(self.panes())
+        panes = [*self.panes(), *(line for line in (self.pulse, self.notices) if line.can_focus)]
         if panes:
             here = panes.index(self.focused) if self.focused in panes else -step
             panes[(here + step) % len(panes)].focus(scroll_visible=False)

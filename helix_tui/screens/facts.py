@@ -27,6 +27,9 @@ _LONGEST = 86_400 * NS
 STALE_AFTER_S = 60
 """Age of the newest write from which it is called old, while something runs."""
 
+_DRAWN_ELSEWHERE = frozenset(("unread", "status"))
+"""Notices that the pulse counts and that rows show."""
+
 _TROUBLE = {
     "loading": "reading …",
     "no-ddx": "no .ddx here",
@@ -67,6 +70,15 @@ def pulse_facts(
         unread=len(snapshot.tracker.dropped),
         trouble=_TROUBLE.get(snapshot.condition, "ddx refuses all" if refused is not None else ""),
     )
+
+
+def notice_forms(snapshot: Snapshot) -> list[tuple[str, ...]]:
+    """What the notice line says: each notice in its forms, the longest first."""
+    return [
+        (clean_line(notice.text, 1_000), *(clean_line(form, 1_000) for form in notice.short))
+        for notice in snapshot.notices
+        if notice.kind not in _DRAWN_ELSEWHERE
+    ]
 
 
 def counts_of(queue: Queue, bearing: Bearing | None) -> QueueCounts:

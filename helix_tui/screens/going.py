@@ -41,7 +41,7 @@ def commands() -> list[Command]:
         Command("needs me", "what waits on a person, ranked", "needs_me"),
         Command("next action", "NEXT_ACTION with its reasons", "next_action"),
         Command("helix run", "the loop: start, pause, stop, its log", "loop", also="helix start"),
-        Command("unread lines", "lines of the tracker that could not be read", "unread"),
+        Command("notices, unread lines", "what to know of this queue, and lines not read", "unread"),
         Command("keys", "every key", "help"),
         Command("screenshot", "this screen as an SVG picture, among your downloads", "screenshot"),
     ]

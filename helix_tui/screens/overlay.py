@@ -11,7 +11,7 @@ from helix_tui.widgets.lists.rowlist import RowList
 
 
 class Overlay(HelixScreen):
-    """Pulse, caption, one list. Subclasses fill the list in `show_snapshot` and on resize."""
+    """Pulse, notices, caption, one list. Subclasses fill the list in `show_snapshot` and on resize."""
 
     TITLE_TEXT = ""
 
@@ -27,6 +27,7 @@ class Overlay(HelixScreen):
     def compose(self) -> ComposeResult:
         """No tabs: esc leads back to them."""
         yield self.pulse
+        yield self.notices
         yield self.caption
         yield from self.compose_body()
         yield self.footer

@@ -197,6 +197,10 @@ class Traveller(App[int]):
         for command in self._commands(screen):
             yield SystemCommand(command.name, command.help, partial(self._do, command))
 
+    def on_notice_line_pressed(self) -> None:
+        """The notice line leads to the notices in full."""
+        self.list_unread()
+
     async def on_pulse_pressed(self, event: Pulse.Pressed) -> None:
         """A part of the pulse leads to what it stands for."""
         laid = {

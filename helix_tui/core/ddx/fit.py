@@ -18,6 +18,18 @@ SAMPLES = 5
 
 
 @dataclass(frozen=True, slots=True)
+class Remark:
+    """What a person must know of the ddx at hand before believing a queue, with the way out."""
+
+    text: str
+    short: tuple[str, ...] = ()
+    """The same in fewer words, the longest first, for where there is less room."""
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
 class Shut:
     """A tracker on which the ddx at hand refuses every command."""
 
@@ -50,6 +62,11 @@ class Shut:
         """What to do about it, in one sentence."""
         return f"Run `{self.command}`."
 
+    @property
+    def forms(self) -> tuple[str, ...]:
+        """The way out with the code, and alone."""
+        return f"{self.gate.code}: run `{self.command}`", f"run `{self.command}`"
+
     def record(self) -> dict[str, object]:
         """As JSON."""
         return {"code": self.gate.code, "ids": list(self.ids), "command": self.command}
@@ -72,24 +89,32 @@ def shut(beads: Mapping[str, Bead], dialect: Dialect | None) -> Shut | None:
     return None
 
 
-def difference(beads: Mapping[str, Bead], dialect: Dialect | None) -> str:
-    """One line where another release wrote the tracker than the one at hand; else empty."""
+def difference(beads: Mapping[str, Bead], dialect: Dialect | None) -> Remark | None:
+    """One line where another release wrote the tracker than the one at hand; else None."""
     if dialect is None or not beads:
-        return ""
+        return None
     rule, wrote = dialect.rule, tracker_era(beads)
     if wrote == rule.name:
-        return ""
+        return None
     left = [bead for bead in beads.values() if bead.status not in TERMINAL]
     if wrote == "april":
         unread = 0 if rule.old_keys else sum(bead.has_april_keys for bead in left)
-        return (
+        return Remark(
             f"an earlier DDx wrote this tracker; ready is what the ddx at hand gives out"
-            f"{_unread(unread, 'execute-loop-…')}: a bead that must wait needs `helix-tui eligible ID --off`"
+            f"{_unread(unread, 'execute-loop-…')}: a bead that must wait needs `helix-tui eligible ID off`",
+            (
+                "an earlier DDx wrote this tracker: `helix-tui eligible ID off` holds a bead back",
+                "an earlier DDx wrote this tracker",
+            ),
         )
     unread = 0 if rule.new_keys else sum(bead.has_work_keys for bead in left)
-    return (
+    return Remark(
         f"a later DDx wrote this tracker; ready is what the ddx at hand gives out"
-        f"{_unread(unread, 'work-…')}: run `ddx upgrade`, or name the later one with --ddx"
+        f"{_unread(unread, 'work-…')}: run `ddx upgrade`, or name the later one with --ddx",
+        (
+            "a later DDx wrote this tracker: run `ddx upgrade`, or name the later one with --ddx",
+            "a later DDx wrote it: run `ddx upgrade`",
+        ),
     )
 
 
@@ -99,7 +124,8 @@ def _unread(count: int, keys: str) -> str:
     return f", which does not read the {keys} keys of {count} bead{'s' if count != 1 else ''}"
 
 
-def remarks(beads: Mapping[str, Bead], dialect: Dialect | None) -> tuple[str, ...]:
+def remarks(beads: Mapping[str, Bead], dialect: Dialect | None) -> tuple[Remark, ...]:
     """What a person must know of the ddx at hand before believing a queue."""
     refused = shut(beads, dialect)
-    return tuple(filter(None, (str(refused) if refused else "", difference(beads, dialect))))
+    said = Remark(str(refused), refused.forms) if refused else None
+    return tuple(remark for remark in (said, difference(beads, dialect)) if remark is not None)

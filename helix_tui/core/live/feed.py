@@ -183,7 +183,7 @@ class Gatherer:
         self, tracker: Tracker, queue: Queue, dialect: Dialect | None, archive: Tracker
     ) -> tuple[Notice, ...]:
         notices = [Notice("problem", tracker.problem)] if tracker.problem else []
-        notices.extend(Notice("ddx", remark) for remark in remarks(tracker.beads, dialect))
+        notices.extend(Notice("ddx", remark.text, remark.short) for remark in remarks(tracker.beads, dialect))
         if tracker.dropped:
             count = len(tracker.dropped)
             notices.append(Notice("unread", f"{count} line{'s' if count > 1 else ''} unread"))

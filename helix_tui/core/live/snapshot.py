@@ -25,6 +25,8 @@ class Notice:
 
     kind: str
     text: str
+    short: tuple[str, ...] = ()
+    """The same in fewer words, the longest first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,11 +94,11 @@ def test_the_ddx_at_hand_decides_what_is_ready_whoever_wrote_the_rows() -> None:
     assert classify(found, now=NOW).ready == ()
     assert classify(found, now=NOW, era=APRIL.rule).ready == ()
     assert classify(found, now=NOW, era=AUGUST.rule).ready == ("a", "b")
-    assert "does not read the execute-loop-… keys of 1 bead:" in difference(found, AUGUST)
-    assert difference(found, APRIL) == ""
+    assert "does not read the execute-loop-… keys of 1 bead:" in str(difference(found, AUGUST))
+    assert difference(found, APRIL) is None
     later = beads({"id": "a", "schema_version": 1, "work-retry-after": LATER})
     assert classify(later, now=NOW, era=APRIL.rule).ready == ("a",)
-    assert "ddx upgrade" in difference(later, APRIL)
+    assert "ddx upgrade" in str(difference(later, APRIL))
 
 
 def test_a_release_between_is_judged_by_what_it_does() -> None:
@@ -117,7 +117,7 @@ def test_a_tracker_that_ddx_refuses_is_said_with_code_beads_and_command() -> Non
     said = remarks(found, dialect)
     assert len(said) == 1
     for part in (gate.code, "d-0", "and 2 more", gate.command):
-        assert part in said[0]
+        assert part in said[0].text
     assert shut(found, AUGUST) is None
     assert shut(beads({"id": "x"}), dialect) is None
 

@@ -1,0 +1,85 @@
+"""What must be known of a project stands on every screen, with the way out, at every width."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from helix_tui.core.ddx.dialect import APRIL, AUGUST, Gate
+from tests.screens.conftest import MakeConsole
+
+LATER = {"id": "demo-a1", "title": "Written by a later DDx", "status": "open", "schema_version": 1}
+EARLIER = {
+    "id": "demo-a1",
+    "title": "Written in April",
+    "status": "open",
+    "created_at": "2026-04-01T00:00:00Z",
+}
+SIZES = [(48, 20), (120, 40), (160, 40)]
+SCREENS = "123456"
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_another_release_is_said_with_the_way_out_on_every_screen(
+    console: MakeConsole, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
+) -> None:
+    monkeypatch.setattr("helix_tui.core.live.feed.at_hand", lambda *_, **__: APRIL)
+    app = console([json.dumps(LATER)])
+    async with app.run_test(size=size) as pilot:
+        for key in SCREENS:
+            await pilot.press(key)
+            await pilot.pause()
+            assert app.sees("a later DDx wrote"), key
+            assert app.sees("run `ddx upgrade`"), key
+        await pilot.press("exclamation_mark")
+        await pilot.pause()
+        assert app.sees("run `ddx upgrade`")
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_a_tracker_that_ddx_refuses_is_said_with_its_command(
+    console: MakeConsole, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
+) -> None:
+    gate = Gate(
+        "label", "needs_human", "lifecycle_migration_required", "ddx bead migrate --lifecycle --apply"
+    )
+    monkeypatch.setattr("helix_tui.core.live.feed.at_hand", lambda *_, **__: replace(AUGUST, gates=(gate,)))
+    app = console([json.dumps(LATER | {"labels": ["needs_human"]})])
+    async with app.run_test(size=size) as pilot:
+        for key in SCREENS:
+            await pilot.press(key)
+            await pilot.pause()
+            assert app.sees("run `ddx bead migrate --lifecycle --apply`"), key
+        (app.root / ".ddx" / "beads.jsonl").write_text(json.dumps(LATER) + "\n")
+        app.feed.look()
+        await pilot.pause()
+        assert not app.sees("migrate --lifecycle"), "it goes when its cause is gone"
+
+
+async def test_several_notices_are_counted_and_listed_in_full(
+    console: MakeConsole, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("helix_tui.core.live.feed.at_hand", lambda *_, **__: AUGUST)
+    app = console([json.dumps(EARLIER)])
+    (app.root / ".ddx" / "beads-archive.jsonl").write_text("{half\n")
+    async with app.run_test(size=(48, 24)) as pilot:
+        await pilot.pause()
+        app.feed.look()
+        await pilot.pause()
+        assert app.sees("an earlier DDx wrote this tracker")
+        assert app.sees("+1 ▸")
+        app.screen.notices.focus()  # type: ignore[attr-defined]
+        await pilot.press("enter")
+        await pilot.pause()
+        text = " ".join(" ".join(row.split()) for row in app.rows())
+        assert "ready is what the ddx at hand gives out" in text
+        assert "`helix-tui eligible ID off`" in text
+        assert "line 1 of beads-archive.jsonl cannot be read" in text
+
+
+async def test_no_line_is_taken_where_there_is_nothing_to_say(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test(size=(120, 40)):
+        assert not app.screen.notices.display  # type: ignore[attr-defined]
