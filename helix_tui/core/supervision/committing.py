@@ -32,6 +32,9 @@ GIT_TIMEOUT_S = 120.0
 GATE_LINES = 40
 """Last lines of a failed gate that a person gets to see."""
 
+_SAID_LINES = 12
+"""Last lines of what a failed git says that a person gets to see."""
+
 _WORK = (":/", ":(exclude).ddx", ":(exclude).helix", ":(exclude).helix-logs")
 """Pathspecs of what may be somebody's work."""
 
@@ -186,7 +189,7 @@ def _push(root: Path) -> tuple[bool, str]:
         if done.rc != 0 or done.timed_out:
             if words[0] == "pull":
                 _try(root, "rebase", "--abort")
-            return False, f"git {words[0]} failed: {clean_line(done.err.strip().split(chr(10))[-1], 300)}"
+            return False, _failure(words[0], done)
     return True, ""
 
 
@@ -293,9 +296,19 @@ def clean_tree(root: Path) -> bool:
 def _git(root: Path, *words: str) -> Finished:
     done = _try(root, *words)
     if done.rc != 0 or done.timed_out:
-        last = (done.err or done.out).strip().split("\n")[-1]
-        raise CommitError(f"git {words[0]} failed: {clean_line(last, 300)}")
+        raise CommitError(_failure(words[0], done))
     return done
+
+
+def _failure(verb: str, done: Finished) -> str:
+    """What git, or a hook of its, says of a failure: all but its advice, which is for a terminal."""
+    if done.timed_out:
+        return f"git {verb} took longer than {GIT_TIMEOUT_S:.0f} s and was ended"
+    conflicts = [line for line in done.out.split("\n") if line.startswith("CONFLICT ")]
+    lines = [line.strip() for line in done.err.split("\n")]
+    lines = [*conflicts, *(line for line in lines if line and not line.startswith("hint:"))]
+    said = " ".join((lines or [f"it ended with {done.rc}"])[-_SAID_LINES:])
+    return f"git {verb} failed: {clean_line(said, 1_000)}"
 
 
 def _try(root: Path, *words: str) -> Finished:

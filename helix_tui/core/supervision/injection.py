@@ -54,23 +54,19 @@ class Trigger:
     """Why a bead is injected."""
 
     source: str
-    """post-cycle-review, post-epic-close, periodic-alignment, next-action or acceptance-failure."""
+    """post-cycle-review, post-epic-close, periodic-alignment, escalation, documents or acceptance-failure."""
     cycle: int
-    bead_id: str = ""
+    bead_id: str
+    """The bead, or the document, that led to it."""
     remediation: str = ""
 
-    @property
-    def name(self) -> str:
-        """What it is deduplicated by."""
-        return self.bead_id or "queue-empty"
 
-
-def standing(queue: Queue, kind: str, trigger: str) -> str:
-    """The open bead that was injected for this trigger already; empty where there is none."""
+def standing(queue: Queue, kind: str, trigger: str = "") -> str:
+    """The open bead of a kind that was injected for this trigger, or for any; empty where there is none."""
     for bead_id, bead in queue.beads.items():
         if bead.status in TERMINAL or injected_type(bead) != kind:
             continue
-        if injected_record(bead)["triggering_bead"] == trigger:
+        if not trigger or injected_record(bead)["triggering_bead"] == trigger:
             return bead_id
     return ""
 
@@ -107,7 +103,7 @@ def review_bead(
 def alignment_bead(queue: Queue, trigger: Trigger, *, epic: str = "", areas: Iterable[str] = ()) -> Operation:
     """A comparison of what is with what was decided."""
     return operations.create(
-        f"align: repo after {trigger.cycle} cycles",
+        f"align: repo after {_counted(trigger.cycle, 'cycle')}",
         priority=1,
         labels=_labels(queue, "review", ALIGNMENT, "kind:planning", list(areas)),
         parent=epic,
@@ -266,10 +262,10 @@ def _fields(trigger: Trigger) -> dict[str, str]:
         "execution-eligible": "true",
         "helix-trigger-source": trigger.source,
         "helix-trigger-cycle": str(trigger.cycle),
-        "helix-trigger-bead": trigger.name,
+        "helix-trigger-bead": trigger.bead_id,
         "helix-remediation": trigger.remediation or "verify-governance-diff",
     }
 
 
 def _cause(trigger: Trigger) -> str:
-    return clean_line(f"TRIGGERING_CYCLE={trigger.cycle} TRIGGERING_BEAD={trigger.name}", 300)
+    return clean_line(f"TRIGGERING_CYCLE={trigger.cycle} TRIGGERING_BEAD={trigger.bead_id}", 300)

@@ -412,6 +412,7 @@ def test_commit_that_cannot_push_says_so_and_leaves_the_bead_open(
     ran = helix(world, "commit", "a-1")
     assert ran.code == 1
     assert "stays open" in ran.err
+    assert f"'{tmp_path / 'remote.git'}' does not appear to be a git repository" in ran.err
     assert world.rows()["a-1"]["status"] == "open"
 
 

@@ -261,6 +261,26 @@ def test_commit_pushes_though_other_files_are_changed_too(helix: Any, changed: S
     assert changed.rows()["a-1"]["closing_commit_sha"] == git(changed.root, "rev-parse", "HEAD").strip()
 
 
+def test_commit_says_which_file_a_pull_conflicts_in(helix: Any, changed: Stage, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    git(tmp_path, "clone", "-q", str(tmp_path / "remote.git"), str(other))
+    (other / "f.txt").write_text("three\n")
+    git(other, "commit", "-qam", "theirs")
+    git(other, "push", "-q")
+    ran = helix(changed, "commit", "a-1")
+    assert (ran.code, "Merge conflict in f.txt" in ran.err, "hint:" in ran.err) == (1, True, False), ran.err
+    assert git(changed.root, "status", "--porcelain", "--untracked-files=no", "f.txt") == ""
+    assert git(changed.root, "log", "-1", "--format=%s").strip() == "a-1 Do it"
+
+
+def test_commit_says_why_a_remote_refuses_a_push(helix: Any, changed: Stage, tmp_path: Path) -> None:
+    hook = tmp_path / "remote.git" / "hooks" / "pre-receive"
+    hook.write_text("#!/bin/sh\necho 'GH006: main is protected' >&2\nexit 1\n")
+    hook.chmod(0o755)
+    ran = helix(changed, "commit", "a-1")
+    assert (ran.code, "GH006: main is protected" in ran.err) == (1, True), ran.err
+
+
 def test_commit_dry_run_is_what_commit_does(helix: Any, changed: Stage) -> None:
     before = tree(changed.root), git(changed.root, "status", "--porcelain")
     assert helix(changed, "commit", "a-1", "--dry-run").out.splitlines() == [

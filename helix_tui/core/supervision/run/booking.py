@@ -7,7 +7,7 @@ down before anything else happens; the rest can be done again without doing it t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from helix_tui.core.beads.record import TERMINAL
@@ -129,7 +129,7 @@ class Booking:
         if stop is not None:
             raise Stopped(stop)
 
-    def on_completed(self, before: int) -> None:
+    def on_completed(self, before: int, completed: Sequence[Result]) -> None:
         """What every so many completed cycles bring, on the step to that number and not again after it."""
         work = self.work
         done = work.state.completed_cycles
@@ -137,7 +137,7 @@ class Booking:
             work.refresh_context(work.look())
         every = work.options.review_every
         if every > 0 and work.options.auto_align and done // every > before // every:
-            self._align()
+            self._align(completed[-1].bead_id)
 
     # --- what a result means ---------------------------------------------------------------------------
 
@@ -281,12 +281,14 @@ class Booking:
             for each in seen
         )
 
-    def _align(self) -> None:
+    def _align(self, last: str) -> None:
         work = self.work
         queue = work.look().queue
-        if injection.standing(queue, injection.ALIGNMENT, "queue-empty"):
+        if injection.standing(queue, injection.ALIGNMENT):
             return
-        trigger = Trigger("periodic-alignment", work.state.completed_cycles, "", "re-run-with-explicit-scope")
+        trigger = Trigger(
+            "periodic-alignment", work.state.completed_cycles, last, "re-run-with-explicit-scope"
+        )
         areas = [f"area:{name}" for name in scope_areas(work.project, EVERYTHING)]
         wish = injection.alignment_bead(queue, trigger, epic=work.state.focused_epic, areas=areas)
         inject(work, wish, injection.ALIGNMENT, trigger)

@@ -247,7 +247,7 @@ def epic_of(queue: Queue, bead_id: str) -> str:
 
 def inject(work: Work, wish: operations.Operation, kind: str, trigger: injection.Trigger) -> str:
     """Put a supervisory bead into the queue and write down that it was; its id."""
-    done = work.change([wish], f"inject {kind} for {called(trigger.name)}", deed="injection")
+    done = work.change([wish], f"inject {kind} for {called(trigger.bead_id)}", deed="injection")
     made = next(iter(done.created.values()), "")
     if not made:
         return ""
@@ -258,12 +258,12 @@ def inject(work: Work, wish: operations.Operation, kind: str, trigger: injection
             "id": made,
             "type": kind,
             "triggering_cycle": trigger.cycle,
-            "triggering_bead": trigger.name,
+            "triggering_bead": trigger.bead_id,
             "trigger_source": trigger.source,
             "remediation": trigger.remediation or "verify-governance-diff",
             "created_at": work.now,
         }
     )
     work.save()
-    work.teller.always(f"injected {kind} {called(made)} for {called(trigger.name)}")
+    work.teller.always(f"injected {kind} {called(made)} for {called(trigger.bead_id)}")
     return made

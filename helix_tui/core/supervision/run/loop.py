@@ -199,7 +199,7 @@ class Loop:
         for result in turn.results:
             self._tell(number, result, turn)
         self.booking.follow_up(turn.results, completed)
-        self.booking.on_completed(before)
+        self.booking.on_completed(before, completed)
         if work.control.cut:
             self._cut_short(turn)
         self._after(turn, sight)
