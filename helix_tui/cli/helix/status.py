@@ -117,7 +117,8 @@ def _print_run(call: Call, document: dict[str, Any], run: dict[str, Any]) -> Non
         did = ", ".join(
             f"{clean_line(bead, 60)} {clean_line(status, 60)}" for bead, status in turn["results"]
         )
-        call.print(f"Recent: {clean_line(turn.get('at'), 20)}  {did}")
+        whose = " (of the run before)" if turn.get("recovered") is True else ""
+        call.print(f"Recent: {clean_line(turn.get('at'), 20)}  {did}{whose}")
 
 
 def _stuck(call: Call) -> int:

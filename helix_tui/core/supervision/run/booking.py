@@ -67,7 +67,9 @@ class Booking:
                 completed.append(result)
         if recovered:
             state.count("recovered", len(completed))
+            state.count("tokens", sums.tokens or 0)
         else:
+            state.spend(sums)
             state.attempted_cycles += attempts
             state.completed_cycles += len(completed)
             state.supervisory_cycles += supervised
@@ -77,13 +79,13 @@ class Booking:
         state.count("attempted", attempts)
         state.count("completed", len(completed))
         state.count("supervisory", supervised)
-        state.spend(sums)
         if turn.results:
             state.last_results = [result.record() for result in turn.results]
             state.current_issue = turn.results[-1].bead_id
         state.cycles.append(
             {
                 "at": self.work.now,
+                "recovered": recovered,
                 "seconds": round(turn.seconds, 1),
                 "tokens": sums.tokens or 0,
                 "spent": sums.record(),

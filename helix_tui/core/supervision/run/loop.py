@@ -200,15 +200,19 @@ class Loop:
             self._tell(number, result, turn)
         self.booking.follow_up(turn.results, completed)
         self.booking.on_completed(before, completed)
-        if work.control.cut:
+        if work.control.cut or turn.signalled:
             self._cut_short(turn)
         self._after(turn, sight)
 
     def _cut_short(self, turn: Turn) -> NoReturn:
-        """Stop after a turn whose ddx was interrupted; what that says of it is booked."""
+        """Stop after a turn whose ddx was interrupted, by this run or by somebody else; what that says of it
+        is booked.
+        """
         self._remember(turn)
         cut = [result.bead_id for result in turn.results if result.word == "interrupted"]
         detail = f"during the attempt on {named(cut)}" if cut else "while ddx was at work"
+        if not self.work.control.cut:
+            detail = f"ddx was interrupted ({turn.exit_reason}) {detail}"
         raise Stopped(Stop("interrupted", detail, 130))
 
     def _dispatch(self, out: Path) -> tuple[Finished, Turn]:

@@ -17,6 +17,7 @@ from helix_tui.core.ddx.attempts.index import AttemptIndex
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.opening import read_end
 from helix_tui.core.process import Finished
+from helix_tui.core.supervision.curation.steps import named
 from helix_tui.core.supervision.run.booking import Booking
 from helix_tui.core.supervision.run.options import Stop, Stopped
 from helix_tui.core.supervision.run.results import Result, Turn, read_turn
@@ -51,7 +52,8 @@ def take_over(work: Work, booking: Booking) -> None:
         work.state.pending = {}
         work.save()
         return
-    work.teller.always(f"the last run {how}; its {len(turn.results)} result(s) are booked now")
+    ids = named([result.bead_id for result in turn.results])
+    work.teller.always(f"the last run {how}; what ddx did on {ids} is booked now, as of that run")
     completed = booking.count(turn, recovered=True)
     booking.follow_up(turn.results, completed)
 

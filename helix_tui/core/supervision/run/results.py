@@ -26,6 +26,9 @@ from helix_tui.core.text import clean_line
 
 _WHAT = "execute-loop-json"
 
+_SIGNALS = frozenset({"sigint", "sigterm", "context_cancelled"})
+"""Exit reasons of a ddx that a signal ended."""
+
 
 @dataclass(frozen=True, slots=True)
 class Result:
@@ -103,6 +106,11 @@ class Turn:
         return replace(self, results=tuple(cut))
 
     @property
+    def signalled(self) -> bool:
+        """Whether ddx says that a signal ended it."""
+        return self.exit_reason in _SIGNALS
+
+    @property
     def idle(self) -> str:
         """Why ddx picked nothing, in its own words: April names beads, head counts them."""
         detail = self.document.get("no_ready_work_detail")
@@ -155,7 +163,7 @@ def read_turn(finished: Finished, project: Project) -> Turn:
     tokens = sum(result.tokens for result in results) or token_count(document)
     idle = document.get("no_ready_work_detail")
     attention = document.get("operator_attention")
-    return Turn(
+    turn = Turn(
         results=results,
         attempts=len(results) if said is None else max(said, len(results)),
         no_ready_work=report.no_ready_work,
@@ -167,6 +175,7 @@ def read_turn(finished: Finished, project: Project) -> Turn:
         seconds=finished.seconds,
         document=document,
     )
+    return turn.interrupted() if turn.signalled else turn
 
 
 def malformed(finished: Finished, why: str) -> DdxError:

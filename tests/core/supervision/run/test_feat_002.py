@@ -204,6 +204,8 @@ def test_alignment_is_injected_on_the_step_to_each_nth_cycle_and_once(stage: Sta
     ]
     assert [each["helix-trigger-cycle"] for each in made] == ["2"]
     assert made[0]["helix-trigger-source"] == "periodic-alignment"
+    assert (made[0]["helix-trigger-bead"], made[0]["title"]) == ("a-1", "align: repo after 2 cycles")
+    assert not any("queue-empty" in line for line in world.said)
 
 
 def test_nothing_is_injected_for_a_supervisory_bead(stage: StageFactory) -> None:

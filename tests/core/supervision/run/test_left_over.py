@@ -67,10 +67,29 @@ def test_an_attempt_that_an_interrupt_cut_short_is_no_failure_of_the_bead(stage:
 @pytest.mark.realtime
 def test_a_recovered_attempt_is_no_outcome_of_the_run_that_books_it(stage: StageFactory) -> None:
     world = stage([row("a-1"), row("a-2"), row("a-3")])
-    world.turns({"results": [{}], "kill_parent": True})
+    paid = {"fields": {"tokens": 3000, "cost_usd": 0.05}}
+    world.turns({"results": [paid], "kill_parent": True}, {"results": [paid]})
     world.process("run", "--no-auto-review", "--no-auto-align")
     world.run()
     state = world.state
     assert state["totals"]["recovered"] == 1
     assert state["outcomes"] == {"success": 2}
     assert state["attempted_cycles"] == 2
+    assert (state["total_tokens"], state["cost_usd"]) == (3000, 0.05)
+    assert state["totals"]["tokens"] == 6000
+    recent = [line for line in world.process("status").stdout.splitlines() if line.startswith("Recent:")]
+    assert ["of the run before" in line for line in recent] == [True, False, False]
+
+
+@pytest.mark.parametrize("results", [[], [{"status": "execution_failed"}]])
+def test_a_ddx_that_a_signal_ended_found_nothing_and_failed_at_nothing(
+    stage: StageFactory, results: list[dict[str, str]]
+) -> None:
+    world = stage([row("a-1")])
+    world.turns({"results": results, "extra": {"exit_reason": "sigint"}})
+    done = world.process("run", "--no-auto-review", "--no-auto-align")
+    state = world.state
+    assert (done.returncode, state["stop_reason"]) == (130, "interrupted")
+    assert state["stop_detail"].startswith("ddx was interrupted (sigint)")
+    assert state["outcomes"] == ({"interrupted": 1} if results else {})
+    assert "found nothing" not in done.stderr
