@@ -5,6 +5,7 @@ next.
 from __future__ import annotations
 
 import argparse
+from contextlib import suppress
 from typing import Any
 
 from helix_tui.cli.call import Call, CliError
@@ -13,6 +14,7 @@ from helix_tui.cli.loading import load, note_unread
 from helix_tui.core.beads.counts import QueueCounts
 from helix_tui.core.ddx.attempts.sums import format_whole, read_sums
 from helix_tui.core.ddx.fit import Shut
+from helix_tui.core.project import Project
 from helix_tui.core.text import clean_line
 
 
@@ -40,12 +42,23 @@ def _status(call: Call) -> int:
     present = load(call)
     document = status_document(present.project, present.queue, present.runs, len(present.tracker.dropped))
     document["refused"] = present.shut.record() if present.shut is not None else None
+    if not call.read_only:
+        _forget_dead(call, present.project)
     if call.json:
         call.emit(document)
     else:
         _print_status(call, document, counts_of(present.project, present.queue), present.shut)
     note_unread(call, present.tracker)
     return 0
+
+
+def _forget_dead(call: Call, project: Project) -> None:
+    from helix_tui.core.supervision.run.mutex import forget_dead
+
+    with suppress(OSError):
+        dead = forget_dead(project)
+        if dead is not None:
+            call.note(f"helix: removed the pid file of a run that is gone (pid {dead.pid})")
 
 
 def _print_status(call: Call, document: dict[str, Any], counts: QueueCounts, refused: Shut | None) -> None:

@@ -19,7 +19,8 @@ import msgspec
 from helix_tui.core.beads.readiness import Queue, looks_like_epic
 from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.clock import now_ns
-from helix_tui.core.ddx.attempts.attempt import Attempt
+from helix_tui.core.ddx.attempts.attempt import Piece
+from helix_tui.core.ddx.attempts.branch import BranchHistory, reported_attempt
 from helix_tui.core.ddx.attempts.evidence import interpret
 from helix_tui.core.ddx.attempts.looplog import MalformedReport, parse_report
 from helix_tui.core.ddx.client import last_error
@@ -117,17 +118,22 @@ def build_bead(curator: Curator, delegate: Delegate, bead_id: str, wishes: Wishe
     row = curator.look().queue.beads.get(bead_id)
     closed = row is not None and row.status in TERMINAL
     status = text(document, "status") or _by_exit(finished, closed)
-    outcome = text(document, "outcome")
-    attempt = Attempt(
-        text(document, "attempt_id"),
-        bead_id,
-        status,
-        outcome=outcome,
-        detail=text(document, "detail"),
-        merged=outcome == "merged",
-        landed_rev=text(document, "landed_rev") or _landed_as(document),
-        preserve_ref=text(document, "preserve_ref"),
-        no_changes_rationale=text(document, "no_changes_rationale"),
+    attempt = reported_attempt(
+        BranchHistory(curator.project),
+        Piece(
+            "loop",
+            text(document, "attempt_id"),
+            bead_id,
+            status,
+            outcome=text(document, "outcome"),
+            detail=text(document, "detail"),
+            base_rev=text(document, "base_rev"),
+            result_rev=text(document, "result_rev"),
+            landed_rev=text(document, "landed_rev") or _landed_as(document),
+            preserve_ref=text(document, "preserve_ref"),
+            candidate_ref=text(document, "candidate_ref"),
+            no_changes_rationale=text(document, "no_changes_rationale"),
+        ),
     )
     landed = attempt.landed
     follow_up = interpret(attempt, now_ns()).follow_up
@@ -138,7 +144,10 @@ def build_bead(curator: Curator, delegate: Delegate, bead_id: str, wishes: Wishe
     detail = text(document, "detail") or text(document, "reason") or text(document, "error")
     if not detail and not document and finished.rc:
         detail = last_error(finished)
-    good = status_of(status).successful and finished.rc == 0
+    successful = status_of(status).successful
+    if successful and attempt.preserved:
+        detail = f"not landed: {attempt.verdict.why}"
+    good = successful and not attempt.preserved and finished.rc == 0
     code = 0 if good else INTERRUPTED if finished.rc == INTERRUPTED else 1
     return Built(
         bead_id,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -20,6 +21,21 @@ FAILED = "bead: a\nstatus: execution_failed\ndetail: exit status 1\n"
 COOLING = "bead is in retry cooldown; re-run with --force-claim"
 
 
+def saying(folder: Path, root: Path, printed: str, said: str = "", rc: int = 0) -> Delegate:
+    """A ddx whose ``try`` prints this and ends so."""
+    program = folder / "ddx"
+    program.write_text(
+        f"#!{sys.executable}\nimport sys\n"
+        "if '--help' in sys.argv:\n"
+        "    verb = ' '.join(sys.argv[1:-1])\n"
+        "    print('Usage:\\n  ddx ' + verb + ' [flags]\\n\\nFlags:\\n  --watch --harness')\n"
+        "    sys.exit(verb not in ('try', 'work'))\n"
+        f"print('progress')\nprint('\\n' + {printed!r}, end='')\nsys.stderr.write({said!r})\nsys.exit({rc})\n"
+    )
+    program.chmod(0o755)
+    return Delegate(find_project(root), str(program))
+
+
 @pytest.mark.parametrize(
     ("printed", "said", "rc", "status", "detail", "kept"),
     [
@@ -34,18 +50,26 @@ def test_each_outcome_is_told_as_ddx_tells_it(
     world: WorldFactory, tmp_path: Path, printed: str, said: str, rc: int, status: str, detail: str, kept: str
 ) -> None:
     here = world([row("a")])
-    program = tmp_path / "ddx"
-    program.write_text(
-        f"#!{sys.executable}\nimport sys\n"
-        "if '--help' in sys.argv:\n"
-        "    verb = ' '.join(sys.argv[1:-1])\n"
-        "    print('Usage:\\n  ddx ' + verb + ' [flags]\\n\\nFlags:\\n  --watch --harness')\n"
-        "    sys.exit(verb not in ('try', 'work'))\n"
-        f"print('progress')\nprint('\\n' + {printed!r}, end='')\nsys.stderr.write({said!r})\nsys.exit({rc})\n"
-    )
-    program.chmod(0o755)
-    delegate = Delegate(find_project(here.root), str(program))
+    delegate = saying(tmp_path, here.root, printed, said, rc)
     built = build_bead(make_curator(here.root, "head"), delegate, "a", NOBODY)
     assert (built.status, built.preserve_ref, built.code) == (status, kept, int(rc > 0))
     assert detail in built.detail
     assert built.landed == (status == "success")
+
+
+def git(root: Path, *words: str) -> str:
+    done = subprocess.run(["git", "-C", str(root), *words], check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def test_git_decides_whether_what_ddx_calls_a_success_has_landed(world: WorldFactory, tmp_path: Path) -> None:
+    here = world([row("a")])
+    git(here.root, "init", "-qb", "main")
+    git(here.root, "commit", "-q", "--allow-empty", "-m", "base")
+    base = git(here.root, "rev-parse", "HEAD")
+    beside = git(here.root, "commit-tree", "-p", base, "-m", "beside", f"{base}^{{tree}}")
+    for made, landed in ((beside, False), (base, True)):
+        said = SUCCESS.replace("abc1234", made) + f"base_rev: {'0' * 40}\n"
+        built = build_bead(make_curator(here.root, "head"), saying(tmp_path, here.root, said), "a", NOBODY)
+        assert (built.status, built.landed, built.preserved) == ("success", landed, not landed)
+        assert (built.code == 0, "not landed" in built.detail) == (landed, not landed)

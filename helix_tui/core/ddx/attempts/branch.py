@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from helix_tui.core.ddx.attempts.attempt import Attempt, Piece, merge, revisions
 from helix_tui.core.ddx.files import Stamp, stamp_of
 from helix_tui.core.process import Finished, run
 from helix_tui.core.project import Project
@@ -37,6 +38,11 @@ class BranchHistory:
     def holds(self, revision: str) -> bool | None:
         """What the last `look` found; None where the revision is not here or git could not tell."""
         return self._answers.get(revision)
+
+    def holds_any(self, revisions: Iterable[str]) -> bool | None:
+        """One of them is in the history, or all that git knows are not; None where it knows none."""
+        answers = {self._answers.get(revision) for revision in revisions} - {None}
+        return True in answers if answers else None
 
     def look(self, revisions: Iterable[str]) -> set[str]:
         """Find out about these revisions, and again about others where a branch moved; those whose answer is
@@ -109,3 +115,10 @@ class BranchHistory:
         except OSError:
             return None
         return None if finished.timed_out or finished.truncated or finished.rc != 0 else finished
+
+
+def reported_attempt(branch: BranchHistory, report: Piece) -> Attempt:
+    """An attempt of which there is one report only, with git's word on what it made. Runs git."""
+    made = revisions({report.source: report})
+    branch.look(made)
+    return merge(report.attempt_id, {report.source: report}, on_branch=branch.holds_any(made))

@@ -163,10 +163,7 @@ class AttemptIndex:
 
     def _on_branch(self, made: Iterable[str]) -> bool | None:
         """Git's word on an attempt's revisions: one of them landed, or all that git knows did not."""
-        if self._branch is None:
-            return None
-        answers = {self._branch.holds(rev) for rev in made} - {None}
-        return True in answers if answers else None
+        return self._branch.holds_any(made) if self._branch is not None else None
 
     def _gather(self, dirty: set[str]) -> dict[str, _Gathered]:
         """Everything that the sources say of these beads' attempts."""

@@ -26,7 +26,13 @@ from helix_tui.core.opening import read_end
 from helix_tui.core.project import Project
 from helix_tui.core.supervision.delegate import logs_folder
 from helix_tui.core.supervision.replacing import replace_file
-from helix_tui.core.supervision.run.mutex import Holder, pid_path, process_lives, read_holder
+from helix_tui.core.supervision.run.mutex import (
+    Holder,
+    forget_dead,
+    pid_path,
+    process_lives,
+    read_holder,
+)
 from helix_tui.core.supervision.run.state import ddx_lives, load_state
 
 Wish = Literal["", "stop", "pause"]
@@ -184,9 +190,9 @@ def stop_run(project: Project, *, now: bool = True, patience: float = STOP_PATIE
     Raises:
         OSError: the wish cannot be written, or the process is somebody else's.
     """
-    holder = read_holder(project)
-    if holder is None or not holder.live:
-        return _end_of_dead(project, holder)
+    holder = active_run(project)
+    if holder is None:
+        return _end_of_dead(project)
     if not now:
         request(project, "stop")
         return Ending(holder.pid, "asked")
@@ -202,11 +208,11 @@ def stop_run(project: Project, *, now: bool = True, patience: float = STOP_PATIE
     return Ending(holder.pid, "killed", left)
 
 
-def _end_of_dead(project: Project, holder: Holder | None) -> Ending:
+def _end_of_dead(project: Project) -> Ending:
     """Where no run is active: forget the one that died, and end the ddx that it left at work."""
-    if holder is not None:
-        with contextlib.suppress(OSError):
-            holder.path.unlink()
+    holder = None
+    with contextlib.suppress(OSError):
+        holder = forget_dead(project)
     pid, left = _interrupt_ddx(project)
     if pid:
         return Ending(pid, "left", left)

@@ -10,13 +10,14 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from helix_tui.core.clock import NS, format_instant, now_ns, parse_instant
-from helix_tui.core.ddx.files import read_bytes
+from helix_tui.core.ddx.files import read_bytes, stamp_of
 from helix_tui.core.ddx.workers.claims import pid_alive
 from helix_tui.core.errors import HelixError
 from helix_tui.core.helix_folder import make_folder
@@ -27,6 +28,7 @@ from helix_tui.core.supervision.replacing import replace_file
 PID = "helix.pid"
 LOCK = "run.lock"
 _SLACK = 5 * NS
+_TRIES, _STEP_S = 5, 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +58,28 @@ def pid_path(project: Project) -> Path:
 
 def read_holder(project: Project) -> Holder | None:
     """Who runs by the pid files: a live one before a dead one; None where no file tells."""
-    lock = project.helix_dir / LOCK
-    paths = (pid_path(project), project.ddx_dir / PID)
-    found = [holder for path in paths if (holder := _read(path, lock))]
+    found = [
+        holder
+        for path, held in (
+            (pid_path(project), _is_held(project.helix_dir / LOCK)),
+            (project.ddx_dir / PID, None),  # the shell that came before this program takes no lock
+        )
+        if (holder := _read(path, held))
+    ]
     return next((holder for holder in found if holder.live), found[0] if found else None)
+
+
+def forget_dead(project: Project) -> Holder | None:
+    """Remove the pid file of a run that is gone; whose it was, None where there is none.
+
+    Raises:
+        OSError: the file cannot be removed.
+    """
+    holder = read_holder(project)
+    if holder is None or holder.live:
+        return None
+    holder.path.unlink(missing_ok=True)
+    return holder
 
 
 @contextmanager
@@ -70,20 +90,18 @@ def sole_run(project: Project, *, now: str = "") -> Iterator[None]:
         AlreadyRunning: another one is.
         OSError: the folder cannot be written.
     """
+    holder = read_holder(project)  # before the lock's file is made: without one a pid file alone tells
     descriptor = os.open(make_folder(project.helix_dir) / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
-        holder = read_holder(project)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise AlreadyRunning(holder or Holder(0, "", pid_path(project), True)) from None
+        if not _take(descriptor):
+            raise AlreadyRunning(holder or Holder(0, "", pid_path(project), True))
         if holder is not None and holder.live and holder.pid != os.getpid():
             raise AlreadyRunning(holder)
         replace_file(pid_path(project), f"{os.getpid()} {now or format_instant(now_ns())}\n".encode())
         try:
             yield
         finally:
-            mine = _read(pid_path(project), project.helix_dir / LOCK)
+            mine = _read(pid_path(project), True)
             if mine is not None and mine.pid == os.getpid():
                 with contextlib.suppress(OSError):
                     pid_path(project).unlink()
@@ -105,29 +123,47 @@ def process_lives(pid: int, started_at: str = "", born: int = 0) -> bool:
     return began is None or said is None or began <= said + _SLACK
 
 
-def _read(path: Path, lock: Path) -> Holder | None:
-    raw = read_bytes(path, 200)
-    if raw is None:
+def _read(path: Path, held: bool | None) -> Holder | None:
+    """What a pid file says; ``held``: whether the kernel knows of a run, None where nobody asked it."""
+    raw, stamp = read_bytes(path, 200), stamp_of(path)
+    if raw is None or stamp is None:
         return None
     words = raw.decode("utf-8", "replace").split()
     if not words or not words[0].isdecimal():
         return None
     pid, started = int(words[0]), words[1] if len(words) > 1 else ""
-    live = process_lives(pid, started) or (pid_alive(pid) and _locks(pid, lock))
+    if parse_instant(started) is None:
+        started = ""
+    written = started or format_instant(stamp[0])
+    live = process_lives(pid, written) if held is None else held and pid_alive(pid)
     return Holder(pid, started, path, live, born_at(pid) if live else 0)
 
 
-def _locks(pid: int, lock: Path) -> bool:
-    """Whether the kernel knows the process as the holder of the lock, whatever the clock says."""
+def _take(descriptor: int) -> bool:
+    """Take the lock, unless a run has it; one who merely asks has it for a moment too."""
+    for _ in range(_TRIES):
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        time.sleep(_STEP_S)
+    return False
+
+
+def _is_held(lock: Path) -> bool | None:
+    """Whether a run holds the lock, whatever pid files and clocks say; None where nobody ever took one."""
     try:
-        inode = lock.stat().st_ino
+        descriptor = os.open(lock, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:
-        return False
-    rows = (line.split() for line in (read_bytes("/proc/locks", 1 << 20) or b"").split(b"\n"))
-    return any(
-        len(row) > 5 and row[1] == b"FLOCK" and row[4] == b"%d" % pid and row[5].endswith(b":%d" % inode)
-        for row in rows
-    )
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+    return False
 
 
 def _began(pid: int) -> int | None:

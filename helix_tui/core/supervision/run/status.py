@@ -112,11 +112,14 @@ def _stop_reason(status: RunStatus) -> str:
 
 
 def _active(state: RunState, holder: Holder) -> str:
+    since = f"pid {holder.pid}, since {holder.started_at or 'unknown'}"
+    if state.pid != holder.pid:
+        return f"running ({since}); it has not yet written what it does"
     what = PHASES.get(state.phase, state.phase).replace("it was ", "").replace("it had ", "")
     doing = "executing a bead" if state.phase == "dispatching" else what
     stage = f" ({state.stage})" if state.stage else ""
     return (
-        f"running (pid {holder.pid}, since {holder.started_at or 'unknown'}): {doing}{stage}; "
+        f"running ({since}): {doing}{stage}; "
         f"{state.completed_cycles} of {state.attempted_cycles} cycles completed"
     )
 

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from helix_tui.core.clock import parse_instant
-from helix_tui.core.ddx.attempts.attempt import Attempt, Piece, merge
+from helix_tui.core.ddx.attempts.attempt import Attempt, Piece
+from helix_tui.core.ddx.attempts.branch import BranchHistory, reported_attempt
 from helix_tui.core.ddx.fields import instant, money, text, whole
 from helix_tui.core.project import Project
 from helix_tui.core.supervision.run.state import load_state
@@ -20,7 +21,7 @@ def with_told(project: Project, attempts: Sequence[Attempt]) -> tuple[Attempt, .
     """Attempts with evidence, and those of the last run that have none."""
     known = {attempt.attempt_id for attempt in attempts}
     evident = {attempt.bead_id for attempt in attempts}
-    told = []
+    branch, told = BranchHistory(project), []
     for cycle in load_state(project).cycles:
         rows = cycle.get("attempts")
         for row in rows if isinstance(rows, list) else ():
@@ -29,15 +30,16 @@ def with_told(project: Project, attempts: Sequence[Attempt]) -> tuple[Attempt, .
             name = text(row, "attempt_id")
             # Without a name nobody can tell whether the evidence of its bead is of this very attempt.
             if name not in known if name else text(row, "bead_id") not in evident:
-                told.append(_attempt(name, row, parse_instant(str(cycle.get("at", "")))))
+                piece = _piece(name, row, parse_instant(str(cycle.get("at", ""))))
+                told.append(reported_attempt(branch, piece))
     return (*attempts, *told)
 
 
-def _attempt(name: str, row: Mapping[str, Any], at: int | None) -> Attempt:
+def _piece(name: str, row: Mapping[str, Any], at: int | None) -> Piece:
     words = ("bead_id", "status", "detail", "session_id", "harness", "model", "provider")
     revs = ("base_rev", "result_rev", "preserve_ref")
     said: dict[str, Any] = {word: text(row, word) for word in (*words, *revs)}
-    piece = Piece(
+    return Piece(
         "loop",
         name,
         **said,
@@ -47,4 +49,3 @@ def _attempt(name: str, row: Mapping[str, Any], at: int | None) -> Attempt:
         retry_after=instant(row.get("retry_after")),
         finished_at=at,
     )
-    return merge(name, {"loop": piece})

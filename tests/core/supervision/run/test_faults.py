@@ -179,6 +179,26 @@ def test_a_pid_file_of_a_dead_or_another_process_is_stale(stage: StageFactory) -
     assert world.executed == ["a-1 success"]
 
 
+def test_a_pid_file_is_believed_only_as_far_as_the_lock_bears_it_out(stage: StageFactory) -> None:
+    world = stage([row("a-1")])
+    project = find_project(world.root)
+    (project.helix_dir).mkdir(exist_ok=True)
+    pid_file = project.helix_dir / "helix.pid"
+    pid_file.write_text(f"{os.getpid()}\n")
+    assert "has not yet written what it does" in run_status(project).explanation
+    os.utime(pid_file, (0, 0))  # written before this process began: another process had its number
+    assert run_status(project).condition == "never"
+    with sole_run(project):
+        assert run_status(project).condition == "active"
+    pid_file.write_text(f"{os.getpid()} {format_instant(now_ns())}\n")  # it lives, and holds no lock
+    assert run_status(project).condition == "never"
+    looked = world.process("status", "--read-only")
+    assert pid_file.exists(), looked.stderr
+    told = world.process("status")
+    assert f"removed the pid file of a run that is gone (pid {os.getpid()})" in told.stderr
+    assert not pid_file.exists()
+
+
 def test_a_clock_that_was_set_does_not_make_a_live_run_stale(stage: StageFactory) -> None:
     project = find_project(stage([row("a-1")]).root)
     with sole_run(project):
