@@ -18,10 +18,11 @@ from helix_tui import __version__
 from helix_tui.cli.agreement import examine_ddx
 from helix_tui.cli.call import Call
 from helix_tui.cli.checks import Check
+from helix_tui.cli.counts import counts_of
 from helix_tui.cli.loading import NO_TRACKER, Present, judge, locate
 from helix_tui.cli.memory.checking import examine_memory
 from helix_tui.cli.paint import counted
-from helix_tui.core.beads.archive import find_archived, only_archived, read_archive
+from helix_tui.core.beads.archive import find_archived, read_archive
 from helix_tui.core.beads.tracker import Tracker, read_tracker
 from helix_tui.core.ddx.uncommitted import implementation_changes, tracked
 from helix_tui.core.helix_folder import NAMES
@@ -205,9 +206,6 @@ def _tracker(project: Project, tracker: Tracker) -> Check:
     detail = (
         f"{counted(len(tracker.beads), 'bead')} in {counted(tracker.rows, 'row')}, {tracker.size:,} bytes"
     )
-    put_away = only_archived(read_archive(project.archive_file), tracker.beads)
-    if put_away:
-        detail += f", {len(put_away):,} more archived"
     if tracker.folded:
         detail += f", {counted(len(tracker.folded), 'id')} on more than one line"
     if tracker.dropped:
@@ -233,7 +231,9 @@ def _archive(project: Project) -> Iterator[Check]:
 def _queue(present: Present) -> Iterator[Check]:
     queue = present.queue
     states = ", ".join(f"{number} {state}" for state, number in queue.counts().items())
-    yield Check("queue", True, f"judged by the rules of {present.judged_by}: {states or 'empty'}")
+    said = f"judged by the rules of {present.judged_by}: {states or 'empty'}"
+    put_away = counts_of(present.project, queue).put_away
+    yield Check("queue", True, ", ".join(filter(None, (said, put_away))))
     for remark in present.remarks:
         yield Check("ddx and tracker", False, remark, "See `helix-tui queue`.")
     missing = {edge.missing for edge in queue.graph.dangling}

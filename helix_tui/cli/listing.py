@@ -10,7 +10,7 @@ from helix_tui.cli.call import Call
 from helix_tui.cli.counts import counts_of
 from helix_tui.cli.loading import Present
 from helix_tui.cli.paint import ROLES, counted
-from helix_tui.core.beads.archive import describe, only_archived, read_archive
+from helix_tui.core.beads.archive import describe, read_archive
 from helix_tui.core.beads.circles import circles
 from helix_tui.core.beads.readiness import NOT_ELIGIBLE, STATES, Queue, Standing
 from helix_tui.core.beads.record import TERMINAL, Bead
@@ -175,10 +175,8 @@ def notes(call: Call, present: Present) -> list[str]:
     counts = queue.counts()
     finished = ", ".join(f"{counts.get(state, 0):,} {state}" for state in sorted(TERMINAL)[::-1])
     archive = read_archive(present.project.archive_file)
-    away = only_archived(archive, tracker.beads)
-    if away:
-        closed = sum(bead.status == "closed" for bead in away.values()) + counts.get("closed", 0)
-        finished += f"; {len(away):,} more archived ({closed:,} closed in all; --archived lists them)"
+    if away := counts_of(present.project, queue).put_away:
+        finished += f"; {away}; --archived lists them"
     lines = [call.paint(finished, "muted")]
     if archive.problem or archive.unread:
         lines.append(call.paint(clean_line(archive.problem or archive.unread, 300), "attention"))

@@ -11,7 +11,7 @@ from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.counts import counts_of
 from helix_tui.cli.loading import Present, load
 from helix_tui.core.beads.archive import describe, only_archived, read_archive
-from helix_tui.core.beads.query import parse_query
+from helix_tui.core.beads.query import matching, parse_query
 from helix_tui.core.beads.readiness import Queue, Standing, classify, tracker_era
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.clock import format_instant
@@ -56,7 +56,7 @@ def chosen(call: Call, queue: Queue) -> list[str]:
         query = parse_query(text)
         if query.problem:
             raise CliError(query.problem, "A filter is written like: status:open label:area:ui p<=1", 2)
-        shown = [bead_id for bead_id, bead in queue.beads.items() if query.matches(bead, queue)]
+        shown = matching(query, queue)
     return order_by_pick(queue, shown) if order == "pick" else in_view(queue, order, text)
 
 
@@ -65,8 +65,7 @@ def chosen_archived(call: Call, present: Present) -> list[str]:
     away = only_archived(read_archive(present.project.archive_file), present.tracker.beads)
     if not away or not call.options.filter:
         return list(away)
-    query, queue = parse_query(call.options.filter), classify(away, now=call.now)
-    return [bead_id for bead_id, bead in away.items() if query.matches(bead, queue)]
+    return matching(parse_query(call.options.filter), classify(away, now=call.now))
 
 
 def order_by_pick(queue: Queue, shown: Iterable[str]) -> list[str]:
@@ -110,7 +109,7 @@ def document(
         "archive": {
             "path": archive.path,
             "beads": len(away),
-            "closed": sum(bead.status == "closed" for bead in away.values()),
+            "closed": counts.archived_closed,
             "problem": archive.problem or None,
             "dropped": [
                 {"line": line.line, "reason": line.reason, "excerpt": line.excerpt}

@@ -15,7 +15,7 @@ from textual.containers import Container, Vertical
 from textual.timer import Timer
 from textual.widget import Widget
 
-from helix_tui.core.beads.query import Completion, Query, complete, parse_query
+from helix_tui.core.beads.query import Completion, Query, complete, matching, parse_query
 from helix_tui.core.beads.readiness import Queue, classify
 from helix_tui.core.beads.views import (
     FOLD_DONE,
@@ -104,6 +104,7 @@ class QueueScreen(MarkKeys, FilteringScreen):
         self.around = Around(self, self._show_more)
         self.along = Along(self)
         self._shown_posture = ""
+        self._archive = classify({}, now=0)
         self._view = build_view(self.world.queue)
         self._built: tuple[tuple[object, ...], View] = ((), self._view)
 
@@ -410,12 +411,11 @@ class QueueScreen(MarkKeys, FilteringScreen):
         return f"{count}, {away:,} archived (: goes there)" if away else count
 
     def _archived_matching(self) -> int:
-        """How many archived beads have every word of the filter; none where it asks for fields."""
-        words = self.filter.words
-        if len(words) < len(self.filter.tests):
-            return 0
-        texts = (f"{bead.id}\n{bead.title}".lower() for bead in self.console.snapshot.archive.values())
-        return sum(all(word in text for word in words) for text in texts)
+        """How many archived beads pass the filter."""
+        archive = self.console.snapshot.archive
+        if self._archive.beads is not archive:
+            self._archive = classify(archive, now=self.console.now())
+        return len(matching(self.filter, self._archive))
 
     # --- taking along -------------------------------------------------------------------------------------
 

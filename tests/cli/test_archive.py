@@ -50,6 +50,15 @@ def test_why_of_an_archived_bead_and_of_what_waits_on_it(cli: Cli, project: Proj
     assert "helix-tui dep remove demo-a1 demo-old1" in cli("why", "demo-a1", "-C", root).out
 
 
+def test_status_and_check_count_what_is_closed_in_all(cli: Cli, project: ProjectFactory) -> None:
+    root = make(project)
+    for command in ("status", "check"):
+        assert "1 closed, 1 more archived (2 closed in all)" in cli(command, "-C", root).out, command
+    counted = cli("status", "--json", "-C", root).document["tracker"]
+    assert (counted["closed"], counted["archived"], counted["closed_in_all"]) == (1, 1, 2)
+    assert "archived" not in cli("check", "demo-a1", "-C", root).out.partition("queue:")[2].split("\n")[0]
+
+
 def test_doctor_counts_the_archive_and_says_what_it_cannot_read(cli: Cli, project: ProjectFactory) -> None:
     out = cli("doctor", "-C", make(project)).out
     assert "1 more archived" in out

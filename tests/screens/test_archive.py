@@ -36,6 +36,12 @@ async def test_an_archived_bead_is_counted_gone_to_and_explained(console: MakeCo
         await type_text(pilot, "long")
         assert app.sees("0 of 1, 1 archived")
         await pilot.press("escape", "escape")
+        for query, found in (("status:closed", "1 archived"), ("body:about", "1 archived"), ("p>3", "")):
+            await pilot.press("slash")
+            await type_text(pilot, query)
+            assert app.sees(f"0 of 1, {found}" if found else "0 of 1"), query
+            assert bool(found) == app.sees("(: goes there)"), query
+            await pilot.press("escape", "escape")
         await pilot.press("colon")
         await type_text(pilot, "old1")
         assert app.sees("archived · Put away long ago")

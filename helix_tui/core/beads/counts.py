@@ -39,6 +39,9 @@ class QueueCounts:
     blocked_counts: str = "waiting"
     ready: tuple[str, ...] = ()
     """Beads that a worker may pick and nobody works on, in the order of picking."""
+    archived: int = 0
+    """Beads that stand in ddx's archive alone."""
+    archived_closed: int = 0
     asked: tuple[tuple[str, str], ...] = ()
     """Ready beads that wait for an answer, each with the question's id, in the order of picking."""
 
@@ -62,6 +65,13 @@ class QueueCounts:
         """``6 for workers``; empty where every ready bead is."""
         return f"{len(self.for_workers):,} for workers" if self.asked else ""
 
+    @property
+    def put_away(self) -> str:
+        """``825 more archived (1,031 closed in all)``; empty where nothing is."""
+        if not self.archived:
+            return ""
+        return f"{self.archived:,} more archived ({self.closed + self.archived_closed:,} closed in all)"
+
     def record(self) -> dict[str, Any]:
         """As JSON; ``ready`` and ``blocked`` in the meaning that the ddx at hand gives the words."""
         return {
@@ -69,6 +79,8 @@ class QueueCounts:
             "open": self.open,
             "in_progress": self.in_progress,
             "closed": self.closed,
+            "archived": self.archived,
+            "closed_in_all": self.closed + self.archived_closed,
             "running": self.running,
             "ready": self.listed,
             "ready_execution": len(self.ready),
@@ -86,7 +98,11 @@ class QueueCounts:
 
 
 def count_queue(
-    queue: Queue, asked: Mapping[str, str] | None = None, *, among: Collection[str] | None = None
+    queue: Queue,
+    asked: Mapping[str, str] | None = None,
+    *,
+    among: Collection[str] | None = None,
+    archive: Mapping[str, Bead] | None = None,
 ) -> QueueCounts:
     """Count a queue.
 
@@ -94,10 +110,15 @@ def count_queue(
         queue: as classified; what is ready is its word.
         asked: per bead the id of the unanswered question about it.
         among: only these beads; None for all.
+        archive: beads that stand in ddx's archive alone: part of all, and of no part.
     """
     questions = tuple((asked or {}).items())
     if among is None:
-        return _with_questions(_count_all(queue), questions)
+        counts = _with_questions(_count_all(queue), questions)
+        if not archive:
+            return counts
+        closed = sum(bead.status == "closed" for bead in archive.values())
+        return replace(counts, archived=len(archive), archived_closed=closed)
     return _with_questions(_count(queue, frozenset(among)), questions)
 
 

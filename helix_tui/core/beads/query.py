@@ -45,6 +45,11 @@ class Query:
         return all(test(bead, queue) for test in self.tests)
 
 
+def matching(query: Query, queue: Queue) -> list[str]:
+    """The ids of a queue that pass a filter."""
+    return [bead_id for bead_id, bead in queue.beads.items() if query.matches(bead, queue)]
+
+
 @dataclass(frozen=True, slots=True)
 class Completion:
     """One way to go on typing: put ``text`` in place of what stands from ``replace_from`` to the cursor."""

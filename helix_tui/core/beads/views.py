@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from helix_tui.core.beads.gutter import draw, order_rows
-from helix_tui.core.beads.query import Query, parse_query
+from helix_tui.core.beads.query import Query, matching, parse_query
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.clock import NEVER, parse_instant
@@ -122,10 +122,7 @@ def build_view(
     """
     parsed = parse_query(query) if isinstance(query, str) else query
     beads = queue.beads
-    if parsed:
-        shown = [bead_id for bead_id, bead in beads.items() if parsed.matches(bead, queue)]
-    else:
-        shown = list(beads)
+    shown = matching(parsed, queue) if parsed else list(beads)
     build = {"dag": _dag, "tree": _tree, "lanes": _lanes, "order": _order}[kind]
     rows = tuple(build(queue, shown, bool(parsed), folding))
     return View(kind, rows, len(shown), len(beads))

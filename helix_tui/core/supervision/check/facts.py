@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from helix_tui.core.beads.archive import Archived, find_archived
+from helix_tui.core.beads.archive import Archived, find_archived, only_archived, read_archive
 from helix_tui.core.beads.counts import QueueCounts, count_queue
 from helix_tui.core.beads.readiness import Queue, looks_like_epic
 from helix_tui.core.beads.record import TERMINAL, Bead
@@ -139,7 +139,10 @@ def gather_facts(
     dying = {each.bead_id: each for each in dead}
     every = tuple(questions)
     asked = tuple(question for question in every if not question.answered)
-    counts = count_queue(queue, beads_in_question(asked), among=None if named is None else chosen)
+    away = only_archived(read_archive(archive), queue.beads) if archive else {}
+    counts = count_queue(
+        queue, beads_in_question(asked), among=None if named is None else chosen, archive=away
+    )
     decided = {question.key for question in every if question.answered}
     return Facts(
         scope=scope,

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from helix_tui.core.beads.archive import only_archived, read_archive
 from helix_tui.core.beads.counts import QueueCounts, count_queue
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL, Bead
@@ -92,7 +93,7 @@ def status_document(project: Project, queue: Queue, runs: Iterable[Run], dropped
         "last_stop_reason": _stop_reason(status),
         "stop_detail": state.stop_detail or None,
         "last_worker": stoppage.record() | {"words": stoppage.words} if stoppage is not None else None,
-        "tracker": _tracker(count_queue(queue, beads_in_question(status.questions)), dropped),
+        "tracker": _tracker(_counts(project, queue, status), dropped),
         "focus": _focus(queue),
         "run": _run(state) | {"parallel_run_denied_count": denied_runs(project)},
         "active_run": _holder(status.holder, state) if status.condition == "active" else None,
@@ -185,6 +186,11 @@ def _marked(bead: Bead) -> bool:
 def _injected(beads: Sequence[Bead]) -> list[dict[str, Any]]:
     found = [injected_record(bead) for bead in beads if injected_type(bead)]
     return sorted(found, key=lambda each: str(each["created_at"] or ""), reverse=True)[:SHOWN_INJECTED]
+
+
+def _counts(project: Project, queue: Queue, status: RunStatus) -> QueueCounts:
+    archive = only_archived(read_archive(project.archive_file), queue.beads)
+    return count_queue(queue, beads_in_question(status.questions), archive=archive)
 
 
 def _tracker(counts: QueueCounts, dropped: int) -> dict[str, Any]:
