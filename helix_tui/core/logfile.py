@@ -65,15 +65,10 @@ class LogFile(logging.Handler):
 
     def _size(self) -> int:
         """The size of the file under our name, opened anew where another process has put it aside."""
-        try:
-            there = os.stat(self.path)
-        except FileNotFoundError:
-            there = None
-        if self._fd < 0 or there is None or there.st_ino != self._inode:
+        if self._fd < 0 or not self._is_ours():
             self._let_go()
             self._open()
-            there = os.fstat(self._fd)
-        return there.st_size
+        return os.fstat(self._fd).st_size
 
     def _open(self) -> None:
         if not self.path.parent.is_dir():
@@ -89,13 +84,20 @@ class LogFile(logging.Handler):
 
     def _put_aside(self) -> None:
         with self._locked() as ours:
-            if ours and os.stat(self.path).st_ino == self._inode:
+            if ours and self._is_ours():
                 for number in range(BACKUPS, 0, -1):
                     older = self.path.with_name(f"{self.path.name}.{number}")
                     younger = f"{self.path.name}.{number - 1}" if number > 1 else self.path.name
                     with contextlib.suppress(FileNotFoundError):
                         os.replace(self.path.with_name(younger), older)
         self._size()
+
+    def _is_ours(self) -> bool:
+        """Whether the file under our name is the open one: another process may have put it aside just now."""
+        try:
+            return os.stat(self.path).st_ino == self._inode
+        except FileNotFoundError:
+            return False
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[bool]:

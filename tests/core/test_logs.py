@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -159,6 +160,23 @@ def test_processes_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
     assert {line.split(" x: ")[1].split()[0] for line in lines} == {
         f"{name}/{number}" for name in names for number in range(300)
     }
+
+
+def test_a_file_that_another_process_has_just_put_aside_is_no_trouble(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logfile, "MAX_BYTES", 200)
+    path = begin(tmp_path)
+    logs.logger("x").info("first %s", "x" * 80)
+
+    @contextmanager
+    def while_it_is_gone(self: logfile.LogFile) -> Iterator[bool]:
+        path.rename(path.with_name("helix.log.1"))
+        yield True
+
+    monkeypatch.setattr(logfile.LogFile, "_locked", while_it_is_gone)
+    logs.logger("x").info("second %s", "x" * 80)
+    assert "second" in text_of(path)
 
 
 def test_what_cannot_be_written_is_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
