@@ -471,7 +471,7 @@ class HelixApp(Traveller):
                 said, severity = f"no screenshot: {clean_line(str(error), 300)}", "warning"
             self.call_from_thread(self.say, said, severity)
 
-        self.run_worker(work, group="screenshot", thread=True, exclusive=True, exit_on_error=False)
+        self.run_worker(work, group="screenshot", thread=True, exclusive=True)
 
     def copy(self, text: str, what: str) -> None:
         """To the clipboard, through the terminal (OSC 52), and through tmux where we are in one."""
@@ -485,7 +485,7 @@ class HelixApp(Traveller):
             said, well = into_tmux(text, what, os.environ)
             self.call_from_thread(self.say, said, "information" if well else "warning")
 
-        self.run_worker(work, group="copy", thread=True, exclusive=True, exit_on_error=False)
+        self.run_worker(work, group="copy", thread=True, exclusive=True)
 
 
 def settle_memory() -> None:

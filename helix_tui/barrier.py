@@ -21,7 +21,7 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from traceback import walk_tb
+from traceback import format_exception, walk_tb
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -49,8 +49,9 @@ WINDOW_S = 60.0
 QUIET_S = 10.0
 """Seconds in which the same failure is told once; the log counts the others."""
 
-RECENT: deque[Exception] = deque(maxlen=50)
-"""What was caught last, in this process. The test suite looks here: a test that planted nothing fails."""
+RECENT: deque[str] = deque(maxlen=50)
+"""Traces of what was logged last in this process; as text, since an exception keeps all that its frames hold.
+The test suite looks here: a test that planted nothing fails."""
 
 _dispatch = MessagePump._dispatch_message
 
@@ -92,13 +93,12 @@ class Barrier:
             message: the message.
         """
         error = _bare(error)
-        self.count += 1
-        RECENT.append(error)
         source = _source_of(error, pump)
         what = _task(message, source)
         quiet = self._log(error, source, what)
         if not self._can_draw():
-            self._end(error)
+            if not self._app._exit:
+                self._end(error)
             return
         try:
             replaced = self._contain(source)
@@ -215,8 +215,6 @@ class Barrier:
 
     def _drawing_failed(self, widget: Widget, error: Exception) -> None:
         """A guarded widget failed once more; its guard has drawn something in its place."""
-        self.count += 1
-        RECENT.append(error)
         self._log(error, _source_of(error, widget), f"could not draw {_title(widget)}")
 
     def _remake(self, screen: HelixScreen) -> None:
@@ -236,6 +234,7 @@ class Barrier:
 
     def _log(self, error: Exception, source: _Source, what: str) -> bool:
         """Log it; the same failure in full once in a while. True where it was told a moment ago."""
+        self.count += 1
         key = f"{type(error).__name__} {source.place} {type(source.screen).__name__}"
         now = time.monotonic()
         since, left_out = self._told.get(key, (-QUIET_S, 0))
@@ -247,6 +246,7 @@ class Barrier:
             return True
         more = f" (and {left_out:,} times since it was last logged)" if left_out else ""
         log.error("%s%s", what, more, exc_info=error)
+        RECENT.append("".join(format_exception(error)))
         self._told[key] = (now, 0)
         return False
 
@@ -341,13 +341,30 @@ async def dispatch_message(pump: MessagePump, message: Message) -> None:
     if is_stale(pump, message):
         return
     barrier = _barrier()
-    if barrier is None or not barrier._can_draw():
+    if barrier is None:
         await _dispatch(pump, message)
         return
     try:
-        await _dispatch(pump, message)
+        with _not_cancelled():
+            await _dispatch(pump, message)
     except Exception as error:  # noqa: BLE001 - caught() logs it
         barrier.caught(error, pump, message)
+
+
+class WaitCancelled(Exception):
+    """What a handler waited for was cancelled; the handler itself was not."""
+
+
+@contextmanager
+def _not_cancelled() -> Iterator[None]:
+    """Let a cancelled wait be an exception like others: as it is, it would end the loop of whoever waited."""
+    try:
+        yield
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        raise WaitCancelled(str(error) or "what it waited for was cancelled") from error
 
 
 async def flush_next_callbacks(pump: MessagePump) -> None:
@@ -356,7 +373,7 @@ async def flush_next_callbacks(pump: MessagePump) -> None:
     pump._next_callbacks.clear()
     for callback in callbacks:
         try:
-            with pump.prevent(*callback._prevent):
+            with pump.prevent(*callback._prevent), _not_cancelled():
                 await invoke(callback.callback)
         except Exception as error:  # noqa: BLE001 - the app's own, or a barrier that logs it
             pump.app._handle_exception(error)

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -69,7 +68,7 @@ def _nothing_caught(request: pytest.FixtureRequest) -> Iterator[None]:
     barrier = sys.modules.get("helix_tui.barrier")
     caught = list(barrier.RECENT) if barrier is not None else []
     if caught and request.node.get_closest_marker("plants") is None:
-        pytest.fail("the error barrier caught:\n" + "".join(traceback.format_exception(caught[0])))
+        pytest.fail("the error barrier caught:\n" + caught[0])
 
 
 @pytest.fixture(scope="session")

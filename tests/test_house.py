@@ -29,9 +29,11 @@ BASICS = {
     "core.helix_folder",
     "core.errors",
     "core.logs",
+    "core.threads",
 }
 """What any room may use: how to write an instant, clean a text, put an interval on a share, open what
-another owns, to ask git's files, to make a folder of ours, to raise an error of ours, to log."""
+another owns, to ask git's files, to make a folder of ours, to raise an error of ours, to log, to keep
+a thread at work."""
 
 MAY_KNOW: dict[str, set[str]] = {
     "core.clock": set(),
@@ -42,6 +44,7 @@ MAY_KNOW: dict[str, set[str]] = {
     "core.logs": {"core.logfile"},
     "core.logfile": {"core.secret_rules", "core.helix_folder"},
     "core.secret_rules": set(),
+    "core.threads": set(),
     "core.git_files": set(),
     "core.helix_folder": set(),
     "core.process": {"core.session"},

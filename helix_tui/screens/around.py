@@ -82,4 +82,4 @@ class Around:
         def work() -> None:
             self._screen.app.call_from_thread(arrived, read())
 
-        self._screen.run_worker(work, group="around", thread=True, exit_on_error=False)
+        self._screen.run_worker(work, group="around", thread=True)

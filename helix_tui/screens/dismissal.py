@@ -75,22 +75,27 @@ class Dismissal(Screen[Any]):
         return not any(self in stack for stack in self.app._screen_stacks.values())
 
     def dismiss(self, result: Any = None) -> AwaitComplete:
-        """Leave, also from under another screen; nothing where it has left, or is the first of its stack."""
+        """Leave, also from under another screen; nothing where it has left, or is the first of its stack.
+
+        The app waits for its end; what is returned is there already, so that no handler of the screen can
+        wait for the end of the screen, which waits for its handlers.
+        """
         app = self.app
         if app.screen is self and len(app.screen_stack) > 1:
-            return super().dismiss(result)
-        for stack in app._screen_stacks.values():
-            if self in stack[1:]:
-                return self._leave_from_below(stack, result)
+            super().dismiss(result)
+        else:
+            for stack in app._screen_stacks.values():
+                if self in stack[1:]:
+                    self._leave_from_below(stack, result)
         return cast(AwaitComplete, AwaitComplete.nothing())  # type: ignore[no-untyped-call]
 
-    def _leave_from_below(self, stack: list[Screen[Any]], result: Any) -> AwaitComplete:
+    def _leave_from_below(self, stack: list[Screen[Any]], result: Any) -> None:
         """What Textual's ``pop_screen`` does for the screen on top, for one that another lies on."""
         if self._result_callbacks:
             self._result_callbacks[-1](result)
         stack.remove(self)
         self._pop_result_callback()
-        return AwaitComplete(self.app._replace_screen(self)).call_next(self.app)
+        AwaitComplete(self.app._replace_screen(self)).call_next(self.app)
 
 
 class Palette(CommandPalette, Dismissal):

@@ -1,7 +1,7 @@
 """Work for threads, on behalf of one node: the UI thread reads no file and waits for no git.
 
 A job has a kind. Of one kind only the newest counts: an older one that is still at it is let go, and what it
-brings is dropped. A job that fails tells why instead of ending the program.
+brings is dropped. A job that fails tells why; a defect in it is logged as everywhere.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from textual.dom import DOMNode
 from textual.worker import Worker, WorkerState
 
+from helix_tui.core.errors import HelixError
 from helix_tui.core.text import clean_line
 
 Result = TypeVar("Result")
@@ -64,5 +65,8 @@ class Jobs:
             done(worker.result)
         elif worker.state in (WorkerState.ERROR, WorkerState.CANCELLED):
             del self._current[worker.name]
-            if worker.error is not None and worker.state is WorkerState.ERROR:
-                failed(clean_line(f"{type(worker.error).__name__}: {worker.error}", 300))
+            error = worker.error
+            if isinstance(error, Exception) and worker.state is WorkerState.ERROR:
+                failed(clean_line(f"{type(error).__name__}: {error}", 300))
+                if not isinstance(error, (HelixError, OSError)):
+                    self._node.app._handle_exception(error)  # a defect: logged with its trace

@@ -35,14 +35,18 @@ class Traveller(App[int]):
     # --- screens, and what lies on them -------------------------------------------------------------------
 
     async def action_show_screen(self, name: str) -> None:
-        """Go to a screen by name, leaving whatever lies on the present one."""
+        """Go to a screen by name, leaving whatever lies on the present one.
+
+        Runs in the app's own loop, like all that goes somewhere, one after the other: cancelled halfway, as a
+        worker can be, it takes the loops of the app and of the screen that leaves with it.
+        """
         while len(self.screen_stack) > 1:
-            await self.pop_screen()
+            self.pop_screen()  # the app waits for its end after this
         await self.switch_mode(name)
 
-    def on_tabs_pressed(self, event: Tabs.Pressed) -> None:
+    async def on_tabs_pressed(self, event: Tabs.Pressed) -> None:
         """A click on a tab."""
-        self.run_worker(self.action_show_screen(event.name), group="go", exclusive=True)
+        await self.action_show_screen(event.name)
 
     def action_next_action(self) -> None:
         """NEXT_ACTION with its reasons."""
@@ -108,7 +112,7 @@ class Traveller(App[int]):
                 return True
             self.say(f"{bead_id} is not in the tracker", "warning")
             return False
-        self.run_worker(self._go_to_bead(bead_id), group="go", exclusive=True)
+        self.call_later(self._go_to_bead, bead_id)
         return True
 
     async def _go_to_bead(self, bead_id: str) -> None:
@@ -117,7 +121,7 @@ class Traveller(App[int]):
 
     def open_attempt(self, attempt_id: str) -> None:
         """To an attempt on the Loop screen."""
-        self.run_worker(self._open_attempt(attempt_id), group="go", exclusive=True)
+        self.call_later(self._open_attempt, attempt_id)
 
     async def _open_attempt(self, attempt_id: str) -> None:
         await self.action_show_screen("loop")
@@ -128,7 +132,7 @@ class Traveller(App[int]):
 
     def ask_about(self, text: str) -> None:
         """To the Ask screen, with a text to be asked about."""
-        self.run_worker(self._ask_about(text), group="go", exclusive=True)
+        self.call_later(self._ask_about, text)
 
     async def _ask_about(self, text: str) -> None:
         await self.action_show_screen("ask")
@@ -193,8 +197,13 @@ class Traveller(App[int]):
             await done
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        """What the palette offers: the same commands as ``:``."""
-        for command in self._commands(screen):
+        """What the palette offers: the same commands as ``:``. Textual logs a failure where nobody looks."""
+        try:
+            commands = self._commands(screen)
+        except Exception as error:  # noqa: BLE001 - the app's barrier logs it
+            self._handle_exception(error)
+            return
+        for command in commands:
             yield SystemCommand(command.name, command.help, partial(self._do, command))
 
     def on_notice_line_pressed(self) -> None:
@@ -212,10 +221,10 @@ class Traveller(App[int]):
         if event.part in laid:
             laid[event.part]()
         elif event.part == "ready":
-            self.run_worker(self._show_pick_order(), group="go", exclusive=True)
+            await self._show_pick_order()
         else:
             screen = {"memory": "memory", "spent": "insights"}.get(event.part, "loop")
-            self.run_worker(self.action_show_screen(screen), group="go", exclusive=True)
+            await self.action_show_screen(screen)
 
     async def _show_pick_order(self) -> None:
         await self.action_show_screen("queue")

@@ -15,7 +15,6 @@ import tempfile
 import time
 import traceback
 import unicodedata
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,8 +24,8 @@ from textual import events
 from textual.keys import REPLACED_KEYS, _character_to_key, _get_unicode_name_from_key
 from textual.pilot import OutOfBounds, Pilot
 
-from helix_tui import barrier
 from helix_tui.app import HelixApp
+from helix_tui.barrier import RECENT
 from helix_tui.core.live import Live
 from helix_tui.core.project import find_project
 from helix_tui.keymap import KEYS
@@ -41,9 +40,6 @@ OFTEN = [*"123456ajk", "escape", "escape", "enter", "enter", "tab", "down", "up"
 PASTES = ["", "one line", "two\nlines\n", "\x1b[31mred[/]", "字" * 200, "x" * 20_000, "status:open", "\ud800"]
 SIZES = [(1, 1), (2, 1), (1, 40), (8, 3), (20, 8), (40, 20)]
 LARGE = [(60, 24), (80, 24), (120, 40), (160, 48), (300, 90)]
-
-_CAUGHT: deque[Exception] = getattr(barrier, "RECENT", deque(maxlen=50))
-"""What the barrier caught last, in this process."""
 
 HANG_S = 30.0
 """Seconds in which the console must have taken a few keys, on a busy machine too."""
@@ -125,7 +121,7 @@ def _send(app: HelixApp, event: events.Event) -> None:
 
 async def play(case: Case, actions: Sequence[Action], root: Path) -> str:
     """Why the console did not survive these actions; empty when it did."""
-    _CAUGHT.clear()
+    RECENT.clear()
     project = find_project(root)
     app = HelixApp(lambda tell: Live(project, tell), **POSTURES[case.posture])
     size = (52, 40) if case.posture == "pane" else (140, 44)
@@ -147,8 +143,8 @@ async def play(case: Case, actions: Sequence[Action], root: Path) -> str:
 
 
 def _failure(app: HelixApp) -> str:
-    if _CAUGHT:
-        return f"caught by the barrier: {_shown(_CAUGHT[-1])}"
+    if RECENT:
+        return f"caught by the barrier: {RECENT[-1]}"
     if app._exception is not None:
         return _shown(app._exception)
     return "the console ended" if app._exit or not app.is_running else ""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.drills import monkey
+from helix_tui.barrier import RECENT
 from tests.drills.monkey import Action, Case, actions_of, play, shorten
 from tests.drills.projects import make_project
 
@@ -35,7 +35,7 @@ async def test_what_the_console_raises_is_found(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr("helix_tui.app.HelixApp.action_needs_me", stumble, raising=False)
     root = make_project("broken", tmp_path / "p")
     failure = await play(Case(1, "broken", "full"), [("key", "!"), ("rest", None)], root)
-    monkey._CAUGHT.clear()
+    RECENT.clear()
     assert "planted" in failure
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
@@ -17,12 +18,15 @@ from helix_tui.screens.curating.ahead import AheadSheet
 from helix_tui.screens.curating.choosing import Choice, ChoiceSheet, LineSheet, Pick, PickSheet
 from helix_tui.screens.dismissal import Palette
 from helix_tui.screens.help import HelpScreen
+from helix_tui.screens.journal import JournalScreen
 from helix_tui.screens.needs import NeedsScreen
+from helix_tui.screens.queue import QueueScreen
 from helix_tui.screens.remembering.sheets import Choice as MemoryChoice
 from helix_tui.screens.remembering.sheets import ChoiceSheet as MemorySheet
 from helix_tui.screens.remembering.sheets import PreviewSheet
 from helix_tui.screens.steering.sheets import LoopSheet, NextSheet
 from helix_tui.screens.unread import UnreadScreen
+from helix_tui.widgets.frame.tabs import Tabs
 from tests.screens.conftest import Console, MakeConsole
 from tests.screens.test_queue import queue
 
@@ -124,6 +128,44 @@ async def test_a_sheet_leaves_from_under_another_one(console: MakeConsole) -> No
         assert not below.is_attached
         await pilot.press("escape")
         assert len(app.screen_stack) == 1
+
+
+async def test_a_sheet_cannot_wait_for_its_own_end(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test(size=(100, 30)) as pilot:
+        for lies_under in (False, True):
+            sheet = LineSheet("t", "lead", nothing)
+            app.push_screen(sheet)
+            if lies_under:
+                app.push_screen(HelpScreen())
+            await pilot.pause()
+            sheet.call_later(sheet.dismiss)  # whatever a callback returns is waited for
+            await pilot.pause()
+            await pilot.press("1")
+            assert isinstance(app.screen, QueueScreen)
+            assert not sheet.is_attached
+
+
+async def test_going_to_many_places_at_once_comes_to_the_last(console: MakeConsole) -> None:
+    """Each leaves what lies on the screen; one that is cancelled halfway would end the loop of the app."""
+    app = console()
+    async with app.run_test(size=(140, 40)) as pilot:
+        beads = list(app.snapshot.queue.beads)
+        for bead_id in beads[:3]:
+            app.push_screen(BeadScreen(bead_id))
+        await pilot.pause()
+        app.screen.post_message(Tabs.Pressed("memory"))
+        app.screen.post_message(Tabs.Pressed("loop"))
+        app.open_attempt("20260821T000000-00000000")
+        app.ask_about("what comes next")
+        app.go_to_bead(beads[3])
+        await asyncio.sleep(0)
+        app.go_to_bead(beads[4])
+        await pilot.pause()
+        await pilot.pause()
+        assert queue(app).selected_bead == beads[4]
+        await pilot.press("6")
+        assert isinstance(app.screen, JournalScreen)
 
 
 async def test_the_first_screen_cannot_be_dismissed(console: MakeConsole) -> None:

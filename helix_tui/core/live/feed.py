@@ -29,6 +29,7 @@ from helix_tui.core.journal import Journal, edits_of
 from helix_tui.core.live.snapshot import Change, Condition, Notice, Snapshot, compare
 from helix_tui.core.live.watch import Watcher, folders_to_watch
 from helix_tui.core.project import Project
+from helix_tui.core.threads import keep_at
 
 if TYPE_CHECKING:
     from helix_tui.core.ddx.attempts.index import AttemptIndex
@@ -245,7 +246,9 @@ class Live:
         self._patience = patience
         self._painted = threading.Event()
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="helix-live", daemon=True)
+        self._thread = threading.Thread(
+            target=keep_at, args=(self._run, self._stop.wait), name="helix-live", daemon=True
+        )
 
     @property
     def snapshot(self) -> Snapshot:

@@ -30,6 +30,7 @@ from helix_tui.core.supervision.drift import Drift, DriftWatch
 from helix_tui.core.supervision.focus import Focus, plan_upkeep, read_focus
 from helix_tui.core.supervision.held import drifted, plan_drifted, stale
 from helix_tui.core.supervision.orphans import Orphan, find_dead_claims, find_orphans
+from helix_tui.core.threads import keep_at
 
 EVERY_S = 30.0
 """How often it looks when nothing changes."""
@@ -107,7 +108,9 @@ class Lookout:
 
     def start(self) -> None:
         """Begin to look, in a thread that nothing waits for."""
-        self._thread = threading.Thread(target=self._run, name="helix-lookout", daemon=True)
+        self._thread = threading.Thread(
+            target=keep_at, args=(self._run, self._stopped_within), name="helix-lookout", daemon=True
+        )
         self._thread.start()
 
     def stop(self) -> None:
@@ -189,6 +192,10 @@ class Lookout:
         except OSError as error:
             return f"what was seen cannot be kept: {error.strerror or error}"
         return ""
+
+    def _stopped_within(self, seconds: float) -> bool:
+        with self._wake:
+            return self._wake.wait_for(lambda: self._stopped, seconds)
 
     def _rest(self) -> None:
         """Let the screen show what is new first; more news does not cut that short."""

@@ -49,9 +49,7 @@ class LoopCloser:
             self._again = snapshot
             return
         self._busy = True
-        self._app.run_worker(
-            lambda: self._work(snapshot), group="learn", thread=True, exit_on_error=False, exclusive=False
-        )
+        self._app.run_worker(lambda: self._work(snapshot), group="learn", thread=True)
 
     def _work(self, snapshot: Snapshot) -> None:
         try:

@@ -14,6 +14,7 @@ from helix_tui.core.ask.corpus.roles import left_out
 from helix_tui.core.ask.index import Index, open_index
 from helix_tui.core.ask.records import Progress
 from helix_tui.core.project import Project
+from helix_tui.core.threads import keep_at
 
 QUIET_MS = 800
 """How long files must lie still before they are read again."""
@@ -50,7 +51,9 @@ class IndexKeeper:
         self._stop = threading.Event()
         self._ready = threading.Event()
         self._whole = threading.Event()
-        self._thread = threading.Thread(target=self._keep, name="ask-index", daemon=True)
+        self._thread = threading.Thread(
+            target=keep_at, args=(self._keep, self._stop.wait), name="ask-index", daemon=True
+        )
         self._index: Index | None = None
         self.state = State(progress=Progress("list", 0, 0, 0.0))
 
@@ -82,6 +85,7 @@ class IndexKeeper:
                     self._follow(index)
                 self._stop.wait()
             finally:
+                self._index = None
                 index.close()
         except (NothingToAsk, GitFailed, OSError) as error:
             self._say(State(problem=str(error)))
