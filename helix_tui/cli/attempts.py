@@ -58,7 +58,7 @@ def run(call: Call) -> int:
     other = [each for each in book.other_calls if wanted is None or each.bead_id == wanted]
     sums = sum_calls(spent for attempt in attempts for spent in attempt.spent) + sum_calls(other, since)
     if call.json:
-        rows = [as_document(attempt, call.now) for attempt in attempts]
+        rows = [as_document(attempt, call.now, present.queue.parked(attempt.bead_id)) for attempt in attempts]
         call.emit(
             {
                 "attempts": rows,
@@ -102,9 +102,9 @@ def outcomes(attempts: Iterable[Attempt]) -> dict[Outcome, int]:
     return {outcome: counted_[outcome] for outcome in OUTCOMES if counted_[outcome]}
 
 
-def as_document(attempt: Attempt, now: int) -> dict[str, Any]:
+def as_document(attempt: Attempt, now: int, parked: str = "") -> dict[str, Any]:
     """One attempt as design/cli.md promises it; what nobody recorded is null, never zero."""
-    tokens, reading = attempt.tokens, interpret(attempt, now)
+    tokens, reading = attempt.tokens, interpret(attempt, now, parked)
     return {
         "attempt_id": attempt.attempt_id,
         "bead_id": attempt.bead_id or None,

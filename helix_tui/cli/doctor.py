@@ -25,6 +25,7 @@ from helix_tui.cli.paint import counted
 from helix_tui.core.beads.archive import find_archived, read_archive
 from helix_tui.core.beads.tracker import Tracker, read_tracker
 from helix_tui.core.ddx.uncommitted import implementation_changes, tracked
+from helix_tui.core.ddx.workers.running import beads_at_work
 from helix_tui.core.helix_folder import NAMES
 from helix_tui.core.project import Project
 from helix_tui.core.text import clean_line
@@ -260,4 +261,4 @@ def _queue(present: Present) -> Iterator[Check]:
             "`helix-tui queue --json` lists them under running, with live false.",
         )
     else:
-        yield Check("workers", True, f"{len(present.runs)} at work")
+        yield Check("workers", True, f"{len(beads_at_work(present.runs))} at work")

@@ -14,7 +14,7 @@ from helix_tui.core.beads.rule import Era
 from helix_tui.core.beads.tracker import Tracker, read_tracker
 from helix_tui.core.ddx.dialect import Dialect, at_hand
 from helix_tui.core.ddx.fit import Shut, remarks, shut
-from helix_tui.core.ddx.workers.running import Run, RunReader
+from helix_tui.core.ddx.workers.running import Run, RunReader, beads_at_work
 from helix_tui.core.project import Project, find_project
 from helix_tui.core.text import clean_line
 
@@ -94,7 +94,7 @@ def judge(
     runs = reader.find(tracker.beads, now, edits=_edits(project, tracker))
     claims = Claims(
         leases=reader.fresh_leases(now),
-        running=frozenset(run.bead_id for run in runs if run.live and run.bead_id),
+        running=beads_at_work(runs),
         origin_head=project.origin_head() or "",
     )
     dialect = at_hand(call.ddx, project.root) if era == "auto" else None

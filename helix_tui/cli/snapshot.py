@@ -78,7 +78,10 @@ def _data(snapshot: Snapshot, screen: str) -> dict[str, Any]:
     if screen == "loop":
         return {
             "running": [queue_command.as_running(run) for run in snapshot.runs],
-            "attempts": [evidence.as_document(attempt, snapshot.taken_at) for attempt in snapshot.attempts],
+            "attempts": [
+                evidence.as_document(attempt, snapshot.taken_at, snapshot.queue.parked(attempt.bead_id))
+                for attempt in snapshot.attempts
+            ],
         }
     if screen == "journal":
         return {

@@ -11,6 +11,7 @@ from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.clock import NS
 from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.ddx.fit import shut
+from helix_tui.core.ddx.workers.running import beads_at_work
 from helix_tui.core.supervision.questions import beads_in_question
 from helix_tui.core.text import clean_line
 from helix_tui.widgets import figures
@@ -48,7 +49,7 @@ def pulse_facts(
 ) -> PulseFacts:
     """The facts of line 1 at an instant. Before a bearing was taken, what is ready is to be built."""
     age = max(0.0, (now - snapshot.written_at) / NS) if snapshot.written_at else None
-    running = sum(run.live and run.verdict != "dead" for run in snapshot.runs)
+    running = len(beads_at_work(snapshot.runs))
     counts = counts_of(snapshot.queue, bearing)
     refused = shut(snapshot.tracker.beads, snapshot.dialect)
     return PulseFacts(

@@ -145,7 +145,8 @@ class LoopScreen(BeadKeys, FilteringScreen):
         if attempt is None:
             return None
         siblings = snapshot.attempts.of_bead(attempt.bead_id)
-        return Subject(attempt, run, snapshot.queue.beads, siblings, interpret(attempt, now), now=now)
+        reading = interpret(attempt, now, snapshot.queue.parked(attempt.bead_id))
+        return Subject(attempt, run, snapshot.queue.beads, siblings, reading, now=now)
 
     def show_attempt(self, attempt_id: str) -> bool:
         """Put the cursor on an attempt; False where there is none (yet): it is selected when it comes."""

@@ -40,8 +40,9 @@ def test_an_old_write_is_called_old_only_while_something_runs() -> None:
     assert not pulse_facts(running, (), NOW - 2 * NS).stale
 
 
-def test_a_dead_run_does_not_count_as_running() -> None:
-    facts = pulse_facts(snapshot(runs=(Run("a"), Run("b", live=False, verdict="dead"))), (), NOW)
+def test_a_dead_run_and_a_worker_between_beads_do_not_count_as_running() -> None:
+    between = Run(None, worker_id="w")
+    facts = pulse_facts(snapshot(runs=(Run("a"), Run("b", live=False, verdict="dead"), between)), (), NOW)
     assert (facts.running, facts.dead) == (1, 1)
 
 

@@ -188,6 +188,21 @@ async def test_a_claim_without_an_attempt_says_so_in_every_tab(project: Path) ->
         assert app.pane_says("what says that it runs")
 
 
+async def test_an_attempt_on_a_parked_bead_says_what_ddx_asks_a_person(project: Path) -> None:
+    made = Attempts.__new__(Attempts)
+    made.ddx, made.beads = project / ".ddx", []
+    asked = {"needs-human-reason": "repair-cycle-exhausted", "needs-human-summary": "two reviews refused it"}
+    made.bead("ddx-9", "Parked", status="proposed", **asked, **{"needs-human-suggested-action": "split it"})
+    result = {"status": "no_changes", "no_changes_rationale": "It was there."}
+    made.attempt("20260821T210000-aaaa0009", "ddx-9", result=result)
+    app = open_loop(project)
+    async with app.run_test(size=(140, 40)) as pilot:
+        await settled(pilot)
+        assert app.sees("parked  a person must decide")
+        assert app.sees("next  repair-cycle-exhausted: two reviews refused it; suggested:")
+        assert not app.sees("resolvable")
+
+
 async def test_nothing_attempted_yet_says_what_fills_the_screen(tmp_path: Path) -> None:
     made = Attempts(tmp_path)
     made.bead("ddx-1", "Scrub")

@@ -27,6 +27,7 @@ from helix_tui.core.beads.graph import Graph
 from helix_tui.core.beads.record import STATUSES, TERMINAL, Bead
 from helix_tui.core.beads.rule import RULES, Era, Rule
 from helix_tui.core.clock import NEVER, NS, format_instant, format_span, parse_instant
+from helix_tui.core.text import clean_line
 
 STATES = (
     "ready",
@@ -154,6 +155,11 @@ class Queue:
             return "running"
         return self._standings[bead_id].state
 
+    def parked(self, bead_id: str) -> str:
+        """Why a bead is parked for a person; empty where it is not, or not in the tracker."""
+        standing = self._standings.get(bead_id)
+        return standing.reasons[0].detail if standing is not None and standing.state == "proposed" else ""
+
     def expired(self, now: int) -> bool:
         """Whether by ``now`` time alone may have changed a verdict: a cooldown ended, a claim grew old."""
         if now < self.as_of:
@@ -232,7 +238,7 @@ class Queue:
             why = bead.blocker_reason.strip() or "blocked status requires an explicit external blocker reason"
             return Standing("blocked_external", (Reason("blocked_external", why),))
         if bead.status == "proposed":
-            return Standing("proposed", (Reason("proposed", "status=proposed requires operator attention"),))
+            return Standing("proposed", (Reason("proposed", _asked_by_ddx(bead) or _PROPOSED),))
         tests = _HEAD_TESTS if self.engine(bead).name == "head" else _APRIL_TESTS
         reasons = tuple(reason for test in tests if (reason := test(self, bead, closed)) is not None)
         if not reasons:
@@ -253,6 +259,18 @@ class Queue:
 
     def _reads_old_keys(self, rule: Rule) -> bool:
         return rule.old_keys or self._writes_old_keys
+
+
+_PROPOSED = "status=proposed requires operator attention"
+
+
+def _asked_by_ddx(bead: Bead) -> str:
+    """Why ddx parked a bead for a person, and what it suggests; empty where its record does not say."""
+    row = bead.document()
+    words = [row.get(f"needs-human-{name}") for name in ("reason", "summary", "suggested-action")]
+    *why, suggested = (word if isinstance(word, str) else "" for word in words)
+    said = ": ".join(dict.fromkeys(filter(None, why)))
+    return clean_line(said + (f"; suggested: {suggested}" if said and suggested else suggested), 600)
 
 
 def classify(

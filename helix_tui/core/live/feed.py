@@ -24,7 +24,7 @@ from helix_tui.core.clock import now_ns
 from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.ddx.dialect import Dialect, at_hand
 from helix_tui.core.ddx.fit import remarks
-from helix_tui.core.ddx.workers.running import STALL_AFTER_S, Run, RunReader
+from helix_tui.core.ddx.workers.running import STALL_AFTER_S, Run, RunReader, beads_at_work
 from helix_tui.core.journal import Journal, edits_of
 from helix_tui.core.live.snapshot import Change, Condition, Notice, Snapshot, compare
 from helix_tui.core.live.watch import Watcher, folders_to_watch
@@ -134,8 +134,8 @@ class Gatherer:
         edits = edits_of(self._journal.look())
         runs = self._runs.find(tracker.beads, now, stall_after_s=self.stall_after_s, edits=edits)
         leases = self._runs.fresh_leases(now)
-        live = frozenset(run.bead_id for run in runs if run.live and run.bead_id)
-        return runs, Claims(leases=leases, running=live, origin_head=self.project.origin_head() or "")
+        origin = self.project.origin_head() or ""
+        return runs, Claims(leases=leases, running=beads_at_work(runs), origin_head=origin)
 
     def _at_hand(self) -> Dialect | None:
         """What the ddx at hand does; asked again when its file changes."""

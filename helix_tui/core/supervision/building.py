@@ -115,7 +115,8 @@ def build_bead(curator: Curator, delegate: Delegate, bead_id: str, wishes: Wishe
     words = delegate.one_bead(bead_id, wishes)
     finished = delegate.execute(words, out)
     document = _result(finished, out)
-    row = curator.look().queue.beads.get(bead_id)
+    queue = curator.look().queue
+    row = queue.beads.get(bead_id)
     closed = row is not None and row.status in TERMINAL
     status = text(document, "status") or _by_exit(finished, closed)
     attempt = reported_attempt(
@@ -136,7 +137,7 @@ def build_bead(curator: Curator, delegate: Delegate, bead_id: str, wishes: Wishe
         ),
     )
     landed = attempt.landed
-    follow_up = interpret(attempt, now_ns()).follow_up
+    follow_up = interpret(attempt, now_ns(), queue.parked(bead_id)).follow_up
     if landed and not closed:
         follow_up = f"look at the result, then `helix-tui close {bead_id}`"
     if status == REFUSED:

@@ -229,16 +229,7 @@ def _parked(queue: Queue) -> Iterable[_Found]:
     for bead_id in queue.beads:
         state = queue.state(bead_id)
         if state in ("proposed", "preserved_review_blocked", "unknown_status"):
-            yield state, bead_id, _asked_by_ddx(queue, bead_id) or queue.standing(bead_id).reasons[0].detail
-
-
-def _asked_by_ddx(queue: Queue, bead_id: str) -> str:
-    """Why ddx parked a bead for a person, and what it suggests; empty where its record does not say."""
-    row = queue.beads[bead_id].document()
-    why = [text(row, f"needs-human-{name}") for name in ("reason", "summary")]
-    suggested = text(row, "needs-human-suggested-action")
-    said = ": ".join(dict.fromkeys(filter(None, why)))
-    return clean_line(said + (f"; suggested: {suggested}" if said and suggested else suggested), 600)
+            yield state, bead_id, queue.standing(bead_id).reasons[0].detail
 
 
 def _left_open(queue: Queue, tried: Iterable[Tried], named: Collection[str]) -> Iterable[Need]:

@@ -11,6 +11,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 
+from helix_tui.core.ddx.workers.running import beads_at_work
 from helix_tui.widgets.frame.caption import Caption
 from helix_tui.widgets.gesture import Gesture
 from helix_tui.widgets.lists.attempts import AttemptList, Board
@@ -54,9 +55,11 @@ class RunningPanel(Vertical):
     def say_caption(self) -> None:
         """How much runs, and whether the list follows."""
         runs = self.list.board.runs
-        live = sum(view.run.live for view in runs)
-        words = f"running {live}" if live else "nothing runs"
-        gone, older = len(runs) - live, self.list.board.older
+        working = len(beads_at_work(view.run for view in runs))
+        between = sum(view.run.live and view.run.bead_id is None for view in runs)
+        words = f"running {working}" if working else "nothing runs"
+        words += f" · {between} between beads" if between else ""
+        gone, older = sum(not view.run.live for view in runs), self.list.board.older
         if gone:
             words += f" · {gone + older} gone" + (f", newest {gone} here" if older else "")
         self.caption.show(words, "follows" if self.list.following else "")

@@ -197,8 +197,8 @@ def _reading(subject: Subject) -> Iterator[Para]:
         return
     yield section("reading")
     if reading.interpretation is not None:
-        ink = "attention bold" if reading.interpretation == "physics-level" else "success"
-        meaning = "a person must decide" if reading.interpretation == "physics-level" else "can be worked on"
+        free = reading.interpretation == "resolvable"
+        ink, meaning = ("success", "can be worked on") if free else ("attention bold", "a person must decide")
         yield Para("reading", ((reading.interpretation, ink), (f"  {meaning}", "muted")))
     if reading.follow_up:
         yield Para("follow-up", (("next  ", "muted"), (clean_line(reading.follow_up, 400), "text")), hang=6)

@@ -34,13 +34,16 @@ async def test_it_says_what_runs_and_lists_the_newest_only() -> None:
         assert sum("Pin the provider" in line for line in shown) == 3
 
 
-async def test_nothing_runs() -> None:
+async def test_nothing_runs_where_a_worker_is_between_beads() -> None:
     panel = RunningPanel()
     app = Host(panel)
     async with app.run_test(size=(46, 8)) as pilot:
         panel.show_board(board([attempt(1)]))
         await pilot.pause()
-        assert "nothing runs" in app.rows()[0]
+        assert "nothing runs ──" in app.rows()[0]
+        panel.show_board(board([attempt(1)], run(bead_id=None, worker_id="w")))
+        await pilot.pause()
+        assert "nothing runs · 1 between beads" in app.rows()[0]
 
 
 async def test_enter_names_the_attempt_and_the_bead() -> None:

@@ -19,7 +19,7 @@ from helix_tui.core.ddx.names import status_of
 from helix_tui.core.process import Finished, run
 from helix_tui.core.text import clean_block, clean_line
 
-Interpretation = Literal["resolvable", "physics-level"]
+Interpretation = Literal["resolvable", "parked", "physics-level"]
 
 PROMPT_CAP = 200_000
 DIFF_CAP = 2 << 20
@@ -123,7 +123,7 @@ def read_diff(root: Path, attempt: Attempt, *, timeout: float = 15.0, cap: int =
     if attempt.preserved and attempt.preserve_ref:
         result = attempt.preserve_ref
     if not base or not result:
-        return Diff(error="the attempt names no commits: it left no result")
+        return Diff(error="the attempt names no commits" + ("" if attempt.status else ": it left no result"))
     for revision in (base, result):
         if not (_REVISION.match(revision) or _REFERENCE.match(revision)):
             return Diff(error=f"{clean_line(revision, 80)} is no commit")
@@ -142,8 +142,13 @@ def read_diff(root: Path, attempt: Attempt, *, timeout: float = 15.0, cap: int =
     return Diff(clean_block(shown.out, cap), shown.truncated, merges, warning)
 
 
-def interpret(attempt: Attempt, now: int) -> Reading:
+def interpret(attempt: Attempt, now: int, parked: str = "") -> Reading:
     """HELIX's reading of an attempt and the follow-up that its facts suggest.
+
+    Args:
+        attempt: what was attempted.
+        now: the instant.
+        parked: why its bead is parked for a person; nothing else comes of the attempt before that.
 
     An attempt that was preserved or that failed is never physics-level: only an agent that declined because
     the bead contradicts itself says so (reference/helix.md §4).
@@ -152,14 +157,16 @@ def interpret(attempt: Attempt, now: int) -> Reading:
         return Reading(None, _after_landing(attempt))
     if attempt.verdict.outcome == "unfinished":
         return Reading(None, "no result yet" if not attempt.status else "its landing has not been seen")
+    status = status_of(attempt.status)
+    if status.outcome == "no_change" and not attempt.preserved and _contradicts(attempt):
+        return Reading("physics-level", "a person must decide: the agent says the bead contradicts itself")
+    if parked:
+        return Reading("parked", parked)
     if not attempt.finished:
         return Reading(None, "it left no result: read its transcript, then try again")
-    status = status_of(attempt.status)
     if status.successful and not attempt.preserved:
         unseen = status.outcome == "landed"
         return Reading(None, "check whether it landed: nothing says so" if unseen else "nothing to do")
-    if status.outcome == "no_change" and not attempt.preserved and _contradicts(attempt):
-        return Reading("physics-level", "a person must decide: the agent says the bead contradicts itself")
     return Reading("resolvable", _follow_up(attempt, now))
 
 

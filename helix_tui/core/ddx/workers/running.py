@@ -7,7 +7,7 @@ is read, the claims are merged per piece of work, and each fact keeps its source
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -82,6 +82,11 @@ class Run:
     facts: tuple[Fact, ...] = ()
     folders: tuple[Path, ...] = ()
     """Where its transcripts appear: what `transcript.TranscriptTail` follows."""
+
+
+def beads_at_work(runs: Iterable[Run]) -> frozenset[str]:
+    """The beads that live workers are on: what every face counts as running; between two beads it is none."""
+    return frozenset(run.bead_id for run in runs if run.live and run.bead_id is not None)
 
 
 @dataclass(frozen=True, slots=True)

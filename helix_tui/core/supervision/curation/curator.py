@@ -19,7 +19,7 @@ from helix_tui.core.ddx.client import DdxError, hook_warnings, last_error
 from helix_tui.core.ddx.dialect import Dialect
 from helix_tui.core.ddx.fit import Shut, shut
 from helix_tui.core.ddx.names import Era as Vocabulary
-from helix_tui.core.ddx.workers.running import Run, RunReader
+from helix_tui.core.ddx.workers.running import Run, RunReader, beads_at_work
 from helix_tui.core.journal import Entry, History, Journal, Values, Who, edits_of
 from helix_tui.core.process import Finished
 from helix_tui.core.project import Project
@@ -172,7 +172,7 @@ class Curator:
         runs = self._runs.find(tracker.beads, now, edits=edits_of(self.journal.look()))
         claims = Claims(
             leases=self._runs.fresh_leases(now),
-            running=frozenset(run.bead_id for run in runs if run.live and run.bead_id),
+            running=beads_at_work(runs),
             origin_head=self.project.origin_head() or "",
         )
         queue = classify(tracker.beads, now=now, era=self._judging(tracker), claims=claims)

@@ -173,6 +173,10 @@ def test_what_helix_reads_into_an_outcome(
 ) -> None:
     reading = interpret(attempt, NOW)
     assert reading.interpretation == interpretation
+    parked = interpret(attempt, NOW, "look at it").interpretation
+    expected = {"resolvable": "parked", "physics-level": "physics-level"}
+    assert interpretation is None or parked == expected[interpretation]
+    assert parked is None or not attempt.landed
     assert follow_up in reading.follow_up
 
 
