@@ -30,14 +30,16 @@ BASICS = {
     "core.errors",
     "core.logs",
     "core.threads",
+    "core.memory_block",
 }
 """What any room may use: how to write an instant, clean a text, put an interval on a share, open what
 another owns, to ask git's files, to make a folder of ours, to raise an error of ours, to log, to keep
-a thread at work."""
+a thread at work, to tell the block of memories from a description."""
 
 MAY_KNOW: dict[str, set[str]] = {
     "core.clock": set(),
     "core.text": set(),
+    "core.memory_block": set(),
     "core.shares": set(),
     "core.opening": set(),
     "core.errors": set(),
@@ -233,3 +235,9 @@ def test_queue_as_json_loads_only_what_it_needs(project: ProjectFactory) -> None
     loaded = _loaded("-m", "helix_tui", "queue", "--json", "-C", str(root))
     assert "helix_tui.core.beads.tracker" in loaded
     assert not _heavy(loaded, HEAVY)
+
+
+def test_the_queue_on_screen_does_not_load_the_memory() -> None:
+    loaded = _loaded("-c", "import helix_tui.app, helix_tui.screens.queue")
+    assert "helix_tui.widgets.reading.detail" in loaded
+    assert not _heavy(loaded, ("numpy", "sqlite_utils", "snowballstemmer", "tokenizers"))

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 
 from helix_tui.core.memory import recalling, rows
 from helix_tui.core.memory.base import Base
-from helix_tui.core.memory.block import BEGIN, END, split_block
 from helix_tui.core.memory.guard import shown
 from helix_tui.core.memory.marks import ORDER
 from helix_tui.core.memory.records import Injection, Memory, Recall, Recalled, Scope, Shown
+from helix_tui.core.memory_block import BEGIN, END, split_block
 from helix_tui.core.text import clean_line
 
 Screen = Callable[[Memory], str]

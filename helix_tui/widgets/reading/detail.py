@@ -13,7 +13,7 @@ from helix_tui.core.beads.naming import with_titles
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.clock import NS, format_age, format_span, parse_instant
-from helix_tui.core.memory.block import split_block
+from helix_tui.core.memory_block import split_block
 from helix_tui.core.text import clean_line, short_id
 from helix_tui.themes.alphabet import SIGNS, UNKNOWN
 from helix_tui.widgets import figures

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from helix_tui.core.beads.naming import with_titles
-from helix_tui.core.memory.block import split_block
+from helix_tui.core.memory_block import split_block
 from helix_tui.core.supervision.eligibility_hold import UNDECIDED, causes
 from helix_tui.core.supervision.questions import Question
 from helix_tui.core.supervision.stuck import find_stuck
