@@ -7,8 +7,6 @@ ten minutes in which nobody asked for a vector.
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -16,15 +14,12 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from helix_tui.core.embedding.encoder import DIMENSIONS, MAX_TOKENS, MODEL_ID
+from helix_tui.core.embedding.idle import IDLE_S, IdleModel
 from helix_tui.core.embedding.tensors import MappedTensors
 from helix_tui.core.embedding.threads import use_one_thread
 from helix_tui.core.embedding.weights import Weights
 
 Array = NDArray[np.float32]
-
-IDLE_S = 600.0
-"""Seconds without a text after which weights and tokenizer (70 MB) are let go; the next text brings them
-back in a tenth of a second."""
 
 _WORDS = "embeddings.word_embeddings.weight"
 """47 MB, of which a text needs a few rows: their pages are given back after each call."""
@@ -50,55 +45,20 @@ class MiniLM:
             OSError, ValueError: the files cannot be read as this model.
         """
         # kept, so that coming back after a rest asks nothing of the disk that could have changed meanwhile
-        self._tokenizer_file = weights.tokenizer.read_bytes()
-        self._tensors = MappedTensors(weights.model)
-        self._idle_s = idle_s
-        self._lock = threading.Lock()
-        self._used_at = time.monotonic()
-        self._timer: threading.Timer | None = None
-        self._model: _Model | None = _Model(self._tensors, self._tokenizer_file)
+        tokenizer = weights.tokenizer.read_bytes()
+        self._tensors = tensors = MappedTensors(weights.model)
+        self.model = IdleModel(lambda: _Model(tensors, tokenizer), forget=tensors.release, idle_s=idle_s)
         # Matrices this small gain nothing from threads, and on a busy machine lose twentyfold by them. One
         # thread adds up in one order, too: the same text has the same vector on every machine.
         use_one_thread()
-
-    @property
-    def loaded(self) -> bool:
-        """Whether weights and tokenizer are in memory now."""
-        return self._model is not None
 
     def encode(self, texts: Sequence[str]) -> Array:
         """Unit vectors, shape (n, 384), in the order of the texts."""
         if not texts:
             return np.zeros((0, DIMENSIONS), np.float32)
-        vectors = self._in_use().encode(texts)
+        vectors = self.model.use().encode(texts)
         self._tensors.release(_WORDS)
         return vectors
-
-    def _in_use(self) -> _Model:
-        """The model, brought back if it was let go; the time without use begins anew."""
-        with self._lock:
-            self._used_at = time.monotonic()
-            if self._model is None:
-                self._model = _Model(self._tensors, self._tokenizer_file)
-            if self._timer is None:
-                self._wait(self._idle_s)
-            return self._model
-
-    def _wait(self, seconds: float) -> None:
-        self._timer = threading.Timer(seconds, self.let_go_if_idle)
-        self._timer.daemon = True
-        self._timer.name = "helix-encoder-idle"
-        self._timer.start()
-
-    def let_go_if_idle(self) -> None:
-        """Let weights and tokenizer go if they were not used for long; else look again when they may be."""
-        with self._lock:
-            left = self._used_at + self._idle_s - time.monotonic()
-            if left > 0:
-                self._wait(left)
-                return
-            self._model = self._timer = None
-            self._tensors.release()
 
 
 class _Model:

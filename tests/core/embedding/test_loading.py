@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import tracemalloc
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 from helix_tui.core.embedding import DIMENSIONS, MODEL_ID, Encoder, find_weights, load_encoder
 from helix_tui.core.embedding.minilm import MiniLM
 from helix_tui.core.embedding.tensors import MappedTensors
+from helix_tui.core.embedding.transformer import SentenceTransformers
 from helix_tui.core.embedding.weights import Weights
 
 
@@ -157,14 +159,37 @@ def test_many_long_texts_take_no_more_memory_than_a_few(encoder: Encoder) -> Non
 def test_weights_that_nobody_uses_are_let_go_and_come_back(weights: Weights) -> None:
     encoder = MiniLM(weights, idle_s=3_600)
     before = encoder.encode(["a lease that was never released"])
-    encoder.let_go_if_idle()
-    assert encoder.loaded
-    encoder._idle_s = -1
-    encoder.let_go_if_idle()
-    assert not encoder.loaded
-    encoder._idle_s = 3_600
+    encoder.model.let_go_if_idle()
+    assert encoder.model.loaded
+    encoder.model.idle_s = -1
+    encoder.model.let_go_if_idle()
+    assert not encoder.model.loaded
+    encoder.model.idle_s = 3_600
     assert np.array_equal(encoder.encode(["a lease that was never released"]), before)
-    assert encoder.loaded
+    assert encoder.model.loaded
+
+
+def test_the_model_of_sentence_transformers_is_let_go_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sentence_transformers.py").write_text(
+        "import numpy\nmade = []\n"
+        "class SentenceTransformer:\n"
+        "    def __init__(self, *words, **options):\n        made.append(words)\n"
+        "    def encode(self, texts, **options):\n        return numpy.ones((len(texts), 384))\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "sentence_transformers", raising=False)
+    encoder = SentenceTransformers(tmp_path, idle_s=3_600)
+    encoder.encode(["a lease"])
+    made = sys.modules["sentence_transformers"].made
+    assert len(made) == 1
+    encoder.model.idle_s = -1
+    encoder.model.let_go_if_idle()
+    assert not encoder.model.loaded
+    encoder.model.idle_s = 3_600
+    assert encoder.encode(["a lease"]).shape == (1, 384)
+    assert len(made) == 2
 
 
 @pytest.mark.parametrize(
