@@ -33,6 +33,7 @@ from helix_tui.core.text import clean_line
 from helix_tui.keymap import bindings, checked_keymap
 from helix_tui.screens import SCREENS
 from helix_tui.screens.base import NARROW, POSTURES, HelixScreen
+from helix_tui.screens.jobs import Workers
 from helix_tui.screens.remembering.closing import Closed, LoopCloser
 from helix_tui.screens.travelling import Traveller
 from helix_tui.settings import Settings
@@ -150,6 +151,7 @@ class HelixApp(Traveller):
         self.barrier = Barrier(self)
         # with this, Textual's filter for NO_COLOR takes colours out instead of making them grey
         super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
+        self._workers = Workers(self)
         self.read_only = read_only
         self.ascii_only = ascii_only
         self.set_class(ascii_only, "-ascii")

@@ -11,11 +11,27 @@ from typing import Any, TypeVar
 
 from textual.dom import DOMNode
 from textual.worker import Worker, WorkerState
+from textual.worker_manager import WorkerManager
 
 from helix_tui.core.errors import HelixError
 from helix_tui.core.text import clean_line
 
 Result = TypeVar("Result")
+
+
+class Workers(WorkerManager):
+    """The workers of an app; one that has ended lets go of what it worked on.
+
+    Textual's worker, its task and the task's context hold each other. Until the collector came by, every
+    worker would keep alive what its work had in hand: a snapshot with all attempts, for one.
+    """
+
+    _NO_WORK = staticmethod(lambda: None)
+
+    def _remove_worker(self, worker: Worker[Any]) -> None:
+        super()._remove_worker(worker)
+        worker._task = None
+        worker._work = self._NO_WORK
 
 
 class Jobs:
