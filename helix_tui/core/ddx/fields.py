@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +13,11 @@ def text(document: Mapping[str, Any] | None, key: str) -> str:
     """A text field, or nothing."""
     value = document.get(key) if document is not None else None
     return value if isinstance(value, str) else ""
+
+
+def word(document: Mapping[str, Any] | None, key: str) -> str:
+    """A text field that says the same in many documents (a status, a model): one object for all of them."""
+    return sys.intern(text(document, key))
 
 
 def instant(value: object) -> int | None:

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from helix_tui.core import logs
@@ -39,6 +40,10 @@ TICK_MS = 1000
 
 FULL_LOOK_TICKS = 15
 """After how many quiet ticks even what no watch tells of is looked at."""
+
+FULL_LOOK_SHARE = 0.1
+"""Share of the time that looking at everything may take: with 20,000 evidence folders one look takes a
+quarter of a second, and without watches there is nothing else that tells of a change in an old one."""
 
 REST_S = 0.02
 """Pause after a snapshot before the next; it doubles while changes keep coming, up to `LONGEST_REST_S`."""
@@ -190,6 +195,9 @@ class Gatherer:
             notices.append(Notice("unread", f"{count} line{'s' if count > 1 else ''} unread"))
         if self.unwatched:
             notices.append(Notice("watch", self.unwatched))
+        if self._attempts is not None and self._attempts.left_out:
+            count = self._attempts.left_out
+            notices.append(Notice("attempts", f"{count:,} older attempts are not read: there are too many"))
         if archive.problem or archive.unread:
             notices.append(Notice("archive", archive.problem or archive.unread))
         unknown = queue.unknown_statuses()
@@ -246,6 +254,9 @@ class Live:
         self._patience = patience
         self._painted = threading.Event()
         self._stop = threading.Event()
+        self._full_look_from = 0.0
+        """Before this instant not everything is looked at again."""
+        self._full_look_owed = False
         self._thread = threading.Thread(
             target=keep_at, args=(self._run, self._stop.wait), name="helix-live", daemon=True
         )
@@ -277,7 +288,7 @@ class Live:
             folders = folders_to_watch(self._gatherer.project, self.snapshot.runs)
             watcher = Watcher(folders, self._stop, TICK_MS)
             try:
-                self._publish(attempts=True)  # what changed between the last look and the watch
+                self._look(set(folders), everything=True)  # what changed between the last look and the watch
                 self._follow(watcher, folders)
             finally:
                 watcher.close()
@@ -293,14 +304,25 @@ class Live:
                 continue
             ticks = 0 if changed else ticks + 1
             self._tell_of(watcher.problem)
-            look_at_all = bool(watcher.problem) or ticks == FULL_LOOK_TICKS
-            news = self._publish(attempts=True, changed=None if look_at_all else changed)
+            news = self._look(changed, everything=bool(watcher.problem) or ticks == FULL_LOOK_TICKS)
             ticks %= FULL_LOOK_TICKS
             if folders_to_watch(self._gatherer.project, self.snapshot.runs) != folders:
                 return
             rest = min(rest * 2, LONGEST_REST_S) if changed and news else REST_S
             if changed:
                 self._stop.wait(rest)
+
+    def _look(self, changed: set[str], *, everything: bool) -> bool:
+        """Take a snapshot of what changed, or of everything where that is due and its share not used up."""
+        self._full_look_owed = self._full_look_owed or everything
+        begun = monotonic()
+        if not self._full_look_owed or begun < self._full_look_from:
+            return self._publish(attempts=True, changed=changed)
+        news = self._publish(attempts=True)
+        ended = monotonic()
+        self._full_look_owed = False
+        self._full_look_from = ended + (ended - begun) * (1 / FULL_LOOK_SHARE - 1)
+        return news
 
     def _tell_of(self, problem: str) -> None:
         """Have snapshots say that files are not watched, or no longer say so; logged once."""

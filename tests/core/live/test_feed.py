@@ -8,6 +8,7 @@ import os
 import queue as queues
 import shutil
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -215,3 +216,31 @@ def test_without_watches_changes_still_arrive_and_the_feed_says_so(
     monkeypatch.undo()
     shutil.rmtree(root / ".ddx")  # other folders: they are watched anew
     listener.until(lambda snapshot: not any(one.kind == "watch" for one in snapshot.notices))
+
+
+def test_without_watches_looking_at_everything_takes_a_tenth_of_the_time(
+    root: Path, listener: Listener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none_left(*_: Any, **__: Any) -> None:
+        raise OSError(errno.ENOSPC, "OS file watch limit reached")
+
+    seconds, looks = [1_000.0], queues.Queue[tuple[float, bool]]()
+    gather = Gatherer.gather
+
+    def slow(self: Gatherer, *, attempts: bool = True, changed: Any = None) -> Snapshot:
+        """A look at everything takes 5 seconds, any other none; a tick is one second."""
+        seconds[0] += 5 if attempts and changed is None else 1
+        if attempts:
+            looks.put((seconds[0], changed is None))
+        return gather(self, attempts=attempts, changed=changed)
+
+    monkeypatch.setattr("watchfiles.main.RustNotify", none_left)
+    monkeypatch.setattr("helix_tui.core.live.feed.monotonic", lambda: seconds[0])
+    monkeypatch.setattr("helix_tui.core.live.feed.TICK_MS", 1)
+    monkeypatch.setattr(Gatherer, "gather", slow)
+    write(root / ".ddx", {"id": "a-1"})
+    listener.live.start()
+    seen = [looks.get(timeout=WAIT_S) for _ in range(150)]
+    everything = [at for at, all_of_it in seen if all_of_it]
+    assert 2 <= len(everything) <= 5
+    assert min(b - a for a, b in pairwise(everything)) >= 50

@@ -77,7 +77,7 @@ class SessionIndex:
         self._folder = Folder(ddx_dir / "agent-logs" / "sessions")
         self._tails: dict[str, LineTail] = {}
         self._by_file: dict[str, list[IndexedCall]] = {}
-        self._seen: dict[str, set[bytes]] = {}
+        self._seen: dict[str, set[int]] = {}  # of each row only its hash: the rows are 1 KB each
         self.calls: tuple[IndexedCall, ...] = ()
         """Every call in the order in which the rows were written."""
         self.unread = 0
@@ -109,12 +109,12 @@ class SessionIndex:
             self.calls = tuple(call for name in sorted(self._by_file) for call in self._by_file[name])
         return list(self.calls) if again else new
 
-    def _take(self, lines: Iterable[bytes], found: list[IndexedCall], seen: set[bytes]) -> list[IndexedCall]:
+    def _take(self, lines: Iterable[bytes], found: list[IndexedCall], seen: set[int]) -> list[IndexedCall]:
         new = []
         for line in lines:
-            if not line.strip() or line in seen:
+            if not line.strip() or hash(line) in seen:
                 continue
-            seen.add(line)
+            seen.add(hash(line))
             call = _read(line, found)
             if call is None:
                 self.unread += 1

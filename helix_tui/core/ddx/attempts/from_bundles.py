@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import heapq
+import os
 import re
-from collections.abc import Iterable, Mapping, Set
+import sys
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from helix_tui.core.ddx.attempts.attempt import Piece, Review
 from helix_tui.core.ddx.attempts.bundles import began_at
-from helix_tui.core.ddx.fields import instant, money, text, whole
+from helix_tui.core.ddx.fields import instant, money, text, whole, word
 from helix_tui.core.ddx.files import Folder, decode_object, read_bytes, stamp_of
 from helix_tui.core.text import clean_block, clean_line
 
@@ -19,16 +22,31 @@ _SMALL = 8 << 20
 _YOUNG = 24
 """Newest folders that are looked at without a hint: nobody watches a folder before it is there."""
 
+MAX_BUNDLES = 40_000
+"""Evidence folders that are read, the newest by name: 3.4 KB are held of each, 140 MB of so many. Real
+projects have hundreds, and DDx puts old ones away."""
+
 
 @dataclass(frozen=True, slots=True)
 class Found:
     """What a bundle folder turned out to hold: an attempt's pieces, or a review of some attempt."""
 
     bead_id: str
-    pieces: tuple[Piece, ...] = ()
+    told: tuple[Piece, ...] = ()
+    """What its files say."""
     review: Review | None = None
     reviewed_rev: str = ""
     reviewed_base: str = ""
+    named: tuple[str, Path] | None = None
+    """An attempt's id and folder: the name alone tells when it began."""
+
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        """What its files and its name say."""
+        if self.named is None:
+            return self.told
+        name, folder = self.named
+        return (*self.told, Piece("name", name, self.bead_id, started_at=began_at(name), folder=folder))
 
 
 class Archive:
@@ -64,17 +82,18 @@ class BundleFolders:
         self.archive = Archive(ddx_dir / "executions-archive")
         self.found: dict[str, Found] = {}
         self.problems: dict[Path, str] = {}
-        self._stamps: dict[str, tuple[object, ...]] = {}
+        self.unread = 0
+        """Folders that are older than those that are read."""
+        self._stamps: dict[str, int] = {}
 
     def refresh(self, changed: Iterable[Path] | None = None) -> set[str]:
         """Read what changed; the ids of beads whose attempts may differ now."""
         self.archive.refresh()
-        present = set(self.folder.names())
-        archived = self.archive.folders.keys() - present
+        names, archived, self.unread = self._newest()
         dirty: set[str] = set()
-        for gone in self._stamps.keys() - present - archived:
+        for gone in self._stamps.keys() - set(names) - archived:
             dirty |= self._drop(gone)
-        for name in self._changed_names(changed, archived):
+        for name in self._changed_names(changed, names, archived):
             folder = self.archive.folders[name] if name in archived else self.folder.path / name
             stamp = _folder_stamp(folder)
             if stamp != self._stamps.get(name):
@@ -86,8 +105,19 @@ class BundleFolders:
                     dirty.add(found.bead_id)
         return dirty
 
-    def _changed_names(self, changed: Iterable[Path] | None, archived: Set[str]) -> Iterable[str]:
+    def _newest(self) -> tuple[Sequence[str], Set[str], int]:
+        """The names of folders that are read, present and put away; how many are not."""
         names = self.folder.names()
+        archived = self.archive.folders.keys() - set(names)
+        unread = max(0, len(names) + len(archived) - MAX_BUNDLES)
+        if unread:
+            ours = set(heapq.nlargest(MAX_BUNDLES, (*names, *archived)))
+            names, archived = tuple(name for name in names if name in ours), archived & ours
+        return names, archived, unread
+
+    def _changed_names(
+        self, changed: Iterable[Path] | None, names: Sequence[str], archived: Set[str]
+    ) -> Iterable[str]:
         if changed is None:
             return [*names, *archived]
         base = self.folder.path
@@ -118,10 +148,10 @@ class BundleFolders:
                 return Found(bead_id, review=Review("", at=began_at(name), folder=folder))
         if not bead_id:
             return None
-        pieces.append(Piece("name", name, bead_id, started_at=began_at(name), folder=folder))
+        bead_id = sys.intern(bead_id)
         for piece in pieces:
             piece.bead_id = bead_id
-        return Found(bead_id, tuple(pieces))
+        return Found(bead_id, tuple(pieces), named=(name, folder))
 
     def _load(self, path: Path) -> dict[str, Any] | None:
         raw = read_bytes(path, _SMALL)
@@ -175,14 +205,14 @@ def _result_piece(
     return Piece(
         "result",
         name,
-        status=text(result, "status"),
-        outcome=text(result, "outcome"),
+        status=word(result, "status"),
+        outcome=word(result, "outcome"),
         detail=clean_line(text(result, "detail") or text(result, "reason"), 2000),
-        worker_id=text(result, "worker_id"),
+        worker_id=word(result, "worker_id"),
         session_id=text(result, "session_id"),
-        harness=text(result, "harness") or text(usage, "harness"),
-        model=text(result, "model") or text(usage, "model"),
-        provider=text(result, "provider") or text(usage, "provider"),
+        harness=word(result, "harness") or word(usage, "harness"),
+        model=word(result, "model") or word(usage, "model"),
+        provider=word(result, "provider") or word(usage, "provider"),
         started_at=instant(result.get("started_at")),
         finished_at=instant(result.get("finished_at")),
         duration_ms=whole(result.get("duration_ms")),
@@ -197,10 +227,10 @@ def _result_piece(
         land_status="landed" if any(c.get("land_status") == "landed" for c in cycles) else "",
         preserve_ref=text(result, "preserve_ref"),
         no_changes_rationale=clean_block(rationale, 20_000),
-        failure_mode=text(result, "failure_mode"),
+        failure_mode=word(result, "failure_mode"),
         error=clean_line(text(result, "error"), 2000),
         exit_code=whole(result.get("exit_code"), low=-(1 << 31)),
-        review_verdict=text(result, "review_verdict"),
+        review_verdict=word(result, "review_verdict"),
         review_rationale=clean_block(text(result, "review_rationale"), 20_000),
         candidate_ref=text(result, "candidate_ref") or _candidate(name, cycles),
         folder=folder,
@@ -218,19 +248,22 @@ def _manifest_piece(name: str, folder: Path, manifest: Mapping[str, Any]) -> Pie
     return Piece(
         "manifest",
         name,
-        worker_id=text(manifest, "worker_id"),
-        harness=text(asked, "harness"),
-        model=text(asked, "model"),
-        provider=text(asked, "provider"),
+        worker_id=word(manifest, "worker_id"),
+        harness=word(asked, "harness"),
+        model=word(asked, "model"),
+        provider=word(asked, "provider"),
         started_at=instant(manifest.get("created_at")),
         base_rev=text(manifest, "base_rev"),
         folder=folder,
     )
 
 
-def _folder_stamp(folder: Path) -> tuple[object, ...]:
-    files = ("result.json", "manifest.json", "usage.json")
-    return (folder, *(stamp_of(folder / name) for name in files))
+def _folder_stamp(folder: Path) -> int:
+    """What tells one state of a folder from the next: the hash of all stamps, a twentieth of their size."""
+    place = os.fspath(folder)
+    return hash(
+        (place, *(stamp_of(f"{place}/{name}") for name in ("result.json", "manifest.json", "usage.json")))
+    )
 
 
 def _is_under(path: Path, folder: Path) -> bool:

@@ -42,12 +42,18 @@ class _Event(msgspec.Struct, gc=False):
 class _Row(msgspec.Struct, gc=False):
     """The fields of a tracker row that tell of attempts and that the queue does not need."""
 
-    events: list[_Event] = msgspec.field(default_factory=list)
     session_id: str = ""
     closing_commit_sha: str = ""
 
 
+class _Story(msgspec.Struct, gc=False):
+    """The events of a tracker row."""
+
+    events: list[_Event] = msgspec.field(default_factory=list)
+
+
 _decode_row = msgspec.json.Decoder(_Row).decode
+_decode_story = msgspec.json.Decoder(_Story).decode
 _decode_event = msgspec.json.Decoder(_Event).decode
 
 RECOVERIES = frozenset({"dangling-success-recovery", "dangling-success-preserved"})
@@ -63,13 +69,17 @@ _EVENT_KINDS = RECOVERIES | {
 
 
 class BeadEvents:
-    """Events that tell of attempts: inline in the row, or in the attachment of a closed bead."""
+    """Events that tell of attempts: inline in the row, or in the attachment of a closed bead.
+
+    Their texts are not kept: they are half of a tracker (11 MB of 21), and are needed only for beads whose
+    attempts are merged anew.
+    """
 
     def __init__(self, ddx_dir: Path) -> None:
         self._attachments = ddx_dir / "attachments"
         self.rows: dict[str, RowFacts] = {}
-        self._inline: dict[str, tuple[Bead, tuple[EventRow, ...]]] = {}
-        self._attached: dict[str, tuple[Stamp, tuple[EventRow, ...]]] = {}
+        self._beads: dict[str, Bead] = {}
+        self._attached: dict[str, Stamp] = {}
         self._awaited: set[str] = set()
         self._held: frozenset[str] = frozenset()
 
@@ -82,16 +92,15 @@ class BeadEvents:
         """Take in rows and attachments that changed; the ids of their beads. ``held`` beads have a lease."""
         dirty: set[str] = set()
         touched, self._held = self._held.symmetric_difference(held), frozenset(held)
-        first = not self._inline
-        for gone in self._inline.keys() - beads.keys():
-            del self._inline[gone]
+        first = not self._beads
+        for gone in self._beads.keys() - beads.keys():
+            del self._beads[gone]
             self.rows.pop(gone, None)
             self._attached.pop(gone, None)
             dirty.add(gone)
         hints = None if changed is None else {path.parent.name for path in changed} | self._awaited
         for bead in beads.values():
-            known = self._inline.get(bead.id)
-            new = known is None or known[0] is not bead  # a row that did not change keeps its object
+            new = self._beads.get(bead.id) is not bead  # a row that did not change keeps its object
             if new or bead.id in touched:
                 self._take_row(bead)
                 dirty.add(bead.id)
@@ -107,17 +116,19 @@ class BeadEvents:
 
     def of(self, bead_id: str) -> list[EventRow]:
         """All events of a bead that tell of attempts, in the order in which they were written."""
-        attached = self._attached.get(bead_id)
-        inline = self._inline.get(bead_id)
-        return [*(attached[1] if attached else ()), *(inline[1] if inline else ())]
+        bead = self._beads.get(bead_id)
+        if bead is None:
+            return []
+        attached = self._read_attachment(bead) if bead_id in self._attached else []
+        inline = [_event_row(event) for event in _events_of(bead) if event.kind in _EVENT_KINDS]
+        return attached + inline
 
     def _take_row(self, bead: Bead) -> None:
         try:
             row = _decode_row(bead.raw)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             row = _lenient_row(bead.document())
-        events = tuple(_event_row(event) for event in row.events if event.kind in _EVENT_KINDS)
-        self._inline[bead.id] = (bead, events)
+        self._beads[bead.id] = bead
         self.rows[bead.id] = RowFacts(
             status=bead.status,
             session_id=row.session_id,
@@ -127,21 +138,26 @@ class BeadEvents:
             claimed=bead.status == "in_progress" or (bead.id in self._held and bead.status not in TERMINAL),
         )
 
-    def _take_attachment(self, bead: Bead) -> bool:
+    def _attachment(self, bead: Bead) -> Path | None:
         name = bead.events_attachment
         path = self._attachments / name
-        if ".." in Path(name).parts or not path.is_relative_to(self._attachments):
-            return False
-        stamp = stamp_of(path)
-        known = self._attached.get(bead.id)
+        return path if ".." not in Path(name).parts and path.is_relative_to(self._attachments) else None
+
+    def _take_attachment(self, bead: Bead) -> bool:
+        """Whether a bead's attachment came, changed or went."""
+        path = self._attachment(bead)
+        stamp = stamp_of(path) if path is not None else None
         if stamp is None:
             return self._attached.pop(bead.id, None) is not None
-        if known is not None and known[0] == stamp:
+        if self._attached.get(bead.id) == stamp:
             return False
-        raw = read_bytes(path, 64 << 20) or b""
-        events = [event for line in raw.split(b"\n") if (event := _attached_event(line)) is not None]
-        self._attached[bead.id] = (stamp, tuple(events))
+        self._attached[bead.id] = stamp
         return True
+
+    def _read_attachment(self, bead: Bead) -> list[EventRow]:
+        path = self._attachment(bead)
+        raw = (read_bytes(path, 64 << 20) if path is not None else None) or b""
+        return [event for line in raw.split(b"\n") if (event := _attached_event(line)) is not None]
 
 
 def loop_piece(entry: LoopEntry) -> Piece:
@@ -244,14 +260,18 @@ def attempt_named(body: str) -> str:
 
 
 def _lenient_row(document: Mapping[str, Any]) -> _Row:
-    events = document.get("events")
+    return _Row(text(document, "session_id"), text(document, "closing_commit_sha"))
+
+
+def _events_of(bead: Bead) -> list[_Event]:
+    try:
+        return _decode_story(bead.raw).events
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        events = bead.document().get("events")
     rows = [event for event in events if isinstance(event, dict)] if isinstance(events, list) else []
-    texts = [{key: text(event, key) for key in ("kind", "summary", "body", "created_at")} for event in rows]
-    return _Row(
-        [_Event(**text) for text in texts],
-        text(document, "session_id"),
-        text(document, "closing_commit_sha"),
-    )
+    return [
+        _Event(*(text(event, key) for key in ("kind", "summary", "body", "created_at"))) for event in rows
+    ]
 
 
 def _attached_event(line: bytes) -> EventRow | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -36,6 +37,10 @@ class MetricRow(msgspec.Struct, gc=False):
 _decode_metric = msgspec.json.Decoder(MetricRow).decode
 
 
+MAX_ROWS = 40_000
+"""Rows that are held, those written last: 0.6 KB each, 24 MB of so many."""
+
+
 class MetricsFile:
     """The rows so far; appended ones are taken in as they come, a rewritten file from its start."""
 
@@ -56,10 +61,13 @@ class MetricsFile:
         for line in lines:
             row = _row(line)
             if row is not None:
+                self.rows.pop(row.attempt_id, None)  # the last written stands last
                 self.rows[row.attempt_id] = row
                 dirty.add(row.bead_id)
             elif line.strip():
                 self.unread += 1
+        for oldest in [*islice(self.rows, max(0, len(self.rows) - MAX_ROWS))]:
+            dirty.add(self.rows.pop(oldest).bead_id)
         return dirty
 
 

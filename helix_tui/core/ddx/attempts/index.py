@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 
 from helix_tui.core.beads.record import Bead
@@ -47,6 +48,9 @@ __all__ = ["Attempt", "AttemptIndex", "Review", "Tokens"]
 _NEAR = 180 * NS
 """How far an event may stand from an attempt's end and still tell of it, when nothing else ties them."""
 
+MAX_LOOP_RESULTS = 40_000
+"""Results that loops told of and that are held, those told last: 0.6 KB each, 24 MB of so many."""
+
 _Pieces = dict[str, dict[Source, Piece]]
 
 
@@ -71,6 +75,8 @@ class AttemptIndex:
         self._logs = LoopLogs(ddx_dir)
         self._spent = Spent(ddx_dir)
         self._loop_results: dict[str, dict[str, Piece]] = defaultdict(dict)
+        self._told: dict[tuple[str, str], None] = {}
+        """Bead and key of every loop's result, in the order in which they were told."""
         self._by_bead: dict[str, tuple[Attempt, ...]] = {}
         self._all: tuple[Attempt, ...] | None = ()
 
@@ -131,6 +137,11 @@ class AttemptIndex:
         return self._bundles.problems
 
     @property
+    def left_out(self) -> int:
+        """Evidence folders that are not read because there are too many newer ones."""
+        return self._bundles.unread
+
+    @property
     def unread_metrics(self) -> int:
         """Rows of the metrics file that are no attempt."""
         return self._metrics.unread
@@ -142,7 +153,14 @@ class AttemptIndex:
                 piece = _loop_piece(entry)
                 key = piece.attempt_id or piece.session_id or str(entry.at)
                 self._loop_results[entry.bead_id][key] = piece
+                self._told.pop((entry.bead_id, key), None)
+                self._told[entry.bead_id, key] = None
                 dirty.add(entry.bead_id)
+        for bead_id, key in [*islice(self._told, max(0, len(self._told) - MAX_LOOP_RESULTS))]:
+            del self._told[bead_id, key], self._loop_results[bead_id][key]
+            if not self._loop_results[bead_id]:
+                del self._loop_results[bead_id]
+            dirty.add(bead_id)
         return dirty
 
     def _ask_git(self, pieces: Mapping[str, _Gathered]) -> set[str]:

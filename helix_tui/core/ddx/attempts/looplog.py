@@ -135,7 +135,11 @@ class LoopLogs:
     def poll(self, changed: Iterable[Path] | None = None) -> list[LoopEntry]:
         """Entries that came since the last poll; ``changed`` names the only files that can have some."""
         entries: list[LoopEntry] = []
-        for path in self._paths(changed):
+        paths = self._paths(changed)
+        if changed is None:
+            there = set(paths)
+            self._tails = {path: tail for path, tail in self._tails.items() if path in there}
+        for path in paths:
             tail = self._tails.get(path)
             if tail is None:
                 tail = self._tails[path] = LineTail(path)
