@@ -6,8 +6,9 @@ ranker's score; the task succeeds with the probability that topic and memories g
 15 % of cases; the agent reports which memories it used, either with some truth in it (``informative``:
 70/35/50 % for helpful, neutral and harmful) or with none (``uninformative``: 60 % of whatever it was
 shown). The setting and the figures to reach are those of reference/engines.md §2.4; what ranks and credits
-is the product's own code. Constants of `lift` were chosen on seeds 0-15 and 2000-2015; the seeds that run
-by default were not among them.
+is the product's own code. Constants of `lift` were chosen on seeds 0-15 and 2000-2015, how outcomes are
+attributed and `LIFT_SHRINKAGE` on 5000-5031 and 6000-6047; the seeds that run by default were not among them.
+With ``--kinds one`` nobody knows which topic a task is of.
 
 Regret is the success probability that the best choice would have had less that of the choice made, a mean
 over all tasks. AUC is the chance that at the end, inside a topic, a helpful memory stands above another
@@ -33,8 +34,9 @@ from helix_tui.core.memory.ranking import (
     Evidence,
     Ranked,
     Ranker,
+    Tally,
+    attribute,
     base_rate,
-    expected,
     exposure,
     mean_use,
 )
@@ -148,21 +150,21 @@ class Learner:
         """Take in the verified outcome of one task of a kind."""
         tried, passes = self.kinds.get(kind, (0.0, 0.0))
         rate = base_rate(tried, passes)
-        before = {memory: (float(self.injected[memory]), float(self.passed[memory])) for memory in shown}
+        known = zip(self.trials, self.residual, self.injected, self.passed, strict=True)
+        tallies = [Tally(*map(float, row)) for row in known]
+        gains, bare = attribute(rate, float(passed), {memory: tallies[memory] for memory in shown})
         self.kinds[kind] = (tried + 1, passes + passed)
         for memory in shown:
             claimed = memory in used
-            peers = [pair for other, pair in before.items() if other != memory]
-            gain = float(passed) - expected(rate, peers)
             helped, failed = change("passed" if passed else "failed", claimed)
             self.helped[memory] += helped
             self.failed[memory] += failed
             if helped:
                 self.last_used[memory] = day
             self.trials[memory] += exposure(claimed)
-            self.residual[memory] += exposure(claimed) * gain
+            self.residual[memory] += exposure(claimed) * gains[memory]
             self.injected[memory] += 1
-            self.passed[memory] += passed
+            self.passed[memory] += bare
             self.used[memory] += claimed
 
 

@@ -263,7 +263,7 @@ def _apply(base: Base, said: Round, sides: _Sides, changes: dict[int, tuple[floa
     connection = base.database.conn
     now = rows.as_text(base.now())
     verified = said.verdict is not None
-    surprises = _surprises(base, said, sides.injected) if verified and changes else {}
+    surprises, bare = _attributed(base, said, sides.injected) if verified and changes else ({}, 0.0)
     for each, (helped, failed) in changes.items():
         claimed = each in sides.claimed
         trial = ranking.exposure(claimed) if verified else 0.0
@@ -273,7 +273,7 @@ def _apply(base: Base, said: Round, sides: _Sides, changes: dict[int, tuple[floa
         counting.credit(base, memory, helped=helped, failed=failed, used_at=used_at)
         connection.execute(
             "INSERT INTO outcome (attempt, memory_id, name, at, verdict, claimed, helped, failed, bead,"
-            " trial, residual, revision) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " trial, residual, passed, revision) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 said.attempt,
                 each,
@@ -286,6 +286,7 @@ def _apply(base: Base, said: Round, sides: _Sides, changes: dict[int, tuple[floa
                 said.bead,
                 trial,
                 trial * surprise,
+                bare,
                 memory.revision,
             ),
         )
@@ -299,28 +300,25 @@ def _apply(base: Base, said: Round, sides: _Sides, changes: dict[int, tuple[floa
                 residual=trial * surprise,
                 injected=1,
                 used=int(claimed),
-                passed=_WORTH[said.verdict or "failed"],
+                passed=bare,
             )
     if verified:
         _count_task(base, said.kind, 1, _WORTH[said.verdict or "failed"])
 
 
-def _surprises(base: Base, said: Round, injected: dict[int, Memory]) -> dict[int, float]:
-    """How this outcome differs, for each memory, from what the others that were shown let expect."""
+def _attributed(base: Base, said: Round, injected: dict[int, Memory]) -> tuple[dict[int, float], float]:
+    """What this outcome says of each memory, and what the task came to without them (`ranking.attribute`)."""
     row = base.database.execute("SELECT tried, passed FROM task_kind WHERE kind = ?", [said.kind]).fetchone()
-    rate = ranking.base_rate(*(row or (0, 0)))
-    worth = _WORTH[said.verdict or "failed"]
     marks = ", ".join("?" * len(injected))
     found = base.database.execute(
-        f"SELECT memory_id, lift_injected, lift_passed FROM memory_extra WHERE memory_id IN ({marks})",
+        "SELECT memory_id, lift_trials, lift_residual, lift_injected, lift_passed FROM memory_extra"
+        f" WHERE memory_id IN ({marks})",
         list(injected),
     ).fetchall()
-    seen = {row[0]: (rows.number(row[1]), rows.number(row[2])) for row in found}
-    tried = {each: seen.get(each, (0.0, 0.0)) for each in injected}
-    return {
-        each: worth - ranking.expected(rate, [pair for other, pair in tried.items() if other != each])
-        for each in injected
-    }
+    known = {row[0]: ranking.Tally(*map(rows.number, row[1:])) for row in found}
+    nothing = ranking.Tally(0.0, 0.0, 0.0, 0.0)
+    shown = {each: known.get(each, nothing) for each in injected}
+    return ranking.attribute(ranking.base_rate(*(row or (0, 0))), _WORTH[said.verdict or "failed"], shown)
 
 
 def _count_task(base: Base, kind: str, tried: int, passed: float) -> None:
@@ -336,12 +334,12 @@ def _take_back(base: Base, attempt: str) -> None:
     """Undo what an attempt's earlier feedback has counted."""
     connection = base.database.conn
     former = connection.execute(
-        "SELECT memory_id, revision, helped, failed, claimed, trial, residual, verdict FROM outcome"
+        "SELECT memory_id, revision, helped, failed, claimed, trial, residual, verdict, passed FROM outcome"
         " WHERE attempt = ?",
         (attempt,),
     ).fetchall()
     verdict: Verdict | None
-    for memory_id, revision, helped, failed, claimed, trial, residual, verdict in former:
+    for memory_id, revision, helped, failed, claimed, trial, residual, verdict, passed in former:
         memory = _as_shown(base, {memory_id: revision}).get(memory_id)
         if memory is None:
             continue  # it has been removed since
@@ -356,7 +354,7 @@ def _take_back(base: Base, attempt: str) -> None:
                 residual=-residual,
                 injected=-1,
                 used=-claimed,
-                passed=-_WORTH[verdict],
+                passed=-(_WORTH[verdict] if passed is None else passed),
             )
     row = connection.execute("SELECT verdict, kind FROM settlement WHERE attempt = ?", (attempt,)).fetchone()
     if row and row[0] is not None:

@@ -7,13 +7,15 @@ Both are pure functions over arrays, one element a memory, so that a store of 50
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+Number = TypeVar("Number", float, Array)
 
 RELEVANCE, EFFECTIVENESS, RECENCY = 0.5, 0.3, 0.2
 """Weights of the seeds' formula."""
@@ -26,13 +28,13 @@ LIFT_RELEVANCE, LIFT_WORTH = 0.6, 0.4
 UNREPORTED = 0.8
 """How much of a trial an injected memory counts for that nobody reports as used.
 
-This, `LIFT_SHRINKAGE` and `LIFT_SLOPE` are not engines.md's first guesses (0.35, 4, 1.5) but what its
-simulation came out best with where self-reports say nothing, at no cost where they tell
-(bench/memory_sim.py).
+This and `LIFT_SLOPE` are not engines.md's first guesses (0.35, 1.5) but what its simulation came out best
+with where self-reports say nothing, at no cost where they tell (bench/memory_sim.py).
 """
 
-LIFT_SHRINKAGE = 6.0
-"""Imagined trials without any lift."""
+LIFT_SHRINKAGE = 12.0
+"""Imagined trials without any lift: the variance of one outcome over that of what memories are worth. A task
+passes or fails (± 0.5), a memory moves it by some ± 0.14: (0.5 / 0.14)²."""
 
 LIFT_SLOPE = 2.0
 """How much of the worth a lift of 1 is."""
@@ -111,10 +113,9 @@ RANKERS: dict[str, Ranker] = {"seed": rank_by_seed, "lift": rank_by_lift}
 """Name -> ranker; the first is the default (rulings.md 20)."""
 
 
-def lift(trials: Array, residual: Array) -> Array:
-    """How much more often than the base rate tasks passed with this memory, shrunk towards 0."""
-    gain: Array = residual / (trials + LIFT_SHRINKAGE)
-    return gain
+def lift(trials: Number, residual: Number) -> Number:
+    """How much more often than expected tasks passed with this memory, shrunk towards 0."""
+    return residual / (trials + LIFT_SHRINKAGE)
 
 
 def use_rate(injected: Array, used: Array, mean_use: float) -> Array:
@@ -128,31 +129,52 @@ def mean_use(injected: float, used: float) -> float:
     return (used + 2.0) / (injected + 4.0)
 
 
-def expected(rate: float, peers: Sequence[tuple[float, float]]) -> float:
-    """What a task was expected to come to by the memories that were shown beside one.
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What is known of one memory before a task: as in `Evidence`, and what tasks with it came to."""
 
-    They were found for the same task, so what tasks with them came to is the rate of its topic, even where
-    all tasks are of one kind: the median of their rates, each shrunk towards the rate of the kind.
+    trials: float
+    residual: float
+    injected: float
+    passed: float
+    """Sum of what those tasks came to without the lift of what was shown in them."""
+
+    @property
+    def lift(self) -> float:
+        """How much more often than expected tasks passed with it."""
+        return lift(self.trials, self.residual)
+
+
+def attribute(rate: float, outcome: float, shown: Mapping[int, Tally]) -> tuple[dict[int, float], float]:
+    """What an outcome says of each memory that was shown, and what the task came to without all of them.
+
+    A memory is judged beside the others: the task would have come to the rate of its topic and what they are
+    worth. Without that a harmful memory costs the helpful ones beside it their lift, and a helpful one has
+    none left once all that is shown is good. The rate of the topic is read from the tasks in which the others
+    were shown, for they were found for the same topic, even where all tasks are of one kind: the median of
+    what those tasks came to without any lift, each shrunk towards the rate of the kind.
 
     Args:
         rate: of the kind, before this task.
-        peers: (verified trials, passed of them) of each of the others, before this task.
+        outcome: 1 passed, 0 failed, or between.
+        shown: the memories that were shown, as they were before this task.
     """
-    if not peers:
-        return rate
-    return statistics.median(
-        (passed + BASE_SHRINKAGE * rate) / (trials + BASE_SHRINKAGE) for trials, passed in peers
-    )
+    ease = {
+        each: (tally.passed + BASE_SHRINKAGE * rate) / (tally.injected + BASE_SHRINKAGE)
+        for each, tally in shown.items()
+    }
+    together = sum(tally.lift for tally in shown.values())
+    surprises = {}
+    for each, tally in shown.items():
+        beside = [value for other, value in ease.items() if other != each]
+        expected = (statistics.median(beside) if beside else rate) + together - tally.lift
+        surprises[each] = outcome - min(1.0, max(0.0, expected))
+    return surprises, outcome - together
 
 
 def base_rate(tried: float, passes: float) -> float:
     """The rate of a kind of task."""
     return (passes + 1.0) / (tried + 2.0)
-
-
-def surprise(passed: float, tried: float, passes: float) -> float:
-    """How an outcome (1 passed, 0 failed) differs from the base rate of its kind of task before it."""
-    return passed - base_rate(tried, passes)
 
 
 def exposure(reported: bool) -> float:

@@ -94,7 +94,7 @@ ADDABLE: dict[str, dict[str, str]] = {
     "memory_revision": {"lift_passed": "lift_passed REAL NOT NULL DEFAULT 0"},
     "injection": {"scope": "scope TEXT NOT NULL DEFAULT 'task'"},
     "injection_memory": {"revision": "revision INTEGER NOT NULL DEFAULT 1"},
-    "outcome": {"revision": "revision INTEGER NOT NULL DEFAULT 1"},
+    "outcome": {"revision": "revision INTEGER NOT NULL DEFAULT 1", "passed": "passed REAL"},
 }
 """Columns that a table of the plugin, or of an earlier release of ours, may lack: column -> its definition
 where it is added."""
@@ -264,7 +264,8 @@ CREATE TABLE IF NOT EXISTS outcome (
     bead TEXT NOT NULL DEFAULT '',
     trial REAL NOT NULL DEFAULT 0,
     residual REAL NOT NULL DEFAULT 0,
-    revision INTEGER NOT NULL DEFAULT 1
+    revision INTEGER NOT NULL DEFAULT 1,
+    passed REAL
 );
 CREATE INDEX IF NOT EXISTS outcome_attempt ON outcome(attempt);
 CREATE INDEX IF NOT EXISTS outcome_owner ON outcome(memory_id);

@@ -118,7 +118,7 @@ def test_a_revised_outcome_leaves_no_trace_of_the_former(memory: MemoryStore, pa
     found = memory.get(pair[0])
     assert found is not None
     assert (found.helped, found.failed, found.verified_helped, found.verified_failed) == (0, 1, 0, 1)
-    assert (found.trials, found.lift) == pytest.approx((1.0, -0.5 / 7))
+    assert (found.trials, found.lift) == pytest.approx((1.0, -0.5 / 13))
     assert [outcome.verdict for outcome in memory.outcomes(attempt="a-1")] == ["failed", "failed"]
 
 
@@ -174,8 +174,35 @@ def test_lift_is_the_surprise_against_what_the_others_let_expect(
     memory.feedback(injected=pair, utilized=[pair[0]], verified="passed", attempt="2", kind="bug")
     found = memory.get(pair[0])
     assert found is not None
-    beside = (1 + 2 * 2 / 3) / (1 + 2)  # the other one: one task, passed, shrunk to the rate of its kind
-    assert found.lift == pytest.approx((1 - 1 / 2 + 1 - beside) / (2 + 6))
+    # the second task: its topic's rate is read from the one task of the other (passed, shrunk to the rate of
+    # the kind), and the other itself has a lift by then
+    rate = (1 + 2 * 2 / 3) / (1 + 2)
+    first = 1 - 1 / 2
+    surprise = 1 - (rate + 0.8 * first / (0.8 + 12))
+    assert found.lift == pytest.approx((first + surprise) / (2 + 12))
     bystander = memory.get(pair[1])
     assert bystander is not None
-    assert bystander.lift == pytest.approx(0.8 * (1 - 1 / 2 + 1 - beside) / (1.6 + 6))
+    surprise = 1 - (rate + first / (1 + 12))
+    assert bystander.lift == pytest.approx(0.8 * (first + surprise) / (1.6 + 12))
+
+
+def test_a_revised_outcome_takes_back_what_it_said_of_the_rate(
+    memory: MemoryStore, pair: tuple[str, str]
+) -> None:
+    def kept() -> list[tuple[float, ...]]:
+        return [
+            tuple(round(value, 9) for value in row)
+            for row in memory.read(
+                "SELECT lift_trials, lift_residual, lift_passed FROM memory_extra ORDER BY memory_id"
+            )
+        ]
+
+    for attempt in "123":
+        memory.feedback(injected=pair, utilized=[pair[0]], verified="passed", attempt=attempt)
+    before = kept()
+    memory.feedback(injected=pair, utilized=pair, verified="failed", attempt="4")
+    failed = kept()
+    assert failed != before
+    memory.feedback(injected=pair, utilized=pair, verified="passed", attempt="4", revise=True)
+    memory.feedback(injected=pair, utilized=pair, verified="failed", attempt="4", revise=True)
+    assert kept() == failed

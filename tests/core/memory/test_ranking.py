@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helix_tui.core.memory import ranking
-from helix_tui.core.memory.ranking import Evidence, rank_by_lift, rank_by_seed
+from helix_tui.core.memory.ranking import Evidence, Tally, attribute, rank_by_lift, rank_by_seed
 
 COUNT = st.floats(0, 1_000)
 
@@ -60,12 +60,41 @@ def test_what_is_unknown_is_worth_half() -> None:
     assert ranked.terms == {"lift": [0.0], "use": [0.0], "worth": [0.5]}
 
 
-@given(st.integers(0, 100), st.data())
-def test_a_surprise_is_the_difference_from_the_base_rate(tried: int, data: st.DataObject) -> None:
-    passes = data.draw(st.integers(0, tried))
-    passed, failed = ranking.surprise(1, tried, passes), ranking.surprise(0, tried, passes)
-    assert passed - failed == pytest.approx(1)
-    assert failed < 0 < passed
+_tallies = st.builds(
+    lambda trials, residual, share: Tally(trials, residual * trials, trials, share * trials),
+    st.floats(0, 50),
+    st.floats(-1, 1),
+    st.floats(0, 1),
+)
+
+
+@given(st.floats(0.01, 0.99), st.lists(_tallies, min_size=1, max_size=6))
+def test_an_outcome_never_speaks_against_itself(rate: float, tallies: list[Tally]) -> None:
+    shown = dict(enumerate(tallies))
+    passed, bare = attribute(rate, 1.0, shown)
+    failed, bare_failed = attribute(rate, 0.0, shown)
+    assert passed.keys() == shown.keys()
+    assert all(-1 <= failed[each] <= 0 <= passed[each] <= 1 for each in shown)
+    assert bare - bare_failed == pytest.approx(1)
+
+
+def test_what_nobody_knows_is_judged_by_the_rate_of_its_kind() -> None:
+    new = Tally(0.0, 0.0, 0.0, 0.0)
+    for shown in ({1: new}, {1: new, 2: new}):
+        surprises, bare = attribute(0.7, 1.0, shown)
+        assert surprises == pytest.approx(dict.fromkeys(shown, 0.3))
+        assert bare == 1.0
+
+
+def test_a_failure_beside_a_harmful_memory_costs_the_others_less() -> None:
+    def known(residual: float) -> Tally:
+        return Tally(28.0, residual, 28.0, 14.0)  # lift is residual / 40
+
+    alone, _ = attribute(0.5, 0.0, {1: known(0.0), 2: known(0.0)})
+    beside, _ = attribute(0.5, 0.0, {1: known(0.0), 2: known(-8.0)})
+    assert alone[1] == pytest.approx(-0.5)
+    assert beside[1] == pytest.approx(-0.3)
+    assert beside[2] == pytest.approx(-0.5)
 
 
 def test_a_use_that_nobody_reports_is_part_of_a_trial() -> None:
