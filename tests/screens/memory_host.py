@@ -12,7 +12,8 @@ from textual.worker import WorkerCancelled
 from helix_tui.core.clock import NS
 from helix_tui.core.memory import MemoryStore, open_memory
 from helix_tui.core.memory.plans import Plans
-from helix_tui.core.memory.proposals import Proposal, Proposals
+from helix_tui.core.memory.proposals import Proposals
+from helix_tui.core.memory.reports import Proposal
 from helix_tui.screens.memory import MemoryScreen
 from tests.screens.conftest import NOW, Console
 

@@ -14,7 +14,8 @@ from helix_tui.cli.since import add_since, since_of
 from helix_tui.core.beads.tracker import read_tracker
 from helix_tui.core.memory import MemoryStore
 from helix_tui.core.memory.deeds import Deeds
-from helix_tui.core.memory.proposals import Proposal, Proposals
+from helix_tui.core.memory.proposals import Proposals
+from helix_tui.core.memory.reports import Proposal
 from helix_tui.core.supervision.learning import Learner
 from helix_tui.core.text import clean_line
 

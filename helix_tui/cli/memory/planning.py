@@ -13,7 +13,8 @@ from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.curation.changing import curator_of, told
 from helix_tui.cli.memory.naming import names
 from helix_tui.core.memory import MemoryStore
-from helix_tui.core.memory.plans import Plan, Plans
+from helix_tui.core.memory.plan_records import Plan
+from helix_tui.core.memory.plans import Plans
 from helix_tui.core.supervision.curation.whatif import foresee
 from helix_tui.core.supervision.plans import bead_operations, beads_of
 from helix_tui.core.text import clean_block, clean_line

@@ -13,11 +13,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from helix_tui.core.clock import format_instant, now_ns, parse_instant
+from helix_tui.core.memory import recurring
 from helix_tui.core.memory.corrections import Correction, Edit
 from helix_tui.core.memory.errors import MemoryFault
-from helix_tui.core.memory.proposals import Proposal, Proposals
+from helix_tui.core.memory.guard import shown_name
+from helix_tui.core.memory.indexing import Draft
+from helix_tui.core.memory.proposals import Proposals
 from helix_tui.core.memory.records import Memory, Stored
-from helix_tui.core.memory.reports import Decayed, Pruned
+from helix_tui.core.memory.reports import Decayed, Proposal, Pruned
 from helix_tui.core.memory.store import MemoryStore
 
 
@@ -57,7 +60,7 @@ class Deeds:
             count = len(gone.get("memory", ()))
             if not count:
                 return None
-            what = f"“{names[0][:60]}”" if count == 1 else f"{count} memories"
+            what = f"“{shown_name(names[0])[:60]}”" if count == 1 else f"{count} memories"
             return self._note(kind, f"{kind} {what}", {"removed": gone})
 
     def edit(self, name: str, change: Edit) -> tuple[Deed | None, Correction]:
@@ -215,6 +218,8 @@ class Deeds:
             return {}
         last_used, seen = before.get(stored.id, (None, 1))
         now = self._memory.get(stored.id)
+        seen = now.seen - seen if now is not None else 0
+        met = Draft(proposal.trigger, proposal.resolution, attempt=proposal.attempt, bead=proposal.bead)
         gain: dict[str, Any] = {
             "id": stored.id,
             "strengthened": stored.status == "strengthened",
@@ -223,8 +228,8 @@ class Deeds:
             "trigger": proposal.trigger.strip(),
             "source": proposal.source,
             "revision": stored.revision,
-            "seen": now.seen - seen if now is not None else 0,
-            "mark": f"attempt {proposal.attempt}",
+            "seen": seen,
+            "mark": recurring.mark(met) if seen else "",
         }
         if stored.status == "revised":
             gain["revised"] = {"id": stored.id, "from": stored.replaced, "to": stored.revision}

@@ -26,7 +26,8 @@ class Draft:
     type: str = "failure"
     source: str = ""
     attempt: str = ""
-    """The attempt or task that met it, where one is known: one attempt is one occurrence."""
+    bead: str = ""
+    """Whose attempt or which bead met it, where that is known: one bead is one occurrence."""
 
     @property
     def protected(self) -> bool:

@@ -6,56 +6,15 @@ here a person or a stated policy stands between (rulings.md 19).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from collections.abc import Iterable
+from dataclasses import replace
 
 from helix_tui.core.clock import format_instant, now_ns
-from helix_tui.core.memory.guard import shown_pair, shown_text
+from helix_tui.core.memory.guard import outward
 from helix_tui.core.memory.records import Stored
+from helix_tui.core.memory.reports import Proposal, State
 from helix_tui.core.memory.store import MemoryStore
-
-State = Literal["open", "accepted", "declined"]
-
-
-@dataclass(frozen=True, slots=True)
-class Proposal:
-    """A lesson and what became of it."""
-
-    id: int
-    attempt: str
-    bead: str
-    type: str
-    """failure or pattern."""
-    trigger: str
-    resolution: str
-    reason: str
-    """What it rests on."""
-    state: str = "open"
-    at: str = ""
-    """When it was drawn, as DDx writes instants."""
-    memory: str = ""
-    """The memory that it became."""
-
-    @property
-    def source(self) -> str:
-        """What stands as the source of a memory that is made of it."""
-        return f"attempt {self.attempt}"
-
-    def document(self) -> dict[str, Any]:
-        """The JSON shape of a proposal."""
-        return {
-            "id": self.id,
-            "attempt": self.attempt,
-            "bead": self.bead,
-            "type": self.type,
-            "trigger": self.trigger,
-            "resolution": self.resolution,
-            "reason": self.reason,
-            "state": self.state,
-            "at": self.at,
-            "memory": self.memory,
-        }
+from helix_tui.core.memory.words import key
 
 
 class Proposals:
@@ -64,13 +23,19 @@ class Proposals:
     def __init__(self, memory: MemoryStore) -> None:
         self._memory = memory
 
+    @outward
     def add(self, proposal: Proposal) -> Proposal | None:
-        """Keep a lesson; None where this attempt has one of this type already."""
+        """Keep a lesson; None where this attempt has one of this type already.
+
+        What another attempt of the same bead taught before, whatever came of it, is kept as ``repeated`` and
+        waits for nobody: one bead that fails four times in one way is one occurrence.
+        """
         with self._memory.write() as db:
+            state: State = "repeated" if matter(proposal) in self.taught() else "open"
             made = db.execute(
                 "INSERT OR IGNORE INTO proposal"
                 "(attempt, bead, type, trigger, resolution, reason, state, at, memory)"
-                " VALUES (?, ?, ?, ?, ?, ?, 'open', ?, '')",
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, '')",
                 (
                     proposal.attempt,
                     proposal.bead,
@@ -78,22 +43,30 @@ class Proposals:
                     proposal.trigger,
                     proposal.resolution,
                     proposal.reason,
+                    state,
                     proposal.at or format_instant(now_ns()),
                 ),
             )
-        return replace(proposal, id=int(made.lastrowid or 0)) if made.rowcount else None
+        return replace(proposal, id=int(made.lastrowid or 0), state=state) if made.rowcount else None
 
+    def taught(self) -> frozenset[tuple[str, ...]]:
+        """What attempts of each bead have taught."""
+        rows = self._memory.read(f"{_SELECT} WHERE bead <> '' AND state <> 'repeated'")
+        return frozenset(matter(Proposal(*row)) for row in rows)
+
+    @outward
     def all(self, state: State | None = "open") -> list[Proposal]:
         """Those in a state, or all of them; newest first."""
         query = (
             f"{_SELECT} ORDER BY id DESC" if state is None else f"{_SELECT} WHERE state = ? ORDER BY id DESC"
         )
-        return [_shown(row) for row in self._memory.read(query, () if state is None else (state,))]
+        return [Proposal(*row) for row in self._memory.read(query, () if state is None else (state,))]
 
+    @outward
     def get(self, number: int) -> Proposal | None:
         """One of them."""
         rows = self._memory.read(f"{_SELECT} WHERE id = ?", (number,))
-        return _shown(rows[0]) if rows else None
+        return Proposal(*rows[0]) if rows else None
 
     def attempts(self) -> frozenset[str]:
         """Attempts from which a lesson was drawn, whatever became of it."""
@@ -112,6 +85,7 @@ class Proposals:
                 type=proposal.type,
                 source=proposal.source,
                 attempt=proposal.attempt,
+                bead=proposal.bead,
             )
         if stored.status not in ("rejected", "skipped"):
             self._decide([proposal], "accepted", stored.name)
@@ -133,11 +107,10 @@ class Proposals:
                 )
 
 
-def _shown(row: Sequence[Any]) -> Proposal:
-    """A lesson as it may be shown: it comes from what agents wrote."""
-    found = Proposal(*row)
-    trigger, resolution, _ = shown_pair(found.trigger, found.resolution)
-    return replace(found, trigger=trigger, resolution=resolution, reason=shown_text(found.reason))
+def matter(proposal: Proposal) -> tuple[str, ...]:
+    """What two lessons of one bead have in common that say the same."""
+    said = (key(text) or text for text in (proposal.trigger, proposal.resolution))
+    return (proposal.bead, proposal.type, *said)
 
 
 _SELECT = "SELECT id, attempt, bead, type, trigger, resolution, reason, state, at, memory FROM proposal"

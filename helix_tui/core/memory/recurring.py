@@ -1,7 +1,7 @@
 """When a failure is systemic: three distinct occurrences of its kind within a window (rulings.md 31).
 
-The same text stored again is no occurrence, nor is what one attempt met twice. Seed 003's code looks back
-seven days; how many is a setting.
+The same text stored again is no occurrence, nor is what one bead met in several attempts. Seed 003's code
+looks back seven days; how many is a setting.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ def note(base: Base, memory_id: int, draft: Draft) -> bool:
 
 
 def mark(draft: Draft) -> str:
-    """What makes an occurrence one: its attempt, else its text."""
-    if draft.attempt:
-        return f"attempt {draft.attempt}"
+    """What makes an occurrence one: its bead, else its attempt, else its text."""
+    if draft.bead or draft.attempt:
+        return f"bead {draft.bead}" if draft.bead else f"attempt {draft.attempt}"
     said = f"{key(draft.trigger) or draft.trigger}\0{key(draft.resolution) or draft.resolution}"
     return f"text {hashlib.sha256(said.encode()).hexdigest()[:32]}"
 

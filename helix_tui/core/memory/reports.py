@@ -8,6 +8,9 @@ from typing import Any, Literal
 
 from helix_tui.core.memory.records import Memory, Mode, Verdict, count
 
+State = Literal["open", "accepted", "declined", "repeated"]
+"""What became of a lesson; repeated: the same of the same bead had been proposed before."""
+
 
 @dataclass(frozen=True, slots=True)
 class Similar:
@@ -235,4 +238,44 @@ class Assessment:
             "reason": self.reason,
             "attempts": self.attempts,
             "suggested_pivot": self.suggested_pivot or None,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A lesson and what became of it."""
+
+    id: int
+    attempt: str
+    bead: str
+    type: str
+    """failure or pattern."""
+    trigger: str
+    resolution: str
+    reason: str
+    """What it rests on."""
+    state: State = "open"
+    at: str = ""
+    """When it was drawn, as DDx writes instants."""
+    memory: str = ""
+    """The memory that it became."""
+
+    @property
+    def source(self) -> str:
+        """What stands as the source of a memory that is made of it."""
+        return f"attempt {self.attempt}"
+
+    def document(self) -> dict[str, Any]:
+        """The JSON shape of a proposal."""
+        return {
+            "id": self.id,
+            "attempt": self.attempt,
+            "bead": self.bead,
+            "type": self.type,
+            "trigger": self.trigger,
+            "resolution": self.resolution,
+            "reason": self.reason,
+            "state": self.state,
+            "at": self.at,
+            "memory": self.memory,
         }

@@ -26,6 +26,8 @@ from helix_tui.core.memory import (
     indexing,
     injecting,
     recalling,
+    records,
+    reports,
     revisions,
     rows,
     storing,
@@ -39,31 +41,6 @@ from helix_tui.core.memory.errors import DatabaseReadOnly, MemoryFault
 from helix_tui.core.memory.guard import outward
 from helix_tui.core.memory.index import Index
 from helix_tui.core.memory.injecting import Screen
-from helix_tui.core.memory.records import (
-    VERDICTS,
-    Connected,
-    Edge,
-    Injection,
-    Memory,
-    Mode,
-    Outcome,
-    Recall,
-    Related,
-    Revision,
-    Scope,
-    Stored,
-    Verdict,
-)
-from helix_tui.core.memory.reports import (
-    Assessment,
-    Consolidated,
-    Decayed,
-    FeedbackReport,
-    Health,
-    Pruned,
-    Similar,
-    Suggestion,
-)
 
 CATCH_UP = 16
 """Memories without a vector that a call gives one on the way; `embed` does all."""
@@ -104,7 +81,7 @@ class MemoryStore:
         return self._base.database
 
     @property
-    def mode(self) -> Mode:
+    def mode(self) -> records.Mode:
         """``semantic``, or ``keyword`` where there is no encoder."""
         return self._base.mode
 
@@ -134,35 +111,42 @@ class MemoryStore:
 
     @outward
     def store(
-        self, trigger: str, resolution: str, type: str = "failure", source: str = "", *, attempt: str = ""
-    ) -> Stored:
+        self,
+        trigger: str,
+        resolution: str,
+        type: str = "failure",
+        source: str = "",
+        *,
+        attempt: str = "",
+        bead: str = "",
+    ) -> records.Stored:
         """Remember one failure or pattern; what says the same is merged, another resolution is a revision.
 
-        ``attempt`` names who met it: three distinct occurrences of a kind are systemic.
+        ``bead`` and ``attempt`` name who met it: three distinct occurrences of a kind are systemic.
         """
         with self._changing():
-            return storing.store(self._base, indexing.Draft(trigger, resolution, type, source, attempt))
+            return storing.store(self._base, indexing.Draft(trigger, resolution, type, source, attempt, bead))
 
     @outward
-    def store_many(self, memories: Iterable[tuple[str, str, str, str]]) -> list[Stored]:
+    def store_many(self, memories: Iterable[tuple[str, str, str, str]]) -> list[records.Stored]:
         """Remember several, (trigger, resolution, type, source) each, in one transaction."""
         with self._changing():
             return storing.store_many(self._base, [indexing.Draft(*memory) for memory in memories])
 
     @outward
-    def chunk(self, task: str, outcome: str, approach: str, source: str = "chunked") -> Stored:
+    def chunk(self, task: str, outcome: str, approach: str, source: str = "chunked") -> records.Stored:
         """Remember how a task succeeded, or strengthen the pattern that says so already."""
         with self._changing():
             return storing.chunk(self._base, task, outcome, approach, source)
 
     @outward
-    def get(self, name_or_id: str | int) -> Memory | None:
+    def get(self, name_or_id: str | int) -> records.Memory | None:
         """The memory of this name, else of this id."""
         with self._using():
             return rows.find(self._base.database, name_or_id)
 
     @outward
-    def list(self, type: str | None = None) -> list[Memory]:
+    def list(self, type: str | None = None) -> list[records.Memory]:
         """All memories, or those of a type, newest first."""
         with self._using():
             return upkeep.listed(self._base, type)
@@ -178,14 +162,14 @@ class MemoryStore:
             ).fetchall()
 
     @outward
-    def revisions(self, name_or_id: str | int) -> Sequence[Revision]:
+    def revisions(self, name_or_id: str | int) -> Sequence[records.Revision]:
         """What a memory said before, newest first, each with its own counts."""
         with self._using():
             memory = rows.find(self._base.database, name_or_id)
             return revisions.history(self._base, memory.id) if memory is not None else []
 
     @outward
-    def successor(self, name_or_id: str | int) -> Memory | None:
+    def successor(self, name_or_id: str | int) -> records.Memory | None:
         """The memory that superseded the one of this name or id."""
         with self._using():
             return revisions.successor(self._base, name_or_id)
@@ -228,7 +212,7 @@ class MemoryStore:
         expand: bool = False,
         gate: float = 0.0,
         ranker: str = "seed",
-    ) -> Recall:
+    ) -> records.Recall:
         """Memories for a query and for files, best first, with every term of their scores."""
         asked = recalling.Query(
             query, type, limit, min_effectiveness, tuple(files), expand, max(0.0, gate), ranker
@@ -240,14 +224,14 @@ class MemoryStore:
     @outward
     def similar_recent(
         self, trigger: str, threshold: float | None = None, days: float = 7, type: str | None = None
-    ) -> Sequence[Similar]:
+    ) -> Sequence[reports.Similar]:
         """Memories of the last days whose triggers resemble this one, most alike first."""
         with self._using():
             self._catch_up()
             return alike.similar_recent(self._base, trigger, threshold, days, type)
 
     @outward
-    def assess(self, task: str, approach_: str, history: Sequence[str] | None = None) -> Assessment:
+    def assess(self, task: str, approach_: str, history: Sequence[str] | None = None) -> reports.Assessment:
         """Whether to go on with an approach; without ``history``, earlier calls are what was tried."""
         with self._using():
             return approach.assess(self._base, task, approach_, history)
@@ -268,10 +252,10 @@ class MemoryStore:
         kind: str = "",
         limit: int = 8,
         ranker: str = "seed",
-        scope: Scope = "task",
+        scope: records.Scope = "task",
         screen: Screen | None = None,
         record: bool = True,
-    ) -> Injection:
+    ) -> records.Injection:
         """The block for an agent, entered into the ledger under its attempt, bead and agent.
 
         With the scope ``path`` only what names one of the files, or its module, is shown.
@@ -282,7 +266,7 @@ class MemoryStore:
             return injecting.inject(self._base, task, screen=screen, record=record)
 
     @outward
-    def enter(self, injection: Injection) -> Injection:
+    def enter(self, injection: records.Injection) -> records.Injection:
         """Enter into the ledger what `inject` chose with ``record=False``, once it has really been shown."""
         with self._changing():
             return injecting.enter(self._base, injection)
@@ -307,44 +291,44 @@ class MemoryStore:
         self,
         injected: Iterable[str] | None = None,
         utilized: Iterable[str] = (),
-        verified: Verdict | None = None,
+        verified: records.Verdict | None = None,
         *,
         attempt: str = "",
         bead: str = "",
         kind: str = "",
         revise: bool = False,
-    ) -> FeedbackReport:
+    ) -> reports.FeedbackReport:
         """Count what an outcome says about the memories that were shown (the table in `crediting`).
 
         Raises:
             MemoryFault: the verdict is none of ``passed``, ``failed``, ``partial``.
         """
-        if verified is not None and verified not in VERDICTS:
-            raise MemoryFault(f"no verdict “{verified}”", f"There are: {', '.join(VERDICTS)}.")
+        if verified is not None and verified not in records.VERDICTS:
+            raise MemoryFault(f"no verdict “{verified}”", f"There are: {', '.join(records.VERDICTS)}.")
         said = crediting.Round(tuple(injected or ()), tuple(utilized), verified, attempt, bead, kind, revise)
         with self._changing():
             return crediting.feedback(self._base, said)
 
     @outward
-    def injections(self, name: str = "", attempt: str = "", bead: str = "") -> Sequence[Injection]:
+    def injections(self, name: str = "", attempt: str = "", bead: str = "") -> Sequence[records.Injection]:
         """The ledger, newest first: of a memory, an attempt or a bead, or all of it."""
         with self._using():
             return injecting.injections(self._base, name=name, attempt=attempt, bead=bead)
 
     @outward
-    def outcomes(self, name: str = "", attempt: str = "") -> Sequence[Outcome]:
+    def outcomes(self, name: str = "", attempt: str = "") -> Sequence[records.Outcome]:
         """What attempts did to a memory's counts, newest first."""
         with self._using():
             return crediting.outcomes(self._base, name=name, attempt=attempt)
 
-    def settled(self) -> dict[str, Verdict | None]:
+    def settled(self) -> dict[str, records.Verdict | None]:
         """Attempts whose outcome has been counted, and by which verdict; None where nobody verified it."""
         return {row[0]: row[1] for row in self.read("SELECT attempt, verdict FROM settlement")}
 
     # How memories hang together
 
     @outward
-    def relate(self, from_name: str, to_name: str, rel_type: str, weight: float = 1.0) -> Related:
+    def relate(self, from_name: str, to_name: str, rel_type: str, weight: float = 1.0) -> records.Related:
         """Make an edge, or strengthen the one that there is."""
         with self._changing():
             return graph.relate(self._base, from_name, to_name, rel_type, weight)
@@ -352,19 +336,19 @@ class MemoryStore:
     edge = relate
 
     @outward
-    def edges(self, name: str = "", rel_type: str = "") -> Sequence[Edge]:
+    def edges(self, name: str = "", rel_type: str = "") -> Sequence[records.Edge]:
         """Edges at a memory, of a kind, or all."""
         with self._using():
             return graph.edges(self._base, name, rel_type)
 
     @outward
-    def connected(self, name: str, max_hops: int = 2) -> Sequence[Connected]:
+    def connected(self, name: str, max_hops: int = 2) -> Sequence[records.Connected]:
         """What edges lead to, nearest first."""
         with self._using():
             return graph.connected(self._base, name, max_hops)
 
     @outward
-    def suggest_edges(self, name: str, limit: int = 5) -> Sequence[Suggestion]:
+    def suggest_edges(self, name: str, limit: int = 5) -> Sequence[reports.Suggestion]:
         """Edges that may be worth making."""
         with self._using():
             self._catch_up()
@@ -373,26 +357,26 @@ class MemoryStore:
     # Upkeep
 
     @outward
-    def decay(self, days: float = 30, min_uses: float = 2, *, apply: bool = False) -> Decayed:
+    def decay(self, days: float = 30, min_uses: float = 2, *, apply: bool = False) -> reports.Decayed:
         """Dormant memories; applied, what helped fades halfway to neutral."""
         with self._changing() if apply else self._using():
             return upkeep.decay(self._base, days=days, min_uses=min_uses, apply=apply)
 
     @outward
-    def prune(self, threshold: float = 0.25, min_uses: float = 3, *, apply: bool = True) -> Pruned:
+    def prune(self, threshold: float = 0.25, min_uses: float = 3, *, apply: bool = True) -> reports.Pruned:
         """Remove what has been used enough and helped too rarely; not applied, only say what that is."""
         with self._changing() if apply else self._using():
             return upkeep.prune(self._base, threshold=threshold, min_uses=min_uses, apply=apply)
 
     @outward
-    def consolidate(self, threshold: float = 0.9) -> Consolidated:
+    def consolidate(self, threshold: float = 0.9) -> reports.Consolidated:
         """Merge memories that say nearly the same."""
         with self._changing():
             indexing.embed_missing(self._base, None)
             return upkeep.consolidate(self._base, threshold)
 
     @outward
-    def health(self) -> Health:
+    def health(self) -> reports.Health:
         """How the store is doing, and what is wrong with it."""
         with self._using():
             return upkeep.health(self._base)

@@ -109,7 +109,8 @@ def clean(base: Base, draft: Draft) -> Draft | Stored:
     if reason:
         known = draft.type if draft.type in TYPES else ""
         return Stored("rejected", reason=reason, type=known, mode=base.mode)
-    return Draft(trigger, resolution, draft.type, _text(draft.source)[:MAX_TEXT], _text(draft.attempt)[:200])
+    attempt, bead = (_text(name)[:200] for name in (draft.attempt, draft.bead))
+    return Draft(trigger, resolution, draft.type, _text(draft.source)[:MAX_TEXT], attempt, bead)
 
 
 def _text(text: str) -> str:

@@ -20,7 +20,8 @@ from helix_tui.core.ddx.attempts.index import AttemptIndex
 from helix_tui.core.memory import Injection, MemoryStore
 from helix_tui.core.memory.injecting import line, without_block
 from helix_tui.core.memory.paths import mentioned
-from helix_tui.core.memory.proposals import Proposal, Proposals
+from helix_tui.core.memory.proposals import Proposals
+from helix_tui.core.memory.reports import Proposal
 from helix_tui.core.project import Project, find_project
 from helix_tui.core.supervision.hearing import (
     EDITING,

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from helix_tui.core.beads.record import Bead
-from helix_tui.core.memory.plans import Plan, Task, in_order
+from helix_tui.core.memory.plan_records import Plan, Task, in_order
 from helix_tui.core.supervision.curation import operations
 from helix_tui.core.supervision.curation.operations import Operation
 from helix_tui.core.supervision.curation.steps import NEW

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from helix_tui.core.memory import MemoryStore
 from helix_tui.core.memory.deeds import Deed, Deeds
-from helix_tui.core.memory.proposals import Proposal
+from helix_tui.core.memory.reports import Proposal
 from helix_tui.core.text import clean_line
 from helix_tui.screens.remembering.keeper import Keeper, Shelf
 from helix_tui.screens.remembering.sheets import Choice

@@ -25,8 +25,10 @@ from helix_tui.core.memory import (
     look_into,
     open_memory,
 )
-from helix_tui.core.memory.plans import Exploration, Plan, Plans, Workspace
-from helix_tui.core.memory.proposals import Proposal, Proposals
+from helix_tui.core.memory.plan_records import Exploration, Plan, Workspace
+from helix_tui.core.memory.plans import Plans
+from helix_tui.core.memory.proposals import Proposals
+from helix_tui.core.memory.reports import Proposal
 from helix_tui.core.project import Project
 
 BUSY_SECONDS = 2.0

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator
 
 from helix_tui.core.memory import MemoryFault, Recalled
-from helix_tui.core.memory.plans import Exploration, Plan, Workspace, in_order
-from helix_tui.core.memory.proposals import Proposal
+from helix_tui.core.memory.plan_records import Exploration, Plan, Workspace, in_order
+from helix_tui.core.memory.reports import Proposal
 from helix_tui.core.text import clean_block, clean_line
 from helix_tui.screens.remembering.keeper import Keeper, Shelf
 from helix_tui.widgets.memory.detail import MemoryFacts, memory_page

@@ -8,9 +8,9 @@ import numpy as np
 
 from helix_tui.core.clock import NS, format_age
 from helix_tui.core.memory import Memory, Recalled
-from helix_tui.core.memory.plans import Plan, Workspace
-from helix_tui.core.memory.proposals import Proposal
+from helix_tui.core.memory.plan_records import Plan, Workspace
 from helix_tui.core.memory.ranking import recency
+from helix_tui.core.memory.reports import Proposal
 from helix_tui.core.text import clean_line
 from helix_tui.screens.remembering.keeper import Shelf
 from helix_tui.widgets.lists.line import Line

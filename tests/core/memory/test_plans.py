@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from helix_tui.core.memory import MemoryStore
-from helix_tui.core.memory.plans import PlanFault, Plans, in_order, read_tasks
+from helix_tui.core.memory.plan_records import in_order, read_tasks
+from helix_tui.core.memory.plans import PlanFault, Plans
 
 
 def task(seq: str, *depends: str, **fields: Any) -> dict[str, Any]:

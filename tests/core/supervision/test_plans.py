@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from helix_tui.core.memory.plans import Plan, Task
+from helix_tui.core.memory.plan_records import Plan, Task
 from helix_tui.core.project import find_project
 from helix_tui.core.supervision.authoring import judge
 from helix_tui.core.supervision.curation.curator import Curator

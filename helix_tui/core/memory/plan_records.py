@@ -1,0 +1,249 @@
+"""Explorations, plans and workspaces as records, and a plan's tasks as a model writes them.
+
+Shapes: seed 004, "Database Schema" and "Workspace Format". A plan comes from a model, so every field is
+checked before it is stored: names that repeat, dependencies that lead nowhere or in a circle, all at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
+from typing import Any
+
+from helix_tui.core.clock import format_instant
+
+BUDGET = (5, 9)
+"""Tool calls that a task may take (seed 003: 5-9)."""
+
+MAX_TASKS = 200
+MAX_TEXT = 4_000
+"""Characters of a field."""
+
+_LINEAGE = ("seq", "slug", "delivered")
+"""What a workspace holds of each task that it builds on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One task of a plan (seed 004, Planner)."""
+
+    seq: str
+    slug: str
+    objective: str
+    delta: tuple[str, ...] = ()
+    """Files that may be changed; nothing else may."""
+    verify: str = ""
+    depends: tuple[str, ...] = ()
+    """Seqs of tasks that must be delivered first."""
+    budget: int = 7
+
+    @property
+    def title(self) -> str:
+        """As seed 003 writes a task's subject: ``001: spec-auth-models``."""
+        return f"{self.seq}: {self.slug}"
+
+    def document(self) -> dict[str, Any]:
+        """The keys of the seed."""
+        return {
+            "seq": self.seq,
+            "slug": self.slug,
+            "objective": self.objective,
+            "delta": list(self.delta),
+            "verify": self.verify,
+            "depends": ",".join(self.depends) or "none",
+            "budget": self.budget,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """An objective as a graph of tasks."""
+
+    id: int
+    objective: str
+    tasks: tuple[Task, ...]
+    framework: str = ""
+    required: tuple[str, ...] = ()
+    """Idioms to keep to."""
+    forbidden: tuple[str, ...] = ()
+    status: str = "active"
+    created_at: int | None = None
+    problems: tuple[str, ...] = ()
+    """What is wrong with a stored plan: no beads are made of it."""
+    digest: str = ""
+    """Of its own words, where the guard has replaced some of them."""
+
+    @property
+    def key(self) -> str:
+        """Its number and a trace of what it says: a number alone comes again in another database."""
+        said = "\0".join([self.objective, *(f"{task.seq} {task.objective}" for task in self.tasks)])
+        return f"{self.id}-{self.digest or hashlib.sha256(said.encode()).hexdigest()[:6]}"
+
+    def document(self) -> dict[str, Any]:
+        """The JSON shape of a plan."""
+        return {
+            "id": self.id,
+            "objective": self.objective,
+            "framework": self.framework,
+            "idioms": {"required": list(self.required), "forbidden": list(self.forbidden)},
+            "tasks": [task.document() for task in self.tasks],
+            "status": self.status,
+            "created_at": None if self.created_at is None else format_instant(self.created_at),
+            "problems": list(self.problems),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Exploration:
+    """What explorers found out for an objective."""
+
+    id: int
+    objective: str
+    data: Any
+    created_at: int | None
+
+    def document(self) -> dict[str, Any]:
+        """The JSON shape of an exploration."""
+        return {
+            "id": self.id,
+            "objective": self.objective,
+            "data": self.data,
+            "created_at": None if self.created_at is None else format_instant(self.created_at),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """One task as it is carried out: what it was given, and what came of it."""
+
+    id: int
+    plan_id: int | None
+    seq: str
+    slug: str
+    objective: str
+    data: Mapping[str, Any] = field(default_factory=dict)
+    """Seed 004's workspace format: delta, verify, budget, failures, patterns, lineage, and what else is
+    there."""
+    status: str = "active"
+    delivered: str = ""
+    utilized: tuple[str, ...] = ()
+    created_at: int | None = None
+
+    @property
+    def attempt(self) -> str:
+        """The name under which the ledger keeps what was injected into it."""
+        return f"workspace-{self.id}"
+
+    @property
+    def injected(self) -> tuple[str, ...]:
+        """Names of the memories that it was given."""
+        shown = [*_listed(self.data.get("failures")), *_listed(self.data.get("patterns"))]
+        return tuple(
+            name for each in shown if isinstance(each, dict) and (name := field_text(each.get("name")))
+        )
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        """What it builds on: ``seq slug: delivered`` of each parent."""
+        lineage = self.data.get("lineage")
+        parents = _listed(lineage.get("parents")) if isinstance(lineage, dict) else []
+        said = [
+            [field_text(each.get(name)) for name in _LINEAGE] for each in parents if isinstance(each, dict)
+        ]
+        return tuple(f"{seq} {slug}: {delivered}".strip() for seq, slug, delivered in said)
+
+    def document(self) -> dict[str, Any]:
+        """The JSON shape of a workspace."""
+        return {
+            "id": self.id,
+            "plan_id": self.plan_id,
+            "task_seq": self.seq,
+            "task_slug": self.slug,
+            "objective": self.objective,
+            "status": self.status,
+            "delivered": self.delivered,
+            "utilized": list(self.utilized),
+            "injected": list(self.injected),
+            "parents": list(self.parents),
+            "data": dict(self.data),
+            "created_at": None if self.created_at is None else format_instant(self.created_at),
+        }
+
+
+def read_tasks(document: object) -> tuple[tuple[Task, ...], list[str]]:
+    """Tasks of a plan as a model writes them, and everything that is wrong with them."""
+    problems: list[str] = []
+    rows = document if isinstance(document, list) else []
+    if not rows:
+        return (), ["it has no tasks"]
+    if len(rows) > MAX_TASKS:
+        return (), [f"{len(rows)} tasks are more than {MAX_TASKS}"]
+    tasks = [task for number, row in enumerate(rows, 1) if (task := _read_task(row, number, problems))]
+    seqs = [task.seq for task in tasks]
+    problems += [f"task {seq} stands there twice" for seq in dict.fromkeys(seqs) if seqs.count(seq) > 1]
+    for task in tasks:
+        problems += [
+            f"task {task.seq} depends on {name}, which is no task"
+            for name in task.depends
+            if name not in seqs
+        ]
+    if not problems:
+        problems += _circles(tasks)
+    return tuple(tasks), problems
+
+
+def in_order(tasks: Iterable[Task]) -> list[Task]:
+    """The tasks with prerequisites first, else in the order of the plan."""
+    by_seq = {task.seq: task for task in tasks}
+    sorter = TopologicalSorter({seq: task.depends for seq, task in by_seq.items()})
+    return [by_seq[seq] for seq in sorter.static_order()]
+
+
+def _read_task(row: object, number: int, problems: list[str]) -> Task | None:
+    if not isinstance(row, dict):
+        problems.append(f"task {number} is no object")
+        return None
+    seq = field_text(row.get("seq")) or (str(row["seq"]) if isinstance(row.get("seq"), int) else "")
+    named = seq or f"number {number}"
+    if not re.fullmatch(r"[\w.-]{1,40}", seq):
+        problems.append(f"task {named} needs a seq of letters, digits, dots or dashes, like 001")
+    objective = field_text(row.get("objective")) or field_text(row.get("description"))
+    if not objective:
+        problems.append(f"task {named} has no objective")
+    delta = tuple(field_names(row.get("delta")))
+    verify = field_text(row.get("verify"))
+    if not verify:
+        problems.append(f"task {named} has no verify command: nothing could prove it")
+    budget = row.get("budget", BUDGET[1])
+    if isinstance(budget, str) and budget.strip().isdigit():
+        budget = int(budget)
+    if not isinstance(budget, int) or isinstance(budget, bool) or budget < 1:
+        problems.append(f"task {named} has no whole number as budget")
+        budget = BUDGET[1]
+    depends = tuple(name for name in field_names(row.get("depends")) if name.lower() not in ("none", "-"))
+    return Task(seq, field_text(row.get("slug")) or "task", objective, delta, verify, depends, budget)
+
+
+def _circles(tasks: Sequence[Task]) -> list[str]:
+    try:
+        in_order(tasks)
+    except CycleError as error:
+        return [f"tasks wait on each other in a circle: {' -> '.join(error.args[1])}"]
+    return []
+
+
+def field_names(value: object) -> list[str]:
+    """Names as a list or as words between commas."""
+    parts = value.split(",") if isinstance(value, str) else _listed(value)
+    return [name for part in parts if (name := field_text(str(part) if isinstance(part, int) else part))]
+
+
+def _listed(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def field_text(value: object) -> str:
+    return value.strip()[:MAX_TEXT] if isinstance(value, str) else ""
