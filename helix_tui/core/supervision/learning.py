@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from helix_tui.core.beads.record import Bead
@@ -20,7 +20,8 @@ from helix_tui.core.ddx.attempts.evidence import Evidence, read_evidence
 from helix_tui.core.ddx.names import status_of
 from helix_tui.core.ddx.workers.transcript import TranscriptTail, transcript_folders
 from helix_tui.core.memory import FeedbackReport, Injection, MemoryStore, Verdict
-from helix_tui.core.memory.proposals import Proposal, Proposals
+from helix_tui.core.memory.proposals import Proposals, matter
+from helix_tui.core.memory.reports import Proposal
 from helix_tui.core.project import Project
 from helix_tui.core.supervision.hearing import Heard, claim_of
 from helix_tui.core.text import clean_line
@@ -216,7 +217,8 @@ class Learner:
         self, beads: Mapping[str, Bead], attempts: Sequence[Attempt], *, since: int | None = None
     ) -> list[Learned]:
         """What `learn` would do now, newest attempt first; changes nothing."""
-        return list(self._look(beads, attempts, since))
+        found = (_without_repeated(each) for each in self._look(beads, attempts, since))
+        return [each for each in found if each.proposal is not None or each.injected]
 
     def learn(
         self, beads: Mapping[str, Bead], attempts: Sequence[Attempt], *, since: int | None = None
@@ -233,6 +235,8 @@ class Learner:
         done = []
         for each in self._look(beads, attempts, since):
             proposed = self.proposals.add(each.proposal) if each.proposal is not None else None
+            if proposed is not None and proposed.state == "repeated":
+                proposed = None
             report = None
             if each.injected and each.judged.verdict not in (None, each.settled):
                 report = self._settle(each, beads.get(each.attempt.bead_id))
@@ -274,6 +278,7 @@ class Learner:
         """Ended attempts that have anything to teach that was not taken in yet."""
         settled = self._memory.settled()
         drawn = self.proposals.attempts()
+        taught = set(self.proposals.taught())
         given = _given(self._memory.injections(), attempts)
         by_bead: dict[str, list[Attempt]] = {}
         for attempt in attempts:
@@ -296,6 +301,11 @@ class Learner:
             if lesson is None and (not told or judged.verdict in (None, before)):
                 continue
             bead = beads.get(attempt.bead_id)
+            proposal = _proposal(attempt, lesson) if lesson is not None else None
+            if proposal is not None:
+                again = matter(proposal) in taught
+                proposal = replace(proposal, state="repeated" if again else "open")
+                taught.add(matter(proposal))
             yield Learned(
                 attempt,
                 bead.title if bead is not None else "",
@@ -304,7 +314,7 @@ class Learner:
                 self._claims(attempt) if told else (),
                 before,
                 None,
-                _proposal(attempt, lesson) if lesson is not None else None,
+                proposal,
             )
 
     def _claims(self, attempt: Attempt) -> tuple[str, ...]:
@@ -346,6 +356,12 @@ def _given(injections: Iterable[Injection], attempts: Sequence[Attempt]) -> dict
 
 def _older(one: Attempt, other: Attempt) -> bool:
     return (one.started_at or 0) < (other.started_at or 0)
+
+
+def _without_repeated(each: Learned) -> Learned:
+    """What is to be taken in of an attempt, without a lesson that its bead has taught before."""
+    repeated = each.proposal is not None and each.proposal.state == "repeated"
+    return replace(each, proposal=None) if repeated else each
 
 
 def _proposal(attempt: Attempt, lesson: Lesson) -> Proposal:

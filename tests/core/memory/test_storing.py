@@ -175,6 +175,8 @@ def test_the_same_text_again_and_the_same_attempt_are_no_occurrences(memory: Mem
         memory.store(TRIGGER, "a")
     for number in range(5):
         memory.store("A deadlock in the ledger job", f"resolve it in way {'abcde'[number]}", attempt="one")
+    for number in range(5):
+        memory.store("A timeout of the ferry clock", "ask it again", attempt=f"{number}", bead="one-bead")
     assert {each.type for each in memory.list()} == {"failure"}
     assert {each.seen for each in memory.list()} == {1}
 

@@ -17,7 +17,7 @@ from helix_tui.core.ddx.attempts.evidence import Check, Evidence
 from helix_tui.core.ddx.attempts.index import AttemptIndex
 from helix_tui.core.memory import MemoryStore, open_memory
 from helix_tui.core.memory.deeds import Deeds
-from helix_tui.core.memory.proposals import Proposal
+from helix_tui.core.memory.reports import Proposal
 from helix_tui.core.project import find_project
 from helix_tui.core.supervision.learning import Learned, Learner, judge, summed
 
@@ -225,6 +225,52 @@ def test_undoing_a_lesson_takes_back_what_it_added_to_a_memory_that_said_so_alre
     Deeds(world.memory).undo()
     assert world.memory.get(name) == before
     assert world.memory.variants(name) == []
+
+
+def test_a_bead_that_fails_four_times_in_one_way_teaches_one_lesson(world: World) -> None:
+    for number in range(1, 5):
+        world.attempt(number, "x-1", **FAILED)
+    beads, attempts = world.look()
+    learner = Learner(find_project(world.root, env={}), world.memory)
+    assert len(learner.preview(beads, attempts)) == 1
+    assert len(world.learn()) == 1
+    world.attempt(5, "x-1", **FAILED)
+    assert world.learn() == []
+    assert [each.attempt for each in learner.proposals.all()] == [attempts[0].attempt_id]
+    assert len(learner.proposals.attempts()) == 5
+    Deeds(world.memory).decline(learner.proposals.all())
+    world.attempt(6, "x-1", **FAILED)
+    assert world.learn() == []
+    world.attempt(7, "x-1", **FAILED | {"error": "the harbour has no table"})
+    assert [each.proposal.resolution for each in world.learn() if each.proposal] == [
+        "the harbour has no table"
+    ]
+
+
+def test_three_beads_that_fail_in_one_way_make_it_systemic(world: World) -> None:
+    learner = Learner(find_project(world.root, env={}), world.memory)
+    trigger, resolution = "The timetable of the ferry is stale", "fetch it before it is read"
+    for number in range(4):  # as an earlier release kept them: four equal ones of one bead
+        with world.memory.write() as db:
+            db.execute(
+                "INSERT INTO proposal (attempt, bead, type, trigger, resolution, at)"
+                " VALUES (?, ?, ?, ?, ?, ?)",
+                [f"a-{number}", "x-1", "failure", trigger, resolution, "2026-08-21T20:00:00Z"],
+            )
+    Deeds(world.memory).accept(learner.proposals.all())
+    known = next(each for each in world.memory.list() if each.trigger == trigger)
+    assert (known.type, known.seen) == ("failure", 1)
+    types = []
+    for bead in ("x-2", "x-3"):
+        learner.proposals.add(Proposal(0, f"a-{bead}", bead, "failure", trigger, resolution, "it failed"))
+        Deeds(world.memory).accept(learner.proposals.all())
+        found = world.memory.get(known.id)
+        types.append(found.type if found is not None else "")
+    assert types == ["failure", "systemic"]
+    Deeds(world.memory).undo()
+    found = world.memory.get(known.id)
+    assert found is not None
+    assert (found.type, found.seen) == ("failure", 2)
 
 
 def test_old_attempts_teach_no_lessons_but_settle(world: World) -> None:
