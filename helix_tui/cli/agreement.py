@@ -12,7 +12,8 @@ from helix_tui.cli.checks import Check
 from helix_tui.cli.loading import Present, judge
 from helix_tui.core.beads.tracker import read_tracker
 from helix_tui.core.clock import now_ns
-from helix_tui.core.ddx.client import MALFORMED, Capabilities, Ddx, DdxError, probe
+from helix_tui.core.ddx.client import MALFORMED, Ddx, DdxError
+from helix_tui.core.ddx.dialect import Dialect, dialect_of
 from helix_tui.core.ddx.names import VERBS
 from helix_tui.core.project import Project, find_ddx, find_project
 from helix_tui.core.text import clean_line
@@ -31,12 +32,12 @@ def examine_ddx(call: Call, project: Project, present: Present | None) -> Iterat
         return
     ddx = Ddx(path, project.root, _environment(project))
     try:
-        spoken = probe(ddx)
+        dialect = dialect_of(path, project.root, env=ddx.env)
     except DdxError as error:
         yield Check("ddx", False, error.message, _advice(error))
         return
     yield Check("ddx", True, str(path))
-    yield _verbs(spoken)
+    yield _verbs(dialect)
     if present is not None:
         yield _readiness(call, project, ddx)
 
@@ -48,14 +49,13 @@ def _environment(project: Project) -> dict[str, str] | None:
     return {**os.environ, "DDX_BEAD_DIR": os.fspath(project.ddx_dir)}
 
 
-def _verbs(spoken: Capabilities) -> Check:
-    lacking = [deed for deed in VERBS if spoken.argv(deed) is None]
-    loop = spoken.argv("drain")
-    if loop is None:
+def _verbs(dialect: Dialect) -> Check:
+    lacking = [deed for deed in VERBS if deed not in dialect.verbs]
+    if not dialect.drain:
         return Check(
             "verbs", False, "this ddx has no loop that drains a queue", "Use a ddx of April 2026 or later."
         )
-    detail = f"drains with `ddx {' '.join(loop)}` ({' and '.join(spoken.eras)})"
+    detail = f"drains with `ddx {' '.join(dialect.drain)}`"
     if lacking:
         detail += f"; does not know: {', '.join(deed.replace('_', ' ') for deed in lacking)}"
     return Check("verbs", True, detail)

@@ -14,7 +14,6 @@ from helix_tui.core.beads.record import Bead
 from helix_tui.core.beads.tracker import Tracker
 from helix_tui.core.clock import NS, now_ns
 from helix_tui.core.ddx.attempts.attempt import Attempt
-from helix_tui.core.ddx.names import Era
 from helix_tui.core.embedding import load_encoder
 from helix_tui.core.memory import Injection, MemoryStore, database_path, open_memory
 from helix_tui.core.memory.deeds import Deeds
@@ -61,7 +60,6 @@ class Given:
 
 def give(project: Project, tracker: Tracker, env: dict[str, str]) -> Given:
     """Remember the lessons, and write into each bead what is remembered for it."""
-    era: Era = "april" if env.get("HELIX_DDX_ERA") == "april" else "head"
     at = [now_ns()]
     with open_memory(database_path(project, {}), load_encoder(), clock=lambda: at[0]) as memory:
         for days, trigger, resolution, kind in LESSONS:
@@ -77,7 +75,7 @@ def give(project: Project, tracker: Tracker, env: dict[str, str]) -> Given:
                 wanted.append(operations.assign(bead.id, {"description": text}))
                 injections.append(chosen)
         # never the ddx of whoever looks at the demo: this queue is helix-ddx's
-        curator = Curator(project, lambda _: embedded_tracker(project, era=era, env=env), env=env)
+        curator = Curator(project, lambda era: embedded_tracker(project, era=era, env=env), env=env)
         curator.run(wanted, title="put what was learnt into the beads")
         entered = tuple(memory.enter(each) for each in injections)
         return Given(len(memory.list()), entered)

@@ -12,7 +12,7 @@ from helix_tui.cli.call import Call, CliError
 from helix_tui.core.beads.readiness import Claims, Queue, classify
 from helix_tui.core.beads.rule import Era
 from helix_tui.core.beads.tracker import Tracker, read_tracker
-from helix_tui.core.ddx.dialect import Dialect, at_hand
+from helix_tui.core.ddx.dialect import Dialect, at_hand, rule_for
 from helix_tui.core.ddx.fit import Shut, remarks, shut
 from helix_tui.core.ddx.workers.running import Run, RunReader, beads_at_work
 from helix_tui.core.project import Project, find_project
@@ -33,12 +33,12 @@ class Present:
     runs: tuple[Run, ...]
     """What some file calls running, dead claims too."""
     dialect: Dialect | None = None
-    """What the ddx at hand does, whose rule judged the queue; None: the tracker's era did."""
+    """What the ddx at hand does, whose rule judged the queue if it is proven; None where there is none."""
 
     @property
     def judged_by(self) -> str:
         """Whose rule says what is ready."""
-        if self.dialect is not None:
+        if self.dialect is not None and self.dialect.proven:
             return "the ddx at hand"
         return self.queue.default_era
 
@@ -98,7 +98,7 @@ def judge(
         origin_head=project.origin_head() or "",
     )
     dialect = at_hand(call.ddx, project.root) if era == "auto" else None
-    queue = classify(tracker.beads, now=now, era=era if dialect is None else dialect.rule, claims=claims)
+    queue = classify(tracker.beads, now=now, era=rule_for(dialect, era), claims=claims)
     return Present(project, tracker, queue, runs, dialect)
 
 

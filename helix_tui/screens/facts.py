@@ -10,7 +10,6 @@ from helix_tui.core.beads.counts import QueueCounts, count_queue
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.clock import NS
 from helix_tui.core.ddx.attempts.book import AttemptBook
-from helix_tui.core.ddx.fit import shut
 from helix_tui.core.ddx.workers.running import beads_at_work
 from helix_tui.core.supervision.questions import beads_in_question
 from helix_tui.core.text import clean_line
@@ -51,7 +50,7 @@ def pulse_facts(
     age = max(0.0, (now - snapshot.written_at) / NS) if snapshot.written_at else None
     running = len(beads_at_work(snapshot.runs))
     counts = counts_of(snapshot.queue, bearing)
-    refused = shut(snapshot.tracker.beads, snapshot.dialect)
+    refused = snapshot.shut
     return PulseFacts(
         project=clean_line(snapshot.project.name, 60),
         branch=clean_line(snapshot.branch, 60),

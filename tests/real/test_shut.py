@@ -13,7 +13,9 @@ def test_nothing_starts_and_ddx_s_own_migration_opens_the_tracker_again(stranger
     if stranger.ddx("bead", "ready").returncode == 0:
         pytest.skip("this ddx takes such a label")
     stranger.commit("beads")
-    for words in (("run", *stranger.agent_words), ("start", *stranger.agent_words), ("next",)):
+    refused = (("set", first, "priority=1"), ("close", first), ("label", gate, "--remove", "needs_human"))
+    loops = ((word, *stranger.agent_words) for word in ("run", "start", "build"))
+    for words in (*loops, ("next",), *refused):
         done = stranger.tui(*words)
         assert done.returncode == 1, words
         assert done.stdout == ""

@@ -83,3 +83,23 @@ async def test_no_line_is_taken_where_there_is_nothing_to_say(console: MakeConso
     app = console()
     async with app.run_test(size=(120, 40)):
         assert not app.screen.notices.display  # type: ignore[attr-defined]
+
+
+async def test_the_loop_offers_nothing_that_ddx_would_refuse(
+    console: MakeConsole, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = Gate(
+        "label", "needs_human", "lifecycle_migration_required", "ddx bead migrate --lifecycle --apply"
+    )
+    monkeypatch.setattr("helix_tui.core.live.feed.at_hand", lambda *_, **__: replace(AUGUST, gates=(gate,)))
+    app = console([json.dumps(LATER), json.dumps(LATER | {"id": "demo-b2", "labels": ["needs_human"]})])
+    started: list[object] = []
+    async with app.run_test(size=(160, 40)) as pilot:
+        await pilot.press("L")
+        await pilot.pause()
+        monkeypatch.setattr(type(app.helm), "start", lambda self: started.append("start"))
+        monkeypatch.setattr(type(app.helm), "run_one", lambda self, bead_id: started.append(bead_id))
+        assert app.sees("ddx refuses every command (lifecycle_migration_required)")
+        await pilot.press("s", "o")
+        await pilot.pause()
+        assert started == []

@@ -13,12 +13,13 @@ from helix_tui.cli.helix.shared import (
     delegate_of,
     explained,
     refuse_in_attempt,
+    refuse_shut,
     show_dry_run,
     tell_unheard,
     wishes_of,
 )
 from helix_tui.cli.loading import note_unread
-from helix_tui.core.supervision.building import Undone, build_bead, select, undone
+from helix_tui.core.supervision.building import build_bead, select, undone
 from helix_tui.core.supervision.curation.curator import Sight
 from helix_tui.core.text import clean_line
 
@@ -42,11 +43,12 @@ def run(call: Call) -> int:
         curator = curator_of(call)
         delegate = delegate_of(call, curator)
         sight = curator.look()
+        refuse_shut(sight)
         bead_id = select(sight.queue, call.options.selector)
         if not bead_id:
             raise _no_match(sight, call.options.selector)
         words = ("ddx", *delegate.one_bead(bead_id, wishes))
-        left: Undone = undone(words)
+        left = undone(delegate.dialect)
         if call.options.dry_run:
             return show_dry_run(call, [words], bead_id=bead_id, leaves_undone=list(left))
         curator.gate.check()

@@ -24,6 +24,7 @@ from helix_tui.cli.helix.shared import (
     delegate_of,
     explained,
     refuse_in_attempt,
+    refuse_shut,
     show_dry_run,
     wishes_of,
 )
@@ -105,7 +106,7 @@ def _run(call: Call) -> int:
     wanted = options_of(call)
     with explained():
         curator = curator_of(call)
-        _refuse_shut(curator)
+        refuse_shut(curator.look())
         delegate = delegate_of(call, curator)
         if call.options.dry_run:
             words = ("ddx", *delegate.drain(wanted.wishes))
@@ -114,17 +115,6 @@ def _run(call: Call) -> int:
     if call.json:
         call.emit(_document(outcome))
     return outcome.stop.code
-
-
-def _refuse_shut(curator: Curator) -> None:
-    """Start nothing where ddx would refuse whatever it is asked.
-
-    Raises:
-        CliError: it would.
-    """
-    refused = curator.look().shut
-    if refused is not None:
-        raise CliError(f"nothing was started: {refused.cause}", refused.fix)
 
 
 def supervised(
@@ -184,7 +174,7 @@ def _start(call: Call) -> int:
     if holder is not None:
         raise CliError(f"run already active (pid={holder.pid})", "Use `helix-tui stop` first.")
     with explained():
-        _refuse_shut(curator_of(call))
+        refuse_shut(curator_of(call).look())
     words = [*programs.helix_tui(), "run", "--summary", "-C", str(project.root), *_again(call)]
     if call.options.dry_run:
         return show_dry_run(call, [words])

@@ -15,7 +15,7 @@ from helix_tui.cli.curation.changing import curator_of, told
 from helix_tui.cli.loading import locate
 from helix_tui.core.supervision.agents import chosen, environment_options
 from helix_tui.core.supervision.autonomy import LEVELS, Level
-from helix_tui.core.supervision.curation.curator import Curator
+from helix_tui.core.supervision.curation.curator import Curator, Sight
 from helix_tui.core.supervision.delegate import Delegate, Wishes
 from helix_tui.core.supervision.governing import AlignmentActive
 from helix_tui.core.supervision.questions import Questions
@@ -142,6 +142,16 @@ def refuse_in_attempt(call: Call) -> None:
         f"`helix-tui {call.command} -C {clean_line(root, 300)}`.",
         exit_code=2,
     )
+
+
+def refuse_shut(sight: Sight) -> None:
+    """Start nothing where ddx would refuse whatever it is asked.
+
+    Raises:
+        CliError: it would.
+    """
+    if sight.shut is not None:
+        raise CliError(f"nothing was started: {sight.shut.cause}", sight.shut.fix)
 
 
 def delegate_of(call: Call, curator: Curator) -> Delegate:

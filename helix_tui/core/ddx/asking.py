@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from helix_tui.core.ddx.client import Ddx, find_verb
+from helix_tui.core.ddx.dialect import dialect_of
 
 
 def model_command(
@@ -24,7 +24,7 @@ def model_command(
     Raises:
         DdxError: it cannot be started, or does not answer.
     """
-    verb = find_verb(Ddx(ddx, root), "ask_model")
+    verb = dialect_of(ddx, root).verbs.get("ask_model")
     if verb is None:
         return None
     wanted: dict[str, tuple[str, ...]] = {

@@ -1,6 +1,6 @@
-"""Asking ddx: one command at a time, with an error that says what to do, and what this ddx can do at all.
+"""Asking ddx: one command at a time, with an error that says what to do.
 
-Rules: reference/ddx.md §0 (detection, CLI conventions), §2 (commands), §9 (quiet environment).
+Rules: reference/ddx.md §0 (CLI conventions), §2 (commands), §9 (quiet environment).
 """
 
 from __future__ import annotations
@@ -9,17 +9,13 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from helix_tui.core.ddx.attempts.looplog import LoopReport, MalformedReport, parse_report
-from helix_tui.core.ddx.files import Stamp, stamp_of
-from helix_tui.core.ddx.names import VERBS, Era
 from helix_tui.core.errors import HelixError
 from helix_tui.core.process import Finished, run
 from helix_tui.core.text import clean_line
@@ -138,158 +134,6 @@ class Ddx:
 
     def _environment(self) -> dict[str, str]:
         return {**(os.environ if self.env is None else self.env), **QUIET}
-
-
-@dataclass(frozen=True, slots=True)
-class Capabilities:
-    """Which deeds a ddx can do, and by which verb."""
-
-    path: Path
-    verbs: Mapping[str, Mapping[Era, tuple[str, ...]]]
-    """Per deed the verbs that it answered to, by era."""
-    helps: Mapping[tuple[str, ...], str]
-    """Per verb its help text."""
-
-    def argv(self, deed: str) -> tuple[str, ...] | None:
-        """The verb for a deed; where a release speaks both eras' verbs, the newer."""
-        spoken = self.verbs.get(deed, {})
-        return spoken.get("head") or spoken.get("april")
-
-    def has_flag(self, deed: str, flag: str) -> bool:
-        """Whether the deed's verb knows a flag."""
-        verb = self.argv(deed)
-        return (
-            verb is not None
-            and re.search(rf"(?<![\w-]){re.escape(flag)}(?![\w-])", self.helps[verb]) is not None
-        )
-
-    @property
-    def can_drain(self) -> bool:
-        """Whether it can execute beads at all."""
-        return self.argv("drain") is not None
-
-    @property
-    def eras(self) -> tuple[Era, ...]:
-        """The eras whose loop verb it speaks; an intermediate release may speak both."""
-        return tuple(self.verbs.get("drain", {}))
-
-
-def probe(ddx: Ddx, *, timeout: float = 20.0) -> Capabilities:
-    """What this ddx can do, each verb asked by its own ``--help``; asked again when the file changes.
-
-    Raises:
-        DdxError: it cannot be started.
-    """
-    stamp = stamp_of(ddx.path)
-    if stamp is None:
-        raise DdxError(
-            (os.fspath(ddx.path),),
-            f"there is no ddx at {ddx.path}",
-            "install ddx, or name it with --ddx or DDX_BIN",
-            MISSING,
-        )
-    environment = tuple(sorted(ddx._environment().items()))
-    return _probe(os.fspath(ddx.path), stamp, os.fspath(ddx.root), environment, timeout)
-
-
-@lru_cache(maxsize=8)
-def _probe(
-    path: str, stamp: Stamp, root: str, environment: tuple[tuple[str, str], ...], timeout: float
-) -> Capabilities:
-    ddx = Ddx(Path(path), Path(root), dict(environment))
-    wanted = sorted({verb for by_era in VERBS.values() for verb in by_era.values()})
-
-    def ask(verb: tuple[str, ...]) -> str:
-        finished = ddx.attempt(*verb, "--help", timeout=timeout, cap=1 << 20)
-        return finished.out if finished.rc == 0 and not finished.timed_out else ""
-
-    with ThreadPoolExecutor(4) as pool:
-        helps = dict(zip(wanted, pool.map(ask, wanted), strict=True))
-    verbs: dict[str, dict[Era, tuple[str, ...]]] = {}
-    for deed, by_era in VERBS.items():
-        spoken = {era: verb for era, verb in by_era.items() if _is_help_of(helps[verb], verb, era)}
-        if spoken:
-            verbs[deed] = spoken
-    return Capabilities(Path(path), verbs, helps)
-
-
-def _is_help_of(text: str, verb: tuple[str, ...], era: Era) -> bool:
-    """Whether a help text is the verb's own: a parent answers for a child that it does not have."""
-    usage = text.partition("Usage:")[2]
-    wanted = re.compile(r"^\s*\S+\s+" + r"\s+".join(map(re.escape, verb)) + r"(?=\s|$)", re.MULTILINE)
-    if wanted.search(usage) is None:
-        return False
-    # April has `ddx work` too, as another name of its loop; head's knows --watch.
-    return not (verb == ("work",) and era == "head") or "--watch" in text
-
-
-@dataclass(frozen=True, slots=True)
-class Verb:
-    """One deed's verb, as one ddx speaks it."""
-
-    words: tuple[str, ...]
-    era: Era
-    help: str
-    """Its own help; empty where it says nothing."""
-
-    def knows(self, flag: str) -> bool:
-        """Whether its help names a flag."""
-        return re.search(rf"(?<![\w-]){re.escape(flag)}(?![\w-])", self.help) is not None
-
-    def takes(self, flag: str) -> bool:
-        """Whether it takes a flag, as far as anybody can tell: a help without any flag speaks against
-        none.
-        """
-        return "--" not in self.help or self.knows(flag)
-
-
-def find_verb(ddx: Ddx, deed: str, *, prefer: Era = "head", timeout: float = 20.0) -> Verb | None:
-    """The verb by which a ddx does one deed, the newer where it speaks both; None where it has none.
-
-    Only the verbs of this deed are asked, each by its own ``--help``, once as long as the file is the
-    same. Where an answer does not say whose help it is, ``prefer`` decides.
-
-    Raises:
-        DdxError: it cannot be started, or does not answer.
-    """
-    environment = tuple(sorted(ddx._environment().items()))
-    stamp = stamp_of(ddx.path)
-    return _find_verb(os.fspath(ddx.path), stamp, os.fspath(ddx.root), environment, deed, prefer, timeout)
-
-
-@lru_cache(maxsize=32)
-def _find_verb(
-    path: str,
-    stamp: Stamp | None,
-    root: str,
-    environment: tuple[tuple[str, str], ...],
-    deed: str,
-    prefer: Era,
-    timeout: float,
-) -> Verb | None:
-    ddx = Ddx(Path(path), Path(root), dict(environment))
-    answered: list[Verb] = []
-    eras: tuple[Era, ...] = ("head", "april")
-    for era in eras:
-        words = VERBS[deed].get(era)
-        if words is None:
-            continue
-        finished = ddx.attempt(*words, "--help", timeout=timeout, cap=1 << 20)
-        if finished.timed_out:
-            raise DdxError(
-                finished.argv, f"no answer after {timeout:g} s", "see whether this ddx works at all"
-            )
-        if finished.rc != 0:
-            continue
-        text = finished.out or finished.err
-        if _is_help_of(text, words, era):
-            return Verb(words, era, text)
-        # An unknown word under a known one has cobra print the known one's help: no answer at all.
-        older = era == "head" and words == ("work",) and "--watch" not in text
-        if not text.partition("Usage:")[2].strip() and not older:
-            answered.append(Verb(words, era, text))
-    named = [verb for verb in answered if verb.words[-1] in verb.help]
-    return next((verb for verb in answered if verb.era == prefer), next(iter(named or answered), None))
 
 
 _LIST_START = re.compile(r"^\[", re.MULTILINE)

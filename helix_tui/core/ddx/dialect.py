@@ -11,27 +11,36 @@ import hashlib
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from helix_tui.core.beads.rule import APRIL as APRIL_RULE
 from helix_tui.core.beads.rule import HEAD as HEAD_RULE
+from helix_tui.core.beads.rule import Era as AnyEra
 from helix_tui.core.beads.rule import Rule
 from helix_tui.core.ddx.files import read_bytes, stamp_of
-from helix_tui.core.ddx.names import Era
+from helix_tui.core.ddx.names import BARE, Era
+from helix_tui.core.ddx.verbs import Verb
 from helix_tui.core.project import find_ddx, user_cache_dirs
+
+if TYPE_CHECKING:
+    from helix_tui.core.beads.readiness import Queue
 
 NO_TRIAL = "HELIX_DDX_TRIAL"
 """Set to ``off``, nothing is tried: what the help does not say is then taken from the tracker."""
 
-_VERSION = 1
+_VERSION = 2
 """Of the kept file; another one is written anew."""
 
 _MAX_SCRIPT = 1 << 20
 _EMBEDDED = b"helix_tui.core.tracker"
+
+
+def _flags(text: str) -> frozenset[str]:
+    return frozenset(text.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,16 +87,42 @@ class Dialect:
     cancelled_counts: bool
     """A cancelled child counts as finished there."""
     gates: tuple[Gate, ...] = ()
-    drain: tuple[str, ...] = ("work",)
-    """How it drains the queue, after ``ddx``."""
-    rank: bool = True
-    """It orders beads inside a priority (``bead queue``)."""
-    depends_on: bool = True
-    """``bead create`` takes ``--depends-on``."""
-    blocker_reason: bool = True
-    """``bead update`` takes ``--external-blocker-reason``."""
+    verbs: Mapping[str, Verb] = field(default_factory=dict)
+    """Per deed the verb that it answered to, with its flags."""
     proven: bool = True
-    """A trial proved it; else it follows from the help alone."""
+    """A trial proved what its help does not say; else that is a guess, and only its verbs are known."""
+
+    @property
+    def drain(self) -> tuple[str, ...]:
+        """How it drains the queue, after ``ddx``; empty where it cannot."""
+        verb = self.verbs.get("drain")
+        return verb.words if verb is not None else ()
+
+    @property
+    def rank(self) -> bool:
+        """It orders beads inside a priority (``bead queue``)."""
+        return "queue" in self.verbs
+
+    @property
+    def depends_on(self) -> bool:
+        """``bead create`` takes ``--depends-on``."""
+        return "create" in self.verbs and self.verbs["create"].knows("--depends-on")
+
+    @property
+    def blocker_reason(self) -> bool:
+        """``bead update`` takes ``--external-blocker-reason``."""
+        return "update" in self.verbs and self.verbs["update"].knows("--external-blocker-reason")
+
+    @property
+    def carries_through(self) -> bool:
+        """Its verb for one bead claims it, looks at its dependencies, lands, kept work too, and closes it."""
+        verb = self.verbs.get("one_bead")
+        return verb is not None and verb.words != BARE
+
+    @property
+    def gives_back(self) -> bool:
+        """An attempt that is interrupted lets go of its bead: the claim is a lease that ends with it."""
+        return self.leases and not self.claim_in_row
 
     @property
     def family(self) -> Era:
@@ -99,6 +134,29 @@ class Dialect:
         """The heartbeat key that letting go of a bead leaves in the row: one of the other family."""
         return "work-heartbeat-at" if not self.rule.new_keys else "execute-loop-heartbeat-at"
 
+
+_ROUTE = "--effort --harness --model"
+_TRACKER = {
+    deed: Verb(("bead", deed)) for deed in ("ready", "show", "close", "reopen", "dep", "evidence", "export")
+}
+_APRIL_VERBS = _TRACKER | {
+    "drain": Verb(("agent", "execute-loop"), _flags(f"--json --local --once {_ROUTE}")),
+    "one_bead": Verb(("agent", "execute-bead"), _flags(f"--json {_ROUTE}")),
+    "workers": Verb(("agent", "workers")),
+    "create": Verb(("bead", "create"), _flags("--set")),
+    "update": Verb(("bead", "update"), _flags("--set")),
+}
+_AUGUST_VERBS = _TRACKER | {
+    "drain": Verb(("work",), _flags(f"--json --once --watch {_ROUTE}")),
+    "one_bead": Verb(("try",), _flags(_ROUTE)),
+    "workers": Verb(("work", "status")),
+    "plan": Verb(("work", "plan")),
+    "queue": Verb(("bead", "queue")),
+    "operator_attention": Verb(("bead", "operator-attention")),
+    "cooldown": Verb(("bead", "cooldown")),
+    "create": Verb(("bead", "create"), _flags("--set --depends-on")),
+    "update": Verb(("bead", "update"), _flags("--set --external-blocker-reason")),
+}
 
 APRIL = Dialect(
     rule=APRIL_RULE,
@@ -114,10 +172,7 @@ APRIL = Dialect(
     closes_epics=False,
     climbs=False,
     cancelled_counts=False,
-    drain=("agent", "execute-loop"),
-    rank=False,
-    depends_on=False,
-    blocker_reason=False,
+    verbs=_APRIL_VERBS,
 )
 """The releases of April 2026, and the embedded tracker where it plays them."""
 
@@ -135,6 +190,7 @@ AUGUST = Dialect(
     closes_epics=True,
     climbs=True,
     cancelled_counts=True,
+    verbs=_AUGUST_VERBS,
 )
 """The releases of August 2026, and the embedded tracker where it plays them."""
 
@@ -170,9 +226,10 @@ def dialect_of(
 
 
 def at_hand(explicit: str | None, root: Path, *, env: Mapping[str, str] | None = None) -> Dialect | None:
-    """What the ddx of this machine is proven to do; None where there is none, or nothing is proven.
+    """What the ddx of this machine does; None where there is none, or it does not answer.
 
-    Then the tracker's own era decides how its rows are judged.
+    Where no trial has ``proven`` it, its verbs are known and nothing else: then, as where there is none, the
+    tracker's own era decides how its rows are judged (`rule_for`).
     """
     env = os.environ if env is None else env
     path = find_ddx(explicit, env)
@@ -186,7 +243,17 @@ def at_hand(explicit: str | None, root: Path, *, env: Mapping[str, str] | None =
             found = dialect_of(path, root, env=env)
         except DdxError:  # whoever writes is told
             return None
-    return found if found.proven else None
+    return found
+
+
+def rule_for(dialect: Dialect | None, era: AnyEra = "auto") -> AnyEra | Rule:
+    """By what rows are judged: an era that somebody asks for, else a proven rule, else each by its own."""
+    return dialect.rule if era == "auto" and dialect is not None and dialect.proven else era
+
+
+def dialect_or_family(dialect: Dialect | None, queue: Queue) -> Dialect:
+    """What the ddx at hand does; where there is none, what that would do whose rule judged the queue."""
+    return dialect or FAMILIES[queue.default_era]
 
 
 _seen: dict[tuple[object, ...], Dialect] = {}
@@ -266,7 +333,7 @@ def _read(book: Path | None) -> Dialect | None:
 
 
 def _write(book: Path, found: Dialect) -> None:
-    told = {field.name: getattr(found, field.name) for field in fields(found)}
+    told = {each.name: getattr(found, each.name) for each in fields(found)}
     _replace(book, {"version": _VERSION, "dialect": told})
 
 

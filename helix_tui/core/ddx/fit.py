@@ -91,7 +91,7 @@ def shut(beads: Mapping[str, Bead], dialect: Dialect | None) -> Shut | None:
 
 def difference(beads: Mapping[str, Bead], dialect: Dialect | None) -> Remark | None:
     """One line where another release wrote the tracker than the one at hand; else None."""
-    if dialect is None or not beads:
+    if dialect is None or not dialect.proven or not beads:
         return None
     rule, wrote = dialect.rule, tracker_era(beads)
     if wrote == rule.name:

@@ -24,28 +24,31 @@ Outcome = Literal[
 ]
 """What can come of an attempt; which it is, `attempts.verdict.decide` says."""
 
-VERBS: dict[str, dict[Era, tuple[str, ...]]] = {
-    "drain": {"april": ("agent", "execute-loop"), "head": ("work",)},
-    "one_bead": {"april": ("agent", "execute-bead"), "head": ("try",)},
-    "ask_model": {"april": ("agent", "run"), "head": ("run",)},
-    "workers": {"april": ("agent", "workers"), "head": ("work", "status")},
-    "usage": {"april": ("agent", "usage"), "head": ("metrics", "summary")},
-    "plan": {"head": ("work", "plan")},
-    "queue": {"head": ("bead", "queue")},
-    "operator_attention": {"head": ("bead", "operator-attention")},
-    "cooldown": {"head": ("bead", "cooldown")},
-    "archive": {"head": ("bead", "archive")},
-    "ready": {"april": ("bead", "ready"), "head": ("bead", "ready")},
-    "show": {"april": ("bead", "show"), "head": ("bead", "show")},
-    "create": {"april": ("bead", "create"), "head": ("bead", "create")},
-    "update": {"april": ("bead", "update"), "head": ("bead", "update")},
-    "close": {"april": ("bead", "close"), "head": ("bead", "close")},
-    "reopen": {"april": ("bead", "reopen"), "head": ("bead", "reopen")},
-    "dep": {"april": ("bead", "dep"), "head": ("bead", "dep")},
-    "evidence": {"april": ("bead", "evidence"), "head": ("bead", "evidence")},
-    "export": {"april": ("bead", "export"), "head": ("bead", "export")},
+VERBS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "drain": (("work",), ("agent", "execute-loop")),
+    "one_bead": (("try",), ("agent", "execute-bead")),
+    "ask_model": (("run",), ("agent", "run")),
+    "workers": (("work", "status"), ("agent", "workers")),
+    "usage": (("metrics", "summary"), ("agent", "usage")),
+    "plan": (("work", "plan"),),
+    "queue": (("bead", "queue"),),
+    "operator_attention": (("bead", "operator-attention"),),
+    "cooldown": (("bead", "cooldown"),),
+    "archive": (("bead", "archive"),),
+    "ready": (("bead", "ready"),),
+    "show": (("bead", "show"),),
+    "create": (("bead", "create"),),
+    "update": (("bead", "update"),),
+    "close": (("bead", "close"),),
+    "reopen": (("bead", "reopen"),),
+    "dep": (("bead", "dep"),),
+    "evidence": (("bead", "evidence"),),
+    "export": (("bead", "export"),),
 }
-"""What each era calls a deed, as arguments after ``ddx``; the probe asks for each by its own ``--help``."""
+"""What a deed is called, as arguments after ``ddx``, the newest name first; each is asked by its own help."""
+
+BARE = ("agent", "execute-bead")
+"""The verb that lands one bead's change and does nothing else for it (reference/ddx.md, “Recorded runs”)."""
 
 WORKER_PREFIX: dict[Era, str] = {"april": "execute-loop-", "head": "work-"}
 """Start of the row keys that a worker writes: retry-after, last-status, last-detail, heartbeat-at, …"""

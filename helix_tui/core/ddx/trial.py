@@ -20,9 +20,10 @@ import msgspec
 
 from helix_tui.core.beads.rule import Rule
 from helix_tui.core.clock import format_instant, now_ns
-from helix_tui.core.ddx.client import MISSING, Ddx, DdxError, find_verb
+from helix_tui.core.ddx.client import MISSING, Ddx, DdxError
 from helix_tui.core.ddx.dialect import FAMILIES, NO_TRIAL, Dialect, Gate
-from helix_tui.core.ddx.names import Era
+from helix_tui.core.ddx.names import VERBS, Era
+from helix_tui.core.ddx.verbs import Words, read_verbs
 from helix_tui.core.process import Finished, run
 from helix_tui.core.text import clean_line
 
@@ -54,30 +55,26 @@ def examine(path: Path, root: Path, env: Mapping[str, str], fallback: Era) -> Di
     """
     ddx = Ddx(path, root, env)
 
-    def ask(*verb: str) -> str:
-        finished = ddx.attempt("bead", *verb, "--help", timeout=HELP_TIMEOUT_S, cap=1 << 20)
+    def ask(words: Words) -> str | None:
+        finished = ddx.attempt(*words, "--help", timeout=HELP_TIMEOUT_S, cap=1 << 20)
         if finished.timed_out:
             advice = "it was ended; see whether another ddx holds the tracker, then try again"
             raise DdxError(finished.argv, f"no answer after {HELP_TIMEOUT_S:g} s", advice, MISSING)
-        return finished.out if finished.rc == 0 else ""
+        return (finished.out or finished.err) if finished.rc == 0 else None
 
-    with ThreadPoolExecutor(3) as pool:
-        beads, creation, update = pool.map(lambda verb: ask(*verb), ((), ("create",), ("update",)))
+    # first alone: one that hangs is not asked two dozen times
+    helps: dict[Words, str | None] = {("bead", "update"): ask(("bead", "update"))}
+    wanted = sorted({words for forms in VERBS.values() for words in forms} - helps.keys())
+    with ThreadPoolExecutor(4) as pool:
+        helps |= zip(wanted, pool.map(ask, wanted), strict=True)
+    verbs = read_verbs(helps.__getitem__)
     tried = None if env.get(NO_TRIAL) == "off" else try_out(path, env)
-    if not beads and not update:
-        known = FAMILIES[fallback] if tried is None else tried
-        return replace(known, proven=tried is not None)
-    drain = find_verb(ddx, "drain") if tried is not None else None
-    lifecycle = "lifecycle status" in update or "operator-attention" in beads
-    known = FAMILIES["head" if lifecycle else "april"] if tried is None else tried
-    return replace(
-        known,
-        drain=drain.words if drain is not None else known.drain,
-        rank="\n  queue " in beads,
-        depends_on="--depends-on" in creation,
-        blocker_reason="--external-blocker-reason" in update,
-        proven=tried is not None,
-    )
+    if tried is not None:
+        return replace(tried, verbs=verbs)
+    told = "update" in verbs and bool(verbs["update"].flags)
+    newer = "lifecycle status" in (helps["bead", "update"] or "") or "operator_attention" in verbs
+    family: Era = fallback if not told else "head" if newer else "april"
+    return replace(FAMILIES[family], verbs=verbs, proven=False)
 
 
 def try_out(ddx: Path, env: Mapping[str, str], *, ask: Callable[..., Finished] = run) -> Dialect | None:

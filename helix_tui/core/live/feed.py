@@ -23,7 +23,7 @@ from helix_tui.core.beads.rule import Era
 from helix_tui.core.beads.tracker import Tracker, TrackerReader
 from helix_tui.core.clock import now_ns
 from helix_tui.core.ddx.attempts.book import AttemptBook
-from helix_tui.core.ddx.dialect import Dialect, at_hand
+from helix_tui.core.ddx.dialect import Dialect, at_hand, rule_for
 from helix_tui.core.ddx.fit import remarks
 from helix_tui.core.ddx.workers.running import STALL_AFTER_S, Run, RunReader, beads_at_work
 from helix_tui.core.journal import Journal, edits_of
@@ -150,7 +150,7 @@ class Gatherer:
         self, last: Snapshot, tracker: Tracker, claims: Claims, now: int, dialect: Dialect | None
     ) -> Queue:
         """The last classification as long as nothing that it rests on is different."""
-        old, era = last.queue, self.era if dialect is None else dialect.rule
+        old, era = last.queue, rule_for(dialect, self.era)
         same = tracker.beads is old.beads and claims == old.claims and era == old.era
         if same and not old.expired(now):
             return old

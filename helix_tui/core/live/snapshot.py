@@ -11,6 +11,7 @@ from helix_tui.core.beads.record import Bead
 from helix_tui.core.beads.tracker import Tracker
 from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.ddx.dialect import Dialect
+from helix_tui.core.ddx.fit import Shut, shut
 from helix_tui.core.ddx.workers.running import Run
 from helix_tui.core.journal import History
 from helix_tui.core.project import Project
@@ -50,7 +51,12 @@ class Snapshot:
     archive: Mapping[str, Bead] = field(default_factory=dict)
     """Beads that stand in ddx's archive alone: they count for nothing that is ready or waits."""
     dialect: Dialect | None = None
-    """What the ddx at hand does, whose rule judged the queue; None: the tracker's era did."""
+    """What the ddx at hand does, whose rule judged the queue if it is proven; None where there is none."""
+
+    @property
+    def shut(self) -> Shut | None:
+        """Why the ddx at hand would refuse every command here; None where it would not."""
+        return shut(self.tracker.beads, self.dialect)
 
     @property
     def rehearsal(self) -> bool:

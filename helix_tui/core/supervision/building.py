@@ -9,7 +9,6 @@ or not begun.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,14 +23,13 @@ from helix_tui.core.ddx.attempts.branch import BranchHistory, reported_attempt
 from helix_tui.core.ddx.attempts.evidence import interpret
 from helix_tui.core.ddx.attempts.looplog import MalformedReport, parse_report
 from helix_tui.core.ddx.client import last_error
+from helix_tui.core.ddx.dialect import Dialect
 from helix_tui.core.ddx.fields import text
 from helix_tui.core.ddx.names import status_of
 from helix_tui.core.process import Finished
 from helix_tui.core.supervision.curation.curator import Curator
 from helix_tui.core.supervision.delegate import Delegate, Wishes, logs_folder
 from helix_tui.core.supervision.run.results import malformed
-
-Undone = tuple[str, ...]
 
 REFUSED = "refused"
 """What an attempt is called that ddx did not begin: a word of ours, for its own is an exit code."""
@@ -93,15 +91,15 @@ def select(queue: Queue, selector: str) -> str:
     return ""
 
 
-def undone(words: Sequence[str]) -> Undone:
-    """What the verb leaves to somebody else, said before it runs."""
-    if "execute-bead" in words:
-        return (
-            "this ddx lands the code but neither claims nor closes the bead, and does not look at its "
-            "dependencies",
-            "close the bead yourself once you have seen the result",
-        )
-    return ()
+def undone(dialect: Dialect) -> tuple[str, ...]:
+    """What the verb for one bead leaves to somebody else, said before it runs."""
+    if dialect.carries_through:
+        return ()
+    return (
+        "this ddx lands the code but neither claims nor closes the bead, and does not look at its "
+        "dependencies; a loop may pick the same bead meanwhile",
+        "close the bead yourself once you have seen the result",
+    )
 
 
 def build_bead(curator: Curator, delegate: Delegate, bead_id: str, wishes: Wishes) -> Built:

@@ -16,8 +16,11 @@ from typing import Any
 import msgspec
 
 from helix_tui.core.ddx.attempts.looplog import MalformedReport, parse_report
-from helix_tui.core.ddx.client import MISSING, QUIET, TOO_OLD, Ddx, DdxError, Verb, find_verb, last_error
+from helix_tui.core.ddx.client import MISSING, QUIET, TOO_OLD, Ddx, DdxError, last_error
+from helix_tui.core.ddx.dialect import Dialect, dialect_of
 from helix_tui.core.ddx.fields import money, whole
+from helix_tui.core.ddx.names import BARE
+from helix_tui.core.ddx.verbs import Verb
 from helix_tui.core.helix_folder import make_folder
 from helix_tui.core.process import Finished, run_to_files
 from helix_tui.core.project import Project, find_ddx, find_project
@@ -116,6 +119,16 @@ class Delegate:
             raise DdxError(("ddx",), f"ddx binary not found {where}", "install ddx or set DDX_BIN", MISSING)
         return Ddx(found, self.project.root, self.env)
 
+    @property
+    def dialect(self) -> Dialect:
+        """What it does.
+
+        Raises:
+            DdxError: there is none (127), or it does not answer.
+        """
+        ddx = self.ddx
+        return dialect_of(ddx.path, ddx.root, env=self.env)
+
     # --- commands --------------------------------------------------------------------------------------
 
     def drain(self, wishes: Wishes) -> tuple[str, ...]:
@@ -128,7 +141,7 @@ class Delegate:
         if not verb.takes("--json"):
             raise DdxError(("ddx", *verb.words), TOO_OLD_TEXT, "run `ddx upgrade`", TOO_OLD)
         words = [*verb.words, "--once", "--json"]
-        if verb.era == "april" and verb.knows("--local"):
+        if verb.knows("--local"):
             words.append("--local")  # without it April hands the work to a server and returns at once
         return (*words, *_chosen(verb, wishes))
 
@@ -139,7 +152,7 @@ class Delegate:
             DdxError: no ddx (127), or one without that verb (69).
         """
         verb = self._verb("one_bead")
-        as_json = ("--json",) if verb.takes("--json") and (verb.era == "april" or "--" in verb.help) else ()
+        as_json = ("--json",) if verb.takes("--json") and (verb.flags or verb.words == BARE) else ()
         return (*verb.words, bead_id, *as_json, *_chosen(verb, wishes))
 
     def question(self, prompt_file: Path, wishes: Wishes, *, writes: bool) -> tuple[str, ...]:
@@ -157,12 +170,7 @@ class Delegate:
         return (*words, *_chosen(verb, wishes))
 
     def _verb(self, deed: str) -> Verb:
-        ddx = self.ddx
-        if deed == "drain":
-            verb = find_verb(ddx, deed, prefer="april")
-        else:
-            drain = find_verb(ddx, "drain", prefer="april")
-            verb = find_verb(ddx, deed, prefer=drain.era if drain is not None else "head")
+        verb = self.dialect.verbs.get(deed)
         if verb is None:
             message = f"this ddx is too old: it has no verb to {_DEEDS[deed]}"
             raise DdxError(("ddx",), message, "run `ddx upgrade`, or name another one with --ddx", TOO_OLD)

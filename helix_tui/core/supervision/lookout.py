@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from helix_tui.core.beads.archive import Archived, find_archived
 from helix_tui.core.clock import now_ns
 from helix_tui.core.ddx.client import DdxError
-from helix_tui.core.ddx.dialect import FAMILIES
+from helix_tui.core.ddx.dialect import dialect_or_family
 from helix_tui.core.ddx.files import Folder, stamp_of
 from helix_tui.core.journal import History
 from helix_tui.core.project import Project
@@ -252,7 +252,7 @@ def _unminded(sight: Sight, focus: Focus) -> tuple[str, ...]:
     """Beads on which the focus is not as it should be."""
     if not (focus.epic or focus.held or focus.leftovers):
         return ()
-    writing = Writing(Scene(sight.queue), sight.dialect or FAMILIES[sight.queue.default_era])
+    writing = Writing(Scene(sight.queue), dialect_or_family(sight.dialect, sight.queue))
     try:
         plan_upkeep(writing)
     except Refused as error:

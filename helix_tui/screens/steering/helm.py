@@ -15,10 +15,11 @@ from typing import Any, Protocol
 from helix_tui.core import logs, session
 from helix_tui.core.clock import format_instant, now_ns
 from helix_tui.core.ddx.client import DdxError
-from helix_tui.core.ddx.names import VERBS, Era
+from helix_tui.core.ddx.dialect import Dialect, dialect_or_family
 from helix_tui.core.live import Snapshot
 from helix_tui.core.supervision.agents import chosen
 from helix_tui.core.supervision.answering import answer_question
+from helix_tui.core.supervision.building import undone
 from helix_tui.core.supervision.curation.conflicts import Conflict, Unreadable
 from helix_tui.core.supervision.curation.curator import Curator
 from helix_tui.core.supervision.curation.executable import find_executable
@@ -40,18 +41,6 @@ from helix_tui.settings import load_settings
 
 READ_ONLY = "this console only looks: it was started with --read-only"
 
-LEFT_UNDONE: dict[Era, str] = {
-    "april": (
-        "April's execute-bead neither claims nor closes the bead nor looks at its dependencies: it lands the "
-        "change, and the row stays as it is. A loop may pick the same bead meanwhile."
-    ),
-    "head": (
-        "ddx try claims the bead, lands, closes it, and refuses one with open dependencies. No review is "
-        "injected and no cycle counted: that is the loop's."
-    ),
-}
-"""What carrying one bead through by hand leaves undone, by era (reference/ddx.md, "Recorded runs")."""
-
 ENDINGS = {
     "none": "no loop of HELIX runs here",
     "stale": "the loop was gone already; its pid file is removed",
@@ -61,10 +50,8 @@ ENDINGS = {
     "asked": "the loop stops after the bead in hand",
 }
 
-INTERRUPTED: dict[Era, str] = {
-    "april": "April ends the attempt and leaves the claim to grow old: Needs me will offer to recover it",
-    "head": "ddx ends the attempt and gives the bead back",
-}
+GIVEN_BACK = "ddx ends the attempt and gives the bead back"
+LEFT_CLAIMED = "ddx ends the attempt and leaves the claim to grow old: Needs me will offer to recover it"
 
 
 class Host(Protocol):
@@ -102,9 +89,28 @@ class Helm:
         return (*self._own, "run", "--summary", "-C", root, *chosen)
 
     @property
-    def era(self) -> Era:
-        """The era of the tracker, for words that are shown before a ddx was asked."""
-        return "april" if self._host.snapshot.queue.default_era == "april" else "head"
+    def dialect(self) -> Dialect:
+        """What the ddx at hand does, for words that are shown before it is asked."""
+        return dialect_or_family(self._host.snapshot.dialect, self._host.snapshot.queue)
+
+    @property
+    def one_bead_effects(self) -> str:
+        """What carrying one bead through by hand does, and what it leaves to somebody else."""
+        left = undone(self.dialect)
+        if left:
+            return "; ".join(left) + "."
+        return (
+            f"{self._one_bead_verb} claims the bead, lands, closes it, and refuses one with open "
+            "dependencies. No review is injected and no cycle counted: that is the loop's."
+        )
+
+    @property
+    def _one_bead_verb(self) -> str:
+        return " ".join(("ddx", *self.dialect.verbs["one_bead"].words))
+
+    @property
+    def _interrupted(self) -> str:
+        return GIVEN_BACK if self.dialect.gives_back else LEFT_CLAIMED
 
     @property
     def who(self) -> Wishes:
@@ -113,9 +119,12 @@ class Helm:
         return chosen(os.environ, set_agent=settings.agent, set_model=settings.model)
 
     def one_bead_words(self, bead_id: str) -> tuple[str, ...]:
-        """The command that carries one bead through, as the tracker's era calls it."""
+        """The command that carries one bead through; empty where this ddx has none."""
+        verb = self.dialect.verbs.get("one_bead")
+        if verb is None:
+            return ()
         who = [word for flag, value in self.who.flags.items() if value for word in (flag, value)]
-        return (self._ddx or "ddx", *VERBS["one_bead"][self.era], bead_id, *who)
+        return (self._ddx or "ddx", *verb.words, bead_id, *who)
 
     # --- deeds --------------------------------------------------------------------------------------------
 
@@ -143,7 +152,7 @@ class Helm:
 
     def stop(self, *, now: bool) -> None:
         """End the loop: after the bead in hand, or at once with the attempt that runs."""
-        project, said = self._host.snapshot.project, INTERRUPTED[self.era]
+        project, said = self._host.snapshot.project, self._interrupted
 
         def work() -> str:
             ending: Ending = stop_run(project, now=now)
@@ -154,7 +163,7 @@ class Helm:
 
     def interrupt(self, pid: int) -> None:
         """Interrupt a worker of ddx itself, as ctrl+c in its terminal would."""
-        said = INTERRUPTED[self.era]
+        said = self._interrupted
 
         def work() -> str:
             if left := session.interrupt(pid, DDX_PATIENCE_S):

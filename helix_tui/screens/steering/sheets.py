@@ -23,7 +23,7 @@ from helix_tui.core.supervision.run.telling import said_lines
 from helix_tui.core.text import clean_line
 from helix_tui.screens.curating.choosing import Choice, ChoiceSheet
 from helix_tui.screens.curating.sheet import Sheet
-from helix_tui.screens.steering.helm import LEFT_UNDONE, READ_ONLY, Helm
+from helix_tui.screens.steering.helm import READ_ONLY, Helm
 from helix_tui.widgets import figures
 from helix_tui.widgets.curation.page import Page
 from helix_tui.widgets.lists.line import Span
@@ -193,6 +193,8 @@ class LoopSheet(ChoiceSheet):
         active = run.condition == "active"
         off = READ_ONLY if helm.read_only else ""
         idle = off or ("" if active else "no HELIX loop is running")
+        refused = self.console.snapshot.shut
+        shut = f"{refused.short}; run `{refused.command}`" if refused is not None else ""
         deeds = [
             Choice(
                 "s",
@@ -200,7 +202,7 @@ class LoopSheet(ChoiceSheet):
                 "start",
                 "in the background; it outlives the console",
                 helm.start,
-                off or ("it runs already" if active else ""),
+                off or ("it runs already" if active else shut),
             )
         ]
         if self.bearing.wish:
@@ -225,12 +227,15 @@ class LoopSheet(ChoiceSheet):
             deeds.append(Choice("", "", f"interrupt {pid}", words, partial(helm.interrupt, pid), off))
         if self._bead_id:
             said = clean_line(self._bead_id, 80)
-            deeds.append(Choice("o", "o", "only this bead", said, self._only_this, off or self._unfit()))
+            unfit = off or shut or self._unfit()
+            deeds.append(Choice("o", "o", "only this bead", said, self._only_this, unfit))
         return deeds
 
     def _unfit(self) -> str:
         """Why the bead is not to be executed now; empty where it may be."""
         queue = self.console.snapshot.queue
+        if not self.helm.one_bead_words(self._bead_id):
+            return "this ddx has no verb that executes one bead"
         bead = queue.beads.get(self._bead_id)
         if bead is None:
             return "this bead is not in the tracker"
@@ -240,7 +245,7 @@ class LoopSheet(ChoiceSheet):
 
     def _kept(self) -> Attempt | None:
         """The last attempt on the bead, where its change is kept aside and `ddx try` would land that."""
-        if self.helm.era == "april":  # its verb executes the bead anew
+        if not self.helm.dialect.carries_through:  # its verb executes the bead anew
             return None
         made = self.console.snapshot.attempts.of_bead(self._bead_id)
         return made[0] if made and made[0].preserved else None
@@ -281,7 +286,7 @@ class LoopSheet(ChoiceSheet):
         if self._bead_id and not self._unfit():
             command = shlex.join(self.helm.one_bead_words(self._bead_id))
             page.paragraph([("o  ", "running"), (command, "muted")], 3)
-            page.paragraph([("   ", "muted"), (LEFT_UNDONE[self.helm.era], "muted")], 3)
+            page.paragraph([("   ", "muted"), (self.helm.one_bead_effects, "muted")], 3)
             if (kept := self._kept()) is not None:
                 said = (
                     f"The change of attempt {clean_line(kept.attempt_id, 40)} is kept aside "

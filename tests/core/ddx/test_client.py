@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from helix_tui.core.ddx.attempts.looplog import LoopLogs, MalformedReport, parse_entry, parse_report
-from helix_tui.core.ddx.client import MALFORMED, MISSING, TOO_OLD, Ddx, DdxError, probe
+from helix_tui.core.ddx.client import MALFORMED, MISSING, TOO_OLD, Ddx, DdxError
+from helix_tui.core.ddx.dialect import dialect_of
+from helix_tui.core.ddx.verbs import flags_in
 from helix_tui.core.process import run
 
 
@@ -65,7 +67,7 @@ def test_what_it_does_not_know_means_it_is_too_old(make) -> None:  # type: ignor
 
 def test_a_missing_ddx_is_told_as_missing(tmp_path: Path) -> None:
     ddx = Ddx(tmp_path / "none", tmp_path)
-    for ask in (lambda: ddx.run("x"), lambda: probe(ddx)):
+    for ask in (lambda: ddx.run("x"), lambda: dialect_of(ddx.path, tmp_path)):
         with pytest.raises(DdxError) as caught:
             ask()
         assert caught.value.exit_code == MISSING
@@ -160,27 +162,30 @@ print("About it.\\n\\nUsage:\\n  ddx " + " ".join(words) + " [flags]\\n\\nFlags:
 
 
 @pytest.mark.parametrize(
-    ("helps", "drain", "eras", "plan"),
+    ("helps", "drain", "plan"),
     [
-        ({"agent execute-loop": "--once --json", "agent run": "", "work": "--once", "bead ready": ""},
-         ("agent", "execute-loop"), ("april",), None),
-        ({"work": "--once --watch", "work plan": "", "try": ""}, ("work",), ("head",), ("work", "plan")),
-        ({"work": "--watch", "agent execute-loop": ""}, ("work",), ("april", "head"), None),
-        ({}, None, (), None),
+        ({"agent execute-loop": "  --once\n  --json", "agent run": "", "work": "  --once", "bead ready": ""},
+         ("agent", "execute-loop"), False),
+        ({"work": "  --once\n  --watch", "work plan": "", "try": ""}, ("work",), True),
+        ({"work": "  --watch", "agent execute-loop": ""}, ("work",), False),
+        ({"work": "  --once"}, ("work",), False),
+        ({}, (), False),
     ],
 )  # fmt: skip
-def test_each_verb_is_asked_for_by_its_own_help(make, helps, drain, eras, plan) -> None:  # type: ignore[no-untyped-def]
+def test_each_verb_is_asked_for_by_its_own_help(make, helps, drain, plan) -> None:  # type: ignore[no-untyped-def]
     ddx = make(HELPS.format(helps=json.dumps(helps)))
-    can = probe(ddx)
-    assert (can.argv("drain"), can.eras, can.argv("plan"), can.can_drain) == (
-        drain,
-        eras,
-        plan,
-        drain is not None,
-    )
+    found = dialect_of(ddx.path, ddx.root)
+    assert (found.drain, "plan" in found.verbs, found.proven) == (drain, plan, False)
     if drain:
-        assert not can.has_flag("drain", "--wat")
-    assert probe(ddx) is can, "asked once for one executable"
+        assert not found.verbs["drain"].knows("--wat")
+    assert dialect_of(ddx.path, ddx.root) is found, "asked once for one executable"
+
+
+def test_a_flag_that_a_help_only_mentions_is_none_of_its_flags() -> None:
+    flags = "Flags:\n  -h, --help  help\n      --json"
+    text = f"The legacy --local flag is ignored.\n\nUsage:\n  ddx work\n\n{flags}"
+    assert flags_in(text) == {"--help", "--json"}
+    assert flags_in("--once --json") == {"--once", "--json"}
 
 
 def test_ready_execution_is_the_ids_in_order(make) -> None:  # type: ignore[no-untyped-def]

@@ -14,7 +14,7 @@ from helix_tui.core.beads.readiness import classify
 from helix_tui.core.beads.tracker import parse_rows
 from helix_tui.core.clock import parse_now
 from helix_tui.core.ddx.client import Ddx, DdxError, hook_warnings
-from helix_tui.core.ddx.dialect import APRIL, AUGUST, Dialect, Gate, at_hand, dialect_of
+from helix_tui.core.ddx.dialect import APRIL, AUGUST, Dialect, Gate, at_hand, dialect_of, rule_for
 from helix_tui.core.ddx.fit import difference, remarks, shut
 from helix_tui.core.ddx.trial import try_out
 
@@ -43,10 +43,25 @@ def program(tmp_path: Path):  # type: ignore[no-untyped-def]
 def test_a_trial_finds_what_a_release_does(program: Any, era: str, known: Dialect) -> None:
     found = try_out(program(era), {"PATH": "/usr/bin:/bin"})
     assert found is not None
-    by_help = {"rank", "depends_on", "blocker_reason", "drain", "gates", "proven"}
+    by_help = {"verbs", "gates", "proven"}
     for field in fields(Dialect):
         if field.name not in by_help:
             assert getattr(found, field.name) == getattr(known, field.name), field.name
+
+
+@pytest.mark.parametrize(("era", "known"), [("april", APRIL), ("head", AUGUST)])
+def test_what_is_known_of_the_embedded_tracker_is_what_its_help_says(
+    program: Any, tmp_path: Path, era: str, known: Dialect
+) -> None:
+    found = dialect_of(program(era), tmp_path).verbs
+    assert {deed: verb.words for deed, verb in found.items()} == {
+        deed: verb.words for deed, verb in known.verbs.items()
+    }
+    for deed, verb in known.verbs.items():
+        assert verb.flags <= found[deed].flags, deed
+    asked = {"--local", "--json", "--once", "--watch", "--depends-on", "--external-blocker-reason"}
+    for deed in ("drain", "one_bead", "create", "update"):
+        assert found[deed].flags & asked == known.verbs[deed].flags & asked, deed
 
 
 def test_what_was_found_is_kept_by_content_and_not_asked_again(
@@ -75,8 +90,11 @@ def test_what_does_not_answer_as_a_ddx_proves_nothing(
     path = tmp_path / "ddx"
     path.write_text("#!/bin/sh\necho '[]'\n")
     path.chmod(0o755)
-    assert at_hand(str(path), tmp_path) is None
-    assert dialect_of(path, tmp_path, fallback="april") == replace(APRIL, proven=False)
+    found = at_hand(str(path), tmp_path)
+    assert found is not None
+    assert not found.proven
+    assert rule_for(found) == "auto"
+    assert not dialect_of(path, tmp_path, fallback="april").proven
     path.write_text("no program")
     assert at_hand(str(path), tmp_path) is None
     with pytest.raises(DdxError):

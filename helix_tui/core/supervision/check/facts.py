@@ -17,7 +17,7 @@ from helix_tui.core.beads.counts import QueueCounts, count_queue
 from helix_tui.core.beads.readiness import Queue, looks_like_epic
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.clock import format_instant
-from helix_tui.core.ddx.dialect import FAMILIES
+from helix_tui.core.ddx.dialect import dialect_or_family
 from helix_tui.core.ddx.fit import Shut
 from helix_tui.core.ddx.workers.running import Run
 from helix_tui.core.supervision.authoring import deterministic
@@ -188,7 +188,7 @@ def gather_facts(
         tried=tuple(each for each in tried if each.bead_id in chosen),
         health=_health(queue, beads, unfinished, counts, cooling),
         shut=sight.shut,
-        drain=" ".join(("ddx", *(sight.dialect or FAMILIES[queue.default_era]).drain)),
+        drain=" ".join(("ddx", *dialect_or_family(sight.dialect, queue).drain)),
         counts=counts,
         unnamed=named is None and scope is not EVERYTHING,
         outside=tuple(bead_id for bead_id in queue.ready if bead_id not in chosen),

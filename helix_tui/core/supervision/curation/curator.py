@@ -16,7 +16,7 @@ from helix_tui.core.beads.rule import Era, Rule
 from helix_tui.core.beads.tracker import Tracker, TrackerReader
 from helix_tui.core.clock import now_ns
 from helix_tui.core.ddx.client import DdxError, hook_warnings, last_error
-from helix_tui.core.ddx.dialect import Dialect
+from helix_tui.core.ddx.dialect import Dialect, rule_for
 from helix_tui.core.ddx.fit import Shut, shut
 from helix_tui.core.ddx.names import Era as Vocabulary
 from helix_tui.core.ddx.workers.running import Run, RunReader, beads_at_work
@@ -72,7 +72,7 @@ class Sight:
     queue: Queue
     runs: tuple[Run, ...] = ()
     dialect: Dialect | None = None
-    """What the ddx at hand does, whose rule judged the queue; None: the tracker's era did."""
+    """What the ddx at hand does, whose rule judged the queue if it is proven; None where there is none."""
 
     @property
     def shut(self) -> Shut | None:
@@ -189,10 +189,9 @@ class Curator:
             found = dialect_for(executable, fallback=era)
         except DdxError:  # whoever writes is told
             return "auto"
-        if executable.embedded or not found.proven:
-            return "auto"
-        self.at_hand = found
-        return found.rule
+        if not executable.embedded:
+            self.at_hand = found
+        return rule_for(self.at_hand)
 
     def dialect(self, queue: Queue) -> Dialect:
         """What the ddx that writes for us understands; asked once.
@@ -417,7 +416,7 @@ class Curator:
 
     def _planned(self, kind: str, title: str, make: Callable[[Writing, Sight], None], sight: Sight) -> Plan:
         dialect = self.dialect(sight.queue)
-        writing = Writing(Scene(sight.queue), dialect, sight.busy)
+        writing = Writing(Scene(sight.queue), dialect, sight.busy, refused=sight.shut)
         make(writing, sight)
         steps, notes = tuple(writing.steps), tuple(dict.fromkeys(writing.notes))
         return Plan(kind, title, steps, notes=notes, back=plan_back(steps, sight.queue, dialect))
@@ -429,6 +428,8 @@ class Curator:
         if not entry.standing:
             raise NotUndoable(entry, f"{entry.id} has changed nothing that still stands")
         self._check_unchanged(entry, sight.queue)
+        if sight.shut is not None:
+            raise NotUndoable(entry, str(sight.shut))
         back = way_back(Writing(Scene(sight.queue), self.dialect(sight.queue)), entry.before)
         if back.lost:
             raise NotUndoable(entry, "; ".join(back.lost))

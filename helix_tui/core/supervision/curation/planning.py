@@ -13,6 +13,7 @@ from typing import Any
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.ddx.dialect import Dialect
+from helix_tui.core.ddx.fit import shut
 from helix_tui.core.supervision.curation import deeds, lifecycle
 from helix_tui.core.supervision.curation.creation import plan_create
 from helix_tui.core.supervision.curation.inverse import TRACES, WayBack, way_back
@@ -81,7 +82,7 @@ def plan(
 ) -> Plan:
     """Plan operations on a queue; those that do not hold are left out and told."""
     wanted = list(operations)
-    writing = Writing(Scene(queue), dialect, busy)
+    writing = Writing(Scene(queue), dialect, busy, refused=shut(queue.beads, dialect))
     refusals = []
     for operation in wanted:
         mark = len(writing.steps)

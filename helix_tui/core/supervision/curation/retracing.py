@@ -13,6 +13,7 @@ from typing import Any, Literal
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.dialect import Dialect
+from helix_tui.core.ddx.fit import shut
 from helix_tui.core.journal import Entry, History
 from helix_tui.core.supervision.curation.conflicts import Difference, differences_in
 from helix_tui.core.supervision.curation.inverse import way_back
@@ -149,7 +150,7 @@ def foretell(
     entries: Iterable[Entry], history: History, queue: Queue, dialect: Dialect, busy: Collection[str] = ()
 ) -> Retreat:
     """What taking back those entries that stand, and doing again those that do not, would run."""
-    writing = Writing(Scene(queue), dialect, busy)
+    writing = Writing(Scene(queue), dialect, busy, refused=shut(queue.beads, dialect))
     turns: list[Turn] = []
     for entry in entries:
         turns.append(_turn(entry, history, writing))
@@ -159,6 +160,8 @@ def foretell(
 
 
 def _turn(entry: Entry, history: History, writing: Writing) -> Turn:
+    if writing.refused is not None:
+        return Turn(entry, problem=str(writing.refused))
     if not entry.standing and not entry.undone_by:
         return Turn(entry, problem=f"{entry.id} has changed nothing that still stands")
     source = entry if entry.standing else history.get(entry.undone_by)

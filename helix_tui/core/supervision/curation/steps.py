@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from helix_tui.core.ddx.dialect import Dialect
+from helix_tui.core.ddx.fit import Shut
 from helix_tui.core.errors import HelixError
 from helix_tui.core.supervision.curation.rows import Edits, Scene, same
 from helix_tui.core.text import clean_line
@@ -70,13 +71,17 @@ class Writing:
 
     Attributes:
         busy: beads that a live worker is on, by more than a claim.
+        refused: why ddx would refuse whatever it is asked; then nothing is planned.
         notes: what somebody should know before the commands run.
     """
 
-    def __init__(self, scene: Scene, dialect: Dialect, busy: Collection[str] = ()) -> None:
+    def __init__(
+        self, scene: Scene, dialect: Dialect, busy: Collection[str] = (), *, refused: Shut | None = None
+    ) -> None:
         self.scene = scene
         self.dialect = dialect
         self.busy = busy
+        self.refused = refused
         self.steps: list[Step] = []
         self.notes: list[str] = []
 
@@ -91,6 +96,8 @@ class Writing:
         creates: str = "",
     ) -> None:
         """Append one command."""
+        if self.refused is not None:
+            raise Refused(str(self.refused))
         words = tuple(args)
         check_words(words)
         for bead_id, fields in edits.items():

@@ -1,0 +1,72 @@
+"""Which verbs and flags a ddx has: each verb asked by its own ``--help``.
+
+A parent answers for a child that it does not have, and an unknown word under a known one has cobra print the
+known one's help: only a usage line that names the verb is an answer. A help without any usage line says
+nothing; it is taken at its word that it answers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from helix_tui.core.ddx.names import VERBS
+
+Words = tuple[str, ...]
+
+_ROW = re.compile(r"^\s+(?:-\w, )?(--[\w-]+)", re.MULTILINE)
+_ANYWHERE = re.compile(r"(?<![\w-])--\w[\w-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """One deed's verb, as one ddx speaks it."""
+
+    words: Words
+    """After ``ddx``."""
+    flags: frozenset[str] = frozenset()
+    """Those that its help names; empty where it names none."""
+
+    def knows(self, flag: str) -> bool:
+        """Whether its help names a flag."""
+        return flag in self.flags
+
+    def takes(self, flag: str) -> bool:
+        """Whether it takes a flag, as far as anybody can tell: a help without any speaks against none."""
+        return not self.flags or flag in self.flags
+
+
+def read_verbs(ask: Callable[[Words], str | None]) -> dict[str, Verb]:
+    """The verb of each deed that a ddx can do, the newer where it speaks two.
+
+    Args:
+        ask: the help of a verb; None where it does not answer.
+    """
+    silent: dict[str, list[Verb]] = {}
+    found: dict[str, Verb] = {}
+    for deed, forms in VERBS.items():
+        answers = [(words, text) for words in forms if (text := ask(words)) is not None]
+        own = [Verb(words, flags_in(text)) for words, text in answers if _is_help_of(text, words)]
+        # April has `ddx work` too, as another name of its loop; a later one's watches.
+        own.sort(key=lambda verb: verb.words == ("work",) and not verb.knows("--watch"))
+        if own:
+            found[deed] = own[0]
+        else:
+            silent[deed] = [Verb(words, flags_in(text)) for words, text in answers if "Usage:" not in text]
+    # Where no help says whose it is: the older loop, and for the other deeds what goes with the loop.
+    loop = found.get("drain") or next(iter(silent.get("drain", ())[-1:]), None)
+    place = -1 if loop is not None and loop.words == VERBS["drain"][-1] else 0
+    found |= {deed: verbs[place] for deed, verbs in silent.items() if verbs}
+    return found if loop is None else found | {"drain": loop}
+
+
+def flags_in(text: str) -> frozenset[str]:
+    """The flags that a help lists; where it lists none, those that it mentions."""
+    return frozenset(_ROW.findall(text.partition("Flags:")[2]) or _ANYWHERE.findall(text))
+
+
+def _is_help_of(text: str, words: Words) -> bool:
+    """Whether a help text is the verb's own."""
+    wanted = re.compile(r"^\s*\S+\s+" + r"\s+".join(map(re.escape, words)) + r"(?=\s|$)", re.MULTILINE)
+    return wanted.search(text.partition("Usage:")[2]) is not None
