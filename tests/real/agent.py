@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Stands behind a real ddx as `claude`: does what a word says, and speaks as ddx's harness expects.
 
-`$HOME/mode` is the word (a bead whose title has `[word]` gets that one), `$HOME/verdict` what a review says.
-Each call becomes one line of `$HOME/calls.jsonl`: kind, title, tokens, cost, pid. It reaches no network.
+`$HOME/mode` is the word (a bead whose title has `[word]` gets that one), `$HOME/verdict` what a review says
+(of a bead with `[block]`: BLOCK; with `[mute]`: BLOCK without a word on why), `$HOME/pace` how many seconds
+the work takes at least. Each call becomes one line of `$HOME/calls.jsonl`: kind, title, tokens, cost, pid;
+what never tells its cost has none. It reaches no network.
 """
 
 from __future__ import annotations
@@ -75,12 +77,12 @@ def triage() -> NoReturn:
     end(json.dumps(answer | {"suggested_amendments": [], "suggested_followup_beads": []}))
 
 
-def review(prompt: str) -> NoReturn:
-    verdict = word("verdict", "APPROVE")
+def review(mode: str, prompt: str) -> NoReturn:
+    verdict = "BLOCK" if mode in ("block", "mute") else word("verdict", "APPROVE")
     if "schema_version" not in prompt:
-        end(
-            f"### Verdict: {verdict}\n\n| AC | Grade | Evidence |\n|---|---|---|\n| 1 | {verdict} | out:1 |\n"
-        )
+        why = "" if verdict == "APPROVE" or mode == "mute" else "\n### Findings\n- one word too many\n"
+        grades = f"| AC | Grade | Evidence |\n|---|---|---|\n| 1 | {verdict} | out:1 |\n"
+        end(f"### Verdict: {verdict}\n\n{grades}{why}")
     grade = "pass" if verdict == "APPROVE" else "fail"
     severity = "block" if verdict == "BLOCK" else "warn"
     findings = (
@@ -97,6 +99,7 @@ def work(mode: str, prompt: str) -> NoReturn:
     found = re.search(r'<bead[^>]*\bid="([^"]+)"', prompt) or re.search(r"\b(p-[0-9a-f]{8})\b", prompt)
     name = f"out-{found[1]}.txt" if found else "out.txt"
     say({"type": "text", "text": f"working: {mode}"})
+    time.sleep(float(word("pace", "0")))
     if mode == "fail":
         end("could not build", code=1)
     if mode == "nochange":
@@ -148,13 +151,13 @@ def main() -> NoReturn:
         kind = "ask"
     titled = re.search(r"<title>[^<]*\[(\w+)\]", prompt)
     mode = titled[1] if titled else word("mode", "ok")
-    note(kind, prompt, paid=mode != "ratelimit")
+    note(kind, prompt, paid=kind not in ("work", "repair") or mode not in ("ratelimit", "hang"))
     if kind == "intake":
         intake()
     if kind == "triage":
         triage()
     if kind == "review":
-        review(prompt)
+        review(mode, prompt)
     if kind not in ("work", "repair"):
         if mode == "hang":
             time.sleep(3600)

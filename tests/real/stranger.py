@@ -31,6 +31,8 @@ class Release:
     path: Path
     drain: tuple[str, ...]
     """The verb that drains, as this release has it, with what keeps it off a server."""
+    workers: tuple[str, ...] = ("work", "status")
+    """The verb that tells which bead a worker is on."""
 
     @property
     def name(self) -> str:
@@ -46,7 +48,14 @@ class Release:
         """
         done = subprocess.run([path, "work", "--help"], capture_output=True, text=True, timeout=60, env=_BARE)
         inline = ("--local",) if "--local" in done.stdout else ()
-        return cls(path, ("work", *inline))
+        old = subprocess.run([path, "agent", "workers", "--help"], capture_output=True, timeout=60, env=_BARE)
+        workers = ("work", "status") if old.returncode else ("agent", "workers")
+        return cls(path, ("work", *inline), workers)
+
+    @property
+    def is_april(self) -> bool:
+        """Whether it is of the releases before leases: claims stand in the rows, what waits is blocked."""
+        return self.workers == ("agent", "workers")
 
 
 _BARE = {"PATH": SYSTEM_PATH, "HOME": "/nonexistent", "DDX_DISABLE_UPDATE_CHECK": "1"}

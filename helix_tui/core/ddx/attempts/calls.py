@@ -163,10 +163,13 @@ def _part(row: _Row) -> Part:
 
 
 def _following(indexed: IndexedCall, before: list[IndexedCall]) -> IndexedCall:
-    """A call that names nothing: the first one after the end of an attempt is its review or its triage."""
+    """A call that names nothing: the first one after the end of an attempt is its review or its triage.
+
+    The attempt that ended last is meant: one before it may have changed nothing, and then nobody reviews it.
+    """
     recent = before[-NEAR_ROWS:]
     followed = {each.call.attempt_id for each in recent if each.call.part in ("reviews", "triage")}
-    for work in recent:
+    for work in reversed(recent):
         late = indexed.started_at - work.call.at
         if work.call.part != "work" or work.call.attempt_id in followed or not 0 <= late < FOLLOWS_S * NS:
             continue

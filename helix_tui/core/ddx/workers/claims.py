@@ -59,6 +59,8 @@ class Claim:
     phase: str = ""
     message: str = ""
     worktree: Path | None = None
+    left: str = ""
+    """DDx's word for how the attempt ended after which its worker kept the claim; empty while it is at it."""
 
 
 class ClaimReader:
@@ -279,7 +281,21 @@ def row_claim(bead: Bead, since: int | None = None) -> Claim:
         start_known=claimed is not None,
         at=seen,
         expires_at=seen + FRESH if seen is not None and (at is not None or bead.pid is None) else None,
+        left=_left(bead, max(at or 0, claimed)) if claimed is not None else "",
     )
+
+
+def _left(bead: Bead, since: int) -> str:
+    """How the attempt ended since the claim and its last heartbeat; empty where no event of the loop says so.
+
+    April's loop keeps the claim on a bead whose review gave no verdict that it can read, and goes on.
+    """
+    events = bead.document().get("events") if b'"execute-bead"' in bead.raw else None
+    last = events[-1] if isinstance(events, list) and events else None
+    if not isinstance(last, dict) or last.get("kind") != "execute-bead":
+        return ""
+    at = instant(last.get("created_at"))
+    return (_word(last, "summary") or "ended") if at is not None and at >= since else ""
 
 
 def _word(document: Mapping[str, Any], key: str) -> str:

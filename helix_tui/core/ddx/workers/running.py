@@ -263,9 +263,9 @@ def judge(
 ) -> tuple[Verdict, str]:
     """Alive, silent or dead, and the one sentence that says why (reference/ddx.md §4).
 
-    Dead: its process is gone from this host, or every time until which a file vouches lies in the past. A
-    process of another host cannot be asked. Silent: an event, then none for ``stall``,
-    however fresh the heartbeat; one of which there never was any is not called so.
+    Dead: its process is gone from this host, its loop has ended the attempt, or every time until which a
+    file vouches lies in the past. A process of another host cannot be asked. Silent: an event, then none for
+    ``stall``, however fresh the heartbeat; one of which there never was any is not called so.
     """
     machine = next((claim.machine for claim in claims if claim.machine), "")
     pids = list(dict.fromkeys(claim.pid for claim in claims if claim.pid is not None))
@@ -273,6 +273,12 @@ def judge(
     living = [pid for pid in asked if pid_alive(pid)]
     if asked and not living:
         return "dead", f"its process {asked[0]} is gone from this machine"
+    left = [claim.left for claim in claims if claim.source != "sidecar"]
+    if left and all(left):
+        return (
+            "dead",
+            f"its worker ended the attempt ({left[0]}) and kept the claim, which runs out by itself",
+        )
     expiries = [_vouched_until(claim, now, here) for claim in claims]
     known = [expiry for expiry in expiries if expiry is not None]
     if known and max(known) < now:

@@ -176,6 +176,17 @@ def test_two_workers_each_have_their_own_review(project: Project) -> None:
     ]
 
 
+def test_a_review_is_of_the_attempt_that_ended_last(project: Project) -> None:
+    project.attempt(FIRST, status="no_changes")
+    project.attempt(SECOND, review_verdict="APPROVE")
+    project.work(5)
+    project.work(7, SECOND, id="eb-2")
+    project.call(9)
+    assert parts(project.sums()) == {"work": (EACH * 2, 2), "reviews": (EACH, 1)}
+    assert project.sums().complete
+    assert [len(attempt.calls) for attempt in project.index.attempts] == [2, 1]
+
+
 def test_a_sum_outlives_its_file(project: Project) -> None:
     project.attempt(FIRST, status="execution_failed")
     project.work(5, cost=None)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from helix_tui.core.beads.record import Bead, decode_bead
 from helix_tui.core.clock import NS, format_instant, parse_instant
 from helix_tui.core.ddx.workers.claims import Claim, ClaimReader, fresh_claims, pid_alive
-from helix_tui.core.ddx.workers.running import RunReader, find_running, judge
+from helix_tui.core.ddx.workers.running import RunReader, beads_at_work, find_running, judge
 from helix_tui.core.journal import Entry, History, Who, edits_of
 from helix_tui.core.project import find_project, lease_roots
 
@@ -134,6 +134,19 @@ def test_two_workers_are_two_runs_and_a_third_between_beads_has_no_bead(
     assert [(run.bead_id, run.worker_id) for run in runs] == [("b-1", "w1"), ("b-2", "w2"), (None, "w3")]
     assert all(run.live for run in runs)
     assert runs[-1].phase == "between beads"
+
+
+@pytest.mark.parametrize(("at", "left"), [(20, True), (60, False)])
+def test_a_claim_that_a_loop_kept_after_its_attempt_is_not_at_work(
+    place: Place, at: float, left: bool
+) -> None:
+    me = str(os.getpid())
+    claim = {"claimed-at": ago(50), "claimed-pid": me, "claimed-machine": HERE, "status": "in_progress"}
+    event = {"kind": "execute-bead", "summary": "review_malfunction", "created_at": ago(at)}
+    place.beads["b-1"] = bead("b-1", **claim, **{"execute-loop-heartbeat-at": ago(30)}, events=[event])
+    (run,) = place.find()
+    assert (run.live, "review_malfunction" in run.why) == (not left, left)
+    assert beads_at_work([run]) == (frozenset() if left else {"b-1"})
 
 
 def test_a_worker_that_ended_between_beads_is_not_told(place: Place) -> None:

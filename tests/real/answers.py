@@ -1,0 +1,140 @@
+"""What a real ddx and helix-tui say of one project at the same instant, fact by fact."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.real.stranger import Stranger
+
+Facts = Mapping[str, object]
+
+
+def ddx_says(stranger: Stranger) -> Facts:
+    """ddx's own answers, each by the verb of this release that gives it."""
+    verbs = {
+        "ready": ("bead", "ready", "--execution"),
+        "list": ("bead", "list"),
+        "blocked": ("bead", "blocked"),
+        "status": ("bead", "status"),
+        "workers": stranger.release.workers,
+    }
+    if not stranger.release.is_april:
+        verbs["focus"] = ("work", "focus")
+    said = _together({name: _ddx(stranger, words) for name, words in verbs.items()})
+    blocked = {row["id"]: row.get("blocker", {}).get("kind", "") for row in said["blocked"] or ()}
+    status = said["status"]
+    if stranger.release.is_april:
+        waiting = sum(kind == "dependency" for kind in blocked.values())
+        held, workers = status["blocked"], said["workers"] or ()
+    else:
+        waiting, held, workers = status["dependency_waiting"], len(blocked), said["workers"]["workers"] or ()
+    return {
+        "ready": [row["id"] for row in said["ready"] or ()],
+        "closed": {row["id"] for row in said["list"] or () if row["status"] == "closed"},
+        "blocked": held,
+        "waiting": waiting,
+        "running": {row["bead_id"] for row in workers if row.get("bead_id")},
+        "needs": {row["id"] for row in (said.get("focus") or {}).get("human_required") or ()},
+    }
+
+
+def we_say(stranger: Stranger) -> dict[str, Facts]:
+    """The same facts on each face that tells them: ``queue``, ``status``, ``check``."""
+    said = _together({name: _ours(stranger, name) for name in ("queue", "status", "check")})
+    queue, status, health = said["queue"], said["status"], said["check"]["queue_health"]
+    states = {row["id"]: row["state"] for row in queue["beads"]}
+    parked = {row["id"] for row in status["parked_beads"] if row["reason"] == "operator-attention"}
+    running = status["running_bead"]
+    return {
+        "queue": {
+            "ready": queue["ready"],
+            "closed": {row["id"] for row in queue["beads"] if row["status"] == "closed"},
+            "running": {run["bead_id"]: run["phase"] for run in queue["running"] if run["live"]},
+            "needs": {bead_id for bead_id, state in states.items() if state == "proposed"},
+            "waiting": sum(state == "waiting_dependencies" for state in states.values()),
+        },
+        "status": {
+            **_counts(status["tracker"]),
+            "running": {running["id"]: ""} if running else {},
+            "needs": parked,
+        },
+        "check": _counts(health),
+    }
+
+
+def _counts(counts: Mapping[str, Any]) -> Facts:
+    return {
+        "#ready": counts["ready_execution"],
+        "#closed": counts["closed"],
+        "blocked": counts["blocked"],
+        "waiting": counts["waiting"],
+    }
+
+
+def _ddx(stranger: Stranger, words: tuple[str, ...]) -> Callable[[], Any]:
+    return lambda: json.loads(stranger.ddx(*words, "--json", check=True).stdout or "null")
+
+
+def _ours(stranger: Stranger, command: str) -> Callable[[], Any]:
+    more = ("--no-model",) if command == "check" else ()
+    return lambda: stranger.tui_json(command, *more)
+
+
+def _together(asked: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:
+    with ThreadPoolExecutor(len(asked)) as pool:
+        futures = {name: pool.submit(ask) for name, ask in asked.items()}
+        return {name: future.result() for name, future in futures.items()}
+
+
+@dataclass
+class Ticks:
+    """Looks at a project while something works in it; only what ddx says before and after counts."""
+
+    stranger: Stranger
+    killed: bool = False
+    """A worker was killed: ddx of April calls it running for good."""
+    compared: dict[str, int] = field(default_factory=dict)
+    """Fact -> how often it was compared."""
+    differing: list[str] = field(default_factory=list)
+    ticks: int = 0
+
+    def look(self) -> None:
+        """One look: ddx, then each face of ours, then ddx again."""
+        calls = len(self.stranger.calls())
+        before, ours, after = ddx_says(self.stranger), we_say(self.stranger), ddx_says(self.stranger)
+        moved = calls != len(self.stranger.calls())
+        self.ticks += 1
+        for face, facts in ours.items():
+            for name, said in facts.items():
+                fact = name.lstrip("#")
+                theirs = before[fact]
+                if theirs != after[fact]:
+                    continue
+                if fact == "running" and (moved or self._calls_the_dead_running):
+                    continue  # an agent began meanwhile: it may have ended, too
+                self.compared[fact] = self.compared.get(fact, 0) + 1
+                if not _same(name, said, theirs):
+                    self.differing.append(f"tick {self.ticks}, {face}: {name} {said}, ddx {theirs}")
+
+    @property
+    def _calls_the_dead_running(self) -> bool:
+        """ddx of April says of a worker that was killed that it runs, for good."""
+        return self.killed and self.stranger.release.is_april
+
+
+def _same(name: str, said: Any, theirs: Any) -> bool:
+    """Whether a face says what ddx says; ``#`` is the number alone.
+
+    Of running ddx names a bead only while its agent is at work: before and after that (readiness check,
+    review, landing) we name the bead that the worker holds, with the phase.
+    """
+    if name.startswith("#"):
+        return bool(said == len(theirs))
+    if name == "running":
+        between = len(said) == 1 and not {"running"} & set(said.values())
+        return set(said) == theirs or (not theirs and between)
+    return bool(said == theirs)
