@@ -31,7 +31,7 @@ from helix_tui.core.process import allow_reads, end_reads, end_writes
 from helix_tui.core.supervision.needs import Need, asked_of, needs_of
 from helix_tui.core.text import clean_line
 from helix_tui.keymap import bindings, checked_keymap
-from helix_tui.screens import SCREENS
+from helix_tui.screens import SCREENS, SHEETS
 from helix_tui.screens.base import NARROW, POSTURES, HelixScreen
 from helix_tui.screens.jobs import Workers
 from helix_tui.screens.remembering.closing import Closed, LoopCloser
@@ -139,7 +139,7 @@ class HelixApp(Traveller):
             pane: keep to the postures of a side pane at any width.
             ascii_only: the ASCII column of the alphabet.
             theme: by name; else the one of the settings, else the default.
-            screen: the screen to open on.
+            screen: the screen to open on, or the sheet that is laid on the queue.
             settings: what the user has set.
             clock: the present instant, for ages.
             ddx: the ddx to write with; else the one on PATH, else the embedded tracker.
@@ -147,6 +147,7 @@ class HelixApp(Traveller):
             look_out: whether to look for drift, orphaned claims and an unminded focus: all the time, or once.
         """
         self.DEFAULT_MODE = screen if screen in SCREENS else "queue"  # type: ignore[misc]  # read by super
+        self._sheet = SHEETS.get(screen, "")
         self._standing = False
         self.barrier = Barrier(self)
         # with this, Textual's filter for NO_COLOR takes colours out instead of making them grey
@@ -220,6 +221,8 @@ class HelixApp(Traveller):
         if not self.read_only:
             self.set_timer(SETTLE_AFTER, self._settle_journal)
         self.set_timer(SETTLE_AFTER, self._begin_watch)
+        if self._sheet:
+            self.call_after_refresh(self.run_action, self._sheet)
 
     def exit(self, result: int | None = None, return_code: int = 0, message: Any = None) -> None:
         """Leave at once: nobody waits for a git that is looking something up."""

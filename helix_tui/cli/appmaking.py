@@ -22,7 +22,7 @@ OnChange = Callable[[Snapshot, Change], None]
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the console, its snapshot and the demo all understand."""
     parser.add_argument(
-        "--screen", metavar="NAME", default="queue", help="the screen: queue, loop, memory, …"
+        "--screen", metavar="NAME", default="queue", help="the screen: queue, loop, memory, needs, …"
     )
     parser.add_argument("--pane", action="store_true", help="side-pane posture, for 40 to 60 columns")
     parser.add_argument("--theme", metavar="NAME", help="helix-night, helix-paper, helix-stark, helix-16")
@@ -34,13 +34,13 @@ def make_app(call: Call, open_feed: Callable[[OnChange], Feed], *, look_out: Loo
     # read by Textual as it is imported: a key right after a frame waits 4 ms for the next one, not 17
     os.environ.setdefault("TEXTUAL_FPS", "240")
     from helix_tui.app import HelixApp
-    from helix_tui.screens import SCREENS
+    from helix_tui.screens import SCREENS, SHEETS
     from helix_tui.settings import load_settings
 
     options = call.options
-    if options.screen not in SCREENS:
+    if options.screen not in (*SCREENS, *SHEETS):
         name = clean_line(options.screen, 40)
-        raise CliError(f"there is no screen “{name}”", f"There are: {', '.join(SCREENS)}.", 2)
+        raise CliError(f"there is no screen “{name}”", f"There are: {', '.join((*SCREENS, *SHEETS))}.", 2)
     return HelixApp(
         open_feed,
         read_only=call.read_only,

@@ -56,7 +56,7 @@ def print_frame(call: Call, project: Project) -> int:
     form = "json" if call.json else getattr(options, "format", "text")
     size = getattr(options, "size", None) or tuple(shutil.get_terminal_size(DEFAULT_SIZE))
     snapshot = take_snapshot(project, now=call.now, ddx=call.ddx)
-    text, svg = asyncio.run(_draw(call, snapshot, size))
+    text, svg, sheet = asyncio.run(_draw(call, snapshot, size))
     if form == "json":
         call.emit(
             {
@@ -65,7 +65,7 @@ def print_frame(call: Call, project: Project) -> int:
                 "height": size[1],
                 "condition": snapshot.condition,
                 "lines": text.splitlines(),
-                "data": _data(snapshot, options.screen),
+                "data": sheet or _data(snapshot, options.screen),
             }
         )
     else:
@@ -93,6 +93,17 @@ def _data(snapshot: Snapshot, screen: str) -> dict[str, Any]:
     return queue_command.document(present, queue_command.order_by_pick(snapshot.queue, snapshot.queue.beads))
 
 
+def _sheet(app: HelixApp, screen: str) -> dict[str, Any]:
+    """What a sheet shows beside the queue that it lies on; empty for a screen."""
+    if screen == "needs":
+        return {"needs": [need.record() for need in app.needs]}
+    if screen in ("next", "controls") and app.bearing is not None:
+        bearing = app.bearing
+        run = {"condition": bearing.run.condition, "explanation": bearing.run.explanation}
+        return {**bearing.verdict.record(), **run}
+    return {}
+
+
 class StillFeed:
     """A feed that has one snapshot and nothing after it."""
 
@@ -111,8 +122,8 @@ class StillFeed:
         """Nothing is left to stop."""
 
 
-async def _draw(call: Call, snapshot: Snapshot, size: tuple[int, int]) -> tuple[str, str]:
-    """One frame as text and as SVG."""
+async def _draw(call: Call, snapshot: Snapshot, size: tuple[int, int]) -> tuple[str, str, dict[str, Any]]:
+    """One frame as text and as SVG, and what a sheet shows."""
     from helix_tui.screens.picture import picture_of
 
     app = make_app(call, lambda on_change: StillFeed(snapshot, on_change), look_out="once")
@@ -122,7 +133,8 @@ async def _draw(call: Call, snapshot: Snapshot, size: tuple[int, int]) -> tuple[
             for _ in range(3):  # what a worker brings may ask for another one
                 await app.workers.wait_for_complete()
                 await pilot.pause()
-            drawn = frame_text(app, colour=call.paint.colour), picture_of(app)
+            sheet = _sheet(app, call.options.screen)
+            drawn = frame_text(app, colour=call.paint.colour), picture_of(app), sheet
     except TimeoutError:
         raise CliError(
             f"the frame was not drawn within {DRAW_LIMIT:.0f} s", "Try a smaller --size."

@@ -42,4 +42,13 @@ SCREENS: Mapping[str, ScreenEntry] = {
     )
 }
 
+SHEETS: Mapping[str, str] = {
+    "needs": "needs_me",
+    "next": "next_action",
+    "controls": "loop",
+    "unread": "unread",
+    "help": "help",
+}
+"""What a key of the app lays on a screen, by name, and the action that does."""
+
 TABS = tuple((entry.key, entry.name, entry.title) for entry in SCREENS.values())

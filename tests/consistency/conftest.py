@@ -7,13 +7,14 @@ import json
 import lzma
 import os
 import socket
+import tarfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from helix_tui.core.clock import format_instant
+from helix_tui.core.clock import format_instant, now_ns
 from tests.consistency.surfaces import Scene
 from tests.core.ddx.replay import Replay
 
@@ -134,11 +135,27 @@ def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Path,
 
 
 @pytest.fixture
+def rehearsed() -> Callable[..., Scene]:
+    """The demo, drained by its scripted agent."""
+
+    def drain(*options: str) -> Scene:
+        nowhere = Scene(Path.cwd(), format_instant(now_ns()))
+        document = nowhere.ask("demo", "--headless", "--keep", *options)
+        return Scene(Path(document["workspace"]), format_instant(now_ns()))
+
+    return drain
+
+
+@pytest.fixture
 def tracker(tmp_path: Path, shared: Path) -> Callable[[str, str], Scene]:
     """A real tracker of the shared data."""
 
     def make(name: str, now: str) -> Scene:
         path = shared / "data" / "ddx" / name
+        if name.endswith(".tar.xz"):
+            with tarfile.open(path) as archive:
+                archive.extractall(tmp_path / "tracker", filter="data")
+            return Scene(tmp_path / "tracker", now)
         raw = lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes()
         ddx = tmp_path / "tracker" / ".ddx"
         (ddx / "metrics").mkdir(parents=True)

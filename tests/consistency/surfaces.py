@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from helix_tui.cli.program import main
+from helix_tui.core.ddx.names import ATTEMPT_ID
 
 Statement = tuple[tuple[str, str], object]
 """A subject (its kind and its name), and what is said of it."""
@@ -159,9 +160,7 @@ def _check(scene: Scene) -> Iterator[Statement]:
     if document["next_action"] == "STOP":
         yield ("count", "ready"), 0
         yield ("count", "running"), 0
-    for reason in document["reasons"]:
-        if reason["code"] == "ready":
-            yield ("next worth building", ""), reason["refs"][0]
+    yield from _why_next(document["reasons"])
 
 
 def _status(scene: Scene) -> Iterator[Statement]:
@@ -173,6 +172,7 @@ def _status(scene: Scene) -> Iterator[Statement]:
     yield ("count", "beads"), tracker["total"]
     yield ("count", "ddx's ready"), tracker["ready"]
     yield ("left out", ""), tracker["left_out"]
+    yield ("open questions", ""), sorted(question["id"] for question in document["questions"])
     for question in document["questions"]:
         yield ("asked about", repr(question["bead_id"])), True
     if document["running_bead"]:
@@ -235,7 +235,11 @@ def _nothing(scene: Scene) -> Iterator[Statement]:
 _PULSE = {
     "ready": re.compile(r"○ ?([\d,]+)(?: ready)?"),
     "running": re.compile(r"◉ ?([\d,]+)(?: running)?"),
+    "needs me": re.compile(r"◆ ?([\d,]+)"),
 }
+
+
+_ACTION = re.compile(r"  (BUILD|DESIGN|ALIGN|BACKFILL|POLISH|WAIT|GUIDANCE|STOP)(?: ▸ .*)?$")
 
 
 def _screen(name: str) -> Surface:
@@ -251,6 +255,9 @@ def _screen(name: str) -> Surface:
         workers = _SAYS_WORKERS.search(top)
         if workers:
             yield ("count", "for workers"), int(workers[1].replace(",", ""))
+        action = _ACTION.search(top)
+        if action:
+            yield ("next action", ""), action[1]
         if "STOP" in top:
             yield ("count", "ready"), 0
         data = document["data"]
@@ -261,8 +268,38 @@ def _screen(name: str) -> Surface:
             yield from _rows_of(document["lines"], data["attempts"])
         elif "beads" in data:
             yield from _of_queue(data)
+        elif "needs" in data:
+            yield from _of_needs(data["needs"], document["lines"])
+        elif "next_action" in data:
+            yield ("next action", ""), data["next_action"]
+            yield from _why_next(data["reasons"])
 
     return said
+
+
+def _of_needs(needs: list[dict[str, Any]], lines: list[str]) -> Iterator[Statement]:
+    """What waits on a person: the state of its bead, the outcome of its attempt, the question it asks."""
+    number = _PULSE["needs me"].search(lines[0])
+    yield ("count", "needs"), int(number[1].replace(",", "")) if number else 0
+    yield ("count", "needs"), len(needs)
+    yield ("open questions", ""), sorted(need["question_id"] for need in needs if need["question_id"])
+    for need in needs:
+        kind, bead = need["kind"], need["bead_id"]
+        if kind in ("proposed", "preserved_review_blocked", "unknown_status"):
+            yield ("state of", bead), kind
+        if kind in ("dead_run", "silent_run", "orphaned_claim"):
+            yield ("is running", bead), False
+        attempt = ATTEMPT_ID.search(need["reason"])
+        if kind in ("refused", "kept_aside") and attempt:
+            yield ("outcome of", attempt[0]), kind
+
+
+def _why_next(reasons: list[dict[str, Any]]) -> Iterator[Statement]:
+    """The numbers and the first bead of NEXT_ACTION's reasons."""
+    yield ("reasons of the next action", ""), sorted(reason["code"] for reason in reasons)
+    for reason in reasons:
+        if reason["code"] == "ready":
+            yield ("next worth building", ""), reason["refs"][0]
 
 
 _WORDS = {
@@ -303,7 +340,7 @@ SURFACES: dict[str, Surface] = {
     "screen queue": _screen("queue"),
     "screen loop": _screen("loop"),
     "screen insights": _screen("insights"),
-    **{f"screen {name}": _screen(name) for name in ("memory", "ask", "journal")},
+    **{f"screen {name}": _screen(name) for name in ("memory", "ask", "journal", "needs", "next")},
 }
 """Every surface by name."""
 

@@ -23,6 +23,7 @@ TRACKERS = [
     ("beads-head.jsonl", "2026-08-21T22:00:28Z"),
     ("beads-2026-04.jsonl", "2026-04-24T13:41:04Z"),
     ("beads-max.jsonl.xz", "2026-04-29T12:00:00Z"),
+    ("projects/fizeau.tar.xz", "2026-08-21T22:00:28Z"),
 ]
 
 
@@ -56,6 +57,13 @@ def test_all_recorded_runs_are_told_alike(timeline: Path, recorded: Callable[[Pa
 @pytest.mark.parametrize(("name", "now"), TRACKERS, ids=[name for name, _ in TRACKERS])
 def test_real_trackers_are_told_alike(name: str, now: str, tracker: Callable[[str, str], Scene]) -> None:
     assert contradictions(tracker(name, now)) == []
+
+
+@pytest.mark.parametrize("options", [("--era", "head"), ("--era", "april", "--seconds", "5")], ids=" ".join)
+def test_rehearsals_are_told_alike(options: tuple[str, ...], rehearsed: Callable[..., Scene]) -> None:
+    scene = rehearsed(*options)
+    assert contradictions(scene) == []
+    assert scene.ask("attempts")["outcomes"]["landed"] > 1
 
 
 STATUSES = ["success", "already_satisfied", "no_changes", "execution_failed", "review_block", "land_conflict",

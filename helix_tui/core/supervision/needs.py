@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from helix_tui.core.beads.archive import Archived
 from helix_tui.core.beads.circles import circles
@@ -96,6 +96,17 @@ class Need:
     def key(self) -> str:
         """Unique among needs and the same over reloads."""
         return f"{self.kind}:{self.bead_id or self.question_id}"
+
+    def record(self) -> dict[str, Any]:
+        """As JSON."""
+        return {
+            "kind": self.kind,
+            "bead_id": self.bead_id or None,
+            "reason": self.reason,
+            "waiting": self.waiting,
+            "question_id": self.question_id or None,
+            "options": list(self.options),
+        }
 
 
 def needs_of(
