@@ -34,6 +34,7 @@ class Call:
     fixed_now: bool
     """``--now`` was given: time stands still."""
     read_only: bool
+    """``--read-only`` or ``--dry-run``: nothing is written, neither in the queue nor in a file of ours."""
     ddx: str | None
     """The executable that ``--ddx`` names."""
     json: bool
@@ -55,7 +56,7 @@ class Call:
             directory=options.directory or _here(),
             now=now,
             fixed_now=bool(options.now),
-            read_only=options.read_only,
+            read_only=options.read_only or getattr(options, "dry_run", False),
             ddx=options.ddx,
             json=options.json,
             paint=Paint.for_stream(sys.stdout, plain=options.no_color),

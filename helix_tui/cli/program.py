@@ -164,8 +164,7 @@ def _run(words: list[str]) -> int:
     arrange = getattr(module, "arrange", None)  # a command that hands words on to another program
     options = parser.parse_args(arrange(rest) if arrange else rest)
     call = Call.of(name or "console", options)
-    looks_only = call.read_only or getattr(options, "dry_run", False)
-    logs.begin(call.directory, process=name or "console", read_only=looks_only, debug=options.debug)
+    logs.begin(call.directory, process=name or "console", read_only=call.read_only, debug=options.debug)
     adjust = getattr(module, "adjust", None)  # a command with other defaults for the global options
     call = adjust(call) if adjust else call
     try:

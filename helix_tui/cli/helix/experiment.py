@@ -24,6 +24,7 @@ from helix_tui.core.beads.readiness import looks_like_epic
 from helix_tui.core.insights.experiments import batch_of, trials
 from helix_tui.core.supervision.committing import CommitError, clean_tree
 from helix_tui.core.supervision.curation.curator import Curator
+from helix_tui.core.supervision.prompting import render
 from helix_tui.core.supervision.run.options import RunOptions
 from helix_tui.core.supervision.run.told import with_told
 from helix_tui.core.supervision.scope import named_beads
@@ -76,16 +77,17 @@ def run(call: Call) -> int:
 def _session(call: Call, curator: Curator) -> int:
     stage, wishes = STAGES["experiment"], wishes_of(call)
     delegate = delegate_of(call, curator)
-    if call.options.dry_run:
-        return show_dry_run(call, [command_of(curator.project, delegate, stage, wishes)])
-    _must_be_clean(call, curator)
-    curator.gate.check()
     closing = "CLOSE SESSION: keep the best result, revert the rest, and write down what was learnt."
     values = {
         "scope": call.options.goal or "the most promising open experiment",
         "request": closing if call.options.close else "",
         "facts": facts_of(curator),
     }
+    if call.options.dry_run:
+        command = command_of(curator.project, delegate, stage, wishes)
+        return show_dry_run(call, [command], prompt=render(curator.project, stage, values).text)
+    _must_be_clean(call, curator)
+    curator.gate.check()
     done = perform(curator.project, delegate, stage, values, wishes, f"experiment-{call.now}")
     return report(call, done)
 

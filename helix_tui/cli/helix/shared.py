@@ -169,13 +169,16 @@ def shown(words: Sequence[str]) -> str:
     return clean_block(shlex.join(words), 20_000)
 
 
-def show_dry_run(call: Call, commands: Sequence[Sequence[str]], **more: object) -> int:
-    """Print the commands that would run."""
+def show_dry_run(call: Call, commands: Sequence[Sequence[str]], *, prompt: str = "", **more: object) -> int:
+    """Print the commands that would run, and aside what an agent would be asked."""
     if call.json:
-        call.emit({"commands": [list(words) for words in commands], "dry_run": True, **more})
-    else:
-        for words in commands:
-            call.print(shown(words))
+        asked = {"prompt": prompt} if prompt else {}
+        call.emit({"commands": [list(words) for words in commands], "dry_run": True, **asked, **more})
+        return 0
+    for words in commands:
+        call.print(shown(words))
+    if prompt and not call.options.quiet:
+        call.note(f"helix: the prompt would be:\n{clean_block(prompt).rstrip()}")
     return 0
 
 

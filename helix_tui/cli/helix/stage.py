@@ -5,6 +5,7 @@ evolve, frame.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.helix.shared import (
@@ -28,6 +29,7 @@ from helix_tui.core.supervision.curation.curator import Curator
 from helix_tui.core.supervision.curation.planning import plan
 from helix_tui.core.supervision.delegate import Delegate, Wishes
 from helix_tui.core.supervision.governing import acquire, hand_back, plan_governing
+from helix_tui.core.supervision.prompting import render
 from helix_tui.core.supervision.scope import WORD, missing_bead, read_scope
 from helix_tui.core.supervision.stages import STAGES, Stage
 from helix_tui.core.supervision.stagework import StageOutcome, command_of, perform
@@ -68,10 +70,10 @@ def run(call: Call) -> int:
         curator = curator_of(call)
         delegate = delegate_of(call, curator)
         _refuse_missing(curator, stage, values["scope"])
-        if call.options.dry_run:
-            return _dry_run(call, curator, delegate, stage, wishes, values["scope"])
-        curator.gate.check()
         values |= {"facts": facts_of(curator), "autonomy": level}
+        if call.options.dry_run:
+            return _dry_run(call, curator, delegate, stage, wishes, values)
+        curator.gate.check()
         stamp = f"{stage.name}-{call.now}"
         # Asked before a governing bead is made: none is, for an agent that is not there.
         command = command_of(curator.project, delegate, stage, wishes)
@@ -209,12 +211,17 @@ def facts_of(curator: Curator) -> str:
 
 
 def _dry_run(
-    call: Call, curator: Curator, delegate: Delegate, stage: Stage, wishes: Wishes, scope: str
+    call: Call,
+    curator: Curator,
+    delegate: Delegate,
+    stage: Stage,
+    wishes: Wishes,
+    values: Mapping[str, str],
 ) -> int:
     commands: list[tuple[str, ...]] = []
     if stage.governed:
         queue = curator.look().queue
-        planned = plan_governing(curator, read_scope(scope), queue)
+        planned = plan_governing(curator, read_scope(values["scope"]), queue)
         commands += plan(planned.operations, queue, curator.dialect(queue)).commands
     commands.append(command_of(curator.project, delegate, stage, wishes))
-    return show_dry_run(call, commands)
+    return show_dry_run(call, commands, prompt=render(curator.project, stage, values).text)

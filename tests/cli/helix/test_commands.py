@@ -139,9 +139,14 @@ def test_proposed_beads_alone_are_guidance(helix: Any, stage: StageFactory) -> N
     )
 
 
+def files_of(root: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+
 @pytest.mark.parametrize("era", ERAS)
 def test_dry_run_prints_the_exact_command(helix: Any, stage: StageFactory, era: str) -> None:
     world = stage([row("a-1", era=era)], era)
+    before = files_of(world.root)
     verb = {"april": "ddx agent execute-loop --once --json --local", "head": "ddx work --once --json"}[era]
     assert helix(world, "run", "--dry-run").out == f"{verb}\n"
     asks = {"april": "ddx agent run --json --prompt", "head": "ddx run --json --prompt"}[era]
@@ -155,8 +160,12 @@ def test_dry_run_prints_the_exact_command(helix: Any, stage: StageFactory, era: 
     assert align[0].startswith("ddx bead create 'align: repo'")
     assert "Scope areas: ui, api, data, infra, cli" in align[0]
     assert f"ddx {align[1]}".startswith(asks)
+    close = helix(world, "experiment", "--close", "--dry-run")
+    assert close.out.startswith(asks)
+    assert "CLOSE SESSION" in close.err
     assert not world.calls
     assert list(world.rows()) == ["a-1"]
+    assert files_of(world.root) == before
 
 
 # --- planning stages ---------------------------------------------------------------------------------------

@@ -236,7 +236,9 @@ def _unready(facts: Facts) -> Verdict:
         return Verdict("WAIT", tuple(waits), would_change_if=ends)
     person = _in_states(facts, ("proposed", "preserved_review_blocked", "unknown_status"))
     if person:
-        return Verdict("GUIDANCE", tuple(person), "helix-tui stuck", would_change_if="a person decides on them")
+        return Verdict(
+            "GUIDANCE", tuple(person), "helix-tui stuck", would_change_if="a person decides on them"
+        )
     outside = _in_states(facts, ("blocked_external",))
     if outside:
         return Verdict("WAIT", tuple(outside), would_change_if="what they wait for outside has happened")
