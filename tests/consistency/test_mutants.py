@@ -128,10 +128,10 @@ def _work_that_was_done_already_teaches_a_failure(patch: Patch) -> None:
 def _the_verdict_of_the_loop_screen_is_another(patch: Patch) -> None:
     shown = evidence.as_document
 
-    def told(attempt: Attempt, now: int) -> dict[str, Any]:
+    def told(attempt: Attempt, *rest: Any) -> dict[str, Any]:
         if attempt.status == "review_block":
             attempt = replace(attempt, detail="post-merge review: BLOCK", candidate_ref="")
-        return dict(shown(attempt, now))
+        return dict(shown(attempt, *rest))
 
     patch.setattr("helix_tui.cli.snapshot.evidence", _Patched(evidence, as_document=told))
 
