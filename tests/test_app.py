@@ -11,7 +11,7 @@ from typing import cast
 import pytest
 from rich.color import Color
 
-from helix_tui.app import DEEP_AT_LEAST, DEEP_EVERY
+from helix_tui.app import DEEP_AT_LEAST, DEEP_EVERY, collect_all
 from helix_tui.core.beads.query import fields
 from helix_tui.core.live import merge_changes
 from helix_tui.core.live.snapshot import Change
@@ -399,3 +399,16 @@ async def test_one_line_says_that_files_are_not_watched(console: MakeConsole) ->
         app.feed.look()
         await pilot.pause()
         assert any("looked at once a second" in one.message for one in app._notifications)
+
+
+@pytest.mark.parametrize(
+    ("limit_s", "freeze", "frozen"), [(-1, True, True), (3_600, True, False), (-1, False, False)]
+)
+def test_what_took_long_to_look_through_is_not_looked_through_again(
+    limit_s: float, freeze: bool, frozen: bool
+) -> None:
+    try:
+        collect_all(freeze=freeze, limit_s=limit_s)
+        assert (gc.get_freeze_count() > 1_000) is frozen
+    finally:
+        gc.unfreeze()
