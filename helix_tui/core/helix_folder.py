@@ -56,7 +56,7 @@ def exclude(common_dir: Path) -> bool:
     if not _missing(path):
         return False
     path.parent.mkdir(exist_ok=True)
-    with _locked(path.parent):
+    with locked_folder(path.parent):
         missing = _missing(path)
         if missing:
             _append(path, missing)
@@ -115,7 +115,7 @@ def _read(path: Path) -> bytes:
 
 
 @contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
+def locked_folder(folder: Path) -> Iterator[None]:
     """Hold a folder alone among processes of ours; nothing is put into it for that."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench.console import Terminal, console_argv
-from helix_tui.core.ask.store.database import Database
+from helix_tui.core.ask.store.database import FILE, Database
 from helix_tui.core.journal import Journal
 from helix_tui.core.memory import database_path, open_memory
 from helix_tui.core.project import find_project
@@ -30,7 +30,7 @@ from tests.drills.projects import REPOSITORY, isolate, make_project
 WRITER = """
 import sys, uuid
 from pathlib import Path
-from helix_tui.core.ask.store.database import Database
+from helix_tui.core.ask.store.database import FILE, Database
 from helix_tui.core.journal import Journal, Who
 from helix_tui.core.memory import database_path, open_memory
 from helix_tui.core.project import find_project
@@ -42,7 +42,7 @@ while True:
     with open_memory(database_path(project), busy_seconds=60.0) as memory:
         for _ in range(3):
             print("memory", memory.store(words(), words()).name, flush=True)
-    index = Database(project.helix_dir / "ask" / "index.db")
+    index = Database(project.helix_dir / "ask" / FILE)
     for _ in range(3):
         key = word()
         index.add_past([(key, "subject", b"", b"")])
@@ -86,7 +86,7 @@ class Writer:
 def check(root: Path, written: Sequence[tuple[str, str]]) -> str:
     """What is wrong with the stores; empty where nothing is."""
     project = find_project(root)
-    memory, index = database_path(project), project.helix_dir / "ask" / "index.db"
+    memory, index = database_path(project), project.helix_dir / "ask" / FILE
     for path in (memory, index):
         if path.exists():
             with contextlib.closing(sqlite3.connect(path, timeout=30)) as connection:

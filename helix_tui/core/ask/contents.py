@@ -28,7 +28,6 @@ from helix_tui.core.ask.store.segment import Builder, Segment, joined
 from helix_tui.core.ask.store.view import View
 from helix_tui.core.ask.trees import may_hold_tree
 
-FILE = "index.db"
 _COMMIT_FILES = 2_000
 _COMMIT_SECONDS = 4.0
 _PIECES = 20_000

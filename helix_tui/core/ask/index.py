@@ -16,7 +16,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
-from helix_tui.core.ask.contents import FILE, Contents
+from helix_tui.core.ask.contents import Contents
 from helix_tui.core.ask.corpus.content import decode, split_lines
 from helix_tui.core.ask.corpus.roles import role_of
 from helix_tui.core.ask.parse.code import enclosing
@@ -37,6 +37,7 @@ from helix_tui.core.ask.records import (
     UseKind,
     text_hash,
 )
+from helix_tui.core.ask.store.database import FILE
 from helix_tui.core.ask.store.view import StaleView
 from helix_tui.core.ask.tokens import terms_of
 from helix_tui.core.ask.trees import derived_tree, read_tree

@@ -9,6 +9,7 @@ import pytest
 
 from helix_tui.core.ask.corpus.listing import NothingToAsk
 from helix_tui.core.ask.index import Index, open_index
+from helix_tui.core.ask.store.database import FILE, Database
 from helix_tui.core.project import find_project
 from tests.core.ask.test_index import FILES, git, index_of, make
 
@@ -153,7 +154,7 @@ def test_the_repositorys_own_settings_start_no_program(tmp_path: Path) -> None:
 def test_a_damaged_index_is_made_anew(tmp_path: Path, damage: bytes) -> None:
     root = make(tmp_path / "r", FILES)
     index_of(root).close()
-    path = root / ".helix/ask/index.db"
+    path = root / ".helix/ask" / FILE
     for ending in ("-wal", "-shm"):
         path.with_name(path.name + ending).unlink(missing_ok=True)
     path.write_bytes(damage)
@@ -164,7 +165,7 @@ def test_damage_inside_the_file_is_mended_by_a_refresh(tmp_path: Path) -> None:
     root = make(tmp_path / "r", FILES)
     first = index_of(root)
     first.close()
-    path = root / ".helix/ask/index.db"
+    path = root / ".helix/ask" / FILE
     data = bytearray(path.read_bytes())
     for at in range(8_192, len(data), 4_096):
         data[at : at + 64] = b"\xff" * 64
@@ -173,6 +174,28 @@ def test_damage_inside_the_file_is_mended_by_a_refresh(tmp_path: Path) -> None:
     done = again.refresh()
     assert done.rebuilt
     assert again.rank_files("renew lease")[0].file == "store/leases.py"
+
+
+def test_a_damaged_index_is_replaced_once_however_many_find_the_damage(tmp_path: Path) -> None:
+    path = tmp_path / FILE
+    one, two = Database(path), Database(path)
+    one.renew()
+    one.add_past([("sha", "kept", b"", b"")])
+    two.renew()
+    assert two.rebuilt
+    assert two.past_shas() == {"sha"}
+    one.close()
+    two.close()
+
+
+def test_an_index_of_another_version_goes_when_nobody_has_written_to_it_for_a_week(tmp_path: Path) -> None:
+    left, used = tmp_path / "index.db", tmp_path / "index-1.0.db"
+    for path in (left, used):
+        path.write_bytes(b"of another version")
+    os.utime(left, (1, 1))
+    Database(tmp_path / FILE).close()
+    assert not left.exists()
+    assert used.read_bytes() == b"of another version"
 
 
 def test_two_processes_may_index_at_once(tmp_path: Path) -> None:

@@ -1,14 +1,17 @@
-"""The SQLite file that holds the segments: ``.helix/ask/index.db``.
+"""The SQLite file that holds the segments: ``.helix/ask/index-<version>.db``.
 
 Written in transactions, in WAL mode, so that two processes may index at once: who comes second finds the
-first one's blobs and leaves its own out. A file that SQLite cannot read, or that another version wrote, is
-replaced.
+first one's blobs and leaves its own out. Each version has a file of its own, so that two of them beside each
+other leave each other's alone; those of other versions go when nobody has written to them for a week. A file
+that SQLite cannot read is replaced, by one process at a time: who waited looks again at what is there.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
 import sqlite3
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -17,11 +20,14 @@ import msgspec
 from helix_tui.core.ask import tokens
 from helix_tui.core.ask.parse.pieces import Pieces
 from helix_tui.core.ask.store.segment import NAME, Segment, shifted
-from helix_tui.core.helix_folder import make_folder
+from helix_tui.core.helix_folder import locked_folder, make_folder
 
 FORMAT = 2
 """To be raised with any change of the tables or of what parsing yields."""
 VERSION = f"{FORMAT}.{tokens.VERSION}"
+FILE = f"index-{VERSION}.db"
+_LEFT_S = 7 * 86_400
+"""Seconds without a write after which the file of another version is taken for left behind."""
 _BUSY_MS = 20_000
 _MANY = 8
 _SCHEMA = """
@@ -76,6 +82,8 @@ class Database:
         """
         self.path = path
         self.rebuilt = False
+        self._opened: tuple[int, int] | None = None
+        """Which file the connection is to."""
         if path is not None:
             make_folder(path.parent)
         try:
@@ -83,8 +91,9 @@ class Database:
         except sqlite3.OperationalError:
             raise
         except sqlite3.DatabaseError:
-            self._discard()
-            self._connection = self._open()
+            self._connection = self._replace()
+        if path is not None:
+            _remove_left(path)
 
     def _open(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
@@ -105,21 +114,30 @@ class Database:
         except sqlite3.Error:
             connection.close()
             raise
+        self._opened = None if self.path is None else _identity(self.path)
         return connection
 
-    def _discard(self) -> None:
+    def _replace(self, *, damaged: bool = False) -> sqlite3.Connection:
+        """Put an empty file in the place of one that cannot be read, unless another process has just done so.
+
+        Args:
+            damaged: the file opens; the damage is deeper inside.
+        """
         assert self.path is not None
         self.rebuilt = True
-        for ending in ("", "-wal", "-shm"):
-            self.path.with_name(self.path.name + ending).unlink(missing_ok=True)
+        with locked_folder(self.path.parent):
+            if not damaged or _identity(self.path) != self._opened:
+                with contextlib.suppress(sqlite3.DatabaseError):
+                    return self._open()
+            for ending in ("", "-wal", "-shm"):
+                self.path.with_name(self.path.name + ending).unlink(missing_ok=True)
+            return self._open()
 
     def renew(self) -> None:
         """Throw everything away and start empty: what a damaged file deserves."""
         self._connection.close()
-        if self.path is not None:
-            self._discard()
         self.rebuilt = True
-        self._connection = self._open()
+        self._connection = self._open() if self.path is None else self._replace(damaged=True)
 
     def close(self) -> None:
         """Close the file."""
@@ -300,3 +318,27 @@ def _merged_rows(
 
 _pieces = msgspec.msgpack.Decoder(Pieces)
 _encoder = msgspec.msgpack.Encoder()
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _remove_left(path: Path) -> None:
+    """Remove the files of other versions that nobody has written to for long."""
+    for other in path.parent.glob("index*.db"):
+        if other.name == path.name or not path.name.startswith("index"):
+            continue
+        newest = 0.0
+        files = [other.with_name(other.name + ending) for ending in ("", "-wal", "-shm")]
+        for file in files:
+            with contextlib.suppress(OSError):
+                newest = max(newest, os.stat(file).st_mtime)
+        if 0 < newest < time.time() - _LEFT_S:
+            for file in files:
+                with contextlib.suppress(OSError):
+                    file.unlink()
