@@ -89,6 +89,9 @@ NOBODY_IMPORTS = {"core.tracker"}
 PURE = {"subprocess", "socket", "time", "threading", "watchfiles", "shutil", "sqlite3"}
 """What a widget has no business with: it does no I/O and has no clock."""
 
+LOGS = {"_logged", "logs.program", "logs.logger"}
+"""What logs that a program was run."""
+
 HEAVY = ("textual", "rich", "asyncio", "watchfiles", "sqlite3", "subprocess", "unittest")
 """What a process that prints a queue must not load."""
 
@@ -241,3 +244,17 @@ def test_the_queue_on_screen_does_not_load_the_memory() -> None:
     loaded = _loaded("-c", "import helix_tui.app, helix_tui.screens.queue")
     assert "helix_tui.widgets.reading.detail" in loaded
     assert not _heavy(loaded, ("numpy", "sqlite_utils", "snowballstemmer", "tokenizers"))
+
+
+def test_every_program_that_is_run_is_logged() -> None:
+    """`core.process` logs what it runs; whoever needs another way to run a program logs it the same way."""
+    silent = []
+    for path in _sources("helix_tui"):
+        if _room(_module(path)) in NOBODY_IMPORTS:
+            continue
+        for function in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+                called = {ast.unparse(node.func) for node in ast.walk(function) if isinstance(node, ast.Call)}
+                if called & {"subprocess.run", "subprocess.Popen"} and not called & LOGS:
+                    silent.append(f"{path.relative_to(PACKAGE)}: {function.name}")
+    assert not silent

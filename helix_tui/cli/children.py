@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
 from helix_tui.cli.call import CliError
+from helix_tui.core import logs
 from helix_tui.core.text import clean_block
 
 
@@ -56,10 +58,12 @@ def running(
         errors="replace",
         start_new_session=True,
     )
+    begun = time.monotonic()
     try:
         yield process
     finally:
         stop(process)
+        logs.program(command, f"rc {process.returncode}", time.monotonic() - begun)
 
 
 def stop(process: subprocess.Popen[str], patience: float = 3.0) -> None:

@@ -6,7 +6,6 @@ import argparse
 import os
 import platform
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
@@ -22,6 +21,7 @@ from helix_tui.cli.counts import counts_of
 from helix_tui.cli.loading import NO_TRACKER, Present, judge, locate
 from helix_tui.cli.memory.checking import examine_memory
 from helix_tui.cli.paint import counted
+from helix_tui.core import process
 from helix_tui.core.beads.archive import find_archived, read_archive
 from helix_tui.core.beads.tracker import Tracker, read_tracker
 from helix_tui.core.ddx.uncommitted import implementation_changes, tracked
@@ -139,17 +139,12 @@ def _git() -> Check:
     if git is None:
         return Check("git", False, "no git on PATH", "Install git: the demo and DDx itself need it.")
     try:
-        done = subprocess.run(
-            [git, "--version"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=10,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return Check("git", False, f"{git} does not answer: {error}", "Try `git --version` by hand.")
-    return Check("git", done.returncode == 0, clean_line(done.stdout) or git)
+        done = process.run([git, "--version"], timeout=10)
+    except OSError as error:
+        return Check("git", False, f"{git} does not start: {error}", "Try `git --version` by hand.")
+    if done.timed_out:
+        return Check("git", False, f"{git} does not answer", "Try `git --version` by hand.")
+    return Check("git", done.rc == 0, clean_line(done.out) or git)
 
 
 def _project(project: Project) -> Check:

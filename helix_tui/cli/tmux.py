@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
-import subprocess
 
 from helix_tui.cli import programs
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.loading import locate
+from helix_tui.core import process
 from helix_tui.core.text import clean_block
 
 NARROWEST, WIDEST = 32, 200
@@ -39,15 +39,15 @@ def run(call: Call) -> int:
         raise CliError("TMUX is set, but there is no tmux on PATH", "Put tmux on PATH and call this again.")
     command = split_command(call, tmux)
     try:
-        done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=10
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise CliError(f"tmux did not answer: {error}", "Try `tmux list-panes` by hand.") from None
-    if done.returncode:
-        said = clean_block(done.stderr, 400).strip() or f"exit code {done.returncode}"
+        done = process.run(command, timeout=10)
+    except OSError as error:
+        raise CliError(f"tmux does not start: {error}", "Try `tmux list-panes` by hand.") from None
+    if done.timed_out:
+        raise CliError("tmux did not answer", "Try `tmux list-panes` by hand.")
+    if done.rc:
+        said = clean_block(done.err, 400).strip() or f"exit code {done.rc}"
         raise CliError(f"tmux would not split: {said}", "Make the window wider, or give a smaller --width.")
-    pane = done.stdout.strip()
+    pane = done.out.strip()
     if call.json:
         call.emit({"pane": pane, "width": call.options.width, "command": command})
     else:

@@ -132,6 +132,11 @@ def _project_folder(directory: Path | None) -> Path | None:
     return None
 
 
+def program(argv: Sequence[str], how: str, seconds: float, room: str = "process") -> None:
+    """Log a program that was run: what it was asked, how it ended, how long it took; no texts."""
+    logger(room).info("%s: %s in %.0f ms", masked(argv), how, seconds * 1000)
+
+
 # --- command lines ----------------------------------------------------------------------------------------
 
 _TEXT_FLAG = re.compile(

@@ -245,10 +245,9 @@ def run_to_files(
 
 def _logged(done: Finished) -> Finished:
     """Log what was asked, what came of it and how long it took; texts and output only where all is logged."""
-    log = logs.logger("process")
     how = "no answer in time" if done.timed_out else f"rc {done.rc}"
-    cut = ", output cut" if done.truncated else ""
-    log.info("%s: %s in %.0f ms%s", logs.masked(done.argv), how, done.seconds * 1000, cut)
+    logs.program(done.argv, f"{how}, output cut" if done.truncated else how, done.seconds)
+    log = logs.logger("process")
     if log.isEnabledFor(10):  # logging.DEBUG
         log.debug("argv %r, stderr %r", list(done.argv), done.err[-_SHOWN:])
     return done

@@ -15,6 +15,8 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from helix_tui.core import logs
+
 _STEP_S = 0.02
 _PS_TIMEOUT_S = 5.0
 
@@ -164,7 +166,9 @@ def _from_ps(*only: str) -> Iterator[_Row]:
     """Processes by ``ps`` as POSIX has it; which session each is in the kernel is asked."""
     words = ["ps", "-o", "pid=,ppid=,stat=", *(("-p", only[0]) if only else ("-A",))]
     try:
+        begun = time.monotonic()
         done = subprocess.run(words, capture_output=True, text=True, timeout=_PS_TIMEOUT_S)
+        logs.program(words, f"rc {done.returncode}", time.monotonic() - begun)
     except (OSError, subprocess.TimeoutExpired):
         return
     for line in done.stdout.splitlines():

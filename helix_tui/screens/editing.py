@@ -6,10 +6,13 @@ import os
 import shlex
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from time import monotonic
 
 from textual.app import App, SuspendNotSupported
+
+from helix_tui.core import logs
 
 _PLUS_LINE = {
     "vi",
@@ -50,6 +53,18 @@ def editor_command(path: Path, line: int, env: Mapping[str, str] | None = None) 
     return None
 
 
+def run_editor(command: Sequence[str]) -> int:
+    """Run an editor in this terminal to its end; its exit code.
+
+    Raises:
+        OSError: it does not start.
+    """
+    begun = monotonic()
+    code = subprocess.run(command, check=False).returncode
+    logs.program(command, f"rc {code}", monotonic() - begun, "editor")
+    return code
+
+
 def open_at(app: App[object], path: Path, line: int) -> str:
     """Open a file at a line and come back when the editor has ended; a sentence where that cannot be."""
     if not path.is_file():
@@ -59,7 +74,7 @@ def open_at(app: App[object], path: Path, line: int) -> str:
         return "no editor is found; set EDITOR"
     try:
         with app.suspend():
-            subprocess.run(command, check=False)
+            run_editor(command)
     except SuspendNotSupported:
         return "this terminal cannot be left for an editor"
     except OSError as error:

@@ -15,6 +15,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 import msgspec
 
+from helix_tui.core import logs
 from helix_tui.core.ask.corpus.content import unfit
 from helix_tui.core.ask.parse.pieces import Pieces
 from helix_tui.core.ask.parse.reader import body_terms, name_terms, read_pieces
@@ -155,9 +156,11 @@ class _Workers:
                 env=env,
                 start_new_session=True,
             )  # fmt: skip
-        except OSError:
+        except OSError as error:
+            logs.logger("ask").warning("%s: does not start: %s", logs.masked(argv), error)
             return None
         self._all.append(worker)
+        logs.logger("ask").info("%s: started as %d", logs.masked(argv), worker.pid)
         return worker
 
     def close(self) -> None:

@@ -10,12 +10,14 @@ import os
 import sqlite3
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 
 from sqlite_utils import Database
 
+from helix_tui.core import logs
 from helix_tui.core.clock import format_instant, now_ns
 from helix_tui.core.helix_folder import make_folder
 from helix_tui.core.memory import migration
@@ -265,7 +267,9 @@ def _copy_from_outside(files: Iterable[Path], folder: Path) -> None:
         OSError: they cannot be copied.
     """
     command = ["cp", "--", *map(str, files), str(folder)]
+    begun = time.monotonic()
     done = subprocess.run(command, capture_output=True, timeout=_COPY_SECONDS, check=False)
+    logs.program(command, f"rc {done.returncode}", time.monotonic() - begun, "memory")
     if done.returncode:
         raise OSError(done.stderr.decode("utf-8", "replace").strip()[:300] or "cp failed")
 

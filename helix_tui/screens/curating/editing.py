@@ -6,7 +6,6 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,6 +17,7 @@ from helix_tui.core.errors import HelixError
 from helix_tui.core.text import clean_line
 from helix_tui.screens.curating.desk import Trouble
 from helix_tui.screens.curating.wishes import edit_wish
+from helix_tui.screens.editing import run_editor
 
 if TYPE_CHECKING:
     from helix_tui.core.beads.record import Bead
@@ -105,7 +105,7 @@ def edit(screen: TargetScreen, beads: Sequence[Bead]) -> None:
     try:
         path.write_text(as_file(bead.id, base), encoding="utf-8", errors="surrogateescape")
         with screen.app.suspend():
-            code = subprocess.run([*words, os.fspath(path)], check=False).returncode
+            code = run_editor([*words, os.fspath(path)])
         changed = _read_back(path, base) if code == 0 else {}
     except SuspendNotSupported:
         say("this terminal cannot be given to an editor; use a, then “edit in a form”", "warning")

@@ -179,8 +179,7 @@ class Git:
             raise GitFailed(f"git {words[0]} took over {self._timeout:.0f} s: try it by hand") from error
         except OSError as error:
             raise GitFailed(f"git {words[0]} cannot run: {error}") from error
-        took = (time.monotonic() - began) * 1000
-        logs.logger("ask").info("%s: rc %d in %.0f ms", logs.masked(argv), done.returncode, took)
+        logs.program(argv, f"rc {done.returncode}", time.monotonic() - began, "ask")
         if check and done.returncode:
             said = done.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
             raise GitFailed(f"git {words[0]} failed in {self.root}: {said or done.returncode}")
