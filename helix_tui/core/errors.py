@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+import re
+
 FAILED = 1
 """Exit code of what could not be done, the message saying why."""
 
 DEFECT = 70
 """Exit code of an exception that nobody expected; its trace is in the log."""
+
+
+UNROUTED = r"no viable routing candidate|routing under-specified|under-specified routing"
+"""How ddx's router says that it found nobody to ask."""
+
+WHO = "name one: --agent and --model, HELIX_AGENT and HELIX_MODEL, or `agent` and `model` in the settings"
+"""What helps then."""
+
+
+def with_who(problem: str, said: str = "") -> str:
+    """Why nobody answered; where ddx's router refused, with the setting that helps."""
+    return f"{problem}; {WHO}" if re.search(UNROUTED, f"{problem}\n{said}") else problem
 
 
 class HelixError(Exception):

@@ -146,11 +146,12 @@ def change_steps(
 
 
 def _warned(planned: Plan, sight: Sight, curator: Curator) -> Plan:
-    """A plan with what else its writing does: ddx drops lines that it cannot read."""
+    """A plan with what else to know: ddx drops lines that it cannot read; another release wrote the rows."""
     if not planned.steps:
         return planned
     embedded = curator.executable(sight.queue.default_era).embedded
-    return replace(planned, notes=(*planned.notes, *unread_warning(sight.tracker, embedded)))
+    other = (str(sight.difference),) if sight.difference is not None else ()
+    return replace(planned, notes=(*planned.notes, *unread_warning(sight.tracker, embedded), *other))
 
 
 def foretell(call: Call, planned: Plan, sight: Sight) -> int:

@@ -164,6 +164,8 @@ def _foretell(call: Call, curator: Curator) -> int:
         call.print(f"{deed} {turn.entry.id}  {clean_line(turn.entry.title, 120)}")
         for step in turn.steps:
             call.print("  " + call.paint(clean_block(shlex.join(("ddx", *step.args)), 2_000), "bold"))
+        for trace in turn.traces:
+            call.print(f"  note: {clean_line(trace, 300)}")
         if turn.problem:
             call.print(f"  cannot be done: {clean_line(turn.problem, 400)}")
         for difference in turn.differences[:5]:
@@ -206,6 +208,8 @@ def _tell(call: Call, done: list[Done], stopped: CliError | None, conflict: Conf
             call.print(clean_line(result.plan.title, 200))
             for line in result.plan.lines:
                 call.print("  " + call.paint(clean_block(line, 2_000), "bold"))
+            for note in result.plan.notes:
+                call.print(f"  note: {clean_line(note, 300)}")
             if result.newly_ready:
                 call.print(f"  now ready: {some(result.newly_ready)}")
             if result.newly_blocked:

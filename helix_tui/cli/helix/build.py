@@ -12,6 +12,7 @@ from helix_tui.cli.helix.shared import (
     curator_of,
     delegate_of,
     explained,
+    note_difference,
     refuse_in_attempt,
     refuse_shut,
     show_dry_run,
@@ -53,6 +54,7 @@ def run(call: Call) -> int:
             return show_dry_run(call, [words], bead_id=bead_id, leaves_undone=list(left))
         curator.gate.check()
         note_unread(call, sight.tracker)
+        note_difference(call, sight)
         tell_unheard(call, words, wishes)
         for line in () if call.options.quiet else left:
             call.note(f"helix: {line}")

@@ -12,6 +12,7 @@ from helix_tui.cli.helix.shared import (
     curator_of,
     delegate_of,
     explained,
+    note_difference,
     questions_of,
     show_dry_run,
     tell_unheard,
@@ -84,6 +85,7 @@ def run(call: Call) -> int:
             curator.gate.check()
         if options.apply or options.acknowledge is not None:
             _keep_back(call, checker)
+        note_difference(call, curator.look())
         scope = read_scope(options.scope)
         facts = checker.facts(scope)
         if not call.read_only:

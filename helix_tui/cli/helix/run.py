@@ -23,6 +23,7 @@ from helix_tui.cli.helix.shared import (
     curator_of,
     delegate_of,
     explained,
+    note_difference,
     refuse_in_attempt,
     refuse_shut,
     show_dry_run,
@@ -106,7 +107,9 @@ def _run(call: Call) -> int:
     wanted = options_of(call)
     with explained():
         curator = curator_of(call)
-        refuse_shut(curator.look())
+        sight = curator.look()
+        refuse_shut(sight)
+        note_difference(call, sight)
         delegate = delegate_of(call, curator)
         if call.options.dry_run:
             words = ("ddx", *delegate.drain(wanted.wishes))

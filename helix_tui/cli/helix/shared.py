@@ -154,6 +154,12 @@ def refuse_shut(sight: Sight) -> None:
         raise CliError(f"nothing was started: {sight.shut.cause}", sight.shut.fix)
 
 
+def note_difference(call: Call, sight: Sight) -> None:
+    """Say on stderr where another release wrote the tracker than the ddx at hand."""
+    if sight.difference is not None:
+        call.note(str(sight.difference))
+
+
 def delegate_of(call: Call, curator: Curator) -> Delegate:
     """This project's ddx."""
     return Delegate(curator.project, call.ddx, timeout=call.options.timeout)

@@ -135,7 +135,7 @@ def _print_run(call: Call, document: dict[str, Any], run: dict[str, Any]) -> Non
 
 
 def _stuck(call: Call) -> int:
-    from helix_tui.cli.helix.shared import curator_of, explained
+    from helix_tui.cli.helix.shared import curator_of, explained, note_difference
     from helix_tui.core.supervision.curation.rows import Scene
     from helix_tui.core.supervision.drift import DriftWatch
     from helix_tui.core.supervision.focus import read_focus
@@ -168,6 +168,7 @@ def _stuck(call: Call) -> int:
     note_unread(call, sight.tracker)
     if sight.shut is not None:
         call.note(str(sight.shut))
+    note_difference(call, sight)
     if call.json:
         call.emit(
             {

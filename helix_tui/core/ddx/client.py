@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from helix_tui.core.ddx.attempts.looplog import LoopReport, MalformedReport, parse_report
-from helix_tui.core.errors import HelixError
+from helix_tui.core.errors import UNROUTED, WHO, HelixError
 from helix_tui.core.process import Finished, run
 from helix_tui.core.text import clean_line
 
@@ -239,11 +239,7 @@ _ADVICE = (
     (r"unknown (command|flag|shorthand)", "this ddx does not know it; a newer ddx does"),
     (r"lifecycle_migration", "run `ddx bead migrate --lifecycle --apply`, then try again"),
     (r"migrat", "run the migration that ddx names, then try again"),
-    (
-        r"no viable routing candidate",
-        "say who is to do it: --agent and --model, HELIX_AGENT and HELIX_MODEL, or `agent` and `model` in "
-        "the settings",
-    ),
+    (UNROUTED, WHO),
     (r"no server|connection refused", "start `ddx server`, or run the loop here with --local"),
 )
 

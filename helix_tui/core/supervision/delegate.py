@@ -21,6 +21,7 @@ from helix_tui.core.ddx.dialect import Dialect, dialect_of
 from helix_tui.core.ddx.fields import money, whole
 from helix_tui.core.ddx.names import BARE
 from helix_tui.core.ddx.verbs import Verb
+from helix_tui.core.errors import with_who
 from helix_tui.core.helix_folder import make_folder
 from helix_tui.core.process import Finished, run_to_files
 from helix_tui.core.project import Project, find_ddx, find_project
@@ -240,7 +241,8 @@ def read_answer(finished: Finished, log: Path | None = None) -> Answer:
         problem = "it printed more than is kept"
     elif rc:
         error = document.get("error")
-        problem = clean_line(error, 400) if isinstance(error, str) and error else last_error(finished)
+        told = clean_line(error, 400) if isinstance(error, str) and error else last_error(finished)
+        problem = with_who(told, finished.err)
     tokens = token_count(document) or tokens_in(finished.err) or tokens_in(str(document.get("stderr") or ""))
     return Answer(clean_block(text), rc, tokens, money(document.get("cost_usd")) or 0.0, problem, log)
 

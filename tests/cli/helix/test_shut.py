@@ -1,4 +1,7 @@
-"""A tracker on which the ddx at hand refuses every command: nothing calls it, and each command says why."""
+"""A tracker that the ddx at hand refuses, or that another release wrote: every command says so.
+
+Where it refuses every command, nothing calls it.
+"""
 
 from __future__ import annotations
 
@@ -67,3 +70,52 @@ def test_every_command_that_would_call_ddx_says_beforehand_what_check_says(
     assert "priority" in row
     assert row["priority"] == 2
     assert cli("journal", "--json", "-C", gated).document["operations"] == []
+
+
+PLAYS = """#!{python}
+import os, sys
+os.environ["HELIX_DDX_ERA"] = {era!r}
+from helix_tui.core.tracker.__main__ import main
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize(
+    ("era", "row", "said"),
+    [
+        ("april", ROW, "a later DDx wrote this tracker"),
+        (
+            "head",
+            {name: text for name, text in ROW.items() if name != "schema_version"},
+            "an earlier DDx wrote this tracker",
+        ),
+    ],
+)
+def test_every_command_says_that_another_release_wrote_the_tracker(
+    cli: Cli,
+    project: ProjectFactory,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    era: str,
+    row: dict[str, object],
+    said: str,
+) -> None:
+    monkeypatch.delenv("HELIX_DDX_TRIAL")
+    path = tmp_path / "ddx"
+    path.write_text(PLAYS.format(python=sys.executable, era=era))
+    path.chmod(0o755)
+    monkeypatch.setenv("DDX_BIN", str(path))
+    here = project([row | {"id": "demo-a1"}], git=True)
+    for words in (
+        ("queue",),
+        ("next",),
+        ("why", "demo-a1"),
+        ("status",),
+        ("stuck",),
+        ("check", "--no-model"),
+        ("run", "--dry-run"),
+        ("set", "demo-a1", "priority=1", "--dry-run"),
+        ("doctor",),
+    ):
+        done = cli(*words, "-C", here)
+        assert said in f"{done.err}\n{done.out}", words

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 
+from helix_tui.core.errors import with_who
 from helix_tui.core.process import run
 from helix_tui.core.text import clean_block, clean_line
 
@@ -84,14 +85,10 @@ def ask_model(command: ModelCommand, prompt: str, cwd: Path) -> ModelReply:
     if done.rc != 0:
         said = [line for line in done.err.splitlines() if line.strip()]
         why = reply.error or clean_line(said[-1] if said else f"ended with {done.rc}", 300)
-        return _failed(reply, f"{why}; {WHO}" if "no viable routing candidate" in done.err + why else why)
+        return _failed(reply, with_who(why, done.err))
     if not reply.text and not reply.error:
         return _failed(reply, "an empty answer")
     return reply
-
-
-WHO = "name one: --agent and --model, HELIX_AGENT and HELIX_MODEL, or `agent` and `model` in the settings"
-"""What helps where ddx's router finds nobody to ask."""
 
 
 def _failed(reply: ModelReply, error: str) -> ModelReply:

@@ -17,7 +17,7 @@ from helix_tui.core.beads.tracker import Tracker, TrackerReader
 from helix_tui.core.clock import now_ns
 from helix_tui.core.ddx.client import DdxError, hook_warnings, last_error
 from helix_tui.core.ddx.dialect import Dialect, rule_for
-from helix_tui.core.ddx.fit import Shut, shut
+from helix_tui.core.ddx.fit import Remark, Shut, difference, shut
 from helix_tui.core.ddx.names import Era as Vocabulary
 from helix_tui.core.ddx.workers.running import Run, RunReader, beads_at_work
 from helix_tui.core.journal import Entry, History, Journal, Values, Who, edits_of
@@ -78,6 +78,11 @@ class Sight:
     def shut(self) -> Shut | None:
         """Why the ddx at hand would refuse every command here; None where it would not."""
         return shut(self.tracker.beads, self.dialect)
+
+    @property
+    def difference(self) -> Remark | None:
+        """What to know where another release wrote the tracker than the one at hand."""
+        return difference(self.tracker.beads, self.dialect)
 
     @property
     def busy(self) -> frozenset[str]:
@@ -434,7 +439,7 @@ class Curator:
         if back.lost:
             raise NotUndoable(entry, "; ".join(back.lost))
         title = f"{kind} {of.id}: {of.title}"
-        made = Plan(kind, title, back.steps)
+        made = Plan(kind, title, back.steps, notes=back.traces)
         insist(made, shown, sight.queue)
         return self._execute(made, sight, lock, kind=kind, of=of.id)
 

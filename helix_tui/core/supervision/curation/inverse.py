@@ -203,7 +203,9 @@ def _edges(writing: Writing, bead_id: str, wanted: Fields, findings: _Findings) 
             )
         if any(more):
             findings.traces.append(f"who made the edge to {called(target)}, and its notes, are not kept")
-        findings.traces.append(f"the edge from {called(bead_id)} to {called(target)} is the last and new")
+        findings.traces.append(
+            f"the edge from {called(bead_id)} to {called(target)} comes back as the last, with a new date"
+        )
         edges = [*(scene.value(bead_id, "dependencies") or ()), edge(bead_id, target)]
         writing.add(("bead", "dep", "add", bead_id, target), {bead_id: {"dependencies": edges}})
 

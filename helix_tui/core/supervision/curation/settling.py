@@ -140,7 +140,10 @@ def _against(steps: Sequence[Step], before: Values, scene: Scene) -> tuple[str, 
                 continue
             unmoved = same(name, now, (before.get(bead_id) or {}).get(name))
             why = _UNMOVED if unmoved else "this ddx stores it otherwise, or somebody changed it meanwhile"
-            problems.append(f"{called(bead_id)}: {called(name)} is {told(now)}, not {told(value)}; {why}")
+            found, asked = told(now), told(value)
+            if found == asked:  # they differ in what is not shown: line ends, blanks
+                found, asked = ascii(now), ascii(value)
+            problems.append(f"{called(bead_id)}: {called(name)} is {found}, not {asked}; {why}")
     return tuple(problems)
 
 
