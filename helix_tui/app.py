@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, cast
 from rich.segment import Segment, Segments
 from textual import events
 from textual.binding import BindingType
+from textual.driver import Driver
 from textual.message import Message
 from textual.screen import Screen
 
-from helix_tui import barrier
+from helix_tui import barrier, terminal
 from helix_tui.barrier import Barrier
 from helix_tui.core import logs
 from helix_tui.core.clock import now_ns
@@ -78,6 +79,7 @@ at 10,000 beads, all screens visited, that took 26 to 44 ms each time, and after
 _HERE = Path(__file__).parent
 
 barrier.install()
+terminal.install()
 
 OnChange = Callable[[Snapshot, Change], None]
 
@@ -109,6 +111,7 @@ class HelixApp(Traveller):
     """The console on one project."""
 
     TITLE = "helix-tui"
+    ALLOW_SELECT = False  # of text, by the mouse: Textual 8.2.8 fails at a widget that goes away meanwhile
     CSS_PATH: ClassVar[list[str | PurePath]] = [
         _HERE / "themes" / "app.tcss",
         *sorted(_HERE.glob("screens/*.tcss")),
@@ -200,6 +203,11 @@ class HelixApp(Traveller):
         """The default theme, or the plain one for a terminal that has few colours or should show none."""
         few = self.console.color_system in (None, "standard", "windows")
         return PLAIN_THEME if few or self.no_color else DEFAULT_THEME
+
+    def get_driver_class(self) -> type[Driver]:
+        """Textual's own, made to survive what terminals do."""
+        found = super().get_driver_class()
+        return terminal.TerminalDriver if issubclass(terminal.TerminalDriver, found) else found
 
     def refresh_css(self, animate: bool = True) -> None:
         """Parse the stylesheets again; not while starting, when they have just been read with this theme."""
@@ -318,7 +326,7 @@ class HelixApp(Traveller):
         """Take the newest snapshot, with everything that changed since the last one taken."""
         with self._lock:
             news, self._pending = self._pending, None
-        if news is None:
+        if news is None or not self.screen_stack:
             return
         was_loading = self.snapshot.condition == "loading"
         told = self.snapshot.notices

@@ -42,15 +42,13 @@ def is_stale(pump: MessagePump, message: Message) -> bool:
     if not given and not isinstance(message, CAUSED):
         return False
     if isinstance(pump, App):
-        return given and _is_stale_for_app(pump, message)
+        return not pump.screen_stack or (given and _is_stale_for_app(pump, message))
     return isinstance(pump, Widget) and not in_view(pump)
 
 
 def _is_stale_for_app(app: App[Any], message: Message) -> bool:
     """Input comes to the app twice: from the terminal, when its screen is noted, and from a widget."""
     stack = app.screen_stack
-    if not stack:
-        return False
     if not message.is_forwarded:
         setattr(message, _AIM, ref(stack[-1]))
         return False

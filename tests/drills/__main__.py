@@ -18,7 +18,7 @@ def commands(seconds: float, seed: int) -> dict[str, list[str]]:
         "monkey": ["tests.drills.monkey", "--seconds", f"{seconds:.0f}", "--seed", str(seed)],
         "soak": ["bench.resident", "--events", str(events), "--only", "188 beads, events"],
         "stores": ["tests.drills.stores", "--seconds", f"{seconds:.0f}", "--seed", str(seed)],
-        "faults": ["pytest", "-q", "-n", "0", "tests/drills/test_faults.py"],
+        "faults": ["pytest", "-q", "-n", "0", "tests/drills/test_faults.py", "tests/drills/test_signals.py"],
     }
 
 

@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -130,18 +129,6 @@ def _write(terminal: Terminal, keys: str) -> None:
     terminal.settle(0.3, 5)
 
 
-def _ends(terminal: Terminal) -> bool:
-    """Whether the program ends within the limit; it is reaped by `Terminal.close`."""
-    until = time.monotonic() + LIMIT_S
-    while time.monotonic() < until:
-        with contextlib.suppress(OSError):
-            terminal.settle(0.05, 0.2)
-        state = Path(f"/proc/{terminal.pid}/stat").read_text().rpartition(")")[2].split()[0]
-        if state == "Z":
-            return True
-    return False
-
-
 def _alive(terminal: Terminal) -> bool:
     state = Path(f"/proc/{terminal.pid}/stat").read_text().rpartition(")")[2].split()[0]
     return state != "Z"
@@ -176,22 +163,6 @@ def test_the_tracker_may_go_and_come_back(tmp_path: Path, words: tuple[str, ...]
         (root / "away").rename(root / ".ddx")
         _rewrite(root, "back again")
         terminal.wait_for("back again", timeout=LIMIT_S)
-
-
-@pytest.mark.parametrize("sign", [signal.SIGHUP, signal.SIGTERM])
-def test_a_signal_to_leave_ends_the_console(tmp_path: Path, sign: signal.Signals) -> None:
-    with _console(_project(tmp_path / "p"), tmp_path) as terminal:
-        os.kill(terminal.pid, sign)
-        assert _ends(terminal)
-
-
-def test_a_console_that_was_stopped_goes_on(tmp_path: Path) -> None:
-    root = _project(tmp_path / "p")
-    with _console(root, tmp_path) as terminal:
-        os.kill(terminal.pid, signal.SIGSTOP)
-        _rewrite(root, "written while stopped")
-        os.kill(terminal.pid, signal.SIGCONT)
-        terminal.wait_for("written while stopped", timeout=LIMIT_S)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from helix_tui.barrier import RECENT
-from tests.drills.monkey import Action, Case, actions_of, play, shorten
+from tests.drills.actions import Action, Case, actions_of, shorten
+from tests.drills.monkey import play
 from tests.drills.projects import make_project
 
 

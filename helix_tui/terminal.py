@@ -1,0 +1,159 @@
+"""The terminal that the console runs in: Textual's driver, without the ways in which a terminal could end it.
+
+Textual 8.2.8 stops reading keys on a byte that is not UTF-8 and on a report that it cannot parse, blocks for
+ever once a terminal that is gone takes no more output, spins on one that sends no more, starts a second time
+on SIGCONT after a SIGSTOP, and leaves the terminal as it is on SIGTERM. Its driver makes its decoder, its
+parser and its writer itself: these names are replaced in its module.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterable
+from encodings.utf_8 import IncrementalDecoder
+from types import FrameType
+from typing import TYPE_CHECKING, Any, cast
+
+from textual import events
+from textual._xterm_parser import XTermParser
+from textual.drivers import linux_driver
+from textual.drivers._writer_thread import WriterThread
+from textual.drivers.linux_driver import LinuxDriver
+
+if TYPE_CHECKING:
+    from helix_tui.app import HelixApp
+
+LEAVE = (signal.SIGTERM, signal.SIGHUP)
+"""Signals on which the console leaves as by a key; the second one of a kind ends it at once."""
+
+
+class Decoder(IncrementalDecoder):
+    """Reads UTF-8; a byte that is none becomes a replacement character."""
+
+    def __init__(self) -> None:
+        super().__init__("replace")
+
+    def decode(self, data: Any, final: bool = False) -> str:
+        """Text of these bytes.
+
+        Raises:
+            EOFError: there are none, and will be none any more.
+        """
+        if not data and not final:
+            raise EOFError("the terminal is closed")
+        return super().decode(data, final)
+
+
+class Parser(XTermParser):
+    """Reads what terminals send; a key that there is none of is passed over."""
+
+    def _sequence_to_key_events(self, sequence: str, alt: bool = False) -> Iterable[events.Key]:
+        try:
+            yield from super()._sequence_to_key_events(sequence, alt)
+        except (ValueError, OverflowError):  # a code point beyond Unicode
+            return
+
+
+class _Writer(WriterThread):
+    """Writes to the terminal; takes what is written to one that is gone, so that nobody waits for it."""
+
+    def run(self) -> None:
+        """Write until told to stop."""
+        gone = False
+        while True:
+            text = self._queue.get()
+            try:
+                if text is not None and not gone:
+                    self._file.write(text)
+                if not gone and not self._queue.qsize():
+                    self._file.flush()
+            except OSError:
+                gone = True
+            if text is None:
+                return
+
+
+class TerminalDriver(LinuxDriver):
+    """Textual's driver for Linux and macOS, for `HelixApp`.
+
+    What a signal asks for is done by the event loop: a handler may come in the middle of a write to the
+    terminal, and one that writes itself would then wait for ever.
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._handlers: dict[signal.Signals, Any] = {}
+        self._suspending = self._continued = False
+
+    def start_application_mode(self) -> None:
+        """Take the terminal, and hear of it when this program is asked to leave."""
+        super().start_application_mode()  # type: ignore[no-untyped-call]
+        for number in LEAVE:
+            if number not in self._handlers and signal.getsignal(number) is not signal.SIG_IGN:
+                self._handlers[number] = signal.signal(number, self._leave)
+
+    def close(self) -> None:
+        """Give the terminal back, and the signals."""
+        super().close()
+        while self._handlers:
+            signal.signal(*self._handlers.popitem())
+
+    def _leave(self, number: int, _: FrameType | None) -> None:
+        before = self._handlers.pop(signal.Signals(number), signal.SIG_DFL)
+        signal.signal(number, before)
+        # by way of the app's queue: one that leaves while it still comes up fails at that
+        self._loop.call_soon_threadsafe(self._app.call_later, self._app.exit, None, 128 + number)
+
+    def _sigtstp_application(self, *_: Any) -> None:
+        self._loop.call_soon_threadsafe(self._suspend)
+
+    def _suspend(self) -> None:
+        """Give the terminal back, stop, and take it again once told to go on."""
+        if not self._auto_restart:
+            os.kill(os.getpid(), signal.SIGSTOP)
+            return
+        self._suspending, self._continued = True, False
+        self.suspend_application_mode()
+        os.kill(os.getpid(), signal.SIGSTOP)
+        while not self._continued:
+            time.sleep(0.01)  # stopped in here
+        self._suspending = False
+        self._take_again()
+
+    def _sigcont_application(self, *_: Any) -> None:
+        self._continued = True
+        if not self._suspending:
+            self._loop.call_soon_threadsafe(self._after_stop)
+
+    def _after_stop(self) -> None:
+        """Somebody else may have had the terminal while this program was stopped by SIGSTOP."""
+        if self._auto_restart:
+            self.suspend_application_mode()
+            self._take_again()
+
+    def _take_again(self) -> None:
+        self._must_signal_resume = True
+        self.resume_application_mode()
+        self._app.call_later(self._app.refresh, layout=True)
+
+    def _run_input_thread(self) -> None:
+        """Read until told to stop; what cannot be parsed is logged and passed over."""
+        while True:
+            try:
+                self.run_input_thread()
+            except (EOFError, OSError):
+                if not self.exit_event.is_set():
+                    self._app.call_later(self._app.panic)
+            except Exception as error:  # noqa: BLE001 - the barrier logs it
+                cast("HelixApp", self._app).barrier.report(error)
+                continue
+            return
+
+
+def install() -> None:
+    """Let Textual's driver use our decoder, parser and writer from now on."""
+    linux_driver.getincrementaldecoder = lambda _: Decoder  # type: ignore[assignment, attr-defined]
+    linux_driver.XTermParser = Parser  # type: ignore[attr-defined]
+    linux_driver.WriterThread = _Writer  # type: ignore[attr-defined]

@@ -1,0 +1,154 @@
+"""What a monkey does: everything follows from a seed, and is sent as a terminal sends it."""
+
+from __future__ import annotations
+
+import random
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
+from textual.keys import REPLACED_KEYS, _get_unicode_name_from_key
+
+from helix_tui.keymap import KEYS
+from tests.drills.projects import PROJECTS
+
+Action = tuple[str, Any]
+
+LEAVES = {"q", "ctrl+q", "ctrl+c"}
+"""Keys that end the console, as they should."""
+
+TYPED = [*"abcdefghijklmnoprstuvwxyz0123456789 :/.,-_#@!?()[]{}<>'\"\\éß字\u200d"]
+TYPED += ["backspace", "delete", "ctrl+w"]
+OFTEN = [*"123456ajk", "escape", "escape", "enter", "enter", "tab", "down", "up", "ctrl+p"]
+PASTES = ["", "one line", "two\nlines\n", "\x1b[31mred[/]", "字" * 200, "x" * 20_000, "status:open", "\udcff"]
+SIZES = [(1, 1), (2, 1), (1, 40), (8, 3), (20, 8), (40, 20)]
+LARGE = [(60, 24), (80, 24), (120, 40), (160, 48), (300, 90)]
+
+ODD = [
+    "\x1b",
+    "\x1b[",
+    "\x1bO",
+    "\x1b[<0;",
+    "\x1b[<0;9999;9999M",
+    "\x1b[<0;-3;0M",
+    "\x1b[<35;5;5M",
+    "\x1b[<64;5;5M",
+    "\x1b[<65;5;5M",
+    "\x1b[I",
+    "\x1b[O",
+    "\x1b[999999999u",
+    "\x1b[55296u",
+    "\x1b[1114111u",
+    "\x1b[1;1R",
+    "\x1b[?2026;1$y",
+    "\x1b]0;title\x07",
+    "\x00",
+    "\udcff\udcfe",
+]
+"""Sequences cut off, reports that nobody asked for, bytes that are no text."""
+
+POSTURES: Mapping[str, Mapping[str, Any]] = {
+    "full": {},
+    "pane": {"pane": True},
+    "read-only": {"read_only": True},
+    "ascii": {"ascii_only": True},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What is run: everything but the actions follows from it."""
+
+    seed: int
+    project: str
+    posture: str
+    form: str = "inside"
+    """``inside`` this process, or behind a ``terminal`` of its own."""
+
+
+def cases(first: int, forms: Sequence[str] = ("inside", "terminal")) -> Sequence[Case]:
+    """Each project in each posture and form, with seeds from ``first`` on."""
+    names = [(project, posture, form) for posture in POSTURES for project in PROJECTS for form in forms]
+    return [Case(first + number, *each) for number, each in enumerate(names)]
+
+
+def actions_of(seed: int, count: int) -> list[Action]:
+    """The actions of a seed."""
+    rng = random.Random(seed)
+    keys = sorted({key for entry in KEYS for key in entry.keys.split(",")} - LEAVES)
+    actions: list[Action] = []
+    while len(actions) < count:
+        kind = rng.random()
+        if kind < 0.50:
+            actions.append(("key", rng.choice(keys)))
+        elif kind < 0.78:
+            actions.append(("key", rng.choice(OFTEN)))
+        elif kind < 0.89:
+            actions.append(("key", rng.choice(TYPED)))
+        elif kind < 0.95:
+            actions.append(("click", (rng.random(), rng.random(), rng.randint(1, 2))))
+        elif kind < 0.965:
+            actions.append(("paste", rng.choice(PASTES)))
+        elif kind < 0.98:
+            actions.append(("text", rng.choice(ODD)))
+        elif kind < 0.985:
+            actions += [("size", rng.choice(SIZES + LARGE)) for _ in range(20)]
+        else:
+            actions += [("size", rng.choice(SIZES)), ("size", rng.choice(LARGE))]
+        if rng.random() < 0.25:
+            actions.append(("rest", rng.random() < 0.2))
+    return actions
+
+
+def _sequences() -> Mapping[str, str]:
+    found = {"escape": "\x1b[27u"}
+    for sequence, named in ANSI_SEQUENCES_KEYS.items():
+        if isinstance(named, tuple) and len(named) == 1:
+            found.setdefault(named[0].value, sequence)
+    return found
+
+
+_SEQUENCES = _sequences()
+
+
+def sent(action: Action, size: tuple[int, int]) -> str:
+    """What a terminal of that size sends for it; empty for what is no input."""
+    kind, value = action
+    if kind == "key":
+        return str(value) if len(value) == 1 else _SEQUENCES.get(value) or _character(value)
+    if kind == "paste":
+        return f"\x1b[200~{value}\x1b[201~"
+    if kind == "click":
+        across, down, times = value
+        at = f"{int(across * size[0]) + 1};{int(down * size[1]) + 1}"
+        return f"\x1b[<0;{at}M\x1b[<0;{at}m" * int(times)
+    return str(value) if kind == "text" else ""
+
+
+def _character(key: str) -> str:
+    """The character of a key that has a name, e.g. ``full_stop``."""
+    return unicodedata.lookup(_get_unicode_name_from_key(REPLACED_KEYS.get(key, key)))
+
+
+def shorten(
+    actions: Sequence[Action], fails: Callable[[Sequence[Action]], bool], most: int = 80
+) -> list[Action]:
+    """The fewest of the actions, in their order, that still fail: delta debugging, in so many tries."""
+    kept, parts, tries = list(actions), 2, 0
+    while len(kept) > 1 and tries < most:
+        size = max(1, -(-len(kept) // parts))
+        for start in range(0, len(kept), size):
+            fewer = kept[:start] + kept[start + size :]
+            tries += 1
+            if fewer and fails(fewer):
+                kept, parts = fewer, max(2, parts - 1)
+                break
+            if tries >= most:
+                break
+        else:
+            if size == 1:
+                break
+            parts = min(len(kept), parts * 2)
+    return kept

@@ -1,0 +1,202 @@
+"""The monkey before a console that is a process of its own in a pseudo-terminal, as a person's is.
+
+Keys come as escape sequences, sizes as TIOCSWINSZ; afterwards no log may hold a trace, and the terminal must
+be as it was.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import re
+import select
+import signal
+import struct
+import termios
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from bench.console import Terminal, console_argv
+from tests.drills.actions import Action, Case, sent
+
+LIMIT_S = 90.0
+"""Seconds that a console may take for anything, on a busy machine."""
+
+WORDS: Mapping[str, Sequence[str]] = {
+    "full": (),
+    "pane": ("--pane",),
+    "read-only": ("--read-only",),
+    "ascii": ("--ascii",),
+}
+
+MODES = ("?1049", "?1000", "?1003", "?1006", "?2004", "?1004")
+"""What a console switches on in a terminal, and must switch off."""
+
+
+class Failed(Exception):
+    """The console did not survive."""
+
+
+class Session:
+    """One console and what a person's fingers and eyes know of it."""
+
+    def __init__(self, case: Case, root: Path, home: Path, *before: str) -> None:
+        """Start one; ``before`` are the words of a program that starts it."""
+        home.mkdir()
+        words = [
+            *before,
+            "env",
+            "PYTHONFAULTHANDLER=1",
+            "EDITOR=true",
+            "VISUAL=true",
+            *console_argv(root),
+            *WORDS[case.posture],
+        ]
+        self.terminal = Terminal(words, root, home)
+        self._before = termios.tcgetattr(self.terminal.fd)
+        self._places = (root, home)
+        self.tail = b""
+        """What it wrote last."""
+        self.size = (160, 48)
+        os.set_blocking(self.terminal.fd, False)
+
+    def starts(self) -> None:
+        """Wait until it has taken the terminal."""
+        until = time.monotonic() + LIMIT_S
+        while b"?1049h" not in self.tail:
+            self.drain(0.5, 1.0)
+            self.check(until, "does not start")
+
+    def act(self, action: Action) -> None:
+        """Do one thing, as fast as the terminal takes it."""
+        kind, value = action
+        if kind == "size":
+            self.size = value
+            fcntl.ioctl(self.terminal.fd, termios.TIOCSWINSZ, struct.pack("HHHH", value[1], value[0], 0, 0))
+        elif kind == "rest":
+            self.drain(0.1 if value else 0.0, 5.0)
+        else:
+            self.write(sent(action, self.size).encode("utf-8", "surrogateescape"))
+
+    def write(self, data: bytes) -> None:
+        """Write all of it, reading meanwhile what the console writes."""
+        until = time.monotonic() + LIMIT_S
+        while data:
+            readable, writable, _ = select.select([self.terminal.fd], [self.terminal.fd], [], 1.0)
+            if readable:
+                self._read()
+            if writable:
+                data = data[os.write(self.terminal.fd, data[:512]) :]
+                until = time.monotonic() + LIMIT_S
+            self.check(until, "takes no input")
+
+    def drain(self, quiet: float, most: float) -> bool:
+        """Read until nothing came for ``quiet`` seconds; whether anything did."""
+        until, any_came = time.monotonic() + most, False
+        while time.monotonic() < until and select.select([self.terminal.fd], [], [], quiet)[0]:
+            any_came = self._read() or any_came
+            self.check(until + LIMIT_S, "does not end")
+        return any_came
+
+    def check(self, until: float, why: str) -> None:
+        """Raise where the console has ended, or has had its time."""
+        if (code := self.code()) is not None:
+            raise Ended(code)
+        if time.monotonic() > until:
+            raise Failed(f"the console {why}, for {LIMIT_S:.0f} s")
+
+    def code(self) -> int | None:
+        """The exit code, -N for a signal; None while it runs."""
+        found = os.waitid(os.P_PID, self.terminal.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        if found is None:
+            return None
+        return found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
+
+    def answers(self) -> None:
+        """Raise where it draws nothing on another size."""
+        self.drain(0.5, LIMIT_S)
+        until = time.monotonic() + LIMIT_S
+        for size in ((100, 30), (101, 31)):
+            self.act(("size", size))
+            while not self.drain(0.5, LIMIT_S):
+                self.check(until, "draws nothing")
+
+    def end(self) -> int:
+        """Leave by the key for it; the exit code."""
+        until = time.monotonic() + LIMIT_S
+        try:
+            self.write(b"\x1b[27u\x11")
+            while True:
+                self.drain(0.2, LIMIT_S)
+                self.check(until, "does not leave")
+        except Ended as ended:
+            return ended.code
+
+    def left(self) -> str:
+        """What is not as it was; empty where everything is."""
+        while self._read():
+            pass
+        now = termios.tcgetattr(self.terminal.fd)
+        if now[:4] != self._before[:4]:
+            return f"the terminal is left as {now[:4]}, it was {self._before[:4]}"
+        written = self.tail.decode("utf-8", "replace")
+        on = [mode for mode in MODES if written.rfind(f"\x1b[{mode}h") > written.rfind(f"\x1b[{mode}l")]
+        hidden = written.rfind("\x1b[?25l") > written.rfind("\x1b[?25h")
+        if on or hidden:
+            return f"the terminal is left with {on}, cursor hidden: {hidden}"
+        return f"a trace on the terminal: {written[-2000:]}" if "Traceback" in written else ""
+
+    def stacks(self) -> str:
+        """End it; where each of its threads was."""
+        self.tail = b""
+        os.kill(self.terminal.pid, signal.SIGABRT)
+        with contextlib.suppress(Ended):
+            self.drain(1.0, 10.0)
+        return self.tail.decode("utf-8", "replace").rpartition("Fatal Python error")[2]
+
+    def traces(self) -> str:
+        """The first trace in any log; empty where there is none."""
+        for place in self._places:
+            for log in sorted(place.glob("**/logs/helix.log*")):
+                text = log.read_text(errors="replace")
+                if found := re.search(r"^.*\n +Traceback \(most recent call last\):(\n .*)*", text, re.M):
+                    return found[0]
+        return ""
+
+    def _read(self) -> bool:
+        try:
+            chunk = os.read(self.terminal.fd, 1 << 20)
+        except OSError:  # nothing there, or closed from the other end
+            return False
+        self.tail = (self.tail + chunk)[-200_000:]
+        return bool(chunk)
+
+
+class Ended(Exception):
+    """The console has ended."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(f"it ended with {code}")
+        self.code = code
+
+
+def play(case: Case, actions: Sequence[Action], root: Path, home: Path) -> str:
+    """Why the console did not survive these actions; empty when it did."""
+    session = Session(case, root, home)
+    with session.terminal:
+        failure = ""
+        try:
+            try:
+                session.starts()
+                for action in actions:
+                    session.act(action)
+                session.answers()
+                code = session.end()
+            except Ended as ended:
+                code = ended.code  # a command that leaves was chosen from the palette
+            failure = f"the console ended with {code}" if code else ""
+        except Failed as failed:
+            failure = f"{failed}\n{session.stacks()}"
+        return "; ".join(filter(None, (failure, session.traces(), "" if failure else session.left())))
