@@ -375,6 +375,31 @@ def test_an_agent_in_a_clone_of_ddx_gets_the_projects_memory_under_its_attempt(c
         assert done.stdout == b""
 
 
+@pytest.mark.parametrize("told_by", ["environment", "record", "nobody"])
+def test_a_folder_that_serves_many_attempts_is_known_by_what_ddx_says(clone: Path, told_by: str) -> None:
+    project, slot = clone.parent / "project", clone.parent / ".execute-bead-slot-0a1b2c3d" / "slot-0"
+    slot.parent.mkdir()
+    clone.rename(slot)
+    env = {}
+    if told_by == "environment":
+        env = {"DDX_BEAD_ID": "demo-2", "DDX_ATTEMPT_ID": ATTEMPT}
+    elif told_by == "record":
+        (project / ".ddx" / "run-state").mkdir()
+        for attempt, bead, folder, at in (
+            ("20260821T090000-00000000", "demo-1", slot, "2026-08-21T09:00:00Z"),
+            (ATTEMPT, "demo-2", slot, "2026-08-21T10:11:12Z"),
+            ("20260821T110000-11111111", "demo-3", slot.with_name("slot-1"), "2026-08-21T11:00:00Z"),
+        ):
+            record = {"bead_id": bead, "attempt_id": attempt, "worktree_path": str(folder)}
+            record |= {"started_at": at, "refreshed_at": at}
+            (project / ".ddx" / "run-state" / f"{attempt}.json").write_text(json.dumps(record))
+    hook("session-start", say(session_id="s", cwd=str(slot)), slot, **env)
+    hook("pre-tool-use", say(session_id="s", cwd=str(slot), **EDIT), slot, **env)
+    with opened(project) as memory:
+        entered = {(each.attempt, each.bead) for each in memory.injections()}
+    assert entered == ({("s", "")} if told_by == "nobody" else {(ATTEMPT, "demo-2")})
+
+
 def test_a_session_in_a_clone_is_pointed_at_the_projects_memory(clone: Path, tmp_path: Path) -> None:
     file = tmp_path / "env"
     hook("session-start", say(session_id="s", cwd=str(clone)), clone, CLAUDE_ENV_FILE=str(file))

@@ -18,6 +18,11 @@ ASKED = "Mend the circular import when editing src/auth.py"
 PASSED = ("Bash", {"command": "pytest -q"}, {"content": "4 passed", "is_error": False})
 FAILED = ("Bash", {"command": "pytest -q"}, {"content": "Exit code 1\n1 failed", "is_error": True})
 EDITED = ("Edit", {"file_path": "src/auth.py"}, {"content": "The file was updated"})
+BEHIND = (
+    "Agent",
+    {"prompt": "do more", "run_in_background": True},
+    {"content": [{"type": "text", "text": "Async agent launched"}]},
+)
 SPAWNED = ("Agent", {"prompt": "do more"}, {"content": [{"type": "text", "text": "done"}]})
 Step = tuple[str, dict[str, Any], dict[str, Any]]
 
@@ -58,6 +63,8 @@ def shown(root: Path) -> str:
         ((EDITED, FAILED, EDITED, PASSED), (1, 0)),
         ((PASSED, EDITED), (0, 0)),
         ((PASSED, SPAWNED), (0, 0)),
+        ((SPAWNED, PASSED), (1, 0)),
+        ((BEHIND, PASSED), (0, 0)),
         ((EDITED,), (0, 0)),
     ],
 )

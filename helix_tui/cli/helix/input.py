@@ -17,6 +17,7 @@ from helix_tui.cli.helix.shared import (
     delegate_of,
     explained,
     questions_of,
+    refuse_in_attempt,
     show_dry_run,
     wishes_of,
 )
@@ -56,6 +57,7 @@ def run(call: Call) -> int:
 
 
 def _request(call: Call) -> int:
+    refuse_in_attempt(call)
     level = autonomy_of(call)
     wishes, stage = wishes_of(call), STAGES["input"]
     with explained():

@@ -15,6 +15,7 @@ from helix_tui.cli.helix.shared import (
     delegate_of,
     explained,
     questions_of,
+    refuse_in_attempt,
     show_dry_run,
     tell_unheard,
     wishes_of,
@@ -63,6 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(call: Call) -> int:
     """Do one stage."""
+    refuse_in_attempt(call)
     stage = stage_of(call.command)
     values = _values(call, stage)
     wishes, level = wishes_of(call), autonomy_of(call)

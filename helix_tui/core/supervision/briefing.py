@@ -22,7 +22,7 @@ from helix_tui.core.memory.injecting import line, without_block
 from helix_tui.core.memory.paths import mentioned
 from helix_tui.core.memory.proposals import Proposals
 from helix_tui.core.memory.reports import Proposal
-from helix_tui.core.project import Project, find_project
+from helix_tui.core.project import AttemptFolder, Project, find_project
 from helix_tui.core.supervision.hearing import (
     EDITING,
     Heard,
@@ -65,7 +65,28 @@ def place_of(heard: Heard, directory: Path, env: Mapping[str, str]) -> Place:
         project = replace(find_project(main, env=env), root=main)
     if attempt is None:
         return Place(project, start)
-    return Place(project, start, attempt.bead, attempt.attempt)
+    return Place(project, start, *_whose(attempt, project, env))
+
+
+def _whose(folder: AttemptFolder, project: Project, env: Mapping[str, str]) -> tuple[str, str]:
+    """Bead and attempt of a folder: by its name; of one that serves many, by what ddx tells its agent, or by
+    the run record that names the folder.
+    """
+    if folder.attempt:
+        return folder.bead, folder.attempt
+    told = env.get("DDX_BEAD_ID", ""), env.get("DDX_ATTEMPT_ID", "")
+    if all(told):
+        return told
+    from helix_tui.core.ddx.workers.claims import ClaimReader  # few hooks are run in such a folder
+
+    here = os.path.realpath(folder.root)
+    records = [
+        claim
+        for claim in ClaimReader(project, env).run_states()
+        if claim.worktree is not None and os.path.realpath(claim.worktree) == here
+    ]
+    newest = max(records, key=lambda claim: claim.at or 0, default=None)
+    return (newest.bead_id, newest.attempt_id) if newest is not None else ("", "")
 
 
 def answer(event: str, heard: Heard, place: Place, memory: MemoryStore) -> dict[str, Any]:

@@ -212,13 +212,15 @@ def commands_run(heard: Heard) -> Ran:
 def _work(transcript: str, *, sidechains: bool) -> Ran:
     """Commands and changes of a transcript; a change counts from when its result has come back.
 
-    What another agent does is a change of that moment: its commands stand in a transcript of its own.
+    What another agent does is a change of that moment: its commands stand in a transcript of its own. One in
+    the background goes on changing after its call is back, and nothing here says until when.
     """
     from helix_tui.core.memory.verification import Check
 
     uses: dict[str, dict[str, Any]] = {}
     checks: list[Check] = []
     change: int | None = None
+    unending = False
     for position, part, entry in _tool_parts(transcript, sidechains):
         if part.get("type") == "tool_use":
             uses[_text(part.get("id"), 200)] = part
@@ -231,7 +233,8 @@ def _work(transcript: str, *, sidechains: bool) -> Ran:
             checks.append(Check(command, _exit_code(part, entry, asked), position))
         if _changes(use, command) and (command or part.get("is_error") is not True):
             change = position - 1 if command else position  # a check behind a change in one line is of it
-    if any(_changes(use, "") for use in uses.values()):  # begun, and not back yet
+            unending = unending or asked.get("run_in_background") is True
+    if unending or any(_changes(use, "") for use in uses.values()):  # the latter begun, and not back yet
         change = sys.maxsize
     return Ran(tuple(checks), change)
 

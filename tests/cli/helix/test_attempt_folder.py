@@ -47,7 +47,22 @@ def attempt_folder(request: pytest.FixtureRequest, project: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("words", [("commit", "demo-2"), ("experiment",), ("run",), ("start",), ("build",)])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("commit", "demo-2"),
+        ("experiment",),
+        ("run",),
+        ("start",),
+        ("build",),
+        ("align",),
+        ("review",),
+        ("plan",),
+        ("frame", "--dry-run"),
+        ("evolve", "one more field"),
+        ("input", "a button"),
+    ],
+)
 def test_the_projects_own_tree_is_not_acted_on_from_an_attempts_folder(
     cli: Cli, project: Path, attempt_folder: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:
@@ -62,6 +77,13 @@ def test_the_projects_own_tree_is_not_acted_on_from_an_attempts_folder(
     assert git(project, "status", "--porcelain").split() == ["M", "file.txt"]
     assert not (project / ".helix").exists()
     assert not (project / ".helix-logs").exists()
+
+
+def test_what_waits_for_an_answer_is_listed_and_answered_from_there(
+    cli: Cli, attempt_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(attempt_folder)
+    assert cli("input", "--questions").code == 0
 
 
 def test_a_project_that_is_named_is_acted_on_from_there_too(
