@@ -20,6 +20,8 @@ from typing import Any, NoReturn
 
 HOME = Path(os.environ["HOME"])
 COST_USD, IN, OUT, CACHED = 0.0421, 2850, 150, 300
+UNTOLD = ("ratelimit", "hang")
+"""Words with which the work never tells what it used."""
 SESSION = "5e551011-0000-4000-8000-000000000001"
 
 
@@ -98,7 +100,8 @@ def review(mode: str, prompt: str) -> NoReturn:
 def work(mode: str, prompt: str) -> NoReturn:
     found = re.search(r'<bead[^>]*\bid="([^"]+)"', prompt) or re.search(r"\b(p-[0-9a-f]{8})\b", prompt)
     name = f"out-{found[1]}.txt" if found else "out.txt"
-    say({"type": "text", "text": f"working: {mode}"})
+    if mode not in UNTOLD:
+        say({"type": "text", "text": f"working: {mode}"})
     time.sleep(float(word("pace", "0")))
     if mode == "fail":
         end("could not build", code=1)
@@ -151,7 +154,7 @@ def main() -> NoReturn:
         kind = "ask"
     titled = re.search(r"<title>[^<]*\[(\w+)\]", prompt)
     mode = titled[1] if titled else word("mode", "ok")
-    note(kind, prompt, paid=kind not in ("work", "repair") or mode not in ("ratelimit", "hang"))
+    note(kind, prompt, paid=kind not in ("work", "repair") or mode not in UNTOLD)
     if kind == "intake":
         intake()
     if kind == "triage":

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
 from tests.real.stranger import Stranger
 
-Facts = Mapping[str, object]
+Facts = Mapping[str, Any]
 
 
 def ddx_says(stranger: Stranger) -> Facts:
@@ -42,10 +42,10 @@ def ddx_says(stranger: Stranger) -> Facts:
     }
 
 
-def we_say(stranger: Stranger) -> dict[str, Facts]:
-    """The same facts on each face that tells them: ``queue``, ``status``, ``check``."""
-    said = _together({name: _ours(stranger, name) for name in ("queue", "status", "check")})
-    queue, status, health = said["queue"], said["status"], said["check"]["queue_health"]
+def we_say(stranger: Stranger, faces: Collection[str]) -> dict[str, Facts]:
+    """The same facts on each face that tells them: ``queue``, ``status``, and where asked ``check``."""
+    said = _together({name: _ours(stranger, name) for name in faces})
+    queue, status = said["queue"], said["status"]
     states = {row["id"]: row["state"] for row in queue["beads"]}
     parked = {row["id"] for row in status["parked_beads"] if row["reason"] == "operator-attention"}
     running = status["running_bead"]
@@ -62,7 +62,10 @@ def we_say(stranger: Stranger) -> dict[str, Facts]:
             "running": {running["id"]: ""} if running else {},
             "needs": parked,
         },
-        "check": _counts(health),
+        **({"check": _counts(said["check"]["queue_health"])} if "check" in said else {}),
+        "attempts": {
+            "outcomes": {row["attempt_id"]: row["verdict"]["outcome"] for row in said["attempts"]["attempts"]}
+        },
     }
 
 
@@ -100,14 +103,19 @@ class Ticks:
     compared: dict[str, int] = field(default_factory=dict)
     """Fact -> how often it was compared."""
     differing: list[str] = field(default_factory=list)
+    outcomes: dict[str, list[str]] = field(default_factory=dict)
+    """Of each attempt, what it was called at each look."""
     ticks: int = 0
 
     def look(self) -> None:
         """One look: ddx, then each face of ours, then ddx again."""
         calls = len(self.stranger.calls())
-        before, ours, after = ddx_says(self.stranger), we_say(self.stranger), ddx_says(self.stranger)
+        faces = ("queue", "status", "attempts", *(() if self.ticks % 3 else ("check",)))
+        before, ours, after = ddx_says(self.stranger), we_say(self.stranger, faces), ddx_says(self.stranger)
         moved = calls != len(self.stranger.calls())
         self.ticks += 1
+        for attempt_id, outcome in ours.pop("attempts")["outcomes"].items():
+            self.outcomes.setdefault(attempt_id, []).append(outcome)
         for face, facts in ours.items():
             for name, said in facts.items():
                 fact = name.lstrip("#")
@@ -119,6 +127,14 @@ class Ticks:
                 self.compared[fact] = self.compared.get(fact, 0) + 1
                 if not _same(name, said, theirs):
                     self.differing.append(f"tick {self.ticks}, {face}: {name} {said}, ddx {theirs}")
+
+    def changed_their_minds(self) -> dict[str, list[str]]:
+        """Attempts that landed in the end, and were called something else before than not yet ended (R15)."""
+        return {
+            name: said
+            for name, said in self.outcomes.items()
+            if said[-1] == "landed" and not set(said) <= {"unfinished", "landed"}
+        }
 
     @property
     def _calls_the_dead_running(self) -> bool:

@@ -22,7 +22,7 @@ MODES = ("ok", "fail", "nochange", "block", "mute", "conflict", "ratelimit", "ki
 BEADS = 12
 CHECKED = "1. `test -f README.md` passes"
 PARTS = {"intake": "checks", "work": "work", "repair": "work", "review": "reviews", "triage": "triage"}
-DRAIN_S = 240.0
+DRAIN_S = 900.0
 
 
 def twelve(stranger: Stranger, mode: str) -> list[str]:
@@ -43,8 +43,7 @@ def drain(stranger: Stranger, ticks: Ticks, process: subprocess.Popen[str]) -> N
     deadline = time.monotonic() + DRAIN_S
     while process.poll() is None and time.monotonic() < deadline:
         ticks.look()
-    process.kill()
-    process.wait(30)
+    assert process.poll() is not None, "the drain takes too long"
 
 
 def kill_in_the_middle(stranger: Stranger, ticks: Ticks) -> None:
@@ -65,7 +64,7 @@ def kill_in_the_middle(stranger: Stranger, ticks: Ticks) -> None:
 @pytest.mark.parametrize("mode", MODES)
 def test_every_face_says_what_ddx_says_all_through_a_drain(stranger: Stranger, mode: str) -> None:
     twelve(stranger, mode)
-    (stranger.home / "pace").write_text("3")
+    (stranger.home / "pace").write_text("2")
     ticks = Ticks(stranger, killed=mode == "killed")
     ticks.look()
     if mode == "killed":
@@ -74,20 +73,26 @@ def test_every_face_says_what_ddx_says_all_through_a_drain(stranger: Stranger, m
     more = ("--rate-limit-max-wait", "1s") if mode == "ratelimit" and waits else ()
     drain(stranger, ticks, stranger.begin("ddx", *stranger.release.drain, *stranger.pins, *more))
     ticks.look()
-    agree(stranger, complete=mode not in ("ratelimit", "killed"))
+    agree(stranger, complete=None if mode == "killed" else mode != "ratelimit")
     counted(stranger, mode, ticks)
     assert not stranger.processes()
     assert not ticks.differing, "\n".join(ticks.differing[:20])
+    assert not ticks.changed_their_minds()
 
 
-def agree(stranger: Stranger, *, complete: bool) -> None:
-    """Dollars, tokens and calls, whole and in parts, are the agent's own count."""
+def agree(stranger: Stranger, *, complete: bool | None) -> None:
+    """Dollars and tokens, whole and in parts, are the agent's own count.
+
+    Args:
+        stranger: whose agent counted.
+        complete: whether every cost is known; None where not every ddx leaves a trace of what was killed.
+    """
     calls = stranger.calls()
     spent = stranger.tui_json("attempts")["spent"]
     assert (round(spent["usd"], 4), spent["tokens"], spent["complete"]) == (
         round(sum(call["cost_usd"] for call in calls), 4),
         sum(call["tokens"] for call in calls),
-        complete,
+        spent["complete"] if complete is None else complete,
     ), (spent, calls)
     for part in set(PARTS.values()):
         wanted = [call for call in calls if PARTS[call["kind"]] == part]
@@ -99,7 +104,8 @@ def counted(stranger: Stranger, mode: str, ticks: Ticks) -> None:
     """Write down what was compared, for a closing note."""
     path = os.environ.get("REAL_COUNTS")
     row: dict[str, object] = {"release": stranger.release.name, "mode": mode, "ticks": ticks.ticks}
-    row |= {"compared": ticks.compared, "differing": ticks.differing, "closed": len(stranger.closed())}
+    row |= {"compared": ticks.compared, "differing": ticks.differing, "changed": ticks.changed_their_minds()}
+    row |= {"closed": len(stranger.closed())}
     row |= {"calls": len(stranger.calls()), "usd": round(sum(c["cost_usd"] for c in stranger.calls()), 4)}
     if path:
         with Path(path).open("a") as file:

@@ -230,6 +230,8 @@ def _follow_up(attempt: Attempt, now: int) -> str:
         return known
     if attempt.preserved:
         return f"look at {attempt.preserve_ref or 'the preserved change'}, then land it or try again"
+    if attempt.verdict.outcome == "interrupted":
+        return "somebody ended it: it can be tried again"
     if attempt.status == "execution_failed":
         return "see its error; try again, or with a stronger model"
     return f"read its evidence: {status_of(attempt.status).meaning}"

@@ -16,6 +16,7 @@ from helix_tui.core.ddx.attempts.sums import AgentCall, Sums, sum_calls
 from helix_tui.core.ddx.fields import text
 from helix_tui.core.ddx.files import decode_object, read_bytes
 from helix_tui.core.supervision.run.results import Result, Turn
+from helix_tui.core.text import clean_line
 
 
 class Account:
@@ -81,10 +82,11 @@ class Account:
     def _result(self, attempt_id: str, bead_id: str) -> Result:
         raw = read_bytes(self._ddx_dir / "executions" / attempt_id / "result.json")
         try:
-            status = text(decode_object(raw or b""), "status")
+            said = decode_object(raw or b"")
         except ValueError:
-            status = ""
-        return Result(bead_id, status or "unknown", attempt_id)
+            said = {}
+        status, detail = text(said, "status") or "unknown", clean_line(text(said, "detail"), 400)
+        return Result(bead_id, status, attempt_id, detail)
 
 
 def _key(each: IndexedCall) -> tuple[str, int]:

@@ -154,6 +154,11 @@ def test_missing_evidence_says_where_it_was_looked_for() -> None:
         (Attempt("a", status="no_changes", retry_after=NOW - NS), "resolvable", "acceptance"),
         (Attempt("a", status="execution_failed", failure_mode="context_overflow"), "resolvable", "split"),
         (Attempt("a", status="execution_failed"), "resolvable", "stronger model"),
+        (
+            Attempt("a", status="execution_failed", detail="context canceled"),
+            "resolvable",
+            "can be tried again",
+        ),
         (Attempt("a", status="brand_new"), "resolvable", "does not know"),
         (
             Attempt("a", status="no_changes", no_changes_rationale="AC 1 and AC 2 contradict each other"),
