@@ -265,7 +265,8 @@ def judge(
 
     Dead: its process is gone from this host, its loop has ended the attempt, or every time until which a
     file vouches lies in the past. A process of another host cannot be asked. Silent: an event, then none for
-    ``stall``, however fresh the heartbeat; one of which there never was any is not called so.
+    ``stall``, however fresh the heartbeat; one of which there never was any is not called so. What was told
+    before the attempt began is of the check that came before it.
     """
     machine = next((claim.machine for claim in claims if claim.machine), "")
     pids = list(dict.fromkeys(claim.pid for claim in claims if claim.pid is not None))
@@ -288,6 +289,9 @@ def judge(
         )
     began = [claim.started_at for claim in claims if claim.started_at is not None]
     began = began or [claim.at for claim in claims if claim.at is not None]
+    starts = [claim.started_at for claim in claims if claim.started_at is not None and claim.start_known]
+    if last_event is not None and starts and last_event < max(starts):
+        last_event = None
     seen = _latest(last_event, max(began, default=None))
     if living and last_event is None and not known and all(claim.source == "row" for claim in claims):
         return "alive", f"process {living[0]} is alive; a claim made by hand sends no heartbeat"
@@ -381,8 +385,15 @@ def _attempt_id(work: _Work, record: Claim | None, bundle: Bundle | None) -> str
 
 
 def _started(work: _Work, record: Claim | None, bundle: Bundle | None) -> int | None:
+    """When its worker took the bead, so that the time goes on from the check before it to its landing."""
     if record is not None and record.started_at is not None:
-        return record.started_at
+        own = [
+            claim.started_at
+            for claim in work.claims
+            if claim.started_at is not None and claim.start_known and claim.source != "sidecar"
+            if record.pid is not None and claim.pid == record.pid
+        ]
+        return min(own, default=record.started_at)
     return work.started_at if work.started_at is not None or bundle is None else bundle.started_at
 
 

@@ -107,7 +107,7 @@ def test_one_run_of_four_sources_is_one_run(place: Place) -> None:
     assert (run.bead_id, run.attempt_id, run.worker_id) == ("a-1", "20260801T115900-aaaaaaaa", "agent-loop-1")
     assert (run.source, run.pid, run.machine) == ("run-state", me, HERE)
     assert (run.harness, run.model, run.phase, run.message) == ("claude", "sonnet", "running", "at it")
-    assert (run.live, run.verdict, run.age_s) == (True, "alive", 60)
+    assert (run.live, run.verdict, run.age_s) == (True, "alive", 70), "since its worker took the bead"
     assert {fact.source for fact in run.facts} == {"run-state", "lease", "sidecar", "row"}
     assert {fact.name for fact in run.facts} >= {"attempt", "process", "owner", "good until", "worker"}
 
@@ -295,6 +295,17 @@ def test_a_transcript_with_news_ends_the_silence(place: Place) -> None:
     assert (run.verdict, run.last_tool, run.message) == ("alive", "Bash go test ./...", "Bash go test ./...")
     assert run.last_event_at == NOW - 10 * NS
     assert run.transcript is not None
+
+
+def test_what_a_check_told_before_the_attempt_began_is_no_event_of_the_attempt(place: Place) -> None:
+    """May: its readiness check writes events, and nothing does while the agent works."""
+    began = NOW - 600 * NS
+    lease = Claim("lease", None, "a-1", pid=os.getpid(), started_at=began - 8 * NS, at=NOW, machine="here")
+    state = Claim("run-state", None, "a-1", pid=os.getpid(), started_at=began, expires_at=NOW + NS)
+    verdict, why = judge([lease, state], began - 2 * NS, NOW, 300 * NS, here="here")
+    assert verdict == "alive"
+    assert "no event of it so far" in why
+    assert judge([lease, state], began + NS, NOW, 300 * NS, here="here")[0] == "silent"
 
 
 def test_hostile_text_is_cleaned(place: Place) -> None:
