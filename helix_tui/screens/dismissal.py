@@ -7,16 +7,19 @@ dispatched (`is_stale`, asked by `helix_tui.barrier`), and a screen that has lef
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, cast
 from weakref import ref
 
-from textual import events
+from textual import events, on
 from textual.app import App
 from textual.await_complete import AwaitComplete
-from textual.command import CommandPalette
+from textual.command import CommandPalette, DiscoveryHit, Hit, Hits
+from textual.content import Content
 from textual.message import Message
 from textual.message_pump import MessagePump
 from textual.screen import Screen
+from textual.system_commands import SystemCommandsProvider
 from textual.widget import Widget
 from textual.widgets import Button, Input, OptionList
 
@@ -96,8 +99,40 @@ class Dismissal(Screen[Any]):
         AwaitComplete(self.app._replace_screen(self)).call_next(self.app)
 
 
+class Commands(SystemCommandsProvider):
+    """What the palette offers; a name with brackets in it is no markup."""
+
+    async def discover(self) -> Hits:
+        """All commands, before anything is typed."""
+        async for hit in super().discover():
+            yield replace(cast(DiscoveryHit, hit), display=Content(hit.text or ""))
+
+    async def search(self, query: str) -> Hits:
+        """Commands that match what is typed, with the letters that do."""
+        matcher = self.matcher(query)
+        for name, help_text, callback, _ in self.app.get_system_commands(self.screen):
+            score, offsets = matcher.fuzzy_search.match(query, name)
+            if score:
+                shown = Content(name)
+                for offset in offsets:
+                    shown = shown.stylize(matcher.match_style, offset, offset + 1)
+                yield Hit(score, shown, callback, text=name, help=help_text)
+
+
 class Palette(CommandPalette, Dismissal):
-    """Textual's command palette, closed once."""
+    """Textual's command palette, closed once; nothing looks for its widgets after that."""
+
+    def dismiss(self, result: Any = None) -> AwaitComplete:
+        """Leave, and stop what gathers commands and what waits to say that there are none."""
+        self._cancel_gather_commands()
+        self._stop_no_matches_countdown()
+        return super().dismiss(result)
+
+    @on(Input.Changed)
+    def ignore_when_left(self, event: Input.Changed) -> None:
+        """Typed before it left, told after: nothing is gathered any more."""
+        if self.has_left:
+            event.prevent_default()
 
     def on_mount(self, event: events.Mount) -> None:
         """Closed before it stood: there is nothing to gather."""

@@ -11,6 +11,7 @@ from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
 from textual.app import App, SystemCommand
+from textual.markup import escape
 from textual.message import Message
 from textual.screen import Screen
 
@@ -86,10 +87,10 @@ class Traveller(App[int]):
 
     def action_command_palette(self) -> None:
         """Every command by name, unless they are being looked through already."""
-        from helix_tui.screens.dismissal import Palette
+        from helix_tui.screens.dismissal import Commands, Palette
 
         if not isinstance(self.screen, Palette):
-            self.push_screen(Palette(id="--command-palette"))
+            self.push_screen(Palette([Commands], id="--command-palette"))
 
     def _lay_on(self, kind: Callable[..., HelixScreen], *about: str) -> None:
         """Lay a screen on the present one, unless it lies there already."""
@@ -204,7 +205,7 @@ class Traveller(App[int]):
             self._handle_exception(error)
             return
         for command in commands:
-            yield SystemCommand(command.name, command.help, partial(self._do, command))
+            yield SystemCommand(command.name, escape(command.help), partial(self._do, command))
 
     def on_notice_line_pressed(self) -> None:
         """The notice line leads to the notices in full."""

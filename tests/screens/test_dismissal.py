@@ -12,11 +12,13 @@ from textual import events
 from textual.command import CommandList
 from textual.pilot import Pilot
 from textual.screen import Screen
+from textual.widgets import Input
 
 from helix_tui.screens.bead import BeadScreen
 from helix_tui.screens.curating.ahead import AheadSheet
 from helix_tui.screens.curating.choosing import Choice, ChoiceSheet, LineSheet, Pick, PickSheet
 from helix_tui.screens.dismissal import Palette
+from helix_tui.screens.going import Command
 from helix_tui.screens.help import HelpScreen
 from helix_tui.screens.journal import JournalScreen
 from helix_tui.screens.needs import NeedsScreen
@@ -278,3 +280,33 @@ async def test_paging_through_a_palette_before_it_is_laid_out_does_nothing(conso
         found.add_options(["one", "two"])
         await pilot.press("pagedown", "pageup")
         assert app.screen is palette
+
+
+async def test_a_palette_that_has_left_looks_for_nothing(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test(size=(100, 30)) as pilot:
+        for wait in range(12):
+            app.action_command_palette()
+            for letter in "zzq":
+                app.screen.post_message(Input.Changed(Input(), letter))
+            for _ in range(wait):
+                await asyncio.sleep(0)
+            app.screen.post_message(Input.Changed(Input(), "zzz"))
+            app.screen.dismiss()
+            await pilot.pause()
+            assert len(app.screen_stack) == 1
+
+
+@pytest.mark.parametrize("typed", ["", "what"])
+async def test_brackets_in_a_command_are_text(
+    console: MakeConsole, monkeypatch: pytest.MonkeyPatch, typed: str
+) -> None:
+    offered = [Command("ask: what is [/x] in [red]", "a [/y] of [bold]", "help")]
+    monkeypatch.setattr(Console, "_commands", lambda *_: offered)
+    app = console()
+    async with app.run_test(size=(100, 30)) as pilot:
+        await pilot.press("ctrl+p", *typed)
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        assert app.sees("ask: what is [/x] in [red]")
+        assert app.sees("a [/y] of [bold]")
