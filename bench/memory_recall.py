@@ -1,7 +1,8 @@
 """Is the right memory first? 30 memories, 15 questions in other words: ``python -m bench.memory_recall``.
 
 Asked with the weights of all-MiniLM-L6-v2, where they are found, and without any. The questions share as few
-words with their memories as people's do. 13 of 15 must come first with weights and 10 without.
+words with their memories as people's do. 13 of 15 must come first with weights and 10 without; three sets of
+other subjects (`bench.recall_sets`) are reported beside, with no bound.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from bench.recall_sets import SETS
 from helix_tui.core.embedding import load_encoder
 from helix_tui.core.memory import open_memory
 
@@ -95,14 +97,19 @@ FRESH = (
 """Questions that were written after the thesaurus, to see what it is worth on others."""
 
 
-def right(choice: str, ranker: str, questions: Sequence[tuple[str, int]] = QUESTIONS) -> list[int]:
+def right(
+    choice: str,
+    ranker: str,
+    questions: Sequence[tuple[str, int]] = QUESTIONS,
+    memories: Sequence[tuple[str, str]] = MEMORIES,
+) -> list[int]:
     """Place of the right memory for each question, from 1; 0 where it is not among the first ten."""
     places = []
     with (
         tempfile.TemporaryDirectory() as folder,
         open_memory(Path(folder, "helix.db"), load_encoder(choice)) as memory,
     ):
-        names = [memory.store(trigger, resolution).name for trigger, resolution in MEMORIES]
+        names = [memory.store(trigger, resolution).name for trigger, resolution in memories]
         for question, number in questions:
             found = [hit.memory.name for hit in memory.recall(question, limit=10, ranker=ranker).found]
             places.append(found.index(names[number]) + 1 if names[number] in found else 0)
@@ -124,6 +131,10 @@ def main() -> int:
             print(f"{choice:6} {ranker:5} first {first:2} of {len(places)}, held against {bound}  {places}")
         fresh = right(choice, "seed", FRESH)
         print(f"{choice:6} seed  first {fresh.count(1):2} of {len(fresh)} written later            {fresh}")
+        for subject, (memories, questions) in SETS.items():
+            places = right(choice, "seed", questions, memories)
+            first = places.count(1)
+            print(f"{choice:6} seed  first {first:2} of {len(places)} on {subject:<22} {places}")
     return int(missed)
 
 

@@ -9,9 +9,11 @@ vectors lie.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 
 from helix_tui.core.memory.base import Base
+from helix_tui.core.memory.thesaurus import related
 from helix_tui.core.memory.words import identifiers, key, likeness, stem
 
 RESOLVES_ALIKE = 0.85
@@ -19,6 +21,10 @@ RESOLVES_ALIKE = 0.85
 
 WORDED_ALIKE = 0.8
 """The same without an encoder: share of common words (Dice)."""
+
+_TELL_APART = 2
+"""Words of two texts of one length in which they differ if they speak of two things; more, and it is another
+wording."""
 
 _FIGURE = re.compile(r"(?<![\w.])[+-]?\d[\w.:]*|(?<!\w)\w*\d\w*")
 _CODE = re.compile(r"\b[A-Z][A-Z0-9_]+\b")
@@ -74,9 +80,25 @@ def _gist(text: str) -> tuple[str, ...]:
     return tuple(stem(word) for each in _WORD.findall(text) if (word := each.lower()) not in _PLAIN)
 
 
+def _one_word_apart(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether two texts are the same but for a word or two in the same place, which is what tells them apart.
+
+    Words that stand for one another do not: those are one text in other words.
+    """
+    if len(one) != len(other) or sorted(one) == sorted(other):
+        return False
+    apart = [(mine, theirs) for mine, theirs in zip(one, other, strict=True) if mine != theirs]
+    return 0 < len(apart) <= _TELL_APART and not any(theirs in related(mine) for mine, theirs in apart)
+
+
 def one_matter(one: str, other: str) -> bool:
-    """Whether two texts have all specifics in common; a name in capitals is the same name without them."""
+    """Whether two texts have all specifics in common, and no other word in the place of one.
+
+    A name in capitals is the same name without them.
+    """
     mine, theirs = specifics(one), specifics(other)
+    if _one_word_apart(_gist(one), _gist(other)):
+        return False
     return mine == theirs or (mine - theirs <= _all_words(other) and theirs - mine <= _all_words(one))
 
 

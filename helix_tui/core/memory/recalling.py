@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from helix_tui.core.memory import keywords, paths, rows
 from helix_tui.core.memory.base import Base
 from helix_tui.core.memory.errors import MemoryFault
-from helix_tui.core.memory.index import WHOLE, Index
+from helix_tui.core.memory.index import TRIGGER, WHOLE, Index
 from helix_tui.core.memory.ranking import RANKERS, Array, Ranked
 from helix_tui.core.memory.records import Recall, Recalled
-from helix_tui.core.memory.words import identifiers, telling
+from helix_tui.core.memory.words import identifiers, key, telling
 
 GATE = 0.25
 """Relevance from which on a memory is a direct hit: with MiniLM unrelated texts stay below 0.1, paraphrases
@@ -27,6 +27,12 @@ lie between 0.15 and 0.74 (reference/memory.md §5, §9)."""
 
 NAMED = 0.6
 """Relevance of a memory that has every name of code in the query: as much as a close paraphrase."""
+
+ALMOST = 0.99
+"""Most that other words than a trigger's own can say, where some memory's are its own."""
+
+MOST_RECONSIDERED = 64
+"""The nearest memories, whose triggers are held against the query as well."""
 
 BONUS_PER_WEIGHT = 0.1
 MOST_BONUS = 0.2
@@ -103,6 +109,7 @@ def _field(
         similarity = vectors.similarities(vector, size)
         compared = vectors.present[:size]
         np.clip(similarity, 0.0, 1.0, out=relevance)
+        _reconsider(base, index, vector, relevance)
     keyword = _keyword_leg(base, index, text, compared, total)
     files = paths.matches(base.database, query.files) if query.files else {}
     for memory_id, value in keyword.items():
@@ -122,10 +129,52 @@ def _field(
     return _Field(index, relevance, similarity, compared, keyword, files, ranked, allowed, direct)
 
 
+def _reconsider(base: Base, index: Index, vector: NDArray[np.float32], relevance: Array) -> None:
+    """Let the trigger speak twice in the nearest memories: the mean of its own cosine and that of the whole.
+
+    What is asked or to be done is put as a situation, as triggers are; a resolution tells of something else,
+    and in the vector of both the situation is blurred.
+    """
+    size = len(relevance)
+    if size > MOST_RECONSIDERED:
+        nearest = np.argpartition(-relevance, MOST_RECONSIDERED)[:MOST_RECONSIDERED]
+    else:
+        nearest = np.arange(size)
+    ids = index.ids[nearest].tolist()
+    found = base.database.execute(
+        f"SELECT memory_id, vector FROM {TRIGGER} WHERE model = ?"
+        f" AND memory_id IN ({', '.join('?' * len(ids))})",
+        [base.model, *ids],
+    ).fetchall()
+    for memory_id, blob in found:
+        if len(blob) == vector.nbytes and memory_id in index.place:
+            place = index.place[memory_id]
+            own = float(np.clip(np.frombuffer(blob, np.float32) @ vector, 0.0, 1.0))
+            relevance[place] = (relevance[place] + own) / 2
+
+
 def _keyword_leg(
     base: Base, index: Index, text: str, compared: NDArray[np.bool_], total: int
 ) -> dict[int, float]:
-    """Memory id -> relevance by words: all words where there is no vector, names of code everywhere."""
+    """Memory id -> relevance by words: all words where there is no vector, names of code everywhere.
+
+    What is asked in the very words of a trigger is about that: to the model the order of words, or one of
+    them, makes little difference.
+    """
+    found = _named_leg(base, index, text, compared, total)
+    asked = _asked_for(base, text)
+    return {each: min(value, ALMOST) for each, value in found.items()} | asked if asked else found
+
+
+def _asked_for(base: Base, text: str) -> dict[int, float]:
+    said = key(text)
+    known = base.database.execute("SELECT memory_id FROM memory_key WHERE key = ?", [said]).fetchall()
+    return {row[0]: 1.0 for row in known} if said else {}
+
+
+def _named_leg(
+    base: Base, index: Index, text: str, compared: NDArray[np.bool_], total: int
+) -> dict[int, float]:
     if base.encoder is None:
         return keywords.coverage(base.database, telling(text), total, kin=True)
     named = keywords.coverage(base.database, identifiers(text), total)

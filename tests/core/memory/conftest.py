@@ -44,7 +44,9 @@ class Plane:
 
     def _vector(self, text: str) -> NDArray[np.float32]:
         if text not in self._known:
-            self._known[text] = self._own(text)
+            # a trigger lies where a text that begins with it was put
+            longer = (vector for known, vector in self._known.items() if known.startswith(f"{text} "))
+            self._known[text] = next(longer, self._own(text))
         return self._known[text]
 
     def _own(self, text: str) -> NDArray[np.float32]:

@@ -97,6 +97,29 @@ def test_problems_that_differ_in_what_tells_them_apart_stay_apart(
     assert not one_matter(one, other)
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Snapshot tests fail after upgrading React", "Snapshot tests fail after upgrading Vue"),
+        ("Nightly job runs twice in winter", "Nightly job runs twice in summer"),
+        ("Parser accepts a trailing comma", "Parser rejects a trailing comma"),
+        ("Sorting of names ignores case", "Sorting of names ignores accents"),
+    ],
+)
+def test_a_word_in_the_place_of_another_tells_apart_though_both_resolve_alike(
+    memory: MemoryStore, plane: Plane, one: str, other: str
+) -> None:
+    plane.put(other, like=one, cosine=0.97)
+    names = [memory.store(text, "do it again").name for text in (one, other)]
+    assert len(set(names)) == 2
+    assert [memory.recall(text, limit=1).found[0].memory.name for text in (one, other)] == names
+
+
+def test_a_word_that_stands_for_another_does_not_tell_apart() -> None:
+    assert one_matter("Upload stalls for big files", "Upload hangs for large files")
+    assert one_matter("Worker dies at night", "At night the worker process dies")
+
+
 def test_near_triggers_that_resolve_in_different_ways_stay_apart(memory: MemoryStore, plane: Plane) -> None:
     plane.put("Tasks get lost when the worker restarts", TRIGGER, 0.9)
     memory.store(TRIGGER, "set acks_late")

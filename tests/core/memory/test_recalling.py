@@ -315,3 +315,31 @@ def test_counts_that_a_hand_has_spoilt_stay_numbers(
     assert hit.effectiveness == hit.memory.effectiveness == expected
     assert json.loads(json.dumps(memory.health().document(), allow_nan=False))["total"] == 1
     assert memory.feedback([name], [name], "passed").helped == (name,)
+
+
+@pytest.mark.parametrize("semantic", [True, False])
+def test_what_is_asked_in_the_words_of_a_trigger_is_about_that(
+    opener: Opener, plane: Plane, semantic: bool
+) -> None:
+    memory = opener(plane if semantic else None)
+    triggers = ("Cache is read before it is written", "Cache is written before it is read")
+    plane.put(f"{triggers[0]} warm it", like=triggers[1], cosine=0.98)
+    plane.put(f"{triggers[1]} flush it", like=triggers[1], cosine=0.9)
+    names = [
+        memory.store(text, what).name for text, what in zip(triggers, ("warm it", "flush it"), strict=True)
+    ]
+    assert memory.recall("cache is WRITTEN before it is read.").found[0].memory.name == names[1]
+
+
+def test_a_question_is_held_against_the_trigger_as_well(opener: Opener, plane: Plane) -> None:
+    memory = opener(plane)
+    question = "what is asked"
+    plane.put("The first trigger", like=question, cosine=0.8)
+    plane.put("The first trigger with its resolution", like=question, cosine=0.5)
+    plane.put("The second trigger", like=question, cosine=0.4)
+    plane.put("The second trigger with its resolution", like=question, cosine=0.6)
+    for text in ("The first trigger", "The second trigger"):
+        memory.store(text, "with its resolution")
+    found = memory.recall(question).found
+    assert [hit.relevance for hit in found] == pytest.approx([0.65, 0.5], abs=1e-4)
+    assert [hit.similarity for hit in found] == pytest.approx([0.5, 0.6], abs=1e-4)

@@ -74,10 +74,10 @@ def test_like_is_held_against_like(memory: MemoryStore, plane: Plane) -> None:
 
 def test_the_nearest_of_several_is_merged_into(memory: MemoryStore, plane: Plane) -> None:
     plane.put("The second trigger of two", TRIGGER, 0.5)
-    plane.put("The third trigger of two", "The second trigger of two", 0.97)
+    plane.put("Of two triggers it is the second", "The second trigger of two", 0.97)
     memory.store(TRIGGER, "x")
     second = memory.store("The second trigger of two", "x").name
-    assert memory.store("The third trigger of two", "x").name == second
+    assert memory.store("Of two triggers it is the second", "x").name == second
 
 
 def test_types_are_apart(memory: MemoryStore) -> None:

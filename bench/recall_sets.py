@@ -1,0 +1,215 @@
+"""Three more sets of thirty memories and fifteen questions, of other subjects, for `bench.memory_recall`.
+
+Written in one go, the questions without a look at what the ranking knows; they are not changed to suit it.
+"""
+
+from __future__ import annotations
+
+Memories = tuple[tuple[str, str], ...]
+Questions = tuple[tuple[str, int], ...]
+
+DATA: tuple[Memories, Questions] = (
+    (
+        (
+            "Spark job dies with an out-of-memory error on the shuffle",
+            "Raise the number of shuffle partitions",
+        ),
+        (
+            "Airflow task is marked as failed though the script ended well",
+            "Return the exit code of the wrapped command",
+        ),
+        (
+            "Parquet files cannot be read after a column was renamed",
+            "Read by position and cast, or rewrite the partition",
+        ),
+        ("Training loss becomes NaN after a few hundred steps", "Clip gradients and lower the learning rate"),
+        (
+            "Validation accuracy is far better than in production",
+            "Split by customer, so that no one is on both sides",
+        ),
+        (
+            "Duplicate rows appear in the warehouse after a backfill",
+            "Merge on the business key instead of appending",
+        ),
+        (
+            "Kafka consumer falls behind during the nightly load",
+            "Add partitions and commit offsets in batches",
+        ),
+        (
+            "dbt model takes an hour since the join on events",
+            "Make it incremental and filter by the load date",
+        ),
+        ("CSV import shifts columns when a field holds a comma", "Quote every field and set the dialect"),
+        (
+            "Dashboards show yesterday's numbers until noon",
+            "Run the refresh after the last extract, not at a fixed hour",
+        ),
+        ("Notebook results cannot be reproduced", "Fix the random seed and pin every package"),
+        ("GPU sits idle while the data loader works", "Prefetch with several workers and pinned memory"),
+        ("Feature values differ between training and serving", "Compute them in one function that both call"),
+        ("Postgres query ignores the index on a timestamp", "Compare without a cast around the column"),
+        ("Embeddings of short strings are all alike", "Add the category to the text before encoding"),
+        ("Pandas merge multiplies the rows", "Check that the key is unique on the right-hand side"),
+        ("S3 listing is slow for buckets with millions of keys", "Keep a manifest and list by prefix"),
+        (
+            "Streaming job counts late events twice after a restart",
+            "Write with an idempotent key and a watermark",
+        ),
+        ("Currency amounts lose cents in the report", "Keep them as integers of the smallest unit"),
+        (
+            "Schema registry rejects the new message version",
+            "Give new fields a default, so that readers stay compatible",
+        ),
+        (
+            "Model file is too large for the repository",
+            "Store weights in the artifact store and keep the hash",
+        ),
+        ("Outliers of one sensor ruin the average", "Use the median over the window"),
+        ("Personal data appears in the debug output of the pipeline", "Mask mail addresses before logging"),
+        ("Redshift vacuum blocks the morning reports", "Vacuum by table outside business hours"),
+        ("Class imbalance makes the classifier predict one label", "Weight the loss by inverse frequency"),
+        ("Time series forecast jumps at new year", "Add holidays as regressors"),
+        ("Hyperparameter search repeats trials it has run", "Keep the study in a database and resume it"),
+        ("Elasticsearch relevance is poor for German compounds", "Use a decompounder in the analyzer"),
+        ("API extract stops after a hundred records", "Follow the next link until there is none"),
+        ("Null island: points are plotted at latitude zero", "Drop rows whose geocoding failed"),
+    ),
+    (
+        ("executor runs out of heap while redistributing data between nodes", 0),
+        ("orchestrator reports an error for a step that succeeded", 1),
+        ("the loss explodes to not-a-number early in the run", 3),
+        ("model looks great offline and is poor with real users", 4),
+        ("re-running history inserted the same records a second time", 5),
+        ("message queue reader cannot keep up at night", 6),
+        ("a comma inside a value breaks the spreadsheet upload", 8),
+        ("two runs of the same experiment give different outcomes", 10),
+        ("graphics card waits for input batches", 11),
+        ("planner does a full scan although the date column is indexed", 13),
+        ("joining two data frames gives more lines than expected", 15),
+        ("enumerating objects in cloud storage takes forever", 16),
+        ("we only ever get the first page from the partner's endpoint", 28),
+        ("e-mails of customers are visible in the logs", 22),
+        ("rare category is never predicted", 24),
+    ),
+)
+
+DEVICES: tuple[Memories, Questions] = (
+    (
+        ("Watchdog resets the board during a long flash erase", "Feed the watchdog between sectors"),
+        ("UART drops bytes at 921600 baud", "Use DMA with a ring buffer instead of an interrupt per byte"),
+        (
+            "I2C bus hangs after a brown-out",
+            "Clock out nine pulses and send a stop before the first transfer",
+        ),
+        ("Stack overflow in the telemetry task", "Give the task 4 KB and turn on the high-water mark"),
+        (
+            "Battery drains overnight though the device sleeps",
+            "Turn the sensor's pull-ups off before deep sleep",
+        ),
+        ("BLE connection breaks when the phone's screen is off", "Ask for a longer supervision timeout"),
+        (
+            "OTA update bricks devices with a full file system",
+            "Write into the second slot and switch after the checksum",
+        ),
+        (
+            "ADC readings jitter when the radio sends",
+            "Sample between transmissions and average sixteen values",
+        ),
+        ("Clock drifts two seconds a day", "Discipline it by GPS or NTP every hour"),
+        ("Motor stutters at low speed", "Raise the PWM frequency above hearing"),
+        ("Linker says region FLASH overflowed", "Compile with -Os and leave out floating-point printf"),
+        ("Unaligned access faults on the M0 core", "Copy packed fields with memcpy"),
+        ("Priority inversion delays the control loop", "Use a mutex with priority inheritance"),
+        ("Touch panel registers ghost presses", "Raise the threshold and filter three samples"),
+        ("Simulator passes, hardware fails", "Initialise RAM in the start-up code; the simulator zeroes it"),
+        ("SD card is corrupted after a power cut", "Sync after each record and mount with a journal"),
+        ("CAN frames with the same id collide", "Give each node a range of ids of its own"),
+        ("Camera image is green at night", "Lock the white balance when the gain is high"),
+        ("Bootloader does not start the application", "Set the vector table offset before the jump"),
+        ("USB device is not recognised by Windows", "Add the WinUSB descriptor"),
+        ("Compiler optimises the busy flag away", "Declare it volatile"),
+        ("Serial numbers repeat across a batch", "Derive them from the chip's unique id"),
+        ("LoRa range is a tenth of the data sheet's", "Match the antenna and move it away from ground"),
+        ("JTAG probe cannot attach once the firmware sleeps", "Connect under reset"),
+        ("Temperature is two degrees too high", "Move the sensor away from the regulator"),
+        ("Heap fragments after a week", "Allocate from fixed pools"),
+        ("Display flickers while it is refreshed", "Draw into a second buffer and swap at vsync"),
+        ("Provisioning in the factory takes three minutes a unit", "Flash over SWD in parallel fixtures"),
+        ("Interrupt fires twice for one edge", "Clear the flag before leaving and read it back"),
+        ("Rounding of fixed-point gains makes the filter unstable", "Keep guard bits and saturate"),
+    ),
+    (
+        ("processor restarts by itself while memory is being wiped", 0),
+        ("characters get lost on the fast serial line", 1),
+        ("sensor bus is stuck after the voltage dipped", 2),
+        ("standby current is too high, it is empty by morning", 4),
+        ("wireless link is lost as soon as the handset is locked", 5),
+        ("firmware upgrade leaves units dead", 6),
+        ("analogue values are noisy during transmission", 7),
+        ("real-time clock is wrong after some days", 8),
+        ("program image no longer fits into the chip", 10),
+        ("low priority thread holds a lock that the regulator needs", 12),
+        ("files are damaged when someone pulls the plug", 15),
+        ("debugger loses the target in low-power mode", 23),
+        ("screen shows tearing when redrawn", 26),
+        ("malloc fails after days of uptime", 25),
+        ("variable shared with the handler never seems to change", 20),
+    ),
+)
+
+APPS: tuple[Memories, Questions] = (
+    (
+        (
+            "iOS app is rejected because a privacy manifest is missing",
+            "Add PrivacyInfo.xcprivacy and list the APIs",
+        ),
+        ("Android build fails with duplicate classes", "Exclude the transitive module in Gradle"),
+        ("Push notifications do not arrive on some phones", "Register the token again after each start"),
+        ("Keyboard covers the input field", "Scroll the focused view above the inset"),
+        ("List jumps to the top after going back", "Keep the scroll offset in the route's state"),
+        ("Images are loaded again on each visit", "Send a cache header and an etag"),
+        ("First paint takes four seconds", "Split the bundle and load the chart lazily"),
+        ("Layout shifts when the banner appears", "Reserve its height"),
+        ("Form loses what was typed when the session ends", "Save a draft in local storage"),
+        ("Screen reader says only 'button'", "Give icons an accessible label"),
+        ("Dark mode shows black text on a black card", "Use semantic colours instead of literals"),
+        ("Checkout is submitted twice by a double click", "Disable the button and send an idempotency key"),
+        ("Date picker is off by a day west of Greenwich", "Keep dates without a time as strings"),
+        ("Deep link opens the home page instead of the article", "Declare the path in the association file"),
+        ("Translations with plurals are wrong in Polish", "Use ICU message syntax with all categories"),
+        ("Right-to-left languages mirror the logo", "Exclude images from mirroring"),
+        ("Service worker serves the old version after a release", "Skip waiting and claim the clients"),
+        ("Tests of animations fail at random in CI", "Turn animations off in the test theme"),
+        ("Web socket reconnects in a tight loop", "Back off with jitter up to a minute"),
+        ("Fonts flash while they load", "Preload them and use font-display: optional"),
+        ("Uploaded photos are rotated", "Apply the EXIF orientation on the server"),
+        ("Search field fires a request for every letter", "Debounce by 250 ms and cancel the last one"),
+        ("Payment sheet hangs on a slow network", "Show progress and time out after thirty seconds"),
+        ("State of the store is shared between users on the server", "Create the store per request"),
+        ("Table with ten thousand rows freezes the tab", "Render only the visible rows"),
+        ("Analytics events are lost when the page is closed", "Send them with a beacon"),
+        ("App crashes on Android 8 when a vector is tinted", "Use the compat drawable"),
+        ("Login with Apple returns no mail the second time", "Store it at the first sign-in"),
+        ("Map pins overlap in cities", "Cluster them by zoom level"),
+        ("Cookie banner blocks the tests", "Set the consent cookie before the page loads"),
+    ),
+    (
+        ("store review refused our release for lack of a data use declaration", 0),
+        ("dependency conflict: the same class is packaged two times", 1),
+        ("messages are not delivered to a device in the background", 2),
+        ("text box is hidden once the user starts typing", 3),
+        ("position in the feed is forgotten on return", 4),
+        ("start page is slow because too much javascript is fetched", 6),
+        ("content moves when an ad is inserted", 7),
+        ("blind users cannot tell what the icon does", 9),
+        ("customer was charged two times after clicking quickly", 11),
+        ("calendar shows the previous day for Americans", 12),
+        ("users keep seeing the former build after deployment", 16),
+        ("portrait pictures from phones show up sideways", 20),
+        ("too many calls to the autocomplete endpoint", 21),
+        ("one visitor sees data of another with server-side rendering", 23),
+        ("big grid makes the browser unresponsive", 24),
+    ),
+)
+
+SETS: dict[str, tuple[Memories, Questions]] = {"data": DATA, "devices": DEVICES, "apps": APPS}
