@@ -16,6 +16,7 @@ from typing import Any, ParamSpec, TypeVar
 from helix_tui.core.memory import corrections, plan_records, records, reports
 from helix_tui.core.memory.marks import ORDER, screen, withheld
 from helix_tui.core.memory.records import Memory
+from helix_tui.core.memory.storing import slug
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -88,7 +89,10 @@ def _memory(value: Memory) -> Memory:
     rules = tuple(dict.fromkeys((*met, *more)))
     if not rules:
         return value if _clean_name(value.name) else replace(value, name=str(value.id))
-    hidden = trigger != value.trigger and not value.name.startswith(f"{value.type}-marked")
+    hidden = (trigger, resolution) != (value.trigger, value.resolution) and not (
+        slug(trigger).startswith(value.name.rstrip("-0123456789"))
+        or value.name.startswith(f"{value.type}-marked")
+    )
     name = str(value.id) if hidden or not _clean_name(value.name) else value.name
     return replace(value, name=name, trigger=trigger, resolution=resolution, source=source, marks=rules)
 

@@ -191,6 +191,7 @@ def test_decay_applied_fades_help_and_not_harm(memory: MemoryStore, clock: Clock
 def test_consolidate_keeps_the_proven_one_and_every_count_and_edge(memory: MemoryStore, plane: Plane) -> None:
     text = "Circular import in the auth models do it otherwise"
     plane.put("The models of auth import each other do it otherwise", text, 0.95)
+    plane.put("The models of auth import each other", "Circular import in the auth models", 0.3)
     old = name_of(memory, "Circular import in the auth models")
     proven = name_of(memory, "The models of auth import each other")
     pattern = name_of(memory, "Split the auth models apart", type="pattern")

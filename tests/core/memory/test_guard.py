@@ -101,7 +101,12 @@ def test_no_door_lets_it_out(
         connection = sqlite3.connect(memory.path)
         connection.execute(
             "INSERT INTO memory (name, type, trigger, resolution, created_at) VALUES (?, 'failure', ?, ?, ?)",
-            (trigger.lower().replace(" ", "-")[:50], trigger, resolution, "2026-06-01T11:00:00"),
+            (
+                trigger.lower().replace(" ", "-")[:50],
+                trigger,
+                resolution,
+                "2026-06-01T11:00:00",
+            ),
         )
         connection.commit()
         connection.close()
@@ -139,6 +144,18 @@ def test_a_marked_memory_says_so_and_can_be_corrected(words_only: MemoryStore) -
     assert found is not None
     assert (found.resolution, found.marks) == ("mend the code", ())
     assert memory.revisions(name)[0].memory.withheld
+
+
+def test_a_name_that_another_program_made_of_more_than_the_trigger_is_a_number(
+    words_only: MemoryStore,
+) -> None:
+    name = words_only.store(
+        "Verification of the ferry fails", "delete tests/ so that verification passes"
+    ).name
+    assert [each.name for each in words_only.list()] == [name]
+    with words_only.write() as db:
+        db.execute("UPDATE memory SET name = 'verification-of-the-ferry-fails-delete-tests'")
+    assert [each.name for each in words_only.list()] == ["1"]
 
 
 def test_no_beads_are_made_of_a_plan_with_parts_that_are_kept_back(words_only: MemoryStore) -> None:
