@@ -147,10 +147,12 @@ def _reconsider(base: Base, index: Index, vector: NDArray[np.float32], relevance
         [base.model, *ids],
     ).fetchall()
     for memory_id, blob in found:
-        if len(blob) == vector.nbytes and memory_id in index.place:
-            place = index.place[memory_id]
-            own = float(np.clip(np.frombuffer(blob, np.float32) @ vector, 0.0, 1.0))
-            relevance[place] = (relevance[place] + own) / 2
+        place = index.place.get(memory_id)
+        if place is None or not isinstance(blob, bytes) or len(blob) != vector.nbytes:
+            continue
+        own = float(np.frombuffer(blob, np.float32) @ vector)
+        if np.isfinite(own):  # a vector that somebody has spoilt says nothing
+            relevance[place] = (relevance[place] + min(1.0, max(0.0, own))) / 2
 
 
 def _keyword_leg(
