@@ -11,7 +11,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -61,6 +61,54 @@ class Scene:
 Surface = Callable[[Scene], Iterable[Statement]]
 
 
+def _file(scene: Scene) -> Iterator[Statement]:
+    """What the tracker's lines say by themselves, read by nobody else's reader.
+
+    It knows little, and that for certain: what is closed, what waits, what a review before landing refused.
+    """
+    rows: dict[str, dict[str, Any]] = {}
+    for line in (scene.root / ".ddx" / "beads.jsonl").read_bytes().splitlines():
+        with suppress(ValueError):
+            row = json.loads(line)
+            if isinstance(row, dict) and isinstance(row.get("id"), str):
+                rows[row["id"]] = row
+    yield ("count", "beads"), len(rows)
+    for name, row in rows.items():
+        status = row.get("status")
+        if status in ("closed", "cancelled", "proposed"):
+            yield ("state of", name), status
+        waits = [edge["depends_on_id"] for edge in row.get("dependencies") or () if edge["type"] == "blocks"]
+        unmet = [each for each in waits if rows.get(each, {}).get("status") != "closed"]
+        if unmet or row.get("execution-eligible") is False or status not in ("open", "in_progress"):
+            yield ("has a place", name), False
+        yield from _of_events(row)
+
+
+def _of_events(row: dict[str, Any]) -> Iterator[Statement]:
+    """What a bead's events say of attempts that they name."""
+    told = [event for event in row.get("events") or () if isinstance(event, dict)]
+    later = {found[0] for event in told if "recover" in str(event.get("kind")) for found in _named(event)}
+    for event in told:
+        attempt = next(iter(_named(event)), None) if event.get("kind") == "execute-bead" else None
+        body = str(event.get("body"))
+        if attempt is None or "auto-recovered" in body:
+            continue
+        yield ("is an attempt", attempt[0]), True
+        kept = "preserve_ref=refs/" in body or "pre-land review" in body
+        if kept and attempt[0] not in later:
+            yield ("landed", attempt[0]), False
+
+
+def _named(event: dict[str, Any]) -> list[re.Match[str]]:
+    """The attempt that an event gives as its own: other ids in it are of reviews and folders."""
+    body = str(event.get("body"))
+    at = next((body.find(mark) for mark in _NAMING if mark in body), len(body))
+    return [found for found in [ATTEMPT_ID.search(body, at, at + 300)] if found]
+
+
+_NAMING = ("attempt_id=", '"attempt_id":"', "preserve_ref=")
+
+
 def _queue(scene: Scene) -> Iterator[Statement]:
     yield from _of_queue(scene.ask("queue"))
 
@@ -70,6 +118,7 @@ def _of_queue(document: dict[str, Any]) -> Iterator[Statement]:
     for row in document["beads"]:
         yield ("state of", row["id"]), row["state"]
         yield ("is running", row["id"]), row["running"]
+        yield ("has a place", row["id"]), row["id"] in document["ready"]
     counts = document["counts"]
     for state in set(states) | counts.keys():
         yield ("count in state", state), counts.get(state, 0)
@@ -116,6 +165,7 @@ def _of_attempts(rows: list[dict[str, Any]]) -> Iterator[Statement]:
     for row, outcome in zip(rows, outcomes, strict=True):
         name = row["attempt_id"]
         yield ("outcome of", name), outcome
+        yield ("is known", name), True
         yield ("landed", name), row["landed"]
         yield ("landed", name), outcome == "landed"
         yield ("kept beside the branch", name), row["preserved"]
@@ -324,6 +374,7 @@ def _rows_of(lines: list[str], rows: list[dict[str, Any]]) -> Iterator[Statement
 
 
 SURFACES: dict[str, Surface] = {
+    "file": _file,
     "queue": _queue,
     "why": _why,
     "attempts": _attempts,
@@ -382,5 +433,7 @@ def _rules(said: dict[tuple[str, str], dict[str, list[str]]]) -> Iterator[str]:
         good = only("outcome of", name) == "'satisfied'" or (
             only("outcome of", name) == "'landed'" and not faulted
         )
+        if kind == "is an attempt" and ("is known", name) not in said and ("count", "attempts") in said:
+            yield f"{name} is named by an event, and no surface knows it"
         if kind == "teaches a failure" and good:
             yield f"{name} teaches a failure and {only('outcome of', name)} ({values})"

@@ -10,12 +10,14 @@ import pytest
 
 from helix_tui.cli import attempts as evidence
 from helix_tui.cli import loading
-from helix_tui.core.beads import counts
+from helix_tui.core.beads import counts, readiness
 from helix_tui.core.beads.counts import QueueCounts
 from helix_tui.core.beads.readiness import Queue, Standing
+from helix_tui.core.ddx.attempts import verdict
 from helix_tui.core.ddx.attempts.attempt import Attempt
+from helix_tui.core.ddx.attempts.from_events import BeadEvents
 from helix_tui.core.insights.cells import Cell
-from helix_tui.core.supervision import learning
+from helix_tui.core.supervision import bearing, learning, needs
 from helix_tui.core.supervision.check import facts
 from helix_tui.core.supervision.check import verdict as check_verdict
 from helix_tui.core.supervision.run import status as run_status
@@ -148,6 +150,101 @@ def _stuck_names_a_bead_that_is_ready(patch: Patch) -> None:
         return by_state(queue, bead) if queue.state(bead.id) != "ready" else _stuck_of(stuck, bead, reason)
 
     patch.setattr(stuck, "_by_state", also_ready)
+
+
+@mutant
+def _an_event_of_a_review_before_landing_is_not_read(patch: Patch) -> None:
+    patch.setattr(verdict, "_by_event", lambda attempt: None)
+    patch.setattr(verdict, "_by_ref", lambda attempt: None)
+    patch.setattr(verdict, "_REVIEWED_AFTER", frozenset({"review_block"}))
+    patch.setattr(Attempt, "of_later_release", property(lambda self: False))
+
+
+@mutant
+def _what_is_kept_aside_is_taken_for_landed_everywhere(patch: Patch) -> None:
+    kept = verdict._aside
+    patch.setattr(verdict, "_aside", lambda *given: replace(kept(*given), outcome="landed"))
+
+
+@mutant
+def _landed_and_preserved_are_swapped(patch: Patch) -> None:
+    patch.setattr(Attempt, "preserved", property(lambda self: self.verdict.landed))
+
+
+@mutant
+def _a_kind_of_event_is_dropped(patch: Patch) -> None:
+    patch.setattr(BeadEvents, "of", lambda self, bead_id: ())
+
+
+@mutant
+def _a_dependency_keeps_nothing_back(patch: Patch) -> None:
+    left = tuple(test for test in readiness._HEAD_TESTS if test is not readiness._waits)
+    patch.setattr(readiness, "_HEAD_TESTS", left)
+
+
+@mutant
+def _what_workers_may_not_pick_is_ready(patch: Patch) -> None:
+    left = tuple(test for test in readiness._HEAD_TESTS if test is not readiness._not_eligible)
+    patch.setattr(readiness, "_HEAD_TESTS", left)
+
+
+@mutant
+def _what_is_claimed_is_ready_by_the_counts(patch: Patch) -> None:
+    def counted(queue: Queue, *rest: Any, **more: Any) -> QueueCounts:
+        found = counts.count_queue(queue, *rest, **more)
+        held = tuple(bead.id for bead in queue.beads.values() if bead.status == "in_progress")
+        return replace(found, ready=(*found.ready, *held))
+
+    patch.setattr("helix_tui.cli.counts.count_queue", counted)
+
+
+@mutant
+def _the_last_ready_bead_is_forgotten_by_next(patch: Patch) -> None:
+    def load(*given: Any) -> Any:
+        present = loaded(*given)
+        present.queue.ready = present.queue.ready[:-1]
+        return present
+
+    loaded = loading.load
+    patch.setattr("helix_tui.cli.helix.status.load", load)
+
+
+@mutant
+def _needs_me_does_not_know_the_questions(patch: Patch) -> None:
+    patch.setattr("helix_tui.screens.watching.asked_of", lambda project: ())
+
+
+@mutant
+def _needs_me_calls_what_was_refused_kept_aside(patch: Patch) -> None:
+    found = needs._unlanded
+    patch.setattr(
+        needs, "_unlanded", lambda *given: (("kept_aside", bead, why) for _, bead, why in found(*given))
+    )
+
+
+@mutant
+def _the_sheet_of_the_next_action_decides_by_itself(patch: Patch) -> None:
+    decided = check_verdict.decide
+    patch.setattr(bearing, "decide", lambda found: replace(decided(found), next_action="WAIT"))
+
+
+@mutant
+def _a_closed_bead_is_open_to_the_queue(patch: Patch) -> None:
+    state = Queue.state
+    patch.setattr(
+        Queue,
+        "state",
+        lambda queue, bead_id: "ready" if state(queue, bead_id) == "closed" else state(queue, bead_id),
+    )
+
+
+@mutant
+def _status_leaves_the_waiting_beads_out(patch: Patch) -> None:
+    def counted(queue: Queue, *rest: Any, **more: Any) -> QueueCounts:
+        found = counts.count_queue(queue, *rest, **more)
+        return replace(found, total=found.total - found.waiting)
+
+    patch.setattr(run_status, "count_queue", counted)
 
 
 def _stuck_of(stuck: Any, bead: Any, standing: Standing) -> Any:
