@@ -450,7 +450,7 @@ class HelixApp(Traveller):
         self.end_by_defect(f"the terminal cannot be read any more; see {logs.shown_file()}")
 
     def action_try_again(self) -> None:
-        """Show again what has failed."""
+        """Retry what could not be shown."""
         self.barrier.try_again()
 
     # --- steering -----------------------------------------------------------------------------------------

@@ -60,18 +60,16 @@ KEYS: tuple[Key, ...] = (
         "dependent",
         "dependent",
         "queue",
-        "Along an edge to what waits on this bead, or back.",
+        "To a bead that this one blocks, or back.",
     ),
-    Key(
-        "move.needed", "K", "needed", "needed", "queue", "Along an edge to what this bead waits on, or back."
-    ),
+    Key("move.needed", "K", "needed", "needed", "queue", "To a bead that blocks this one, or back."),
     Key(
         "move.next-part",
         "J",
         "next_part",
         "next part",
         "loop,journal,ask,memory",
-        "Next attempt on this bead; in a pane, next part.",
+        "Next attempt (in a pane: next section).",
     ),
     Key(
         "move.part-before",
@@ -79,12 +77,10 @@ KEYS: tuple[Key, ...] = (
         "previous_part",
         "part before",
         "loop,journal,ask,memory",
-        "The attempt, or the part, before.",
+        "Previous attempt (in a pane: previous section).",
     ),
-    Key(
-        "move.follow", "full_stop", "follow", "follow", "loop", "Stay with what is newest, or stop doing so."
-    ),
-    Key("move.jump", "f", "jump", "jump", "list", "A letter on every row in view; type it to go there."),
+    Key("move.follow", "full_stop", "follow", "follow", "loop", "Follow the newest (toggle)."),
+    Key("move.jump", "f", "jump", "jump", "list", "Jump: type the letter shown on a row."),
     Key("go.queue", "1", "show_screen('queue')", "queue", "app", "The queue."),
     Key("go.loop", "2", "show_screen('loop')", "loop", "app", "Attempts, and what runs now."),
     Key(
@@ -93,7 +89,7 @@ KEYS: tuple[Key, ...] = (
         "show_screen('memory')",
         "memory",
         "app",
-        "What is remembered, and what of it helps.",
+        "Memories and their effectiveness.",
     ),
     Key(
         "go.ask",
@@ -101,7 +97,7 @@ KEYS: tuple[Key, ...] = (
         "show_screen('ask')",
         "ask",
         "app",
-        "Questions to the repository.",
+        "Ask the repository a question.",
     ),
     Key(
         "go.insights",
@@ -112,7 +108,14 @@ KEYS: tuple[Key, ...] = (
         "Cost and outcome, by model and kind.",
     ),
     Key("go.journal", "6", "show_screen('journal')", "journal", "app", "Every change made from here."),
-    Key("go.needs-me", "exclamation_mark", "needs_me", "needs me", "app", "What waits on a person, ranked."),
+    Key(
+        "go.needs-me",
+        "exclamation_mark",
+        "needs_me",
+        "needs me",
+        "app",
+        "Everything that waits for a person, most urgent first.",
+    ),
     Key(
         "go.next-action",
         "greater_than_sign",
@@ -121,21 +124,21 @@ KEYS: tuple[Key, ...] = (
         "app",
         "What should happen next, and why.",
     ),
-    Key("go.steer", "L", "loop", "loop", "app", "Start, pause or stop the loop; carry one bead through."),
+    Key("go.steer", "L", "loop", "loop", "app", "Start, pause or stop the loop; run one bead."),
     Key("go.to", "colon", "go_to", "go to", "app", "Go to a bead, a screen or a command by name."),
-    Key("app.try-again", "f5", "try_again", "try again", "app", "Show again what has failed."),
+    Key("app.try-again", "f5", "try_again", "try again", "app", "Retry what could not be shown."),
     Key("go.palette", "ctrl+p", "command_palette", "palette", "app", "Every command, with search."),
     Key("go.open", "enter", "open", "open", "list", "Open the row."),
-    Key("go.back", "escape", "back", "back", "screen", "One step back; never quits."),
-    Key("go.pane", "tab", "next_pane", "next pane", "screen", "The next pane."),
-    Key("go.pane-back", "shift+tab", "previous_pane", "pane before", "screen", "The pane before."),
+    Key("go.back", "escape", "back", "back", "screen", "Back; never quits."),
+    Key("go.pane", "tab", "next_pane", "next pane", "screen", "Next pane."),
+    Key("go.pane-back", "shift+tab", "previous_pane", "pane before", "screen", "Previous pane."),
     Key(
         "go.view",
         "right_square_bracket",
         "next_tab",
         "view",
         "queue,loop,memory,ask,insights,journal",
-        "The next view of this pane.",
+        "Next view of this pane.",
     ),
     Key(
         "go.view-back",
@@ -143,7 +146,7 @@ KEYS: tuple[Key, ...] = (
         "previous_tab",
         "view before",
         "queue,loop,memory,ask,insights,journal",
-        "The view before.",
+        "Previous view.",
     ),
     Key(
         "find.filter",
@@ -168,7 +171,7 @@ KEYS: tuple[Key, ...] = (
     Key("ask.first", "A", "choose(0)", "first sense", "ask", "The first of two senses is meant."),
     Key("ask.second", "B", "choose(1)", "second sense", "ask", "The second of two senses is meant."),
     Key("ask.depth", "W", "turn_depth", "tree depth", "ask", "How much of the tree the walk shows."),
-    Key("ask.model", "m", "turn_model", "model", "ask", "Let a model word the answer, or no longer."),
+    Key("ask.model", "m", "turn_model", "model", "ask", "Let a model phrase the answer (toggle)."),
     Key("ask.trace", "T", "trace", "trace", "ask", "Write the run as JSON lines."),
     Key(
         "change.actions", "a", "actions", "actions", "beads,needs,memory", "What can be done about this row."
@@ -183,25 +186,25 @@ KEYS: tuple[Key, ...] = (
     ),
     Key("change.range", "v", "mark_range", "range", "queue", "Mark from here to where the cursor goes."),
     Key(
-        "change.eligible", "e", "eligible", "eligible", "beads", "Let workers pick it, or keep them from it."
+        "change.eligible", "e", "eligible", "eligible", "beads", "Allow or forbid workers to pick this bead."
     ),
-    Key("change.supersede", "s", "supersede", "superseded", "beads", "Say which bead replaces it."),
-    Key("change.depend", "d", "depend", "depends", "beads", "Let it wait on another bead, or no longer."),
-    Key("change.parent", "p", "parent", "parent", "beads", "Put it under another bead, or under none."),
-    Key("change.raise", "plus", "priority(-1)", "raise", "beads", "Priority up by one, to P0 at most."),
-    Key("change.lower", "minus", "priority(1)", "lower", "beads", "Priority down by one, to P4 at most."),
-    Key("change.label", "number_sign", "label", "label", "beads", "Add labels and take them away."),
-    Key("change.claim", "c", "claim", "claim", "beads", "Take it, or let go of it."),
-    Key("change.close", "x", "close", "close", "beads", "Close it, open it again, or give it up."),
-    Key("change.edit", "E", "edit", "edit", "beads", "Title and texts in $EDITOR."),
-    Key("change.new", "N", "new_bead", "new", "beads", "A new bead, judged while you write it."),
+    Key("change.supersede", "s", "supersede", "superseded", "beads", "Name the bead that replaces this one."),
+    Key("change.depend", "d", "depend", "depends", "beads", "Add or remove a dependency."),
+    Key("change.parent", "p", "parent", "parent", "beads", "Set or clear the parent."),
+    Key("change.raise", "plus", "priority(-1)", "raise", "beads", "Raise the priority by one, up to P0."),
+    Key("change.lower", "minus", "priority(1)", "lower", "beads", "Lower the priority by one, down to P4."),
+    Key("change.label", "number_sign", "label", "label", "beads", "Add or remove labels."),
+    Key("change.claim", "c", "claim", "claim", "beads", "Claim or release."),
+    Key("change.close", "x", "close", "close", "beads", "Close, reopen or cancel."),
+    Key("change.edit", "E", "edit", "edit", "beads", "Edit title and texts in $EDITOR."),
+    Key("change.new", "N", "new_bead", "new", "beads", "New bead, checked as you type."),
     Key(
         "change.focus",
         "F",
         "focus_epic",
         "focus",
         "beads",
-        "Only what this epic needs is picked; or all again.",
+        "Focus on this epic (toggle).",
     ),
     Key(
         "change.what-if",
@@ -209,7 +212,7 @@ KEYS: tuple[Key, ...] = (
         "what_if",
         "what if",
         "beads",
-        "What closing it would set free; changes nothing.",
+        "What closing this bead would unblock; changes nothing.",
     ),
     Key(
         "change.undo",
@@ -217,7 +220,7 @@ KEYS: tuple[Key, ...] = (
         "undo",
         "undo",
         "beads,half-way,journal,memory",
-        "Take back the last change made by people, in the journal the one under the cursor.",
+        "Undo your last change (in the journal: the selected one).",
     ),
     Key(
         "change.redo",
@@ -225,7 +228,7 @@ KEYS: tuple[Key, ...] = (
         "redo",
         "redo",
         "beads,journal",
-        "Do again what was taken back last, in the journal what is under the cursor.",
+        "Redo the last undone change (in the journal: the selected one).",
     ),
     Key(
         "change.restore",
@@ -233,12 +236,17 @@ KEYS: tuple[Key, ...] = (
         "restore",
         "restore",
         "journal",
-        "Back to right after the change under the cursor.",
+        "Restore to just after this change.",
     ),
     Key(
-        "change.stop", "X", "stop_change", "stop", "beads", "Stop a change of many beads after this command."
+        "change.stop",
+        "X",
+        "stop_change",
+        "stop",
+        "beads",
+        "Stop a change of many beads after the current command.",
     ),
-    Key("change.go-on", "ctrl+o", "go_on", "go on", "form", "See what a form that is filled in would do."),
+    Key("change.go-on", "ctrl+o", "go_on", "go on", "form", "Preview what this form would do."),
     Key(
         "copy.id",
         "y",
@@ -266,9 +274,9 @@ KEYS: tuple[Key, ...] = (
     Key(
         "memory.supersede", "s", "supersede_memory", "superseded", "memory", "Say which memory holds instead."
     ),
-    Key("memory.remove", "D", "remove_memory", "remove", "memory", "Take it out; u brings it back."),
+    Key("memory.remove", "D", "remove_memory", "remove", "memory", "Remove this memory; u restores it."),
     Key("app.help", "question_mark", "help", "all", "app", "Every key."),
-    Key("app.quit", "q", "quit", "quit", "app", "Leave; the loop goes on without the console."),
+    Key("app.quit", "q", "quit", "quit", "app", "Quit (the loop keeps running)."),
 )
 
 BY_ID: Mapping[str, Key] = {key.id: key for key in KEYS}

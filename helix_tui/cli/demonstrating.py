@@ -76,7 +76,7 @@ def give(project: Project, tracker: Tracker, env: dict[str, str]) -> Given:
                 injections.append(chosen)
         # never the ddx of whoever looks at the demo: this queue is helix-ddx's
         curator = Curator(project, lambda era: embedded_tracker(project, era=era, env=env), env=env)
-        curator.run(wanted, title="put what was learnt into the beads")
+        curator.run(wanted, title="inject memories")
         entered = tuple(memory.enter(each) for each in injections)
         return Given(len(memory.list()), entered)
 

@@ -109,7 +109,7 @@ class Entry:
 
     @property
     def standing(self) -> bool:
-        """It changed something, and has not been taken back."""
+        """It changed something, and has not been undone."""
         return self.result in ACTING and not self.undone_by
 
 
@@ -347,7 +347,7 @@ class Journal:
         except OSError as error:
             raise JournalError(
                 f"the journal cannot be written: {error.strerror}: {self.path}",
-                "Free space or mend the folder, then do it again.",
+                "Free space or repair the folder, then retry.",
             ) from None
         return entry_id
 

@@ -109,9 +109,9 @@ def _back(entry: Entry, history: History) -> tuple[str, ...]:
 
 def _links(entry: Entry, mark: Mark) -> Iterator[tuple[str, str]]:
     if entry.of:
-        yield ("takes back" if entry.kind == "undo" else "does again"), entry.of
+        yield ("undoes" if entry.kind == "undo" else "redoes"), entry.of
     if entry.undone_by:
-        yield "taken back by", entry.undone_by
+        yield "undone by", entry.undone_by
     if mark.covered_by:
         yield "changed again by", mark.covered_by
 

@@ -32,8 +32,8 @@ _ELSEWHERE = (
 )
 
 _LANGUAGE = (
-    ("two words", "both stand in id or title; “two words” in quotes: as they are"),
-    ("-label:docs", "a minus turns a term round"),
+    ("two words", "both words in id or title; “two words” in quotes: as they are"),
+    ("-label:docs", "- excludes"),
     ("status:open,blocked", "a comma is “or”; terms are joined by “and”"),
 )
 

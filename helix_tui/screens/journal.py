@@ -264,7 +264,7 @@ class JournalScreen(FilteringScreen):
         """Do the change under the cursor again."""
         entry = self._plain_entry()
         if entry is not None and not entry.undone_by:
-            self.console.say(f"{entry.id} has not been taken back", "warning")
+            self.console.say(f"{entry.id} has not been undone", "warning")
         elif entry is not None:
             self._look_ahead(redo_wish(entry))
 

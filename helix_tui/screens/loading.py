@@ -119,7 +119,7 @@ def _short(line: str) -> str:
 def no_transcript(attempt: Attempt, folders: Sequence[Path], *, running: bool) -> list[Para]:
     """What stands where a transcript would be."""
     if not attempt.attempt_id:
-        said, why = "No attempt yet.", "The worker has claimed a bead, or is between two."
+        said, why = "No attempt yet.", "The worker is claiming a bead or between beads."
     elif running:
         said, why = "No line yet.", "It stands here as soon as the agent writes one."
     else:

@@ -317,7 +317,7 @@ class MemoryScreen(FilteringScreen):
         self._turn(1)
 
     def action_previous_tab(self) -> None:
-        """The view before."""
+        """Previous view."""
         self._turn(-1)
 
     def _turn(self, step: int) -> None:

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
+from textual.app import ComposeResult
 from textual.binding import BindingType
 
 from helix_tui.core.supervision.curation import operations
@@ -20,13 +21,14 @@ from helix_tui.screens.curating.choosing import Choice, ChoiceSheet, LineSheet
 from helix_tui.screens.curating.wishes import Wish, drift_wish, recovery_wish, upkeep_wish, wish_for
 from helix_tui.screens.facts import counts_of
 from helix_tui.screens.overlay import Overlay
-from helix_tui.widgets.lists.line import Line, Span, spread, width_of
+from helix_tui.widgets.lists.line import Line, Span, spread, wrap_spans
 from helix_tui.widgets.lists.rowlist import RowList
 from helix_tui.widgets.lists.rowsource import Row, Rows, RowSource
 
 if TYPE_CHECKING:
     from helix_tui.core.beads.readiness import Queue
     from helix_tui.core.live import Change, Snapshot
+    from helix_tui.core.supervision.orphans import Orphan
 
 WORDS = {
     "physics-level": ("!", "error bold", "contradiction"),
@@ -62,11 +64,14 @@ DEEDS = {
     "gap": "decide",
     "drift": "keep or acknowledge",
     "focus": "keep the focus",
-    "orphaned_claim": "let go of it",
-    "dead_run": "let go of it",
+    "orphaned_claim": "release the claim",
+    "dead_run": "release the claim",
     "archived_dependency": "remove the dependency",
 }
 """What the one key does about a kind of need."""
+
+MAX_REASON_LINES = 6
+"""Lines that the reason of the selected row may take below the list."""
 
 REASON_LEAST = 90
 """Cells from which every row says its reason behind its title."""
@@ -75,11 +80,12 @@ _KIND_CELLS = 14
 
 
 class NeedRows(RowSource):
-    """Needs as rows of one line; the selected one says its reason in full on a second line."""
+    """Needs as rows of one line; the selected one says on a second line what can be done about it."""
 
-    def __init__(self, needs: tuple[Need, ...], queue: Queue) -> None:
+    def __init__(self, needs: tuple[Need, ...], queue: Queue, deed_of: Callable[[Need], str]) -> None:
         self.needs = needs
         self._queue = queue
+        self._deed_of = deed_of
         self._places = {need.key: place for place, need in enumerate(needs)}
 
     def __len__(self) -> int:
@@ -101,7 +107,7 @@ class NeedRows(RowSource):
     def _sides(self, need: Need, width: int) -> tuple[list[Span], list[Span]]:
         glyph, ink, word = WORDS.get(need.kind, ("◆", "attention bold", need.kind))
         bead = self._queue.beads.get(need.bead_id)
-        title = clean_line(bead.title, 300) if bead is not None else clean_line(need.reason, 300)
+        title = clean_line(bead.title if bead is not None else called_of(need), 300)
         left: list[Span] = [(f"{glyph} ", ink)]
         if width >= 60:
             left.append((f"{word} ".ljust(_KIND_CELLS), ink.removesuffix(" bold")))
@@ -116,21 +122,24 @@ class NeedRows(RowSource):
         return left, right
 
     def paint_more(self, index: int, width: int) -> Line | None:
-        """Its id, the reason where the row has not said all of it, and the key that deals with it."""
+        """Its id, and the key that deals with it."""
         need = self.needs[index]
         if not need.bead_id:
             return None
-        left, right = self._sides(need, width)
         spans: list[Span] = [(f"  {short_id(clean_line(need.bead_id, 60))}  ", "muted")]
-        if width < REASON_LEAST or width_of(left) + width_of(right) >= width:
-            return [*spans, (clean_line(need.reason, 600), "text")]
-        word = deed_of(need)
-        return [*spans, *([("a ", "running"), (word, "muted")] if word else [("enter goes there", "muted")])]
+        word = self._deed_of(need)
+        if need.bead_id not in self._queue.beads and not word:
+            return [*spans, ("not in the tracker", "muted")]
+        return [*spans, *([("a ", "running"), (word, "muted")] if word else [("enter opens it", "muted")])]
 
 
-def deed_of(need: Need) -> str:
-    """What the one key does about it; empty where that takes more than a key."""
-    return "answer" if need.question_id else DEEDS.get(need.kind, "")
+def called_of(need: Need) -> str:
+    """What a need without a bead is called: the id that it names, and its reason."""
+    return ": ".join(filter(None, (short_id(need.bead_id), need.reason)))
+
+
+def _asked(need: Need) -> str:
+    return f"answer {need.question_id}" if need.question_id else "decide"
 
 
 class NeedsScreen(Overlay):
@@ -141,6 +150,11 @@ class NeedsScreen(Overlay):
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("needs")]
     FOOTER = ("go.open", "move.jump", "go.back", "app.help")
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.reason = RowList(id="reason")
+        self.reason.can_focus = False
+
     def show_snapshot(self, snapshot: Snapshot, change: Change) -> None:
         """The list, most urgent first."""
         needs = self.console.needs
@@ -149,7 +163,7 @@ class NeedsScreen(Overlay):
         said = str(counts) if snapshot.condition in ("live", "empty") else ""
         self.caption.show(" ".join(filter(None, (self.TITLE_TEXT, number))), said)
         if needs:
-            self.list.show(NeedRows(needs, snapshot.queue))
+            self.list.show(NeedRows(needs, snapshot.queue, self.deed_of))
         else:
             words = "nothing waits on you" if snapshot.condition in ("live", "empty") else "no queue"
             self.list.show(Rows([Row("none", ((f"  {words}", "muted"),), selectable=False)]))
@@ -161,11 +175,42 @@ class NeedsScreen(Overlay):
         key = self.list.selected_key
         return next((need for need in self.console.needs if need.key == key), None)
 
-    @on(RowList.Selected)
+    def deed_of(self, need: Need) -> str:
+        """What the one key does about a need; empty where that takes more than a key."""
+        if need.kind in ("orphaned_claim", "dead_run") and not self._claims(need):
+            return ""
+        return "answer" if need.question_id else DEEDS.get(need.kind, "")
+
+    def _claims(self, need: Need) -> list[Orphan]:
+        """The claims behind a need that can be released from here."""
+        watch = self.console.lookout
+        found = (*watch.concerns.orphans, *watch.concerns.dead) if watch is not None else ()
+        return [orphan for orphan in found if orphan.bead_id == need.bead_id]
+
+    def compose_body(self) -> ComposeResult:
+        """The list, and the reason of its row in full."""
+        yield self.list
+        yield self.reason
+
+    def on_resize(self) -> None:
+        """The reason breaks elsewhere."""
+        self.say_deed()
+
+    def _say_reason(self, need: Need | None) -> None:
+        width = max(16, self.app.size.width - 2)
+        said = clean_line(need.reason, 2_000) if need is not None else ""
+        lines = wrap_spans([(said, "text")], width) if said else []
+        rows = [Row(f"{place}", tuple(line), selectable=False) for place, line in enumerate(lines)]
+        self.reason.styles.height = min(len(rows), MAX_REASON_LINES)
+        self.reason.display = bool(rows)
+        self.reason.show(Rows(rows))
+
+    @on(RowList.Selected, "#overlay")
     def say_deed(self) -> None:
-        """The footer says what the one key does about this row."""
+        """The footer says what the one key does about this row; above it stands why it is here."""
         need = self.need
-        word = deed_of(need) if need is not None else ""
+        word = self.deed_of(need) if need is not None else ""
+        self._say_reason(need)
         keys = self.FOOTER if self.console.needs else ("go.back", "app.help")
         self.footer.show((f"change.actions={word}", *keys) if word else keys)
 
@@ -194,16 +239,10 @@ class NeedsScreen(Overlay):
                 self.console.push_screen(AheadSheet(wish))
         elif need.kind == "focus":
             self.console.push_screen(AheadSheet(upkeep_wish()))
-        elif need.kind in ("orphaned_claim", "dead_run") and self.console.lookout is not None:
-            concerns = self.console.lookout.concerns
-            orphans = (*concerns.orphans, *concerns.dead)
-            wanted = [orphan for orphan in orphans if orphan.bead_id == need.bead_id]
-            if wanted:
-                self.console.push_screen(AheadSheet(recovery_wish(wanted)))
-            else:
-                self.console.say("its claim is not one that can be let go of from here: enter goes there")
+        elif claims := self._claims(need) if need.kind in ("orphaned_claim", "dead_run") else []:
+            self.console.push_screen(AheadSheet(recovery_wish(claims)))
         else:
-            self.console.say("nothing to be done about it in one key; enter goes there")
+            self.console.say("No quick action. Enter opens the bead.")
 
     def _drifted(self, need: Need) -> None:
         """Keep workers from it until somebody has polished it, or take what changed as seen."""
@@ -215,10 +254,14 @@ class NeedsScreen(Overlay):
             return
         wish = drift_wish([need.bead_id])
         keep = Choice(
-            "k", "k", "keep workers from it", "until the change is acknowledged", partial(self._show, wish)
+            "k",
+            "k",
+            "keep workers off this bead",
+            "until the change is acknowledged",
+            partial(self._show, wish),
         )
-        accept = Choice("s", "s", "acknowledge", "workers may pick it as it is now", seen)
-        self.console.push_screen(ChoiceSheet(clean_line(need.reason, 200), [keep, accept]))
+        accept = Choice("s", "s", "acknowledge", "workers may pick this bead as it is now", seen)
+        self.console.push_screen(ChoiceSheet("drift", [keep, accept], clean_line(need.reason, 2_000)))
 
     def _show(self, wish: Wish) -> None:
         self.console.push_screen(AheadSheet(wish))
@@ -233,18 +276,19 @@ class NeedsScreen(Overlay):
             Choice(str(place), str(place), clean_line(option, 60), "", partial(told, option))
             for place, option in enumerate(need.options[:8], 1)
         ]
-        words = Choice("9", "9", "in your own words", "", partial(self._in_words, need, told))
-        self.console.push_screen(ChoiceSheet(clean_line(need.reason, 200), [*choices, words]))
+        words = Choice("9", "9", "type an answer", "", partial(self._in_words, need, told))
+        self.console.push_screen(ChoiceSheet(_asked(need), [*choices, words], clean_line(need.reason, 2_000)))
 
     def _in_words(self, need: Need, told: Callable[[str], None]) -> None:
-        title = clean_line(need.reason, 200)
-        self.console.push_screen(LineSheet(title, "answer", lambda text: told(text) if text else None))
+        about = clean_line(need.reason, 2_000)
+        sheet = LineSheet(_asked(need), "answer", lambda text: told(text) if text else None, about)
+        self.console.push_screen(sheet)
 
     def commands(self) -> Iterable[tuple[str, str, Callable[[], object]]]:
         """What is done to all of them at once."""
         changed = [need.bead_id for need in self.console.needs if need.kind == "drift"]
         if changed and not self.console.desk.curator.gate.read_only:
-            said = f"take {len(changed):,} changed bead{'s' * (len(changed) != 1)} as seen"
+            said = f"acknowledge {len(changed):,} changed bead{'s' * (len(changed) != 1)}"
             yield "acknowledge all drift", said, partial(self.console.acknowledge, changed)
             watch = self.console.lookout
             fresh = stale(watch.concerns.drift if watch is not None else ())

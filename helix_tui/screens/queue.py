@@ -349,7 +349,7 @@ class QueueScreen(MarkKeys, FilteringScreen):
         self._turn_view(1)
 
     def action_previous_tab(self) -> None:
-        """The view before."""
+        """Previous view."""
         self._turn_view(-1)
 
     def _turn_view(self, step: int) -> None:

@@ -46,7 +46,7 @@ def test_a_dry_run_tells_and_changes_nothing(cli: Cli, root: Path) -> None:
     assert ran.code == 0
     assert ran.out.startswith("ddx bead close demo-a1\n")
     assert "would become ready: demo-b2" in ran.out
-    assert "could be taken back by:\n  ddx bead reopen demo-a1 --reason 'undo in helix-tui'\n" in ran.out
+    assert "undo would run:\n  ddx bead reopen demo-a1 --reason 'undo in helix-tui'\n" in ran.out
     assert "nothing was changed" in ran.out
     document = cli("eligible", "a1", "off", "--dry-run", "--json", "-C", root).document
     assert document["schema"] == "eligible/1"
@@ -75,7 +75,7 @@ def test_a_change_prints_its_command_and_goes_back(cli: Cli, root: Path) -> None
     redone = cli("redo", "-C", root)
     assert redone.code == 0
     assert rows_in(root)["demo-a1"]["status"] == "closed"
-    assert "nothing to do again" in cli("redo", "-C", root).out
+    assert "nothing to redo" in cli("redo", "-C", root).out
 
 
 def test_fields_are_set_and_unset(cli: Cli, root: Path) -> None:

@@ -189,4 +189,4 @@ def test_what_has_no_way_back_says_so_beforehand(
     assert cli(*words, "-C", root).code == 0
     refused = cli("undo", "-C", root)
     assert refused.code == 1
-    assert "cannot be taken back" in refused.err
+    assert "cannot be undone" in refused.err

@@ -188,7 +188,7 @@ def test_an_operation_goes_there_and_back(
         stands = path.read_bytes()
         ran = cli("undo", "-C", root)
         assert ran.code == 1
-        assert "cannot be taken back" in ran.err
+        assert "cannot be undone" in ran.err
         assert path.read_bytes() == stands
         return
     call("undo")

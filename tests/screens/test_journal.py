@@ -99,7 +99,7 @@ async def test_every_state_has_its_word(told: Console) -> None:
         assert list(states.values()) == [
             "pending", "partial", "final", "conflicted", "done", "done", "undone", "done", "done",
         ]  # fmt: skip
-        for word in ("under way", "half-way", "no way back", "changed since", "taken back"):
+        for word in ("under way", "half-way", "no way back", "changed since", "undone"):
             assert told.sees(word)
 
 
@@ -230,8 +230,8 @@ async def test_a_restore_shows_all_its_commands_and_leads_there(console: MakeCon
         await at_rest(pilot)
         assert isinstance(app.screen, AheadSheet)
         for words in (
-            "takes back op-5",
-            "takes back op-3",
+            "undoes op-5",
+            "undoes op-3",
             "bead update b --labels",
             "update a --priority 1",
         ):
@@ -256,7 +256,7 @@ async def test_a_restore_that_meets_a_foreign_change_ends_there_and_says_so(cons
         await at_rest(pilot)
         await pilot.press("G", "r")
         await at_rest(pilot)
-        assert app.sees("it ends at op-3, which cannot be taken back")
+        assert app.sees("it ends at op-3, which cannot be undone")
         await pilot.press("enter")
         await at_rest(pilot)
         assert isinstance(app.screen, HalfWaySheet)

@@ -185,7 +185,7 @@ async def test_a_claim_without_an_attempt_says_so_in_every_tab(project: Path) ->
         app.loop.view.open_tab("evidence")
         await settled(pilot)
         assert app.pane_says("no attempt yet")
-        assert app.pane_says("what says that it runs")
+        assert app.pane_says("Evidence that it is running")
 
 
 async def test_an_attempt_on_a_parked_bead_says_what_ddx_asks_a_person(project: Path) -> None:

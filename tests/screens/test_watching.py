@@ -130,7 +130,7 @@ async def test_an_orphaned_claim_is_let_go_of_by_one_key_and_a_look(
         await pilot.press("exclamation_mark")
         await at_rest(pilot)
         assert [need.kind for need in app.needs] == ["orphaned_claim"], "not told twice as a dead worker"
-        assert app.sees("let go of it")
+        assert app.sees("release the claim")
         await pilot.press("a")
         await at_rest(pilot)
         assert isinstance(app.screen, AheadSheet)

@@ -80,7 +80,7 @@ def told() -> Iterator[None]:
     except Unreadable as error:
         raise CliError(str(error), NO_TRACKER) from None
     except NotUndoable as error:
-        raise CliError(f"{error.entry.id} cannot be taken back: {error}") from None
+        raise CliError(f"{error.entry.id} cannot be undone: {error}") from None
     except Conflict as error:
         raise CliError(f"changed since, so nothing was overwritten: {error}", _conflict_fix(error)) from None
     except HelixError:
@@ -89,7 +89,7 @@ def told() -> Iterator[None]:
         where = f" {clean_line(str(error.filename), 200)}" if error.filename else ""
         raise CliError(
             f"cannot write{where}: {error.strerror or error}",
-            "Free space or mend the folder, then do it again; what was written before stands.",
+            "Free space or repair the folder, then retry; what was written before is kept.",
         ) from None
 
 
@@ -101,7 +101,7 @@ def _conflict_fix(error: Conflict) -> str:
 
 
 def resolve(queue: Queue, texts: str | Sequence[str]) -> list[str]:
-    """The ids that texts stand for, each once; one text may name several, parted by commas."""
+    """The ids that texts stand for, each once; one text may name several, separated by commas."""
     words = [texts] if isinstance(texts, str) else texts
     parts = [part for word in words for part in (word.split(",") if word not in queue.beads else [word])]
     named = [part.strip() for part in parts if part.strip()]
@@ -344,7 +344,7 @@ def _print_focus(call: Call, curator: Curator) -> None:
     sight = curator.look()
     if not read_focus(Scene(sight.queue)).epic:
         return
-    upkeep = curator.plan_steps("focus", "mend the focus", lambda writing, _: plan_upkeep(writing))
+    upkeep = curator.plan_steps("focus", "repair the focus", lambda writing, _: plan_upkeep(writing))
     if upkeep.steps:
         beads = counted(len(upkeep.steps), "bead")
         call.print(f"note: the focus is to be brought up to date on {beads}: `helix-tui focus --reconcile`")
@@ -364,16 +364,16 @@ def _journal_line(entry: Entry) -> str:
         head += " (only in part)"
     if entry.undoable:
         trace = "".join(f"; {each}" for each in entry.traces)
-        return f"{head} · take it back with `helix-tui undo`{clean_line(trace, 1_000)}"
+        return f"{head} · undo with `helix-tui undo`{clean_line(trace, 1_000)}"
     return f"{head} · no way back: {clean_line(entry.why_not, 300)}"
 
 
 def _print_way_back(call: Call, planned: Plan) -> None:
     """Whether it could be taken back, by which commands, and what would stay."""
     if not planned.undoable:
-        call.print(f"could not be taken back: {clean_line('; '.join(planned.back.lost), 300)}")
+        call.print(f"cannot be undone: {clean_line('; '.join(planned.back.lost), 300)}")
         return
-    call.print("could be taken back by:")
+    call.print("undo would run:")
     for line in planned.way_back:
         call.print("  " + clean_block(line, 2_000))
     for trace in planned.back.traces:

@@ -46,7 +46,7 @@ def _set(call: Call, queue: Queue) -> Iterable[Operation]:
 
 
 def _unset_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("ids", metavar="ID", help="a bead id; several, parted by commas, are one change")
+    parser.add_argument("ids", metavar="ID", help="a bead id; several, separated by commas, are one change")
     parser.add_argument("keys", nargs="+", metavar="KEY", help="fields to take away")
 
 
@@ -57,9 +57,9 @@ def _unset(call: Call, queue: Queue) -> Iterable[Operation]:
 def _dep_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("deed", choices=("add", "remove"))
     parser.add_argument(
-        "ids", metavar="A", help="the bead that waits; several, parted by commas, are one change"
+        "ids", metavar="A", help="the bead that waits; several, separated by commas, are one change"
     )
-    parser.add_argument("on", metavar="B", help="the bead it waits on; several may be parted by commas")
+    parser.add_argument("on", metavar="B", help="the bead it waits on; several may be separated by commas")
 
 
 def _dep(call: Call, queue: Queue) -> Iterable[Operation]:
@@ -73,7 +73,7 @@ def _dep(call: Call, queue: Queue) -> Iterable[Operation]:
 
 
 def _supersede_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("ids", metavar="A", help="the bead that is replaced; several, parted by commas")
+    parser.add_argument("ids", metavar="A", help="the bead that is replaced; several, separated by commas")
     parser.add_argument("by", metavar="B", nargs="?", help="the bead that replaces it")
     parser.add_argument("--off", action="store_true", help="take the mark back")
 

@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--reconcile",
         action="store_true",
-        help="hold back what was made since; mend a focus cut off half-way",
+        help="hold back what was created since; repair a focus that was interrupted",
     )
     add_dry_run(parser)
 
@@ -44,7 +44,9 @@ def run(call: Call) -> int:
     if options.off:
         return change_steps(call, curator, "focus", "end the focus", lambda writing, _: plan_unfocus(writing))
     if options.reconcile:
-        return change_steps(call, curator, "focus", "mend the focus", lambda writing, _: plan_upkeep(writing))
+        return change_steps(
+            call, curator, "focus", "repair the focus", lambda writing, _: plan_upkeep(writing)
+        )
     return _show(call, curator)
 
 

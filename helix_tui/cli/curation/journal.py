@@ -27,7 +27,7 @@ from helix_tui.core.supervision.curation.retracing import Appraiser, Mark, Turn
 from helix_tui.core.supervision.curation.whatif import foresee
 from helix_tui.core.text import clean_block, clean_line
 
-_NOTHING = {"undo": "nothing to take back", "redo": "nothing to do again"}
+_NOTHING = {"undo": "nothing to undo", "redo": "nothing to redo"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -134,7 +134,7 @@ def _check_direction(call: Call, chosen: list[Entry]) -> None:
     if call.command == "undo" and not entry.standing:
         raise NotUndoable(entry, f"{entry.id} has changed nothing that still stands")
     if call.command == "redo" and not entry.undone_by:
-        raise NotUndoable(entry, f"{entry.id} has not been taken back")
+        raise NotUndoable(entry, f"{entry.id} has not been undone")
 
 
 def _foretell(call: Call, curator: Curator) -> int:
@@ -160,7 +160,7 @@ def _foretell(call: Call, curator: Curator) -> int:
         )
         return 0
     for turn in retreat.turns:
-        deed = "take back" if turn.back else "do again"
+        deed = "undo" if turn.back else "redo"
         call.print(f"{deed} {turn.entry.id}  {clean_line(turn.entry.title, 120)}")
         for step in turn.steps:
             call.print("  " + call.paint(clean_block(shlex.join(("ddx", *step.args)), 2_000), "bold"))
@@ -245,7 +245,7 @@ def _document(result: Done) -> dict[str, Any]:
     }
 
 
-_WORDS = {"undone": "taken back", "partial": "half-way", "final": "done", "failed": "nothing"}
+_WORDS = {"undone": "undone", "partial": "half-way", "final": "done", "failed": "nothing"}
 """How people call a state, where the word itself does not do."""
 
 
@@ -311,13 +311,13 @@ def _print_entry(call: Call, entry: Entry, mark: Mark) -> None:
             was, now = apart(name, before.get(name), value, 120)
             call.print(f"  {clean_line(bead_id, 80)} {clean_line(name, 60)}: {was} → {now}")
     if entry.inverse and not entry.undone_by:
-        call.print("  taken back by:")
+        call.print("  undone by:")
         for words in entry.inverse:
             call.print("    " + clean_block(shlex.join(words), 2_000))
     for difference in mark.differences:
         call.print(f"  changed since: {difference}")
     if mark.covered_by:
-        call.print(f"  {mark.covered_by} changed the same later; that one is taken back first")
+        call.print(f"  {mark.covered_by} changed the same later; that one is undone first")
     if entry.why_not:
         call.print(f"  no way back: {clean_line(entry.why_not, 400)}")
     if entry.error:

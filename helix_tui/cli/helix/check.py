@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         metavar="ID",
         default=None,
-        help="take what others changed as seen: of these beads, or of all",
+        help="acknowledge what others changed: in these beads, or in all",
     )
     parser.add_argument(
         "--apply",

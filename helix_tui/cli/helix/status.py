@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             nargs="*",
             metavar="ID",
             default=None,
-            help="let go of orphaned claims: of these, or of all",
+            help="release orphaned claims: these, or all",
         )
         parser.add_argument("--dry-run", action="store_true", help="print the commands; change nothing")
 
@@ -106,7 +106,7 @@ def _print_status(call: Call, document: dict[str, Any], counts: QueueCounts, ref
 
 def _sentence(worker: dict[str, Any]) -> str:
     words, fix = str(worker["words"]), worker["fix"]
-    mend = f". To mend it: {fix}" if fix and worker["cause_present"] is not False else ""
+    mend = f". Fix: {fix}" if fix and worker["cause_present"] is not False else ""
     return f"{words[:1].upper()}{words[1:]}{mend} ({worker['ended_at']})"
 
 

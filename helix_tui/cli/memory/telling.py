@@ -119,7 +119,7 @@ def _injected(call: Call, document: Document) -> Iterator[str]:
     for command in document.get("commands", ()):
         yield call.paint(fit(clean_line(" ".join(map(str, command))), call.paint.width).rstrip(), "muted")
     if document.get("journal_id"):
-        yield call.paint(f"journal {document['journal_id']} · take it back with `helix-tui undo`", "muted")
+        yield call.paint(f"journal {document['journal_id']} · undo with `helix-tui undo`", "muted")
     yield _mode(call, document)
 
 

@@ -41,7 +41,7 @@ def answer_question(curator: Curator, questions: Questions, question_id: str, te
         queue = curator.look().queue
         if asked.bead_id in queue.beads:
             wish = decision(queue.beads[asked.bead_id], text, queue.as_of)
-            _done(curator.run([wish], title=f"write down the answer to {question_id}"))
+            _done(curator.run([wish], title=f"record the answer to {question_id}"))
         if asked.bead_id in (held := undecided(queue)):
             rest = [bead_id for bead_id in held if bead_id != asked.bead_id]
             title = f"give back {asked.bead_id}, which waited for the answer"

@@ -155,7 +155,7 @@ def needs_of(
         if not each.answered and each.kind in KINDS
     ]
     if stoppage is not None and stoppage.present is not False:
-        reason = stoppage.words + (f". To mend it: {stoppage.fix}" if stoppage.fix else "")
+        reason = stoppage.words + (f". Fix: {stoppage.fix}" if stoppage.fix else "")
         needs.append(Need("worker_stopped", stoppage.ending.bead_id, reason, len(queue.ready)))
     needs += _left_open(queue, tried, {need.bead_id for need in needs})
     if tracker.unread:

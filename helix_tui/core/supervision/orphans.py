@@ -100,7 +100,7 @@ def recover(curator: Curator, orphans: Iterable[Orphan]) -> Done:
     """
     wanted = list(orphans)
     names = called(wanted[0].bead_id) if len(wanted) == 1 else f"{len(wanted)} beads"
-    title = f"let go of the orphaned claim on {names}"
+    title = f"release the stale claim on {names}"
     return curator.run_steps("unclaim", title, letting_go(wanted, curator.project))
 
 

@@ -44,12 +44,17 @@ class ChoiceSheet(Sheet):
 
     FOOTER = ("go.open=choose", "move.down", "move.up", "go.back")
 
-    def __init__(self, title: str, choices: Sequence[Choice]) -> None:
+    def __init__(self, title: str, choices: Sequence[Choice], about: str = "") -> None:
+        """``about``: what there is to choose for, in full above the deeds."""
         super().__init__(clean_line(title, 200))
         self.choices = tuple(choices)
+        self._about = about
 
     def write(self, page: Page) -> None:
         """The deeds; those that cannot be done say why."""
+        if self._about:
+            page.paragraph([(self._about, "text")])
+            page.blank()
         wide = max((len(choice.label) for choice in self.choices), default=0) + 2
         for choice in self.choices:
             words: Span = (choice.help, "muted")
@@ -118,7 +123,7 @@ class _Lead(SpanLine):
 class PickSheet(Sheet):
     """Typing narrows the rows, enter picks one, tab marks several where that makes sense."""
 
-    FOOTER = ("go.open=pick", "go.back")
+    FOOTER = ("go.open=choose", "go.back")
     AUTO_FOCUS = "Entry"
     AROUND = 3
 
@@ -150,9 +155,9 @@ class PickSheet(Sheet):
         self._lead = _Lead(lead)
         self.list.can_focus = False
         if several:
-            self.footer.show(("go.open=go on", "go.pane=mark", "go.back"))
+            self.footer.show(("go.open=continue", "go.pane=mark", "go.back"))
         elif turn is not None:
-            self.footer.show(("go.open=pick", "go.pane=the other way round", "go.back"))
+            self.footer.show(("go.open=choose", "go.pane=reverse direction", "go.back"))
 
     def compose_body(self) -> ComposeResult:
         """The line above, what it leaves below."""
@@ -229,25 +234,36 @@ class PickSheet(Sheet):
 class LineSheet(Sheet):
     """One line of text, that may be empty."""
 
-    FOOTER = ("go.open=go on", "go.back")
+    FOOTER = ("go.open=continue", "go.back")
     AUTO_FOCUS = "Entry"
 
-    def __init__(self, title: str, lead: str, told: Callable[[str], None]) -> None:
+    def __init__(self, title: str, lead: str, told: Callable[[str], None], about: str = "") -> None:
+        """``about``: what the line is an answer to, in full above it."""
         super().__init__(clean_line(title, 200))
+        self.list.can_focus = False
         self._told = told
+        self._about = about
         self._lead = _Lead(lead)
         self._warned = ""
         """The text that was to be left, when that was asked for first."""
         self.entry = Entry(take=self._take)
 
     def compose_body(self) -> ComposeResult:
-        """The line."""
+        """What it is about, the line."""
+        if self._about:
+            yield self.list
         with Horizontal(id="typing"):
             yield self._lead
             yield self.entry
 
+    def write(self, page: Page) -> None:
+        """What the line is an answer to."""
+        page.paragraph([(self._about, "text")])
+
     def rewrite(self) -> None:
-        """There is no page."""
+        """There is a page only where the line is about something."""
+        if self._about:
+            super().rewrite()
 
     def _take(self, key: str) -> bool:
         if key == "escape":

@@ -85,9 +85,7 @@ def endings(screen: TargetScreen, beads: Sequence[Bead]) -> None:
         screen.console.push_screen(LineSheet(f"why is {whom(closed)} opened again?", "reason", told))
 
     choices = [
-        Choice(
-            "x", "x", "close", "done, by your word", close, "" if unfinished else "it is finished already"
-        ),
+        Choice("x", "x", "close", "mark as done", close, "" if unfinished else "it is finished already"),
         Choice(
             "r",
             "r",
@@ -100,9 +98,9 @@ def endings(screen: TargetScreen, beads: Sequence[Bead]) -> None:
             "c",
             "c",
             "cancel",
-            "given up for good; nothing opens it again",
+            "cancel permanently",
             cancel,
             "" if unfinished else "it is finished already",
         ),
     ]
-    screen.console.push_screen(ChoiceSheet(f"{whom(beads)}: how does it end?", choices))
+    screen.console.push_screen(ChoiceSheet(f"{whom(beads)}: close, reopen or cancel?", choices))

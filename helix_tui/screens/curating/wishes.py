@@ -87,7 +87,7 @@ def edit_wish(bead_id: str, base: Mapping[str, str], texts: Mapping[str, str], k
 def recovery_wish(orphans: Sequence[Orphan]) -> Wish:
     """The wish to release orphaned claims; whether they still are orphaned is checked again as it runs."""
     beads = tuple(orphan.bead_id for orphan in orphans)
-    title = f"let go of the orphaned claim on {named(beads)}"
+    title = f"release the stale claim on {named(beads)}"
 
     def planned(curator: Curator, sight: Sight) -> Plan:
         return curator.plan_steps("unclaim", title, letting_go(orphans, curator.project), sight)
@@ -120,9 +120,9 @@ def undo_wish(entry: Entry | None = None) -> Wish:
     def planned(curator: Curator, sight: Sight) -> Plan:
         if entry is None:
             chosen[0] = next(iter(curator.history().to_undo(curator.me)), None)
-        return _plan_turn("undo", "take back", chosen[0], curator, sight)
+        return _plan_turn("undo", "undo", chosen[0], curator, sight)
 
-    title = f"take back {entry.id}" if entry is not None else "take back the last change"
+    title = f"undo {entry.id}" if entry is not None else "undo the last change"
     return Wish(title, (), planned, lambda curator, shown: curator.undo(chosen[0], shown=shown))
 
 
@@ -133,9 +133,9 @@ def redo_wish(entry: Entry | None = None) -> Wish:
     def planned(curator: Curator, sight: Sight) -> Plan:
         if entry is None:
             chosen[0] = next(iter(curator.history().to_redo(curator.me)), None)
-        return _plan_turn("redo", "do again", chosen[0], curator, sight)
+        return _plan_turn("redo", "redo", chosen[0], curator, sight)
 
-    title = f"do {entry.id} again" if entry is not None else "do again what was taken back"
+    title = f"redo {entry.id}" if entry is not None else "redo what was undone"
     return Wish(title, (), planned, lambda curator, shown: curator.redo(chosen[0], shown=shown))
 
 
@@ -146,11 +146,11 @@ def restore_wish(entry: Entry) -> Wish:
         history, dialect = curator.history(), curator.dialect(sight.queue)
         retreat = foretell(history.back_to(entry.id), history, sight.queue, dialect, sight.busy)
         turns = [turn for turn in retreat.turns if not turn.problem]
-        notes = [f"{'takes back' if turn.back else 'does again'} {turn.entry.id}" for turn in turns]
+        notes = [f"{'undoes' if turn.back else 'redoes'} {turn.entry.id}" for turn in turns]
         notes += [trace for turn in turns for trace in turn.traces]
         if retreat.problem is not None:
             notes.append(_where_it_ends(retreat.problem))
-        return Plan("undo", f"back to right after {entry.id}", retreat.steps, notes=tuple(notes))
+        return Plan("undo", f"restore to just after {entry.id}", retreat.steps, notes=tuple(notes))
 
     def run(curator: Curator, shown: Plan) -> Done | None:
         done: tuple[Done, ...] = ()
@@ -164,11 +164,11 @@ def restore_wish(entry: Entry) -> Wish:
             problems = (f"it ended before its goal: {error}",)
         return _as_one(done, shown, problems)
 
-    return Wish(f"back to right after {entry.id}", (), planned, run)
+    return Wish(f"restore to just after {entry.id}", (), planned, run)
 
 
 def _where_it_ends(turn: Turn) -> str:
-    word = "taken back" if turn.back else "done again"
+    word = "undone" if turn.back else "redone"
     said = "; ".join(map(str, turn.differences[:5]))
     return f"it ends at {turn.entry.id}, which cannot be {word}: {turn.problem}{f' ({said})' if said else ''}"
 

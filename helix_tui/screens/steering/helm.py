@@ -42,7 +42,7 @@ from helix_tui.settings import load_settings
 READ_ONLY = "this console only looks: it was started with --read-only"
 
 ENDINGS = {
-    "none": "no loop of HELIX runs here",
+    "none": "no HELIX loop is running here",
     "stale": "the loop was gone already; its pid file is removed",
     "left": "the loop was gone; the ddx that it had left at work is ended",
     "stopped": "the loop has stopped",
@@ -50,7 +50,7 @@ ENDINGS = {
     "asked": "the loop stops after the bead in hand",
 }
 
-GIVEN_BACK = "ddx ends the attempt and gives the bead back"
+GIVEN_BACK = "ddx ends the attempt and releases the bead"
 LEFT_CLAIMED = "ddx ends the attempt and leaves the claim to grow old: Needs me will offer to recover it"
 
 

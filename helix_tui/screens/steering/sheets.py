@@ -206,7 +206,7 @@ class LoopSheet(ChoiceSheet):
             )
         ]
         if self.bearing.wish:
-            deeds.append(Choice("r", "r", "go on", f"takes the {self.bearing.wish} back", helm.resume, idle))
+            deeds.append(Choice("r", "r", "continue", f"cancels the {self.bearing.wish}", helm.resume, idle))
         else:
             deeds.append(Choice("p", "p", "pause", "after the bead in hand", helm.pause, idle))
         deeds += [

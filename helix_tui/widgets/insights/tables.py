@@ -134,7 +134,7 @@ def _compared(report: Report) -> FiguredRows:
         Column("rescued", 7),
     )
     return FiguredRows(
-        "would a cheaper model have done",
+        "would a cheaper model have been enough",
         columns,
         map(_comparison, report.models),
         empty="costs of two models on one kind of bead are needed",

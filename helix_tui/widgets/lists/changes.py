@@ -14,7 +14,7 @@ from helix_tui.widgets.lists.rowsource import RowSource
 
 STATE_SIGNS: dict[str, Sign] = {
     "done": Sign("✓", "x", "success", "done"),
-    "undone": Sign("⊝", "-", "muted", "taken back", "muted"),
+    "undone": Sign("⊝", "-", "muted", "undone", "muted"),
     "conflicted": Sign("!", "!", "error bold", "changed since"),
     "partial": Sign("◆", "*", "attention bold", "half-way"),
     "final": Sign("✓", "x", "waiting", "no way back"),

@@ -167,7 +167,7 @@ def _way_back(facts: ChangeFacts) -> Iterator[Para]:
         return
     if not facts.back:
         yield section("way back")
-        why = facts.why or "no command takes it back"
+        why = facts.why or "no command undoes it"
         yield Para("no way", (("none: ", "waiting"), (why, "text")), hang=2)
         return
     yield from _commands("way back", facts.back, "")

@@ -348,7 +348,7 @@ def _facts(run: Run, now: int) -> Iterator[Para]:
     """Every statement of every file that speaks of the run, file by file."""
     if not run.facts:
         return
-    yield section("what says that it runs", key="facts")
+    yield section("Evidence that it is running", key="facts")
     sources = dict.fromkeys(fact.source for fact in run.facts)
     for source in sources:
         said = [fact for fact in run.facts if fact.source == source]

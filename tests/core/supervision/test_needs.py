@@ -1,4 +1,4 @@
-"""What waits on a person, ranked."""
+"""Everything that waits for a person, most urgent first."""
 
 from __future__ import annotations
 

@@ -273,7 +273,7 @@ def judge(
     asked = pids if machine in ("", here) else []
     living = [pid for pid in asked if pid_alive(pid)]
     if asked and not living:
-        return "dead", f"its process {asked[0]} is gone from this machine"
+        return "dead", f"worker gone: process {asked[0]} is not on this machine"
     left = [claim.left for claim in claims if claim.source != "sidecar"]
     if left and all(left):
         return (
@@ -284,7 +284,7 @@ def judge(
     known = [expiry for expiry in expiries if expiry is not None]
     if known and max(known) < now:
         ago = format_span((now - max(known)) / NS)
-        return "dead", f"its last sign of life ran out {ago} ago" + (
+        return "dead", f"no heartbeat: the lease ran out {ago} ago" + (
             f", though process {living[0]} is there" if living else ""
         )
     began = [claim.started_at for claim in claims if claim.started_at is not None]
@@ -298,7 +298,7 @@ def judge(
     if seen is None:
         return "dead", "no file tells when it was last seen"
     if not known and not living and now - seen > HELD:
-        return "dead", f"nothing has been heard of it for {format_span((now - seen) / NS)}"
+        return "dead", f"no heartbeat for {format_span((now - seen) / NS)}"
     vouched = bool(known or living)
     if now - seen > stall and not (vouched and last_event is None):
         beat = "its heartbeat is fresh, but it" if known else "it"
@@ -307,7 +307,7 @@ def judge(
         what = f"process {living[0]} runs" if living else "its heartbeat is fresh"
         return "alive", f"{what}; started {format_age((now - seen) / NS)} ago, no event of it so far"
     if living:
-        return "alive", f"process {living[0]} lives; last event {format_age((now - seen) / NS)} ago"
+        return "alive", f"worker alive (pid {living[0]}), last event {format_age((now - seen) / NS)} ago"
     return "alive", f"last event {format_age((now - seen) / NS)} ago" + (f" on {machine}" if machine else "")
 
 

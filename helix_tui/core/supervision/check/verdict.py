@@ -160,7 +160,7 @@ def _stale(facts: Facts) -> Verdict | None:
         "POLISH",
         reasons,
         would_change_if=(
-            "a polish pass goes over them, or somebody takes them as seen: helix-tui check --acknowledge"
+            "a polish pass goes over them, or somebody acknowledges them: helix-tui check --acknowledge"
         ),
     )
 
@@ -171,7 +171,7 @@ def _stopped(facts: Facts) -> Verdict | None:
     if stoppage is None or not stoppage.present or not facts.ready:
         return None
     reason = Reason("worker_stopped", stoppage.words, stoppage.paths[:20])
-    return Verdict("GUIDANCE", (reason,), "git status --short", f"somebody mends it: {stoppage.fix}")
+    return Verdict("GUIDANCE", (reason,), "git status --short", f"somebody does this: {stoppage.fix}")
 
 
 def _ready(facts: Facts) -> Verdict | None:
@@ -221,7 +221,7 @@ def _unready(facts: Facts) -> Verdict:
     mend = list(_mendable(facts))
     if mend:
         return Verdict(
-            "POLISH", tuple(mend), would_change_if="the dependencies or epics named here are mended"
+            "POLISH", tuple(mend), would_change_if="the dependencies or epics named here are repaired"
         )
     asked = [question for question in facts.questions if question.kind != "approval"]
     if asked and not facts.moving:
@@ -232,7 +232,7 @@ def _unready(facts: Facts) -> Verdict:
         ends = f"a worker finishes or a cooldown ends{when}"
         if facts.dead and not facts.moving and not facts.cooling:
             ids = " ".join(called(each.bead_id) for each in facts.dead)
-            ends = f"ddx gives them out again, or somebody lets go of them: helix-tui stuck --recover {ids}"
+            ends = f"ddx gives them out again, or somebody releases them: helix-tui stuck --recover {ids}"
         return Verdict("WAIT", tuple(waits), would_change_if=ends)
     person = _in_states(facts, ("proposed", "preserved_review_blocked", "unknown_status"))
     if person:

@@ -365,10 +365,10 @@ class Curator:
             if entry is None:
                 return None
             if not entry.undone_by:
-                raise NotUndoable(entry, f"{entry.id} has not been taken back")
+                raise NotUndoable(entry, f"{entry.id} has not been undone")
             undo = history.get(entry.undone_by)
             if undo is None:
-                raise NotUndoable(entry, "the journal no longer holds how it was taken back")
+                raise NotUndoable(entry, "the journal no longer holds how it was undone")
             self._check_unchanged(undo, sight.queue)
             if not entry.operations:
                 return self._take_back(undo, sight, lock, "redo", entry, shown)
@@ -512,7 +512,7 @@ class Curator:
         for number, step in enumerate(steps):
             if self.progress is not None and self.progress(number, len(steps)) is False:
                 shown = ("ddx", *step.args)
-                return number, ids, DdxError(shown, "stopped on request", "undo takes back what was done"), []
+                return number, ids, DdxError(shown, "stopped on request", "undo reverts what was done"), []
             (current,) = renamed([step], ids)
             before = {
                 bead_id: fields for bead_id, fields in current.before.items() if bead_id != step.creates

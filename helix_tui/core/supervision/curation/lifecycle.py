@@ -111,7 +111,7 @@ def plan_close(writing: Writing, operation: Operation) -> None:
     if waits:
         writing.notes.append(f"{called(bead_id)} still waits on {named(waits)}")
     if bead_id in writing.busy:
-        writing.notes.append(f"a live worker is on {called(bead_id)} and will go on")
+        writing.notes.append(f"a live worker is on {called(bead_id)} and will continue")
     add_close(writing, bead_id)
 
 

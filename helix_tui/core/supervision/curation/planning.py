@@ -168,23 +168,23 @@ def _up_to(writing: Writing, queue: Queue, mark: int) -> Writing:
 
 
 _SAYINGS: dict[str, Callable[[Mapping[str, Any]], str]] = {
-    "eligible": lambda v: "make {} eligible" if v["on"] else "make {} not eligible",
+    "eligible": lambda v: "allow workers to pick {}" if v["on"] else "forbid workers to pick {}",
     "supersede": lambda v: (
-        f"mark {{}} as superseded by {called(v['by'])}" if v["by"] else "take back the superseding of {}"
+        f"mark {{}} as superseded by {called(v['by'])}" if v["by"] else "clear superseded-by of {}"
     ),
-    "depend": lambda v: f"let {{}} wait on {called(v['on'])}",
-    "undepend": lambda v: f"let {{}} no longer wait on {called(v['on'])}",
-    "parent": lambda v: f"put {{}} under {called(v['under'])}" if v["under"] else "put {} under no bead",
-    "priority": lambda v: f"give {{}} priority {v['level']}",
+    "depend": lambda v: f"add dependency: {{}} waits on {called(v['on'])}",
+    "undepend": lambda v: f"remove dependency: {{}} no longer waits on {called(v['on'])}",
+    "parent": lambda v: f"set parent of {{}} to {called(v['under'])}" if v["under"] else "clear parent of {}",
+    "priority": lambda v: f"set priority of {{}} to P{v['level']}",
     "rank": lambda v: _rank_saying(v),
     "label": lambda v: _label_saying(v),
-    "claim": lambda v: "take {}",
-    "unclaim": lambda v: "let go of {}",
+    "claim": lambda v: "claim {}",
+    "unclaim": lambda v: "release {}",
     "close": lambda v: "close {}",
     "reopen": lambda v: "reopen {}",
     "cancel": lambda v: "cancel {}",
     "set": lambda v: f"set {', '.join(map(called, v['fields']))} of {{}}",
-    "unset": lambda v: f"take {', '.join(map(called, v['names']))} from {{}}",
+    "unset": lambda v: f"clear {', '.join(map(called, v['names']))} of {{}}",
     "create": lambda v: f"create “{called(v['title'])}”",
 }
 
@@ -195,7 +195,7 @@ def _rank_saying(values: Mapping[str, Any]) -> str:
     for word in ("before", "after"):
         if values[word]:
             return f"move {{}} {word} {called(values[word])}"
-    return "take the rank from {}"
+    return "clear rank of {}"
 
 
 def _label_saying(values: Mapping[str, Any]) -> str:

@@ -103,11 +103,11 @@ def _plain_mark(entry: Entry) -> Mark:
     if entry.result in ("failed", "not_done"):
         return Mark("failed", "nothing was changed")
     if entry.undone_by:
-        return Mark("undone", f"taken back by {entry.undone_by}")
+        return Mark("undone", f"undone by {entry.undone_by}")
     if entry.result == "partial":
         return Mark("partial", "some of its commands ran")
     if entry.plain and not entry.undoable:
-        return Mark("final", entry.why_not or "no command takes it back")
+        return Mark("final", entry.why_not or "no command undoes it")
     return Mark("done")
 
 
@@ -166,7 +166,7 @@ def _turn(entry: Entry, history: History, writing: Writing) -> Turn:
         return Turn(entry, problem=f"{entry.id} has changed nothing that still stands")
     source = entry if entry.standing else history.get(entry.undone_by)
     if source is None:
-        return Turn(entry, problem="the journal no longer holds how it was taken back")
+        return Turn(entry, problem="the journal no longer holds how it was undone")
     differing = tuple(differences_in(source.after, writing.scene))
     if differing:
         return Turn(entry, problem="somebody changed the same since", differences=differing)

@@ -76,7 +76,7 @@ class Curating:
             self._passed_over.add(focus.epic)
             self._leave(focus.epic)
         elif focus.epic or focus.leftovers:
-            self.work.change_steps("focus", "mend the focus", lambda writing, _: plan_upkeep(writing))
+            self.work.change_steps("focus", "repair the focus", lambda writing, _: plan_upkeep(writing))
             self.work.state.focused_epic = focus.epic
         elif self.work.options.auto_focus:
             self._choose(sight)
@@ -99,7 +99,7 @@ class Curating:
         """
         reasons = self.work.kept_back(self.work.look().queue)
         kept = {bead_id: reasons.get(bead_id, FOR_DECISION) for bead_id in sorted(ids)}
-        title = f"go on without {named(kept)}" if kept else "give back what this run went on without"
+        title = f"skip {named(kept)}" if kept else "release what this run skipped"
         self.work.change_steps("hold", title, lambda writing, _: plan_undecided(writing, kept), free=True)
 
     def keep_drifted(self, queue: Queue, stale: set[str]) -> bool:

@@ -467,6 +467,6 @@ def _disk(error: OSError) -> Stop:
     where = f" {Path(str(error.filename)).name}" if error.filename else ""
     return Stop(
         "disk",
-        f"cannot write{where}: {error.strerror or error}; free space or mend the folder, then run again",
+        f"cannot write{where}: {error.strerror or error}; free space or repair the folder, then run again",
         1,
     )
