@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.widget import Widget
 
+from helix_tui.core.clock import NS
 from helix_tui.keymap import BY_ID, bindings, names
 from helix_tui.screens import TABS
 from helix_tui.screens.dismissal import Dismissal
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 
 POSTURES = ((0, "-tiny"), (32, "-strip"), (40, "-side"), (60, "-stack"), (100, "-split"), (140, "-wide"))
 """Widths from which a posture holds, as Textual's breakpoints."""
+
+AGES_EVERY = 10 * NS
+"""How often the ages in what is read are written again; those in lists go on every second."""
 
 TRY_AGAIN = "app.try-again"
 """The key that shows again what failed."""
@@ -124,6 +128,7 @@ class HelixScreen(Dismissal):
         self.notices = NoticeLine()
         self.footer = KeyLine(self.FOOTER)
         self._shown: tuple[int, tuple[Need, ...]] = (-1, ())
+        self._aged = 0
         self._failure: Failure | None = None
         self._hidden: list[Widget] = []
 
@@ -240,6 +245,13 @@ class HelixScreen(Dismissal):
     def tick(self) -> None:
         """Time has passed: what shows an age shows the new one."""
         self.show_pulse()
+        now = self.console.now()
+        if now - self._aged >= AGES_EVERY:
+            self._aged = now
+            self.show_ages()
+
+    def show_ages(self) -> None:
+        """Write anew the ages in what is read, as far as it holds any."""
 
     def show_pulse(self) -> None:
         """Say on the top line how things stand."""

@@ -49,6 +49,9 @@ class BeadScreen(BeadKeys, Overlay):
 
     def show_snapshot(self, snapshot: Snapshot, change: Change) -> None:
         """The bead as it stands now; the last state of one that is gone stays."""
+        self._show(snapshot)
+
+    def _show(self, snapshot: Snapshot) -> None:
         bead = snapshot.queue.beads.get(self.bead_id)
         away = bead is None and self.bead_id in snapshot.archive
         self.caption.show(
@@ -57,6 +60,10 @@ class BeadScreen(BeadKeys, Overlay):
         if (bead is not None or away) and isinstance(self.list, DetailView):
             world = World(snapshot.queue, runs_by_bead(snapshot.runs), self.console.now())
             self.list.show_bead(self.around.facts(self.bead_id, world))
+
+    def show_ages(self) -> None:
+        """Those of the bead."""
+        self._show(self.console.snapshot)
 
     @on(DetailView.BeadChosen)
     def follow(self, event: DetailView.BeadChosen) -> None:

@@ -14,6 +14,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from helix_tui.core.ddx.attempts.attempt import Attempt
+from helix_tui.core.insights.cells import known
 from helix_tui.core.insights.report import Report, read_report
 from helix_tui.core.supervision.run.told import with_told
 from helix_tui.core.text import clean_line
@@ -146,7 +147,8 @@ class InsightsScreen(HelixScreen):
         self.behind.show_board(
             Board(order=order, beads=self.console.snapshot.queue.beads, now=self.console.now(), heading=False)
         )
-        self.caption.show(clean_line(key.partition(":")[2], 80), f"{len(order.attempts):,}")
+        words = " · ".join(known(key.partition(":")[2].split(" · ")))
+        self.caption.show(clean_line(words, 80), f"{len(order.attempts):,}")
 
     # --- keys ---------------------------------------------------------------------------------------------
 

@@ -100,6 +100,11 @@ class JournalScreen(FilteringScreen):
         if self._rows:
             self._show_rows()
 
+    def show_ages(self) -> None:
+        """Those of the change's detail."""
+        if self.detail.size.width:
+            self._show_detail()
+
     def _make_rows(self) -> None:
         none = Mark("done")
         self._rows = [

@@ -212,6 +212,10 @@ class MemoryScreen(FilteringScreen):
             self._make_rows()
             self.list.show(self.list.source) if not self._rows else self.show_rows()
 
+    def show_ages(self) -> None:
+        """Those of the memory's page."""
+        self._show_page()
+
     def show_memory(self, name: str) -> None:
         """Put the cursor on a memory, whatever is filtered."""
         self._query, self.answer, self.view, self._wanted = "", None, "all", name

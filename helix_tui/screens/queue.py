@@ -140,13 +140,17 @@ class QueueScreen(MarkKeys, FilteringScreen):
 
     def tick(self) -> None:
         """Ages and times left go on."""
-        super().tick()
         source = self.list.source
         if isinstance(source, QueueRows):
             self.world = World(self.world.queue, self.world.runs, self.console.now())
             self.list.show(source.later(self.world))
         if self.stream is not None:
             self.stream.tick(self.world.now)
+        super().tick()
+
+    def show_ages(self) -> None:
+        """Those of the bead's detail."""
+        self._show_detail()
 
     def on_resize(self) -> None:
         """Another posture shows other rows."""

@@ -21,6 +21,13 @@ from helix_tui.core.shares import Share, share
 from helix_tui.core.text import clean_line
 
 UNKNOWN = "unknown"
+
+
+def known(values: Iterable[str]) -> tuple[str, ...]:
+    """What is known of a cell's values; ``unknown`` once, where nothing is."""
+    return tuple(value for value in values if value != UNKNOWN) or (UNKNOWN,)
+
+
 """The value of a dimension that nobody recorded."""
 
 SMALL = 10

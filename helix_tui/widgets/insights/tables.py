@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from helix_tui.core.ddx.attempts.sums import format_sum, format_whole
-from helix_tui.core.insights.cells import Cell, percentile
+from helix_tui.core.insights.cells import UNKNOWN, Cell, known, percentile
 from helix_tui.core.insights.experiments import Trial
 from helix_tui.core.insights.report import Report, key_of
 from helix_tui.core.insights.routing import Comparison
@@ -81,8 +81,8 @@ def _figures(row: Cell) -> tuple[Line, ...]:
 
 def _name(row: Cell) -> Line:
     spans: list[Span] = []
-    for place, (_, value) in enumerate(row.key):
-        ink = "text" if not row.small and value != "unknown" else "muted"
+    for place, value in enumerate(known(value for _, value in row.key)):
+        ink = "text" if not row.small and value != UNKNOWN else "muted"
         spans += [(" · ", "muted")] if place else []
         spans.append((clean_line(value, 60), ink))
     return spans

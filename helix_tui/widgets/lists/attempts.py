@@ -175,7 +175,7 @@ def _today(board: Board, room: int) -> list[Span]:
         outcome = attempt.verdict.outcome
         counts[outcome] = counts.get(outcome, 0) + 1
     if not counts:
-        return [("nothing ended today" if board.order.attempts else "no attempts yet", "muted")]
+        return [("no attempts today" if board.order.attempts else "no attempts yet", "muted")]
     words: list[Span] = [("today", "muted")]
     glyphs: list[Span] = [("today", "muted")]
     for outcome, look in LOOKS.items():

@@ -57,7 +57,7 @@ class RunningPanel(Vertical):
         runs = self.list.board.runs
         working = len(beads_at_work(view.run for view in runs))
         between = sum(view.run.live and view.run.bead_id is None for view in runs)
-        words = f"running {working}" if working else "nothing runs"
+        words = f"running {working}" if working else "idle"
         words += f" · {between} between beads" if between else ""
         gone, older = sum(not view.run.live for view in runs), self.list.board.older
         if gone:

@@ -114,8 +114,8 @@ def _run_head(subject: Subject, run: Run) -> Iterator[Para]:
     spans: list[Span] = [(f"{sign.glyph} {words[run.verdict]}", sign.ink)]
     if run.started_at is not None and run.live:
         spans.append((f"  {format_span((subject.now - run.started_at) / NS)}", "text"))
-    if run.phase:
-        spans.append((f"  {clean_line(run.phase, 60)}", "running" if run.live else "muted"))
+    if run.phase and run.live:
+        spans.append((f"  {clean_line(run.phase, 60)}", "running"))
     yield Para("head", tuple(spans))
     if run.why:
         yield Para("why", ((clean_line(run.why, 400), "text" if run.verdict == "alive" else "error"),))

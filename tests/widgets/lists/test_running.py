@@ -40,10 +40,10 @@ async def test_nothing_runs_where_a_worker_is_between_beads() -> None:
     async with app.run_test(size=(46, 8)) as pilot:
         panel.show_board(board([attempt(1)]))
         await pilot.pause()
-        assert "nothing runs ──" in app.rows()[0]
+        assert "idle ──" in app.rows()[0]
         panel.show_board(board([attempt(1)], run(bead_id=None, worker_id="w")))
         await pilot.pause()
-        assert "nothing runs · 1 between beads" in app.rows()[0]
+        assert "idle · 1 between beads" in app.rows()[0]
 
 
 async def test_enter_names_the_attempt_and_the_bead() -> None:
