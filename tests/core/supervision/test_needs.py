@@ -1,4 +1,4 @@
-"""Everything that waits for a person, most urgent first."""
+"""What waits on a person, ranked."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from helix_tui.widgets.lists.rowsource import Row, Rows
 
 
 def test_a_row_that_is_cut_unfolds_and_no_other_does() -> None:
-    long = (("p  ", "running"), ("parent  ", "text"), ("Set or clear the parent.", "muted"))
+    long = (("p  ", "running"), ("parent  ", "text"), ("Put it under another bead, or under none.", "muted"))
     short = (("short", "text"),)
     rows = Rows([Row("a", long), Row("b", short), Row("c", long, selectable=False)], unfold=True)
     said = "".join(text for text, _ in rows.paint_more(0, 34) or ())
