@@ -70,8 +70,8 @@ DEEDS = {
 }
 """What the one key does about a kind of need."""
 
-MAX_REASON_LINES = 6
-"""Lines that the reason of the selected row may take below the list."""
+REASON_SHARE = 3
+"""The reason of the selected row takes at most one part of so many of the screen, below the list."""
 
 REASON_LEAST = 90
 """Cells from which every row says its reason behind its title."""
@@ -130,7 +130,10 @@ class NeedRows(RowSource):
         word = self._deed_of(need)
         if need.bead_id not in self._queue.beads and not word:
             return [*spans, ("not in the tracker", "muted")]
-        return [*spans, *([("a ", "running"), (word, "muted")] if word else [("enter opens it", "muted")])]
+        return [
+            *spans,
+            *([("a ", "running"), (word, "muted")] if word else [("enter opens the bead", "muted")]),
+        ]
 
 
 def called_of(need: Need) -> str:
@@ -201,7 +204,7 @@ class NeedsScreen(Overlay):
         said = clean_line(need.reason, 2_000) if need is not None else ""
         lines = wrap_spans([(said, "text")], width) if said else []
         rows = [Row(f"{place}", tuple(line), selectable=False) for place, line in enumerate(lines)]
-        self.reason.styles.height = min(len(rows), MAX_REASON_LINES)
+        self.reason.styles.height = min(len(rows), max(2, self.app.size.height // REASON_SHARE))
         self.reason.display = bool(rows)
         self.reason.show(Rows(rows))
 

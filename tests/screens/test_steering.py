@@ -353,3 +353,24 @@ async def test_a_console_that_only_looks_runs_no_command(console: MakeConsole) -
         await pilot.press("colon", *"helix stuck", "enter")
         await settled(pilot)
         assert READ_ONLY in said(app)
+
+
+@pytest.mark.parametrize("width", [120, 48])
+async def test_a_question_is_read_in_full_before_and_while_it_is_answered(
+    console: MakeConsole, width: int
+) -> None:
+    text = f"which of the two holds: {' '.join(f'word{number}' for number in range(40))} to the end"
+    app = console(BEADS, look_out="once")
+    project = find_project(app.root)
+    project.helix_dir.mkdir(exist_ok=True)
+    Questions(project, Gate(project, read_only=False)).ask("conflict", text, key="k", bead_id="x-1")
+    app.feed.look()
+    async with app.run_test(size=(width, 40)) as pilot:
+        await pilot.press("exclamation_mark")
+        await settled(pilot)
+        words = "word38 word39 to the end"
+        assert words in " ".join(line.strip(" ▌▐") for line in app.rows()[-14:])
+        await pilot.press("a")
+        await settled(pilot)
+        assert words in " ".join(line.strip(" ▌▐") for line in app.rows())
+        assert app.sees("answer q-1")
