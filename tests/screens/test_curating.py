@@ -366,6 +366,31 @@ async def test_esc_asks_once_before_it_discards_what_was_typed(app: Console) -> 
         assert isinstance(app.screen, QueueScreen)
 
 
+async def test_esc_asks_also_after_the_errors_were_shown_and_asks_nothing_of_them(app: Console) -> None:
+    async with app.run_test(size=(120, 40)) as pilot:
+        on(app, "demo-a")
+        await press(pilot, "N")
+        await type_text(pilot, "Fix it")
+        await press(pilot, "ctrl+o", "escape")
+        assert isinstance(app.screen, FormSheet)
+        await press(pilot, "escape")
+        assert isinstance(app.screen, QueueScreen)
+        await press(pilot, "N")
+        await type_text(pilot, "Fix it")
+        await press(pilot, "escape", "ctrl+o")
+        assert isinstance(app.screen, FormSheet)
+        assert "Press ctrl+o again to continue anyway" in toasts(app)
+
+
+async def test_esc_asks_once_before_it_discards_what_was_marked(app: Console) -> None:
+    async with app.run_test(size=(120, 40)) as pilot:
+        on(app, "demo-a")
+        await press(pilot, "number_sign", "tab", "escape")
+        assert "Press esc again to discard" in toasts(app)
+        await press(pilot, "escape")
+        assert isinstance(app.screen, QueueScreen)
+
+
 async def test_an_undo_never_writes_over_what_somebody_changed(app: Console) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         on(app, "demo-a")

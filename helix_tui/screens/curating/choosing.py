@@ -151,6 +151,8 @@ class PickSheet(Sheet):
         self._offer, self._picked = offer, picked
         self._several, self._turn = several, turn
         self.marked: tuple[str, ...] = ()
+        self._leaving: tuple[str, ...] = ()
+        """What was marked when leaving was asked for first."""
         self.entry = Entry(take=self._take)
         self._lead = _Lead(lead)
         self.list.can_focus = False
@@ -201,7 +203,7 @@ class PickSheet(Sheet):
 
     def _take(self, key: str) -> bool:
         if key == "escape":
-            self.dismiss()
+            self._leave()
         elif key == "enter":
             self._pick(self.list.selected_key)
         elif key == "tab":
@@ -213,6 +215,14 @@ class PickSheet(Sheet):
         else:
             return False
         return True
+
+    def _leave(self) -> None:
+        """Leave; what was marked asks once more."""
+        if self.marked != self._leaving:
+            self._leaving = self.marked
+            self.console.say("Press esc again to discard what you marked", "warning")
+        else:
+            self.dismiss()
 
     def _tab(self) -> None:
         if self._turn is not None:

@@ -84,7 +84,9 @@ class FormSheet(Sheet):
         self._below = screen
         self._judged, self._wish, self._failed = judged, wish, failed
         self._warned: Mapping[str, str] | None = None
-        """The texts that were to be left, or taken with their errors, when that was asked for first."""
+        """The texts that were to be taken with their errors, when that was asked for first."""
+        self._leaving: Mapping[str, str] | None = None
+        """The texts that were to be left, when that was asked for first."""
 
     def compose_body(self) -> ComposeResult:
         """The form."""
@@ -119,8 +121,8 @@ class FormSheet(Sheet):
     async def action_back(self) -> None:
         """Leave; what was typed asks once more."""
         texts = dict(self.form.texts)
-        if self.form.touched and self._warned != texts:
-            self._warned = texts
+        if self.form.touched and self._leaving != texts:
+            self._leaving = texts
             self.console.say("Press esc again to discard what you typed", "warning")
         else:
             self.dismiss()
