@@ -352,6 +352,34 @@ async def test_an_undo_that_would_run_something_else_by_now_is_shown_once_more(a
         assert rows_of(app)["demo-c"]["priority"] == 0
 
 
+async def test_a_redo_that_would_run_something_else_by_now_runs_nothing(app: Console) -> None:
+    async with app.run_test(size=(120, 40)) as pilot:
+        on(app, "demo-a")
+        await press(pilot, "-", "enter", "u", "enter", "U")
+        assert isinstance(app.screen, AheadSheet)
+        app.desk.curator.run([operations.priority("demo-a", 0)])
+        await press(pilot, "enter")
+        assert isinstance(app.screen, TroubleSheet | AheadSheet)
+        assert rows_of(app)["demo-a"]["priority"] == 0
+
+
+async def test_a_restore_that_would_run_more_by_now_is_shown_once_more(app: Console) -> None:
+    async with app.run_test(size=(120, 40)) as pilot:
+        on(app, "demo-a")
+        await press(pilot, "-", "enter", "-", "enter")
+        before = rows_of(app)["demo-a"]["priority"]
+        app.desk.curator.run([operations.priority("demo-c", 0)])
+        app.feed.look()
+        await press(pilot, "6")
+        await press(pilot, "end", "r")
+        assert isinstance(app.screen, AheadSheet)
+        app.desk.curator.run([operations.priority("demo-b", 3)])
+        await press(pilot, "enter")
+        assert isinstance(app.screen, AheadSheet)
+        assert rows_of(app)["demo-a"]["priority"] == before
+        assert rows_of(app)["demo-b"]["priority"] == 3
+
+
 async def test_esc_asks_once_before_it_discards_what_was_typed(app: Console) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         on(app, "demo-a")
