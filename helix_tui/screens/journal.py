@@ -171,7 +171,8 @@ class JournalScreen(FilteringScreen):
     def _show_detail(self) -> None:
         entry = self.entry
         self.detail_caption.show("change" if entry is not None else "")
-        if entry is None or not self.detail.size.width:
+        seen = self.detail.size.width or self.has_class("-reading")  # just opened, it has no width yet
+        if entry is None or not seen:
             self.detail.show_change(None)
             return
         mark = self._marks.get(entry.id, Mark("done"))
