@@ -20,7 +20,8 @@ STEP_MS = 4
 GROUP_MS = 30
 """How long a group of changes may go on growing."""
 
-_UNWATCHED = "files are looked at once a second, not watched: {}; raise fs.inotify.max_user_watches"
+_UNWATCHED = "files are looked at once a second, not watched: "
+_RAISE = "; raise fs.inotify.max_user_watches"
 
 _IN_DDX = ("", "run-state", "workers", "executions", "metrics", "agent-logs", "runs")
 
@@ -88,7 +89,7 @@ class Watcher:
         self._timeout_ms = timeout_ms
         self.problem = ""
         self._changes: Iterator[set[tuple[watchfiles.Change, str]]] | None = watchfiles.watch(
-            *folders,
+            *(folder for folder in folders if os.access(folder, os.R_OK)),
             watch_filter=None,
             debounce=GROUP_MS,
             step=STEP_MS,
@@ -97,7 +98,8 @@ class Watcher:
             yield_on_timeout=True,
             raise_interrupt=False,
             recursive=False,
-            ignore_permission_denied=True,
+            # with True, watchfiles 1 says nothing either when the kernel has no watches left
+            ignore_permission_denied=False,
         )
 
     def wait(self) -> set[str]:
@@ -110,7 +112,8 @@ class Watcher:
                 return {""}
             except (OSError, RuntimeError) as error:
                 self._changes = None
-                self.problem = _UNWATCHED.format(clean_line(str(error), 120))
+                why = clean_line(str(error).partition(" about [")[0].rstrip("."), 120)
+                self.problem = f"{_UNWATCHED}{why}{_RAISE if 'limit' in why else ''}"
         self._stop.wait(self._timeout_ms / 1000)
         return set()
 
