@@ -171,6 +171,11 @@ def _refuse_read_only(path: Path) -> None:
     """Say at once what SQLite would only say at the first change."""
     for each in (path, path.parent):
         if each.exists() and not os.access(each, os.W_OK):
+            if os.statvfs(each).f_flag & os.ST_RDONLY:
+                raise DatabaseReadOnly(
+                    f"{path} cannot be written: its disk is read-only",
+                    "Mount the disk for writing, then do it again; what is remembered can be read meanwhile.",
+                )
             raise DatabaseReadOnly(
                 f"{path} cannot be written: no permission for {each.name}",
                 "Look at its permissions and its folder's.",
