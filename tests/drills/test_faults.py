@@ -41,6 +41,10 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         subprocess.run(["umount", "-l", str(place)], capture_output=True, timeout=30, check=False)
 
 
+def _mount_again(disk: Path, how: str) -> None:
+    subprocess.run(["mount", "-o", f"remount,{how}", str(disk)], check=True, timeout=30)
+
+
 def _fill(disk: Path) -> None:
     """Leave no byte."""
     with contextlib.suppress(OSError), (disk / "fill").open("wb", buffering=0) as file:
@@ -151,6 +155,101 @@ def test_the_console_lives_on_a_full_disk(small_disk: Path, tmp_path: Path) -> N
         _write(terminal, "e")
         _write(terminal, "\x1b\x1b1")
         assert _alive(terminal)
+
+
+def test_on_a_read_only_disk_what_can_be_read_is_read(small_disk: Path, tmp_path: Path) -> None:
+    root = _project(small_disk / "p")
+    assert _store(root, "the disk of the worker was full").returncode == 0
+    _mount_again(small_disk, "ro")
+    queue = _run(root, "queue", "--json")
+    assert queue.returncode == 0, queue.stderr
+    recalled = _run(root, "memory", "recall", "--json", "the disk was full")
+    assert "make room before" in recalled.stdout, recalled.stderr
+    given = json.dumps({"session_id": "s", "hook_event_name": "SessionStart", "cwd": str(root)})
+    hooked = _run(root, "hook", "session-start", given=given)
+    assert hooked.returncode == 0, hooked.stderr
+    refused = _store(root, "a lesson that cannot be written down")
+    assert refused.returncode == 1
+    assert "its disk is read-only" in refused.stderr
+    with _console(root, tmp_path) as terminal:
+        for key in "2361":
+            _write(terminal, key)
+        assert _alive(terminal)
+        _mount_again(small_disk, "rw")
+        _rewrite(root, "written again")
+        terminal.wait_for("written again", timeout=LIMIT_S)
+    assert _store(root, "the disk can be written again").returncode == 0
+
+
+def test_a_checkout_under_way_ends_nothing_and_the_last_state_is_shown(tmp_path: Path) -> None:
+    """Files vanish and come back, git's lock lies there, HEAD points elsewhere."""
+    root = _project(tmp_path / "p")
+    for words in (["init", "-q", "-b", "main"], ["add", "-A"], ["commit", "-qm", "one"], ["branch", "other"]):
+        who = ["-c", "user.name=t", "-c", "user.email=t@example.com"]
+        subprocess.run(["git", *who, *words], cwd=root, check=True, timeout=LIMIT_S)
+    tracker, lock = root / ".ddx" / "beads.jsonl", root / ".git" / "index.lock"
+    whole = tracker.read_bytes()
+    with _console(root, tmp_path) as terminal:
+        for number in range(40):
+            lock.touch()
+            tracker.unlink()
+            if number % 4 == 0:
+                tracker.parent.rmdir()
+                terminal.settle(0.02, 0.2)
+                tracker.parent.mkdir()
+            tracker.write_bytes(whole[: len(whole) * number // 40])  # git writes in place
+            (root / ".git" / "HEAD").write_text(f"ref: refs/heads/{'other' if number % 2 else 'gone'}\n")
+            if number % 10 == 0:
+                asked = _run(root, "queue", "--json")
+                assert asked.returncode in (0, 1), asked.stderr
+                assert "Traceback" not in asked.stderr
+            terminal.settle(0.02, 0.2)
+            tracker.write_bytes(whole)
+            lock.unlink()
+        (root / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+        _rewrite(root, "checked out")
+        terminal.wait_for("checked out", timeout=LIMIT_S)
+        assert _alive(terminal)
+    assert len(json.loads(_run(root, "queue", "--json").stdout)["ready"]) > 1
+
+
+def test_where_no_watches_are_left_the_console_looks_once_a_second_and_says_so(tmp_path: Path) -> None:
+    root = _project(tmp_path / "p")
+    limit = "/proc/sys/user/max_inotify_watches"
+    command = ["unshare", "--user", "--map-root-user", "sh", "-c", f'echo 0 > {limit} && exec "$@"', "sh"]
+    try:
+        tried = subprocess.run([*command, "true"], capture_output=True, timeout=LIMIT_S, check=False)
+    except OSError as error:
+        pytest.skip(f"no unshare here: {error}")
+    if tried.returncode:
+        pytest.skip("no user namespace can be made here")
+    with Terminal([*command, *console_argv(root)], root, tmp_path) as terminal:
+        terminal.wait_for("not watched", timeout=LIMIT_S)
+        _rewrite(root, "seen all the same")
+        terminal.wait_for("seen all the same", timeout=LIMIT_S)
+        bundle = root / ".ddx" / "executions" / "20260820T101010-0000000a"
+        bundle.mkdir(parents=True)
+        result = {"bead_id": "demo-new00001", "attempt_id": bundle.name, "status": "execution_failed"}
+        (bundle / "result.json").write_text(json.dumps(result))
+        os.write(terminal.fd, b"2")
+        terminal.wait_for("demo-new00001", timeout=LIMIT_S)
+
+
+def test_twenty_thousand_bundles_leave_the_console_usable(tmp_path: Path) -> None:
+    root = _project(tmp_path / "p")
+    for number in range(20_000):
+        bundle = root / ".ddx" / "executions" / f"202608{number // 1_000 + 1:02d}T{number:06d}-{number:08x}"
+        bundle.mkdir(parents=True)
+        manifest = {"attempt_id": bundle.name, "bead_id": "demo-0001", "base_rev": f"{number:040x}"}
+        (bundle / "manifest.json").write_text(json.dumps(manifest))
+    with _console(root, tmp_path) as terminal:
+        _rewrite(root, "one of many")
+        terminal.wait_for("one of many", timeout=LIMIT_S)
+        _write(terminal, "2jj51")
+        assert _alive(terminal)
+        assert terminal.resident_mb() < 250
+    asked = _run(root, "attempts", "--json")
+    assert asked.returncode == 0, asked.stderr
 
 
 @pytest.mark.parametrize("words", [("--pane",), ("--ascii",), ("--read-only",)])
