@@ -33,6 +33,8 @@ class Release:
     """The verb that drains, as this release has it, with what keeps it off a server."""
     workers: tuple[str, ...] = ("work", "status")
     """The verb that tells which bead a worker is on."""
+    waits_under_load: bool = False
+    """Whether it begins no bead on a machine that has much else to do, unless its configuration says so."""
 
     @property
     def name(self) -> str:
@@ -50,7 +52,7 @@ class Release:
         inline = ("--local",) if "--local" in done.stdout else ()
         old = subprocess.run([path, "agent", "workers", "--help"], capture_output=True, timeout=60, env=_BARE)
         workers = ("work", "status") if old.returncode else ("agent", "workers")
-        return cls(path, ("work", *inline), workers)
+        return cls(path, ("work", *inline), workers, b"load_pressure_threshold" in path.read_bytes())
 
     @property
     def is_april(self) -> bool:
@@ -123,6 +125,9 @@ class Stranger:
         (self.project / "README.md").write_text("hello\n")
         self.commit("start")
         self.ddx("init", check=True)
+        if self.release.waits_under_load:
+            with open(self.project / ".ddx" / "config.yaml", "a") as config:
+                config.write("\nworkers:\n    load_pressure_threshold: 1000\n")
         self.commit("ddx")
         return self
 
