@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 TICK_MS = 1000
 """How often time itself is looked at when no file changes."""
 
-FULL_LOOK_TICKS = 15
-"""After how many quiet ticks even what no watch tells of is looked at."""
+FULL_LOOK_S = 15.0
+"""Seconds after which even what no watch tells of is looked at, and what is gone is let go, busy or not."""
 
 FULL_LOOK_SHARE = 0.1
 """Share of the time that looking at everything may take: with 20,000 evidence folders one look takes a
@@ -254,8 +254,8 @@ class Live:
         self._patience = patience
         self._painted = threading.Event()
         self._stop = threading.Event()
-        self._full_look_from = 0.0
-        """Before this instant not everything is looked at again."""
+        self._full_look_from = self._full_look_by = 0.0
+        """Before the first instant not everything is looked at again, from the second on it is."""
         self._full_look_owed = False
         self._thread = threading.Thread(
             target=keep_at, args=(self._run, self._stop.wait), name="helix-live", daemon=True
@@ -295,17 +295,15 @@ class Live:
 
     def _follow(self, watcher: Watcher, folders: Mapping[str, tuple[int, int]]) -> None:
         """Publish what changes until the folders to watch are others."""
-        rest, ticks = REST_S, 0
+        rest = REST_S
         while not self._stop.is_set():
             changed = watcher.wait()
             if self._stop.is_set():
                 return
             if changed and not self._concerns(changed):
                 continue
-            ticks = 0 if changed else ticks + 1
             self._tell_of(watcher.problem)
-            news = self._look(changed, everything=bool(watcher.problem) or ticks == FULL_LOOK_TICKS)
-            ticks %= FULL_LOOK_TICKS
+            news = self._look(changed, everything=bool(watcher.problem))
             if folders_to_watch(self._gatherer.project, self.snapshot.runs) != folders:
                 return
             rest = min(rest * 2, LONGEST_REST_S) if changed and news else REST_S
@@ -314,13 +312,14 @@ class Live:
 
     def _look(self, changed: set[str], *, everything: bool) -> bool:
         """Take a snapshot of what changed, or of everything where that is due and its share not used up."""
-        self._full_look_owed = self._full_look_owed or everything
         begun = monotonic()
+        self._full_look_owed = self._full_look_owed or everything or begun >= self._full_look_by
         if not self._full_look_owed or begun < self._full_look_from:
             return self._publish(attempts=True, changed=changed)
         news = self._publish(attempts=True)
         ended = monotonic()
         self._full_look_owed = False
+        self._full_look_by = ended + FULL_LOOK_S
         self._full_look_from = ended + (ended - begun) * (1 / FULL_LOOK_SHARE - 1)
         return news
 

@@ -244,3 +244,27 @@ def test_without_watches_looking_at_everything_takes_a_tenth_of_the_time(
     everything = [at for at, all_of_it in seen if all_of_it]
     assert 2 <= len(everything) <= 5
     assert min(b - a for a, b in pairwise(everything)) >= 50
+
+
+def test_a_project_that_is_never_quiet_is_looked_at_whole_too(
+    root: Path, listener: Listener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An attempt's evidence far below its folder changes, where nothing watches."""
+    monkeypatch.setattr("helix_tui.core.live.feed.FULL_LOOK_S", 0.5)
+    bundles = [root / ".ddx" / "executions" / f"20260820T1010{number:02d}-0000000a" for number in range(40)]
+    write(root / ".ddx", {"id": "a-1"})
+    for bundle in bundles:
+        bundle.mkdir(parents=True)
+        (bundle / "result.json").write_text(json.dumps({"bead_id": "a-1", "status": "execution_failed"}))
+    listener.live.start()
+    listener.until(lambda snapshot: len(snapshot.attempts) == 40)
+    (bundles[0] / "result.json").write_text(json.dumps({"bead_id": "a-1", "status": "no_changes"}))
+    for number in range(10_000):
+        write(root / ".ddx", {"id": "a-1", "title": f"{number}"})
+        snapshot, _ = listener.until(lambda snapshot: bool(snapshot.tracker.beads))
+        attempt = snapshot.attempts.get(bundles[0].name)
+        if attempt is not None and attempt.status == "no_changes":
+            return
+        if number > 40:
+            break
+    pytest.fail("only what the watches tell of was looked at")

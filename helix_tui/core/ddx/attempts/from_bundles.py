@@ -127,6 +127,7 @@ class BundleFolders:
 
     def _drop(self, name: str) -> set[str]:
         self._stamps.pop(name, None)
+        self.problems = {path: why for path, why in self.problems.items() if path.parent.name != name}
         found = self.found.pop(name, None)
         return {found.bead_id} if found is not None else set()
 
