@@ -13,10 +13,10 @@ from tests.drills.projects import REPOSITORY
 
 def commands(seconds: float, seed: int) -> dict[str, list[str]]:
     """Each drill in a process of its own, for about so long."""
-    events = max(100, int(seconds * 2))
+    events = max(5_000, int((seconds - 100) * 300))
     return {
         "monkey": ["tests.drills.monkey", "--seconds", f"{seconds:.0f}", "--seed", str(seed)],
-        "soak": ["bench.resident", "--events", str(events), "--only", "188 beads, events"],
+        "soak": ["tests.drills.soak", "--events", str(events), "--seed", str(seed)],
         "stores": ["tests.drills.stores", "--seconds", f"{seconds:.0f}", "--seed", str(seed)],
         "faults": ["pytest", "-q", "-n", "0", "tests/drills/test_faults.py", "tests/drills/test_signals.py"],
     }
