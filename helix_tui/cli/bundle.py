@@ -23,6 +23,7 @@ from helix_tui.cli.checks import Check
 from helix_tui.cli.loading import locate
 from helix_tui.core import logs
 from helix_tui.core.logfile import scrubbed
+from helix_tui.core.opening import files_below
 from helix_tui.core.project import Project
 from helix_tui.settings import settings_file
 
@@ -113,17 +114,10 @@ def _sizes(root: Path) -> Iterator[str]:
             yield f"{folder}/  missing"
             continue
         count = total = 0
-        for parent, folders, names in os.walk(top):
-            folders.sort()
-            for name in sorted(names):
-                path = Path(parent, name)
-                try:
-                    size = path.lstat().st_size
-                except OSError:
-                    continue
-                count, total = count + 1, total + size
-                if count <= _MAX_LISTED:
-                    yield f"{size:>12,}  {path.relative_to(root)}"
+        for path, size in files_below(top):
+            count, total = count + 1, total + size
+            if count <= _MAX_LISTED:
+                yield f"{size:>12,}  {path.relative_to(root)}"
         yield f"{total:>12,}  {folder}/ in all, {count:,} files"
 
 

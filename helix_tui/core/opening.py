@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import fcntl
 import os
+from collections.abc import Iterator
+from pathlib import Path
 
 
 def open_nonblocking(path: str, flags: int) -> int:
@@ -33,3 +35,15 @@ def being_written(path: str | os.PathLike[str]) -> bool:
     except (OSError, ValueError):
         return False
     return False
+
+
+def files_below(folder: Path) -> Iterator[tuple[Path, int]]:
+    """The files of a folder and of those in it, in order, with their sizes; not what has gone meanwhile."""
+    for parent, folders, names in os.walk(folder):
+        folders.sort()
+        for name in sorted(names):
+            path = Path(parent, name)
+            try:
+                yield path, path.lstat().st_size
+            except OSError:
+                continue

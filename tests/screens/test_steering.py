@@ -56,6 +56,12 @@ def a_run(root: Path) -> None:
     (root / ".helix/run-state.json").write_text(json.dumps(state | {"completed_cycles": 3}))
 
 
+@pytest.fixture
+def no_ddx(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No ddx on the PATH."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+
 async def test_next_action_stands_in_the_pulse_with_its_reasons_on_a_key(console: MakeConsole) -> None:
     app = console(BEADS, look_out="once")
     async with app.run_test(size=(120, 30)) as pilot:
@@ -120,10 +126,7 @@ async def test_a_console_that_only_looks_starts_nothing(console: MakeConsole, ke
     assert not (app.root / "started").exists()
 
 
-async def test_one_bead_without_a_ddx_says_what_is_missing(
-    console: MakeConsole, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
+async def test_one_bead_without_a_ddx_says_what_is_missing(console: MakeConsole, no_ddx: None) -> None:
     app = console(BEADS, look_out="once")
     async with app.run_test(size=(120, 30)) as pilot:
         await pilot.press("L", "o")
@@ -158,9 +161,8 @@ async def test_a_bead_that_is_done_or_at_work_is_not_carried_through(
 
 
 async def test_a_change_that_a_review_refused_is_landed_only_after_a_second_yes(
-    console: MakeConsole, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    console: MakeConsole, no_ddx: None
 ) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
     app = console(BEADS, look_out="once")
     attempt = "20260821T101112-0123abcd"
     bundle = app.root / ".ddx" / "executions" / attempt

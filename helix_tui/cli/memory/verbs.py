@@ -55,7 +55,9 @@ def _store(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--source", default="", help="where it comes from; user-provided is never merged away or pruned"
     )
-    parser.add_argument("--task", default="", metavar="ID", help="the attempt that met it, counted once")
+    parser.add_argument(
+        "--task", default="", metavar="ID", help="the bead or attempt that met it, counted once"
+    )
 
 
 def _recall(parser: argparse.ArgumentParser) -> None:

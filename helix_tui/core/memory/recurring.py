@@ -35,7 +35,7 @@ def note(base: Base, memory_id: int, draft: Draft) -> bool:
 def mark(draft: Draft) -> str:
     """What makes an occurrence one: its bead, else its attempt, else its text."""
     if draft.bead or draft.attempt:
-        return f"bead {draft.bead}" if draft.bead else f"attempt {draft.attempt}"
+        return f"attempt {draft.bead or draft.attempt}"
     said = f"{key(draft.trigger) or draft.trigger}\0{key(draft.resolution) or draft.resolution}"
     return f"text {hashlib.sha256(said.encode()).hexdigest()[:32]}"
 

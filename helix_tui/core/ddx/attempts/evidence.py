@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,6 +17,7 @@ from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.fields import text, whole
 from helix_tui.core.ddx.files import decode_object, read_bytes
 from helix_tui.core.ddx.names import status_of
+from helix_tui.core.opening import files_below
 from helix_tui.core.process import Finished, run
 from helix_tui.core.text import clean_block, clean_line
 
@@ -239,18 +241,8 @@ def _follow_up(attempt: Attempt, now: int) -> str:
 
 def _list_files(bundle: Path) -> tuple[EvidenceFile, ...]:
     found: list[EvidenceFile] = []
-    for folder, folders, names in os.walk(bundle):
-        folders.sort()
-        for name in sorted(names):
-            path = Path(folder, name)
-            try:
-                size = path.lstat().st_size
-            except OSError:
-                continue
-            shown = clean_line(str(path.relative_to(bundle)), 300)
-            found.append(EvidenceFile(shown, path, size))
-            if len(found) >= _MOST_FILES:
-                return tuple(found)
+    for path, size in islice(files_below(bundle), _MOST_FILES):
+        found.append(EvidenceFile(clean_line(str(path.relative_to(bundle)), 300), path, size))
     return tuple(found)
 
 
