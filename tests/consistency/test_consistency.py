@@ -15,9 +15,9 @@ from tests.consistency.conftest import event, write_scene
 from tests.consistency.surfaces import FAST, SURFACES, Scene, contradictions
 
 COMMITTED = Path(__file__).resolve().parents[1] / "data"
-SHARED = Path(__file__).resolve().parents[4] / "shared" / "data" / "ddx" / "loops"
+SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "ddx" / "loops"
 LOOPS = sorted((COMMITTED / "ddx").glob("*.jsonl")) + sorted((COMMITTED / "loops").glob("*.jsonl"))
-GIVEN = sorted(SHARED.glob("*.jsonl")) if SHARED.is_dir() else []
+GIVEN = sorted(SHARED.glob("*.jsonl"))
 
 TRACKERS = [
     ("beads-head.jsonl", "2026-08-21T22:00:28Z"),
