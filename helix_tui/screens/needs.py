@@ -62,7 +62,7 @@ WORDS = {
 DEEDS = {
     "escalation": "decide",
     "gap": "decide",
-    "drift": "keep or acknowledge",
+    "drift": "acknowledge",
     "focus": "keep the focus",
     "orphaned_claim": "release the claim",
     "dead_run": "release the claim",
@@ -182,6 +182,8 @@ class NeedsScreen(Overlay):
         """What the one key does about a need; empty where that takes more than a key."""
         if need.kind in ("orphaned_claim", "dead_run") and not self._claims(need):
             return ""
+        if need.kind == "drift" and self._may_be_held(need):
+            return "hold or acknowledge"
         return "answer" if need.question_id else DEEDS.get(need.kind, "")
 
     def _claims(self, need: Need) -> list[Orphan]:
@@ -249,10 +251,8 @@ class NeedsScreen(Overlay):
 
     def _drifted(self, need: Need) -> None:
         """Keep workers from it until somebody has polished it, or take what changed as seen."""
-        queue, watch = self.console.snapshot.queue, self.console.lookout
-        drift = watch.concerns.drift if watch is not None else ()
         seen = partial(self.console.acknowledge, [need.bead_id])
-        if need.bead_id not in stale(drift) - set(drifted(queue)) or need.bead_id not in queue.beads:
+        if not self._may_be_held(need):
             seen()
             return
         wish = drift_wish([need.bead_id])
@@ -265,6 +265,12 @@ class NeedsScreen(Overlay):
         )
         accept = Choice("s", "s", "acknowledge", "workers may pick this bead as it is now", seen)
         self.console.push_screen(ChoiceSheet("drift", [keep, accept], clean_line(need.reason, 2_000)))
+
+    def _may_be_held(self, need: Need) -> bool:
+        """Whether workers are still to be kept off a drifted bead."""
+        queue, watch = self.console.snapshot.queue, self.console.lookout
+        drift = watch.concerns.drift if watch is not None else ()
+        return need.bead_id in queue.beads and need.bead_id in stale(drift) - set(drifted(queue))
 
     def _show(self, wish: Wish) -> None:
         self.console.push_screen(AheadSheet(wish))

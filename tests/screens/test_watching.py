@@ -95,7 +95,10 @@ async def test_one_key_keeps_a_drifted_bead_from_workers_until_it_is_acknowledge
         watched(app)
         rewrite(app, row("a", parent="b"))
         looked(app)
-        await pilot.press("exclamation_mark", "a", "k")
+        await pilot.press("exclamation_mark")
+        await at_rest(pilot)
+        assert app.sees("a hold or acknowledge")
+        await pilot.press("a", "k")
         await at_rest(pilot)
         assert isinstance(app.screen, AheadSheet)
         assert "execution-eligible" not in rows_of(app)["a"], "only shown so far"
@@ -107,6 +110,8 @@ async def test_one_key_keeps_a_drifted_bead_from_workers_until_it_is_acknowledge
         assert app.lookout is not None
         app.lookout.start(app.feed.snapshot)
         assert isinstance(app.screen, NeedsScreen)
+        await at_rest(pilot)
+        assert not app.sees("hold or acknowledge"), "held back already"
         await pilot.press("a")
         for _ in range(200):
             await pilot.pause(0.02)
