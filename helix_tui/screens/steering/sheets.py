@@ -46,6 +46,8 @@ WHO = {
     "none": "Undecided: nothing is ready, and no agent has checked the documents",
 }
 
+NEVER = "No HELIX loop has run here yet: s starts one"
+
 LOG_LINES = 200
 LOG_BYTES = 256 << 10
 LOOK_EVERY = 1.0
@@ -226,7 +228,7 @@ class LoopSheet(ChoiceSheet):
             words = "A ddx worker started elsewhere; it can only be interrupted"
             deeds.append(Choice("", "", f"interrupt {pid}", words, partial(helm.interrupt, pid), off))
         if self._bead_id:
-            said = clean_line(self._bead_id, 80)
+            said = clean_line(with_titles(self._bead_id, self.console.snapshot.queue.beads), 160)
             unfit = off or shut or self._unfit()
             deeds.append(Choice("o", "o", "only this bead", said, self._only_this, unfit))
         return deeds
@@ -269,7 +271,8 @@ class LoopSheet(ChoiceSheet):
         """State, deeds, log."""
         run = self.bearing.run
         ink = {"active": "running", "died": "error"}.get(run.condition, "text")
-        page.paragraph([(clean_line(run.explanation, 600), ink)])
+        explanation = NEVER if run.condition == "never" else clean_line(run.explanation, 600)
+        page.paragraph([(explanation, ink)])
         state = run.state
         if run.condition != "never":
             said = f"{state.completed_cycles} of {state.attempted_cycles} cycles completed"
