@@ -30,6 +30,10 @@ VERSION = 1
 MAX_LINE = 64 << 20
 """Bytes of one line that are read: a bulk change of ten thousand beads stays far below."""
 
+MAX_ENTRIES = 10_000
+"""Changes that are held, the newest: 3 KB each, 30 MB of so many. The file has all; one whose outcome is not
+known is always held."""
+
 Result = Literal["pending", "done", "partial", "failed", "not_done"]
 """How far a change came; ``pending``: nobody has said yet, ``not_done``: it ended before anything changed."""
 
@@ -125,6 +129,8 @@ class History:
     """The last line has no end: somebody is writing it this moment, or never came to write the rest."""
     problem: str = ""
     """Why the journal cannot be read, in one sentence; the entries are then those of the last time."""
+    left_out: int = 0
+    """Older changes that stand in the file alone."""
 
     def get(self, entry_id: str) -> Entry | None:
         """The entry with an id."""
@@ -213,7 +219,7 @@ class Journal:
         self._offset = 0
         self._identity: tuple[int, int] | None = None
         self._entries: dict[str, Entry] = {}
-        self._dropped = 0
+        self._dropped = self._left_out = 0
         self._history = History()
 
     @classmethod
@@ -243,7 +249,8 @@ class Journal:
         except FileNotFoundError:
             self._forget(None)
         if (self._identity, self._offset) != known or torn != self._history.torn:
-            self._history = History(tuple(self._entries.values()), self._dropped, torn)
+            entries = tuple(self._entries.values())
+            self._history = History(entries, self._dropped, torn, left_out=self._left_out)
         return self._history
 
     def look(self) -> History:
@@ -353,7 +360,7 @@ class Journal:
 
     def _forget(self, identity: tuple[int, int] | None) -> None:
         self._identity = identity
-        self._offset = self._dropped = 0
+        self._offset = self._dropped = self._left_out = 0
         self._entries = {}
 
     def _take(self, file: Any) -> None:
@@ -378,6 +385,8 @@ class Journal:
         if record["record"] == "intent":
             entry = _entry(record)
             self._entries[entry.id] = entry
+            if len(self._entries) > MAX_ENTRIES:
+                self._leave_out()
             return
         entry = self._entries[record["id"]]
         entry = replace(
@@ -396,6 +405,13 @@ class Journal:
         self._entries[entry.id] = entry
         if entry.of and entry.result in ACTING:
             self._link(entry)
+
+    def _leave_out(self) -> None:
+        """Hold the oldest change whose outcome is known no longer."""
+        oldest = next((one.id for one in self._entries.values() if one.result != "pending"), None)
+        if oldest is not None:
+            del self._entries[oldest]
+            self._left_out += 1
 
     def _link(self, entry: Entry) -> None:
         """Let the entry that was taken back, or done again, know of it."""

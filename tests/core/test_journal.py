@@ -47,6 +47,27 @@ def test_a_change_is_known_before_and_after(tmp_path: Path) -> None:
     assert Journal(journal.path).read().entries == (entry,)
 
 
+def test_of_more_changes_than_are_held_the_newest_and_those_without_an_outcome_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("helix_tui.core.journal.MAX_ENTRIES", 3)
+    journal = Journal(tmp_path / "journal.jsonl")
+    cut_off = begin(journal)
+    ids = [begin(journal) for _ in range(5)]
+    for entry_id in ids:
+        finish(journal, entry_id)
+    last = begin(journal)
+    for reader in (journal, Journal(journal.path)):
+        history = reader.read()
+        assert [entry.id for entry in history.pending] == [cut_off, last]
+        assert len(history.entries) + history.left_out == 7
+        assert history.dropped == 0
+    finish(journal, cut_off)
+    begin(journal)
+    assert journal.read().get(ids[-1]) is not None
+    assert journal.read().dropped == 0
+
+
 def test_undo_and_redo_follow_each_other(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "journal.jsonl")
     first, second = begin(journal), begin(journal)

@@ -270,6 +270,7 @@ def _journal(call: Call) -> int:
                 "operations": [entry_document(entry, marks.get(entry.id)) for entry in entries],
                 "dropped": history.dropped,
                 "torn": history.torn,
+                "left_out": history.left_out,
             }
         )
         return 0
@@ -280,6 +281,8 @@ def _journal(call: Call) -> int:
             _print_entry(call, entry, mark)
     if not entries:
         call.print("nothing has been changed from here yet")
+    if history.left_out:
+        call.note(f"{counted(history.left_out, 'older change')}: in {curator.journal.path} alone")
     if history.dropped:
         call.note(f"{counted(history.dropped, 'line')} of the journal cannot be read")
     return 0

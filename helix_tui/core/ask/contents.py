@@ -30,7 +30,8 @@ from helix_tui.core.ask.trees import may_hold_tree
 
 _COMMIT_FILES = 2_000
 _COMMIT_SECONDS = 4.0
-_PIECES = 20_000
+_PIECES = 2_000
+"""Files whose pieces are held: 5 KB each, 10 MB of so many; a question looks into 1,000 at most."""
 _NOTHING = Pieces("", 0, 0, [], [], [], [])
 _COMMITS_AT_ONCE = 500
 

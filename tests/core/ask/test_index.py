@@ -128,3 +128,20 @@ def test_the_tree_holds_folders_files_and_what_is_in_them(index: Index) -> None:
     tree = index.tree()
     assert tree.nodes["store/"].children == ("store/leases.py", "store/worker.py")
     assert tree.nodes["docs/guide.md#5"].parent == "docs/guide.md"
+
+
+def test_what_is_held_of_an_index_between_questions_has_bounds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = {f"part{number}.py": f"def lease_{number}(): return renew\n" for number in range(12)}
+    index = index_of(make(tmp_path / "r", files))
+    every = [index.definitions(f"lease_{number}") for number in range(12)]
+    monkeypatch.setattr("helix_tui.core.ask.store.view.MAX_POSTINGS", 1_000)
+    monkeypatch.setattr("helix_tui.core.ask.contents._PIECES", 3)
+    again = open_index(find_project(tmp_path / "r"))
+    again.refresh()
+    for number in range(12):
+        assert again.definitions(f"lease_{number}") == every[number]
+        assert again.rank_files(f"renew lease_{number}")[0].file
+        assert len(again._view._cache) <= 5
+        assert len(again._read_pieces) <= 4

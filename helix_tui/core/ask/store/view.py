@@ -19,7 +19,9 @@ from helix_tui.core.ask.store.database import Database, StoredBlob
 from helix_tui.core.ask.store.fields import Field, PathIndex, index_paths
 from helix_tui.core.ask.store.segment import NAME, unpacked
 
-_CACHED = 4_096
+MAX_POSTINGS = 24 << 20
+"""Bytes of terms' lists that are held: all of them are let go at once and read again (a question reads a few
+hundred; a frequent term of a large repository takes 1 MB)."""
 _OF_PATHS = frozenset({"path_index", "position", "standing", "_by_name", "_by_stem"})
 """What is made of the paths alone, when it is first asked for."""
 
@@ -58,6 +60,8 @@ class View:
             self.__dict__.update({name: fact for name, fact in vars(before).items() if name in _OF_PATHS})
         self._lay_out(stored)
         self._cache: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+        self._held = 0
+        """Bytes in the cache."""
 
     def _lay_out(self, stored: dict[str, StoredBlob]) -> None:
         segments = self._database.segments()
@@ -168,9 +172,12 @@ class View:
         """
         found = self._cache.get(term)
         if found is None:
-            if len(self._cache) > _CACHED:
+            found = self._read(term)
+            self._held += found[0].nbytes + found[1].nbytes + 200
+            if self._held > MAX_POSTINGS:
                 self._cache.clear()
-            found = self._cache[term] = self._read(term)
+                self._held = found[0].nbytes + found[1].nbytes + 200
+            self._cache[term] = found
         return found
 
     def _read(self, term: str) -> tuple[np.ndarray, np.ndarray]:
