@@ -30,7 +30,7 @@ async def test_o_lands_what_a_review_refused_only_after_a_second_yes(
         app.go_to_bead(bead)
         await pilot.press("L")
         await pilot.pause()
-        assert app.sees(f"ddx try lands {before['result_rev'][:12]} as it is")
+        assert app.sees(f"ddx may land {before['result_rev'][:12]} as it is")
         await pilot.press("o")
         await pilot.pause()
         assert app.sees(f"land what is kept of {bead}?")

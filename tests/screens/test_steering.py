@@ -175,7 +175,7 @@ async def test_a_change_that_a_review_refused_is_landed_only_after_a_second_yes(
     async with app.run_test(size=(140, 34)) as pilot:
         await pilot.press("L")
         await settled(pilot)
-        assert app.sees("ddx try lands bbbbbbbbbbbb as it is")
+        assert app.sees("ddx may land bbbbbbbbbbbb as it is")
         await pilot.press("o")
         await settled(pilot)
         assert app.sees("land what is kept of x-1?")

@@ -115,7 +115,10 @@ class Dialect:
 
     @property
     def carries_through(self) -> bool:
-        """Its verb for one bead claims it, looks at its dependencies, lands, kept work too, and closes it."""
+        """Its verb for one bead claims it, looks at its dependencies, lands and closes it.
+
+        What was kept aside it may land as it is (August does; May keeps it at its ref), which no help tells.
+        """
         verb = self.verbs.get("one_bead")
         return verb is not None and verb.words != BARE
 

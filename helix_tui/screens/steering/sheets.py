@@ -246,7 +246,7 @@ class LoopSheet(ChoiceSheet):
         return "a worker is on this bead" if queue.state(bead.id) in ("running", "claimed") else ""
 
     def _kept(self) -> Attempt | None:
-        """The last attempt on the bead, where its change is kept aside and `ddx try` would land that."""
+        """The last attempt on the bead, where its change is kept aside and `ddx try` may land that."""
         if not self.helm.dialect.carries_through:  # its verb executes the bead anew
             return None
         made = self.console.snapshot.attempts.of_bead(self._bead_id)
@@ -263,7 +263,7 @@ class LoopSheet(ChoiceSheet):
             do()
             return
         why = "a review refused it" if kept.verdict.outcome == "refused" else "it was kept aside"
-        said = f"{kept.result_rev[:12]} goes on the branch as it is, no agent runs; {why}"
+        said = f"{kept.result_rev[:12]} may go on the branch as it is, no agent runs; {why}"
         title = f"land what is kept of {clean_line(self._bead_id, 80)}?"
         console.push_screen(ChoiceSheet(title, [Choice("y", "y", "land it", said, do)]))
 
@@ -293,8 +293,8 @@ class LoopSheet(ChoiceSheet):
             if (kept := self._kept()) is not None:
                 said = (
                     f"The change of attempt {clean_line(kept.attempt_id, 40)} is kept aside "
-                    f"({clean_line(kept.status, 60)}): ddx try lands {kept.result_rev[:12]} as it is, "
-                    "without an agent, and closes the bead. You are asked once more."
+                    f"({clean_line(kept.status, 60)}): ddx may land {kept.result_rev[:12]} as it is, "
+                    "without an agent, and close the bead. You are asked once more."
                 )
                 page.paragraph([("   ", "muted"), (said, "attention")], 3)
         if self._log:
