@@ -202,4 +202,5 @@ def _by_exit(finished: Finished, closed: bool) -> str:
         return "timeout"
     if finished.rc == 0:
         return "success" if closed else "unknown"
-    return "interrupted" if finished.rc == INTERRUPTED else REFUSED
+    killed = finished.rc < 0 or finished.rc == INTERRUPTED
+    return "interrupted" if killed else REFUSED

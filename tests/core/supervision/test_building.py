@@ -25,12 +25,13 @@ def saying(folder: Path, root: Path, printed: str, said: str = "", rc: int = 0) 
     """A ddx whose ``try`` prints this and ends so."""
     program = folder / "ddx"
     program.write_text(
-        f"#!{sys.executable}\nimport sys\n"
+        f"#!{sys.executable}\nimport os, sys\n"
         "if '--help' in sys.argv:\n"
         "    verb = ' '.join(sys.argv[1:-1])\n"
         "    print('Usage:\\n  ddx ' + verb + ' [flags]\\n\\nFlags:\\n  --watch --harness')\n"
         "    sys.exit(verb not in ('try', 'work'))\n"
-        f"print('progress')\nprint('\\n' + {printed!r}, end='')\nsys.stderr.write({said!r})\nsys.exit({rc})\n"
+        f"print('progress')\nprint('\\n' + {printed!r}, end='')\nsys.stderr.write({said!r})\n"
+        f"os.kill(os.getpid(), {-rc}) if {rc} < 0 else sys.exit({rc})\n"
     )
     program.chmod(0o755)
     return Delegate(find_project(root), str(program))
@@ -44,6 +45,7 @@ def saying(folder: Path, root: Path, printed: str, said: str = "", rc: int = 0) 
         (NO_EVIDENCE, "", 1, "no_evidence_produced", "no commit", ""),
         (FAILED, "run: ddx doctor", 2, "execution_failed", "exit status 1", ""),
         ("", COOLING, 2, "refused", "retry cooldown", ""),
+        ("", "claimed a", -9, "interrupted", "", ""),
     ],
 )  # fmt: skip
 def test_each_outcome_is_told_as_ddx_tells_it(
@@ -52,7 +54,7 @@ def test_each_outcome_is_told_as_ddx_tells_it(
     here = world([row("a")])
     delegate = saying(tmp_path, here.root, printed, said, rc)
     built = build_bead(make_curator(here.root, "head"), delegate, "a", NOBODY)
-    assert (built.status, built.preserve_ref, built.code) == (status, kept, int(rc > 0))
+    assert (built.status, built.preserve_ref, built.code) == (status, kept, int(rc != 0))
     assert detail in built.detail
     assert built.landed == (status == "success")
 
