@@ -154,6 +154,8 @@ def main() -> NoReturn:
         kind = "ask"
     titled = re.search(r"<title>[^<]*\[(\w+)\]", prompt)
     mode = titled[1] if titled else word("mode", "ok")
+    if mode == "hang" and (HOME / "awake").exists():
+        mode = "ok"
     note(kind, prompt, paid=kind not in ("work", "repair") or mode not in UNTOLD)
     if kind == "intake":
         intake()

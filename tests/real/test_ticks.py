@@ -56,6 +56,7 @@ def kill_in_the_middle(stranger: Stranger, ticks: Ticks) -> None:
         ticks.look()
     os.kill(process.pid, signal.SIGKILL)
     process.wait(30)
+    (stranger.home / "awake").touch()  # ddx may give the bead out again, and then it is done
     stranger.clean_up()  # the agent of a ddx that was killed goes on: it was ddx that started it
     for _ in range(3):
         ticks.look()
