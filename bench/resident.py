@@ -126,10 +126,19 @@ def unread(root: Path, home: Path, ids: list[str], *, events: int) -> list[float
     return samples
 
 
-def demo(home: Path, *, seconds: float) -> list[float]:
-    """The demo, used on all screens."""
+def demo(home: Path, *, seconds: float, embedder: str) -> list[float]:
+    """The demo, used on all screens; ``embedder`` as HELIX_EMBEDDER has it."""
     samples = []
-    words = [sys.executable, "-m", "helix_tui", "demo", "--seconds", str(seconds + 30)]
+    words = [
+        "env",
+        f"HELIX_EMBEDDER={embedder}",
+        sys.executable,
+        "-m",
+        "helix_tui",
+        "demo",
+        "--seconds",
+        str(seconds + 30),
+    ]
     with Terminal(words, Path.cwd(), home) as terminal:
         terminal.settle(3, 30)
         rng, until, turn = random.Random(1), time.monotonic() + seconds, itertools.count(1)
@@ -194,11 +203,13 @@ def _scenarios(folder: Path, home: Path, events: int, seconds: float) -> Iterato
         return unread(root, home, ids, events=events)
 
     yield "188 beads, events", 100, on(188, 0.02, False)
-    yield "188 beads, events, all screens", 150, on(188, 0.02, True)
+    yield "188 beads, events, all screens", 100, on(188, 0.02, True)
     yield "188 beads, nobody reads the terminal", 100, nobody_reads
-    yield "3,018 beads, events", 100, on(3_018, 0.05, False)
-    yield "10,000 beads, events", 200, on(10_000, 0.1, False)
-    yield "demo, all screens, encoder at work", 220, lambda: demo(home, seconds=seconds)
+    for screens, shown in ((False, ""), (True, ", all screens")):
+        yield f"3,018 beads, events{shown}", 100, on(3_018, 0.05, screens)
+        yield f"10,000 beads, events{shown}", 200, on(10_000, 0.1, screens)
+    yield "demo, all screens", 150, lambda: demo(home, seconds=seconds, embedder="off")
+    yield "demo, all screens, encoder at work", 220, lambda: demo(home, seconds=seconds, embedder="auto")
 
 
 if __name__ == "__main__":
