@@ -43,7 +43,13 @@ READY = {
     },
 }
 COMMIT = "echo hello > greeting.txt && git add -A && git commit -qm 'feat: greeting'"
-CHECK = "grep -q hello greeting.txt"
+CHECK = "python3 -B -m unittest -q test_greeting"
+TEST = """import pathlib, unittest
+
+class Greeting(unittest.TestCase):
+    def test_greeting(self):
+        self.assertEqual(pathlib.Path("greeting.txt").read_text(), "hello\\n")
+"""
 
 
 def script(used: str) -> Script:
@@ -66,8 +72,8 @@ def stack(stranger: Stranger, claude: Path) -> Iterator[tuple[Stranger, Model, s
     link = stranger.base / "bin" / "claude"
     link.unlink()
     link.symlink_to(os.path.realpath(claude))
-    (stranger.project / "greeting.md").write_text("greetings\n")
-    stranger.commit("words")
+    (stranger.project / "test_greeting.py").write_text(TEST)
+    stranger.commit("a test")
     made = stranger.tui("memory", "store", "--trigger", TRIGGER, "--resolution", ADVICE, "--json")
     assert made.returncode == 0, made.stderr
     name = memories(stranger)[0].name
