@@ -37,7 +37,7 @@ def test_hooks_that_were_committed_leave_a_loop_that_works(stranger: Stranger) -
         assert stranger.tui("install-hooks", *words, "--commit").returncode == 0
     assert stranger.git("status", "--porcelain") == ""
     assert str(stranger.base) not in stranger.git("show", "HEAD~1", "HEAD")
-    made = stranger.tui("create", "Write one", "--acceptance", "`cat out.txt` prints hello", "--no-triage")
+    made = stranger.tui("create", "Write one", "--acceptance", "`cat out.txt` prints hello")
     assert (made.returncode, "missing required label" in made.stderr) == (1, True), made.stderr
     bead = stranger.bead("Write one", labels="helix,activity:build", set="spec-id=README.md")
     stranger.commit("beads")
