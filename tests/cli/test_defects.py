@@ -62,8 +62,8 @@ def test_an_error_on_purpose_says_what_to_do_and_exits_as_it_says(
     assert '"code":69' in out
 
 
-_INTERNAL = {"Stopped", "Retry", "StaleView"}
-"""Raised to go somewhere else in the program, never to tell anybody."""
+_INTERNAL = {"Stopped", "Retry", "StaleView", "WaitCancelled"}
+"""Raised to go somewhere else in the program or for the barrier to log, never to tell anybody."""
 
 
 def test_every_error_class_of_ours_has_the_one_root() -> None:

@@ -95,7 +95,7 @@ async def test_a_killed_worker_is_gone_and_says_why(tmp_path: Path, dead_pid: in
     async with app.run_test(size=(140, 40)) as pilot:
         app.feed.look()
         await settled(pilot)
-        assert app.sees("is gone from this machine")
+        assert app.sees("worker gone: process")
         assert app.sees("1 gone")
         assert app.loop.view.current == "evidence"
         assert app.pane_says("not running: its worker is gone")
