@@ -56,8 +56,8 @@ real: $(STAMP)
 	REAL_DDX="$(DDX)" REAL_CLAUDE="$(CLAUDE)" REAL_AGENT="$(AGENT)" $(BIN)/pytest -n auto tests/real
 
 lint: $(STAMP)
-	$(BIN)/ruff format --check helix_tui tests bench
-	$(BIN)/ruff check helix_tui tests bench
+	$(BIN)/ruff format --check helix_tui helix_ddx tests bench
+	$(BIN)/ruff check helix_tui helix_ddx tests bench
 	$(BIN)/mypy
 
 bench: $(STAMP)

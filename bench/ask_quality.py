@@ -21,9 +21,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from bench.ask_sets import Asked, commits_of, packages_of, rows_of
-from helix_tui.core.ask import ranking
-from helix_tui.core.ask.index import Index
-from helix_tui.core.ask.question import Question
+from helix_tui.core.ask.index import ranking
+from helix_tui.core.ask.index.index import Index
+from helix_tui.core.ask.index.question import Question
 
 QUESTIONS = Path(__file__).resolve().parents[2] / "shared/data/ask/semble_subset.jsonl"
 BUDGETS = (2_000, 8_000)
@@ -32,8 +32,8 @@ _WORD = re.compile(r"\w+")
 _COLD = """
 import sys
 from pathlib import Path
-from helix_tui.core.ask.index import Index
-from helix_tui.core.ask.question import Question
+from helix_tui.core.ask.index.index import Index
+from helix_tui.core.ask.index.question import Question
 index = Index(Path(sys.argv[1]), Path(sys.argv[2]))
 index.refresh()
 index.rank_files(sys.argv[3])

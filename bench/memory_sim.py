@@ -27,7 +27,7 @@ from typing import Literal
 
 import numpy as np
 
-from helix_tui.core.memory.crediting import change
+from helix_tui.core.memory.feedback import change
 from helix_tui.core.memory.ranking import (
     RANKERS,
     Array,

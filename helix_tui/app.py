@@ -25,30 +25,30 @@ from textual.screen import Screen
 
 from helix_tui import barrier, terminal
 from helix_tui.barrier import Barrier
-from helix_tui.core import logs
-from helix_tui.core.clock import now_ns
-from helix_tui.core.errors import DEFECT
-from helix_tui.core.live.snapshot import Change, Snapshot, merge_changes
-from helix_tui.core.process import allow_reads, end_reads, end_writes
-from helix_tui.core.supervision.needs import Need, asked_of, needs_of
-from helix_tui.core.text import clean_line
+from helix_tui.core.ground import log as logs
+from helix_tui.core.ground.errors import DEFECT
+from helix_tui.core.ground.process import allow_reads, end_reads, end_writes
+from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.time import now_ns
+from helix_tui.core.snapshot.snapshot import Change, Snapshot, merge_changes
+from helix_tui.core.supervision.decide.needs import Need, asked_of, needs_of
 from helix_tui.keymap import bindings, checked_keymap
 from helix_tui.screens import SCREENS, SHEETS
 from helix_tui.screens.base import NARROW, POSTURES, HelixScreen
 from helix_tui.screens.jobs import Workers
-from helix_tui.screens.remembering.closing import Closed, LoopCloser
-from helix_tui.screens.travelling import Traveller
+from helix_tui.screens.memory.loop_closer import Closed, LoopCloser
+from helix_tui.screens.navigation.navigation import Traveller
 from helix_tui.settings import Settings
 from helix_tui.themes import DEFAULT_THEME, PLAIN_THEME, THEMES
 
 if TYPE_CHECKING:
-    from helix_tui.core.journal import Entry
-    from helix_tui.core.supervision.bearing import Bearing
-    from helix_tui.core.supervision.lookout import Concerns
-    from helix_tui.screens.curating.desk import Desk
-    from helix_tui.screens.steering.helm import Helm
-    from helix_tui.screens.watching import Watch
-    from helix_tui.widgets.frame.prompt import Prompt
+    from helix_tui.core.editing.journal import Entry
+    from helix_tui.core.supervision.decide.background_monitor import Concerns
+    from helix_tui.core.supervision.decide.status_summary import Bearing
+    from helix_tui.screens.background import Watch
+    from helix_tui.screens.editing.change_runner import Desk
+    from helix_tui.screens.loop.controls import Helm
+    from helix_tui.widgets.chrome.prompt import Prompt
 
 TICK_SECONDS = 1.0
 """How often ages on screen are looked at."""
@@ -87,7 +87,7 @@ LookOut = Literal["no", "once", "live"]
 
 
 class Feed(Protocol):
-    """Where snapshots come from: `helix_tui.core.live.Live`, or a test's own."""
+    """Where snapshots come from: `helix_tui.core.snapshot.Live`, or a test's own."""
 
     @property
     def snapshot(self) -> Snapshot: ...
@@ -114,7 +114,7 @@ class HelixApp(Traveller):
     ALLOW_SELECT = False  # of text, by the mouse: Textual 8.2.8 fails at a widget that goes away meanwhile
     CSS_PATH: ClassVar[list[str | PurePath]] = [
         _HERE / "themes" / "app.tcss",
-        *sorted(_HERE.glob("screens/*.tcss")),
+        *sorted(_HERE.glob("screens/*/*.tcss")),
     ]
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("app")]
     HORIZONTAL_BREAKPOINTS = list(POSTURES)
@@ -294,7 +294,7 @@ class HelixApp(Traveller):
         return self.lookout.needs(snapshot)
 
     def _open_watch(self, snapshot: Snapshot, *, read_only: bool) -> Watch:
-        from helix_tui.screens.watching import Watch
+        from helix_tui.screens.background import Watch
 
         self.lookout = Watch(
             snapshot, self._concerns_from_thread, read_only=read_only, ddx=self.ddx_named, clock=self.now
@@ -395,7 +395,7 @@ class HelixApp(Traveller):
     def desk(self) -> Desk:
         """What changes the queue; made when it is first asked for."""
         if self._desk is None:
-            from helix_tui.screens.curating.desk import open_desk
+            from helix_tui.screens.editing.change_runner import open_desk
 
             self._desk = open_desk(self, read_only=self.read_only, ddx=self.ddx_named, clock=self.now)
         return self._desk
@@ -464,7 +464,7 @@ class HelixApp(Traveller):
     def helm(self) -> Helm:
         """What can be done to the loop; made when it is first asked for."""
         if self._helm is None:
-            from helix_tui.screens.steering.helm import Helm
+            from helix_tui.screens.loop.controls import Helm
 
             self._helm = Helm(self, own=self._own, ddx=self.ddx_named, read_only=self.read_only)
         return self._helm

@@ -34,11 +34,11 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.worker import WorkerFailed
 
-from helix_tui.core import logs
-from helix_tui.core.text import clean_line
+from helix_tui.core.ground import log as logs
+from helix_tui.core.ground.text import clean_line
 from helix_tui.screens.base import HelixScreen
 from helix_tui.screens.dismissal import is_stale
-from helix_tui.widgets.failure import DrawGuard
+from helix_tui.widgets.chrome.failure import DrawGuard
 
 if TYPE_CHECKING:
     from helix_tui.app import HelixApp
@@ -319,7 +319,7 @@ def _title(widget: Widget | None) -> str:
 
 
 def _name(error: Exception) -> str:
-    from helix_tui.core.logfile import scrubbed
+    from helix_tui.core.ground.log_file import scrubbed
 
     return clean_line(
         scrubbed(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__), 80

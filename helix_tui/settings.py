@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from helix_tui.core.text import clean_line
+from helix_tui.core.ground.text import clean_line
 
 _MAX_FILE = 1 << 16
 

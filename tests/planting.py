@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from helix_tui.core import logs
-from helix_tui.screens.journal import JournalScreen
-from helix_tui.screens.queue import QueueScreen
+from helix_tui.core.ground import log as logs
+from helix_tui.screens.journal.screen import JournalScreen
+from helix_tui.screens.queue.screen import QueueScreen
 from tests.screens.conftest import Console, MakeConsole, console
 
 __all__ = ["console"]

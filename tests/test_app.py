@@ -13,12 +13,12 @@ from rich.color import Color
 
 from helix_tui.app import DEEP_AT_LEAST, DEEP_EVERY, collect_all
 from helix_tui.core.beads.query import fields
-from helix_tui.core.live import merge_changes
-from helix_tui.core.live.snapshot import Change
+from helix_tui.core.snapshot import merge_changes
+from helix_tui.core.snapshot.snapshot import Change
 from helix_tui.keymap import BY_ID, KEYS, bindings, checked_keymap, keys_of, names, shown
 from helix_tui.screens import SCREENS
 from helix_tui.screens.help import places
-from helix_tui.screens.queue import QueueScreen
+from helix_tui.screens.queue.screen import QueueScreen
 from helix_tui.settings import Settings, load_settings, settings_file
 from helix_tui.themes import DEFAULT_THEME, THEMES
 from tests.screens.conftest import Console, MakeConsole, console

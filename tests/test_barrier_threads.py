@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from helix_tui.core.live import Live
-from helix_tui.core.project import find_project
+from helix_tui.core.ground.project import find_project
+from helix_tui.core.snapshot import Live
 from tests.planting import _hear, _log, lines, plant, surviving
 from tests.screens.conftest import Console, MakeConsole, console
 from tests.screens.test_queue import queue
@@ -59,18 +59,18 @@ async def test_job_of_a_screen(console: MakeConsole) -> None:
 @pytest.mark.parametrize(
     "place",
     [
-        "live.feed.compare",
-        "live.feed.folders_to_watch",
-        "live.feed.Watcher.__init__",
-        "live.feed.Watcher.wait",
-        "supervision.lookout.Lookout.look",
+        "snapshot.feed.compare",
+        "snapshot.feed.folders_to_watch",
+        "snapshot.feed.Watcher.__init__",
+        "snapshot.feed.Watcher.wait",
+        "supervision.decide.background_monitor.Lookout.look",
     ],
 )
 async def test_thread_that_reads_goes_on(
     console: MakeConsole, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
     """A watch that fails, a lookout that stumbles: the next look finds what changed."""
-    monkeypatch.setattr("helix_tui.core.threads.FIRST_REST_S", 0.01)
+    monkeypatch.setattr("helix_tui.core.ground.threads.FIRST_REST_S", 0.01)
     root = console().root
     failed = threading.Event()
 

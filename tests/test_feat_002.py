@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-RUN, CLI = "core/supervision/run/", "cli/helix/"
+RUN, CLI = "core/supervision/loop/", "cli/helix/"
 
 ACCEPTANCE: dict[str, tuple[str, ...]] = {
     "Running helix help shows the command surface and key options.": (

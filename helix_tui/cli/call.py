@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 
 from helix_tui.cli.paint import Paint
-from helix_tui.core.clock import now_ns, parse_now
-from helix_tui.core.errors import HelixError
-from helix_tui.core.text import clean_block, clean_line
+from helix_tui.core.ground.errors import HelixError
+from helix_tui.core.ground.text import clean_block, clean_line
+from helix_tui.core.ground.time import now_ns, parse_now
 
 
 class CliError(HelixError):

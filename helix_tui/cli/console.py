@@ -10,12 +10,12 @@ import sys
 import threading
 from collections.abc import Callable
 
-from helix_tui.cli.appmaking import OnChange, add_arguments, clock_of, make_app
+from helix_tui.cli.app_factory import OnChange, add_arguments, clock_of, make_app
 from helix_tui.cli.call import Call
-from helix_tui.cli.loading import locate
-from helix_tui.core.live import Change, Live, Snapshot, merge_changes
-from helix_tui.core.project import Project
-from helix_tui.core.text import clean_line
+from helix_tui.cli.report.loading import locate
+from helix_tui.core.ground.project import Project
+from helix_tui.core.ground.text import clean_line
+from helix_tui.core.snapshot import Change, Live, Snapshot, merge_changes
 from helix_tui.settings import load_settings
 
 __all__ = ["add_arguments", "run"]
@@ -27,7 +27,7 @@ FIRST_PAINT_S = 2.0
 def run(call: Call) -> int:
     """Open the console; where there is no terminal, print one frame of it."""
     if call.json or not (sys.stdin.isatty() and sys.stdout.isatty()):
-        from helix_tui.cli import snapshot
+        from helix_tui.cli.show import snapshot
 
         return snapshot.print_frame(call, locate(call))
     return open_console(call, locate(call))

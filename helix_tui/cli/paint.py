@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TextIO
 
-from helix_tui.core.text import cell_width, fit
+from helix_tui.core.ground.text import cell_width, fit
 
 _CODES = {
     "success": "32",

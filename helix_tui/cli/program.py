@@ -19,47 +19,50 @@ from helix_tui import __version__
 from helix_tui.cli.call import Call
 from helix_tui.cli.helix.table import HEADINGS, grouped
 from helix_tui.cli.helix.table import TABLE as HELIX
-from helix_tui.cli.shared import add_shared
-from helix_tui.core import logs
-from helix_tui.core.errors import DEFECT, HelixError
-from helix_tui.core.text import clean_block, clean_line
+from helix_tui.cli.options import add_shared
+from helix_tui.core.ground import log as logs
+from helix_tui.core.ground.errors import DEFECT, HelixError
+from helix_tui.core.ground.text import clean_block, clean_line
 
 CONSOLE = "helix_tui.cli.console"
 """What runs where no subcommand is named."""
 
 COMMANDS = {
-    "queue": ("helix_tui.cli.queue", "the queue as DDx sees it"),
-    "why": ("helix_tui.cli.why", "why a bead is or is not next, and what closing it makes ready"),
-    "attempts": ("helix_tui.cli.attempts", "what was executed, with evidence, cost and outcome"),
-    "set": ("helix_tui.cli.curation.fields", "set fields of a bead"),
-    "unset": ("helix_tui.cli.curation.fields", "take fields from a bead"),
-    "label": ("helix_tui.cli.curation.fields", "add and remove labels; the others stay"),
-    "dep": ("helix_tui.cli.curation.fields", "let a bead wait on another one, or no longer"),
-    "supersede": ("helix_tui.cli.curation.fields", "say that another bead replaces one"),
-    "eligible": ("helix_tui.cli.curation.fields", "allow or forbid workers to pick a bead"),
-    "rank": ("helix_tui.cli.curation.fields", "order beads inside one priority"),
-    "focus": ("helix_tui.cli.curation.focus", "let workers pick only what one epic needs"),
-    "claim": ("helix_tui.cli.curation.status", "take a bead"),
-    "unclaim": ("helix_tui.cli.curation.status", "release a bead"),
-    "close": ("helix_tui.cli.curation.status", "close a bead by hand"),
-    "reopen": ("helix_tui.cli.curation.status", "open a closed bead again"),
-    "cancel": ("helix_tui.cli.curation.status", "give a bead up for good"),
-    "create": ("helix_tui.cli.curation.create", "make a bead, checked against the authoring rules"),
-    "undo": ("helix_tui.cli.curation.journal", "undo what was changed from here"),
-    "redo": ("helix_tui.cli.curation.journal", "redo what was undone"),
-    "journal": ("helix_tui.cli.curation.journal", "what was changed from here, by whom, and the way back"),
+    "queue": ("helix_tui.cli.show.queue", "the queue as DDx sees it"),
+    "why": ("helix_tui.cli.show.why", "why a bead is or is not next, and what closing it makes ready"),
+    "attempts": ("helix_tui.cli.show.attempts", "what was executed, with evidence, cost and outcome"),
+    "set": ("helix_tui.cli.editing.fields", "set fields of a bead"),
+    "unset": ("helix_tui.cli.editing.fields", "take fields from a bead"),
+    "label": ("helix_tui.cli.editing.fields", "add and remove labels; the others stay"),
+    "dep": ("helix_tui.cli.editing.fields", "let a bead wait on another one, or no longer"),
+    "supersede": ("helix_tui.cli.editing.fields", "say that another bead replaces one"),
+    "eligible": ("helix_tui.cli.editing.fields", "allow or forbid workers to pick a bead"),
+    "rank": ("helix_tui.cli.editing.fields", "order beads inside one priority"),
+    "focus": ("helix_tui.cli.editing.focus", "let workers pick only what one epic needs"),
+    "claim": ("helix_tui.cli.editing.status", "take a bead"),
+    "unclaim": ("helix_tui.cli.editing.status", "release a bead"),
+    "close": ("helix_tui.cli.editing.status", "close a bead by hand"),
+    "reopen": ("helix_tui.cli.editing.status", "open a closed bead again"),
+    "cancel": ("helix_tui.cli.editing.status", "give a bead up for good"),
+    "create": ("helix_tui.cli.editing.create", "make a bead, checked against the authoring rules"),
+    "undo": ("helix_tui.cli.editing.journal", "undo what was changed from here"),
+    "redo": ("helix_tui.cli.editing.journal", "redo what was undone"),
+    "journal": ("helix_tui.cli.editing.journal", "what was changed from here, by whom, and the way back"),
     "install-hooks": (
-        "helix_tui.cli.curation.hooks",
+        "helix_tui.cli.editing.hooks",
         "let ddx ask our authoring rules before it takes a bead, and Claude Code what is remembered",
     ),
-    "insights": ("helix_tui.cli.insights", "what attempts cost and what came of them, with n and interval"),
+    "insights": (
+        "helix_tui.cli.show.insights",
+        "what attempts cost and what came of them, with n and interval",
+    ),
     "memory": ("helix_tui.cli.memory.verbs", "what was learnt: store, recall, inject, feedback and more"),
-    "hook": ("helix_tui.cli.hook", "answer a Claude Code hook: JSON on stdin, JSON on stdout"),
-    "ask": ("helix_tui.cli.ask", "a question to the repository, answered from evidence with citations"),
-    "doctor": ("helix_tui.cli.doctor", "what is here, what is not, and whether ddx agrees with us"),
-    "snapshot": ("helix_tui.cli.snapshot", "one frame of a screen as text, SVG or JSON"),
-    "demo": ("helix_tui.cli.demo", "the console on a throw-away queue that a rehearsal drains"),
-    "tmux": ("helix_tui.cli.tmux", "the side pane beside the current tmux pane"),
+    "hook": ("helix_tui.cli.setup.hook", "answer a Claude Code hook: JSON on stdin, JSON on stdout"),
+    "ask": ("helix_tui.cli.show.ask", "a question to the repository, answered from evidence with citations"),
+    "doctor": ("helix_tui.cli.setup.doctor", "what is here, what is not, and whether ddx agrees with us"),
+    "snapshot": ("helix_tui.cli.show.snapshot", "one frame of a screen as text, SVG or JSON"),
+    "demo": ("helix_tui.cli.setup.demo", "the console on a throw-away queue that a rehearsal drains"),
+    "tmux": ("helix_tui.cli.setup.tmux", "the side pane beside the current tmux pane"),
     **HELIX,
 }
 """Subcommand -> its module, and what it does in a few words."""
@@ -131,7 +134,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def _defect(error: Exception, *, debug: bool) -> int:
     """An exception that nobody expected: the trace to the log, one line to whoever called, exit code 70."""
-    from helix_tui.core.logfile import scrubbed
+    from helix_tui.core.ground.log_file import scrubbed
 
     logs.logger("program").critical("the command ended by an unexpected exception", exc_info=error)
     if debug:

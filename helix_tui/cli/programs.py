@@ -19,7 +19,7 @@ def helix_tui() -> list[str]:
 
 def helix_ddx() -> list[str]:
     """The words that start the rehearsal and the embedded tracker."""
-    return [sys.executable, "-m", "helix_tui.core.tracker"]
+    return [sys.executable, "-m", "helix_ddx"]
 
 
 def helix_ddx_file() -> str | None:

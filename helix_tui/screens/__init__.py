@@ -33,12 +33,12 @@ class ScreenEntry:
 SCREENS: Mapping[str, ScreenEntry] = {
     entry.name: entry
     for entry in (
-        ScreenEntry("1", "queue", "Queue", "helix_tui.screens.queue", "QueueScreen"),
-        ScreenEntry("2", "loop", "Loop", "helix_tui.screens.loop", "LoopScreen"),
-        ScreenEntry("3", "memory", "Memory", "helix_tui.screens.memory", "MemoryScreen"),
-        ScreenEntry("4", "ask", "Ask", "helix_tui.screens.ask", "AskScreen"),
-        ScreenEntry("5", "insights", "Insights", "helix_tui.screens.insights", "InsightsScreen"),
-        ScreenEntry("6", "journal", "Journal", "helix_tui.screens.journal", "JournalScreen"),
+        ScreenEntry("1", "queue", "Queue", "helix_tui.screens.queue.screen", "QueueScreen"),
+        ScreenEntry("2", "loop", "Loop", "helix_tui.screens.loop.screen", "LoopScreen"),
+        ScreenEntry("3", "memory", "Memory", "helix_tui.screens.memory.screen", "MemoryScreen"),
+        ScreenEntry("4", "ask", "Ask", "helix_tui.screens.ask.screen", "AskScreen"),
+        ScreenEntry("5", "insights", "Insights", "helix_tui.screens.insights.screen", "InsightsScreen"),
+        ScreenEntry("6", "journal", "Journal", "helix_tui.screens.journal.screen", "JournalScreen"),
     )
 }
 

@@ -9,26 +9,26 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.widget import Widget
 
-from helix_tui.core.clock import NS
+from helix_tui.core.ground.time import NS
 from helix_tui.keymap import BY_ID, bindings, names
 from helix_tui.screens import TABS
 from helix_tui.screens.dismissal import Dismissal
-from helix_tui.screens.facts import notice_forms, pulse_facts
-from helix_tui.widgets.failure import Failure
-from helix_tui.widgets.frame.footer import KeyLine
-from helix_tui.widgets.frame.noticeline import NoticeLine
-from helix_tui.widgets.frame.pulse import Pulse
-from helix_tui.widgets.frame.tabs import Tabs
-from helix_tui.widgets.lists.line import Line, fit
-from helix_tui.widgets.lists.spanline import SpanLine
+from helix_tui.screens.status_bar_model import notice_forms, pulse_facts
+from helix_tui.widgets.base.line import Line, fit
+from helix_tui.widgets.base.span_line import SpanLine
+from helix_tui.widgets.chrome.failure import Failure
+from helix_tui.widgets.chrome.footer import KeyLine
+from helix_tui.widgets.chrome.noticeline import NoticeLine
+from helix_tui.widgets.chrome.status_bar import Pulse
+from helix_tui.widgets.chrome.tabs import Tabs
 
 if TYPE_CHECKING:
-    from helix_tui.core.live import Change, Snapshot
-    from helix_tui.core.supervision.bearing import Bearing
-    from helix_tui.core.supervision.needs import Need
-    from helix_tui.screens.curating.desk import Desk
-    from helix_tui.screens.steering.helm import Helm
-    from helix_tui.screens.watching import Watch
+    from helix_tui.core.snapshot import Change, Snapshot
+    from helix_tui.core.supervision.decide.needs import Need
+    from helix_tui.core.supervision.decide.status_summary import Bearing
+    from helix_tui.screens.background import Watch
+    from helix_tui.screens.editing.change_runner import Desk
+    from helix_tui.screens.loop.controls import Helm
 
 POSTURES = ((0, "-tiny"), (32, "-strip"), (40, "-side"), (60, "-stack"), (100, "-split"), (140, "-wide"))
 """Widths from which a posture holds, as Textual's breakpoints."""
@@ -184,7 +184,7 @@ class HelixScreen(Dismissal):
 
     def catch_up(self) -> None:
         """Show the present state if it is another than the last one shown."""
-        from helix_tui.core.live.snapshot import Change
+        from helix_tui.core.snapshot.snapshot import Change
 
         self.receive(self.console.snapshot, Change(everything=True))
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
-from helix_tui.core.process import Finished, run
-from helix_tui.core.text import clean_line
+from helix_tui.core.ground.process import Finished, run
+from helix_tui.core.ground.text import clean_line
 
 TMUX_SECONDS = 2.0
 

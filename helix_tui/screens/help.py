@@ -11,12 +11,12 @@ from helix_tui.screens import SCREENS
 from helix_tui.screens.base import HelixScreen
 from helix_tui.screens.overlay import Overlay
 from helix_tui.themes.alphabet import SIGNS
-from helix_tui.widgets.lists.attemptfilter import AttemptFilter
-from helix_tui.widgets.lists.line import Span, rule, wrap_spans
-from helix_tui.widgets.lists.rowsource import Row, Rows
+from helix_tui.widgets.base.line import Span, rule, wrap_spans
+from helix_tui.widgets.base.row_source import Row, Rows
+from helix_tui.widgets.rows.attempt_filter import AttemptFilter
 
 if TYPE_CHECKING:
-    from helix_tui.core.live import Change, Snapshot
+    from helix_tui.core.snapshot import Change, Snapshot
 
 _KEY_CELLS = 16
 _EXAMPLE_CELLS = 26

@@ -13,8 +13,8 @@ from textual.dom import DOMNode
 from textual.worker import Worker, WorkerState
 from textual.worker_manager import WorkerManager
 
-from helix_tui.core.errors import HelixError
-from helix_tui.core.text import clean_line
+from helix_tui.core.ground.errors import HelixError
+from helix_tui.core.ground.text import clean_line
 
 Result = TypeVar("Result")
 

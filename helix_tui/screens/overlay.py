@@ -6,8 +6,8 @@ from textual.app import ComposeResult
 from textual.widget import Widget
 
 from helix_tui.screens.base import HelixScreen, TooSmall
-from helix_tui.widgets.frame.caption import Caption
-from helix_tui.widgets.lists.rowlist import RowList
+from helix_tui.widgets.base.row_list import RowList
+from helix_tui.widgets.chrome.caption import Caption
 
 
 class Overlay(HelixScreen):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from helix_tui.widgets.lists.line import Span
+from helix_tui.widgets.base.line import Span
 
 CELLS = 10
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from helix_tui.core.clock import NS, format_age, format_span
 from helix_tui.core.ddx.attempts.sums import format_usd
+from helix_tui.core.ground.time import NS, format_age, format_span
 
 UNKNOWN = "n/a"
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.names import Outcome
-from helix_tui.core.text import clean_line
+from helix_tui.core.ground.text import clean_line
 
 
 @dataclass(frozen=True, slots=True)

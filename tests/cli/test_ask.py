@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from helix_tui.cli.program import main
-from tests.core.ask.runs.solar import QUESTIONS, write
+from tests.core.ask.sessions.solar import QUESTIONS, write
 
 FIELDS = """
 answer tier_selected citations evidence controller_steps retrieval_iterations retrieval_stop_reason items

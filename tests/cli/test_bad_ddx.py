@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-from helix_tui.core.supervision.curation import executable
-from helix_tui.core.supervision.curation.executable import EMBEDDED
-from helix_tui.screens.curating.ahead import AheadSheet
-from helix_tui.screens.curating.outcomes import HalfWaySheet, TroubleSheet
+from helix_tui.core.editing.execute import executable
+from helix_tui.core.editing.execute.executable import EMBEDDED
+from helix_tui.screens.editing.preview_sheet import AheadSheet
+from helix_tui.screens.editing.results import HalfWaySheet, TroubleSheet
 from tests.cli.conftest import Cli
 from tests.conftest import ProjectFactory
 from tests.core.supervision.conftest import ERAS, go_line, row

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from helix_tui.cli.program import main
-from helix_tui.core import logs
+from helix_tui.core.ground import log as logs
 from helix_tui.settings import settings_file
 from tests.conftest import ProjectFactory
 

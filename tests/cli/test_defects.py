@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from helix_tui.cli import queue
 from helix_tui.cli.call import Call
 from helix_tui.cli.program import main
-from helix_tui.core import logs
-from helix_tui.core.errors import HelixError
+from helix_tui.cli.show import queue
+from helix_tui.core.ground import log as logs
+from helix_tui.core.ground.errors import HelixError
 from tests.conftest import ProjectFactory
 
 TOKEN = "ghp_" + "a1B2c3D4e5" * 4

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from helix_tui.cli.agreement import compare
+from helix_tui.cli.setup.agreement import compare
 from helix_tui.core.embedding import find_weights
 from helix_tui.settings import settings_file
 from tests.cli.conftest import Cli

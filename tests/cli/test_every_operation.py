@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from helix_tui.core.beads.readiness import Queue
-from helix_tui.core.live import take_snapshot
-from helix_tui.core.project import find_project
+from helix_tui.core.ground.project import find_project
+from helix_tui.core.snapshot import take_snapshot
 from tests.cli.conftest import Cli
 from tests.conftest import ProjectFactory
 from tests.core.supervision.conftest import go_line, row

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from helix_tui.core.memory import MemoryStore, open_memory
-from helix_tui.core.memory.proposals import Proposals
+from helix_tui.core.memory.lessons.proposals import Proposals
 
 EVENTS = [
     "session-start",

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from helix_tui.core.memory import open_memory
-from helix_tui.core.supervision.hearing import Heard, commands_run
+from helix_tui.core.supervision.agents.report_parser import Heard, commands_run
 from tests.cli.test_hook import clone, hook, opened, root, say
 
 __all__ = ["clone", "root"]

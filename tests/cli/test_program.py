@@ -69,7 +69,7 @@ def test_interrupt_is_130(cli: Cli, project: ProjectFactory, monkeypatch: pytest
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("helix_tui.cli.queue.load", interrupt)
+    monkeypatch.setattr("helix_tui.cli.show.queue.load", interrupt)
     assert cli("queue", "-C", project(ROWS)).code == 130
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helix_tui.cli.queue import unblock_counts
+from helix_tui.cli.show.queue import unblock_counts
 from helix_tui.core.beads.readiness import classify
 from helix_tui.core.beads.record import Bead, Dependency
 from tests.cli.conftest import Cli

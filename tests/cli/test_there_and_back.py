@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 
+from helix_ddx.__main__ import main as helix_ddx
 from helix_tui.core.ddx.client import DdxError, last_error
-from helix_tui.core.process import Finished
-from helix_tui.core.supervision.curation.executable import Executable
-from helix_tui.core.tracker.__main__ import main as helix_ddx
+from helix_tui.core.editing.execute.executable import Executable
+from helix_tui.core.ground.process import Finished
 from tests.cli.conftest import Cli
 from tests.conftest import ProjectFactory
 

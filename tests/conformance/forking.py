@@ -18,8 +18,8 @@ from typing import Any
 
 def serve() -> None:
     """Answer requests until there are no more."""
-    program = importlib.import_module("helix_tui.core.tracker.__main__")
-    package = importlib.import_module("helix_tui.core.tracker.bead")
+    program = importlib.import_module("helix_ddx.__main__")
+    package = importlib.import_module("helix_ddx.cli")
     for module in pkgutil.iter_modules(package.__path__):
         importlib.import_module(f"{package.__name__}.{module.name}")
     for line in sys.stdin:

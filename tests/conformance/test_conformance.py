@@ -85,5 +85,5 @@ def test_our_executable_stands_alone(era: str, tmp_path: Path) -> None:
     case = next(case for case in cases(era) if case.note == "create spec")
     root = tmp_path / "demo"
     root.mkdir()
-    program = Executable(sys.executable, "-m", "helix_tui.core.tracker")
+    program = Executable(sys.executable, "-m", "helix_ddx")
     assert not differences(case, run(case, program, root, dict(os.environ)))

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from helix_tui.core.clock import format_instant, now_ns
+from helix_tui.core.ground.time import format_instant, now_ns
 from tests.consistency.surfaces import Scene
 from tests.core.ddx.replay import Replay
 

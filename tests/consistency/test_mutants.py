@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from helix_tui.cli import attempts as evidence
-from helix_tui.cli import loading
+from helix_tui.cli.report import loading
+from helix_tui.cli.show import attempts as evidence
 from helix_tui.core.beads import counts, readiness
 from helix_tui.core.beads.counts import QueueCounts
 from helix_tui.core.beads.readiness import Queue, Standing
@@ -17,11 +17,12 @@ from helix_tui.core.ddx.attempts import verdict
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.from_events import BeadEvents
 from helix_tui.core.insights.cells import Cell
-from helix_tui.core.supervision import bearing, learning, needs
-from helix_tui.core.supervision.check import facts
-from helix_tui.core.supervision.check import verdict as check_verdict
-from helix_tui.core.supervision.run import status as run_status
-from helix_tui.screens import facts as pulse
+from helix_tui.core.supervision.agents import learning
+from helix_tui.core.supervision.decide import facts, needs
+from helix_tui.core.supervision.decide import status_summary as bearing
+from helix_tui.core.supervision.decide import verdict as check_verdict
+from helix_tui.core.supervision.run_state import status as run_status
+from helix_tui.screens import status_bar_model as pulse
 from tests.consistency.surfaces import Scene, contradictions
 
 Patch = pytest.MonkeyPatch
@@ -96,13 +97,13 @@ def _why_does_not_know_what_runs(patch: Patch) -> None:
         return present
 
     loaded = loading.load
-    patch.setattr("helix_tui.cli.why.load", load)
+    patch.setattr("helix_tui.cli.show.why.load", load)
 
 
 @mutant
 def _check_says_stop_while_beads_are_ready(patch: Patch) -> None:
     decided = check_verdict.decide
-    told = "helix_tui.core.supervision.check.check.decide"
+    told = "helix_tui.core.supervision.decide.check.decide"
     patch.setattr(told, lambda found: replace(decided(found), next_action="STOP"))
 
 
@@ -135,12 +136,12 @@ def _the_verdict_of_the_loop_screen_is_another(patch: Patch) -> None:
             attempt = replace(attempt, detail="post-merge review: BLOCK", candidate_ref="")
         return dict(shown(attempt, *rest))
 
-    patch.setattr("helix_tui.cli.snapshot.evidence", _Patched(evidence, as_document=told))
+    patch.setattr("helix_tui.cli.show.snapshot.evidence", _Patched(evidence, as_document=told))
 
 
 @mutant
 def _stuck_names_a_bead_that_is_ready(patch: Patch) -> None:
-    from helix_tui.core.supervision import stuck
+    from helix_tui.core.supervision.decide import stuck
 
     patch.setitem(stuck._BY_STATE, "ready", ("not-eligible", "decide"))
     by_state = stuck._by_state
@@ -195,7 +196,7 @@ def _what_is_claimed_is_ready_by_the_counts(patch: Patch) -> None:
         held = tuple(bead.id for bead in queue.beads.values() if bead.status == "in_progress")
         return replace(found, ready=(*found.ready, *held))
 
-    patch.setattr("helix_tui.cli.counts.count_queue", counted)
+    patch.setattr("helix_tui.cli.report.counts.count_queue", counted)
 
 
 @mutant
@@ -211,7 +212,7 @@ def _the_last_ready_bead_is_forgotten_by_next(patch: Patch) -> None:
 
 @mutant
 def _needs_me_does_not_know_the_questions(patch: Patch) -> None:
-    patch.setattr("helix_tui.screens.watching.asked_of", lambda project: ())
+    patch.setattr("helix_tui.screens.background.asked_of", lambda project: ())
 
 
 @mutant

@@ -24,8 +24,8 @@ from textual.pilot import Pilot
 
 from helix_tui.app import HelixApp
 from helix_tui.barrier import RECENT
-from helix_tui.core.live import Live
-from helix_tui.core.project import find_project
+from helix_tui.core.ground.project import find_project
+from helix_tui.core.snapshot import Live
 from helix_tui.terminal import Decoder, Parser
 from tests.drills import behind_terminal
 from tests.drills.actions import POSTURES, Action, Case, actions_of, cases, sent, shorten

@@ -30,7 +30,7 @@ BROKEN = (
 
 def _demo(root: Path) -> None:
     """The demo's own project, before anything has worked on it."""
-    command = [sys.executable, "-m", "helix_tui.core.tracker", "demo-workspace", str(root)]
+    command = [sys.executable, "-m", "helix_ddx", "demo-workspace", str(root)]
     subprocess.run(command, check=True, capture_output=True, timeout=120, cwd=REPOSITORY)
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from helix_tui.core.project import find_project
-from helix_tui.core.supervision.run.control import request
+from helix_tui.core.ground.project import find_project
+from helix_tui.core.supervision.run_state.control import request
 from tests.real.conftest import SCRIPTED
 from tests.real.stranger import Release, Stranger
 from tests.real.test_ends import wait_for

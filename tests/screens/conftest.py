@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from helix_tui.app import HelixApp, OnChange
-from helix_tui.core.clock import NS, parse_now
-from helix_tui.core.live.feed import Gatherer
-from helix_tui.core.live.snapshot import Change, Snapshot, compare
-from helix_tui.core.project import find_project
+from helix_tui.core.ground.project import find_project
+from helix_tui.core.ground.time import NS, parse_now
+from helix_tui.core.snapshot.feed import Gatherer
+from helix_tui.core.snapshot.snapshot import Change, Snapshot, compare
 
 NOW = parse_now("2026-08-21T22:00:28Z")
 EVERY_STATE = Path(__file__).resolve().parents[1] / "data" / "screens" / "every-state.jsonl"

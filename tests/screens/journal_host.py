@@ -10,8 +10,8 @@ from typing import Any
 
 from textual.pilot import Pilot
 
-from helix_tui.core.clock import NS
-from helix_tui.core.journal import Journal, Who
+from helix_tui.core.editing.journal import Journal, Who
+from helix_tui.core.ground.time import NS
 from tests.screens.conftest import NOW, Console
 
 ME = Who("human", "me", 1)

@@ -13,11 +13,11 @@ from typing import Any, cast
 from textual.pilot import Pilot
 
 from helix_tui.app import HelixApp, OnChange
-from helix_tui.core.clock import parse_now
-from helix_tui.core.live.feed import Gatherer
-from helix_tui.core.live.snapshot import Snapshot, compare
-from helix_tui.core.project import find_project
-from helix_tui.screens.loop import LoopScreen
+from helix_tui.core.ground.project import find_project
+from helix_tui.core.ground.time import parse_now
+from helix_tui.core.snapshot.feed import Gatherer
+from helix_tui.core.snapshot.snapshot import Snapshot, compare
+from helix_tui.screens.loop.screen import LoopScreen
 
 NOW = parse_now("2026-08-21T22:00:28Z")
 

@@ -9,12 +9,12 @@ from typing import Any, cast
 from textual.pilot import Pilot
 from textual.worker import WorkerCancelled
 
-from helix_tui.core.clock import NS
+from helix_tui.core.ground.time import NS
 from helix_tui.core.memory import MemoryStore, open_memory
+from helix_tui.core.memory.lessons.proposals import Proposals
 from helix_tui.core.memory.plans import Plans
-from helix_tui.core.memory.proposals import Proposals
 from helix_tui.core.memory.reports import Proposal
-from helix_tui.screens.memory import MemoryScreen
+from helix_tui.screens.memory.screen import MemoryScreen
 from tests.screens.conftest import NOW, Console
 
 DAY = 86_400 * NS

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from helix_tui.core.clock import NS, format_instant
+from helix_tui.core.ground.time import NS, format_instant
 from tests.screens.conftest import NOW, MakeConsole
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from helix_tui.core.ask.runs.keeper import IndexKeeper
-from helix_tui.screens.ask import AskScreen
-from helix_tui.screens.editing import editor_command
-from tests.core.ask.runs.solar import AMBIGUOUS, QUESTIONS, write
+from helix_tui.core.ask.sessions.index_keeper import IndexKeeper
+from helix_tui.screens.ask.screen import AskScreen
+from helix_tui.screens.external_editor import editor_command
+from tests.core.ask.sessions.solar import AMBIGUOUS, QUESTIONS, write
 from tests.screens.conftest import Console, MakeConsole
 
 STORM = QUESTIONS[0]
@@ -117,7 +117,7 @@ async def test_enter_on_a_source_opens_the_editor_at_its_line(
         opened.append((path, line))
         return ""
 
-    monkeypatch.setattr("helix_tui.screens.ask.open_at", note)
+    monkeypatch.setattr("helix_tui.screens.ask.screen.open_at", note)
     async with app.run_test(size=(120, 50)) as pilot:
         screen = await asked(pilot, STORM)
         await pilot.press("enter")

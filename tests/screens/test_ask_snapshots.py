@@ -13,9 +13,9 @@ from types import SimpleNamespace
 import pytest
 from textual.pilot import Pilot
 
-from helix_tui.core.ask.runs.keeper import IndexKeeper
-from helix_tui.widgets.frame import pulse
-from tests.core.ask.runs.solar import AMBIGUOUS, QUESTIONS, write
+from helix_tui.core.ask.sessions.index_keeper import IndexKeeper
+from helix_tui.widgets.chrome import status_bar as pulse
+from tests.core.ask.sessions.solar import AMBIGUOUS, QUESTIONS, write
 from tests.screens.conftest import Console, MakeConsole
 from tests.screens.test_ask import asked, settled
 
@@ -30,7 +30,7 @@ def _still(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("TZ", "UTC")
     monkeypatch.setattr(pulse, "FRAME_SECONDS", 3_600.0)
     monkeypatch.setattr(IndexKeeper, "_follow", lambda self, index: None)
-    monkeypatch.setattr("helix_tui.core.ask.runs.asking.time", SimpleNamespace(perf_counter=lambda: 0.0))
+    monkeypatch.setattr("helix_tui.core.ask.sessions.session.time", SimpleNamespace(perf_counter=lambda: 0.0))
     time.tzset()
     yield
     monkeypatch.undo()

@@ -14,14 +14,14 @@ from typing import Any, cast
 import pytest
 from textual.pilot import Pilot
 
-from helix_tui.core.supervision.curation import operations
-from helix_tui.screens.bead import BeadScreen
-from helix_tui.screens.curating.ahead import AheadSheet
-from helix_tui.screens.curating.choosing import ChoiceSheet, PickSheet
-from helix_tui.screens.curating.drafts import FormSheet
-from helix_tui.screens.curating.outcomes import HalfWaySheet, TroubleSheet
-from helix_tui.screens.loop import LoopScreen
-from helix_tui.screens.queue import QueueScreen
+from helix_tui.core.editing import operations
+from helix_tui.screens.editing.choices import ChoiceSheet, PickSheet
+from helix_tui.screens.editing.forms import FormSheet
+from helix_tui.screens.editing.preview_sheet import AheadSheet
+from helix_tui.screens.editing.results import HalfWaySheet, TroubleSheet
+from helix_tui.screens.loop.screen import LoopScreen
+from helix_tui.screens.queue.bead_screen import BeadScreen
+from helix_tui.screens.queue.screen import QueueScreen
 from tests.core.supervision.conftest import ERAS, row, settled
 from tests.screens.conftest import Console, MakeConsole
 
@@ -636,7 +636,7 @@ def fake(tmp_path: Path) -> Callable[[str], str]:
         path = tmp_path / "fake-ddx"
         path.write_text(
             f"#!{sys.executable}\nimport os, subprocess, sys, time\nargs = sys.argv[1:]\n"
-            "words = [sys.executable, '-P', '-m', 'helix_tui.core.tracker', *args]\n"
+            "words = [sys.executable, '-P', '-m', 'helix_ddx', *args]\n"
             "def passed():\n    return subprocess.run(words).returncode\n"
             f"if '--help' in args: sys.exit(passed())\n{code}\n"
         )

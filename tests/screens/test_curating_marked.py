@@ -6,8 +6,8 @@ from typing import cast
 
 import pytest
 
-from helix_tui.screens.curating.ahead import AheadSheet
-from helix_tui.screens.queue import QueueScreen
+from helix_tui.screens.editing.preview_sheet import AheadSheet
+from helix_tui.screens.queue.screen import QueueScreen
 from tests.core.supervision.conftest import ERAS
 from tests.screens.conftest import MakeConsole
 from tests.screens.test_curating import ahead, press, thought, toasts, tracker

@@ -13,10 +13,10 @@ import pytest
 from textual.pilot import Pilot
 
 from helix_tui.core.ddx.client import DdxError
-from helix_tui.core.supervision.curation.conflicts import Conflict, Difference
-from helix_tui.screens.curating.outcomes import TroubleSheet
-from helix_tui.screens.curating.wishes import undo_wish
-from helix_tui.screens.queue import QueueScreen
+from helix_tui.core.editing.undo.conflicts import Conflict, Difference
+from helix_tui.screens.editing.requests import undo_wish
+from helix_tui.screens.editing.results import TroubleSheet
+from helix_tui.screens.queue.screen import QueueScreen
 from tests.screens.conftest import Console, MakeConsole
 from tests.screens.test_curating import press, thought, type_text
 

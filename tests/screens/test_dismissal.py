@@ -14,21 +14,21 @@ from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widgets import Input
 
-from helix_tui.screens.bead import BeadScreen
-from helix_tui.screens.curating.ahead import AheadSheet
-from helix_tui.screens.curating.choosing import Choice, ChoiceSheet, LineSheet, Pick, PickSheet
 from helix_tui.screens.dismissal import Palette
-from helix_tui.screens.going import Command
+from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet, Pick, PickSheet
+from helix_tui.screens.editing.preview_sheet import AheadSheet
 from helix_tui.screens.help import HelpScreen
-from helix_tui.screens.journal import JournalScreen
-from helix_tui.screens.needs import NeedsScreen
-from helix_tui.screens.queue import QueueScreen
-from helix_tui.screens.remembering.sheets import Choice as MemoryChoice
-from helix_tui.screens.remembering.sheets import ChoiceSheet as MemorySheet
-from helix_tui.screens.remembering.sheets import PreviewSheet
-from helix_tui.screens.steering.sheets import LoopSheet, NextSheet
-from helix_tui.screens.unread import UnreadScreen
-from helix_tui.widgets.frame.tabs import Tabs
+from helix_tui.screens.journal.screen import JournalScreen
+from helix_tui.screens.loop.sheets import LoopSheet, NextSheet
+from helix_tui.screens.memory.sheets import Choice as MemoryChoice
+from helix_tui.screens.memory.sheets import ChoiceSheet as MemorySheet
+from helix_tui.screens.memory.sheets import PreviewSheet
+from helix_tui.screens.navigation.goto import Command
+from helix_tui.screens.needs.screen import NeedsScreen
+from helix_tui.screens.queue.bead_screen import BeadScreen
+from helix_tui.screens.queue.screen import QueueScreen
+from helix_tui.screens.queue.unread_lines import UnreadScreen
+from helix_tui.widgets.chrome.tabs import Tabs
 from tests.screens.conftest import Console, MakeConsole
 from tests.screens.test_queue import queue
 

@@ -6,15 +6,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from helix_tui.core.beads.tracker import parse_rows
-from helix_tui.core.clock import NS
 from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.ddx.attempts.index import Attempt, Tokens
 from helix_tui.core.ddx.dialect import AUGUST, Gate
-from helix_tui.core.ddx.workers.running import Run
-from helix_tui.core.live.feed import empty_snapshot
-from helix_tui.core.live.snapshot import Change, Snapshot
-from helix_tui.core.project import Project
-from helix_tui.screens.facts import pulse_facts
+from helix_tui.core.ddx.runs.running import Run
+from helix_tui.core.ground.project import Project
+from helix_tui.core.ground.time import NS
+from helix_tui.core.snapshot.feed import empty_snapshot
+from helix_tui.core.snapshot.snapshot import Change, Snapshot
+from helix_tui.screens.status_bar_model import pulse_facts
 from tests.screens.conftest import NOW, Console, MakeConsole
 
 

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from helix_tui.core.project import find_project
-from helix_tui.core.supervision.curation import operations as op
-from helix_tui.core.supervision.curation.curator import Curator
-from helix_tui.core.supervision.curation.executable import find_executable
-from helix_tui.screens.curating.ahead import AheadSheet
-from helix_tui.screens.curating.outcomes import HalfWaySheet
-from helix_tui.screens.journal import JournalScreen
-from helix_tui.widgets.frame import pulse
+from helix_tui.core.editing import operations as op
+from helix_tui.core.editing.execute.curator import Curator
+from helix_tui.core.editing.execute.executable import find_executable
+from helix_tui.core.ground.project import find_project
+from helix_tui.screens.editing.preview_sheet import AheadSheet
+from helix_tui.screens.editing.results import HalfWaySheet
+from helix_tui.screens.journal.screen import JournalScreen
+from helix_tui.widgets.chrome import status_bar as pulse
 from tests.screens.conftest import Console, MakeConsole
 from tests.screens.journal_host import ROWS, at_rest, lines, row, write_journal
 

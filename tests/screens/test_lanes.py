@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from helix_tui.widgets.lists.lanes import LaneList
+from helix_tui.widgets.rows.lanes import LaneList
 from tests.screens.conftest import Console, MakeConsole
 from tests.screens.test_queue import queue
 

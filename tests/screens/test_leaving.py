@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from helix_tui.core.process import allow_reads, end_reads, run
+from helix_tui.core.ground.process import allow_reads, end_reads, run
 from tests.screens.conftest import MakeConsole
 from tests.screens.test_queue import queue
 

@@ -10,9 +10,9 @@ from textual import events
 from textual.widgets import TextArea
 
 from helix_tui.core.memory import open_memory
-from helix_tui.screens.memory import MemoryScreen
-from helix_tui.screens.remembering.corrections import CorrectionForm
-from helix_tui.screens.remembering.sheets import ChoiceSheet, PreviewSheet
+from helix_tui.screens.memory.corrections import CorrectionForm
+from helix_tui.screens.memory.screen import MemoryScreen
+from helix_tui.screens.memory.sheets import ChoiceSheet, PreviewSheet
 from tests.screens.conftest import Console, MakeConsole
 from tests.screens.memory_host import GATE, IDENTITY, LOCK, PUSH, memory_of, remember, settled
 
@@ -264,7 +264,7 @@ async def test_no_database_is_made_by_looking(console: MakeConsole) -> None:
 async def test_a_locked_database_is_told_and_comes_back(
     app: Console, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("helix_tui.screens.remembering.keeper.BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("helix_tui.screens.memory.memory_session.BUSY_SECONDS", 0.05)
     path = app.root / ".helix" / "helix.db"
     holder = sqlite3.connect(path, isolation_level=None)
     holder.execute("PRAGMA locking_mode = EXCLUSIVE")

@@ -25,7 +25,7 @@ SCREENS = "123456"
 async def test_another_release_is_said_with_the_way_out_on_every_screen(
     console: MakeConsole, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
 ) -> None:
-    monkeypatch.setattr("helix_tui.core.live.feed.at_hand", lambda *_, **__: APRIL)
+    monkeypatch.setattr("helix_tui.core.snapshot.feed.at_hand", lambda *_, **__: APRIL)
     app = console([json.dumps(LATER)])
     async with app.run_test(size=size) as pilot:
         for key in SCREENS:
@@ -45,7 +45,9 @@ async def test_a_tracker_that_ddx_refuses_is_said_with_its_command(
     gate = Gate(
         "label", "needs_human", "lifecycle_migration_required", "ddx bead migrate --lifecycle --apply"
     )
-    monkeypatch.setattr("helix_tui.core.live.feed.at_hand", lambda *_, **__: replace(AUGUST, gates=(gate,)))
+    monkeypatch.setattr(
+        "helix_tui.core.snapshot.feed.at_hand", lambda *_, **__: replace(AUGUST, gates=(gate,))
+    )
     app = console([json.dumps(LATER | {"labels": ["needs_human"]})])
     async with app.run_test(size=size) as pilot:
         for key in SCREENS:
@@ -61,7 +63,7 @@ async def test_a_tracker_that_ddx_refuses_is_said_with_its_command(
 async def test_several_notices_are_counted_and_listed_in_full(
     console: MakeConsole, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("helix_tui.core.live.feed.at_hand", lambda *_, **__: AUGUST)
+    monkeypatch.setattr("helix_tui.core.snapshot.feed.at_hand", lambda *_, **__: AUGUST)
     app = console([json.dumps(EARLIER)])
     (app.root / ".ddx" / "beads-archive.jsonl").write_text("{half\n")
     async with app.run_test(size=(48, 24)) as pilot:
@@ -91,7 +93,9 @@ async def test_the_loop_offers_nothing_that_ddx_would_refuse(
     gate = Gate(
         "label", "needs_human", "lifecycle_migration_required", "ddx bead migrate --lifecycle --apply"
     )
-    monkeypatch.setattr("helix_tui.core.live.feed.at_hand", lambda *_, **__: replace(AUGUST, gates=(gate,)))
+    monkeypatch.setattr(
+        "helix_tui.core.snapshot.feed.at_hand", lambda *_, **__: replace(AUGUST, gates=(gate,))
+    )
     app = console([json.dumps(LATER), json.dumps(LATER | {"id": "demo-b2", "labels": ["needs_human"]})])
     started: list[object] = []
     async with app.run_test(size=(160, 40)) as pilot:

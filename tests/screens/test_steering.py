@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from helix_tui.core.clock import format_instant, now_ns
-from helix_tui.core.project import find_project
-from helix_tui.core.supervision.curation.gate import Gate
-from helix_tui.core.supervision.questions import Question, Questions, read_questions
-from helix_tui.core.supervision.surface import ROWS
-from helix_tui.screens.steering.helm import READ_ONLY
+from helix_tui.core.editing.execute.gate import Gate
+from helix_tui.core.ground.project import find_project
+from helix_tui.core.ground.time import format_instant, now_ns
+from helix_tui.core.supervision.signals.questions import Question, Questions, read_questions
+from helix_tui.core.supervision.stages.commands import ROWS
+from helix_tui.screens.loop.controls import READ_ONLY
 from tests.screens.conftest import Console, MakeConsole
 
 BEADS = ['{"id":"x-1","title":"one","acceptance":"1. `make test` passes"}', '{"id":"x-2","title":"two"}']

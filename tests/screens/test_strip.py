@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from helix_tui.core.beads.readiness import classify
 from helix_tui.core.beads.record import Bead
-from helix_tui.core.ddx.workers.running import Run
-from helix_tui.screens.strip import MOST_GONE, strip_rows
-from helix_tui.widgets.lists.beadrow import World, runs_by_bead
+from helix_tui.core.ddx.runs.running import Run
+from helix_tui.screens.queue.narrow_layout import MOST_GONE, strip_rows
+from helix_tui.widgets.rows.bead import World, runs_by_bead
 
 
 def test_live_runs_come_first_and_most_dead_ones_become_a_count() -> None:

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from helix_tui.core.project import find_project
-from helix_tui.core.supervision.curation.curator import Curator
-from helix_tui.core.supervision.curation.executable import find_executable
-from helix_tui.core.supervision.focus import plan_focus
-from helix_tui.core.supervision.tried import Tried, bead_fingerprint
-from helix_tui.screens.curating.ahead import AheadSheet
-from helix_tui.screens.needs import NeedsScreen
+from helix_tui.core.editing.execute.curator import Curator
+from helix_tui.core.editing.execute.executable import find_executable
+from helix_tui.core.ground.project import find_project
+from helix_tui.core.supervision.signals.focus import plan_focus
+from helix_tui.core.supervision.signals.tried import Tried, bead_fingerprint
+from helix_tui.screens.editing.preview_sheet import AheadSheet
+from helix_tui.screens.needs.screen import NeedsScreen
 from tests.screens.conftest import Console, MakeConsole
 from tests.screens.journal_host import at_rest, lines, row
 

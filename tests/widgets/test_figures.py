@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helix_tui.core.clock import parse_now
+from helix_tui.core.ground.time import parse_now
 from helix_tui.widgets import figures
 
 

@@ -19,10 +19,10 @@ from helix_tui.cli.helix.shared import (
     tell_unheard,
     wishes_of,
 )
-from helix_tui.cli.loading import note_unread
-from helix_tui.core.supervision.building import build_bead, select, undone
-from helix_tui.core.supervision.curation.curator import Sight
-from helix_tui.core.text import clean_line
+from helix_tui.cli.report.loading import note_unread
+from helix_tui.core.editing.execute.curator import Sight
+from helix_tui.core.ground.text import clean_line
+from helix_tui.core.supervision.stages.build import build_bead, select, undone
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

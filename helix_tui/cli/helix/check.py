@@ -6,7 +6,6 @@ import argparse
 from typing import Any
 
 from helix_tui.cli.call import Call, CliError
-from helix_tui.cli.counts import queue_line
 from helix_tui.cli.helix.shared import (
     add_agent_options,
     curator_of,
@@ -18,17 +17,18 @@ from helix_tui.cli.helix.shared import (
     tell_unheard,
     wishes_of,
 )
+from helix_tui.cli.report.counts import queue_line
 from helix_tui.core.ddx.client import DdxError
-from helix_tui.core.supervision.check.check import Asking, Checker, CheckFailed
-from helix_tui.core.supervision.check.facts import Facts
-from helix_tui.core.supervision.check.verdict import Verdict
-from helix_tui.core.supervision.curation.curator import Curator
-from helix_tui.core.supervision.drift import DriftWatch
-from helix_tui.core.supervision.held import drifted, plan_drifted, stale
-from helix_tui.core.supervision.scope import EVERYTHING, read_scope
-from helix_tui.core.supervision.stages import STAGES
-from helix_tui.core.supervision.stagework import command_of
-from helix_tui.core.text import clean_block, clean_line
+from helix_tui.core.editing.execute.curator import Curator
+from helix_tui.core.ground.text import clean_block, clean_line
+from helix_tui.core.supervision.decide.check import Asking, Checker, CheckFailed
+from helix_tui.core.supervision.decide.facts import Facts
+from helix_tui.core.supervision.decide.verdict import Verdict
+from helix_tui.core.supervision.signals.drift import DriftWatch
+from helix_tui.core.supervision.signals.hold import drifted, plan_drifted, stale
+from helix_tui.core.supervision.signals.scope import EVERYTHING, read_scope
+from helix_tui.core.supervision.stages.stage_run import command_of
+from helix_tui.core.supervision.stages.table import STAGES
 
 _ALONE = "`helix-tui check --no-model` tells what the facts alone say."
 

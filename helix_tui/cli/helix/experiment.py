@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-from helix_tui.cli.attempts import read_attempts
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.helix.run import supervised
 from helix_tui.cli.helix.shared import (
@@ -19,18 +18,19 @@ from helix_tui.cli.helix.shared import (
     wishes_of,
 )
 from helix_tui.cli.helix.stage import facts_of, report
-from helix_tui.cli.trials import trial_document, trial_lines
+from helix_tui.cli.report.experiments import trial_document, trial_lines
+from helix_tui.cli.show.attempts import read_attempts
 from helix_tui.core.beads.readiness import looks_like_epic
+from helix_tui.core.editing.execute.curator import Curator
+from helix_tui.core.ground.text import clean_line
 from helix_tui.core.insights.experiments import batch_of, trials
-from helix_tui.core.supervision.committing import CommitError, clean_tree
-from helix_tui.core.supervision.curation.curator import Curator
-from helix_tui.core.supervision.prompting import render
-from helix_tui.core.supervision.run.options import RunOptions
-from helix_tui.core.supervision.run.told import with_told
-from helix_tui.core.supervision.scope import named_beads
-from helix_tui.core.supervision.stages import STAGES
-from helix_tui.core.supervision.stagework import command_of, perform
-from helix_tui.core.text import clean_line
+from helix_tui.core.supervision.loop.options import RunOptions
+from helix_tui.core.supervision.run_state.unrecorded_attempts import with_told
+from helix_tui.core.supervision.signals.scope import named_beads
+from helix_tui.core.supervision.stages.commit import CommitError, clean_tree
+from helix_tui.core.supervision.stages.prompts_loader import render
+from helix_tui.core.supervision.stages.stage_run import command_of, perform
+from helix_tui.core.supervision.stages.table import STAGES
 
 _DIRTY = (
     "worktree has uncommitted changes",

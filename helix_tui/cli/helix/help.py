@@ -6,7 +6,7 @@ import argparse
 
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.helix.table import HEADINGS, ROWS, grouped
-from helix_tui.core.text import clean_line
+from helix_tui.core.ground.text import clean_line
 
 _KEY_OPTIONS = (
     ("-C DIR", "the project"),

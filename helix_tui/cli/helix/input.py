@@ -22,17 +22,17 @@ from helix_tui.cli.helix.shared import (
     wishes_of,
 )
 from helix_tui.cli.helix.stage import conclude, facts_of
-from helix_tui.core.clock import format_instant, now_ns
-from helix_tui.core.supervision.answering import answer_question
-from helix_tui.core.supervision.autonomy import ApprovalNeeded, Autonomy
-from helix_tui.core.supervision.curation.conflicts import Unreadable
-from helix_tui.core.supervision.curation.curator import Curator
-from helix_tui.core.supervision.curation.planning import plan
-from helix_tui.core.supervision.escalations import decide_escalation, deciding, decision, escalated
-from helix_tui.core.supervision.questions import UnknownQuestion
-from helix_tui.core.supervision.stages import STAGES
-from helix_tui.core.supervision.stagework import command_of, perform
-from helix_tui.core.text import clean_line
+from helix_tui.core.editing.execute.curator import Curator
+from helix_tui.core.editing.plan.planner import plan
+from helix_tui.core.editing.undo.conflicts import Unreadable
+from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.time import format_instant, now_ns
+from helix_tui.core.supervision.signals.autonomy import ApprovalNeeded, Autonomy
+from helix_tui.core.supervision.signals.escalations import decide_escalation, deciding, decision, escalated
+from helix_tui.core.supervision.signals.questions import UnknownQuestion
+from helix_tui.core.supervision.stages.answers import answer_question
+from helix_tui.core.supervision.stages.stage_run import command_of, perform
+from helix_tui.core.supervision.stages.table import STAGES
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -29,16 +29,16 @@ from helix_tui.cli.helix.shared import (
     show_dry_run,
     wishes_of,
 )
-from helix_tui.cli.loading import locate
-from helix_tui.core.supervision.agents import environment_options
-from helix_tui.core.supervision.curation.curator import Curator
-from helix_tui.core.supervision.delegate import Delegate
-from helix_tui.core.supervision.injection import THRESHOLD
-from helix_tui.core.supervision.run.control import Control, active_run, start_run, stop_run
-from helix_tui.core.supervision.run.mutex import AlreadyRunning
-from helix_tui.core.supervision.run.options import RunOptions
-from helix_tui.core.supervision.run.runner import RunOutcome, supervise
-from helix_tui.core.text import clean_line
+from helix_tui.cli.report.loading import locate
+from helix_tui.core.editing.execute.curator import Curator
+from helix_tui.core.ground.text import clean_line
+from helix_tui.core.supervision.agents.choice import environment_options
+from helix_tui.core.supervision.loop.options import RunOptions
+from helix_tui.core.supervision.loop.runner import RunOutcome, supervise
+from helix_tui.core.supervision.run_state.control import Control, active_run, start_run, stop_run
+from helix_tui.core.supervision.run_state.mutex import AlreadyRunning
+from helix_tui.core.supervision.stages.delegate import Delegate
+from helix_tui.core.supervision.stages.injection import THRESHOLD
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

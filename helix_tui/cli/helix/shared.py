@@ -11,15 +11,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from helix_tui.cli.call import Call, CliError
-from helix_tui.cli.curation.changing import curator_of, told
-from helix_tui.cli.loading import locate
-from helix_tui.core.supervision.agents import chosen, environment_options
-from helix_tui.core.supervision.autonomy import LEVELS, Level
-from helix_tui.core.supervision.curation.curator import Curator, Sight
-from helix_tui.core.supervision.delegate import Delegate, Wishes
-from helix_tui.core.supervision.governing import AlignmentActive
-from helix_tui.core.supervision.questions import Questions
-from helix_tui.core.text import clean_block, clean_line
+from helix_tui.cli.editing.change import curator_of, told
+from helix_tui.cli.report.loading import locate
+from helix_tui.core.editing.execute.curator import Curator, Sight
+from helix_tui.core.ground.text import clean_block, clean_line
+from helix_tui.core.supervision.agents.choice import chosen, environment_options
+from helix_tui.core.supervision.signals.autonomy import LEVELS, Level
+from helix_tui.core.supervision.signals.questions import Questions
+from helix_tui.core.supervision.stages.delegate import Delegate, Wishes
+from helix_tui.core.supervision.stages.governing import AlignmentActive
 from helix_tui.settings import load_settings
 
 __all__ = ["curator_of", "told"]

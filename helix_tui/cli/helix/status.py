@@ -9,13 +9,13 @@ from contextlib import suppress
 from typing import Any
 
 from helix_tui.cli.call import Call, CliError
-from helix_tui.cli.counts import counts_of, queue_line
-from helix_tui.cli.loading import load, note_unread
+from helix_tui.cli.report.counts import counts_of, queue_line
+from helix_tui.cli.report.loading import load, note_unread
 from helix_tui.core.beads.counts import QueueCounts
 from helix_tui.core.ddx.attempts.sums import format_whole, read_sums
 from helix_tui.core.ddx.fit import Shut
-from helix_tui.core.project import Project
-from helix_tui.core.text import clean_line
+from helix_tui.core.ground.project import Project
+from helix_tui.core.ground.text import clean_line
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,7 +37,7 @@ def run(call: Call) -> int:
 
 
 def _status(call: Call) -> int:
-    from helix_tui.core.supervision.run.status import status_document
+    from helix_tui.core.supervision.run_state.status import status_document
 
     present = load(call)
     document = status_document(present.project, present.queue, present.runs, len(present.tracker.dropped))
@@ -53,7 +53,7 @@ def _status(call: Call) -> int:
 
 
 def _forget_dead(call: Call, project: Project) -> None:
-    from helix_tui.core.supervision.run.mutex import forget_dead
+    from helix_tui.core.supervision.run_state.mutex import forget_dead
 
     with suppress(OSError):
         dead = forget_dead(project)
@@ -136,15 +136,15 @@ def _print_run(call: Call, document: dict[str, Any], run: dict[str, Any]) -> Non
 
 def _stuck(call: Call) -> int:
     from helix_tui.cli.helix.shared import curator_of, explained, note_difference
-    from helix_tui.core.supervision.curation.rows import Scene
-    from helix_tui.core.supervision.drift import DriftWatch
-    from helix_tui.core.supervision.focus import read_focus
-    from helix_tui.core.supervision.orphans import find_dead_claims, find_orphans
-    from helix_tui.core.supervision.questions import Questions
-    from helix_tui.core.supervision.run.state import load_state
-    from helix_tui.core.supervision.stoppage import find_stoppage
-    from helix_tui.core.supervision.stuck import find_stuck
-    from helix_tui.core.supervision.tried import still_tried
+    from helix_tui.core.editing.overlay import Scene
+    from helix_tui.core.supervision.decide.stuck import find_stuck
+    from helix_tui.core.supervision.run_state.state import load_state
+    from helix_tui.core.supervision.signals.drift import DriftWatch
+    from helix_tui.core.supervision.signals.focus import read_focus
+    from helix_tui.core.supervision.signals.orphans import find_dead_claims, find_orphans
+    from helix_tui.core.supervision.signals.questions import Questions
+    from helix_tui.core.supervision.signals.stoppage import find_stoppage
+    from helix_tui.core.supervision.signals.tried import still_tried
 
     if call.options.recover is not None:
         return _recover(call)
@@ -191,9 +191,9 @@ def _stuck(call: Call) -> int:
 
 
 def _recover(call: Call) -> int:
-    from helix_tui.cli.curation.changing import tell
+    from helix_tui.cli.editing.change import tell
     from helix_tui.cli.helix.shared import curator_of, explained, show_dry_run
-    from helix_tui.core.supervision.orphans import find_dead_claims, find_orphans, recover
+    from helix_tui.core.supervision.signals.orphans import find_dead_claims, find_orphans, recover
 
     with explained():
         curator = curator_of(call)
@@ -214,7 +214,7 @@ def _recover(call: Call) -> int:
 
 
 def _next(call: Call) -> int:
-    from helix_tui.core.supervision.siblings import siblings
+    from helix_tui.core.supervision.decide.siblings import siblings
 
     present = load(call)
     # What ddx refuses to give out is next for nobody.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from helix_tui.core.supervision.surface import ROWS
+from helix_tui.core.supervision.stages.commands import ROWS
 
 __all__ = ["HEADINGS", "ROWS", "TABLE", "grouped"]
 

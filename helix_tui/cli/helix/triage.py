@@ -6,10 +6,10 @@ import argparse
 from dataclasses import replace
 
 from helix_tui.cli.call import Call
-from helix_tui.cli.curation import create
-from helix_tui.cli.curation.changing import change, tell
-from helix_tui.core.supervision.curation.curator import Curator, Done
-from helix_tui.core.text import clean_line
+from helix_tui.cli.editing import create
+from helix_tui.cli.editing.change import change, tell
+from helix_tui.core.editing.execute.curator import Curator, Done
+from helix_tui.core.ground.text import clean_line
 
 _BUILDS = ("build", "deploy", "iterate")
 

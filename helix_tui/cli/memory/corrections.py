@@ -7,9 +7,9 @@ from typing import Any
 
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.paint import counted
+from helix_tui.core.ground.text import clean_line
 from helix_tui.core.memory import Edit, MemoryStore
-from helix_tui.core.memory.deeds import Deed, Deeds
-from helix_tui.core.text import clean_line
+from helix_tui.core.memory.lessons.changes import Deed, Deeds
 
 
 def edit(call: Call, memory: MemoryStore) -> dict[str, Any]:

@@ -6,18 +6,18 @@ import argparse
 from collections.abc import Iterator
 from typing import Any
 
-from helix_tui.cli.attempts import read_attempts
 from helix_tui.cli.call import Call, CliError
-from helix_tui.cli.loading import locate
 from helix_tui.cli.paint import counted
-from helix_tui.cli.since import add_since, since_of
+from helix_tui.cli.report.loading import locate
+from helix_tui.cli.report.since import add_since, since_of
+from helix_tui.cli.show.attempts import read_attempts
 from helix_tui.core.beads.tracker import read_tracker
+from helix_tui.core.ground.text import clean_line
 from helix_tui.core.memory import MemoryStore
-from helix_tui.core.memory.deeds import Deeds
-from helix_tui.core.memory.proposals import Proposals
+from helix_tui.core.memory.lessons.changes import Deeds
+from helix_tui.core.memory.lessons.proposals import Proposals
 from helix_tui.core.memory.reports import Proposal
-from helix_tui.core.supervision.learning import Learner
-from helix_tui.core.text import clean_line
+from helix_tui.core.supervision.agents.learning import Learner
 
 _POLICIES = {"none": (), "failures": ("failure",), "patterns": ("pattern",), "all": ("failure", "pattern")}
 

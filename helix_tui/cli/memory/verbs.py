@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from helix_tui.cli.call import Call
-from helix_tui.cli.shared import add_shared
+from helix_tui.cli.options import add_shared
 
 if TYPE_CHECKING:
     from helix_tui.core.memory import MemoryStore
@@ -43,7 +43,7 @@ def adjust(call: Call) -> Call:
 
 def run(call: Call) -> int:
     """Open the memory, do it, print what came of it."""
-    from helix_tui.cli.memory.doing import answer
+    from helix_tui.cli.memory.operations import answer
 
     return answer(call, VERBS[call.options.verb].writes)
 
@@ -210,19 +210,19 @@ def _proposals(parser: argparse.ArgumentParser) -> None:
 
 
 def _plan(parser: argparse.ArgumentParser) -> None:
-    from helix_tui.cli.memory.planning import plan_arguments
+    from helix_tui.cli.memory.plans import plan_arguments
 
     plan_arguments(parser)
 
 
 def _exploration(parser: argparse.ArgumentParser) -> None:
-    from helix_tui.cli.memory.planning import exploration_arguments
+    from helix_tui.cli.memory.plans import exploration_arguments
 
     exploration_arguments(parser)
 
 
 def _workspace(parser: argparse.ArgumentParser) -> None:
-    from helix_tui.cli.memory.planning import workspace_arguments
+    from helix_tui.cli.memory.plans import workspace_arguments
 
     workspace_arguments(parser)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.beads.tracker import Tracker, TrackerReader
-from helix_tui.core.text import clean_line
+from helix_tui.core.ground.text import clean_line
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from helix_tui.core.beads.filebuffer import FileBuffer
 from helix_tui.core.beads.record import Bead, Buffer, UnreadableLine, decode_bead, move_line
-from helix_tui.core.text import clean_line
+from helix_tui.core.ground.text import clean_line
 
 MAX_ROW = 16 << 20
 """Bytes of one row: DDx's own scanner refuses a longer one."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from helix_tui.core.beads.record import Bead
-from helix_tui.core.text import clean_line
+from helix_tui.core.ground.text import clean_line
 
 _WORD = re.compile(r"[A-Za-z0-9][\w.-]*[A-Za-z0-9]")
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from helix_tui.core.beads.readiness import STATES, Queue
 from helix_tui.core.beads.record import STATUSES, Bead
-from helix_tui.core.clock import NS, parse_instant
-from helix_tui.core.text import clean_line
+from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.time import NS, parse_instant
 
 _Test = Callable[[Bead, Queue], bool]
 

@@ -26,8 +26,8 @@ from typing import Literal
 from helix_tui.core.beads.graph import Graph
 from helix_tui.core.beads.record import STATUSES, TERMINAL, Bead
 from helix_tui.core.beads.rule import RULES, Era, Rule
-from helix_tui.core.clock import NEVER, NS, format_instant, format_span, parse_instant
-from helix_tui.core.text import clean_line
+from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.time import NEVER, NS, format_instant, format_span, parse_instant
 
 STATES = (
     "ready",

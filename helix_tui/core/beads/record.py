@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from helix_tui.core.beads.filebuffer import FileBuffer
-from helix_tui.core.errors import HelixError
+from helix_tui.core.ground.errors import HelixError
 
 if TYPE_CHECKING:
     Whole = int

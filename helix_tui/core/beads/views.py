@@ -15,7 +15,7 @@ from helix_tui.core.beads.gutter import draw, order_rows
 from helix_tui.core.beads.query import Query, matching, parse_query
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL
-from helix_tui.core.clock import NEVER, parse_instant
+from helix_tui.core.ground.time import NEVER, parse_instant
 
 ViewKind = Literal["dag", "tree", "lanes", "order"]
 VIEWS: tuple[ViewKind, ...] = ("dag", "tree", "lanes", "order")

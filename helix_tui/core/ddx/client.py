@@ -15,10 +15,10 @@ from typing import Any
 
 import msgspec
 
-from helix_tui.core.ddx.attempts.looplog import LoopReport, MalformedReport, parse_report
-from helix_tui.core.errors import UNROUTED, WHO, HelixError
-from helix_tui.core.process import Finished, run
-from helix_tui.core.text import clean_line
+from helix_tui.core.ddx.attempts.loop_log import LoopReport, MalformedReport, parse_report
+from helix_tui.core.ground.errors import UNROUTED, WHO, HelixError
+from helix_tui.core.ground.process import Finished, run
+from helix_tui.core.ground.text import clean_line
 
 QUIET = {"DDX_DISABLE_UPDATE_CHECK": "1", "NO_COLOR": "1"}
 """What keeps ddx to the point when a program asks."""

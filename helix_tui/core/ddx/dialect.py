@@ -24,7 +24,7 @@ from helix_tui.core.beads.rule import Rule
 from helix_tui.core.ddx.files import read_bytes, stamp_of
 from helix_tui.core.ddx.names import BARE, Era
 from helix_tui.core.ddx.verbs import Verb
-from helix_tui.core.project import find_ddx, user_cache_dirs
+from helix_tui.core.ground.project import find_ddx, user_cache_dirs
 
 if TYPE_CHECKING:
     from helix_tui.core.beads.readiness import Queue
@@ -36,7 +36,7 @@ _VERSION = 2
 """Of the kept file; another one is written anew."""
 
 _MAX_SCRIPT = 1 << 20
-_EMBEDDED = b"helix_tui.core.tracker"
+_EMBEDDED = b"helix_ddx"
 
 
 def _flags(text: str) -> frozenset[str]:

@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from helix_tui.core.clock import parse_instant
 from helix_tui.core.ddx.files import decode_object
-from helix_tui.core.text import clean_block, clean_line
+from helix_tui.core.ground.text import clean_block, clean_line
+from helix_tui.core.ground.time import parse_instant
 
 Kind = Literal["tool", "result", "text", "thinking", "route", "session", "error", "other"]
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from helix_tui.core.clock import NEVER, parse_instant
+from helix_tui.core.ground.time import NEVER, parse_instant
 
 
 def text(document: Mapping[str, Any] | None, key: str) -> str:

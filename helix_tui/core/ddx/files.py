@@ -15,8 +15,8 @@ from typing import Any
 
 import msgspec
 
-from helix_tui.core.opening import open_nonblocking
-from helix_tui.core.text import clean_line
+from helix_tui.core.ground.opening import open_nonblocking
+from helix_tui.core.ground.text import clean_line
 
 Stamp = tuple[int, int, int]
 """What tells one state of a file from the next: modification time, size, inode."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from helix_tui.core.beads.readiness import tracker_era
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.ddx.dialect import Dialect, Gate
-from helix_tui.core.text import clean_line
+from helix_tui.core.ground.text import clean_line
 
 SAMPLES = 5
 """How many beads are named."""

@@ -13,10 +13,10 @@ from typing import Literal
 
 from helix_tui.core.beads.archive import read_archive
 from helix_tui.core.beads.record import Bead, UnreadableLine, decode_bead
-from helix_tui.core.clock import NS, parse_instant
 from helix_tui.core.ddx.files import Stamp, stamp_of
-from helix_tui.core.process import Finished, run
-from helix_tui.core.project import Project
+from helix_tui.core.ground.process import Finished, run
+from helix_tui.core.ground.project import Project
+from helix_tui.core.ground.time import NS, parse_instant
 
 _CAP = 256 << 20
 

@@ -19,13 +19,13 @@ from typing import Any
 import msgspec
 
 from helix_tui.core.beads.rule import Rule
-from helix_tui.core.clock import format_instant, now_ns
 from helix_tui.core.ddx.client import MISSING, Ddx, DdxError
 from helix_tui.core.ddx.dialect import FAMILIES, NO_TRIAL, Dialect, Gate
 from helix_tui.core.ddx.names import VERBS, Era
 from helix_tui.core.ddx.verbs import Words, read_verbs
-from helix_tui.core.process import Finished, run
-from helix_tui.core.text import clean_line
+from helix_tui.core.ground.process import Finished, run
+from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.time import format_instant, now_ns
 
 TIMEOUT_S = 10.0
 """How long one command may take; ddx answers within 50 ms."""

@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from helix_tui.core.process import run
+from helix_tui.core.ground.process import run
 
 OWN_FOLDER = ".ddx/"
 

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 from helix_tui.core.beads.record import Bead
-from helix_tui.core.clock import format_instant
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.sums import AgentCall, Sums, sum_calls
 from helix_tui.core.ddx.attempts.verdict import OUTCOMES
 from helix_tui.core.ddx.names import Outcome
-from helix_tui.core.shares import Share, share
-from helix_tui.core.text import clean_line
+from helix_tui.core.ground.shares import Share, share
+from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.time import format_instant
 
 UNKNOWN = "unknown"
 

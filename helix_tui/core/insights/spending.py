@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL, Bead
-from helix_tui.core.clock import NS, format_instant
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.sums import AgentCall
+from helix_tui.core.ground.time import NS, format_instant
 from helix_tui.core.insights.cells import Cell, table
 
 DAY = 86_400 * NS

@@ -42,8 +42,6 @@ Every record has ``document()``, the JSON shape of the command line. A store may
 call at a time (it has a lock); close it, or use it as a context manager.
 """
 
-from helix_tui.core.memory.corrections import Correction, Edit
-from helix_tui.core.memory.database import database_path
 from helix_tui.core.memory.errors import (
     DatabaseBusy,
     DatabaseCorrupt,
@@ -55,6 +53,7 @@ from helix_tui.core.memory.errors import (
     MemoryFault,
     UnknownMemory,
 )
+from helix_tui.core.memory.memory_store import MemoryStore, look_into, open_memory
 from helix_tui.core.memory.ranking import RANKERS
 from helix_tui.core.memory.records import (
     RELATIONS,
@@ -84,7 +83,8 @@ from helix_tui.core.memory.reports import (
     Similar,
     Suggestion,
 )
-from helix_tui.core.memory.store import MemoryStore, look_into, open_memory
+from helix_tui.core.memory.store.database import database_path
+from helix_tui.core.memory.write.corrections import Correction, Edit
 
 __all__ = [
     "RANKERS",

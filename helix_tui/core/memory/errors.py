@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from helix_tui.core.errors import HelixError
+from helix_tui.core.ground.errors import HelixError
 
 
 class MemoryFault(HelixError):

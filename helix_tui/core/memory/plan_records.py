@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-from helix_tui.core.clock import format_instant
+from helix_tui.core.ground.time import format_instant
 
 BUDGET = (5, 9)
 """Tool calls that a task may take (seed 003: 5-9)."""

@@ -9,9 +9,10 @@ import json
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from helix_tui.core.clock import format_instant, now_ns, parse_instant
+from helix_tui.core.ground.time import format_instant, now_ns, parse_instant
 from helix_tui.core.memory.errors import MemoryFault
-from helix_tui.core.memory.guard import outward
+from helix_tui.core.memory.guard.guard import outward
+from helix_tui.core.memory.memory_store import MemoryStore
 from helix_tui.core.memory.plan_records import (
     MAX_TEXT,
     Exploration,
@@ -22,7 +23,6 @@ from helix_tui.core.memory.plan_records import (
     field_text,
     read_tasks,
 )
-from helix_tui.core.memory.store import MemoryStore
 
 Status = Literal["active", "delivered", "blocked"]
 

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from helix_tui.core.clock import format_instant
-from helix_tui.core.shares import Share, share
+from helix_tui.core.ground.shares import Share, share
+from helix_tui.core.ground.time import format_instant
 
 TYPES = ("failure", "pattern", "systemic")
 """Types of memories (rulings.md 17). A database may hold others; they are kept and shown as they are."""

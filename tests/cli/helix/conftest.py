@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Cli, Ran
-from tests.core.supervision.run.conftest import Stage, StageFactory, stage
+from tests.core.supervision.loop.conftest import Stage, StageFactory, stage
 
 __all__ = ["BUILDABLE", "helix", "stage"]
 

@@ -14,7 +14,7 @@ from helix_tui.cli.helix.table import ROWS
 from tests.cli.conftest import Cli
 from tests.cli.helix.conftest import BUILDABLE
 from tests.core.supervision.conftest import ERAS, row
-from tests.core.supervision.run.conftest import StageFactory
+from tests.core.supervision.loop.conftest import StageFactory
 
 # --- the surface -------------------------------------------------------------------------------------------
 
@@ -183,7 +183,7 @@ def test_align_first_acquires_a_governing_bead(helix: Any, stage: StageFactory) 
 
 
 def test_align_refuses_a_second_one_while_it_is_worked_on(helix: Any, stage: StageFactory) -> None:
-    from helix_tui.core.clock import format_instant, now_ns
+    from helix_tui.core.ground.time import format_instant, now_ns
 
     labels = ["helix", "kind:planning", "action:align"]
     claim = {"claimed-pid": str(os.getpid()), "claimed-at": format_instant(now_ns()), "owner": "sam"}

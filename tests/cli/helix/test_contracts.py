@@ -14,7 +14,7 @@ from helix_tui.cli.helix.table import ROWS
 from tests.cli.conftest import Cli
 from tests.cli.helix.conftest import BUILDABLE
 from tests.core.supervision.conftest import ERAS, row
-from tests.core.supervision.run.conftest import Stage, StageFactory
+from tests.core.supervision.loop.conftest import Stage, StageFactory
 
 LATER = "2099-01-01T00:00:00Z"
 

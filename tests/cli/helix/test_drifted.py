@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.core.supervision.conftest import row
-from tests.core.supervision.run.conftest import StageFactory
+from tests.core.supervision.loop.conftest import StageFactory
 
 
 @pytest.mark.parametrize("before", [{}, {"execution-eligible": True}, {"execution-eligible": "yes"}])

@@ -21,7 +21,7 @@ open({calls!r}, "a").write(" ".join(sys.argv[1:]) + "\\n")
 file = ".ddx/beads.jsonl"
 if "--help" not in sys.argv and os.path.exists(file) and "needs_human" in open(file).read():
     sys.exit("Error: lifecycle_migration_required: run `ddx bead migrate --lifecycle --apply` first")
-from helix_tui.core.tracker.__main__ import main
+from helix_ddx.__main__ import main
 sys.exit(main())
 """
 ROW = {
@@ -75,7 +75,7 @@ def test_every_command_that_would_call_ddx_says_beforehand_what_check_says(
 PLAYS = """#!{python}
 import os, sys
 os.environ["HELIX_DDX_ERA"] = {era!r}
-from helix_tui.core.tracker.__main__ import main
+from helix_ddx.__main__ import main
 sys.exit(main())
 """
 

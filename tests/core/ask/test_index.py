@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from helix_tui.core.ask.index import Index, open_index
-from helix_tui.core.project import find_project
+from helix_tui.core.ask.index.index import Index, open_index
+from helix_tui.core.ground.project import find_project
 
 FILES = {
     "store/leases.py": '''"""Leases on work."""
@@ -136,8 +136,8 @@ def test_what_is_held_of_an_index_between_questions_has_bounds(
     files = {f"part{number}.py": f"def lease_{number}(): return renew\n" for number in range(12)}
     index = index_of(make(tmp_path / "r", files))
     every = [index.definitions(f"lease_{number}") for number in range(12)]
-    monkeypatch.setattr("helix_tui.core.ask.store.view.MAX_POSTINGS", 1_000)
-    monkeypatch.setattr("helix_tui.core.ask.contents._PIECES", 3)
+    monkeypatch.setattr("helix_tui.core.ask.index.store.view.MAX_POSTINGS", 1_000)
+    monkeypatch.setattr("helix_tui.core.ask.index.contents._PIECES", 3)
     again = open_index(find_project(tmp_path / "r"))
     again.refresh()
     for number in range(12):

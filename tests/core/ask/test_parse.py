@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helix_tui.core.ask.corpus.roles import role_of, standing
+from helix_tui.core.ask.index.question import read_question
 from helix_tui.core.ask.parse.languages import GRAMMARS, language_of
 from helix_tui.core.ask.parse.reader import read_pieces
-from helix_tui.core.ask.question import read_question
 from helix_tui.core.ask.tokens import count_terms
 
 CODE = {

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from helix_tui.core.ask import build
-from helix_tui.core.ask.index import Index
+from helix_tui.core.ask.index import build
+from helix_tui.core.ask.index.index import Index
 from helix_tui.core.ask.records import Span
 from tests.core.ask.test_index import FILES, make
 
@@ -26,7 +26,7 @@ _SCRIPT = """
 import json, sys
 from dataclasses import asdict
 from pathlib import Path
-from helix_tui.core.ask.index import Index
+from helix_tui.core.ask.index.index import Index
 index = Index(Path(sys.argv[1]), None, with_meaning=False)
 index.refresh()
 found = [index.search(question, 30) for question in json.loads(sys.argv[2])]

@@ -12,7 +12,7 @@ from helix_tui.core.beads.counts import count_queue
 from helix_tui.core.beads.readiness import Claims, Queue, classify
 from helix_tui.core.beads.rule import Era
 from helix_tui.core.beads.tracker import parse_rows, read_tracker
-from helix_tui.core.clock import parse_now
+from helix_tui.core.ground.time import parse_now
 
 NOW = parse_now("2026-08-21T22:00:28Z")
 

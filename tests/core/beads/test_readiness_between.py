@@ -10,7 +10,7 @@ import pytest
 
 from helix_tui.core.beads.readiness import Claims, Queue, classify
 from helix_tui.core.beads.tracker import parse_rows
-from helix_tui.core.clock import parse_now
+from helix_tui.core.ground.time import parse_now
 
 NOW = "2026-05-14T12:00:00Z"
 LATER = "2026-05-14T18:00:00Z"

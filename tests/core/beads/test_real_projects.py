@@ -20,7 +20,7 @@ from helix_tui.core.beads.query import matching, parse_query
 from helix_tui.core.beads.readiness import Queue, classify
 from helix_tui.core.beads.rule import APRIL, HEAD, Rule
 from helix_tui.core.beads.tracker import read_tracker
-from helix_tui.core.clock import parse_now
+from helix_tui.core.ground.time import parse_now
 
 NOW = parse_now("2026-08-21T22:00:00Z")
 RULES = {"april": APRIL, "may": replace(HEAD, reviews=False), "july": HEAD, "head": HEAD}

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from helix_tui.core.clock import NS, parse_instant
+from helix_tui.core.ground.time import NS, parse_instant
 
 _TIME = re.compile(r'"(?:ts|time)":\s?"([^"]+)"')
 _PID = re.compile(r'("(?:pid|claimed-pid)":\s?"?)\d+')

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from helix_tui.core.ddx.attempts.looplog import LoopLogs, MalformedReport, parse_entry, parse_report
+from helix_tui.core.ddx.attempts.loop_log import LoopLogs, MalformedReport, parse_entry, parse_report
 from helix_tui.core.ddx.client import MALFORMED, MISSING, TOO_OLD, Ddx, DdxError
 from helix_tui.core.ddx.dialect import dialect_of
 from helix_tui.core.ddx.verbs import flags_in
-from helix_tui.core.process import run
+from helix_tui.core.ground.process import run
 
 
 @pytest.fixture

@@ -12,11 +12,11 @@ import pytest
 
 from helix_tui.core.beads.readiness import classify
 from helix_tui.core.beads.tracker import parse_rows
-from helix_tui.core.clock import parse_now
 from helix_tui.core.ddx.client import Ddx, DdxError, hook_warnings
 from helix_tui.core.ddx.dialect import APRIL, AUGUST, Dialect, Gate, at_hand, dialect_of, rule_for
 from helix_tui.core.ddx.fit import difference, remarks, shut
 from helix_tui.core.ddx.trial import try_out
+from helix_tui.core.ground.time import parse_now
 
 NOW = parse_now("2026-08-01T12:00:00Z")
 LATER = "2099-01-01T00:00:00Z"
@@ -31,7 +31,7 @@ def program(tmp_path: Path):  # type: ignore[no-untyped-def]
         path.write_text(
             f"#!{sys.executable}\nimport os, sys\nos.environ['HELIX_DDX_ERA'] = {era!r}\n"
             f"open({str(tmp_path / 'calls')!r}, 'a').write(' '.join(sys.argv[1:]) + '\\n')\n{before}\n"
-            "from helix_tui.core.tracker.__main__ import main\nsys.exit(main())\n"
+            "from helix_ddx.__main__ import main\nsys.exit(main())\n"
         )
         path.chmod(0o755)
         return path

@@ -10,11 +10,11 @@ import pytest
 
 from helix_tui.core.beads.readiness import classify
 from helix_tui.core.beads.tracker import parse_rows
-from helix_tui.core.clock import parse_now
 from helix_tui.core.ddx.dialect import Dialect, at_hand, rule_for
-from helix_tui.core.project import find_project
-from helix_tui.core.supervision.building import undone
-from helix_tui.core.supervision.delegate import Delegate, Wishes
+from helix_tui.core.ground.project import find_project
+from helix_tui.core.ground.time import parse_now
+from helix_tui.core.supervision.stages.build import undone
+from helix_tui.core.supervision.stages.delegate import Delegate, Wishes
 
 NOW = parse_now("2026-08-01T12:00:00Z")
 

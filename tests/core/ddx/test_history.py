@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 from helix_tui.core.ddx.history import History
-from helix_tui.core.project import find_project
+from helix_tui.core.ground.project import find_project
 from tests.conftest import ProjectFactory
 
 

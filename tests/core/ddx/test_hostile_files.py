@@ -14,19 +14,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from helix_tui.core.beads.record import decode_bead
-from helix_tui.core.clock import NS
 from helix_tui.core.ddx.attempts.evidence import interpret, read_evidence
 from helix_tui.core.ddx.attempts.index import AttemptIndex
-from helix_tui.core.ddx.workers.running import RunReader
-from helix_tui.core.ddx.workers.transcript import TranscriptTail
-from helix_tui.core.project import find_project
+from helix_tui.core.ddx.runs.running import RunReader
+from helix_tui.core.ddx.runs.transcript import TranscriptTail
+from helix_tui.core.ground.project import find_project
+from helix_tui.core.ground.time import NS
 from tests.core.ddx.replay import Replay
 from tests.core.ddx.retellings import Retelling
+from tests.core.ddx.runs.test_running import NOW, Place, ago, run_state
+from tests.core.ddx.runs.test_running import place as place
 from tests.core.ddx.test_other_releases import as_recorded, tell
 from tests.core.ddx.test_other_releases import plain as plain
 from tests.core.ddx.test_recorded_runs import Record, is_told, timeline
-from tests.core.ddx.workers.test_running import NOW, Place, ago, run_state
-from tests.core.ddx.workers.test_running import place as place
 
 ATTEMPT = "20260801T115000-aaaaaaaa"
 ODD: list[Any] = [

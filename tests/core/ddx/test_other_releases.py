@@ -18,14 +18,14 @@ import pytest
 
 from helix_tui.core.ddx.attempts.index import AttemptIndex
 from helix_tui.core.ddx.events import read_event
-from helix_tui.core.ddx.workers.running import RunReader
-from helix_tui.core.ddx.workers.transcript import TranscriptTail
-from helix_tui.core.project import find_project
+from helix_tui.core.ddx.runs.running import RunReader
+from helix_tui.core.ddx.runs.transcript import TranscriptTail
+from helix_tui.core.ground.project import find_project
 from tests.core.ddx.replay import Replay
 from tests.core.ddx.retellings import LEASES, RETELLINGS, ROWS, ROWS_STAY_OPEN, WORKTREES, Retelling
+from tests.core.ddx.runs.test_running import Place, ago, run_state
+from tests.core.ddx.runs.test_running import place as place
 from tests.core.ddx.test_recorded_runs import GONE, KEPT, Record, is_told, timeline
-from tests.core.ddx.workers.test_running import Place, ago, run_state
-from tests.core.ddx.workers.test_running import place as place
 
 SOURCES_GONE = [
     "no leases",

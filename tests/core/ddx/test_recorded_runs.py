@@ -13,9 +13,9 @@ import pytest
 from helix_tui.core.beads.record import Bead, decode_bead
 from helix_tui.core.ddx.attempts.index import AttemptIndex
 from helix_tui.core.ddx.events import Event
-from helix_tui.core.ddx.workers.running import Run, RunReader, find_running
-from helix_tui.core.ddx.workers.transcript import TranscriptTail
-from helix_tui.core.project import find_project
+from helix_tui.core.ddx.runs.running import Run, RunReader, find_running
+from helix_tui.core.ddx.runs.transcript import TranscriptTail
+from helix_tui.core.ground.project import find_project
 from tests.core.ddx.replay import Replay, Step
 
 COMMITTED = Path(__file__).resolve().parents[2] / "data" / "ddx"

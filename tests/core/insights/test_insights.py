@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helix_tui.core.beads.record import Bead
-from helix_tui.core.clock import NS
 from helix_tui.core.ddx.attempts.attempt import Attempt, Tokens
+from helix_tui.core.ground.shares import share
+from helix_tui.core.ground.time import NS
 from helix_tui.core.insights.cells import percentile, table
 from helix_tui.core.insights.experiments import batch_of, batches
 from helix_tui.core.insights.routing import compare_models
 from helix_tui.core.insights.spending import DAY, burn, failing
-from helix_tui.core.shares import share
 
 NOW = 1_800_000_000 * NS
 _numbers = count()

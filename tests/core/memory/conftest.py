@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from helix_tui.core.clock import NS, parse_now
 from helix_tui.core.embedding import Encoder, Loaded
+from helix_tui.core.ground.time import NS, parse_now
 from helix_tui.core.memory import MemoryStore, open_memory
 
 START = parse_now("2026-06-01T12:00:00Z")

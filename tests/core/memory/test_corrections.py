@@ -7,10 +7,10 @@ import sqlite3
 import pytest
 
 from helix_tui.core.memory import Edit, Memory, MemoryFault, MemoryStore, UnknownMemory
-from helix_tui.core.memory.agreement import one_matter, same_problem
-from helix_tui.core.memory.deeds import Deeds
-from helix_tui.core.memory.proposals import Proposals
+from helix_tui.core.memory.lessons.changes import Deeds
+from helix_tui.core.memory.lessons.proposals import Proposals
 from helix_tui.core.memory.reports import Proposal
+from helix_tui.core.memory.write.agreement import one_matter, same_problem
 from tests.core.memory.conftest import Clock, Opener, Plane, name_of
 
 TRIGGER = "Celery worker loses tasks on restart"

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from helix_tui.core.memory import open_memory
-from helix_tui.core.memory.database import open_database, writing
 from helix_tui.core.memory.errors import (
     DatabaseBusy,
     DatabaseCorrupt,
@@ -17,6 +16,7 @@ from helix_tui.core.memory.errors import (
     DatabaseNewer,
     MemoryFault,
 )
+from helix_tui.core.memory.store.database import open_database, writing
 
 
 def test_a_new_database_is_made_with_its_folder_in_wal_mode(tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from helix_tui.core.memory import Edit, MemoryStore
-from helix_tui.core.memory.deeds import Deeds
+from helix_tui.core.memory.lessons.changes import Deeds
+from helix_tui.core.memory.lessons.proposals import Proposals
 from helix_tui.core.memory.plans import Plans
-from helix_tui.core.memory.proposals import Proposals
 from helix_tui.core.memory.reports import Proposal
 from tests.core.memory.conftest import Opener
 

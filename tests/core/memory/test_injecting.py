@@ -7,7 +7,7 @@ import json
 import pytest
 
 from helix_tui.core.memory import Memory, MemoryStore
-from helix_tui.core.memory.injecting import block, with_block, without_block
+from helix_tui.core.memory.recall.injection import block, with_block, without_block
 from tests.core.memory.conftest import Clock, Plane
 from tests.core.memory.test_recalling import QUERY, _near
 

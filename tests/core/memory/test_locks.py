@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from helix_tui.core.ask.store.database import Database as AskDatabase
-from helix_tui.core.memory.database import open_database, writing
+from helix_tui.core.ask.index.store.database import Database as AskDatabase
+from helix_tui.core.memory.store.database import open_database, writing
 
 PACKAGE = Path(__file__).resolve().parents[3] / "helix_tui"
 
@@ -84,7 +84,7 @@ def test_the_index_of_ask_keeps_its_locks_while_it_is_opened_twice(tmp_path: Pat
 
 def test_a_log_in_a_folder_that_cannot_be_written_is_read(tmp_path: Path) -> None:
     """The copy of a database and its log is made by another process, and holds what the log holds."""
-    from helix_tui.core.memory.database import _copy_from_outside
+    from helix_tui.core.memory.store.database import _copy_from_outside
 
     path, copy = tmp_path / "helix.db", tmp_path / "copy"
     copy.mkdir()
@@ -111,7 +111,7 @@ OPENERS = {
     "copy",
     "copy2",
 }
-HOMES = ("core/memory", "core/ask/store")
+HOMES = ("core/memory", "core/ask/index/store")
 """The rooms whose files are databases."""
 
 
@@ -125,7 +125,7 @@ def _calls(path: Path) -> Iterator[tuple[int, str]]:
 
 def test_no_code_beside_sqlite_opens_a_database() -> None:
     allowed = {
-        ("core/memory/database.py", "os.open"),  # makes the empty file that a backup is written into
+        ("core/memory/store/database.py", "os.open"),  # makes the empty file that a backup is written into
     }
     found = {
         (path.relative_to(PACKAGE).as_posix(), name)

@@ -15,13 +15,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from helix_tui.core.ddx.names import Era
-from helix_tui.core.project import find_project
-from helix_tui.core.supervision.curation import operations as op
-from helix_tui.core.supervision.curation.conflicts import Conflict, NotUndoable
-from helix_tui.core.supervision.curation.curator import Curator, Done
-from helix_tui.core.supervision.curation.executable import find_executable
-from helix_tui.core.supervision.curation.operations import Operation
-from helix_tui.core.supervision.focus import plan_focus, plan_unfocus
+from helix_tui.core.editing import operations as op
+from helix_tui.core.editing.execute.curator import Curator, Done
+from helix_tui.core.editing.execute.executable import find_executable
+from helix_tui.core.editing.operations import Operation
+from helix_tui.core.editing.undo.conflicts import Conflict, NotUndoable
+from helix_tui.core.ground.project import find_project
+from helix_tui.core.supervision.signals.focus import plan_focus, plan_unfocus
 
 SHARED = tuple(f"demo-{number:08x}" for number in range(6))
 LAID_ASIDE = "laid-aside"

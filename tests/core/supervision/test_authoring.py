@@ -12,16 +12,11 @@ from typing import Any
 
 import pytest
 
-from helix_tui.core.project import find_project
-from helix_tui.core.supervision.authoring import (
-    acceptance_items,
-    deterministic,
-    judge,
-    judge_text,
-)
-from helix_tui.core.supervision.curation import operations as op
-from helix_tui.core.supervision.curation.gate import Gate, WritesForbidden
-from helix_tui.core.supervision.hooks import ForeignHook, hook_path, install, judge_stdin
+from helix_tui.core.editing import operations as op
+from helix_tui.core.editing.authoring import acceptance_items, deterministic, judge, judge_text
+from helix_tui.core.editing.execute.gate import Gate, WritesForbidden
+from helix_tui.core.ground.project import find_project
+from helix_tui.core.supervision.agents.hooks import ForeignHook, hook_path, install, judge_stdin
 from tests.conftest import ProjectFactory
 from tests.core.supervision.conftest import WorldFactory, row
 

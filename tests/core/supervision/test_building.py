@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from helix_tui.core.project import find_project
-from helix_tui.core.supervision.building import build_bead
-from helix_tui.core.supervision.delegate import NOBODY, Delegate
+from helix_tui.core.ground.project import find_project
+from helix_tui.core.supervision.stages.build import build_bead
+from helix_tui.core.supervision.stages.delegate import NOBODY, Delegate
 from tests.core.supervision.conftest import WorldFactory, make_curator, row
 
 SUCCESS = "bead: a\nstatus: success\ndetail: success\nresult_rev: abc1234\nlanded_branch: main\n"

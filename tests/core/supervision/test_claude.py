@@ -11,15 +11,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import helix_tui
-from helix_tui.core.project import Project, find_project
-from helix_tui.core.supervision.claude import (
+from helix_tui.core.editing.execute.gate import Gate, WritesForbidden
+from helix_tui.core.ground.project import Project, find_project
+from helix_tui.core.supervision.agents.claude_settings import (
     EVENTS,
     UnreadableSettings,
     hooks_of,
     merge,
     settings_path,
 )
-from helix_tui.core.supervision.curation.gate import Gate, WritesForbidden
 
 COMMAND = ["helix-tui"]
 PLUGIN = Path(helix_tui.__file__).with_name("plugin")

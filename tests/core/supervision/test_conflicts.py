@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from helix_tui.core.supervision.conflicts import (
+from helix_tui.core.supervision.signals.document_conflicts import (
     Statement,
     classify,
     contradict,

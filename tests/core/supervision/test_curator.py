@@ -14,17 +14,17 @@ from typing import Any
 import pytest
 
 from helix_tui.core.ddx.client import MISSING, DdxError
-from helix_tui.core.journal import Journal
-from helix_tui.core.process import Finished
-from helix_tui.core.project import find_project
-from helix_tui.core.supervision.curation import executable
-from helix_tui.core.supervision.curation import operations as op
-from helix_tui.core.supervision.curation.conflicts import Conflict, NotUndoable, Unreadable
-from helix_tui.core.supervision.curation.curator import Curator
-from helix_tui.core.supervision.curation.executable import Executable
-from helix_tui.core.supervision.curation.gate import Gate, GateBusy, WritesForbidden
-from helix_tui.core.supervision.curation.operations import Operation
-from helix_tui.core.supervision.curation.retracing import Appraiser
+from helix_tui.core.editing import operations as op
+from helix_tui.core.editing.execute import executable
+from helix_tui.core.editing.execute.curator import Curator
+from helix_tui.core.editing.execute.executable import Executable
+from helix_tui.core.editing.execute.gate import Gate, GateBusy, WritesForbidden
+from helix_tui.core.editing.journal import Journal
+from helix_tui.core.editing.operations import Operation
+from helix_tui.core.editing.undo.conflicts import Conflict, NotUndoable, Unreadable
+from helix_tui.core.editing.undo.undo_plan import Appraiser
+from helix_tui.core.ground.process import Finished
+from helix_tui.core.ground.project import find_project
 from tests.core.supervision.conftest import ERAS, WorldFactory, make_curator, row
 
 Scripted = Callable[[str], Path]
@@ -447,7 +447,7 @@ def test_a_killed_process_leaves_what_the_next_one_settles(world: WorldFactory, 
     code = (
         "import sys; from pathlib import Path\n"
         "from tests.core.supervision.conftest import make_curator\n"
-        "from helix_tui.core.supervision.curation import operations as op\n"
+        "from helix_tui.core.editing import operations as op\n"
         "curator = make_curator(Path(sys.argv[1]), 'head', program=Path(sys.argv[2]))\n"
         "curator.run([op.priority(b, 4) for b in ('a', 'b', 'c', 'e')] + [op.create('Lost')])\n"
     )
@@ -499,7 +499,7 @@ def test_several_processes_lose_nothing(world: WorldFactory) -> None:
     code = (
         "import sys; from pathlib import Path\n"
         "from tests.core.supervision.conftest import make_curator\n"
-        "from helix_tui.core.supervision.curation import operations as op\n"
+        "from helix_tui.core.editing import operations as op\n"
         "curator = make_curator(Path(sys.argv[1]), 'head')\n"
         "for n in range(3):\n"
         "    done = curator.run([op.label('a', add=[f'{sys.argv[2]}-{n}'])])\n"

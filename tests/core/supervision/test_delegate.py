@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from helix_tui.core.ddx.client import DdxError
-from helix_tui.core.process import Finished
-from helix_tui.core.project import find_project
-from helix_tui.core.supervision.delegate import Delegate, Wishes, read_answer, tokens_in
+from helix_tui.core.ground.process import Finished
+from helix_tui.core.ground.project import find_project
+from helix_tui.core.supervision.stages.delegate import Delegate, Wishes, read_answer, tokens_in
 
 PROMPT = Path("p.md")
 

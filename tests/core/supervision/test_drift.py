@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from helix_tui.core.supervision.curation import operations as op
-from helix_tui.core.supervision.curation.gate import WritesForbidden
-from helix_tui.core.supervision.drift import Drift, DriftWatch
+from helix_tui.core.editing import operations as op
+from helix_tui.core.editing.execute.gate import WritesForbidden
+from helix_tui.core.supervision.signals.drift import Drift, DriftWatch
 from tests.core.supervision.conftest import World, WorldFactory, row
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from helix_tui.core.beads.naming import with_titles
-from helix_tui.core.memory_block import split_block
-from helix_tui.core.supervision.eligibility_hold import UNDECIDED, causes
-from helix_tui.core.supervision.questions import Question
-from helix_tui.core.supervision.stuck import find_stuck
+from helix_tui.core.ground.memory_block import split_block
+from helix_tui.core.supervision.decide.stuck import find_stuck
+from helix_tui.core.supervision.signals.eligibility_hold import UNDECIDED, causes
+from helix_tui.core.supervision.signals.questions import Question
 from tests.core.supervision.conftest import queue_of, row
 
 ASKED = Question("q-1", "conflict", "rebase or drop?", "conflict:a-1", "a-1")

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helix_tui.core.ddx.dialect import APRIL, AUGUST, Dialect
-from helix_tui.core.supervision.curation.rows import Scene
-from helix_tui.core.supervision.curation.steps import Refused, Step, Writing
-from helix_tui.core.supervision.focus import (
+from helix_tui.core.editing.overlay import Scene
+from helix_tui.core.editing.steps import Refused, Step, Writing
+from helix_tui.core.supervision.signals.focus import (
     ON,
     PRIOR,
     plan_focus,

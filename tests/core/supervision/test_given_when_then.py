@@ -9,23 +9,23 @@ from typing import Any
 
 import pytest
 
+from helix_tui.core.ddx.claims import ClaimReader
 from helix_tui.core.ddx.dialect import AUGUST
-from helix_tui.core.ddx.workers.claims import ClaimReader
-from helix_tui.core.supervision.authoring import deterministic, judge
-from helix_tui.core.supervision.curation import operations as op
-from helix_tui.core.supervision.curation.planning import plan
-from helix_tui.core.supervision.curation.rows import Scene
-from helix_tui.core.supervision.drift import Drift, DriftWatch
-from helix_tui.core.supervision.focus import plan_focus, plan_unfocus, plan_upkeep, read_focus
-from helix_tui.core.supervision.injected import supervisory
-from helix_tui.core.supervision.injection import (
+from helix_tui.core.editing import operations as op
+from helix_tui.core.editing.authoring import deterministic, judge
+from helix_tui.core.editing.overlay import Scene
+from helix_tui.core.editing.plan.planner import plan
+from helix_tui.core.supervision.signals.drift import Drift, DriftWatch
+from helix_tui.core.supervision.signals.focus import plan_focus, plan_unfocus, plan_upkeep, read_focus
+from helix_tui.core.supervision.signals.injected_beads import supervisory
+from helix_tui.core.supervision.signals.orphans import find_orphans, recover
+from helix_tui.core.supervision.stages.injection import (
     Trigger,
     acceptance_bead,
     alignment_bead,
     review_bead,
     standing,
 )
-from helix_tui.core.supervision.orphans import find_orphans, recover
 from tests.core.supervision.conftest import ERAS, World, WorldFactory, queue_of, row
 
 # --- focus: ruling 11 -----------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helix_tui.core.supervision.hearing import (
+from helix_tui.core.supervision.agents.report_parser import (
     Heard,
     claim_of,
     hear,

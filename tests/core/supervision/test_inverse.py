@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helix_tui.core.ddx.dialect import APRIL, AUGUST
-from helix_tui.core.supervision.curation import operations as op
-from helix_tui.core.supervision.curation.inverse import way_back
-from helix_tui.core.supervision.curation.planning import plan, values_before
-from helix_tui.core.supervision.curation.rows import Scene, same
-from helix_tui.core.supervision.curation.steps import Writing
+from helix_tui.core.editing import operations as op
+from helix_tui.core.editing.overlay import Scene, same
+from helix_tui.core.editing.plan.inverse import way_back
+from helix_tui.core.editing.plan.planner import plan, values_before
+from helix_tui.core.editing.steps import Writing
 from tests.core.supervision.conftest import queue_of, row
 from tests.core.supervision.test_whatif import IDS, operations, trackers
 

@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 
 from helix_tui.core.beads.tracker import read_tracker
-from helix_tui.core.clock import NS, parse_now
 from helix_tui.core.ddx.attempts.attempt import Attempt, Review
 from helix_tui.core.ddx.attempts.evidence import Check, Evidence
 from helix_tui.core.ddx.attempts.index import AttemptIndex
+from helix_tui.core.ground.project import find_project
+from helix_tui.core.ground.time import NS, parse_now
 from helix_tui.core.memory import MemoryStore, open_memory
-from helix_tui.core.memory.deeds import Deeds
+from helix_tui.core.memory.lessons.changes import Deeds
 from helix_tui.core.memory.reports import Proposal
-from helix_tui.core.project import find_project
-from helix_tui.core.supervision.learning import Learned, Learner, judge, summed
+from helix_tui.core.supervision.agents.learning import Learned, Learner, judge, summed
 
 START = parse_now("2026-08-21T20:00:00Z")
 DONE = Attempt("a", "b", status="success")

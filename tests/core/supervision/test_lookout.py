@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from helix_tui.core.ddx.workers.claims import ClaimReader
-from helix_tui.core.supervision.curation import operations as op
-from helix_tui.core.supervision.curation.curator import Curator
-from helix_tui.core.supervision.curation.gate import Gate
-from helix_tui.core.supervision.curation.rows import Scene
-from helix_tui.core.supervision.focus import plan_focus, read_focus
-from helix_tui.core.supervision.lookout import MIND_AFTER, MIND_MOST, Concerns, Lookout
-from helix_tui.core.supervision.orphans import recover
+from helix_tui.core.ddx.claims import ClaimReader
+from helix_tui.core.editing import operations as op
+from helix_tui.core.editing.execute.curator import Curator
+from helix_tui.core.editing.execute.gate import Gate
+from helix_tui.core.editing.overlay import Scene
+from helix_tui.core.supervision.decide.background_monitor import MIND_AFTER, MIND_MOST, Concerns, Lookout
+from helix_tui.core.supervision.signals.focus import plan_focus, read_focus
+from helix_tui.core.supervision.signals.orphans import recover
 from tests.core.supervision.conftest import World, WorldFactory, make_curator, row
 
 pytestmark = pytest.mark.realtime

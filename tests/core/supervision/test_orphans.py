@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from helix_tui.core.clock import NS, format_instant, now_ns
-from helix_tui.core.ddx.workers.running import Run
-from helix_tui.core.project import find_project, lease_roots, machine_name
-from helix_tui.core.supervision.check.facts import gather_facts
-from helix_tui.core.supervision.check.verdict import decide
-from helix_tui.core.supervision.curation.gate import WritesForbidden
-from helix_tui.core.supervision.needs import needs_of
-from helix_tui.core.supervision.orphans import find_dead_claims, find_orphans, recover
-from helix_tui.core.supervision.stuck import find_stuck
+from helix_tui.core.ddx.runs.running import Run
+from helix_tui.core.editing.execute.gate import WritesForbidden
+from helix_tui.core.ground.project import find_project, lease_roots, machine_name
+from helix_tui.core.ground.time import NS, format_instant, now_ns
+from helix_tui.core.supervision.decide.facts import gather_facts
+from helix_tui.core.supervision.decide.needs import needs_of
+from helix_tui.core.supervision.decide.stuck import find_stuck
+from helix_tui.core.supervision.decide.verdict import decide
+from helix_tui.core.supervision.signals.orphans import find_dead_claims, find_orphans, recover
 from tests.core.supervision.conftest import World, WorldFactory, row
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from helix_tui.core.ddx.dialect import AUGUST
-from helix_tui.core.supervision.curation import operations
-from helix_tui.core.supervision.curation.conflicts import PlanChanged
-from helix_tui.core.supervision.curation.places import ordinal
-from helix_tui.core.supervision.curation.planning import Plan, plan
-from helix_tui.core.supervision.curation.whatif import Consequences, foresee
-from helix_tui.core.supervision.orphans import letting_go
+from helix_tui.core.editing import operations
+from helix_tui.core.editing.plan.planner import Plan, plan
+from helix_tui.core.editing.preview.places import ordinal
+from helix_tui.core.editing.preview.whatif import Consequences, foresee
+from helix_tui.core.editing.undo.conflicts import PlanChanged
+from helix_tui.core.supervision.signals.orphans import letting_go
 from tests.core.supervision.conftest import WorldFactory, queue_of, row
 
 MANY = [row(f"m-{number:03}", priority=1) for number in range(202)]
@@ -82,7 +82,7 @@ def test_undo_redo_and_restore_run_only_what_was_shown(world: WorldFactory) -> N
 
 
 def test_a_claim_that_is_no_orphan_any_more_is_not_released(world: WorldFactory) -> None:
-    from helix_tui.core.supervision.orphans import find_orphans
+    from helix_tui.core.supervision.signals.orphans import find_orphans
 
     claim = {"status": "in_progress", "owner": "sam", "claimed-at": "2026-08-01T00:00:00Z"}
     made = world([row("a-1", **claim, **{"claimed-pid": "999999", "claimed-machine": ""})])

@@ -12,9 +12,9 @@ import pytest
 from helix_tui.core.beads.readiness import Claims, classify
 from helix_tui.core.beads.tracker import parse_rows
 from helix_tui.core.ddx.dialect import APRIL, AUGUST, Dialect, Gate
-from helix_tui.core.supervision.curation import operations as op
-from helix_tui.core.supervision.curation.operations import Operation
-from helix_tui.core.supervision.curation.planning import Plan, plan
+from helix_tui.core.editing import operations as op
+from helix_tui.core.editing.operations import Operation
+from helix_tui.core.editing.plan.planner import Plan, plan
 from tests.core.supervision.conftest import NOW, queue_of, row
 
 ROWS = [

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from helix_tui.core.editing.authoring import judge
+from helix_tui.core.editing.execute.curator import Curator
+from helix_tui.core.editing.execute.executable import find_executable
+from helix_tui.core.ground.project import find_project
 from helix_tui.core.memory.plan_records import Plan, Task
-from helix_tui.core.project import find_project
-from helix_tui.core.supervision.authoring import judge
-from helix_tui.core.supervision.curation.curator import Curator
-from helix_tui.core.supervision.curation.executable import find_executable
-from helix_tui.core.supervision.plans import bead_operations, beads_of
+from helix_tui.core.supervision.agents.plan_beads import bead_operations, beads_of
 from tests.conftest import ProjectFactory
 from tests.core.supervision.conftest import row
 

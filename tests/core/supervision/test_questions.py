@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from helix_tui.core.beads.tracker import Tracker
-from helix_tui.core.project import find_project
-from helix_tui.core.supervision.answering import answer_question, conflicts_in
-from helix_tui.core.supervision.curation.gate import Gate, WritesForbidden
-from helix_tui.core.supervision.escalations import decide_escalation
-from helix_tui.core.supervision.needs import asked_of, needs_of
-from helix_tui.core.supervision.questions import Questions, UnknownQuestion, read_questions
+from helix_tui.core.editing.execute.gate import Gate, WritesForbidden
+from helix_tui.core.ground.project import find_project
+from helix_tui.core.supervision.decide.needs import asked_of, needs_of
+from helix_tui.core.supervision.signals.escalations import decide_escalation
+from helix_tui.core.supervision.signals.questions import Questions, UnknownQuestion, read_questions
+from helix_tui.core.supervision.stages.answers import answer_question, conflicts_in
 from tests.core.supervision.conftest import WorldFactory, queue_of, row
 
 

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from helix_tui.core.beads.readiness import classify
 from helix_tui.core.beads.tracker import parse_rows
-from helix_tui.core.supervision.bearing import take_bearing
-from helix_tui.core.supervision.check.check import undecided
-from helix_tui.core.supervision.check.facts import Facts, gather_facts
-from helix_tui.core.supervision.check.verdict import decide
-from helix_tui.core.supervision.curation.curator import Sight
-from helix_tui.core.supervision.questions import Question
-from helix_tui.core.supervision.scope import EVERYTHING, Scope, read_scope
-from helix_tui.core.supervision.stuck import find_stuck
+from helix_tui.core.editing.execute.curator import Sight
+from helix_tui.core.supervision.decide.check import undecided
+from helix_tui.core.supervision.decide.facts import Facts, gather_facts
+from helix_tui.core.supervision.decide.status_summary import take_bearing
+from helix_tui.core.supervision.decide.stuck import find_stuck
+from helix_tui.core.supervision.decide.verdict import decide
+from helix_tui.core.supervision.signals.questions import Question
+from helix_tui.core.supervision.signals.scope import EVERYTHING, Scope, read_scope
 from tests.core.supervision.conftest import NOW, WorldFactory, row
 
 ACCEPTED = {"acceptance": "`make test` passes"}

@@ -10,17 +10,17 @@ import pytest
 from helix_tui.core.beads.readiness import classify
 from helix_tui.core.beads.record import decode_bead
 from helix_tui.core.beads.tracker import Tracker
-from helix_tui.core.clock import now_ns
-from helix_tui.core.ddx.workers.running import Run
-from helix_tui.core.project import Project, find_project
-from helix_tui.core.supervision.check.facts import gather_facts
-from helix_tui.core.supervision.check.verdict import decide
-from helix_tui.core.supervision.curation.curator import Sight
-from helix_tui.core.supervision.needs import needs_of
-from helix_tui.core.supervision.stoppage import find_stoppage
-from helix_tui.core.supervision.stuck import find_stuck
+from helix_tui.core.ddx.runs.running import Run
+from helix_tui.core.editing.execute.curator import Sight
+from helix_tui.core.ground.project import Project, find_project
+from helix_tui.core.ground.time import now_ns
+from helix_tui.core.supervision.decide.facts import gather_facts
+from helix_tui.core.supervision.decide.needs import needs_of
+from helix_tui.core.supervision.decide.stuck import find_stuck
+from helix_tui.core.supervision.decide.verdict import decide
+from helix_tui.core.supervision.signals.stoppage import find_stoppage
 from tests.conftest import ProjectFactory
-from tests.core.ddx.workers.test_ending import DIRTY, loop
+from tests.core.ddx.runs.test_ending import DIRTY, loop
 
 ROW = {"id": "b-1", "title": "Do it", "status": "open", "acceptance": "`make test` passes"}
 

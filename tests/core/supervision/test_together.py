@@ -19,11 +19,11 @@ from typing import Any
 import pytest
 
 from helix_tui.core.beads.tracker import read_tracker
-from helix_tui.core.journal import Journal
-from helix_tui.core.live import Change, Live, Snapshot, take_snapshot
-from helix_tui.core.project import find_project
-from helix_tui.core.supervision.curation.rows import Scene
-from helix_tui.core.supervision.focus import plan_unfocus, plan_upkeep, read_focus
+from helix_tui.core.editing.journal import Journal
+from helix_tui.core.editing.overlay import Scene
+from helix_tui.core.ground.project import find_project
+from helix_tui.core.snapshot import Change, Live, Snapshot, take_snapshot
+from helix_tui.core.supervision.signals.focus import plan_unfocus, plan_upkeep, read_focus
 from tests.core.supervision.conftest import World, WorldFactory, row, settled
 from tests.core.supervision.load_curator import SHARED
 

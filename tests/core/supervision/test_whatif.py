@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from helix_tui.core.beads.readiness import Queue, classify
 from helix_tui.core.ddx.dialect import APRIL, AUGUST
-from helix_tui.core.supervision.curation import operations as op
-from helix_tui.core.supervision.curation.operations import Operation
-from helix_tui.core.supervision.curation.planning import plan
-from helix_tui.core.supervision.curation.rows import Scene
-from helix_tui.core.supervision.curation.steps import Step
-from helix_tui.core.supervision.curation.whatif import foresee
+from helix_tui.core.editing import operations as op
+from helix_tui.core.editing.operations import Operation
+from helix_tui.core.editing.overlay import Scene
+from helix_tui.core.editing.plan.planner import plan
+from helix_tui.core.editing.preview.whatif import foresee
+from helix_tui.core.editing.steps import Step
 from tests.core.supervision.conftest import NOW, queue_of, row
 
 IDS = [f"b{number}" for number in range(8)]

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from helix_tui.core import logs
-from helix_tui.core.errors import HelixError
+from helix_tui.core.ground import log as logs
+from helix_tui.core.ground.errors import HelixError
 
 TIMEOUT_S = 60.0
 _BATCH_BYTES = 32 << 20

@@ -11,8 +11,8 @@ from pathlib import Path
 from helix_tui.core.ask.corpus.content import MAX_BYTES, blob_id
 from helix_tui.core.ask.corpus.git import Entry, Git, GitFailed
 from helix_tui.core.ask.corpus.roles import left_out
-from helix_tui.core.errors import HelixError
-from helix_tui.core.opening import open_nonblocking
+from helix_tui.core.ground.errors import HelixError
+from helix_tui.core.ground.opening import open_nonblocking
 
 MAX_FOLDER_FILES = 200_000
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from helix_tui.core.ddx.attempts.attempt import Attempt, Piece, merge, revisions
 from helix_tui.core.ddx.files import Stamp, stamp_of
-from helix_tui.core.process import Finished, run
-from helix_tui.core.project import Project
+from helix_tui.core.ground.process import Finished, run
+from helix_tui.core.ground.project import Project
 
 _FULL = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?\Z")
 _CAP = 64 << 20

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from helix_tui.core.clock import NS, parse_instant
 from helix_tui.core.ddx.files import Folder, JsonCache, read_bytes
+from helix_tui.core.ground.time import NS, parse_instant
 
 _LOOK_AT = 24
 _STAMPED = re.compile(r"(\d{8}T\d{6})-[0-9A-Za-z]+\Z")

@@ -17,10 +17,10 @@ from pathlib import Path
 
 import msgspec
 
-from helix_tui.core.clock import NS
 from helix_tui.core.ddx.attempts.sums import AgentCall, Part
 from helix_tui.core.ddx.fields import instant, money
 from helix_tui.core.ddx.files import Folder, LineTail
+from helix_tui.core.ground.time import NS
 
 FOLLOWS_S = 30
 """Seconds within which ddx reviews or triages an attempt after its end."""

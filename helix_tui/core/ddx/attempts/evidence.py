@@ -12,14 +12,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
-from helix_tui.core.clock import NS, format_span
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.fields import text, whole
 from helix_tui.core.ddx.files import decode_object, read_bytes
 from helix_tui.core.ddx.names import status_of
-from helix_tui.core.opening import files_below
-from helix_tui.core.process import Finished, run
-from helix_tui.core.text import clean_block, clean_line
+from helix_tui.core.ground.opening import files_below
+from helix_tui.core.ground.process import Finished, run
+from helix_tui.core.ground.text import clean_block, clean_line
+from helix_tui.core.ground.time import NS, format_span
 
 Interpretation = Literal["resolvable", "parked", "physics-level"]
 

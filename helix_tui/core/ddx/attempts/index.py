@@ -14,7 +14,6 @@ from itertools import islice
 from pathlib import Path
 
 from helix_tui.core.beads.record import Bead
-from helix_tui.core.clock import NS
 from helix_tui.core.ddx.attempts.attempt import (
     NO_ROW,
     Attempt,
@@ -38,10 +37,11 @@ from helix_tui.core.ddx.attempts.from_events import (
 )
 from helix_tui.core.ddx.attempts.from_events import loop_piece as _loop_piece
 from helix_tui.core.ddx.attempts.from_metrics import MetricsFile, metric_piece
-from helix_tui.core.ddx.attempts.looplog import LoopLogs
+from helix_tui.core.ddx.attempts.loop_log import LoopLogs
 from helix_tui.core.ddx.attempts.spent import Spent
 from helix_tui.core.ddx.attempts.sums import AgentCall
-from helix_tui.core.project import Project
+from helix_tui.core.ground.project import Project
+from helix_tui.core.ground.time import NS
 
 __all__ = ["Attempt", "AttemptIndex", "Review", "Tokens"]
 

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from helix_tui.core.clock import NS
 from helix_tui.core.ddx.attempts.attempt import Attempt, Tokens
 from helix_tui.core.ddx.attempts.calls import IndexedCall, SessionIndex
 from helix_tui.core.ddx.attempts.sums import AgentCall
+from helix_tui.core.ground.time import NS
 
 CHECKED_S = 900
 """Seconds between ddx's readiness check of a bead and the attempt that it led to."""

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from helix_tui.core.beads.record import Bead, decode_bead
-from helix_tui.core.clock import parse_instant
 from helix_tui.core.ddx.attempts.evidence import read_evidence
 from helix_tui.core.ddx.attempts.index import AttemptIndex
 from helix_tui.core.ddx.names import STATUSES, status_of, worker_key
+from helix_tui.core.ground.time import parse_instant
 
 FIRST = "20260801T100000-aaaaaaaa"
 SECOND = "20260801T110000-bbbbbbbb"

@@ -11,7 +11,7 @@ import pytest
 from helix_tui.core.beads.tracker import TrackerReader
 from helix_tui.core.ddx.attempts.from_events import BeadEvents
 from helix_tui.core.ddx.attempts.index import AttemptIndex
-from helix_tui.core.ddx.attempts.looplog import LoopLogs
+from helix_tui.core.ddx.attempts.loop_log import LoopLogs
 
 MODULE = "helix_tui.core.ddx.attempts"
 

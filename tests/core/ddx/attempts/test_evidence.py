@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from helix_tui.core.clock import NS, parse_instant
 from helix_tui.core.ddx.attempts.attempt import Attempt, Review
 from helix_tui.core.ddx.attempts.evidence import interpret, read_diff, read_evidence
+from helix_tui.core.ground.time import NS, parse_instant
 
 NOW = parse_instant("2026-08-01T12:00:00Z") or 0
 

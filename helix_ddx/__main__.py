@@ -1,0 +1,81 @@
+"""``helix-ddx``: the rehearsal, the player and the embedded tracker behind one command line.
+
+Each verb lives in a module of its own that is imported when it is asked for. ``HELIX_DDX_ERA=april|head``
+picks the release whose words and messages are spoken.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import sys
+from collections.abc import Sequence
+
+_DDX = {"bead": "", "beads": "", "work": "", "version": "", "try": "head", "agent": "april"}
+"""Verbs of DDx's own and the era that has them; their command line reads and complains as DDx's does."""
+
+_VERBS: dict[str, tuple[str, str]] = {
+    "play": ("replay.verb", "write a recorded run into a folder"),
+    "demo-workspace": ("demo.verb", "make a throw-away project with a queue"),
+    "drain": ("demo.verb", "work until nothing is ready that was not tried, then sum up"),
+}
+"""Verb -> (module with ``add_arguments`` and ``run``, one line of help)."""
+
+_EPILOG = """DDx's own words, each with its --help: bead (the embedded tracker), work, version; try at head;
+agent execute-loop and agent execute-bead in April. HELIX_DDX_ERA=april|head picks the release."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one verb; its exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    era = os.environ.get("HELIX_DDX_ERA") or "head"
+    if era not in ("april", "head"):
+        sys.stderr.write(f"helix-ddx: HELIX_DDX_ERA is {era!r}, not april or head\n")
+        return 1
+    asked = _asked(words)
+    try:
+        if _DDX.get(asked) in ("", era):
+            from helix_ddx.cli.program import main as answer
+
+            return answer(words, era)
+        return _run_own(words, asked)
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # whoever read our output has gone; say nothing more, not even at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
+
+
+def _asked(words: Sequence[str]) -> str:
+    """The first word that is neither a flag nor the value of one that may stand before every verb."""
+    before = ""
+    for word in words:
+        if not word.startswith("-") and before not in ("--config", "--library-base-path"):
+            return word
+        before = word
+    return ""
+
+
+def _run_own(words: list[str], asked: str) -> int:
+    if asked and asked not in _VERBS:
+        from helix_ddx.cli.program import complain_of_all
+
+        return complain_of_all(f'unknown command "{asked}" for "ddx"')
+    import argparse  # slow to load, and DDx's own verbs have no use for it
+
+    parser = argparse.ArgumentParser(
+        prog="helix-ddx", description="A stand-in for ddx, for demos and tests.", epilog=_EPILOG
+    )
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
+    for verb, (module, about) in _VERBS.items():
+        sub = verbs.add_parser(verb, help=about)
+        if verb == asked:
+            importlib.import_module(f"helix_ddx.{module}").add_arguments(sub, verb)
+    args = parser.parse_args(words or ["--help"])
+    return int(importlib.import_module(f"helix_ddx.{_VERBS[args.verb][0]}").run(args))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

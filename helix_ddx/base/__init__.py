@@ -1,0 +1,1 @@
+"""What the rest is built from: flags, refusals, files, formats."""

@@ -1,0 +1,13 @@
+"""Verbs of DDx that the embedded tracker knows of and does not offer."""
+
+from __future__ import annotations
+
+from helix_ddx.base.refusal import Refused
+from helix_ddx.store.call import Call
+
+
+def refuse(call: Call) -> None:
+    """Say so, instead of answering with somebody else's help."""
+    raise Refused(
+        "this needs ddx itself: the embedded tracker edits beads, it does not execute or migrate them"
+    )

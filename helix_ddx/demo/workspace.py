@@ -1,0 +1,303 @@
+"""The demo: a throw-away git project whose queue shows every state, with a past, ready to be drained."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from helix_ddx.base.files import Disk, go_json
+from helix_ddx.base.stamps import attempt_id, second, stamp
+from helix_ddx.demo.beads import ARCHIVED, MALFORMED, QUEUE, Past, Seed
+from helix_ddx.demo.code import HISTORY, QUESTIONS
+from helix_ddx.simulator import evidence
+from helix_ddx.simulator.script import HARNESS
+from helix_ddx.store.git import commit, git, head, init
+from helix_ddx.store.tracker_file import Row, Store, event
+from helix_tui.core.ground.time import NS, now_ns
+
+PREFIX = "ferry"
+DAY = 86_400 * NS
+HOUR = 3_600 * NS
+
+_IGNORED = {
+    "april": "agent-logs/ workers/ exec-runs.d/ executions/*/embedded/ *.lock *.tmp* run-state.json",
+    "head": "agent-logs/ attachments/ workers/ coordination/ executions/ runs/ metrics/locks.jsonl "
+    "metrics/locks.jsonl.lock *.lock *.tmp* run-state.json run-state/ dirty-root-guard.json",
+}
+"""What DDx keeps out of git, under ``.ddx/``."""
+
+
+class DemoError(RuntimeError):
+    """The demo cannot be built there; the message says why."""
+
+
+@dataclass(frozen=True)
+class DemoWorkspace:
+    """A project that exists only to be watched."""
+
+    project: Path
+    era: str
+    beads: int
+
+    def to_json(self) -> dict[str, Any]:
+        """What ``demo-workspace`` prints."""
+        return {
+            "schema": "demo-workspace/1",
+            "workspace": str(self.project),
+            "era": self.era,
+            "beads": self.beads,
+        }
+
+
+def build_demo(
+    folder: Path, era: str = "head", now: int | None = None, *, torn: bool = False
+) -> DemoWorkspace:
+    """Make the demo project in a folder that is absent or empty; the same for the same ``now``.
+
+    ``torn`` leaves a line in the tracker that a crash cut off, over which nothing may be written.
+
+    Raises:
+        DemoError: the folder holds something already.
+        GitError: git is missing or refused.
+    """
+    folder = folder.resolve()
+    if folder.exists() and any(folder.iterdir()):
+        raise DemoError(f"{folder} is not empty: name a folder that does not exist yet")
+    return _Builder(folder, era, now_ns() if now is None else now).build((MALFORMED,) if torn else ())
+
+
+class _Builder:
+    def __init__(self, project: Path, era: str, now: int) -> None:
+        self.project = project
+        self.era = era
+        self.now = now // NS * NS
+        self.disk = Disk()
+        self.store = Store(project / ".ddx", era, self.disk)
+        self.commits: dict[str, str] = {}
+
+    def build(self, strangers: tuple[str, ...]) -> DemoWorkspace:
+        init(self.project)
+        self._write_settings()
+        self._commit_past()
+        rows = [self._row(seed) for seed in QUEUE]
+        self._write_metrics()
+        self._write_old_tracker(rows)
+        self.store.write_new(rows, strangers)
+        commit(self.project, "beads: the queue", ".ddx", ".gitignore", at=self.now - HOUR)
+        return DemoWorkspace(self.project, self.era, len(rows))
+
+    def _write_settings(self) -> None:
+        ignored = "".join(f".ddx/{name}\n" for name in _IGNORED[self.era].split())
+        self.disk.replace(self.project / ".gitignore", f"/.exec/\n/.helix/\n__pycache__/\n{ignored}")
+        self.disk.replace(
+            self.project / ".ddx" / "config.yaml",
+            f'version: "1.0"\nbead:\n    id_prefix: {PREFIX}\ngit:\n    auto_commit: never\n'
+            "executions:\n    temp_worktree_root: .exec\n",
+        )
+        ready = "".join(f"{question}\n" for question in QUESTIONS)
+        self.disk.replace(self.project / ".helix" / "ask" / "questions.txt", ready)
+
+    def _commit_past(self) -> None:
+        """The commits of people and, between them, what past attempts landed."""
+        past: list[tuple[float, str, dict[str, str], str, str]] = [
+            (made.days_ago, made.message, made.files, made.author, "") for made in HISTORY
+        ]
+        landed = [
+            (run.hours_ago / 24, seed) for seed in QUEUE for run in seed.past if run.status == "success"
+        ]
+        past += [
+            (days, f"feat: {seed.title[0].lower()}{seed.title[1:]}", {}, "", seed.key)
+            for days, seed in landed
+        ]
+        changes = "# Changes\n\n"
+        for days, message, files, author, key in sorted(past, key=lambda item: -item[0]):
+            if key:
+                changes += f"- {message.removeprefix('feat: ')} ({bead_id(key)})\n"
+                files = {"CHANGES.md": changes}
+            for path, text in files.items():
+                self.disk.replace(self.project / path, text)
+            at = self.now - round(days * DAY)
+            rev = commit(self.project, message, *files, at=at, **({"author": author} if author else {}))
+            self.commits[key] = rev
+
+    def _row(self, seed: Seed) -> Row:
+        fields = dict(seed.fields)
+        row: Row = {
+            "id": bead_id(seed.key),
+            "title": seed.title,
+            "status": seed.status,
+            "priority": seed.priority,
+            "issue_type": seed.issue_type,
+            "created_at": stamp(self._made(seed)),
+            "updated_at": stamp(self._made(seed) + HOUR),
+            "labels": [f"area:{seed.area}", *seed.labels],
+        }
+        if self.era == "head":
+            row["schema_version"] = 1
+        if seed.description:
+            row["description"] = seed.description
+        if seed.acceptance:
+            row["acceptance"] = "\n".join(f"{n}. {line}" for n, line in enumerate(seed.acceptance, 1))
+        if seed.parent:
+            row["parent"] = bead_id(seed.parent)
+        if seed.waits_on:
+            row["dependencies"] = [
+                {
+                    "issue_id": row["id"],
+                    "depends_on_id": bead_id(key),
+                    "type": "blocks",
+                    "created_at": second(self._made(seed)),
+                }
+                for key in seed.waits_on
+            ]
+        if seed.act is not None:
+            row["rehearse"] = seed.act
+        self._set_memory(row, fields)
+        if "superseded-by" in fields:
+            fields["superseded-by"] = bead_id(fields["superseded-by"])
+        row |= fields
+        self._set_past(seed, row)
+        return row if self.era == "head" else _as_in_april(row)
+
+    def _set_memory(self, row: Row, fields: dict[str, Any]) -> None:
+        """What the worker remembers of its last try, under the names of the era."""
+        prefix = "work" if self.era == "head" else "execute-loop"
+        hours = fields.pop("cooldown_hours", None)
+        if hours is not None:
+            row[f"{prefix}-retry-after"] = second(self.now + round(hours * HOUR))
+        for name in ("last_status", "last_detail"):
+            if name in fields:
+                row[f"{prefix}-{name.replace('_', '-')}"] = fields.pop(name)
+
+    def _set_past(self, seed: Seed, row: Row) -> None:
+        events = [entry for run in seed.past for entry in self._leave_attempt(seed, row, run)]
+        if not events:
+            return
+        row["updated_at"] = events[-1]["created_at"]
+        if seed.status == "closed":
+            row["closing_commit_sha"] = self.commits.get(seed.key) or head(self.project)
+            row["session_id"] = _session(seed, seed.past[-1])
+        if seed.status == "closed" and self.era == "head":
+            row["events_attachment"] = f"{row['id']}/events.jsonl"
+            text = "".join(go_json(entry) + "\n" for entry in events)
+            self.disk.create(self.project / ".ddx" / "attachments" / row["events_attachment"], text)
+        else:
+            row["events"] = events
+
+    def _leave_attempt(self, seed: Seed, row: Row, run: Past) -> list[dict[str, str]]:
+        """The bundle of one past attempt; its events."""
+        begun, ended = self._span(run)
+        attempt = _attempt(seed, run, begun)
+        tokens = (run.tokens * 19 // 20, run.tokens - run.tokens * 19 // 20)
+        used = evidence.usage(attempt, HARNESS, run.model, tokens, run.cost)
+        base = git(self.project, "rev-list", "-1", f"--before={ended // NS}", "HEAD") or head(self.project)
+        landed = self.commits.get(seed.key) if run.status == "success" else None
+        more: dict[str, Any] = {}
+        if run.status == "land_conflict":
+            more["preserve_ref"] = f"refs/ddx/iterations/{row['id']}/{attempt}-{base[:12]}"
+            git(self.project, "update-ref", more["preserve_ref"], base)
+        detail = "success" if landed else run.status
+        result = evidence.result(
+            attempt,
+            row["id"],
+            base,
+            landed or base,
+            run.status,
+            detail,
+            _session(seed, run),
+            (begun, ended),
+            used,
+            **more,
+        )
+        manifest = evidence.manifest(attempt, row, base, begun, HARNESS, run.model, f".exec/{attempt}")
+        folder = self.project / evidence.bundle(attempt)
+        self.disk.replace(folder / "manifest.json", evidence.document(manifest))
+        self.disk.replace(folder / "prompt.md", evidence.prompt(row))
+        self.disk.replace(folder / "usage.json", evidence.document(used))
+        self.disk.replace(folder / "result.json", evidence.document(result))
+        source = "ddx work" if self.era == "head" else "ddx agent execute-loop"
+        body = f"{detail}\nresult_rev={result['result_rev']}\nbase_rev={base}"
+        if more:
+            body += f"\npreserve_ref={more['preserve_ref']}"
+        return [
+            evidence.cost_event(
+                attempt, HARNESS, run.model, tokens, run.cost, (ended - begun) // 1_000_000, ended, source
+            ),
+            event("execute-bead", run.status, body, ended + NS // 3, actor="rehearsal", source=source),
+        ]
+
+    def _write_metrics(self) -> None:
+        if self.era != "head":
+            return
+        rows = []
+        for seed in QUEUE:
+            for run in seed.past:
+                begun, ended = self._span(run)
+                rows.append(
+                    evidence.attempt_metric(
+                        _attempt(seed, run, begun),
+                        bead_id(seed.key),
+                        _session(seed, run),
+                        (begun, ended),
+                        run.model,
+                        HARNESS,
+                        run.status,
+                        run.cost,
+                    )
+                )
+        rows.sort(key=lambda row: str(row["ts_end"]))
+        text = "".join(go_json(row) + "\n" for row in rows)
+        self.disk.create(self.project / ".ddx" / "metrics" / "attempts.jsonl", text)
+
+    def _write_old_tracker(self, rows: list[Row]) -> None:
+        """The bead that something still waits on: in the archive at head, only in git's past in April."""
+        old = self._row(ARCHIVED)
+        if self.era == "head":
+            self.disk.replace(
+                self.project / ".ddx" / "beads-archive.jsonl", go_json(dict(sorted(old.items()))) + "\n"
+            )
+            return
+        self.store.write_new([*rows, old])
+        commit(self.project, "beads: all of them", ".ddx", at=self.now - 2 * HOUR)
+
+    def _made(self, seed: Seed) -> int:
+        return self.now - round(seed.days_ago * DAY) + int(_digest(seed.key)[:6], 16) * 59
+
+    def _span(self, run: Past) -> tuple[int, int]:
+        begun = self.now - round(run.hours_ago * HOUR)
+        return begun, begun + round(run.minutes * 60 * NS)
+
+
+def bead_id(key: str) -> str:
+    """The id of a demo bead; always the same."""
+    return f"{PREFIX}-{_digest(key)[:8]}"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(f"{PREFIX}:{text}".encode()).hexdigest()
+
+
+def _attempt(seed: Seed, run: Past, begun: int) -> str:
+    return attempt_id(begun, _digest(f"{seed.key}@{run.hours_ago}"))
+
+
+def _session(seed: Seed, run: Past) -> str:
+    return f"eb-{_digest(f'session {seed.key}@{run.hours_ago}')[:8]}"
+
+
+def _as_in_april(row: Row) -> Row:
+    """The same bead where proposed, blocked and cancelled did not exist yet (reference/ddx.md §0)."""
+    row = {
+        key: value
+        for key, value in row.items()
+        if not key.startswith(("needs-human", "lifecycle", "queue-rank"))
+    }
+    if row["status"] == "proposed":
+        row |= {"status": "open", "execution-eligible": False, "labels": [*row["labels"], "needs_human"]}
+    elif row["status"] == "blocked":
+        row |= {"status": "open", "execution-eligible": False, "labels": [*row["labels"], "triage:blocked"]}
+    elif row["status"] == "cancelled":
+        row["status"] = "closed"
+    return row

@@ -1,0 +1,211 @@
+"""The two live transcripts of an attempt (reference/ddx.md §4): the agent's own events, and the service's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from helix_ddx.base.files import Disk, go_json
+from helix_ddx.base.stamps import stamp
+from helix_ddx.simulator.script import HARNESS, Act, Call
+from helix_tui.core.ground.time import NS
+
+Json = dict[str, Any]
+
+_NEVER = {"observed_at": "0001-01-01T00:00:00Z"}
+
+
+class AgentStream:
+    """``agent-<harness>-<ns>.jsonl``: text, tool calls and their results as the agent emits them."""
+
+    def __init__(
+        self, disk: Disk, folder: Path, clock: Callable[[], int], metadata: Json | None = None
+    ) -> None:
+        self.disk, self.clock, self.metadata = disk, clock, metadata
+        self.path = folder / f"agent-{HARNESS}-{clock()}.jsonl"
+        self.sequence = 0
+        disk.create(self.path)
+
+    def text(self, text: str) -> None:
+        """Something said."""
+        self._emit("text_delta", {"text": text})
+
+    def call(self, number: int, call: Call) -> None:
+        """A tool begins."""
+        self._emit("tool_call", {"id": f"t{number}", "name": call.tool, "input": dict(call.input)})
+
+    def result(self, number: int, call: Call) -> None:
+        """A tool ended: its output, or its error when the output begins with ``error:``."""
+        data: Json = {"id": f"t{number}"}
+        if call.failed:
+            data["error"] = call.output.removeprefix("error:").strip()
+        elif call.output:
+            data["output"] = call.output
+        self._emit("tool_result", data)
+
+    def _emit(self, kind: str, data: Json) -> None:
+        row: Json = {"type": kind, "sequence": self.sequence, "time": stamp(self.clock())}
+        if self.metadata is not None:
+            row["metadata"] = self.metadata
+        self.sequence += 1
+        self.disk.append(self.path, go_json(row | {"data": data}) + "\n")
+
+
+class ServiceStream:
+    """``svc-<ns>.jsonl`` (head): what the service reports that runs the agent; ``seq`` skips as DDx's."""
+
+    def __init__(
+        self,
+        disk: Disk,
+        folder: Path,
+        clock: Callable[[], int],
+        *,
+        task: str,
+        act: Act,
+        requested: str,
+        role: str,
+        work_dir: Path,
+        prompt: str,
+        metadata: Json,
+        permissions: str = "",
+        min_power: int = 0,
+        correlation: str = "",
+    ) -> None:
+        self.disk, self.clock, self.act = disk, clock, act
+        self.begun = self.last = clock()
+        self.name = f"svc-{self.begun}"
+        self.path = folder / f"{self.name}.jsonl"
+        self.task = task or self.name
+        self.seq = 4
+        self.tools = 0
+        self.tokens_in_context = max(1, len(prompt) // 4)
+        self.sticky: Json = {"key_present": True, "bonus": 0} if correlation else {"bonus": 0}
+        self.route: Json = {
+            "requested_harness": HARNESS,
+            "resolved_harness": HARNESS,
+            "harness_source": "request_harness",
+            "requested_model": requested,
+            "resolved_model": act.model,
+        }
+        extra = {"correlation_id": correlation} if correlation else {}
+        extra |= {"role": role}
+        start: Json = {
+            "provider": "",
+            "model": act.model,
+            "sticky": self.sticky,
+            "utilization": _NEVER,
+            **self.route,
+        }
+        start |= {
+            "work_dir": str(work_dir),
+            "max_iterations": 0,
+            "prompt": prompt,
+            "metadata": metadata | extra,
+        }
+        decision: Json = {
+            "harness": HARNESS,
+            "model": act.model,
+            "reason": "explicit",
+            "sticky": {"bonus": 0},
+        }
+        decision |= {"utilization": _NEVER, "requested_model": requested, "requested_harness": HARNESS}
+        decision |= {"min_power": min_power} if min_power else {}
+        decision |= {"estimated_prompt_tokens": self.tokens_in_context}
+        decision |= {"permissions": permissions} if permissions else {}
+        decision |= {"role": role} | ({"correlation_id": correlation} if correlation else {})
+        decision |= {"harness_source": "request_harness", "session_id": self.name}
+        decision |= {"snapshot_captured_at": _NEVER["observed_at"]}
+        said = f"route {HARNESS}/{act.model}"
+        self._write(
+            self._line(0, "session.start", start),
+            self._line(1, "routing_decision", decision),
+            self._progress(1, "route", "start", message=f"{self.task} {said}", session_summary=said),
+            self._progress(
+                2, "thinking", "start", round=1, message=f"{self.task} # 1 thinking ...", **self._turn()
+            ),
+        )
+        self.metadata = metadata
+
+    def tool(self, call: Call, took_ms: int) -> str:
+        """A tool has ended; the same in the words of the text stream."""
+        self.tools += 1
+        self.seq += 1
+        command = "{" + ", ".join(f'{key}="{_cut(str(value))}"' for key, value in call.input.items()) + "}"
+        size, lines = len(call.output.encode()), len(call.output.splitlines())
+        measure = f"out={size}B {lines} line{'s' if lines != 1 else ''}"
+        done = "failed" if call.failed else "done"
+        message = f"{self.task} # 1     +{self._since() // 1000}s tool `{command}` {done} {took_ms}ms"
+        data: Json = {"round": 1, "message": message, "turn_index": 1, "tool_name": call.tool}
+        data |= {"tool_call_id": f"t{self.tools}", "tool_call_index": self.tools}
+        data |= {"command": command, "action": call.tool}
+        if call.output and not call.failed:
+            data |= {"output_summary": measure, "output_bytes": size, "output_lines": lines}
+        data |= {"duration_ms": took_ms, "since_last_ms": self._since()} | self._context()
+        self._write(self._progress(self.seq, "tool", "complete", **data))
+        self.seq += 2
+        self.last = self.clock()
+        output = f" < {measure}" if call.output and not call.failed else ""
+        return f"ok {self.tools} {call.tool}{output} {took_ms}ms"
+
+    def end(self, output: str, error: str = "") -> int:
+        """The agent is done; the milliseconds that it took."""
+        took = (self.clock() - self.begun) // 1_000_000
+        act = self.act
+        tokens = {
+            "input": act.input_tokens,
+            "output": act.output_tokens,
+            "cache_read": act.input_tokens // 10,
+        }
+        data: Json = {"status": "error" if error else "success", "output": output}
+        data["tokens"] = tokens | {"total": act.input_tokens + act.output_tokens}
+        if act.cost_usd is not None:
+            data["cost_usd"] = act.cost_usd
+        data |= {
+            "duration_ms": took,
+            "model": act.model,
+            "sticky": self.sticky,
+            "utilization": _NEVER,
+            **self.route,
+        }
+        if self.metadata:
+            data["metadata"] = self.metadata
+        if error:
+            data["error"] = error
+        total = act.input_tokens + act.output_tokens
+        done: Json = {"round": 1, "message": f"{self.task} # 1     +{self._since() // 1000}s done {total}tok"}
+        done |= {"turn_index": 1, "duration_ms": took, "since_last_ms": self._since()}
+        done |= {"tok_per_sec": act.output_tokens / max(took / 1000, 0.001), "input_tokens": act.input_tokens}
+        done |= {"output_tokens": act.output_tokens, "total_tokens": total} | self._context()
+        self._write(
+            self._line(2, "session.end", data), self._progress(self.seq + 1, "response", "complete", **done)
+        )
+        return took
+
+    def _turn(self) -> Json:
+        return {"turn_index": 1} | self._context()
+
+    def _context(self) -> Json:
+        count = self.tokens_in_context
+        summary = f"subprocess tool_calls={self.tools} context_messages=1 context_tokens_estimate={count}"
+        return {"context_messages": 1, "context_tokens_estimate": count, "session_summary": summary}
+
+    def _since(self) -> int:
+        return (self.clock() - self.last) // (NS // 1000)
+
+    def _progress(self, seq: int, phase: str, state: str, **data: Any) -> str:
+        head: Json = {"phase": phase, "state": state, "source": phase, "task_id": self.task}
+        return self._line(seq, "progress", head | data)
+
+    def _line(self, seq: int, kind: str, data: Json) -> str:
+        row: Json = {"session_id": self.name, "seq": seq, "type": kind, "ts": stamp(self.clock())}
+        return go_json(row | {"data": data}) + "\n"
+
+    def _write(self, *lines: str) -> None:
+        for line in lines:
+            self.disk.append(self.path, line)
+
+
+def _cut(text: str, limit: int = 12) -> str:
+    text = text.strip().replace("\n", " ")
+    return text if len(text) <= 2 * limit else text[:limit] + "..."

@@ -1,0 +1,105 @@
+"""The verbs that carry beads through: ``work``, ``try``; in April ``agent execute-loop|execute-bead``."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from helix_ddx.base.flags import parse_float
+from helix_ddx.simulator.script import ScriptError, read_plan
+from helix_ddx.simulator.worker import HUMAN_PACE_S, Orders, Worker
+from helix_ddx.store.call import Call
+from helix_ddx.store.git import GitError
+from helix_ddx.store.tracker_file import LockTimeout
+
+DEFAULT_IDLE_S = 30.0
+"""Seconds between two looks of a loop that waits for more."""
+
+
+def run(call: Call) -> int:
+    """Work on the queue; DDx's exit code."""
+    given = call.given
+    named = given.text("project") or given.text("folder") or call.env.get("DDX_PROJECT_ROOT")
+    one = call.id if given.words else ""
+    poll = given.seconds("poll-interval")
+    orders = Orders(
+        once=bool(one) or given.on("once"),
+        watch=given.on("watch") or poll > 0,
+        idle_s=poll or given.seconds("idle-interval") or DEFAULT_IDLE_S,
+        as_json=given.on("json"),
+        only=one,
+        label=given.text("label-filter"),
+        no_review=given.on("no-review"),
+        pace=_pace(call),
+    )
+    plan = given.text("plan") or call.env.get("HELIX_DDX_PLAN")
+    try:
+        acts = read_plan(Path(plan)) if plan else {}
+        return _run(make_worker(call.era, find_root(Path(named or ".")), orders, plan=acts), one)
+    except (ScriptError, GitError, LockTimeout) as error:
+        sys.stderr.write(f"Error: {error}\n")
+        return 1
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        sys.stderr.write(f"Error: {error.filename}: {error.strerror}\n")
+        return 1
+
+
+def make_worker(era: str, project: Path, orders: Orders, **about: Any) -> Worker:
+    """The rehearsal of an era; ``about`` are other fields of ``Worker``."""
+    if era == "april":
+        from helix_ddx.simulator.april import AprilWorker
+
+        return AprilWorker(project, orders, **about)
+    from helix_ddx.simulator.head import HeadWorker
+
+    return HeadWorker(project, orders, **about)
+
+
+def find_root(start: Path) -> Path:
+    """The git root above a folder, as DDx looks for its project."""
+    command = ["git", "-C", str(start), "rev-parse", "--show-toplevel"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise GitError(f"git in {start}: {error}") from None
+    return Path(done.stdout.strip()) if done.returncode == 0 else start
+
+
+def _run(worker: Worker, one: str) -> int:
+    if worker.era == "april":
+        # DDx of April has no handler: an interrupt ends it where it stands
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    else:
+        cancel_on_signals(worker)
+    if one:
+        return worker.execute_one(one)
+    return worker.run()
+
+
+def cancel_on_signals(worker: Worker) -> None:
+    """The first signal asks the worker to stop, the second one kills."""
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        worker.cancelled = signal.Signals(number).name.lower()
+        sys.stderr.write("Cancel received, shutting down gracefully\n")
+
+    signal.signal(signal.SIGINT, ask)
+    signal.signal(signal.SIGTERM, ask)
+
+
+def _pace(call: Call) -> float:
+    if call.given.has("pace"):
+        return parse_float(call.given.text("pace"))
+    try:
+        return float(call.env.get("HELIX_DDX_PACE", HUMAN_PACE_S))
+    except ValueError:
+        return HUMAN_PACE_S

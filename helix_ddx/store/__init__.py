@@ -1,0 +1,1 @@
+"""The tracker's files, locks and records on disk."""

@@ -1,0 +1,109 @@
+"""The few git commands that helix-ddx runs, with a fixed identity, no hooks, no prompt and a timeout."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from datetime import UTC, datetime
+from pathlib import Path
+
+from helix_tui.core.ground.time import NS
+
+TIMEOUT_S = 60
+NAME, EMAIL = "rehearsal", "rehearsal@localhost"
+_BUSY = ("index.lock", "cannot lock ref", "Another git process", "unable to stat", "unable to index file")
+"""Signs that somebody else works there at this moment: a lock, or a file that went while git looked."""
+_TRIES = 40
+
+
+class GitError(RuntimeError):
+    """Git is missing, refused or took too long; the message has git's own last words."""
+
+
+def git(folder: Path, *words: str, at: int | None = None, author: str = NAME) -> str:
+    """Run one git command in a folder; its output without the final newline.
+
+    A person may be at work there too: a command that meets git's own lock is tried again for two seconds.
+
+    Args:
+        at: instant in nanoseconds that commits are dated with.
+        author: who commits.
+
+    Raises:
+        GitError: it did not succeed.
+    """
+    command = [
+        "git",
+        "-c",
+        "core.hooksPath=/dev/null",
+        "-c",
+        "gc.auto=0",
+        "-c",
+        "core.autocrlf=false",
+        *words,
+    ]
+    env = _environment(at, author)
+    for left in range(_TRIES, 0, -1):
+        try:
+            done = subprocess.run(
+                command, cwd=folder, env=env, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise GitError(f"git {words[0]} in {folder}: {error}") from None
+        if not done.returncode:
+            return done.stdout.rstrip("\n")
+        if left == 1 or not any(sign in done.stderr for sign in _BUSY):
+            break
+        time.sleep(0.05)
+    said = (done.stderr or done.stdout).strip().splitlines()
+    raise GitError(f"git {words[0]} in {folder}: {said[-1] if said else f'exit code {done.returncode}'}")
+
+
+def _environment(at: int | None, author: str) -> dict[str, str]:
+    env = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
+    env |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+    env |= {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+    for role in ("AUTHOR", "COMMITTER"):
+        env[f"GIT_{role}_NAME"] = author
+        env[f"GIT_{role}_EMAIL"] = EMAIL if author == NAME else f"{author}@localhost"
+        if at is not None:
+            env[f"GIT_{role}_DATE"] = datetime.fromtimestamp(at // NS, UTC).strftime(
+                "%Y-%m-%dT%H:%M:%S+00:00"
+            )
+    return env
+
+
+@contextmanager
+def alone(project: Path) -> Iterator[None]:
+    """Keep other rehearsals out of a repository for some commands that belong together.
+
+    DDx of April has no such lock, and its workers do get in each other's way; ours shall not.
+    """
+    with open(project / ".git" / "helix-ddx.lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def init(folder: Path) -> None:
+    """A new repository whose branch is main."""
+    folder.mkdir(parents=True, exist_ok=True)
+    git(folder, "init", "-q", "-b", "main")
+
+
+def commit(folder: Path, message: str, *paths: str, at: int | None = None, author: str = NAME) -> str:
+    """Commit these paths, or everything; the new commit's id. Nothing to commit is no error: HEAD's id."""
+    where = paths or (".",)
+    with alone(folder) if (folder / ".git").is_dir() else nullcontext():
+        git(folder, "add", "-A", "--", *where)
+        if git(folder, "diff", "--cached", "--name-only", "--", *where):
+            git(folder, "commit", "-q", "-m", message, "--", *where, at=at, author=author)
+        return head(folder)
+
+
+def head(folder: Path) -> str:
+    """The commit that is checked out."""
+    return git(folder, "rev-parse", "HEAD")

@@ -1,0 +1,184 @@
+"""DDx's lock: a folder that whoever makes it owns, with the owner's pid and the time in it.
+
+Rules: reference/ddx.md §3. A folder whose owner is dead, or that is older than two hours, is broken by
+renaming it away; breakers take turns with ``flock``, so that none of them takes away the lock of the one
+that was faster. An owner that was killed before it could sign leaves an empty folder: nobody waits long
+for that.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import math
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from helix_ddx.base.files import Disk
+from helix_ddx.base.flags import parse_duration, parse_float
+from helix_ddx.base.stamps import second
+from helix_tui.core.ground.time import NS, now_ns, parse_instant
+
+RETRY_S = 0.05
+TIMEOUT_S = 10.0
+STALE_AFTER = 2 * 3600 * NS
+UNSIGNED_S = 2.0
+"""How long a folder without a pid may be the lock of somebody who is just about to sign it."""
+
+
+class LockTimeout(RuntimeError):
+    """Somebody else holds the tracker; the message is DDx's own."""
+
+
+class FolderLock:
+    """One lock folder.
+
+    Args:
+        folder: the folder itself; what it guards lies beside it.
+        era: ``april`` or ``head``; head adds a token to its lock.
+        disk: the writer of the signature; its watchers hear of it.
+        guard: whether breakers also take head's own advisory file, for a real ddx beside us.
+        complaint: what `LockTimeout` says; ``{owner}`` stands for the owner's pid.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        era: str,
+        *,
+        disk: Disk | None = None,
+        clock: Callable[[], int] = now_ns,
+        guard: bool = False,
+        complaint: str = "bead: lock timeout (owner pid: {owner})",
+    ) -> None:
+        self.folder = folder
+        self.era = era
+        self.disk = disk or Disk()
+        self.clock = clock
+        self.guard = guard
+        self.complaint = complaint
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold the lock.
+
+        Raises:
+            LockTimeout: it was held by a living process for the whole of ``DDX_BEAD_LOCK_TIMEOUT``.
+        """
+        self.folder.parent.mkdir(parents=True, exist_ok=True)
+        self._acquire(time.monotonic() + lock_timeout())
+        try:
+            self.disk.create(self.folder / "pid", str(os.getpid()))
+            self.disk.create(self.folder / "acquired_at", second(self.clock()))
+            if self.era == "head":
+                self.disk.create(self.folder / "owner_token", os.urandom(32).hex())
+                (self.folder / "owner_token").chmod(0o600)
+            yield
+        finally:
+            if self._owner() in ("", str(os.getpid())):
+                self.disk.delete_tree(self.folder)
+
+    def _acquire(self, deadline: float) -> None:
+        wait = RETRY_S / 8
+        while True:
+            try:
+                self.folder.mkdir()
+                return
+            except FileExistsError:
+                if self._stale() and self._break():
+                    continue
+                if time.monotonic() >= deadline:
+                    owner = self._owner() or "unknown"
+                    raise LockTimeout(self.complaint.format(owner=owner)) from None
+                time.sleep(wait)
+                wait = min(wait * 1.5, RETRY_S)
+
+    def _owner(self) -> str:
+        try:
+            return (self.folder / "pid").read_text(encoding="utf-8", errors="replace").strip()
+        except OSError:
+            return ""
+
+    def _stale(self) -> bool:
+        owner = self._owner()
+        try:
+            acquired = parse_instant((self.folder / "acquired_at").read_text(encoding="utf-8").strip())
+            if acquired is not None and self.clock() - acquired > STALE_AFTER:
+                return True
+        except (OSError, UnicodeDecodeError):
+            acquired = None
+        if owner.isdecimal():
+            return not process_lives(int(owner))
+        try:
+            return not owner and time.time() - self.folder.stat().st_mtime > UNSIGNED_S
+        except OSError:
+            return False
+
+    def _break(self) -> bool:
+        """Take a stale lock away, unless somebody did so first; whether to try again at once."""
+        with self._turn():
+            if not self._stale():
+                return not self.folder.exists()
+            owner = self._owner()
+            tomb = self.folder.with_name(
+                f"{self.folder.name}.tombstone.{os.getpid()}-{time.time_ns()}-0.lock"
+            )
+            try:
+                self.folder.rename(tomb)
+            except OSError:
+                return not self.folder.exists()
+            shutil.rmtree(tomb, ignore_errors=True)
+            _sweep(self.folder.parent, owner)
+        return True
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Be the only one that breaks; the folder itself is what we lock, so that nothing is left behind."""
+        here = os.open(self.folder.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.flock(here, fcntl.LOCK_EX)
+            if self.guard and self.era == "head":
+                with open(self.folder.with_name(f"{self.folder.name}.stale-break.lock"), "ab") as file:
+                    fcntl.flock(file, fcntl.LOCK_EX)
+                    yield
+            else:
+                yield
+        finally:
+            os.close(here)
+
+
+def lock_timeout() -> float:
+    """``DDX_BEAD_LOCK_TIMEOUT`` in seconds: a number of them, or a duration as Go writes it."""
+    text = os.environ.get("DDX_BEAD_LOCK_TIMEOUT", "")
+    for read in (parse_float, parse_duration):
+        try:
+            wanted = read(text)
+        except ValueError:
+            continue
+        return TIMEOUT_S if math.isnan(wanted) else wanted
+    return TIMEOUT_S
+
+
+def process_lives(pid: int) -> bool:
+    """Whether a process with this id is at work here; one that ended and was not reaped yet is not."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return True
+    return stat.rpartition(b")")[2].split()[:1] != [b"Z"]
+
+
+def _sweep(folder: Path, owner: str) -> None:
+    """Remove the half-written files of an owner that died while it wrote."""
+    if owner.isdecimal():
+        for left in folder.glob(f"*.tmp-{owner}-*"):
+            left.unlink(missing_ok=True)

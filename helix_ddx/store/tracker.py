@@ -1,0 +1,195 @@
+"""The tracker file: read it as it stands, or hold its lock and put a changed one in its place.
+
+A record that nobody touched keeps its exact bytes. A file with a line that is no record is read with a
+warning, and never written: DDx itself would drop the line and keep a copy (reference/ddx.md §3); whoever has
+no ddx shall not lose it to us.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from helix_ddx.base.refusal import Refused
+from helix_ddx.store.lock import FolderLock
+from helix_ddx.store.locks import held
+from helix_ddx.store.rows import Row
+from helix_tui.core.beads.record import Bead, UnreadableLine
+from helix_tui.core.beads.tracker import Dropped, Tracker, read_tracker
+from helix_tui.core.ground.time import now_ns
+
+
+@dataclass
+class Beads:
+    """One state of the tracker, and what a command changes in it."""
+
+    tracker: Tracker
+    era: str
+    beads: dict[str, Bead] = field(default_factory=dict)
+    changed: bool = False
+    after: list[Callable[[], None]] = field(default_factory=list)
+    """What is to be done once the file is in place."""
+    fresh: set[str] = field(default_factory=set)
+    """Ids of this command's own new records."""
+
+    def __post_init__(self) -> None:
+        self.beads = dict(self.tracker.beads)
+
+    def bead(self, bead_id: str) -> Bead:
+        """One bead.
+
+        Raises:
+            Refused: the tracker holds no such bead.
+        """
+        found = self.beads.get(bead_id)
+        if found is None:
+            raise Refused(f"bead: not found: {bead_id}")
+        return found
+
+    def row(self, bead_id: str) -> Row:
+        """One record, to be changed and put back.
+
+        Raises:
+            Refused: there is no such bead, or its line cannot be taken apart.
+        """
+        try:
+            return self._current(Row.of(self.bead(bead_id).raw))
+        except UnreadableLine as problem:
+            raise Refused(f"bead: {bead_id}: {problem}; nothing was written") from None
+
+    def shown(self, bead_id: str) -> Row:
+        """One record, only to be read.
+
+        Raises:
+            Refused: there is no such bead.
+        """
+        return self._current(Row.to_read(self.bead(bead_id)))
+
+    def put(self, row: Row, *, new: bool = False) -> Bead:
+        """Take a record in."""
+        bead = row.bead()
+        if new:
+            self.fresh.add(bead.id)
+        self.beads[bead.id] = bead
+        self.changed = True
+        return bead
+
+    def content(self) -> bytes:
+        """The whole file: records sorted by id."""
+        lines = [self.line(self.beads[bead_id]) for bead_id in sorted(self.beads)]
+        return b"".join(line + b"\n" for line in lines)
+
+    def line(self, bead: Bead) -> bytes:
+        """A record's line. Head writes a new record with version 0, and 1 whenever it is written again."""
+        raw = bead.raw
+        if self.era == "head" and bead.schema_version == 0 and bead.id not in self.fresh:
+            return self._current(Row.of(raw)).line()
+        return raw
+
+    def _current(self, row: Row) -> Row:
+        if self.era == "head" and row.fields.get("schema_version") == b"0":
+            row.fields["schema_version"] = b"1"
+        return row
+
+
+class BeadStore:
+    """The tracker of one project.
+
+    Args:
+        ddx: DDx's folder.
+        warn: told about lines that are no records.
+    """
+
+    def __init__(
+        self,
+        ddx: Path,
+        era: str,
+        *,
+        warn: Callable[[str], None],
+        clock: Callable[[], int] = now_ns,
+    ) -> None:
+        self.ddx = ddx
+        self.path = ddx / "beads.jsonl"
+        self.era = era
+        self.warn = warn
+        self.clock = clock
+        self._archive: Mapping[str, Bead] | None = None
+
+    def read(self) -> Beads:
+        """The tracker as it stands.
+
+        Raises:
+            Refused: it cannot be read, or holds no record at all among its lines.
+        """
+        tracker = read_tracker(self.path)
+        if tracker.problem:
+            raise Refused(f"bead: read {self.path}: {tracker.problem}")
+        for dropped in tracker.dropped:
+            self.warn(f"bead: read line {dropped.line}: {dropped.reason}; the line is left as it is")
+        if tracker.dropped and not tracker.beads:
+            count = len(tracker.dropped)
+            raise Refused(f"bead: read {self.path}: {count} malformed record(s), 0 valid")
+        return Beads(tracker, self.era)
+
+    def archived(self) -> Mapping[str, Bead]:
+        """Closed beads that head moved out of the tracker."""
+        if self._archive is None:
+            path = self.ddx / "beads-archive.jsonl"
+            self._archive = read_tracker(path).beads if self.era == "head" else {}
+        return self._archive
+
+    @contextmanager
+    def change(self) -> Iterator[Beads]:
+        """Lock, read, let the caller change, write. An exception inside writes nothing.
+
+        Raises:
+            Refused: somebody else holds the lock, or the file holds lines that are no records.
+        """
+        lock = FolderLock(self.ddx / "beads.lock", self.era, clock=self.clock, guard=True)
+        with held(lock):
+            tracker = read_tracker(self.path)
+            if tracker.problem:
+                raise Refused(f"bead: read {self.path}: {tracker.problem}")
+            if tracker.dropped:
+                raise Refused(_unreadable(self.path, tracker.dropped[0], len(tracker.dropped)))
+            beads = Beads(tracker, self.era)
+            yield beads
+            if beads.changed:
+                write_whole(self.path, beads.content())
+            try:
+                for deed in beads.after:
+                    deed()
+            except OSError as error:
+                raise Refused(f"bead: the tracker was written, but then: {error}") from None
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file beside its place, see it on disk, and rename it there: readers never see half of it.
+
+    Raises:
+        Refused: it cannot be written; what stood there still does.
+    """
+    beside = path.with_name(f"{path.name}.tmp-{os.getpid()}-{os.urandom(4).hex()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644), "wb") as out:
+            out.write(data)
+            out.flush()
+            os.fsync(out.fileno())
+        beside.rename(path)
+    except BaseException as error:
+        beside.unlink(missing_ok=True)
+        if not isinstance(error, OSError):
+            raise
+        raise Refused(f"bead: write {path}: {error.strerror or error}") from None
+
+
+def _unreadable(path: Path, first: Dropped, count: int) -> str:
+    more = f" (and {count - 1} more lines)" if count > 1 else ""
+    return (
+        f"bead: {path} line {first.line}{more} is no record: {first.reason}; nothing was written. "
+        f"Mend or remove it first; ddx itself would drop it and keep a copy in {path.name}.bak"
+    )

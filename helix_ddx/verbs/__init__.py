@@ -1,0 +1,1 @@
+"""The verbs of ``bead``: one file a verb or two."""

@@ -1,0 +1,284 @@
+"""``bead close``, ``reopen`` and ``reap``: how a bead ends, and what ends with it at head.
+
+Rules: reference/ddx.md §1 (Lifecycle H, auto-close cascade) and §2 (close).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from helix_ddx.base.go_format import instant_of
+from helix_ddx.base.refusal import Refused
+from helix_ddx.base.stamps import second
+from helix_ddx.store import events as history
+from helix_ddx.store.call import Call
+from helix_ddx.store.commits import resolve_commit, writing
+from helix_ddx.store.leases import read_lease, remove_lease
+from helix_ddx.store.lifecycle import Step, transition
+from helix_ddx.store.rows import Row
+from helix_ddx.store.tracker import Beads
+from helix_ddx.verbs.create_update import change_row, clear_claim
+from helix_ddx.verbs.edges import open_dependencies, reject_open_dependencies
+from helix_tui.core.beads.graph import Graph
+from helix_tui.core.beads.readiness import looks_like_epic
+from helix_tui.core.beads.record import TERMINAL, Bead
+from helix_tui.core.ddx.claims import FRESH
+
+HOLDS = frozenset({"manual-hold", "no-auto-close", "container"})
+"""Labels that keep a superseded bead from being closed along."""
+
+
+def close(call: Call) -> None:
+    """``bead close``: by hand, or with the session or the commit that did the work."""
+    session, name = call.given.text("session"), call.given.text("commit")
+    commit = resolve_commit(call, name) if name else ""
+    with writing(call, f"close {call.id}") as beads:
+        beads.bead(call.id)
+        if call.head:
+            reject_open_dependencies(beads, call.id)
+        if session or commit:
+            _close_with_evidence(call, beads, session, commit)
+        else:
+            close_by_hand(call, beads, call.id)
+
+
+def close_by_hand(call: Call, beads: Beads, bead_id: str) -> None:
+    """Close a bead without asking for evidence."""
+    if not call.head:
+        change_row(call, beads, bead_id, lambda row: row.put("status", "closed"))
+        return
+    verdict = history.last_verdict(history.events_of(beads.row(bead_id), call.workspace.ddx))
+    _end(call, beads, bead_id, "closed")
+    if verdict == "BLOCK":
+        body = "verdict_was=BLOCK\noperator_action=close\nreason=manual close"
+        summary = "BLOCK verdict contradicted by operator close"
+        source = "Store.Close"
+        _note(call, beads, bead_id, "review-accuracy-override", summary=summary, body=body, source=source)
+    _cascade(call, beads, bead_id)
+
+
+def _end(call: Call, beads: Beads, bead_id: str, status: str) -> None:
+    """Give a bead its last status, move its events out, and let go of its lease."""
+    change_row(call, beads, bead_id, lambda row: transition(row, status, Step(manual_close=True)))
+    _move_events_out(call, beads, bead_id)
+    beads.after.append(lambda: remove_lease(call, bead_id))
+
+
+def _move_events_out(call: Call, beads: Beads, bead_id: str) -> None:
+    row = beads.row(bead_id)
+    history.move_out(row, call.workspace.ddx)
+    beads.put(row)
+
+
+def _close_with_evidence(call: Call, beads: Beads, session: str, commit: str) -> None:
+    """Close if the record carries evidence; else only note in it why not, which is no error."""
+
+    def change(row: Row) -> None:
+        row.put_text("session_id", session or row.text("session_id"))
+        row.put_text("closing_commit_sha", commit or row.text("closing_commit_sha"))
+        objection = _gate(row)
+        if objection:
+            note = (
+                f"[{second(call.clock())}] closure rejected: closure gate: insufficient evidence: {objection}"
+            )
+            row.put_text("notes", "\n".join(text for text in (row.text("notes"), note) if text))
+        elif call.head:
+            transition(row, "closed", Step(manual_close=True))
+        else:
+            row.put("status", "closed")
+
+    bead = change_row(call, beads, call.id, change)
+    if not call.head:
+        return
+    if bead.status == "closed":
+        _move_events_out(call, beads, call.id)
+        _cascade(call, beads, call.id)
+    beads.after.append(lambda: remove_lease(call, call.id))
+
+
+def _gate(row: Row) -> str:
+    """What speaks against closing with evidence: none at all, or an approval without a word of reason."""
+    found = row.value("events")
+    inline = [event for event in found if isinstance(event, dict)] if isinstance(found, list) else []
+    if not inline and not history.is_attached(row) and not row.text("closing_commit_sha").strip():
+        return "no execution evidence (empty events and no closing_commit_sha)"
+    for event in inline:
+        approved = str(event.get("summary", "")).strip().upper() == "APPROVE"
+        if event.get("kind") == "review" and approved and not str(event.get("body", "")).strip():
+            return "review APPROVE with empty rationale (malformed reviewer verdict)"
+    return ""
+
+
+def note(call: Call, beads: Beads, bead_id: str, event: history.Event) -> None:
+    """Add an event to a bead, wherever its events lie."""
+
+    def change(row: Row) -> None:
+        if history.is_attached(row):
+            beads.after.append(lambda: history.add_attached(call.workspace.ddx, bead_id, event))
+        else:
+            history.add_inline(row, event)
+
+    change_row(call, beads, bead_id, change)
+
+
+def _note(call: Call, beads: Beads, bead_id: str, kind: str, *, summary: str, body: str, source: str) -> None:
+    event = history.new_event(kind, call.clock(), summary=summary, body=body, source=source)
+    note(call, beads, bead_id, event)
+
+
+# --- what ends along with it ----------------------------------------------------------------------------
+
+
+def _cascade(call: Call, beads: Beads, closed: str) -> None:
+    """Close what the bead superseded, then its parent if that was the last part of it."""
+    before = dict(beads.beads)
+    for bead_id in before:
+        if bead_id != closed and _goes_along(call, beads, before, bead_id, closed):
+            source = "Store.Close.cascadeCloseSuperseeded"
+            summary = f"closed as superseded via {closed}"
+            body = f"closed_by_cascade_of: {closed}\nreason: closed_as_superseded_via:{closed}"
+            _try_to_end(call, beads, bead_id, "closed", "superseded_close", summary, body, source)
+    parent = beads.beads[closed].parent
+    visited = {closed}
+    while parent and parent not in visited:
+        visited.add(parent)
+        if not _close_parent(call, beads, parent):
+            break
+        parent = beads.beads[parent].parent
+
+
+def _try_to_end(
+    call: Call, beads: Beads, bead_id: str, status: str, kind: str, summary: str, body: str, source: str
+) -> None:
+    """End a bead along with another; where a hook or the lifecycle objects it stays as it is."""
+    try:
+        _end(call, beads, bead_id, status)
+        _note(call, beads, bead_id, kind, summary=summary, body=body, source=source)
+    except Refused as problem:
+        call.warn(f"bead: {bead_id} stays open: {problem}")
+
+
+def _goes_along(call: Call, beads: Beads, before: Mapping[str, Bead], bead_id: str, closed: str) -> bool:
+    """Whether an open bead may be closed because the one that supersedes it was."""
+    bead = before[bead_id]
+    if bead.status != "open":
+        return False
+    if bead.superseded_by.strip() != closed and f"superseded-by:{closed}" not in bead.labels:
+        return False
+    if any(
+        other.status == "open" and bead_id in other.depends_on
+        for other in before.values()
+        if other.id != bead_id
+    ):
+        return False
+    for target in open_dependencies(before, bead):
+        if target in before and before[target].status != "cancelled":
+            return False
+    row = beads.row(bead_id)
+    kinds = [str(event.get("kind", "")) for event in history.events_of(row, call.workspace.ddx)]
+    if any(word in kind for kind in kinds for word in ("execution", "dispatch", "work", "execute-bead")):
+        return False
+    if row.text("notes").strip() or HOLDS & set(bead.labels):
+        return False
+    lease = read_lease(call, bead_id)
+    return lease is None or call.clock() - instant_of(lease.get("updated_at")) > FRESH
+
+
+def _close_parent(call: Call, beads: Beads, parent_id: str) -> bool:
+    """Close an epic, or a parent that was never to be executed, once all its parts have ended."""
+    parent = beads.beads.get(parent_id)
+    children = [bead for bead in beads.beads.values() if bead.parent == parent_id]
+    if parent is None or not children or any(child.status not in TERMINAL for child in children):
+        return False
+    never_executed = parent.execution_eligible is False
+    if not never_executed and not looks_like_epic(parent):
+        return False
+    status, kind, total = "closed", "epic_auto_close", f"total_children: {len(children)}"
+    if never_executed:
+        kind = "dead_intermediate_close"
+        summary = "closed as dead-intermediate bead (all children closed, execution-eligible=false)"
+        body = f"closed_because: all_children_closed\nexecution_eligible: false\n{total}"
+    elif not any(child.status == "closed" for child in children):
+        status = "cancelled"
+        summary = "auto-cancelled: all children cancelled, no work completed"
+        body = f"closed_because: all_children_cancelled\n{total}"
+    else:
+        summary = "auto-closed: all children reached terminal state"
+        body = f"closed_because: all_children_terminal\n{total}"
+    if parent.status not in TERMINAL:
+        source = "Store.Close.walkUpClosureCandidate"
+        _try_to_end(call, beads, parent_id, status, kind, summary, body, source)
+    return beads.beads[parent_id].status in TERMINAL
+
+
+# --- and back -------------------------------------------------------------------------------------------
+
+
+def reopen(call: Call) -> None:
+    """``bead reopen``: open again, unclaimed, with an event that says why."""
+    reason, notes = call.given.text("reason"), call.given.text("append-notes")
+    now, ddx = call.clock(), call.workspace.ddx
+
+    def change(row: Row) -> None:
+        if call.head:
+            transition(row, "open", Step(manual_reopen=True))
+        else:
+            row.put("status", "open")
+        row.drop("owner")
+        clear_claim(row, call.era)
+        if notes:
+            row.put_text("notes", "\n\n".join(text for text in (row.text("notes"), notes) if text))
+        if history.is_attached(row):
+            history.move_in(row, ddx)
+            beads.after.append(lambda: history.attachment(ddx, call.id).unlink(missing_ok=True))
+        approved = call.head and history.last_verdict(history.events_of(row, ddx)) == "APPROVE"
+        history.add_inline(row, history.new_event("reopen", now, summary=reason))
+        if approved:
+            because = f"\nreason={reason}" if reason else ""
+            body = f"verdict_was=APPROVE\noperator_action=reopen{because}"
+            summary = "APPROVE verdict contradicted by operator reopen"
+            kind = "review-accuracy-override"
+            contradicted = history.new_event(kind, now, summary=summary, body=body, source="Store.Reopen")
+            history.add_inline(row, contradicted)
+
+    with writing(call, f"reopen {call.id}") as beads:
+        change_row(call, beads, call.id, change)
+        beads.after.append(lambda: remove_lease(call, call.id))
+
+
+def reap(call: Call) -> None:
+    """``bead reap``: epics whose parts have all ended."""
+    if not call.given.on("apply"):
+        found = _finished_epics(call.store.read().beads)
+        if not found:
+            call.say("no epics with all-terminal children found")
+            return
+        call.say(f"{len(found)} epic(s) with all-terminal children:")
+        for bead in found:
+            call.say(f"  {bead.id}  {bead.title}")
+        call.say("\nRun with --apply to close them.")
+        return
+    with writing(call, "reap epics") as beads:
+        found = _finished_epics(beads.beads)
+        if not found:
+            call.say("no epics with all-terminal children found")
+        for bead in found:
+            try:
+                reject_open_dependencies(beads, bead.id)
+                close_by_hand(call, beads, bead.id)
+            except Refused as problem:
+                call.warn(f"warning: failed to close {bead.id}: {problem}")
+            else:
+                call.say(f"closed {bead.id}  {bead.title}")
+
+
+def _finished_epics(beads: Mapping[str, Bead]) -> list[Bead]:
+    children = Graph(beads).children
+    return [
+        bead
+        for bead in beads.values()
+        if bead.status not in TERMINAL
+        and looks_like_epic(bead)
+        and children.get(bead.id)
+        and all(beads[child].status in TERMINAL for child in children[bead.id])
+    ]

@@ -1,0 +1,296 @@
+"""``bead create`` and ``bead update``: how records come to be, change, are claimed and given back."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from typing import Literal
+
+from helix_ddx.base.files import go_json
+from helix_ddx.base.refusal import Refused
+from helix_ddx.base.stamps import second, stamp
+from helix_ddx.store.call import Call
+from helix_ddx.store.commits import resolve_commit, writing
+from helix_ddx.store.events import add_inline, new_event
+from helix_ddx.store.hooks import run_hook
+from helix_ddx.store.leases import claims_of, remove_lease, write_lease
+from helix_ddx.store.lifecycle import Step, check_row, transition
+from helix_ddx.store.rows import KNOWN, Row
+from helix_ddx.store.tracker import Beads, write_whole
+from helix_ddx.verbs import edges
+from helix_tui.core.beads.readiness import classify
+from helix_tui.core.beads.record import Bead, UnreadableLine
+from helix_tui.core.ground.project import machine_name
+
+CLAIM_KEYS = ("claimed-at", "claimed-pid", "claimed-machine", "claimed-session", "claimed-worktree")
+PROTECTED = frozenset({"events", "session_id", *CLAIM_KEYS})
+"""Fields that ``--unset`` does not remove."""
+
+RANK_KEYS = ("queue-rank", "queue_rank")
+"""What a rank is called, and what it was called: head writes the first in place of both."""
+
+_WHOLE = re.compile(r"[+-]?[0-9]{1,18}\Z")
+_TEXT_FIELDS = ("acceptance", "parent", "description", "notes")
+_SET_FIELDS = frozenset({"parent", "description", "notes", "acceptance", "issue_type"})
+"""DDx's own fields that ``--set`` reaches; the others it loses without a word, and so do we."""
+
+
+def create(call: Call) -> None:
+    """``bead create``: print the id of a new bead."""
+    row = _new_row(call)
+    check_row(row, call.era)
+    if call.env.get("DDX_ACTOR_ISSUE_TYPE") == "operator-prompt" == row.text("issue_type"):
+        raise Refused("bead: operator-prompt bead may not mutate another operator-prompt bead")
+    run_hook(call, "validate-bead-create", row.line())
+    bead_id = row.text("id")
+    with writing(call, f"create {bead_id}") as beads:
+        if bead_id in beads.beads:
+            raise Refused(f"bead: duplicate id: {bead_id}")
+        bead = row.bead()
+        for target in bead.depends_on:
+            if target not in beads.beads:
+                raise Refused(f"bead: dependency not found: {target}")
+        if call.head:
+            edges.reject_ancestors(beads, bead, bead.depends_on)
+        beads.put(row, new=True)
+        if call.head:
+            beads.after.append(lambda: _mark_lifecycle(call))
+    call.say(bead_id)
+
+
+def _new_row(call: Call) -> Row:
+    given, now = call.given, call.clock()
+    row = Row({})
+    row.put("id", call.workspace.prefix() + os.urandom(4).hex())
+    row.put("title", given.words[0])
+    row.put("status", "open")
+    row.put("priority", given.number("priority") if given.has("priority") else 0)
+    row.put("issue_type", given.text("type") or "task")
+    row.put("created_at", stamp(now))
+    row.put("updated_at", stamp(now))
+    if call.head:
+        row.put("schema_version", 0)
+    row.put_list("labels", _labels(given.text("labels")))
+    for name in ("acceptance", "description", "parent"):
+        row.put_text(name, given.text(name))
+    targets = dict.fromkeys(target.strip() for target in given.all("depends-on"))
+    bead_id = row.text("id")
+    row.put_list("dependencies", [edges.edge(bead_id, target, now) for target in targets if target])
+    for name, value in _pairs(call):
+        _set_extra(row, name, value, call.era)
+    return row
+
+
+def _labels(text: str) -> list[bytes]:
+    return [go_json(label).encode() for label in text.split(",")] if text else []
+
+
+def _mark_lifecycle(call: Call) -> None:
+    """Head notes beside the tracker that its statuses are of the newer kind."""
+    path = call.workspace.ddx / "lifecycle-schema.json"
+    if path.exists():
+        return
+    text = (
+        f'{{\n  "applied_at": "{second(call.clock())}",\n  "schema": "bead-lifecycle",\n'
+        '  "source": "ddx bead migrate --lifecycle",\n  "version": 1\n}\n'
+    )
+    write_whole(path, text.encode())
+
+
+def update(call: Call) -> None:
+    """``bead update``: claim, unclaim, or change fields."""
+    if call.given.on("claim"):
+        claim(call)
+    elif call.given.on("unclaim"):
+        unclaim(call)
+    else:
+        _change_fields(call)
+
+
+def _change_fields(call: Call) -> None:
+    if call.given.text("reject-preserved"):
+        raise Refused("--reject-preserved needs ddx itself: the embedded tracker keeps no preserved results")
+    for name in call.given.all("unset"):
+        if name in PROTECTED:
+            raise Refused(f"cannot unset protected bead field: {name}")
+    pairs = [(name, _checked(call, name, value)) for name, value in _pairs(call)]
+    blocker = _blocker(call, pairs)
+    with writing(call, f"update {call.id}") as beads:
+        if call.head and call.given.text("status") == "closed":
+            edges.reject_open_dependencies(beads, call.id)
+        change_row(call, beads, call.id, lambda row: _apply(call, row, pairs, blocker))
+
+
+def _apply(call: Call, row: Row, pairs: list[tuple[str, str]], blocker: str) -> None:
+    given = call.given
+    if given.has("title"):
+        row.put("title", given.text("title"))
+    if given.has("priority"):
+        row.put("priority", given.number("priority"))
+    if given.has("labels"):
+        row.put_list("labels", _labels(given.text("labels")))
+    if given.has("assignee"):
+        row.put_text("owner", given.text("assignee"))
+    for name in _TEXT_FIELDS:
+        if given.has(name):
+            row.put_text(name, given.text(name))
+    for name, value in pairs:
+        if name in _SET_FIELDS:
+            row.put_text(name, value)
+        else:
+            _set_extra(row, name, value, call.era)
+    for name in given.all("unset"):
+        if name not in KNOWN:
+            row.drop(*(RANK_KEYS if call.head and name in RANK_KEYS else (name,)))
+    if given.has("status"):
+        _set_status(call, row, given.text("status"), blocker)
+
+
+def _set_status(call: Call, row: Row, status: str, blocker: str) -> None:
+    if not call.head:
+        row.put("status", status)
+        return
+    before = row.text("status")
+    transition(row, status, Step(blocker_reason=blocker if status == "blocked" else ""))
+    if call.given.text("blocked-by-ref") and status == "blocked":
+        repository, _, bead_id = call.given.text("blocked-by-ref").partition("#")
+        row.put("lifecycle-cross-repo-blocker-ref", {"bead": bead_id, "repo": repository})
+    if (before, status) == ("proposed", "open"):
+        body = {
+            "from_status": before,
+            "operator_required": True,
+            "source": "ddx bead update",
+            "to_status": status,
+        }
+        summary = "operator accepted proposed bead"
+        event = new_event(
+            "triaged", call.clock(), summary=summary, body=go_json(body), source="ddx bead update"
+        )
+        add_inline(row, event)
+
+
+def _blocker(call: Call, pairs: list[tuple[str, str]]) -> str:
+    """Why a bead is blocked: from its own flag, from ``--set``, or from the bead it waits for elsewhere."""
+    reason = call.given.text("external-blocker-reason")
+    if not reason:
+        reason = next((value for name, value in pairs if name == "lifecycle-external-blocker-reason"), "")
+    reference = call.given.text("blocked-by-ref")
+    if not reference:
+        return reason
+    repository, _, bead_id = reference.partition("#")
+    if not repository.strip() or not bead_id.strip():
+        raise Refused("cross-repo blocker ref requires non-empty repo and bead id")
+    return reason or f"blocked by {reference}"
+
+
+def _pairs(call: Call) -> list[tuple[str, str]]:
+    pairs = []
+    for text in call.given.all("set"):
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise Refused(f"--set requires key=value format, got: {text}")
+        pairs.append((name, value))
+    return pairs
+
+
+def _checked(call: Call, name: str, value: str) -> str:
+    if name != "closing_commit_sha":
+        return value
+    try:
+        found = resolve_commit(call, value) if value else ""
+    except Refused as problem:
+        raise Refused(f"invalid closing_commit_sha {go_json(value)}: {problem}") from None
+    if not found:
+        raise Refused(f"invalid closing_commit_sha {go_json(value)}: empty value")
+    return found
+
+
+def _set_extra(row: Row, name: str, value: str, era: str) -> None:
+    """Write a field of somebody's own: true and false become booleans, all else but a rank stays text."""
+    if name in KNOWN or (era == "head" and name == "schema_version"):
+        return
+    if value in ("true", "false"):
+        row.put(name, value == "true")
+    elif era == "head" and name in RANK_KEYS:
+        if not _WHOLE.match(value.strip()):
+            raise Refused(f"queue-rank must be an integer, got: {go_json(value)}")
+        row.drop(*RANK_KEYS)
+        row.put("queue-rank", int(value))
+    else:
+        row.put(name, value)
+
+
+def change_row(call: Call, beads: Beads, bead_id: str, change: Callable[[Row], None]) -> Bead:
+    """Change one record, with the time, the checks and the hook that go with every change.
+
+    Raises:
+        Refused: there is no such bead, or something objects.
+    """
+    row = beads.row(bead_id)
+    try:
+        change(row)
+    except UnreadableLine as problem:
+        raise Refused(f"bead: {bead_id}: {problem}; nothing was written") from None
+    row.put("updated_at", stamp(call.clock()))
+    check_row(row, call.era)
+    run_hook(call, "validate-bead-update", row.line())
+    return beads.put(row)
+
+
+def claim(call: Call) -> None:
+    """Take a bead: in April the record says so, at head a lease beside it does too."""
+    owner = call.given.text("assignee") or call.assignee()
+    now = call.clock()
+    with writing(call, f"claim {call.id}") as beads:
+        bead = beads.bead(call.id)
+        if call.head:
+            edges.reject_open_dependencies(beads, call.id)
+        if bead.status not in ("open", "in_progress") or _is_held(call, bead):
+            raise Refused(f"bead: cannot claim {call.id} from status {bead.status}")
+        change_row(call, beads, call.id, lambda row: _take(call, row, owner, now))
+        if call.head:
+            beads.after.append(lambda: write_lease(call, call.id, owner, now))
+
+
+def _is_held(call: Call, bead: Bead) -> bool:
+    """Whether somebody holds the bead, by the rule of readiness."""
+    era: Literal["april", "head"] = "head" if call.head else "april"
+    queue = classify({bead.id: bead}, now=call.clock(), era=era, claims=claims_of(call))
+    return any(reason.kind == "claimed" for reason in queue.standing(bead.id).reasons)
+
+
+def _take(call: Call, row: Row, owner: str, now: int) -> None:
+    row.put_text("owner", owner)
+    if call.head:
+        transition(row, "in_progress")
+        row.drop(*CLAIM_KEYS, "work-heartbeat-at")
+        return
+    row.put("status", "in_progress")
+    row.put("claimed-at", second(now))
+    row.put("claimed-pid", str(os.getpid()))
+    row.put("execute-loop-heartbeat-at", stamp(now))
+    row.put("claimed-machine", machine_name(call.env))
+
+
+def unclaim(call: Call) -> None:
+    """Give a bead back; one that is closed stays so."""
+    with writing(call, f"unclaim {call.id}") as beads:
+        change_row(call, beads, call.id, lambda row: release(call, row))
+        beads.after.append(lambda: remove_lease(call, call.id))
+
+
+def release(call: Call, row: Row) -> None:
+    """Clear every trace of a claim from a record."""
+    if row.text("status") == "in_progress":
+        if call.head:
+            transition(row, "open")
+        else:
+            row.put("status", "open")
+    row.drop("owner")
+    clear_claim(row, call.era)
+
+
+def clear_claim(row: Row, era: str) -> None:
+    """Remove the fields in which a record says who holds it."""
+    row.drop(*CLAIM_KEYS, "work-heartbeat-at" if era == "head" else "execute-loop-heartbeat-at")

@@ -1,0 +1,291 @@
+"""``bead list``, ``ready`` and ``blocked``: beads as DDx's lists have them.
+
+JSON lists hold DDx's own fields only, in the order of its struct; fields of somebody else's are in ``show``,
+in ``export`` and in the file (reference/ddx.md §2). What is ready is decided in `core.beads.readiness`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from helix_ddx.base.go_format import ZERO_TIME, Number, instant_of, loads, plain, time_text
+from helix_ddx.base.stamps import second
+from helix_ddx.store.call import Call
+from helix_tui.core.beads.readiness import Queue, Standing, classify
+from helix_tui.core.beads.record import Bead
+
+_ESCAPES = (
+    (b"<", b"\\u003c"),
+    (b">", b"\\u003e"),
+    (b"&", b"\\u0026"),
+    (b"\xe2\x80\xa8", b"\\u2028"),
+    (b"\xe2\x80\xa9", b"\\u2029"),
+)
+
+
+def _zero_time() -> str:
+    return ZERO_TIME
+
+
+class _Edge(msgspec.Struct, omit_defaults=True):
+    issue_id: str = msgspec.field(default_factory=str)
+    depends_on_id: str = msgspec.field(default_factory=str)
+    type: str = msgspec.field(default_factory=str)
+    created_at: str = ""
+    created_by: str = ""
+    metadata: str = ""
+
+
+class _Blocker(msgspec.Struct, omit_defaults=True):
+    kind: str = msgspec.field(default_factory=str)
+    next_eligible_at: str = ""
+    unclosed_dep_ids: list[str] = []
+    last_status: str = ""
+    last_detail: str = ""
+    reason: str = ""
+
+
+class _Shown(msgspec.Struct, omit_defaults=True):
+    """A bead as a list shows it; a default made by a factory is written too, as Go does without omitempty."""
+
+    id: str = msgspec.field(default_factory=str)
+    title: str = msgspec.field(default_factory=str)
+    status: str = msgspec.field(default_factory=str)
+    priority: int = msgspec.field(default_factory=int)
+    issue_type: str = msgspec.field(default_factory=str)
+    schema_version: int | None = None
+    owner: str = ""
+    created_at: str = msgspec.field(default_factory=_zero_time)
+    created_by: str = ""
+    updated_at: str = msgspec.field(default_factory=_zero_time)
+    labels: list[str] = []
+    parent: str = ""
+    description: str = ""
+    acceptance: str = ""
+    notes: str = ""
+    dependencies: list[_Edge] = []
+    blocker: _Blocker | None = None
+
+
+_decode = msgspec.json.Decoder(_Shown).decode
+_FIELDS = {field.encode_name: field for field in msgspec.structs.fields(_Shown) if field.name != "blocker"}
+
+
+def _shown(bead: Bead, head: bool) -> _Shown:
+    try:
+        shown = _decode(bead.raw)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        shown = _by_field(bead)
+    shown.status, shown.issue_type, shown.priority = bead.status, bead.issue_type, bead.priority
+    shown.created_at = time_text(shown.created_at)
+    shown.updated_at = time_text(shown.updated_at)
+    shown.schema_version = (shown.schema_version or 1) if head else None
+    shown.blocker = None
+    return shown
+
+
+def _by_field(bead: Bead) -> _Shown:
+    """A record with a field of a wrong type: that field is empty, the others are not."""
+    document = bead.document()
+    values: dict[str, Any] = {}
+    for name, field in _FIELDS.items():
+        try:
+            values[field.name] = msgspec.convert(document[name], field.type)
+        except (KeyError, msgspec.ValidationError):
+            continue
+    if "dependencies" not in values and isinstance(document.get("dependencies"), list):
+        values["dependencies"] = [_edge(item) for item in document["dependencies"]]
+    return _Shown(**values)
+
+
+def _edge(item: Any) -> _Edge:
+    """An edge as Go decodes it: what is no text, or no object at all, leaves its fields empty."""
+    fields = item if isinstance(item, dict) else {}
+    names = (field.name for field in msgspec.structs.fields(_Edge))
+    return _Edge(**{name: fields[name] for name in names if isinstance(fields.get(name), str)})
+
+
+def say_ordered(call: Call, value: Any) -> None:
+    """Make the answer a JSON document whose fields stand in the order they have."""
+    data = msgspec.json.format(msgspec.json.encode(value), indent=2)
+    for plain_bytes, escaped in _ESCAPES:
+        data = data.replace(plain_bytes, escaped)
+    call.out.append(data + b"\n")
+
+
+def _say_beads(call: Call, beads: Iterable[Bead]) -> None:
+    say_ordered(call, [_shown(bead, call.head) for bead in beads])
+
+
+# --- list -----------------------------------------------------------------------------------------------
+
+
+def list_beads(call: Call) -> None:
+    """``bead list``, archived beads among them."""
+    given = call.given
+    where = dict(text.split("=", 1) for text in given.all("where") if "=" in text)
+    found = [
+        bead
+        for bead in everything(call, call.store.read().beads).values()
+        if _matches(bead, given.text("status"), given.text("label"), where)
+    ]
+    if given.on("json"):
+        _say_beads(call, found)
+    elif not found:
+        call.say("No beads found.")
+    for bead in () if given.on("json") else found:
+        labels = f" [{','.join(bead.labels)}]" if bead.labels else ""
+        call.say(f"{bead.id}  {bead.status:<12}  P{bead.priority}  {bead.title}{labels}")
+
+
+def everything(call: Call, active: Mapping[str, Bead]) -> dict[str, Bead]:
+    """The tracker's beads, then those of the archive that it does not hold."""
+    old = call.store.archived()
+    return {**active, **{bead_id: bead for bead_id, bead in old.items() if bead_id not in active}}
+
+
+def _matches(bead: Bead, status: str, label: str, where: Mapping[str, str]) -> bool:
+    if (status and bead.status != status) or (label and label not in bead.labels):
+        return False
+    return not where or _fits(bead, where)
+
+
+_WHERE = ("id", "title", "status", "issue_type", "owner", "parent", "description", "acceptance", "notes")
+
+
+def _fits(bead: Bead, where: Mapping[str, str]) -> bool:
+    """Compare fields as texts; of DDx's own fields only these can be asked for, any other reads as empty."""
+    try:
+        document = loads(bead.raw)
+    except (ValueError, RecursionError):  # nested deeper than this decoder goes
+        document = {}
+    for name, wanted in where.items():
+        name = "owner" if name == "assignee" else name
+        value = document.get(name)
+        if name in ("status", "issue_type"):
+            actual = getattr(bead, name)
+        elif name in _WHERE:
+            actual = value if isinstance(value, str) and not isinstance(value, Number) else ""
+        elif name in _FIELDS or name not in document:
+            actual = ""
+        else:
+            actual = plain(value)
+        if actual != wanted:
+            return False
+    return True
+
+
+# --- ready ----------------------------------------------------------------------------------------------
+
+
+def queue_of(call: Call, beads: Mapping[str, Bead]) -> Queue:
+    """The tracker classified by the rule of the release that is spoken."""
+    from helix_ddx.store.leases import claims_of
+
+    return classify(beads, now=call.clock(), era="head" if call.head else "april", claims=claims_of(call))
+
+
+def ready(call: Call) -> None:
+    """``bead ready``: at head what the loop would pick; in April, without a flag, more than that."""
+    beads = call.store.read().beads
+    queue = queue_of(call, beads)
+    if call.head or call.given.on("execution"):
+        found = [beads[bead_id] for bead_id in queue.ready]
+    else:
+        found = dependency_ready(queue)
+    if call.given.on("json"):
+        _say_beads(call, found)
+        return
+    if not found:
+        call.say("No ready beads.")
+    for bead in found:
+        call.say(f"{bead.id}  P{bead.priority}  {bead.title}")
+
+
+def dependency_ready(queue: Queue) -> list[Bead]:
+    """April's wider notion: open, and nothing it waits for is open."""
+    found = [
+        bead
+        for bead in queue.beads.values()
+        if bead.status == "open" and _reason(queue.standing(bead.id), "waiting_dependencies") is None
+    ]
+    return sorted(found, key=_by_age)
+
+
+def dependency_blocked(queue: Queue) -> list[Bead]:
+    """Open beads that wait for something."""
+    return [
+        bead
+        for bead in queue.beads.values()
+        if bead.status == "open" and _reason(queue.standing(bead.id), "waiting_dependencies") is not None
+    ]
+
+
+def _by_age(bead: Bead) -> tuple[int, int, bytes]:
+    return bead.priority, instant_of(bead.created_at), bead.id.encode()
+
+
+def _reason(standing: Standing, kind: str) -> tuple[str, tuple[str, ...]] | None:
+    return next(((reason.detail, reason.refs) for reason in standing.reasons if reason.kind == kind), None)
+
+
+# --- blocked --------------------------------------------------------------------------------------------
+
+
+def blocked(call: Call) -> None:
+    """``bead blocked``: in April what waits or pauses, at head only what its status says."""
+    beads = call.store.read().beads
+    queue = queue_of(call, beads)
+    entries = []
+    for bead in sorted(beads.values(), key=_by_age):
+        blocker = _head_blocker(queue, bead) if call.head else _april_blocker(queue, bead)
+        if blocker is not None:
+            entries.append((bead, blocker))
+    if call.given.on("json"):
+        shown = []
+        for bead, blocker in entries:
+            shown.append(_shown(bead, call.head))
+            shown[-1].blocker = blocker
+        say_ordered(call, shown)
+        return
+    if not entries:
+        call.say("No externally blocked beads." if call.head else "No blocked beads.")
+    for bead, blocker in entries:
+        call.say(f"{bead.id}  P{bead.priority}  {bead.title}  {_why(bead, blocker)}")
+
+
+def _why(bead: Bead, blocker: _Blocker) -> str:
+    if blocker.kind == "retry-cooldown":
+        return f"retry-after: {blocker.next_eligible_at}"
+    if blocker.kind == "dependency":
+        return f"deps: {', '.join(edge.depends_on_id for edge in bead.dependencies)}"
+    return f"{blocker.kind}: {blocker.reason}"
+
+
+def _head_blocker(queue: Queue, bead: Bead) -> _Blocker | None:
+    if bead.status != "blocked":
+        return None
+    found = _reason(queue.standing(bead.id), "blocked_external")
+    return _Blocker(kind="blocked-status", reason=found[0] if found else "")
+
+
+def _april_blocker(queue: Queue, bead: Bead) -> _Blocker | None:
+    if bead.status != "open":
+        return None
+    standing = queue.standing(bead.id)
+    targets = [edge.depends_on_id for edge in bead.dependencies]
+    waiting = [one for one in targets if one not in queue.beads or queue.beads[one].status != "closed"]
+    if waiting:
+        return _Blocker(kind="dependency", unclosed_dep_ids=waiting)
+    if standing.until is None:
+        return None
+    detail = bead.document().get("execute-loop-last-detail")
+    return _Blocker(
+        kind="retry-cooldown",
+        next_eligible_at=second(standing.until),
+        last_status=bead.loop_last_status,
+        last_detail=detail if isinstance(detail, str) else "",
+    )

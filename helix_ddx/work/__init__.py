@@ -1,0 +1,1 @@
+"""The verbs of ``work``: what the loop would take, focus, cooldown."""

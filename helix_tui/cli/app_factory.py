@@ -1,0 +1,61 @@
+"""Making the app for a call: the options that the console, its snapshot and the demo share."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from helix_tui.cli import programs
+from helix_tui.cli.call import Call, CliError
+from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.time import now_ns
+from helix_tui.core.snapshot import Change, Snapshot
+
+if TYPE_CHECKING:
+    from helix_tui.app import Feed, HelixApp, LookOut
+
+OnChange = Callable[[Snapshot, Change], None]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the console, its snapshot and the demo all understand."""
+    parser.add_argument(
+        "--screen", metavar="NAME", default="queue", help="the screen: queue, loop, memory, needs, …"
+    )
+    parser.add_argument("--pane", action="store_true", help="side-pane posture, for 40 to 60 columns")
+    parser.add_argument("--theme", metavar="NAME", help="helix-night, helix-paper, helix-stark, helix-16")
+    parser.add_argument("--ascii", action="store_true", help="plain letters instead of glyphs")
+
+
+def make_app(call: Call, open_feed: Callable[[OnChange], Feed], *, look_out: LookOut = "live") -> HelixApp:
+    """The app as this call wants it."""
+    # read by Textual as it is imported: a key right after a frame waits 4 ms for the next one, not 17
+    os.environ.setdefault("TEXTUAL_FPS", "240")
+    from helix_tui.app import HelixApp
+    from helix_tui.screens import SCREENS, SHEETS
+    from helix_tui.settings import load_settings
+
+    options = call.options
+    if options.screen not in (*SCREENS, *SHEETS):
+        name = clean_line(options.screen, 40)
+        raise CliError(f"there is no screen “{name}”", f"There are: {', '.join((*SCREENS, *SHEETS))}.", 2)
+    return HelixApp(
+        open_feed,
+        read_only=call.read_only,
+        pane=options.pane,
+        ascii_only=options.ascii,
+        theme=options.theme,
+        screen=options.screen,
+        settings=load_settings(),
+        clock=clock_of(call),
+        ddx=call.ddx,
+        look_out=look_out,
+        own=programs.helix_tui(),
+    )
+
+
+def clock_of(call: Call) -> Callable[[], int]:
+    """The clock of a call: the present, or the instant at which ``--now`` stopped it."""
+    return (lambda: call.now) if call.fixed_now else now_ns

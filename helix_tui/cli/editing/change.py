@@ -1,0 +1,398 @@
+"""What every command that changes the queue shares: the curator, ids, and how a change is told."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from helix_tui.cli.call import Call, CliError
+from helix_tui.cli.paint import counted
+from helix_tui.cli.report.loading import NO_TRACKER, find_bead, locate
+from helix_tui.cli.subprocesses import tidy_when_killed
+from helix_tui.core.beads.readiness import Queue
+from helix_tui.core.ddx.names import Era
+from helix_tui.core.editing.execute.curator import Curator, Done, Sight
+from helix_tui.core.editing.execute.dropped_lines import unread_warning
+from helix_tui.core.editing.execute.executable import Executable, find_executable
+from helix_tui.core.editing.execute.reconciliation import renamed
+from helix_tui.core.editing.journal import Entry
+from helix_tui.core.editing.operations import Operation
+from helix_tui.core.editing.overlay import Edits, Scene
+from helix_tui.core.editing.plan.planner import Plan, plan, values_before
+from helix_tui.core.editing.preview.whatif import Consequences, foresee
+from helix_tui.core.editing.steps import Step, Writing
+from helix_tui.core.editing.undo.conflicts import Conflict, Difference, NotUndoable, Unreadable
+from helix_tui.core.ground.errors import HelixError
+from helix_tui.core.ground.text import clean_block, clean_line
+from helix_tui.core.ground.time import now_ns
+from helix_tui.core.supervision.agents.hooks import SKIP
+from helix_tui.core.supervision.signals.focus import plan_upkeep, read_focus
+
+MOST = 12
+"""Beads told by name in one line for people."""
+
+
+def add_ids(parser: argparse.ArgumentParser, *, many: bool = True) -> None:
+    """The beads a command is about."""
+    parser.add_argument(
+        "ids",
+        metavar="ID",
+        nargs="+" if many else None,
+        help="a bead id, or the beginning or end of one" + ("; several are one change" if many else ""),
+    )
+
+
+def add_dry_run(parser: argparse.ArgumentParser) -> None:
+    """The option that shows and does nothing."""
+    parser.add_argument(
+        "--dry-run", action="store_true", help="print the commands and what would follow; change nothing"
+    )
+
+
+def curator_of(call: Call) -> Curator:
+    """The curator of this call's project, with the ddx that ``--ddx`` names."""
+    project = locate(call)
+
+    def find(era: Era) -> Executable:
+        untold = getattr(call.options, "no_triage", False)  # then our own hook is passed over too
+        return find_executable(project, call.ddx, era=era, env=os.environ | {SKIP: "1"} if untold else None)
+
+    def as_of() -> int:
+        return call.now if call.fixed_now else now_ns()
+
+    def waits(holder: str) -> None:
+        call.note(f"helix-tui: waiting for {holder}, which is changing the queue; ctrl+c ends the wait")
+
+    return Curator(project, find, read_only=call.read_only, as_of=as_of, waits=waits)
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """Turn what can go wrong in curation, a polite kill too, into a message and an exit code."""
+    try:
+        with tidy_when_killed():
+            yield
+    except Unreadable as error:
+        raise CliError(str(error), NO_TRACKER) from None
+    except NotUndoable as error:
+        raise CliError(f"{error.entry.id} cannot be undone: {error}") from None
+    except Conflict as error:
+        raise CliError(f"changed since, so nothing was overwritten: {error}", _conflict_fix(error)) from None
+    except HelixError:
+        raise  # says all by itself; the journal's is an OSError too
+    except OSError as error:
+        where = f" {clean_line(str(error.filename), 200)}" if error.filename else ""
+        raise CliError(
+            f"cannot write{where}: {error.strerror or error}",
+            "Free space or repair the folder, then retry; what was written before is kept.",
+        ) from None
+
+
+def _conflict_fix(error: Conflict) -> str:
+    if error.entry is None:
+        return "Look at the bead and give the command again."
+    shows = f"`helix-tui journal {error.entry.id}` shows what was changed"
+    return f"{shows}; set the fields by hand if you still want it."
+
+
+def resolve(queue: Queue, texts: str | Sequence[str]) -> list[str]:
+    """The ids that texts stand for, each once; one text may name several, separated by commas."""
+    words = [texts] if isinstance(texts, str) else texts
+    parts = [part for word in words for part in (word.split(",") if word not in queue.beads else [word])]
+    named = [part.strip() for part in parts if part.strip()]
+    if words and not named:
+        raise CliError("no bead is named", "`helix-tui queue` lists the ids.", 2)
+    return list(dict.fromkeys(find_bead(queue, part) for part in named))
+
+
+def change(
+    call: Call,
+    make: Callable[[Queue], Iterable[Operation]],
+    *,
+    title: str = "",
+    telling: Callable[[Call, Done, Curator], int] | None = None,
+) -> int:
+    """Plan operations, show or run them, and tell what came of it, by ``telling`` where it is given."""
+    with told():
+        curator = curator_of(call)
+        sight = curator.look()
+        wanted = list(make(sight.queue))
+        dialect = curator.dialect(sight.queue)
+        planned = plan(wanted, sight.queue, dialect, busy=sight.busy, title=title)
+        if call.options.dry_run:
+            return foretell(call, _warned(planned, sight, curator), sight)
+        curator.gate.check()
+        done = curator.run(wanted, title=title)
+    return (telling or tell)(call, done, curator)
+
+
+def change_steps(
+    call: Call, curator: Curator, kind: str, title: str, make: Callable[[Writing, Sight], None]
+) -> int:
+    """The same for steps that are planned on what the queue then holds."""
+    with told():
+        sight = curator.look()
+        if call.options.dry_run:
+            planned = curator.plan_steps(kind, title, make)
+            return foretell(call, _warned(planned, sight, curator), sight)
+        curator.gate.check()
+        done = curator.run_steps(kind, title, make)
+    return tell(call, done, curator)
+
+
+def _warned(planned: Plan, sight: Sight, curator: Curator) -> Plan:
+    """A plan with what else to know: ddx drops lines that it cannot read; another release wrote the rows."""
+    if not planned.steps:
+        return planned
+    embedded = curator.executable(sight.queue.default_era).embedded
+    other = (str(sight.difference),) if sight.difference is not None else ()
+    return replace(planned, notes=(*planned.notes, *unread_warning(sight.tracker, embedded), *other))
+
+
+def foretell(call: Call, planned: Plan, sight: Sight) -> int:
+    """Print what would run and what would follow from it."""
+    follows = foresee(sight.queue, planned.steps)
+    if call.json:
+        call.emit(
+            {
+                **_planned(planned),
+                "dry_run": True,
+                "before": values_before(planned.steps, sight.queue),
+                "after": edits_of(planned.steps),
+                "newly_ready": follows.newly_ready,
+                "newly_blocked": follows.newly_blocked,
+                "next": follows.next_after,
+                "places": [
+                    {"bead_id": each.bead_id, "was": each.was, "will": each.will, "state": each.state}
+                    for each in follows.places
+                ],
+                "others_keep_order": follows.others_keep_order,
+                "cycles": follows.cycles,
+                "orphaned": [
+                    {"bead_id": orphan.bead_id, "waits_on": orphan.waits_on, "why": orphan.why}
+                    for orphan in follows.orphaned
+                ],
+                "falls": follows.falls,
+                "journal_id": None,
+            }
+        )
+    else:
+        _print_commands(call, planned)
+        for line in consequence_lines(call, follows) if planned.steps else ():
+            call.print(line)
+        if planned.steps:
+            _print_way_back(call, planned)
+            call.print(call.paint("nothing was changed (--dry-run)", "muted"))
+        elif not planned.refusals:
+            call.print("nothing to do")
+    return _refused(call, planned)
+
+
+def tell(call: Call, done: Done, curator: Curator) -> int:
+    """Print what was done."""
+    entry = done.entry
+    if call.json:
+        call.emit(
+            {
+                **_planned(done.plan),
+                "commands": list(entry.commands) if entry else [],
+                "dry_run": False,
+                **_recorded(entry),
+                "newly_ready": done.newly_ready,
+                "newly_blocked": done.newly_blocked,
+                "created": list(done.created.values()),
+                "ran": done.ran,
+                "problems": done.problems,
+                "error": None
+                if done.error is None
+                else {"message": done.error.message, "fix": done.error.advice, "code": done.error.exit_code},
+            }
+        )
+    else:
+        _print_commands(call, done.plan, done)
+        for bead_id in done.created.values():
+            call.print(bead_id)
+        _print_shift(call, done.newly_ready, done.newly_blocked, "now")
+        if entry is None and not done.plan.refusals:
+            call.print("nothing to do")
+        elif entry is not None:
+            call.print(call.paint(_journal_line(entry), "muted"))
+            _print_focus(call, curator)
+    code = _refused(call, done.plan)
+    for warning in curator.warnings:
+        call.note(f"helix-tui: {warning}")
+    for problem in done.problems:
+        call.note(f"helix-tui: {problem}")
+    if done.error is not None:
+        call.note(f"helix-tui: {done.error.message}; {how_far(done)}")
+        if not done.made_anyway:
+            call.note(f"  {clean_line(done.error.advice, 400)}")
+        return done.error.exit_code
+    return 1 if done.problems else code
+
+
+def how_far(done: Done) -> str:
+    """What stands after a command failed."""
+    if done.entry is None or not done.entry.after:
+        return "nothing was changed"
+    if done.made_anyway:
+        return "but the change was made, so do not repeat it"
+    ran = f"{done.ran} of {len(done.plan.steps)} commands ended well"
+    return f"{ran}; changed, and it stays so: {some(list(done.entry.after))}"
+
+
+def _planned(planned: Plan) -> dict[str, Any]:
+    return {
+        "title": planned.title,
+        "commands": list(planned.commands),
+        "refused": [
+            {"id": refusal.operation.bead_id, "kind": refusal.operation.kind, "why": refusal.why}
+            for refusal in planned.refusals
+        ],
+        "notes": planned.notes,
+        "undoable": planned.undoable,
+        "inverse": [["ddx", *step.args] for step in planned.back.steps],
+        "why_not": list(planned.back.lost),
+        "traces": planned.back.traces,
+    }
+
+
+def _recorded(entry: Entry | None) -> dict[str, Any]:
+    if entry is None:
+        return {"before": {}, "after": {}, "journal_id": None, "result": "nothing"}
+    return {
+        "before": entry.before,
+        "after": entry.after,
+        "journal_id": entry.id,
+        "result": entry.result,
+        "undoable": entry.undoable,
+        "inverse": list(entry.inverse),
+        "why_not": [entry.why_not] if entry.why_not else [],
+        "traces": entry.traces,
+    }
+
+
+def edits_of(steps: Iterable[Step]) -> Edits:
+    """What steps lead to together, as far as it is known beforehand."""
+    merged: dict[str, dict[str, Any]] = {}
+    for step in steps:
+        for edits in (step.edits, step.ripple):
+            for bead_id, fields in edits.items():
+                merged.setdefault(bead_id, {}).update(fields)
+    return merged
+
+
+def consequence_lines(call: Call, follows: Consequences) -> Iterator[str]:
+    """What would follow, in lines for people: first for the changed beads themselves."""
+    for place in follows.places[:MOST]:
+        yield call.paint(f"{clean_line(place.bead_id, 80)}: {place}", "bold")
+    if len(follows.places) > MOST:
+        yield f"and {len(follows.places) - MOST:,} more beads"
+    for word, ids, role in (
+        ("would become ready", follows.newly_ready, "success"),
+        ("would no longer be ready", follows.newly_blocked, "waiting"),
+    ):
+        if ids:
+            yield call.paint(f"{word}: {some(ids)}", role)
+    for bead_id, status in follows.falls.items():
+        yield f"ddx would make {clean_line(bead_id)} {status} by itself"
+    for cycle in follows.cycles:
+        yield call.paint(
+            f"would wait in a circle: {' → '.join(map(clean_line, (*cycle, cycle[0])))}", "error"
+        )
+    for orphan in follows.orphaned:
+        yield call.paint(
+            f"{clean_line(orphan.bead_id)} would wait on {clean_line(orphan.waits_on)}, which {orphan.why}",
+            "attention",
+        )
+    if follows.next_after != follows.next_before:
+        yield f"next would be: {some(follows.next_after)}"
+    elif len(follows.next_before) < follows.ready[0]:
+        yield f"the first {len(follows.next_before)} stay the same"
+    if follows.order:
+        yield follows.order
+
+
+def _print_commands(call: Call, planned: Plan, done: Done | None = None) -> None:
+    """The commands; of a change that did not come to its end, each with what became of it."""
+    made = done.created if done is not None else {}
+    lines = [shlex.join(("ddx", *step.args)) for step in renamed(planned.steps, made)]
+    for number, line in enumerate(lines if made else planned.lines):
+        words = call.paint(clean_block(line, 2_000), "bold")
+        if done is not None and done.error is not None:
+            fate = "ran" if number < done.ran else "failed" if number == done.ran else "not run"
+            words = f"{fate:<8}{words}"
+        call.print(words)
+    for note in planned.notes:
+        call.print(f"note: {clean_line(note, 600)}")
+
+
+def _print_shift(call: Call, ready: Sequence[str], blocked: Sequence[str], when: str) -> None:
+    if ready:
+        call.print(call.paint(f"{when} ready: {some(ready)}", "success"))
+    if blocked:
+        call.print(call.paint(f"no longer ready: {some(blocked)}", "waiting"))
+
+
+def _print_focus(call: Call, curator: Curator) -> None:
+    """Say where the change left a focus that no longer covers all it should."""
+    sight = curator.look()
+    if not read_focus(Scene(sight.queue)).epic:
+        return
+    upkeep = curator.plan_steps("focus", "repair the focus", lambda writing, _: plan_upkeep(writing))
+    if upkeep.steps:
+        beads = counted(len(upkeep.steps), "bead")
+        call.print(f"note: the focus is to be brought up to date on {beads}: `helix-tui focus --reconcile`")
+
+
+def _refused(call: Call, planned: Plan) -> int:
+    for refusal in planned.refusals:
+        call.note(f"helix-tui: not done: {clean_line(refusal.why, 600)}")
+    return 1 if planned.refusals else 0
+
+
+def _journal_line(entry: Entry) -> str:
+    head = f"journal {entry.id}"
+    if entry.result not in ("done", "partial"):
+        return f"{head}: nothing was changed"
+    if entry.result == "partial":
+        head += " (only in part)"
+    if entry.undoable:
+        trace = "".join(f"; {each}" for each in entry.traces)
+        return f"{head} · undo with `helix-tui undo`{clean_line(trace, 1_000)}"
+    return f"{head} · no way back: {clean_line(entry.why_not, 300)}"
+
+
+def _print_way_back(call: Call, planned: Plan) -> None:
+    """Whether it could be taken back, by which commands, and what would stay."""
+    if not planned.undoable:
+        call.print(f"cannot be undone: {clean_line('; '.join(planned.back.lost), 300)}")
+        return
+    call.print("undo would run:")
+    for line in planned.way_back:
+        call.print("  " + clean_block(line, 2_000))
+    for trace in planned.back.traces:
+        call.print(f"  {clean_line(trace, 300)}")
+
+
+def some(ids: Sequence[str], most: int = MOST) -> str:
+    """Some ids for a line."""
+    more = len(ids) - most
+    return ", ".join(clean_line(bead_id, 80) for bead_id in ids[:most]) + (
+        f" and {more} more" if more > 0 else ""
+    )
+
+
+def difference_document(difference: Difference) -> Mapping[str, Any]:
+    """A conflict as JSON: both versions."""
+    return {
+        "bead_id": difference.bead_id,
+        "field": difference.field,
+        "expected": difference.ours,
+        "found": difference.theirs,
+    }

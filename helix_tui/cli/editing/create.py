@@ -1,0 +1,140 @@
+"""``helix-tui create``: a new bead, checked against the authoring rules first."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterable
+from typing import Any
+
+from helix_tui.cli.call import Call, CliError
+from helix_tui.cli.editing.change import add_dry_run, change, resolve
+from helix_tui.core.beads.readiness import Queue
+from helix_tui.core.editing import operations
+from helix_tui.core.editing.authoring import Verdict, judge
+from helix_tui.core.editing.operations import Operation
+from helix_tui.core.editing.overlay import edge
+from helix_tui.core.ground.text import clean_line
+from helix_tui.core.supervision.agents.hooks import SKIP
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this command."""
+    parser.add_argument("title", help="what is to be done, in one line")
+    parser.add_argument("--type", default="task", help="task, bug, epic, chore, … (default: task)")
+    parser.add_argument("--priority", default="2", metavar="0-4", help="0 is first (default: 2)")
+    parser.add_argument("--labels", action="append", default=[], metavar="A,B", help="repeatable")
+    parser.add_argument("--parent", default="", metavar="ID")
+    parser.add_argument("--depends-on", action="append", default=[], metavar="ID,ID", help="repeatable")
+    parser.add_argument("--spec-id", default="", metavar="ID", help="the document it is built against")
+    parser.add_argument("--acceptance", default="", metavar="TEXT", help="how one sees that it is done")
+    parser.add_argument("--description", default="", metavar="TEXT")
+    parser.add_argument("--notes", default="", metavar="TEXT")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        dest="fields",
+        help="any other field; repeatable",
+    )
+    parser.add_argument(
+        "--allow-vague", action="store_true", help="take acceptance that no machine can check"
+    )
+    parser.add_argument(
+        "--no-triage",
+        action="store_true",
+        help="take the bead whatever the authoring rules say (also: HELIX_SKIP_TRIAGE=1)",
+    )
+    add_dry_run(parser)
+
+
+def run(call: Call) -> int:
+    """Check the bead and make it."""
+    return change(call, lambda queue: [operation(call, queue)])
+
+
+def operation(call: Call, queue: Queue) -> Operation:
+    """The bead that the options describe.
+
+    Raises:
+        CliError: the authoring rules refuse it.
+    """
+    options = call.options
+    fields = _fields(options.fields)
+    labels = [text.strip() for word in options.labels for text in word.split(",") if text.strip()]
+    unknown: list[CliError] = []
+    parent = next(iter(_found(queue, [options.parent] if options.parent else [], unknown)), "")
+    depends_on = _found(queue, options.depends_on, unknown)
+    if not options.no_triage and os.environ.get(SKIP) != "1":
+        _triage(call, queue, labels, depends_on, fields, unknown)
+    elif unknown:
+        raise unknown[0]
+    return operations.create(
+        options.title,
+        issue_type=options.type,
+        priority=options.priority,
+        labels=labels,
+        parent=parent,
+        depends_on=depends_on,
+        spec_id=options.spec_id,
+        acceptance=options.acceptance,
+        description=options.description,
+        notes=options.notes,
+        fields=fields,
+    )
+
+
+def _found(queue: Queue, words: Iterable[str], unknown: list[CliError]) -> list[str]:
+    """The ids that words stand for; what stands for none goes into ``unknown``, to be told with the rest."""
+    ids: list[str] = []
+    for word in words:
+        for part in [word] if word in queue.beads else word.split(","):
+            try:
+                ids += resolve(queue, part)
+            except CliError as error:
+                unknown.append(error)
+    return list(dict.fromkeys(ids))
+
+
+def _fields(words: Iterable[str]) -> dict[str, str]:
+    fields = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not key or not equals:
+            raise CliError(f"--set wants KEY=VALUE, not “{clean_line(word, 60)}”", exit_code=2)
+        fields[key] = value
+    return fields
+
+
+def _triage(
+    call: Call,
+    queue: Queue,
+    labels: list[str],
+    depends_on: list[str],
+    fields: dict[str, str],
+    unknown: list[CliError],
+) -> None:
+    """Say what the authoring rules find; stop at an error."""
+    options = call.options
+    row: dict[str, Any] = {
+        "title": options.title,
+        "issue_type": options.type,
+        "labels": labels,
+        "acceptance": options.acceptance,
+        "spec-id": options.spec_id or fields.get("spec-id", ""),
+        "dependencies": [edge("", target) for target in depends_on],
+    }
+    verdict: Verdict = judge(row, queue.beads, strict=not options.allow_vague)
+    for finding in verdict.findings:
+        call.note(clean_line(str(finding), 400))
+    if unknown and not verdict.errors:
+        raise unknown[0]
+    said = [*(finding.message for finding in verdict.errors), *(error.message for error in unknown)]
+    if verdict.errors:
+        vague = not unknown and all(finding.code == "vague" for finding in verdict.errors)
+        fix = "Give what is missing; --no-triage makes the bead all the same."
+        raise CliError(
+            "the bead was not made: " + "; ".join(clean_line(each, 300) for each in said),
+            "Say it so that a machine can check it, or pass --allow-vague." if vague else fix,
+        )

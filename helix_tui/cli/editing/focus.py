@@ -1,0 +1,69 @@
+"""``helix-tui focus``: let workers pick only what one epic needs, and give everything back."""
+
+from __future__ import annotations
+
+import argparse
+
+from helix_tui.cli.call import Call, CliError
+from helix_tui.cli.editing.change import add_dry_run, change_steps, curator_of, some, told
+from helix_tui.cli.report.loading import find_bead
+from helix_tui.core.editing.execute.curator import Curator, Sight
+from helix_tui.core.editing.overlay import Scene
+from helix_tui.core.ground.text import clean_line
+from helix_tui.core.supervision.signals.focus import plan_focus, plan_unfocus, plan_upkeep, read_focus
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this command."""
+    parser.add_argument("id", metavar="ID", nargs="?", help="the epic; without it, what the focus is on")
+    parser.add_argument("--off", action="store_true", help="end the focus and give back what it held")
+    parser.add_argument(
+        "--reconcile",
+        action="store_true",
+        help="hold back what was created since; repair a focus that was interrupted",
+    )
+    add_dry_run(parser)
+
+
+def run(call: Call) -> int:
+    """Set, end, mend or show the focus."""
+    options = call.options
+    if sum((bool(options.id), options.off, options.reconcile)) > 1:
+        raise CliError("name an epic, or say --off, or --reconcile: one of them", exit_code=2)
+    curator = curator_of(call)
+    if options.id:
+        with told():
+            epic = find_bead(curator.look().queue, options.id)
+        return change_steps(
+            call,
+            curator,
+            "focus",
+            f"focus on {clean_line(epic, 60)}",
+            lambda writing, _: plan_focus(writing, epic),
+        )
+    if options.off:
+        return change_steps(call, curator, "focus", "end the focus", lambda writing, _: plan_unfocus(writing))
+    if options.reconcile:
+        return change_steps(
+            call, curator, "focus", "repair the focus", lambda writing, _: plan_upkeep(writing)
+        )
+    return _show(call, curator)
+
+
+def _show(call: Call, curator: Curator) -> int:
+    with told():
+        sight: Sight = curator.look()
+    focus = read_focus(Scene(sight.queue))
+    if call.json:
+        call.emit({"epic": focus.epic or None, "held": focus.held, "leftovers": focus.leftovers})
+        return 0
+    if focus.epic:
+        title = clean_line(sight.queue.beads[focus.epic].title, 120)
+        call.print(f"focus on {clean_line(focus.epic)} {title}; {len(focus.held)} beads are held back for it")
+    else:
+        call.print("no focus")
+    if focus.leftovers:
+        call.print(
+            f"left over from another focus: {some(focus.leftovers)}; `helix-tui focus --reconcile` mends it"
+        )
+    return 0

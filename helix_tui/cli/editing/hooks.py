@@ -1,0 +1,186 @@
+"""``helix-tui install-hooks``: what others ask us: ddx about a new bead, Claude Code as it works."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+import helix_tui
+from helix_tui.cli.call import Call, CliError
+from helix_tui.cli.editing.change import told
+from helix_tui.cli.report.loading import locate
+from helix_tui.core.ddx.uncommitted import uncommitted
+from helix_tui.core.editing.execute.gate import Gate
+from helix_tui.core.ground.project import Project
+from helix_tui.core.ground.text import clean_block, clean_line
+from helix_tui.core.supervision.agents.claude_settings import EVENTS, UnreadableSettings, merge
+from helix_tui.core.supervision.agents.hooks import (
+    BY_NAME,
+    MAX_BEAD,
+    ForeignHook,
+    hook_path,
+    hook_text,
+    install,
+    judge_stdin,
+    remove,
+    would_change,
+)
+from helix_tui.core.supervision.stages.commit import CommitError, commit_files
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this command."""
+    parser.add_argument(
+        "--judge",
+        action="store_true",
+        help="be the hook: judge the bead on stdin; exit 0, 1 or 2 as ddx asks",
+    )
+
+    parser.add_argument(
+        "--claude",
+        action="store_true",
+        help="Claude Code's hooks instead, in .claude/settings.json: what is remembered reaches its agents",
+    )
+    parser.add_argument(
+        "--remove", action="store_true", help="take the hook, or with --claude the hooks, out again"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="print what would be written")
+    parser.add_argument(
+        "--commit",
+        action="store_true",
+        help="commit the file, and no other: ddx begins no attempt beside one that nobody committed",
+    )
+    parser.add_argument(
+        "--plugin-path",
+        action="store_true",
+        help="print the folder of the Claude Code plugin: hooks, agents and skills together",
+    )
+
+
+def run(call: Call) -> int:
+    """Install the hook, or be it."""
+    options = call.options
+    if options.plugin_path:
+        return _plugin(call)
+    project = locate(call)
+    if options.judge:
+        return _judge(call, project)
+    if options.claude:
+        return _claude(call, project)
+    if not project.ddx_dir.is_dir():
+        raise CliError(
+            f"there is no {clean_line(str(project.ddx_dir))}", "Run `ddx init` in the project first."
+        )
+    if options.dry_run:
+        return _foretell(call, project)
+    gate = Gate(project, call.read_only)
+    try:
+        with told():
+            installed = remove(project, gate) if options.remove else install(project, gate)
+    except ForeignHook as error:
+        raise CliError(
+            clean_line(str(error), 400), f"Look at it: {clean_line(str(hook_path(project)))}"
+        ) from None
+    except OSError as error:
+        raise CliError(f"the hook cannot be written: {error.strerror}") from None
+    done, had = ("removed", "no hook of ours") if options.remove else ("installed", "already installed")
+    return _conclude(call, project, installed.path, installed.changed, done if installed.changed else had)
+
+
+def _claude(call: Call, project: Project) -> int:
+    """Merge our hooks into Claude Code's settings of this project, or take them out."""
+    gate = Gate(project, call.read_only)
+    try:
+        with told():
+            merged = merge(
+                project,
+                gate,
+                BY_NAME,
+                remove=call.options.remove,
+                dry=call.options.dry_run,
+            )
+    except UnreadableSettings as error:
+        raise CliError(
+            clean_line(str(error), 400), "It stays as it is. Mend it by hand, then try again."
+        ) from None
+    except OSError as error:
+        raise CliError(f"the settings cannot be written: {error.strerror}") from None
+    if call.options.dry_run and call.json:
+        call.emit({"path": merged.path, "changed": merged.changed, "events": list(EVENTS)})
+        return 0
+    if call.options.dry_run:
+        call.print(clean_block(merged.text).rstrip())
+        return 0
+    done = ("removed from", "not in") if call.options.remove else ("installed in", "already installed in")
+    word = done[0] if merged.changed else done[1]
+    return _conclude(call, project, merged.path, merged.changed, word, events=list(EVENTS))
+
+
+def _conclude(call: Call, project: Project, path: Path, changed: bool, word: str, **more: object) -> int:
+    """Say what was done, and commit the file or say that it is to be committed."""
+    inside = path.is_relative_to(project.root)
+    file = path.relative_to(project.root).as_posix() if inside else str(path)
+    left = inside and bool(uncommitted(project.root, [file]))
+    subject = f"{'Remove' if call.options.remove else 'Add'} helix-tui's hooks: {file}"
+    sha = _commit(project, file, subject, word) if left and call.options.commit else ""
+    if call.json:
+        whether = {"uncommitted": left and not sha, "commit": sha or None}
+        call.emit({"path": path, "changed": changed, **more, **whether})
+    else:
+        call.print(f"{word}: {clean_line(str(path))}")
+    if sha:
+        call.note(f"committed as {sha[:12]}: {clean_line(subject)}")
+    elif left:
+        add, commit = ["git", "add", "-A", "--", file], ["git", "commit", "-m", subject, "--", file]
+        words = clean_line(f"{shlex.join(add)} && {shlex.join(commit)}", 400)
+        call.note(f"commit it, for ddx begins no attempt beside it: {words}")
+    if not call.options.remove and shutil.which("helix-tui") is None:
+        call.note("helix-tui is not on PATH here: until it is, the hook does nothing")
+    return 0
+
+
+def _commit(project: Project, file: str, subject: str, word: str) -> str:
+    try:
+        return commit_files(project.root, [file], subject)
+    except CommitError as error:
+        raise CliError(f"{word}: {clean_line(file)}, but not committed: {error}", error.advice) from None
+
+
+def _plugin(call: Call) -> int:
+    """Where the plugin lies, for `claude plugin marketplace add`."""
+    folder = Path(helix_tui.__file__).with_name("plugin")
+    if call.json:
+        call.emit({"path": folder})
+    else:
+        call.print(str(folder))
+    return 0
+
+
+def _foretell(call: Call, project: Project) -> int:
+    """What would be written, or taken away."""
+    path, text = hook_path(project), "" if call.options.remove else hook_text()
+    try:
+        changes = would_change(project, remove=call.options.remove)
+    except ForeignHook as error:
+        raise CliError(clean_line(str(error), 400), f"Look at it: {clean_line(str(path))}") from None
+    if call.json:
+        call.emit({"path": path, "dry_run": True, "changed": changes, "text": text})
+    elif changes:
+        call.print(f"would {'remove' if call.options.remove else 'write'} {clean_line(str(path))}")
+        call.print(clean_block(text))
+    else:
+        had = "no hook of ours at" if call.options.remove else "already installed:"
+        call.print(f"nothing would change: {had} {clean_line(str(path))}")
+    return 0
+
+
+def _judge(call: Call, project: Project) -> int:
+    """Answer as a hook of ddx does: findings on stderr, the verdict as exit code."""
+    verdict = judge_stdin(sys.stdin.buffer.read(MAX_BEAD + 1), project, os.environ)
+    for finding in verdict.findings:
+        call.note(clean_line(str(finding), 400))
+    return verdict.exit_code

@@ -1,0 +1,352 @@
+"""``helix-tui journal | undo | redo``: what was changed from here, and taking it back."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from helix_tui.cli.call import Call, CliError
+from helix_tui.cli.editing.change import (
+    add_dry_run,
+    consequence_lines,
+    curator_of,
+    difference_document,
+    how_far,
+    some,
+    told,
+)
+from helix_tui.cli.paint import counted
+from helix_tui.core.editing.contrast import apart
+from helix_tui.core.editing.execute.curator import Curator, Done
+from helix_tui.core.editing.journal import Entry
+from helix_tui.core.editing.preview.whatif import foresee
+from helix_tui.core.editing.undo.conflicts import Conflict, NotUndoable, Unreadable
+from helix_tui.core.editing.undo.undo_plan import Appraiser, Mark, Turn
+from helix_tui.core.ground.text import clean_block, clean_line
+from helix_tui.core.ground.time import NS, format_age, format_instant, now_ns
+
+_NOTHING = {"undo": "nothing to undo", "redo": "nothing to redo"}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of whichever of these commands was asked for."""
+    command = parser.prog.split()[-1]
+    if command == "journal":
+        parser.add_argument("id", nargs="?", metavar="OP", help="one entry in full, as op-12")
+        parser.add_argument(
+            "-n", "--last", type=int, default=20, metavar="N", help="how many (default: 20; 0: all)"
+        )
+        return
+    parser.add_argument(
+        "count",
+        nargs="?",
+        default="1",
+        metavar="N|OP",
+        help="how many (default: 1), or one by its id",
+    )
+    parser.add_argument("--id", metavar="OP", dest="entry", help="one change by its id, whoever made it")
+    if command == "undo":
+        parser.add_argument(
+            "--to", metavar="OP", help="back to how things stood right after this change, whoever changed it"
+        )
+    add_dry_run(parser)
+
+
+def run(call: Call) -> int:
+    """Show the journal, take back, or do again."""
+    if call.command == "journal":
+        return _journal(call)
+    _read_count(call)
+    curator = curator_of(call)
+    if call.options.dry_run:
+        return _foretell(call, curator)
+    with told():
+        curator.gate.check()
+    done: list[Done] = []
+    stopped: CliError | None = None
+    conflict: Conflict | None = None
+    try:
+        with told():
+            try:
+                _go(call, curator, done)
+            except Conflict as error:
+                conflict = error
+                raise
+    except CliError as error:
+        stopped = error
+    return _tell(call, done, stopped, conflict)
+
+
+def _read_count(call: Call) -> None:
+    """A number says how many; an id that stands in its place is one that was asked for."""
+    options = call.options
+    if options.count.startswith("op-"):
+        options.entry, options.count = options.entry or options.count, "1"
+    if not options.count.isdecimal() or int(options.count) < 1:
+        raise CliError("how many changes? at least one", f"For example: helix-tui {call.command} 2", 2)
+    options.count = int(options.count)
+
+
+def _go(call: Call, curator: Curator, done: list[Done]) -> None:
+    """Take back or do again, one after the other, until one fails."""
+    turn = curator.redo if call.command == "redo" else curator.undo
+    chosen = _chosen(call, curator)
+    if chosen is None:
+        for _ in range(call.options.count):
+            if not _keep(turn(), done):
+                return
+    elif call.options.entry:
+        _keep(turn(chosen[0]), done)
+    else:
+        for result in curator.restore(call.options.to):
+            _keep(result, done)
+
+
+def _keep(result: Done | None, done: list[Done]) -> bool:
+    if result is None:
+        return False
+    done.append(result)
+    return result.error is None and not result.problems
+
+
+def _chosen(call: Call, curator: Curator) -> list[Entry] | None:
+    """The entries that were asked for by id; None: a person's last ones."""
+    options = call.options
+    wanted = options.entry or getattr(options, "to", None)
+    if not wanted:
+        return None
+    history = curator.history()
+    entry = history.get(wanted)
+    if entry is None:
+        raise CliError(
+            f"the journal has no {clean_line(wanted, 60)}", "`helix-tui journal` lists what it has."
+        )
+    return [history.root(entry)] if options.entry else list(history.back_to(entry.id))
+
+
+def _check_direction(call: Call, chosen: list[Entry]) -> None:
+    """A change named by its id is taken back only where it stands, and done again only where it does not."""
+    if not call.options.entry:
+        return
+    (entry,) = chosen
+    if call.command == "undo" and not entry.standing:
+        raise NotUndoable(entry, f"{entry.id} has changed nothing that still stands")
+    if call.command == "redo" and not entry.undone_by:
+        raise NotUndoable(entry, f"{entry.id} has not been undone")
+
+
+def _foretell(call: Call, curator: Curator) -> int:
+    """What would run, entry by entry, one on top of the other, and what would follow."""
+    with told():
+        chosen = _chosen(call, curator)
+        history = curator.history()
+        if chosen is None:
+            wanted = history.to_undo if call.command == "undo" else history.to_redo
+            chosen = list(wanted(curator.me)[: call.options.count])
+        _check_direction(call, chosen)
+        retreat, sight = curator.foretell(chosen)
+        follows = foresee(sight.queue, retreat.steps)
+    if call.json:
+        operations = [_turn_document(turn) for turn in retreat.turns]
+        call.emit(
+            {
+                "dry_run": True,
+                "operations": operations,
+                "newly_ready": follows.newly_ready,
+                "newly_blocked": follows.newly_blocked,
+            }
+        )
+        return 0
+    for turn in retreat.turns:
+        deed = "undo" if turn.back else "redo"
+        call.print(f"{deed} {turn.entry.id}  {clean_line(turn.entry.title, 120)}")
+        for step in turn.steps:
+            call.print("  " + call.paint(clean_block(shlex.join(("ddx", *step.args)), 2_000), "bold"))
+        for trace in turn.traces:
+            call.print(f"  note: {clean_line(trace, 300)}")
+        if turn.problem:
+            call.print(f"  cannot be done: {clean_line(turn.problem, 400)}")
+        for difference in turn.differences[:5]:
+            call.print(f"    {difference}")
+    if retreat.steps:
+        for line in consequence_lines(call, follows):
+            call.print(line)
+    if not retreat.turns:
+        call.print(_NOTHING[call.command])
+    return 0
+
+
+def _turn_document(turn: Turn) -> dict[str, Any]:
+    return {
+        "journal_id": turn.entry.id,
+        "title": turn.entry.title,
+        "deed": "undo" if turn.back else "redo",
+        "commands": [["ddx", *step.args] for step in turn.steps],
+        "conflicts": [difference_document(each) for each in turn.differences],
+        "why_not": [turn.problem] if turn.problem else [],
+        "traces": turn.traces,
+    }
+
+
+def _tell(call: Call, done: list[Done], stopped: CliError | None, conflict: Conflict | None) -> int:
+    failed = next((result for result in done if result.error is not None or result.problems), None)
+    code = stopped.exit_code if stopped is not None else 1 if failed is not None else 0
+    if call.json:
+        call.emit(
+            {
+                "operations": [_document(result) for result in done],
+                "conflicts": [difference_document(each) for each in conflict.differences] if conflict else [],
+                "error": None
+                if stopped is None
+                else {"message": stopped.message, "fix": stopped.advice, "code": stopped.exit_code},
+            }
+        )
+    else:
+        for result in done:
+            call.print(clean_line(result.plan.title, 200))
+            for line in result.plan.lines:
+                call.print("  " + call.paint(clean_block(line, 2_000), "bold"))
+            for note in result.plan.notes:
+                call.print(f"  note: {clean_line(note, 300)}")
+            if result.newly_ready:
+                call.print(f"  now ready: {some(result.newly_ready)}")
+            if result.newly_blocked:
+                call.print(f"  no longer ready: {some(result.newly_blocked)}")
+        if not done and stopped is None:
+            call.print(_NOTHING[call.command])
+    for result in done:
+        for problem in result.problems:
+            call.note(f"helix-tui: {problem}")
+        if result.error is not None:
+            call.note(f"helix-tui: {result.error.message}; {how_far(result)}")
+            call.note(f"  {clean_line(result.error.advice, 400)}")
+    if stopped is not None:
+        call.note(f"helix-tui: {stopped.message}")
+        if stopped.advice:
+            call.note(f"  {stopped.advice}")
+    return code
+
+
+def _document(result: Done) -> dict[str, Any]:
+    entry = result.entry
+    return {
+        "title": result.plan.title,
+        "of": entry.of if entry else None,
+        "journal_id": entry.id if entry else None,
+        "commands": list(result.plan.commands),
+        "before": entry.before if entry else {},
+        "after": entry.after if entry else {},
+        "newly_ready": result.newly_ready,
+        "newly_blocked": result.newly_blocked,
+        "problems": result.problems,
+        "error": result.error.message if result.error else None,
+    }
+
+
+_WORDS = {"undone": "undone", "partial": "half-way", "final": "done", "failed": "nothing"}
+"""How people call a state, where the word itself does not do."""
+
+
+def _journal(call: Call) -> int:
+    with told():
+        curator = curator_of(call)
+        history = curator.history()
+        marks = _marks(curator)
+    options = call.options
+    if options.id:
+        entry = history.get(options.id)
+        if entry is None:
+            raise CliError(
+                f"the journal has no {clean_line(options.id, 60)}", "`helix-tui journal` lists what it has."
+            )
+        entries = [entry]
+    else:
+        entries = list(history.entries[-options.last :] if options.last > 0 else history.entries)[::-1]
+    if call.json:
+        call.emit(
+            {
+                "operations": [entry_document(entry, marks.get(entry.id)) for entry in entries],
+                "dropped": history.dropped,
+                "torn": history.torn,
+                "left_out": history.left_out,
+            }
+        )
+        return 0
+    for entry in entries:
+        mark = marks.get(entry.id, Mark("done"))
+        call.print(_line(entry, mark))
+        if options.id:
+            _print_entry(call, entry, mark)
+    if not entries:
+        call.print("nothing has been changed from here yet")
+    if history.left_out:
+        call.note(f"{counted(history.left_out, 'older change')}: in {curator.journal.path} alone")
+    if history.dropped:
+        call.note(f"{counted(history.dropped, 'line')} of the journal cannot be read")
+    return 0
+
+
+def _marks(curator: Curator) -> Mapping[str, Mark]:
+    """How the entries stand; against no rows where the tracker cannot be read."""
+    try:
+        beads = curator.look().queue.beads
+    except Unreadable:
+        return {}
+    return Appraiser().marks(curator.history(), beads)
+
+
+def _line(entry: Entry, mark: Mark) -> str:
+    age = format_age((now_ns() - entry.at) / NS)
+    who = clean_line(entry.who.user or entry.who.kind, 20)
+    tail = {"final": "  no way back", "conflicted": "  changed since"}.get(mark.state, "")
+    word = _WORDS.get(mark.state, mark.state)
+    return f"{entry.id:<8} {age:>4}  {who:<10} {word:<10} {clean_line(entry.title, 160)}{tail}"
+
+
+def _print_entry(call: Call, entry: Entry, mark: Mark) -> None:
+    for words in entry.commands:
+        call.print("  " + call.paint(clean_block(shlex.join(words), 2_000), "bold"))
+    for bead_id, fields in entry.after.items():
+        before = entry.before.get(bead_id) or {}
+        for name, value in (fields or {}).items():
+            was, now = apart(name, before.get(name), value, 120)
+            call.print(f"  {clean_line(bead_id, 80)} {clean_line(name, 60)}: {was} → {now}")
+    if entry.inverse and not entry.undone_by:
+        call.print("  undone by:")
+        for words in entry.inverse:
+            call.print("    " + clean_block(shlex.join(words), 2_000))
+    for difference in mark.differences:
+        call.print(f"  changed since: {difference}")
+    if mark.covered_by:
+        call.print(f"  {mark.covered_by} changed the same later; that one is undone first")
+    if entry.why_not:
+        call.print(f"  no way back: {clean_line(entry.why_not, 400)}")
+    if entry.error:
+        call.print(f"  failed: {clean_line(entry.error, 400)}")
+
+
+def entry_document(entry: Entry, mark: Mark | None = None) -> dict[str, Any]:
+    """An entry as JSON."""
+    return {
+        "journal_id": entry.id,
+        "at": format_instant(entry.at),
+        "who": {"kind": entry.who.kind, "user": entry.who.user},
+        "kind": entry.kind,
+        "title": entry.title,
+        "commands": list(entry.commands),
+        "before": entry.before,
+        "after": entry.after,
+        "inverse": list(entry.inverse),
+        "result": entry.result,
+        "state": mark.state if mark else None,
+        "changed_since": [difference_document(each) for each in mark.differences] if mark else [],
+        "undoable": entry.undoable,
+        "why_not": entry.why_not,
+        "traces": entry.traces,
+        "undone_by": entry.undone_by or None,
+        "of": entry.of or None,
+        "recovered": entry.recovered,
+        "error": entry.error,
+    }

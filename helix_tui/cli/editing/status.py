@@ -1,0 +1,49 @@
+"""``helix-tui claim | unclaim | close | reopen | cancel``: what changes a bead's status."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable
+
+from helix_tui.cli.call import Call
+from helix_tui.cli.editing.change import add_dry_run, add_ids, change, resolve
+from helix_tui.core.beads.readiness import Queue
+from helix_tui.core.editing import operations
+from helix_tui.core.editing.operations import Operation
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of whichever of these commands was asked for."""
+    add_ids(parser)
+    command = parser.prog.split()[-1]
+    if command == "claim":
+        parser.add_argument(
+            "--assignee", default="", metavar="NAME", help="who takes it (default: as ddx says)"
+        )
+    elif command == "unclaim":
+        parser.add_argument("--force", action="store_true", help="even where a live worker is on it")
+    elif command == "reopen":
+        parser.add_argument("--reason", default="", metavar="TEXT", help="kept in the bead's history")
+        parser.add_argument("--append-notes", default="", metavar="TEXT", help="added to its notes")
+    add_dry_run(parser)
+
+
+def run(call: Call) -> int:
+    """Do it, or with --dry-run tell what it would do."""
+    return change(call, lambda queue: _operations(call, queue))
+
+
+def _operations(call: Call, queue: Queue) -> Iterable[Operation]:
+    options = call.options
+    for bead_id in resolve(queue, options.ids):
+        match call.command:
+            case "claim":
+                yield operations.claim(bead_id, options.assignee)
+            case "unclaim":
+                yield operations.unclaim(bead_id, force=options.force)
+            case "close":
+                yield operations.close(bead_id)
+            case "reopen":
+                yield operations.reopen(bead_id, options.reason, options.append_notes)
+            case _:
+                yield operations.cancel(bead_id)

@@ -1,0 +1,321 @@
+"""What the verbs of ``helix-tui memory`` do: one function each, from options to a document."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from helix_tui.cli.call import Call, CliError
+from helix_tui.cli.memory import corrections, lessons
+from helix_tui.cli.memory import inject as beads
+from helix_tui.cli.memory import plans as planning
+from helix_tui.cli.memory import report as telling
+from helix_tui.cli.memory.names import names
+from helix_tui.cli.report.loading import locate
+from helix_tui.core.embedding import load_encoder
+from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.time import now_ns
+from helix_tui.core.memory import (
+    DatabaseMissing,
+    DatabaseReadOnly,
+    MemoryFault,
+    MemoryStore,
+    database_path,
+    look_into,
+    open_memory,
+)
+from helix_tui.core.memory.lessons.changes import Deed, Deeds
+
+_MODELLESS = {
+    "get",
+    "list",
+    "edges",
+    "connected",
+    "edge",
+    "relate",
+    "feedback",
+    "decay",
+    "prune",
+    "learn",
+    "remove",
+    "supersede",
+    "plan",
+    "exploration",
+}
+"""Verbs that compare no texts: the encoder is not loaded for them."""
+
+_SOMETIMES: dict[str, Callable[[argparse.Namespace], bool]] = {
+    "inject": lambda options: not options.dry_run,
+    "prune": lambda options: not options.dry_run,
+    "edit": lambda options: not options.dry_run,
+    "remove": lambda options: not options.dry_run,
+    "supersede": lambda options: not options.dry_run,
+    "assess": lambda options: True,
+    "decay": lambda options: bool(options.apply),
+    "learn": lambda options: bool(options.apply),
+    "proposals": lambda options: options.action != "list",
+    "plan": lambda options: options.action == "add",
+    "exploration": lambda options: options.action == "add",
+    "workspace": lambda options: options.action in ("open", "close"),
+}
+"""Verbs that write with some options only, and with which."""
+
+_COMPARES = {"store", "recall", "inject", "chunk", "similar-recent", "suggest-edges", "assess"}
+"""Verbs that need the vectors of what is remembered."""
+
+_MOST_ENCODED = 256
+"""Texts of a database without vectors, such as the plugin's, that one call encodes: a few seconds, once."""
+
+_LOOKS = {
+    "recall",
+    "list",
+    "edges",
+    "health",
+    "inject",
+    "similar-recent",
+    "decay",
+    "learn",
+    "proposals",
+    "plan",
+    "exploration",
+    "workspace",
+}
+"""Verbs that have an answer where there is no database yet; they do not make one."""
+
+
+def answer(call: Call, writes: bool) -> int:
+    """Open the memory, do what the verb says, print it.
+
+    Raises:
+        CliError: what stands in the way and what to do about it.
+    """
+    verb = call.options.verb
+    if writes and call.read_only:
+        raise CliError(f"memory {verb} changes the memory", "Leave out --read-only to do it.")
+    try:
+        with _open(call, writes) as memory:
+            if verb in _COMPARES and not memory.read_only and memory.path.exists():
+                with suppress(DatabaseReadOnly):  # without room for vectors, what has some is compared
+                    memory.embed(_MOST_ENCODED)
+            document = _DEEDS[verb](call, memory)
+    except MemoryFault as fault:
+        raise CliError(clean_line(fault.message, 600), fault.advice) from None
+    if call.json:
+        call.emit({"verb": verb, **document})
+    else:
+        for line in telling.lines(call, verb, document):
+            call.print(line)
+    return 1 if document.get("status") == "rejected" else 0
+
+
+def _open(call: Call, writes: bool) -> MemoryStore:
+    verb = call.options.verb
+    path = database_path(locate(call))
+    loaded = None if verb in _MODELLESS else load_encoder()
+
+    def clock() -> int:
+        return call.now if call.fixed_now else now_ns()
+
+    changes = writes or (verb in _SOMETIMES and _SOMETIMES[verb](call.options))
+    if path.exists() and not (changes or call.read_only):
+        return look_into(path, loaded, clock=clock)
+    if path.exists() or (changes and not call.read_only):
+        return open_memory(path, loaded, read_only=call.read_only, clock=clock)
+    if verb in _LOOKS or changes:
+        return open_memory(path, loaded, empty=True, clock=clock)
+    raise DatabaseMissing(f"no memory here: there is no {path}", "`helix-tui memory store` makes one.")
+
+
+def _store(call: Call, memory: MemoryStore) -> dict[str, Any]:
+    options = call.options
+    stored = memory.store(
+        options.trigger, options.resolution, options.type, options.source, attempt=options.task
+    )
+    return stored.document()
+
+
+def _recall(call: Call, memory: MemoryStore) -> dict[str, Any]:
+    options = call.options
+    found = memory.recall(
+        options.query,
+        options.type,
+        options.limit,
+        options.min_effectiveness,
+        files=options.files,
+        expand=options.expand,
+        gate=options.gate,
+        ranker=options.ranker,
+    )
+    return {"query": options.query, **found.document()}
+
+
+def _get(call: Call, memory: MemoryStore) -> dict[str, Any]:
+    asked = call.options.name
+    found = memory.get(asked) or memory.successor(asked)
+    if found is None:
+        raise CliError(
+            f"no memory “{clean_line(call.options.name, 80)}”", "`helix-tui memory list` names them all."
+        )
+    return {
+        **found.document(),
+        "supersedes": "" if memory.get(asked) else asked,
+        "revisions": [each.document() for each in memory.revisions(found.name)],
+        "variants": [
+            {"trigger": trigger, "resolution": resolution, "source": source}
+            for trigger, resolution, source in memory.variants(found.name)
+        ],
+        "edges": [edge.document() for edge in memory.edges(found.name)],
+        "outcomes": [outcome.document() for outcome in memory.outcomes(found.name)],
+        "injections": [
+            {
+                key: value
+                for key, value in each.document().items()
+                if key in ("id", "at", "attempt", "bead", "agent", "objective", "mode", "ranker")
+            }
+            for each in memory.injections(found.name)
+        ],
+    }
+
+
+def _list(call: Call, memory: MemoryStore) -> dict[str, Any]:
+    every = memory.list(call.options.type)
+    limit = call.options.limit
+    shown = every[:limit] if limit > 0 else every
+    return {"total": len(every), "memories": [each.document() for each in shown]}
+
+
+def _feedback(call: Call, memory: MemoryStore) -> dict[str, Any]:
+    options = call.options
+    report = memory.feedback(
+        names("--injected", options.injected),
+        names("--utilized", options.utilized),
+        options.verified,
+        attempt=options.task,
+        kind=options.kind,
+        revise=options.revise,
+    )
+    return report.document()
+
+
+def _edge(call: Call, memory: MemoryStore) -> dict[str, Any]:
+    options = call.options
+    return memory.relate(options.from_name, options.to_name, options.rel_type, options.weight).document()
+
+
+def _edges(call: Call, memory: MemoryStore) -> dict[str, Any]:
+    found = memory.edges(call.options.name, call.options.rel_type)
+    return {"edges": [edge.document() for edge in found], "missing": _unknown(memory, call.options.name)}
+
+
+def _connected(call: Call, memory: MemoryStore) -> dict[str, Any]:
+    found = memory.connected(call.options.name, call.options.max_hops)
+    name = call.options.name
+    return {
+        "name": name,
+        "connected": [each.document() for each in found],
+        "missing": _unknown(memory, name),
+    }
+
+
+def _unknown(memory: MemoryStore, name: str) -> list[str]:
+    """The name where no memory has it: an empty answer alone does not tell."""
+    return [name] if name and memory.get(name) is None else []
+
+
+def _suggest(call: Call, memory: MemoryStore) -> dict[str, Any]:
+    found = memory.suggest_edges(call.options.name, call.options.limit)
+    return {
+        "mode": memory.mode,
+        "detail": memory.detail,
+        "suggestions": [each.document() for each in found],
+        "missing": _unknown(memory, call.options.name),
+    }
+
+
+def _similar(call: Call, memory: MemoryStore) -> dict[str, Any]:
+    options = call.options
+    text = options.trigger or options.named_trigger
+    if not text.strip():
+        raise CliError("say what to compare with", "`helix-tui memory similar-recent TEXT`", 2)
+    found = memory.similar_recent(text, options.threshold, options.days, options.type)
+    return {"mode": memory.mode, "detail": memory.detail, "similar": [each.document() for each in found]}
+
+
+def _chunk(call: Call, memory: MemoryStore) -> dict[str, Any]:
+    options = call.options
+    return memory.chunk(options.task, options.outcome, options.approach, options.source).document()
+
+
+def _assess(call: Call, memory: MemoryStore) -> dict[str, Any]:
+    options = call.options
+    history = None if options.history is None else names("--history", options.history)
+    found = memory.assess(options.task, options.approach, history).document()
+    return {**found, "mode": memory.mode, "detail": memory.detail}
+
+
+def _decay(call: Call, memory: MemoryStore) -> dict[str, Any]:
+    options = call.options
+    if not options.apply:
+        return memory.decay(options.days, options.min_uses).document()
+    deed, found = Deeds(memory).fade(options.days, options.min_uses)
+    return found.document() | _deed(deed)
+
+
+def _prune(call: Call, memory: MemoryStore) -> dict[str, Any]:
+    options = call.options
+    if options.dry_run or call.read_only:
+        return memory.prune(options.threshold, options.min_uses, apply=False).document()
+    deed, found = Deeds(memory).prune(options.threshold, options.min_uses)
+    return found.document() | _deed(deed)
+
+
+def _deed(deed: Deed | None) -> dict[str, Any]:
+    """The entry that `memory undo` takes back; None where nothing was changed."""
+    return {"done": None if deed is None else deed.document()}
+
+
+def _consolidate(call: Call, memory: MemoryStore) -> dict[str, Any]:
+    return memory.consolidate(call.options.threshold).document()
+
+
+def _health(call: Call, memory: MemoryStore) -> dict[str, Any]:
+    return memory.health().document()
+
+
+def _embed(call: Call, memory: MemoryStore) -> dict[str, Any]:
+    done = memory.embed(call.options.limit or None)
+    return {"embedded": done, "mode": memory.mode, "detail": memory.detail}
+
+
+_DEEDS: dict[str, Callable[[Call, MemoryStore], dict[str, Any]]] = {
+    "store": _store,
+    "recall": _recall,
+    "get": _get,
+    "edit": corrections.edit,
+    "remove": corrections.remove,
+    "supersede": corrections.supersede,
+    "list": _list,
+    "inject": beads.inject,
+    "feedback": _feedback,
+    "edge": _edge,
+    "relate": _edge,
+    "edges": _edges,
+    "connected": _connected,
+    "suggest-edges": _suggest,
+    "similar-recent": _similar,
+    "chunk": _chunk,
+    "assess": _assess,
+    "decay": _decay,
+    "prune": _prune,
+    "consolidate": _consolidate,
+    "learn": lessons.learn,
+    "proposals": lessons.proposals,
+    "undo": lessons.undo,
+    "plan": planning.plan,
+    "exploration": planning.exploration,
+    "workspace": planning.workspace,
+    "health": _health,
+    "embed": _embed,
+}

@@ -1,0 +1,226 @@
+"""``memory plan``, ``exploration``, ``workspace``: seed 004's orchestration and its way into the queue."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from helix_tui.cli.call import Call, CliError
+from helix_tui.cli.editing.change import curator_of, told
+from helix_tui.cli.memory.names import names
+from helix_tui.core.editing.preview.whatif import foresee
+from helix_tui.core.ground.text import clean_block, clean_line
+from helix_tui.core.memory import MemoryStore
+from helix_tui.core.memory.plan_records import Plan
+from helix_tui.core.memory.plans import Plans
+from helix_tui.core.supervision.agents.plan_beads import bead_operations, beads_of
+
+MAX_DOCUMENT = 4 << 20
+
+
+def plan_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of ``plan``."""
+    parser.add_argument("action", nargs="?", choices=("list", "show", "add", "apply"), default="list")
+    parser.add_argument("number", nargs="?", type=int, metavar="N", help="the plan")
+    parser.add_argument("--file", metavar="FILE", help="with add: the plan as JSON; - reads stdin")
+    parser.add_argument("--parent", default="", metavar="ID", help="with apply: put the beads under this one")
+    parser.add_argument("--no-epic", action="store_true", help="with apply: make no epic of the objective")
+    parser.add_argument("--priority", type=int, default=2, metavar="0-4", help="with apply (default 2)")
+    parser.add_argument("--spec-id", default="", metavar="ID", help="with apply: what they are built against")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="with apply: show the commands, change nothing"
+    )
+
+
+def exploration_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of ``exploration``."""
+    parser.add_argument("action", nargs="?", choices=("list", "add"), default="list")
+    parser.add_argument("--objective", default="", help="with add: what was explored for")
+    parser.add_argument("--file", metavar="FILE", help="with add: what was found, as JSON; - reads stdin")
+
+
+def workspace_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of ``workspace``."""
+    parser.add_argument("action", nargs="?", choices=("list", "show", "open", "close"), default="list")
+    parser.add_argument("number", nargs="?", type=int, metavar="N", help="the workspace; with open the plan")
+    parser.add_argument("--seq", default="", help="with open: the task of the plan")
+    parser.add_argument("--status", choices=("delivered", "blocked"), default="delivered", help="with close")
+    parser.add_argument(
+        "--delivered", default="", metavar="TEXT", help="with close: what is true now, or why not"
+    )
+    parser.add_argument("--utilized", default="[]", metavar="JSON", help="with close: names that were used")
+
+
+def plan(call: Call, memory: MemoryStore) -> dict[str, Any]:
+    """Store, show and list plans; make beads of one."""
+    options, plans = call.options, Plans(memory)
+    if options.action == "list":
+        return {"plans": [each.document() for each in plans.plans()]}
+    if options.action == "add":
+        return {"plan": plans.add_plan(_read(options.file)).document()}
+    found = _plan(plans, options.number)
+    if options.action == "show":
+        workspaces = [each.document() for each in plans.workspaces(found.id)]
+        return {"plan": found.document(), "workspaces": workspaces}
+    if found.problems:
+        raise CliError(f"plan {found.id} cannot be used: {found.problems[0]}")
+    return _apply(call, found)
+
+
+def _apply(call: Call, found: Plan) -> dict[str, Any]:
+    options = call.options
+    with told():
+        curator = curator_of(call)
+        sight = curator.look()
+        wanted = bead_operations(
+            found,
+            sight.queue.beads,
+            parent=options.parent,
+            epic=not options.no_epic and not options.parent and len(found.tasks) > 1,
+            priority=options.priority,
+            spec_id=options.spec_id,
+        )
+        title = f"make beads of plan {found.id}"
+        planned = curator.plan(wanted, title=title)
+        follows = foresee(sight.queue, planned.steps)
+        document: dict[str, Any] = {
+            "plan": found.document(),
+            "dry_run": options.dry_run,
+            "commands": list(planned.commands),
+            "refused": [refusal.why for refusal in planned.refusals],
+            "undoable": planned.undoable,
+            "why_not": list(planned.back.lost),
+            "newly_ready": list(follows.newly_ready),
+            "created": [],
+            "journal_id": None,
+        }
+        if options.dry_run or not planned.steps:
+            return document | {"beads": beads_of(found, sight.queue.beads)}
+        curator.gate.check()
+        done = curator.run(wanted, shown=planned, title=title)
+        if done.error is not None:
+            raise CliError(done.error.message, done.error.advice, done.error.exit_code)
+        return document | {
+            "created": list(done.created.values()),
+            "newly_ready": list(done.newly_ready),
+            "journal_id": done.entry.id if done.entry else None,
+            "undoable": bool(done.entry and done.entry.undoable),
+            "beads": beads_of(found, curator.look().queue.beads),
+        }
+
+
+def exploration(call: Call, memory: MemoryStore) -> dict[str, Any]:
+    """Keep and list what explorers found."""
+    options, plans = call.options, Plans(memory)
+    if options.action == "add":
+        if not options.objective.strip():
+            raise CliError("say what was explored for", "--objective TEXT", 2)
+        return {"exploration": plans.add_exploration(options.objective, _read(options.file)).document()}
+    return {"explorations": [each.document() for each in plans.explorations()]}
+
+
+def workspace(call: Call, memory: MemoryStore) -> dict[str, Any]:
+    """Begin and end tasks of a plan, with what they were given."""
+    options, plans = call.options, Plans(memory)
+    if options.action == "list":
+        return {"workspaces": [each.document() for each in plans.workspaces(options.number)]}
+    if options.action == "open":
+        found = _plan(plans, options.number)
+        task = next((each for each in found.tasks if each.seq == options.seq), None)
+        if task is None:
+            seqs = ", ".join(each.seq for each in found.tasks)
+            raise CliError(
+                f"plan {found.id} has no task “{clean_line(options.seq, 40)}”", f"It has: {seqs}.", 2
+            )
+        return {"workspace": plans.open_workspace(found, task).document()}
+    if options.number is None:
+        raise CliError("say which workspace", "`helix-tui memory workspace` lists them.", 2)
+    if options.action == "close":
+        used = names("--utilized", options.utilized)
+        ended = plans.close_workspace(options.number, options.status, options.delivered, used)
+    else:
+        ended = plans.workspace(options.number)
+    if ended is None:
+        raise CliError(f"no workspace {options.number}", "`helix-tui memory workspace` lists them.")
+    return {"workspace": ended.document()}
+
+
+def _plan(plans: Plans, number: int | None) -> Plan:
+    found = plans.plan(number) if number is not None else next(iter(plans.plans()), None)
+    if found is None:
+        raise CliError("there is no such plan", "`helix-tui memory plan` lists them.")
+    return found
+
+
+def _read(name: str | None) -> Any:
+    """A JSON document from a file or from stdin."""
+    if not name:
+        raise CliError("name the file", "--file FILE, or --file - for stdin", 2)
+    try:
+        if name == "-":
+            raw = sys.stdin.buffer.read(MAX_DOCUMENT + 1)
+        else:
+            with Path(name).open("rb") as file:
+                raw = file.read(MAX_DOCUMENT + 1)
+    except OSError as error:
+        raise CliError(f"{clean_line(name, 200)} cannot be read: {error.strerror}") from None
+    if len(raw) > MAX_DOCUMENT:
+        raise CliError(f"{clean_line(name, 200)} has more than {MAX_DOCUMENT >> 20} MB")
+    try:
+        return json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        raise CliError(f"{clean_line(name, 200)} is no JSON: {clean_line(error, 200)}") from None
+
+
+def tell_plan(call: Call, document: dict[str, Any]) -> Iterator[str]:
+    """``plan`` for people."""
+    for each in document.get("plans", ()):
+        yield f"{each['id']:>4}  {len(each['tasks']):>3} tasks  {clean_line(each['objective'], 200)}"
+    if "plan" in document:
+        one = document["plan"]
+        yield call.paint(f"plan {one['id']}: {clean_line(one['objective'], 300)}", "bold")
+        for task in one["tasks"]:
+            waits = "" if task["depends"] == "none" else f"  after {clean_line(task['depends'], 60)}"
+            yield f"  {clean_line(task['seq'], 40)} {clean_line(task['objective'], 200)}{waits}"
+    for words in document.get("commands", ()):
+        yield call.paint(clean_block(" ".join(words), 400), "muted")
+    for why in document.get("refused", ()):
+        yield call.paint(f"not done: {clean_line(why, 300)}", "error")
+    if document.get("journal_id"):
+        yield f"{len(document['created'])} beads · journal {document['journal_id']}{_way_back(document)}"
+    elif document.get("dry_run"):
+        if not document["undoable"] and document["commands"]:
+            yield call.paint(f"there is no way back: {_why_not(document)}", "warning")
+        yield call.paint("nothing was changed (--dry-run)", "muted")
+    if document.get("plans") == []:
+        yield "no plan is stored: `helix-tui memory plan add --file plan.json`"
+
+
+def _way_back(document: dict[str, Any]) -> str:
+    if document["undoable"]:
+        return " · `helix-tui undo` takes it back"
+    return f" · no way back: {_why_not(document)}"
+
+
+def _why_not(document: dict[str, Any]) -> str:
+    """Why beads cannot be unmade; the same for each of them is said once."""
+    reasons = [why.partition(" was made, and ")[2] or why for why in document["why_not"]]
+    return clean_line("; ".join(dict.fromkeys(reasons)), 300)
+
+
+def tell_workspaces(call: Call, document: dict[str, Any]) -> Iterator[str]:
+    """``workspace`` for people."""
+    found = document.get("workspaces", [document["workspace"]] if "workspace" in document else [])
+    for each in found:
+        task = clean_line(f"{each['task_seq']} {each['task_slug']}", 100)
+        yield f"{each['id']:>4}  {each['status']:<9}  {task}"
+        for name in each["injected"]:
+            yield call.paint(f"      was given {clean_line(name, 200)}", "muted")
+        for parent in each["parents"]:
+            yield call.paint(f"      builds on {clean_line(parent, 200)}", "muted")
+    if not found:
+        yield "no workspace is open"

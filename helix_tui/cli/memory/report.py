@@ -1,0 +1,267 @@
+"""What ``helix-tui memory`` prints for people: a few lines from the same document that machines get."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from helix_tui.cli.call import Call
+from helix_tui.cli.memory.corrections import tell_corrected, tell_removed
+from helix_tui.cli.memory.lessons import tell_learned, tell_proposals, tell_undone
+from helix_tui.cli.memory.plans import tell_plan, tell_workspaces
+from helix_tui.cli.paint import columns, counted
+from helix_tui.core.ground.text import clean_block, clean_line, fit
+
+Document = dict[str, Any]
+
+_ROLES = {"failure": "error", "systemic": "attention", "pattern": "success"}
+
+
+def lines(call: Call, verb: str, document: Document) -> Iterator[str]:
+    """The lines of one answer."""
+    yield from _WAYS.get(verb, _plain)(call, document)
+
+
+def _stored(call: Call, document: Document) -> Iterator[str]:
+    status, name = document["status"], clean_line(document["name"])
+    role = {"rejected": "error", "skipped": "warning"}.get(status, "success")
+    yield f"{call.paint(status, role)} {name}" + (f" ({document['reason']})" if document["reason"] else "")
+    if document.get("promoted"):
+        yield call.paint(
+            "systemic now: This has occurred 3+ times. Consider architectural changes.", "attention"
+        )
+    if document.get("similar"):
+        yield f"like it: {', '.join(map(clean_line, document['similar']))}"
+
+
+def _recalled(call: Call, document: Document) -> Iterator[str]:
+    for hit in document["memories"]:
+        terms = (
+            f"relevance {hit['relevance']:.2f} · effectiveness {_share(hit)} · recency {hit['recency']:.2f}"
+        )
+        if hit["bonus"]:
+            terms += f" · edges +{hit['bonus']:.2f}"
+        if hit["files"]:
+            terms += f" · {', '.join(map(clean_line, hit['files']))}"
+        yield (
+            f"{hit['score']:.3f}  {call.paint(hit['type'], _ROLES.get(hit['type'], 'muted'))}"
+            f"  {call.paint(clean_line(hit['name']), 'bold')}"
+        )
+        yield f"       {clean_line(hit['trigger'], 300)} -> {clean_line(hit['resolution'], 400)}"
+        if hit.get("note"):
+            yield f"       {call.paint(hit['note'], 'attention')}"
+        yield f"       {call.paint(terms, 'muted')}"
+    if not document["memories"]:
+        yield "nothing is remembered yet" if document["signal"] == "NO_PRIOR_MEMORY" else "nothing matches"
+    yield _mode(call, document)
+
+
+def _listed(call: Call, document: Document) -> Iterator[str]:
+    rows = [
+        (
+            str(each["id"]),
+            each["type"],
+            _share(each),
+            f"+{each['helped']} −{each['failed']}",
+            clean_line(each["name"]),
+        )
+        for each in document["memories"]
+    ]
+    for line in columns(rows, right=(0, 2)):
+        yield fit(line, call.paint.width).rstrip()
+    yield counted(document["total"], "memory", "memories")
+
+
+def _got(call: Call, document: Document) -> Iterator[str]:
+    label = 12
+    yield call.paint(clean_line(document["name"]), "bold")
+    yield f"{'type':<{label}}{document['type']} · id {document['id']} · revision {document['revision']}"
+    if document["supersedes"]:
+        yield f"{'supersedes':<{label}}{clean_line(document['supersedes'])}"
+    yield f"{'trigger':<{label}}{clean_line(document['trigger'], 1000)}"
+    yield f"{'resolution':<{label}}{clean_line(document['resolution'], 1000)}"
+    verified, unverified = document["verified"], document["unverified"]
+    yield (
+        f"{'effect':<{label}}{_share(document)} · verified +{verified['helped']} −{verified['failed']}"
+        f" · unverified +{unverified['helped']} −{unverified['failed']}"
+    )
+    if document.get("note"):
+        yield f"{'note':<{label}}{call.paint(document['note'], 'attention')}"
+    yield f"{'seen':<{label}}{document['seen']} times, shown {document['shown']} times"
+    made = document["created_at"] or "at an unknown time"
+    yield f"{'used':<{label}}{document['last_used'] or 'never'} · made {made}"
+    for older in document["revisions"]:
+        effect = f"+{older['helped']} −{older['failed']}"
+        yield (
+            f"{'before':<{label}}revision {older['revision']}, {older['reason']} {older['replaced_at']}"
+            f" ({effect}): {clean_line(older['resolution'], 400)}"
+        )
+    for edge in document["edges"]:
+        ends = f"{clean_line(edge['from_name'])} {edge['rel_type']} {clean_line(edge['to_name'])}"
+        yield f"{'edge':<{label}}{ends} ({edge['weight']})"
+    for outcome in document["outcomes"][:10]:
+        said = outcome["verdict"] or "unverified"
+        claimed = "claimed" if outcome["claimed"] else "not claimed"
+        yield (
+            f"{'outcome':<{label}}{outcome['at']} {said}, {claimed}:"
+            f" +{outcome['helped']} −{outcome['failed']} {clean_line(outcome['attempt'], 60)}"
+        )
+
+
+def _injected(call: Call, document: Document) -> Iterator[str]:
+    if document["text"]:
+        yield clean_block(document["text"])
+    else:
+        prior = document["signal"] == "NO_PRIOR_MEMORY"
+        yield "nothing is remembered yet" if prior else "nothing that is remembered matches"
+    for name, reason in document["withheld"].items():
+        yield call.paint(f"withheld {clean_line(name)}: {clean_line(reason)}", "warning")
+    for command in document.get("commands", ()):
+        yield call.paint(fit(clean_line(" ".join(map(str, command))), call.paint.width).rstrip(), "muted")
+    if document.get("journal_id"):
+        yield call.paint(f"journal {document['journal_id']} · undo with `helix-tui undo`", "muted")
+    yield _mode(call, document)
+
+
+def _credited(call: Call, document: Document) -> Iterator[str]:
+    if document["duplicate"]:
+        yield "counted before: nothing was changed"
+        return
+    kind = f"verified: {document['verdict']}" if document["verified"] else "unverified, kept apart"
+    yield f"helped {document['helped']}, did not {document['unhelpful']} ({kind})"
+    for key, said in (
+        ("unchanged", "says nothing about"),
+        ("ignored", "claimed but never shown, ignored"),
+        ("outside_ledger", "not in the ledger of this task, ignored"),
+        ("missing", "no such memory"),
+    ):
+        if document[key]:
+            yield f"{said}: {', '.join(map(clean_line, document[key]))}"
+
+
+def _healthy(call: Call, document: Document) -> Iterator[str]:
+    role = "success" if document["status"] == "HEALTHY" else "warning"
+    yield call.paint(document["status"], role)
+    parts = [f"{each['count']} {clean_line(name)}" for name, each in document["by_type"].items()]
+    yield f"{counted(document['total'], 'memory', 'memories')}" + (f": {', '.join(parts)}" if parts else "")
+    yield (
+        f"{document['with_feedback']} with feedback ({document['with_verified_feedback']} verified), "
+        f"effectiveness {document['effectiveness']:.0%}, {counted(document['relationships'], 'edge')}, "
+        f"{counted(document['injections'], 'injection')}"
+    )
+    for name in document["systemic"]:
+        yield call.paint(f"systemic: {clean_line(name)}", "attention")
+    for issue in document["issues"]:
+        yield call.paint(clean_line(issue, 300), "warning")
+    yield _mode(call, document)
+
+
+def _edges(call: Call, document: Document) -> Iterator[str]:
+    yield from _missing(call, document)
+    for edge in document["edges"]:
+        ends = f"{clean_line(edge['from_name'])}  {edge['rel_type']}  {clean_line(edge['to_name'])}"
+        yield f"{ends}  {edge['weight']}"
+    yield counted(len(document["edges"]), "edge")
+
+
+def _near(call: Call, document: Document) -> Iterator[str]:
+    yield from _missing(call, document)
+    for each in document.get("similar") or document.get("connected") or ():
+        head = f"{each['similarity']:.3f}" if "similarity" in each else f"{each['_hop']} {each['_via']}"
+        yield f"{head}  {each['type']}  {clean_line(each['name'])}"
+    if not (document.get("similar") or document.get("connected")):
+        yield "nothing"
+
+
+def _missing(call: Call, document: Document) -> Iterator[str]:
+    for name in document.get("missing", ()):
+        yield call.paint(
+            f"no memory “{clean_line(name, 80)}” · `helix-tui memory list` names them", "warning"
+        )
+
+
+def _suggested(call: Call, document: Document) -> Iterator[str]:
+    yield from _missing(call, document)
+    for each in document["suggestions"]:
+        yield f"{clean_line(each['from'])}  {each['rel_type']}  {clean_line(each['to'])}  {each['reason']}"
+    if not document["suggestions"]:
+        yield "nothing to suggest"
+
+
+def _pruned(call: Call, document: Document) -> Iterator[str]:
+    word = "removed" if document["applied"] else "would go"
+    for name in document["candidates"]:
+        yield f"{word}  {clean_line(name)}"
+    now = "remain" if document["applied"] else "are there"
+    yield f"{len(document['candidates'])} {word}, {document['remaining']} {now}{_way_back(document)}"
+
+
+def _decayed(call: Call, document: Document) -> Iterator[str]:
+    for name in document["candidates_for_decay"]:
+        yield clean_line(name)
+    done = "faded halfway to neutral" if document["applied"] else "dormant (nothing was changed)"
+    yield f"{document['count']} {done}{_way_back(document)}"
+
+
+def _way_back(document: Document) -> str:
+    return " · `helix-tui memory undo` takes it back" if document.get("done") else ""
+
+
+def _related(call: Call, document: Document) -> Iterator[str]:
+    if document["status"] == "rejected":
+        yield call.paint(f"rejected: {clean_line(document['reason'])}", "error")
+    else:
+        ends = f"{clean_line(document['from'])} {document['rel_type']} {clean_line(document['to'])}"
+        yield f"{document['status']} {ends} ({document['weight']})"
+
+
+def _assessed(call: Call, document: Document) -> Iterator[str]:
+    yield f"{call.paint(document['recommendation'], 'bold')}: {clean_line(document['reason'], 300)}"
+    if document["suggested_pivot"]:
+        yield f"instead: {clean_line(document['suggested_pivot'], 300)}"
+
+
+def _plain(call: Call, document: Document) -> Iterator[str]:
+    for key, value in document.items():
+        yield f"{key}: {clean_line(value, 300)}"
+
+
+def _share(document: Document) -> str:
+    if not document["tried"]:
+        return "unproven"
+    low, high = document["interval"]
+    n = document["helped"] + document["failed"]
+    return f"{document['effectiveness']:.0%} ({low:.0%}–{high:.0%}, n {n:g})"
+
+
+def _mode(call: Call, document: Document) -> str:
+    return call.paint(f"{document['mode']}: {clean_line(document['detail'], 300)}", "muted")
+
+
+_WAYS: dict[str, Callable[[Call, Document], Iterator[str]]] = {
+    "store": _stored,
+    "chunk": _stored,
+    "recall": _recalled,
+    "edit": tell_corrected,
+    "supersede": tell_corrected,
+    "remove": tell_removed,
+    "list": _listed,
+    "get": _got,
+    "inject": _injected,
+    "feedback": _credited,
+    "health": _healthy,
+    "learn": tell_learned,
+    "proposals": tell_proposals,
+    "undo": tell_undone,
+    "plan": tell_plan,
+    "workspace": tell_workspaces,
+    "edges": _edges,
+    "connected": _near,
+    "similar-recent": _near,
+    "suggest-edges": _suggested,
+    "prune": _pruned,
+    "decay": _decayed,
+    "edge": _related,
+    "relate": _related,
+    "assess": _assessed,
+}

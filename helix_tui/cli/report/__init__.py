@@ -1,0 +1,1 @@
+"""Lines for people and the data behind them, shared by commands."""

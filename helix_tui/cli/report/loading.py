@@ -1,0 +1,142 @@
+"""The present data of a project, read once, for the commands that print it.
+
+`core.live.take_snapshot` reads more than a queue needs; what one cold process pays counts here.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+
+from helix_tui.cli.call import Call, CliError
+from helix_tui.core.beads.readiness import Claims, Queue, classify
+from helix_tui.core.beads.rule import Era
+from helix_tui.core.beads.tracker import Tracker, read_tracker
+from helix_tui.core.ddx.dialect import Dialect, at_hand, rule_for
+from helix_tui.core.ddx.fit import Shut, remarks, shut
+from helix_tui.core.ddx.runs.running import Run, RunReader, beads_at_work
+from helix_tui.core.ground.project import Project, find_project
+from helix_tui.core.ground.text import clean_line
+
+NO_TRACKER = (
+    "`ddx init` makes one here; -C DIR names another project; `helix-tui demo` shows a throw-away one."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    """One project's tracker and the queue that it makes."""
+
+    project: Project
+    tracker: Tracker
+    queue: Queue
+    runs: tuple[Run, ...]
+    """What some file calls running, dead claims too."""
+    dialect: Dialect | None = None
+    """What the ddx at hand does, whose rule judged the queue if it is proven; None where there is none."""
+
+    @property
+    def judged_by(self) -> str:
+        """Whose rule says what is ready."""
+        if self.dialect is not None and self.dialect.proven:
+            return "the ddx at hand"
+        return self.queue.default_era
+
+    @property
+    def shut(self) -> Shut | None:
+        """Why the ddx at hand would refuse every command here; None where it would not."""
+        return shut(self.tracker.beads, self.dialect)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What must be known of the ddx at hand before the queue is believed."""
+        return tuple(remark.text for remark in remarks(self.tracker.beads, self.dialect))
+
+
+def locate(call: Call) -> Project:
+    """The project of this call: the folder that ``-C`` names where it has a ``.ddx``, else its git root."""
+    if not call.directory.is_dir():
+        raise CliError(f"{clean_line(str(call.directory))} is not a folder", "Name the project with -C DIR.")
+    project = find_project(call.directory)
+    named = call.options.directory
+    if named is not None and not os.environ.get("DDX_BEAD_DIR"):
+        here = named.absolute()
+        if here != project.root and (here / ".ddx").is_dir():
+            return replace(project, root=here, ddx_dir=here / ".ddx")
+    return project
+
+
+def load(call: Call, *, era: Era = "auto", digest: bool = False) -> Present:
+    """Read and judge the tracker of this call's project.
+
+    Raises:
+        CliError: there is none, or it cannot be read.
+    """
+    project = locate(call)
+    tracker = read_tracker(project.beads_file, digest=digest)
+    path = clean_line(str(project.beads_file))
+    if tracker.missing and not project.ddx_dir.is_dir():
+        raise CliError(f"no queue here: looked for {path}", NO_TRACKER)
+    if tracker.problem:
+        raise CliError(tracker.problem, f"Look at {path}: DDx itself needs to read it too.")
+    present = judge(call, project, tracker, era=era)
+    for remark in present.remarks:
+        call.note(remark)
+    return present
+
+
+def judge(
+    call: Call, project: Project, tracker: Tracker, *, era: Era = "auto", now: int | None = None
+) -> Present:
+    """What runs, and which bead stands where, as of the call's instant or of another one."""
+    now = call.now if now is None else now
+    reader = RunReader(project)
+    runs = reader.find(tracker.beads, now, edits=_edits(project, tracker))
+    claims = Claims(
+        leases=reader.fresh_leases(now),
+        running=beads_at_work(runs),
+        origin_head=project.origin_head() or "",
+    )
+    dialect = at_hand(call.ddx, project.root) if era == "auto" else None
+    queue = classify(tracker.beads, now=now, era=rule_for(dialect, era), claims=claims)
+    return Present(project, tracker, queue, runs, dialect)
+
+
+def _edits(project: Project, tracker: Tracker) -> dict[str, list[tuple[int, int]]]:
+    """Our own writes to beads, read only where a row in progress may have been written by one."""
+    if not any(bead.status == "in_progress" for bead in tracker.beads.values()):
+        return {}
+    from helix_tui.core.editing.journal import Journal, edits_of
+
+    return edits_of(Journal.of(project).look())
+
+
+def note_unread(call: Call, tracker: Tracker) -> None:
+    """Say on stderr which lines of the tracker could not be read: what is judged leaves them out."""
+    if tracker.unread:
+        call.note(f"{clean_line(tracker.unread, 300)}; `helix-tui doctor` tells what to do")
+
+
+def find_bead(queue: Queue, text: str) -> str:
+    """The id that a text stands for: the id itself, or the beginning or end of exactly one.
+
+    Raises:
+        CliError: no id fits, or several do.
+    """
+    if text in queue.beads:
+        return text
+    fits = [
+        bead_id for bead_id in queue.beads if text and (bead_id.startswith(text) or bead_id.endswith(text))
+    ]
+    if len(fits) == 1:
+        return fits[0]
+    shown = clean_line(text, 60)
+    if fits:
+        some = ", ".join(clean_line(bead_id, 60) for bead_id in fits[:6])
+        more = f" and {len(fits) - 6} more" if len(fits) > 6 else ""
+        raise CliError(f"“{shown}” fits {len(fits)} beads: {some}{more}", "Write more of the id.")
+    from difflib import get_close_matches
+
+    near = get_close_matches(text[:80], queue.beads, n=3)
+    hint = f"Near it: {', '.join(clean_line(bead_id, 60) for bead_id in near)}." if near else ""
+    raise CliError(f"no bead “{shown}” in the tracker", hint or "`helix-tui queue` lists the ids.")

@@ -1,0 +1,94 @@
+"""``helix-tui hook EVENT``: a hook of Claude Code. JSON in, JSON out, exit code 0 whatever happens.
+
+An agent's work must not stop because its memory has a bad day: an error is one line on stderr and an empty
+answer. Torch is never loaded here, for the host waits.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from typing import Any
+
+from helix_tui.cli.call import Call
+from helix_tui.core.ground.text import clean_line
+
+BUSY_SECONDS = 2.0
+"""How long what an agent claims, or what came of it, waits for another writer."""
+
+BRIEFLY = 0.3
+"""The same while the agent itself waits."""
+
+WAITED_FOR = {"session-start", "user-prompt-submit", "pre-tool-use", "subagent-start"}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this command. An unknown event is answered too: exit code 2 would block the host."""
+    parser.add_argument(
+        "event",
+        nargs="?",
+        default="",
+        help="session-start, user-prompt-submit, pre-tool-use, subagent-start, subagent-stop, stop, …",
+    )
+
+
+def run(call: Call) -> int:
+    """Answer one event."""
+    reply: dict[str, Any] = {}
+    try:
+        reply = _reply(call)
+    except Exception as error:  # noqa: BLE001 - the one promise of a hook: it never fails its host
+        call.note(f"helix-tui hook: {type(error).__name__}: {clean_line(error, 300)}")
+    try:
+        sys.stdout.write(json.dumps(reply) + "\n")
+        sys.stdout.flush()
+    except OSError as error:  # nobody listens, or the disk behind it is full
+        call.note(f"helix-tui hook: {error.strerror}")
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def _reply(call: Call) -> dict[str, Any]:
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(
+            name, "1"
+        )  # one short text: on a busy machine more threads take ten times as long
+    from helix_tui.core.embedding import load_encoder
+    from helix_tui.core.memory import DatabaseBusy, DatabaseReadOnly, database_path, look_into, open_memory
+    from helix_tui.core.supervision.agents.briefing import HOOKS, answer, environment, place_of
+    from helix_tui.core.supervision.agents.claude_settings import plugin_enabled
+    from helix_tui.core.supervision.agents.report_parser import MAX_STDIN, hear
+
+    event = call.options.event
+    if event not in HOOKS:
+        call.note(f"helix-tui hook: no event “{clean_line(event, 60)}”; there are: {', '.join(HOOKS)}")
+        return {}
+    raw = b"" if sys.stdin.isatty() else sys.stdin.buffer.read(MAX_STDIN + 1)
+    heard = hear(raw) if 0 < len(raw) <= MAX_STDIN else None
+    if heard is None:
+        call.note("helix-tui hook: what stands on stdin is no JSON object")
+        return {}
+    place = place_of(heard, call.directory.absolute(), os.environ)
+    if call.read_only or not (place.project.helix_dir.is_dir() or place.project.ddx_dir.is_dir()):
+        return {}
+    if not os.environ.get("CLAUDE_PLUGIN_ROOT") and plugin_enabled(place.project, os.environ):
+        return {}  # the plugin's hook answers the same event
+    by_path = event == "pre-tool-use"  # what names the file is found without an encoder
+    choice = "off" if by_path or os.environ.get("HELIX_EMBEDDER") == "off" else "light"
+    if event == "session-start":
+        environment(place.project, os.environ)
+    path = database_path(place.project)
+    encoder = load_encoder(choice)
+    waited_for = event in WAITED_FOR
+    try:
+        with look_into(path, encoder, busy_seconds=BRIEFLY if waited_for else BUSY_SECONDS) as memory:
+            return answer(event, heard, place, memory)
+    except (DatabaseBusy, DatabaseReadOnly):
+        if not waited_for:
+            raise
+    # Somebody else is writing for long, or the disk is full: the agent is told all the same, only the ledger
+    # goes without.
+    with open_memory(path, encoder, read_only=True, busy_seconds=BRIEFLY) as memory:
+        return answer(event, heard, place, memory)

@@ -1,0 +1,225 @@
+"""``helix-tui ask QUESTION``: the retrieval loop and one answer, cited, with every step."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+from helix_tui.cli.call import Call, CliError
+from helix_tui.cli.paint import columns, counted
+from helix_tui.cli.report.loading import locate
+from helix_tui.core.ask.answer.model import PROMPT_FILE, ModelCommand, ask_model
+from helix_tui.core.ask.corpus.git import GitFailed
+from helix_tui.core.ask.corpus.listing import NothingToAsk
+from helix_tui.core.ask.index.index import Index, open_index
+from helix_tui.core.ask.records import Progress
+from helix_tui.core.ask.retrieval.policy import DEPTHS, BudgetError, Policy, with_budgets
+from helix_tui.core.ask.sessions.document import document_of
+from helix_tui.core.ask.sessions.history import History
+from helix_tui.core.ask.sessions.library import IndexLibrary
+from helix_tui.core.ask.sessions.session import AskModel, Run, ask
+from helix_tui.core.ask.sessions.trace import write_trace
+from helix_tui.core.ddx.client import DdxError
+from helix_tui.core.ddx.model_call import model_command
+from helix_tui.core.ground.project import Project, find_ddx
+from helix_tui.core.ground.text import clean_block, clean_line, fit
+from helix_tui.core.supervision.agents.choice import chosen
+from helix_tui.settings import load_settings
+
+MODEL_VARIABLE = "HELIX_ASK_MODEL"
+"""A command that asks a model instead of ddx; the prompt comes on its input, or in ``{prompt_file}``."""
+
+NOTE_EVERY = 2.0
+"""Seconds between two words about an index that is being made."""
+
+MOST_CHARS = 20_000
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this command."""
+    parser.add_argument("question", metavar="QUESTION", nargs="+", help="what to ask; - reads it from stdin")
+    parser.add_argument("--no-model", action="store_true", help="the evidence's own answer, no model call")
+    parser.add_argument(
+        "--model-command",
+        metavar="CMD",
+        help=f"ask the model with this command instead of ddx (default: ${MODEL_VARIABLE})",
+    )
+    parser.add_argument("--agent", default="", metavar="NAME", help="the harness that asks (HELIX_AGENT)")
+    parser.add_argument("--model", default="", metavar="NAME", help="the model behind it (HELIX_MODEL)")
+    parser.add_argument("--model-timeout", type=float, metavar="S", default=120.0, help="seconds (120)")
+    parser.add_argument(
+        "--depth", choices=DEPTHS, default="root_to_anchor", help="how much of a tree the walk shows"
+    )
+    parser.add_argument(
+        "--budget",
+        action="append",
+        default=[],
+        metavar="K=V",
+        help="set a threshold or budget, again for more",
+    )
+    parser.add_argument(
+        "--sense", metavar="LABEL", default="", help="which sense of an ambiguous word is meant"
+    )
+    parser.add_argument("--revision", metavar="REV", help="ask about a commit instead of the work tree")
+    parser.add_argument("--trace-out", metavar="FILE", type=Path, help="write the run as JSON lines")
+
+
+def run(call: Call) -> int:
+    """Ask, and print the answer."""
+    options = call.options
+    text = _question(call)
+    try:
+        policy = with_budgets(Policy(), options.budget)
+    except BudgetError as error:
+        raise CliError(str(error), "Write it as --budget name=value.", 2) from None
+    project = locate(call)
+    model = None if options.no_model else _model(call, project)
+    index, made_ms = _index(call, project)
+    try:
+        found = ask(
+            IndexLibrary(index), text, policy=policy, depth=options.depth, sense=options.sense, model=model
+        )
+    finally:
+        index.close()
+    document = document_of(found, {"index": made_ms})
+    if not call.read_only:
+        try:
+            History(project.helix_dir).save(document, call.now)
+        except OSError as error:
+            call.note(f"helix-tui ask: the run is not kept: {error.strerror}")
+    if options.trace_out is not None:
+        certificate = write_trace(options.trace_out, document)
+        call.note(f"trace in {options.trace_out}, certificate {certificate[:16]}")
+    if call.json:
+        call.emit(document)
+    else:
+        for line in listing(call, found, document):
+            call.print(line)
+    return 0
+
+
+def _question(call: Call) -> str:
+    words: list[str] = call.options.question
+    text = sys.stdin.read(MOST_CHARS) if words == ["-"] else " ".join(words)
+    if not text.strip():
+        raise CliError("there is no question", 'Write one: helix-tui ask "where is … handled?"', 2)
+    return text.strip()
+
+
+def _index(call: Call, project: Project) -> tuple[Index, float]:
+    """The index, up to date, and the milliseconds that this took."""
+    last = 0.0
+
+    def report(progress: Progress) -> None:
+        nonlocal last
+        if progress.phase == "parse" and progress.seconds - last >= NOTE_EVERY:
+            last = progress.seconds
+            rate = f"{progress.files_per_second:,.0f} files/s"
+            call.note(f"indexing {progress.done:,} of {progress.total:,} files, {rate}")
+
+    try:
+        index = open_index(project, call.options.revision, in_memory=call.read_only)
+        return index, index.refresh(report).seconds * 1_000
+    except NothingToAsk as error:
+        raise CliError(
+            clean_line(str(error), 400), "Name a repository with -C DIR, a commit with --revision."
+        ) from None
+    except GitFailed as error:
+        raise CliError(clean_line(str(error), 400), "See that `git status` works there.") from None
+
+
+def _model(call: Call, project: Project) -> AskModel | None:
+    """How to ask a model: a configured command, else ddx; None where there is neither."""
+    command = _command(call, project)
+    return None if command is None else lambda prompt: ask_model(command, prompt, project.root)
+
+
+def _command(call: Call, project: Project) -> ModelCommand | None:
+    seconds = call.options.model_timeout
+    configured = call.options.model_command or os.environ.get(MODEL_VARIABLE, "")
+    if configured:
+        try:
+            words = tuple(shlex.split(configured))
+        except ValueError as error:
+            raise CliError(f"the model command cannot be read: {error}", "See its quotes.", 2) from None
+        return ModelCommand(words, timeout_s=seconds) if words else None
+    ddx = find_ddx(call.ddx)
+    if ddx is None:
+        return None
+    try:
+        words_of_ddx = model_command(
+            ddx, project.root, prompt=PROMPT_FILE, seconds=int(seconds), who=_who(call)
+        )
+    except DdxError as error:
+        call.note(f"helix-tui ask: no model: {error.message}")
+        return None
+    return None if words_of_ddx is None else ModelCommand(words_of_ddx, "ddx", seconds + 5)
+
+
+def _who(call: Call) -> dict[str, str]:
+    """Who is to answer, as ddx's flags."""
+    settings, options = load_settings(), call.options
+    wishes = chosen(
+        os.environ,
+        agent=options.agent,
+        model=options.model,
+        set_agent=settings.agent,
+        set_model=settings.model,
+    )
+    return wishes.flags
+
+
+# --- for people -------------------------------------------------------------------------------------------
+
+
+def listing(call: Call, found: Run, document: dict[str, Any]) -> list[str]:
+    """The run in lines for people."""
+    paint = call.paint
+    role = {"Grounded": "success", "Bounded inference": "warning"}.get(found.tier, "attention")
+    required = [slot for slot in found.slots if slot.required]
+    covered = f"{len(required) - len(found.missing)} of {counted(len(required), 'slot')}"
+    seconds = document["timings_ms"]["total"] / 1_000
+    head = f"{paint(found.tier.lower(), role)} · {covered} · {found.retrieval.stop} · {seconds:.2f} s"
+    lines = [head, "", *clean_block(found.answer).split("\n"), ""]
+    if found.walk:
+        lines.append(paint("tree walk", "bold"))
+        for node in found.walk:
+            said = f"  {'  ' * node.depth}{clean_line(node.title, 80)}"
+            note = clean_line(node.span, 80) if node.bound else "hint"
+            lines.append(fit(f"{said}  {paint(note, 'muted')}", paint.width + 12).rstrip())
+        lines.append("")
+    lines.append(paint("steps", "bold"))
+    rows = [
+        (
+            f"  {step.step}",
+            step.action.replace("_", " "),
+            f"+{step.spans_added} spans",
+            f"slots {step.slot_coverage:.0%}",
+            f"docs {'yes' if step.doc_coverage_ok else 'no'}",
+            f"{step.confidence:.2f}",
+            clean_line(step.reason, 60),
+        )
+        for step in found.retrieval.steps
+    ]
+    lines += columns(rows)
+    compaction = found.compaction
+    lines.append(f"  kept {len(compaction.kept)} spans, dropped {len(compaction.dropped)}")
+    lines += [f"  {clean_line(file, 80)}: {clean_line(line, 200)}" for file, line in compaction.rationale[:4]]
+    if found.model is not None:
+        lines.append(f"  model {_model_line(found)}")
+    return lines
+
+
+def _model_line(found: Run) -> str:
+    reply = found.model
+    assert reply is not None
+    name = reply.model or reply.harness or reply.command
+    tokens = [count for count in (reply.input_tokens, reply.output_tokens) if count is not None]
+    spent = f", {sum(tokens):,} tokens" if tokens else ""
+    cost = f", ${reply.cost_usd:.4f}" if reply.cost_usd is not None else ""
+    taken = f", not taken: {clean_line(found.fallback, 160)}" if found.fallback else ""
+    return f"{clean_line(name, 60)}, {reply.seconds:.1f} s{spent}{cost}{taken}"

@@ -1,0 +1,195 @@
+"""``helix-tui attempts``: the evidence of what was executed, newest first."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from helix_tui.cli.call import Call
+from helix_tui.cli.paint import columns, counted
+from helix_tui.cli.report.loading import find_bead, load
+from helix_tui.cli.report.since import add_since, began_since, since_of
+from helix_tui.core.beads.tracker import Tracker
+from helix_tui.core.ddx.attempts.book import AttemptBook
+from helix_tui.core.ddx.attempts.evidence import interpret
+from helix_tui.core.ddx.attempts.index import Attempt, AttemptIndex
+from helix_tui.core.ddx.attempts.sums import Sums, format_sum, format_whole, sum_calls
+from helix_tui.core.ddx.attempts.verdict import OUTCOMES, StatusClass
+from helix_tui.core.ddx.claims import ClaimReader
+from helix_tui.core.ddx.names import Outcome
+from helix_tui.core.ground.project import Project
+from helix_tui.core.ground.text import clean_line, fit, short_id
+from helix_tui.core.ground.time import NS, format_age, format_instant, format_span
+
+KINDS: tuple[StatusClass, ...] = ("landed", "preserved", "failed", "no_changes", "other")
+MOST_LINES = 60
+"""Attempts that people get to see at once."""
+
+ROLES: dict[Outcome, str] = {
+    "landed": "success",
+    "kept_aside": "attention",
+    "refused": "attention",
+    "failed": "error",
+}
+
+WORDS: dict[Outcome, str] = {"kept_aside": "kept aside", "no_change": "no change", "unfinished": "no result"}
+"""Outcomes whose word for people is another than that for machines."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this command."""
+    parser.add_argument("--bead", metavar="ID", help="of this bead only")
+    add_since(parser)
+
+
+def run(call: Call) -> int:
+    """Print the attempts."""
+    since = since_of(call)
+    present = load(call)
+    wanted = find_bead(present.queue, call.options.bead) if call.options.bead else None
+    book = read_book(present.project, present.tracker)
+    attempts = [
+        attempt
+        for attempt in book
+        if (wanted is None or attempt.bead_id == wanted) and began_since(attempt, since)
+    ]
+    other = [each for each in book.other_calls if wanted is None or each.bead_id == wanted]
+    sums = sum_calls(spent for attempt in attempts for spent in attempt.spent) + sum_calls(other, since)
+    if call.json:
+        rows = [as_document(attempt, call.now, present.queue.parked(attempt.bead_id)) for attempt in attempts]
+        call.emit(
+            {
+                "attempts": rows,
+                "counts": counts(attempts),
+                "outcomes": outcomes(attempts),
+                "spent": sums.record(),
+            }
+        )
+        return 0
+    titles = {
+        attempt.bead_id: present.queue.beads[attempt.bead_id].title
+        for attempt in attempts
+        if attempt.bead_id in present.queue.beads
+    }
+    for line in listing(call, attempts, titles, sums):
+        call.print(line)
+    return 0
+
+
+def read_book(project: Project, tracker: Tracker) -> AttemptBook:
+    """Every attempt that left evidence, newest first, and the calls of agents that belong to none."""
+    index = AttemptIndex.of(project)
+    index.refresh(tracker.beads, held={claim.bead_id for claim in ClaimReader(project).leases()})
+    return AttemptBook(index.attempts, index.other_calls)
+
+
+def read_attempts(project: Project, tracker: Tracker) -> tuple[Attempt, ...]:
+    """Every attempt that left evidence, newest first."""
+    return tuple(read_book(project, tracker))
+
+
+def counts(attempts: Iterable[Attempt]) -> dict[str, int]:
+    """How many landed, were preserved, failed, changed nothing, or are none of these (yet)."""
+    counted_ = Counter(attempt.kind for attempt in attempts)
+    return {kind: counted_[kind] for kind in KINDS}
+
+
+def outcomes(attempts: Iterable[Attempt]) -> dict[Outcome, int]:
+    """How many attempts had each outcome; an outcome that none had is left out."""
+    counted_ = Counter(attempt.verdict.outcome for attempt in attempts)
+    return {outcome: counted_[outcome] for outcome in OUTCOMES if counted_[outcome]}
+
+
+def as_document(attempt: Attempt, now: int, parked: str = "") -> dict[str, Any]:
+    """One attempt as design/cli.md promises it; what nobody recorded is null, never zero."""
+    tokens, reading = attempt.tokens, interpret(attempt, now, parked)
+    return {
+        "attempt_id": attempt.attempt_id,
+        "bead_id": attempt.bead_id or None,
+        "status": attempt.status or None,
+        "outcome": attempt.outcome or None,
+        "detail": attempt.detail or None,
+        "landed": attempt.landed,
+        "preserved": attempt.preserved,
+        "verdict": {
+            "outcome": attempt.verdict.outcome,
+            "proof": attempt.verdict.proof,
+            "why": clean_line(attempt.verdict.why, 400),
+        },
+        "harness": attempt.harness or None,
+        "model": attempt.model or None,
+        "provider": attempt.provider or None,
+        "started_at": _instant(attempt.started_at),
+        "finished_at": _instant(attempt.finished_at),
+        "duration_ms": attempt.duration_ms,
+        "tokens": {
+            "input": tokens.input,
+            "cached": tokens.cached,
+            "output": tokens.output,
+            "total": tokens.total,
+        },
+        "cost_usd": attempt.cost_usd,
+        "spent": attempt.sums.record(),
+        "base_rev": attempt.base_rev or None,
+        "result_rev": attempt.result_rev or None,
+        "landed_rev": attempt.landed_rev or None,
+        "preserve_ref": attempt.preserve_ref or None,
+        "candidate_ref": attempt.candidate_ref or None,
+        "session_id": attempt.session_id or None,
+        "interpretation": reading.interpretation,
+        "follow_up": reading.follow_up,
+        "failure_mode": attempt.failure_mode or None,
+        "no_changes_rationale": attempt.no_changes_rationale or None,
+        "retry_after": _instant(attempt.retry_after),
+        "review": attempt.review.verdict if attempt.review else None,
+        "sources": attempt.sources,
+    }
+
+
+def _instant(instant: int | None) -> str | None:
+    return None if instant is None else format_instant(instant)
+
+
+def listing(call: Call, attempts: list[Attempt], titles: dict[str, str], sums: Sums) -> list[str]:
+    """One line an attempt, and the sums."""
+    if not attempts:
+        return ["no attempts" + (" that match" if call.options.bead or call.options.since else " yet")]
+    newest, older = attempts[:MOST_LINES], len(attempts) - MOST_LINES
+    rows = [_cells(call, attempt) for attempt in newest]
+    lines = columns(rows, right=(4, 5))
+    out = []
+    for attempt, line in zip(newest, lines, strict=True):
+        title = clean_line(titles.get(attempt.bead_id, attempt.bead_id), 200)
+        room = max(10, call.paint.width - len(line) - 2)
+        out.append(
+            call.paint(line, ROLES.get(attempt.verdict.outcome, "muted")) + "  " + fit(title, room).rstrip()
+        )
+    if older > 0:
+        out.append(call.paint(f"… {older:,} older: --since, --bead or --json show them", "muted"))
+    return [*out, "", _sums(attempts, sums)]
+
+
+def _cells(call: Call, attempt: Attempt) -> list[str]:
+    begun = attempt.started_at or attempt.finished_at
+    model = fit(clean_line(attempt.model or attempt.harness, 60), 12).rstrip()
+    return [
+        format_age((call.now - begun) / NS) if begun else "",
+        fit(clean_line(short_id(attempt.bead_id)), 12).rstrip(),
+        word(attempt.verdict.outcome),
+        fit(clean_line(attempt.status), 20).rstrip() or "no status",
+        format_span(attempt.duration_ms / 1000) if attempt.duration_ms is not None else "n/a",
+        format_sum(attempt.sums),
+        *([model] if call.paint.width >= 100 else []),
+    ]
+
+
+def word(outcome: Outcome) -> str:
+    """An outcome as people read it."""
+    return WORDS.get(outcome, outcome)
+
+
+def _sums(attempts: list[Attempt], sums: Sums) -> str:
+    said = ", ".join(f"{number} {word(outcome)}" for outcome, number in outcomes(attempts).items())
+    return f"{counted(len(attempts), 'attempt')}: {said} · {format_whole(sums)}"

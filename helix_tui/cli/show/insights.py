@@ -1,0 +1,274 @@
+"""``helix-tui insights``: what attempts cost and what came of them."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+from helix_tui.cli.call import Call, CliError
+from helix_tui.cli.paint import columns, counted
+from helix_tui.cli.report.experiments import (
+    count,
+    dollars,
+    per_landed,
+    percent,
+    span,
+    trial_document,
+    trial_lines,
+)
+from helix_tui.cli.report.loading import load
+from helix_tui.cli.report.since import add_since, began_since, since_of
+from helix_tui.cli.show.attempts import read_book
+from helix_tui.core.beads.readiness import Queue
+from helix_tui.core.ddx.attempts.sums import format_usd, format_whole
+from helix_tui.core.ground.text import clean_line, fit, short_id
+from helix_tui.core.ground.time import format_instant
+from helix_tui.core.insights.cells import DIMENSIONS, Cell, percentile, table
+from helix_tui.core.insights.experiments import Batch, batches
+from helix_tui.core.insights.routing import Comparison, compare_models
+from helix_tui.core.insights.spending import Burn, Failing, burn, failing, to_do
+from helix_tui.core.supervision.run_state.unrecorded_attempts import with_told
+
+DEFAULT_BY = "harness,model,kind"
+
+MOST_ROWS = 30
+"""Rows of a table that people get to see at once."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this command."""
+    known = ", ".join(DIMENSIONS)
+    parser.add_argument("--by", metavar="D,D", default=DEFAULT_BY, help=f"dimensions of the table: {known}")
+    add_since(parser)
+
+
+def run(call: Call) -> int:
+    """Print the tables."""
+    by, since = _dimensions(call), since_of(call)
+    present = load(call)
+    beads = present.tracker.beads
+    book = read_book(present.project, present.tracker)
+    every = with_told(present.project, tuple(book))
+    attempts = [attempt for attempt in every if began_since(attempt, since)]
+    cells = table(attempts, beads, by)
+    other = [each for each in book.other_calls if since is None or each.at >= since]
+    spent = burn(attempts, beads, call.now, left=to_do(present.queue), other_calls=other)
+    lost = failing(attempts, beads)
+    models, tried = compare_models(attempts, beads), batches(attempts, beads)
+    if call.json:
+        call.emit(
+            {
+                "by": by,
+                "attempts": len(attempts),
+                "rows": [cell_document(cell) for cell in cells],
+                "burn": burn_document(spent),
+                "failing": [failing_document(each) for each in lost],
+                "models": [comparison_document(each) for each in models],
+                "experiments": [batch_document(each, present.queue) for each in tried],
+            }
+        )
+        return 0
+    for line in _listing(call, by, cells, spent, lost, models, tried):
+        call.print(line)
+    return 0
+
+
+def _dimensions(call: Call) -> list[str]:
+    names = [name.strip() for name in call.options.by.split(",") if name.strip()]
+    unknown = [name for name in names if name not in DIMENSIONS]
+    if unknown or not names:
+        raise CliError(
+            f"--by {clean_line(call.options.by, 60)!r}: no dimension is called "
+            f"{clean_line(', '.join(unknown), 60) or 'nothing'}",
+            f"There are: {', '.join(DIMENSIONS)}.",
+            2,
+        )
+    return list(dict.fromkeys(names))
+
+
+# --- documents --------------------------------------------------------------------------------------------
+
+
+def cell_document(cell: Cell) -> dict[str, Any]:
+    """One row: counts, the landed share with its 95 % interval, dollars, tokens, durations in ms.
+
+    What nobody recorded is null. ``cost_complete`` is false where the cost of some attempts is unknown.
+    """
+    return {
+        "key": dict(cell.key),
+        "n": cell.n,
+        **cell.counts,
+        "outcomes": dict(cell.outcomes),
+        "rate": cell.landed.rate,
+        "low": cell.landed.low,
+        "high": cell.landed.high,
+        "small": cell.small,
+        "beads": cell.beads,
+        "beads_landed": cell.beads_landed,
+        "cost_usd": cell.cost,
+        "spent": cell.sums.record(),
+        "cost_known": len(cell.costs),
+        "cost_complete": cell.cost_complete,
+        "cost_per_landed": cell.cost_per_landed,
+        "cost_per_attempt": cell.cost_per_attempt,
+        "tokens_total": cell.tokens_total,
+        "tokens_p50": percentile(cell.tokens, 0.5),
+        "duration_p50": percentile(cell.durations, 0.5),
+        "duration_p95": percentile(cell.durations, 0.95),
+    }
+
+
+def burn_document(spent: Burn) -> dict[str, Any]:
+    """Spending by day and at the present rate, in dollars."""
+    return {
+        "last_24h": cell_document(spent.last_day),
+        "recent": cell_document(spent.recent),
+        "per_day": spent.per_day,
+        "open_beads": spent.open_beads,
+        "left": spent.left,
+        "days": [cell_document(cell) for cell in spent.days],
+    }
+
+
+def failing_document(each: Failing) -> dict[str, Any]:
+    """A bead that keeps failing."""
+    cell = each.cell
+    return {
+        "bead_id": each.bead_id,
+        "title": each.title,
+        "attempts": cell.n,
+        "cost_usd": cell.cost,
+        "cost_complete": cell.cost_complete,
+        "tokens_total": cell.tokens_total,
+        "duration_ms": cell.duration_ms,
+        "last_status": each.last.status,
+        "last_attempt_id": each.last.attempt_id,
+        "last_at": _instant(each.last.finished_at or each.last.started_at),
+    }
+
+
+def comparison_document(each: Comparison) -> dict[str, Any]:
+    """Whether a cheaper model would have done on one kind of bead."""
+    return {
+        "kind": each.kind,
+        "dearer": cell_document(each.dearer),
+        "cheaper": cell_document(each.cheaper),
+        "verdict": each.verdict,
+        "saved_per_landed": each.saved,
+        "rescued": each.rescued,
+    }
+
+
+def batch_document(batch: Batch, queue: Queue) -> dict[str, Any]:
+    """A batch of experiments."""
+    return {
+        "batch": batch.name,
+        "best": batch.best.bead.id if batch.best else None,
+        "trials": [trial_document(trial, queue.state(trial.bead.id)) for trial in batch.trials],
+    }
+
+
+def _instant(instant: int | None) -> str | None:
+    return None if instant is None else format_instant(instant)
+
+
+# --- for people -------------------------------------------------------------------------------------------
+
+
+def _listing(
+    call: Call,
+    by: Sequence[str],
+    cells: Sequence[Cell],
+    spent: Burn,
+    lost: Sequence[Failing],
+    models: Sequence[Comparison],
+    tried: Sequence[Batch],
+) -> list[str]:
+    if not cells:
+        return ["nothing was attempted" + (" since then" if call.options.since else " yet")]
+    lines = _table(call, by, cells)
+    lines += ["", *_burn_lines(spent)]
+    if lost:
+        lines += ["", call.paint("keeps failing", "bold"), *_failing_lines(lost)]
+    told = [each for each in models if each.verdict in ("as good", "better") and (each.saved or 0) > 0]
+    if told:
+        lines += ["", call.paint("a cheaper model would have done", "bold"), *map(said, told)]
+    for batch in tried:
+        lines += [
+            "",
+            call.paint(f"experiments: {clean_line(batch.name, 60)}", "bold"),
+            *trial_lines(call, batch.trials),
+        ]
+    return lines
+
+
+def _table(call: Call, by: Sequence[str], cells: Sequence[Cell]) -> list[str]:
+    head = [*by, "n", "landed", "95 %", "$/landed", "tok p50", "p50", "p95"]
+    rows = [head, *map(_row, cells[:MOST_ROWS])]
+    lines = columns(rows, right=tuple(range(len(by), len(head))))
+    out = [call.paint(lines[0], "muted")]
+    out += [
+        call.paint(line, "muted") if cell.small else line
+        for cell, line in zip(cells, lines[1:], strict=False)
+    ]
+    if len(cells) > MOST_ROWS:
+        out.append(f"… {len(cells) - MOST_ROWS:,} more rows: --json shows them")
+    return out
+
+
+def _row(cell: Cell) -> list[str]:
+    return [
+        *(fit(clean_line(value, 60), 20).rstrip() for _, value in cell.key),
+        f"{cell.n:,}",
+        percent(cell.landed.rate),
+        f"{percent(cell.landed.low)}–{percent(cell.landed.high)}",
+        per_landed(cell),
+        count(percentile(cell.tokens, 0.5)),
+        span(percentile(cell.durations, 0.5)),
+        span(percentile(cell.durations, 0.95)),
+    ]
+
+
+def _burn_lines(spent: Burn) -> list[str]:
+    rate = f" = {format_usd(spent.per_day)} a day" if spent.per_day is not None else ""
+    lines = [f"last 24 h: {_sum(spent.last_day)}", f"last 7 d:  {_sum(spent.recent)}{rate}"]
+    if not spent.recent.n and spent.days:
+        newest = spent.days[0]
+        lines.append(f"{newest.key[0][1]}: {_sum(newest)}, and nothing since")
+    if spent.left is not None and spent.open_beads:
+        each = format_usd(spent.recent.cost_per_landed)
+        lines.append(
+            f"{each} a landed bead: the {spent.open_beads:,} open ones would cost {format_usd(spent.left)}"
+        )
+    return lines
+
+
+def _sum(cell: Cell) -> str:
+    return f"{counted(cell.n, 'attempt')}, {cell.counts['landed']} landed, {format_whole(cell.sums)}"
+
+
+def _failing_lines(lost: Sequence[Failing]) -> list[str]:
+    rows = [
+        [
+            f"{each.cell.n}×",
+            dollars(each.cell),
+            fit(clean_line(each.last.status), 22).rstrip(),
+            short_id(clean_line(each.bead_id)),
+            fit(clean_line(each.title, 200), 60).rstrip(),
+        ]
+        for each in lost[:MOST_ROWS]
+    ]
+    more = [f"… {len(lost) - MOST_ROWS:,} more"] if len(lost) > MOST_ROWS else []
+    return [*columns(rows, right=(0, 1)), *more]
+
+
+def said(each: Comparison) -> str:
+    """A comparison in one sentence."""
+    cheaper, dearer = (dict(cell.key)["model"] for cell in (each.cheaper, each.dearer))
+    return clean_line(
+        f"{each.kind}: {cheaper} lands {percent(each.cheaper.landed.rate)} of {each.cheaper.n:,} at "
+        f"{per_landed(each.cheaper)}, {dearer} {percent(each.dearer.landed.rate)} of {each.dearer.n:,} at "
+        f"{per_landed(each.dearer)}: {format_usd(each.saved)} less for each that lands",
+        300,
+    )

@@ -1,0 +1,212 @@
+"""``helix-tui queue``: the queue as DDx sees it."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from helix_tui.cli.call import Call, CliError
+from helix_tui.cli.report.counts import counts_of
+from helix_tui.cli.report.loading import Present, load
+from helix_tui.core.beads.archive import describe, only_archived, read_archive
+from helix_tui.core.beads.query import matching, parse_query
+from helix_tui.core.beads.readiness import Queue, Standing, classify, tracker_era
+from helix_tui.core.beads.record import Bead
+from helix_tui.core.ddx.runs.running import Run
+from helix_tui.core.ground.time import format_instant
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this command."""
+    parser.add_argument(
+        "--order",
+        choices=("pick", "tree", "dag"),
+        default="pick",
+        help="as DDx picks, by parent, by dependency",
+    )
+    parser.add_argument(
+        "--filter", metavar="QUERY", default="", help="like: status:open label:area:ui p<=1 text"
+    )
+    parser.add_argument("--archived", action="store_true", help="list the beads of ddx's archive too")
+    parser.add_argument("--era", choices=("auto", "april", "head"), default="auto", help="one rule for all")
+
+
+def run(call: Call) -> int:
+    """Print the queue."""
+    present = load(call, era=call.options.era, digest=call.json)
+    if call.json:
+        listed = call.options.archived
+        archived = chosen_archived(call, present) if listed else []
+        call.emit(document(present, chosen(call, present.queue), archived, listed=listed))
+        return 0
+    from helix_tui.cli.report import queue_lines as listing
+
+    for line in listing.queue_lines(call, present, chosen(call, present.queue)):
+        call.print(line)
+    return 0
+
+
+def chosen(call: Call, queue: Queue) -> list[str]:
+    """The ids that pass the filter, in the order asked for."""
+    text, order = call.options.filter, call.options.order
+    shown: Iterable[str] = queue.beads
+    if text:
+        query = parse_query(text)
+        if query.problem:
+            raise CliError(query.problem, "A filter is written like: status:open label:area:ui p<=1", 2)
+        shown = matching(query, queue)
+    return order_by_pick(queue, shown) if order == "pick" else in_view(queue, order, text)
+
+
+def chosen_archived(call: Call, present: Present) -> list[str]:
+    """The ids of the archive alone that pass the filter, as the archive has them."""
+    away = only_archived(read_archive(present.project.archive_file), present.tracker.beads)
+    if not away or not call.options.filter:
+        return list(away)
+    return matching(parse_query(call.options.filter), classify(away, now=call.now))
+
+
+def order_by_pick(queue: Queue, shown: Iterable[str]) -> list[str]:
+    """What DDx would pick, in its order; then the rest, as the tracker has it."""
+    wanted = dict.fromkeys(shown)
+    picked = [bead_id for bead_id in queue.ready if bead_id in wanted]
+    return picked + [bead_id for bead_id in wanted if bead_id not in queue.position]
+
+
+def in_view(queue: Queue, order: str, text: str) -> list[str]:
+    """Every id that passes the filter, as the tree or the graph on screen has them, nothing folded."""
+    from helix_tui.core.beads.views import FOLD_DONE, FOLD_LOOSE, Folding, build_view
+
+    parents = (f"done:{bead_id}" for bead_id in queue.graph.children)
+    everything = Folding(frozenset((FOLD_DONE, FOLD_LOOSE, *parents)))
+    view = build_view(queue, "tree" if order == "tree" else "dag", text, everything)
+    return list(dict.fromkeys(row.bead_id for row in view.rows if row.kind == "bead" and not row.context))
+
+
+# --- for machines ----------------------------------------------------------------------------------------
+
+
+def document(
+    present: Present, shown: Sequence[str], archived: Sequence[str] = (), *, listed: bool = False
+) -> dict[str, Any]:
+    """The queue as design/cli.md promises it; ``listed``: with the archived beads that pass, by id."""
+    archive = read_archive(present.project.archive_file)
+    away = only_archived(archive, present.tracker.beads)
+    queue, tracker = present.queue, present.tracker
+    counts = counts_of(present.project, queue)
+    wanted = frozenset(shown)
+    return {
+        "source": {
+            "kind": "jsonl",
+            "path": tracker.path,
+            "sha256": tracker.digest or None,
+            "mtime": format_instant(tracker.mtime_ns),
+            "rows": tracker.rows,
+            "archived": len(away),
+        },
+        "archive": {
+            "path": archive.path,
+            "beads": len(away),
+            "closed": counts.archived_closed,
+            "problem": archive.problem or None,
+            "dropped": [
+                {"line": line.line, "reason": line.reason, "excerpt": line.excerpt}
+                for line in archive.dropped
+            ],
+            "listed": [_archived_row(away[bead_id]) for bead_id in archived] if listed else None,
+        },
+        "era": queue.default_era,
+        "tracker_era": tracker_era(queue.beads),
+        "judged_by": present.judged_by,
+        "remarks": present.remarks,
+        "as_of": format_instant(queue.as_of),
+        "counts": queue.counts(),
+        "for_workers": len(counts.for_workers),
+        "left_out": counts.left_out or None,
+        "refused": present.shut.record() if present.shut is not None else None,
+        "ready": [bead_id for bead_id in queue.ready if bead_id in wanted],
+        "beads": _rows(queue, shown),
+        "running": [as_running(run) for run in present.runs],
+        "dropped": [
+            {"line": line.line, "reason": line.reason, "excerpt": line.excerpt} for line in tracker.dropped
+        ],
+        "folded": [{"id": bead_id, "lines": lines} for bead_id, lines in tracker.folded.items()],
+        "unknown_statuses": queue.unknown_statuses(),
+        "dangling": [{"bead_id": edge.bead_id, "missing": edge.missing} for edge in queue.graph.dangling],
+        "cycles": queue.graph.cycles,
+    }
+
+
+def _archived_row(bead: Bead) -> dict[str, Any]:
+    return {
+        "id": bead.id,
+        "title": bead.title,
+        "status": bead.status,
+        "day": describe(bead).day or None,
+        "priority": bead.priority,
+        "parent": bead.parent or None,
+        "depends_on": bead.depends_on,
+    }
+
+
+def _rows(queue: Queue, shown: Iterable[str]) -> list[dict[str, Any]]:
+    freed, dependents, running = unblock_counts(queue), queue.graph.dependents, queue.claims.running
+    rows = []
+    for bead_id in shown:
+        bead, standing = queue.beads[bead_id], queue.standing(bead_id)
+        rows.append(
+            {
+                "id": bead_id,
+                "title": bead.title,
+                "status": bead.status,
+                "state": standing.state,
+                "reasons": reasons(standing),
+                "priority": bead.priority,
+                "parent": bead.parent or None,
+                "depends_on": bead.depends_on if bead.dependencies else (),
+                "dependents": dependents.get(bead_id, ()),
+                "unblocks": freed[bead_id],
+                "running": bead_id in running,
+            }
+        )
+    return rows
+
+
+def as_running(run: Run) -> dict[str, Any]:
+    """One piece of work that some file calls running."""
+    return {
+        "bead_id": run.bead_id,
+        "attempt_id": run.attempt_id or None,
+        "worker_id": run.worker_id or None,
+        "source": run.source,
+        "age_s": None if run.age_s is None else round(run.age_s, 3),
+        "phase": run.phase or None,
+        "live": run.live,
+        "verdict": run.verdict,
+        "why": run.why,
+        "last_tool": run.last_tool or None,
+        "harness": run.harness or None,
+        "model": run.model or None,
+        "pid": run.pid,
+        "tokens": run.tokens,
+    }
+
+
+def reasons(standing: Standing) -> list[dict[str, Any]]:
+    """Every reason that holds, the deciding one first."""
+    return [{"kind": why.kind, "detail": why.detail, "refs": why.refs} for why in standing.reasons]
+
+
+def unblock_counts(queue: Queue) -> Mapping[str, int]:
+    """Per id, how many beads become ready when it closes: `Queue.unblocks` for all beads in one pass.
+
+    A bead is freed by one other exactly when waiting for that one is all that holds it.
+    """
+    freed: Counter[str] = Counter()
+    for bead_id in queue.beads:
+        why = queue.standing(bead_id).reasons
+        if len(why) == 1 and why[0].kind == "waiting_dependencies" and len(why[0].refs) == 1:
+            freed[why[0].refs[0]] += why[0].refs[0] != bead_id
+    return freed

@@ -1,0 +1,253 @@
+"""``helix-tui why ID``: why a bead is or is not next, and what closing it makes ready."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Sequence
+
+from helix_tui.cli.call import Call, CliError
+from helix_tui.cli.report.loading import Present, find_bead, load
+from helix_tui.cli.report.queue_lines import run_line, title_of
+from helix_tui.cli.show.queue import reasons
+from helix_tui.core.beads.archive import describe, only_archived, read_archive
+from helix_tui.core.beads.cycles import Circle, circle_ahead, circle_of
+from helix_tui.core.beads.naming import with_titles
+from helix_tui.core.beads.readiness import Queue
+from helix_tui.core.beads.record import Bead
+from helix_tui.core.ddx.history import History, LastSeen
+from helix_tui.core.ground.text import clean_line, fit
+from helix_tui.core.ground.time import NS, format_age, format_instant
+from helix_tui.core.supervision.decide.needs import asked_of
+from helix_tui.core.supervision.signals.eligibility_hold import causes
+
+_LABEL = 10
+MOST_LOOKUPS = 12
+MOST_NAMED = 10
+"""Beads of one reason that get a line."""
+
+MOST_CUTS = 4
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this command."""
+    parser.add_argument("id", metavar="ID", help="a bead id, or the beginning or end of one")
+    parser.add_argument("--era", choices=("auto", "april", "head"), default="auto", help="one rule for all")
+
+
+def run(call: Call) -> int:
+    """Explain one bead."""
+    present = load(call, era=call.options.era)
+    queue = present.queue
+    gone = _archived(present, call.options.id)
+    if gone is not None:
+        _tell_archived(call, present, gone)
+        return 0
+    bead_id = find_bead(queue, call.options.id)
+    bead, standing = queue.beads[bead_id], queue.standing(bead_id)
+    missing = _missing(present, bead_id)
+    if call.json:
+        call.emit(
+            {
+                "id": bead_id,
+                "title": bead.title,
+                "status": bead.status,
+                "priority": bead.priority,
+                "state": standing.state,
+                "refused": present.shut.record() if present.shut is not None else None,
+                "reasons": reasons(standing),
+                "causes": causes(bead, asked_of(present.project)),
+                "position": queue.position.get(bead_id),
+                "unblocks": queue.unblocks(bead_id),
+                "depends_on": bead.depends_on,
+                "dependents": queue.graph.dependents.get(bead_id, ()),
+                "running": bead_id in queue.claims.running,
+                "era": queue.engine(bead).name,
+                "missing": [_missing_document(gone) for gone in missing],
+                "circle": _circle_document(circle_of(queue, bead_id)),
+                "waits_on_circle": _circle_document(circle_ahead(queue, bead_id)),
+            }
+        )
+    else:
+        for line in explanation(call, present, bead_id, dict(missing)):
+            call.print(line)
+    return 0
+
+
+def _archived(present: Present, text: str) -> Bead | None:
+    """The archived bead that a text means: its id, or a part that no bead of the tracker has."""
+    beads = present.queue.beads
+    if text in beads:
+        return None
+    away = only_archived(read_archive(present.project.archive_file), beads)
+    if text in away:
+        return away[text]
+    if not text or any(bead_id.startswith(text) or bead_id.endswith(text) for bead_id in beads):
+        return None
+    fits = [bead_id for bead_id in away if bead_id.startswith(text) or bead_id.endswith(text)]
+    if len(fits) > 1:
+        some = ", ".join(clean_line(bead_id, 60) for bead_id in fits[:6])
+        said = f"“{clean_line(text, 60)}” fits {len(fits)} archived beads: {some}"
+        raise CliError(said + (", …" if len(fits) > 6 else ""), "Write more of the id.")
+    return away[fits[0]] if fits else None
+
+
+def _tell_archived(call: Call, present: Present, bead: Bead) -> None:
+    """What became of an archived bead, and what still waits on it."""
+    gone = describe(bead)
+    waiting = present.queue.graph.dependents.get(bead.id, ())
+    if call.json:
+        call.emit(
+            {
+                "id": bead.id,
+                "title": bead.title,
+                "status": bead.status,
+                "priority": bead.priority,
+                "state": bead.status,
+                "archived": True,
+                "day": gone.day or None,
+                "depends_on": bead.depends_on,
+                "dependents": waiting,
+            }
+        )
+        return
+    call.print(call.paint(title_of(bead), "bold"))
+    shown = clean_line(bead.id)
+    call.print(f"{'id':<{_LABEL}}{shown} · {clean_line(bead.issue_type)} · P{bead.priority}")
+    call.print(f"{'state':<{_LABEL}}{gone.words}; `ddx bead show {shown}` has its record")
+    for other in waiting:
+        call.print(
+            f"{'holds':<{_LABEL}}{clean_line(other)} waits on it, and ddx does not look into the archive: "
+            f"helix-tui dep remove {clean_line(other)} {shown}"
+        )
+
+
+def explanation(call: Call, present: Present, bead_id: str, missing: dict[str, LastSeen | None]) -> list[str]:
+    """The answer in lines for people."""
+    queue, paint = present.queue, call.paint
+    bead, standing = queue.beads[bead_id], queue.standing(bead_id)
+    place = queue.position.get(bead_id)
+    state = paint.state(standing.state)
+    if place:
+        state += f", number {place} of {len(queue.ready)} in the order DDx picks" + (
+            " (next)" if place == 1 else ""
+        )
+    if standing.state == "ready" and present.shut is not None:
+        state += f"; {present.shut.short}"
+    lines = [
+        paint(title_of(bead), "bold"),
+        f"{'id':<{_LABEL}}{clean_line(bead_id)} · {clean_line(bead.issue_type)} · P{bead.priority}",
+        f"{'state':<{_LABEL}}{state}",
+    ]
+    runs = [run for run in present.runs if run.bead_id == bead_id]
+    lines += [f"{'worker':<{_LABEL}}{run_line(run, queue.as_of, '')}" for run in runs]
+    held = causes(bead, asked_of(present.project))
+    for number, cause in enumerate(held):
+        lead = f"{'because' if not number else '':<{_LABEL}}"
+        lines.append(lead + clean_line(with_titles(cause, queue.beads)))
+    for number, why in enumerate(standing.reasons, len(held)):
+        lead = f"{'because' if not number else '':<{_LABEL}}"
+        detail = clean_line(why.detail)
+        if len(why.refs) > MOST_NAMED:  # the ids follow, one a line
+            detail = fit(detail, call.paint.width - _LABEL).rstrip()
+        lines.append(lead + detail)
+        lines += _named(call, queue, why.refs, missing)
+    if not standing.reasons and place is None:
+        lines.append(f"{'because':<{_LABEL}}its status is {clean_line(bead.status, 40)}")
+    lines += _round_about(queue, bead_id)
+    for target, seen in missing.items():
+        if seen is not None and seen.where == "archive":
+            edge = f"helix-tui dep remove {clean_line(bead_id)} {clean_line(target)}"
+            lines.append(f"{'to mend':<{_LABEL}}ddx does not look into the archive: {edge}")
+    freed = queue.unblocks(bead_id)
+    if freed:
+        lines.append(f"{'unblocks':<{_LABEL}}closing it makes {len(freed)} ready:")
+        lines += _named(call, queue, freed, missing)
+    elif bead.status != "closed":
+        waiting = len(queue.graph.dependents.get(bead_id, ()))
+        lines.append(
+            f"{'unblocks':<{_LABEL}}"
+            + (f"nothing at once; {waiting} wait on it and on more" if waiting else "nothing waits on it")
+        )
+    return lines
+
+
+def _round_about(queue: Queue, bead_id: str) -> list[str]:
+    """The circle that a bead is in, or that it waits on; and what would break it."""
+    mine = circle_of(queue, bead_id)
+    circle = mine or circle_ahead(queue, bead_id)
+    if circle is None:
+        return []
+    said = "in a circle" if mine else "waits on a circle"
+    what = "none of these can ever start" if len(circle.ids) > 1 else "it waits on itself and can never start"
+    lines = [f"{'circle':<{_LABEL}}{said}, {what}: {circle.path(clean_line)}"]
+    for number, cut in enumerate(circle.cuts[:MOST_CUTS]):
+        lead = f"{'to break' if not number else '':<{_LABEL}}"
+        then = f"then {clean_line(cut.waiter)} is ready" if cut.frees else "it goes on waiting on others"
+        lines.append(
+            f"{lead}helix-tui dep remove {clean_line(cut.waiter)} {clean_line(cut.needed)}   ({then})"
+        )
+    if len(circle.cuts) > MOST_CUTS:
+        lines.append(f"{'':<{_LABEL}}or any other edge of the circle")
+    return lines
+
+
+def _named(
+    call: Call, queue: Queue, all_ids: Sequence[str], missing: dict[str, LastSeen | None]
+) -> list[str]:
+    """A line for each bead; of many the first few, and how many more in which states."""
+    ids = all_ids if len(all_ids) <= MOST_NAMED else all_ids[: MOST_NAMED - 1]
+    lines = []
+    for bead_id in ids:
+        bead = queue.beads.get(bead_id)
+        if bead is None:
+            what = f"not in the tracker; {_last_seen(missing.get(bead_id), queue.as_of)}"
+        else:
+            what = f"{queue.state(bead_id)}  {title_of(bead)}"
+        line = f"{clean_line(bead_id)}  {what}"
+        lines.append(" " * _LABEL + "  " + fit(line, call.paint.width - _LABEL - 2).rstrip())
+    rest = all_ids[len(ids) :]
+    if rest:
+        counted = Counter(queue.state(other) if other in queue.beads else "missing" for other in rest)
+        states = ", ".join(f"{count:,} {state}" for state, count in counted.most_common())
+        lines.append(" " * _LABEL + f"  … {len(rest):,} more: {states} (all in --json)")
+    return lines
+
+
+def _missing(present: Present, bead_id: str) -> list[tuple[str, LastSeen | None]]:
+    """What it waits for that the tracker lacks, and where that was last seen: a few, for each runs git."""
+    gone = [target for target in present.queue.beads[bead_id].depends_on if target not in present.queue.beads]
+    if not gone:
+        return []
+    history = History(present.project)
+    return [
+        (target, history.last_seen(target) if place < MOST_LOOKUPS else None)
+        for place, target in enumerate(gone)
+    ]
+
+
+def _circle_document(circle: Circle | None) -> dict[str, object] | None:
+    if circle is None:
+        return None
+    cuts = [{"bead": cut.waiter, "needs": cut.needed, "frees": cut.frees} for cut in circle.cuts]
+    return {"ids": circle.ids, "cuts": cuts}
+
+
+def _missing_document(gone: tuple[str, LastSeen | None]) -> dict[str, object]:
+    bead_id, seen = gone
+    found = seen and {
+        "where": seen.where,
+        "status": seen.status,
+        "title": seen.title,
+        "rev": seen.rev or None,
+        "when": None if seen.when is None else format_instant(seen.when),
+    }
+    return {"id": bead_id, "last_seen": found}
+
+
+def _last_seen(seen: LastSeen | None, now: int) -> str:
+    if seen is None:
+        return "neither archive nor git history knows it"
+    age = f", {format_age((now - seen.when) / NS)} ago" if seen.when is not None else ""
+    where = "archived" if seen.where == "archive" else f"last in git before {seen.rev[:8]}"
+    return f"{where} as {clean_line(seen.status, 30)}{age}"

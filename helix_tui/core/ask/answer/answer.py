@@ -1,0 +1,428 @@
+"""The answer without a model: what the evidence itself says, in its own sentences, each with its source.
+
+Sentences are taken from the spans that were kept; nothing is worded anew but the few words that tie them
+together. The parts are those of seed 002, phase 7: what it is, what bears it out, the code, what was not
+found, the sources.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass, replace
+
+from helix_tui.core.ask.answer.compaction import Kept
+from helix_tui.core.ask.answer.grounding import cited_numbers
+from helix_tui.core.ask.answer.sentences import (
+    Sentence,
+    definition_line,
+    is_comment,
+    is_definition,
+    is_import,
+    sentences_of,
+)
+from helix_tui.core.ask.corpus.roles import is_declaration
+from helix_tui.core.ask.records import Span
+from helix_tui.core.ask.retrieval.question import Question
+from helix_tui.core.ask.retrieval.senses import Ambiguity, Weighed, defines
+from helix_tui.core.ask.retrieval.slots import Slot, covers, terms_in
+from helix_tui.core.ground.text import clean_line
+
+MOST_SENTENCES = 5
+MOST_CODE = 5
+MOST_USES = 5
+ALIKE = 0.7
+"""Overlap of words from which a sentence says nothing new."""
+LEAST_WORDS = 4
+"""Words below which a sentence is none: a parameter, a title."""
+SHORT = 6
+"""Words below which a sentence says little."""
+KEEP_SHARE = 0.55
+"""Share of the best sentence's score from which another one is told too."""
+
+
+_WORD = re.compile(r"[^\W\d_]{2,}")
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A source as it is cited: the span, and the lines of it that are told."""
+
+    number: int
+    span: Span
+    start: int
+    end: int
+
+    @property
+    def place(self) -> str:
+        """``file:start-end`` of the lines that are told."""
+        lines = f"{self.start}" if self.start == self.end else f"{self.start}-{self.end}"
+        return f"{self.span.file}:{lines}"
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of an answer under a title; the first part has none."""
+
+    title: str
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer in parts."""
+
+    sections: tuple[Section, ...]
+    sources: tuple[Citation, ...]
+    """Every span that was kept, by number; those that the text cites first."""
+
+    @property
+    def body(self) -> str:
+        """The parts as one text, without the list of sources."""
+        blocks = []
+        for section in self.sections:
+            bulleted = bool(section.title)
+            lines = [f"- {line}" if bulleted else line for line in section.lines]
+            title = [f"{section.title}:"] if section.title else []
+            blocks.append("\n".join([*title, *lines]))
+        return "\n\n".join(blocks)
+
+    @property
+    def cited(self) -> tuple[Citation, ...]:
+        """The sources that the text cites."""
+        numbers = set(cited_numbers(self.body))
+        return tuple(source for source in self.sources if source.number in numbers)
+
+    @property
+    def text(self) -> str:
+        """The whole answer with its sources."""
+        return with_sources(self.body, self.cited)
+
+
+def with_sources(body: str, cited: Sequence[Citation]) -> str:
+    """A text and below it the sources that it cites."""
+    lines = [
+        f"[{one.number}] {clean_line(one.place, 400)}  {clean_line(one.span.header, 200)}".rstrip()
+        for one in cited
+    ]
+    return f"{body}\n\nSources:\n" + "\n".join(lines) if lines else body
+
+
+class _Sources:
+    """Numbers of spans, in the order in which they are first cited."""
+
+    def __init__(self) -> None:
+        self.by_key: dict[tuple[str, int, int], Citation] = {}
+
+    def cite(self, span: Span, start: int, end: int) -> str:
+        held = self.by_key.get(span.key)
+        if held is None:
+            held = Citation(len(self.by_key) + 1, span, start, end)
+        self.by_key[span.key] = replace(held, start=min(held.start, start), end=max(held.end, end))
+        return f"[{held.number}]"
+
+    def number(self, span: Span) -> None:
+        """Give a span the next number unless it has one."""
+        if span.key not in self.by_key:
+            self.whole(span)
+
+    def whole(self, span: Span) -> str:
+        return self.cite(span, span.start, span.end)
+
+
+def compose(
+    question: Question,
+    kept: Sequence[Kept],
+    slots: Sequence[Slot],
+    missing: Sequence[Slot],
+    queries: Sequence[str],
+) -> Answer:
+    """The answer that the evidence gives by itself."""
+    sources = _Sources()
+    required = [slot for slot in slots if slot.required]
+    told = _telling(question, kept, required)
+    lead: list[str] = []
+    if question.kind in ("location", "usage"):
+        lead += _places(question, kept, required, sources)
+    first = 0 if lead and question.kind == "usage" else 1 if lead else 2
+    lead += [_told(span, sentence, sources) for span, sentence in told[:first]]
+    sections = [Section("", tuple(lead))] if lead else []
+    more = [_told(span, sentence, sources) for span, sentence in told[first:]]
+    if more:
+        sections.append(Section("Also", tuple(more)))
+    code = [
+        line for line in _code(kept, required, {said.text for _, said in told}, sources) if line not in lead
+    ]
+    if code:
+        sections.append(Section("In the code", tuple(code)))
+    docs = [one.entry.span for one in kept if one.entry.is_doc]
+    if docs and not any(span.key in sources.by_key for span in docs):
+        sections.append(
+            Section("In the documents", (f"{_named(docs[0])} in {_file(docs[0])} {sources.whole(docs[0])}",))
+        )
+    if not sections and kept:
+        span = kept[0].entry.span
+        sections.append(
+            Section("", (f"The nearest is {_named(span)} in {_file(span)} {sources.whole(span)}",))
+        )
+    if missing:
+        sections.append(Section("Not found", tuple(_not_found(missing, queries))))
+    for one in kept:
+        sources.number(one.entry.span)
+    return Answer(tuple(sections), tuple(sources.by_key.values()))
+
+
+def _telling(question: Question, kept: Sequence[Kept], slots: Sequence[Slot]) -> list[tuple[Span, Sentence]]:
+    """The sentences that say most of what is asked, none that repeats another; each slot by one at least."""
+    focus = sorted(terms_in(question.focus)) or [term for slot in slots for term in slot.terms]
+    scored: list[tuple[float, int, Span, Sentence]] = []
+    for rank, one in enumerate(kept):
+        span = one.entry.span
+        if one.entry.via in ("use", "test") or span.role in ("test", "data", "config"):
+            continue
+        for sentence in sentences_of(span):
+            # asked about everything, an introduction tells most at its beginning
+            score = _score(sentence, span, slots, focus) if slots else 1.0 - 0.05 * sentence.place
+            if score > 0 and len(_WORD.findall(sentence.text)) >= LEAST_WORDS:
+                scored.append((round(score + 0.4 * one.entry.relevance, 6), rank, span, sentence))
+    scored.sort(key=lambda row: (-row[0], row[1], row[3].place))
+    chosen: list[tuple[Span, Sentence]] = []
+    said: list[frozenset[str]] = []
+    best = scored[0][0] if scored else 0.0
+    for score, _, span, sentence in scored:
+        words = terms_in(sentence.text)
+        untold = any(
+            covers(slot, sentence.text) and not any(covers(slot, told.text) for _, told in chosen)
+            for slot in slots
+        )
+        wanted = untold or (len(chosen) < MOST_SENTENCES and score >= KEEP_SHARE * best)
+        if wanted and words and not any(len(words & other) / len(words) >= ALIKE for other in said):
+            chosen.append((span, sentence))
+            said.append(words)
+    first = chosen[0][0] if chosen else None
+    return sorted(
+        chosen,
+        key=lambda pair: (pair[0] is not first, [row[0] for row in chosen].index(pair[0]), pair[1].place),
+    )
+
+
+def _score(sentence: Sentence, span: Span, slots: Sequence[Slot], focus: Sequence[str]) -> float:
+    """How much of the question a sentence speaks of, and whether it says what something is."""
+    covered = sum(covers(slot, sentence.text) for slot in slots) / len(slots) if slots else 0.0
+    head = terms_in(span.header.rpartition(" > ")[2].rpartition(".")[2])
+    by_header = sum(head.issuperset(slot.terms) for slot in slots) / len(slots) if slots else 0.0
+    score = covered
+    if by_header > covered and sentence.place < 3:
+        score = (covered + by_header) / 2
+    if score <= 0:
+        return 0.0
+    if by_header and sentence.place == 0 and head == frozenset(focus):
+        score = 1.4  # the first sentence of the thing itself
+    elif focus and defines(sentence.text, focus):
+        score += 0.4
+    elif by_header and sentence.place == 0:
+        score += 0.25
+    if len(sentence.text.split()) < SHORT or sentence.text.startswith("$ "):
+        score -= 0.3
+    return score
+
+
+def _told(span: Span, sentence: Sentence, sources: _Sources) -> str:
+    text = clean_line(sentence.text, 500)
+    if text[-1] not in ".!?…:;":
+        text += "."
+    return f"{_whose(span, sentence)}{text} {sources.cite(span, sentence.start, sentence.end)}"
+
+
+def _whose(span: Span, sentence: Sentence) -> str:
+    """Of which definition a comment speaks, unless it says so itself."""
+    name = sentence.about or span.header.rpartition(".")[2]
+    if span.role == "doc" or span.kind == "section" or not name or name in sentence.text:
+        return ""
+    if not sentence.about and sentence.start < span.start + definition_line(span, name):
+        return ""  # it stands above the definition that its span is named after
+    of = span.header if span.header.rpartition(".")[2] == name else name
+    return f"`{clean_line(of, 120)}`: "
+
+
+def _places(
+    question: Question, kept: Sequence[Kept], slots: Sequence[Slot], sources: _Sources
+) -> Iterator[str]:
+    """Where it is, or who uses it: the first lines of an answer to such a question."""
+    if question.kind == "usage":
+        yield from _uses(kept, slots, sources)
+        return
+    found = [one for one in kept if one.part == "definition" and one.entry.is_code] or [
+        one for one in kept if one.entry.is_code
+    ]
+    found.sort(key=lambda one: (-sum(slot.id in one.entry.slots for slot in slots), *one.entry.order))
+    for one in found[:2]:
+        span = one.entry.span
+        where = f"{_file(span)}, lines {span.start} to {span.end} {sources.whole(span)}"
+        yield f"{_named(span)} is in {where}" if span.header else where
+
+
+def _uses(kept: Sequence[Kept], slots: Sequence[Slot], sources: _Sources) -> Iterator[str]:
+    """The lines of code that use what is asked about, tests last."""
+    names = [slot for slot in slots if slot.source == "name"]
+    code = [one.entry.span for one in kept if not one.entry.is_doc]
+    found = [
+        (
+            is_import(line),
+            span.role == "test",
+            is_declaration(span.file),
+            not _is_call(line, names),
+            rank,
+            at,
+            span,
+        )
+        for rank, span in enumerate(code)
+        for at, line in enumerate(span.text.split("\n"))
+        if any(covers(slot, line) for slot in names)
+        and not is_definition(line, names)
+        and not is_comment(line)
+    ]
+    seen: set[tuple[str, int]] = set()
+    for *_, at, span in sorted(found, key=lambda row: row[:-1]):
+        if (span.file, span.start + at) not in seen and len(seen) < MOST_USES:
+            seen.add((span.file, span.start + at))
+            yield _use_line(span, at, sources)
+
+
+def _is_call(line: str, names: Sequence[Slot]) -> bool:
+    return any(re.search(rf"{re.escape(name.label.rpartition('.')[2])}\s*[(<]", line) for name in names)
+
+
+def _code(kept: Sequence[Kept], slots: Sequence[Slot], told: Set[str], sources: _Sources) -> Iterator[str]:
+    """What the code has to say: definitions with their first sentence, uses, tests."""
+    required = {slot.id for slot in slots}
+    code = [one for one in kept if not one.entry.is_doc and one.entry.span.role != "data"]
+    speaking = [one for one in code if one.entry.slots & required]
+    led_to = [one for one in code if one not in speaking and one.entry.via in ("alignment", "use", "test")]
+    for one in (speaking + led_to or code)[:MOST_CODE]:
+        span = one.entry.span
+        if one.entry.via == "use":
+            lines = span.text.split("\n")
+            hits = (at for at, line in enumerate(lines) if any(covers(slot, line) for slot in slots))
+            yield _use_line(span, next(hits, min(2, len(lines) - 1)), sources)
+        elif span.role == "test":
+            yield f"{_named(span)} in {_file(span)} tests it {sources.whole(span)}"
+        else:
+            name = span.header.rpartition(".")[2]
+            said = next((said for said in sentences_of(span) if name and said.about == name), None)
+            words = f": {clean_line(said.text, 240)}" if said is not None and said.text not in told else ""
+            yield f"{_named(span)} in {_file(span)}{words} {sources.whole(span)}"
+
+
+def _use_line(span: Span, at: int, sources: _Sources) -> str:
+    """A line of a span that uses what is asked about."""
+    inside = f" in {_named(span)}" if span.header else ""
+    line = span.start + at
+    said = clean_line(span.text.split("\n")[at].strip(), 120)
+    return f"used at {_file(span)}:{line}{inside}: `{said}` {sources.cite(span, line, line)}"
+
+
+def _file(span: Span) -> str:
+    return clean_line(span.file, 400)
+
+
+def _named(span: Span) -> str:
+    """What a span is called: the definition or heading that it stands in, else its lines."""
+    return f"`{clean_line(span.header, 120)}`" if span.header else f"lines {span.start} to {span.end}"
+
+
+def _not_found(missing: Sequence[Slot], queries: Sequence[str]) -> Iterator[str]:
+    for slot in missing:
+        yield f"“{clean_line(slot.label, 80)}”: it would need {slot.would_satisfy}"
+    yield searched(queries)
+
+
+def searched(queries: Sequence[str]) -> str:
+    """What was searched, in one line."""
+    return "searched: " + "; ".join(f"“{clean_line(query, 80)}”" for query in queries[:6])
+
+
+# --- when the evidence does not decide --------------------------------------------------------------------
+
+
+def ask_which(ambiguity: Ambiguity, threshold: float, queries: Sequence[str]) -> Answer:
+    """Two options with the evidence of each, what was searched, and what would decide."""
+    sources = _Sources()
+    lines = [
+        f"“{clean_line(ambiguity.term, 80)}” means more than one thing here,"
+        " and the evidence does not decide."
+    ]
+    options = [_option(number, one, sources) for number, one in enumerate(ambiguity.weighed[:2], 1)]
+    first, second = ambiguity.weighed[:2]
+    why = (
+        f"“{clean_line(ambiguity.term, 80)}” failed dominance: {first.score:.2f} against {second.score:.2f},"
+        f" a lead of {ambiguity.gap:.2f} where {threshold:.2f} is wanted",
+        f"it would need {would_decide(ambiguity)}",
+        searched([*queries, *(one.query for one in ambiguity.weighed)]),
+    )
+    return Answer(
+        (
+            Section("", (*lines, *options, "Which do you mean?")),
+            Section("What would decide", why),
+        ),
+        tuple(sources.by_key.values()),
+    )
+
+
+def would_decide(ambiguity: Ambiguity) -> str:
+    """What evidence would settle which sense is meant."""
+    labels = " or ".join(f"“{clean_line(one.sense.label, 80)}”" for one in ambiguity.weighed[:2])
+    alone = clean_line(ambiguity.term, 60)
+    return f"a question that names {labels}, or a document that says what “{alone}” alone means"
+
+
+def _option(number: int, one: Weighed, sources: _Sources) -> str:
+    told = best_evidence(one)
+    label = clean_line(one.sense.label, 100)
+    if told is None:
+        at = one.sense.anchors[0] if one.sense.anchors else None
+        return f"{number}. {label}" + (f" ({clean_line(at.file, 400)})" if at is not None else "")
+    span, sentence = told
+    cited = sources.cite(span, sentence.start, sentence.end)
+    return f"{number}. {label}: {clean_line(sentence.text, 240)} {cited}"
+
+
+def best_evidence(one: Weighed) -> tuple[Span, Sentence] | None:
+    """The sentence that tells a sense best: one that defines it, else the first of its best span."""
+    spans = sorted(
+        one.spans,
+        key=lambda span: (
+            not any(
+                span.file == at.file and span.start <= at.end and at.start <= span.end
+                for at in one.sense.anchors
+            )
+        ),
+    )
+    found = [(span, sentence) for span in spans for sentence in sentences_of(span)]
+    telling = [pair for pair in found if defines(pair[1].text, sorted(one.sense.terms))]
+    if telling or found:
+        return (telling or found)[0]
+    if spans:
+        span = spans[0]
+        first = next((line for line in span.text.split("\n") if line.strip()), span.header)
+        return span, Sentence(first.strip(), span.start, span.start, 0)
+    return None
+
+
+def say_nothing_found(kept: Sequence[Kept], missing: Sequence[Slot], queries: Sequence[str]) -> Answer:
+    """Nothing speaks of what is asked: say so, with what was searched, what would do, what came nearest."""
+    sources = _Sources()
+    labels = ", ".join(f"“{clean_line(slot.label, 80)}”" for slot in missing) or "the question"
+    near = [
+        f"{_named(one.entry.span)} in {_file(one.entry.span)} {sources.whole(one.entry.span)}"
+        for one in kept[:3]
+    ]
+    sections = [
+        Section("", (f"Nothing that was searched speaks of {labels}. Which file or name do you mean?",))
+    ]
+    if near:
+        sections.append(Section("Nearest", tuple(near)))
+    sections.append(Section("Not found", tuple(_not_found(missing, queries))))
+    for one in kept:
+        sources.number(one.entry.span)
+    return Answer(tuple(sections), tuple(sources.by_key.values()))

@@ -1,0 +1,132 @@
+"""The one model call: a program that is given the prompt in a file or on its input, and prints an answer.
+
+Which program that is, is for the caller to say: `core.ask` knows neither DDx nor any model. ``ddx run
+--json`` and ``ddx agent run --json`` print one JSON object with ``output``, tokens and cost
+(reference/ddx.md §6); any other program may print the same, or plain text.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
+
+from helix_tui.core.ground.errors import with_who
+from helix_tui.core.ground.process import run
+from helix_tui.core.ground.text import clean_block, clean_line
+
+PROMPT_FILE = "{prompt_file}"
+"""Stands in the command where the path of the prompt goes; without it the prompt comes on standard input."""
+
+TIMEOUT_S = 120.0
+OUTPUT_CAP = 1 << 20
+MOST_CHARS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCommand:
+    """How to ask a model."""
+
+    argv: tuple[str, ...]
+    name: str = ""
+    """What people call it: the program's name where nothing better is known."""
+    timeout_s: float = TIMEOUT_S
+
+    @property
+    def label(self) -> str:
+        """Its name."""
+        return self.name or os.path.basename(self.argv[0])
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReply:
+    """What a model answered, or why it did not, and what it cost; None where that is not known."""
+
+    text: str = ""
+    error: str = ""
+    command: str = ""
+    harness: str = ""
+    model: str = ""
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost_usd: float | None = None
+    seconds: float = 0.0
+
+
+def ask_model(command: ModelCommand, prompt: str, cwd: Path) -> ModelReply:
+    """Ask once. Whatever goes wrong comes back as the reply's error; nothing is tried twice."""
+    with tempfile.TemporaryDirectory(prefix="helix-ask-") as folder:
+        file = Path(folder, "prompt.md")
+        file.write_text(prompt, encoding="utf-8", errors="replace")
+        argv = [word.replace(PROMPT_FILE, str(file)) for word in command.argv]
+        takes_file = any(PROMPT_FILE in word for word in command.argv)
+        try:
+            done = run(
+                argv,
+                cwd=cwd,
+                timeout=command.timeout_s,
+                cap=OUTPUT_CAP,
+                stop_at_cap=True,
+                stdin=None if takes_file else file,
+            )
+        except OSError as error:
+            return ModelReply(
+                error=f"{clean_line(argv[0], 200)} does not start: {error.strerror}", command=command.label
+            )
+    reply = _read(done.out, command.label, done.seconds)
+    if done.timed_out:
+        return _failed(reply, f"no answer within {command.timeout_s:g} s")
+    if done.truncated:
+        return _failed(reply, f"more than {OUTPUT_CAP >> 20} MB of output")
+    if done.rc != 0:
+        said = [line for line in done.err.splitlines() if line.strip()]
+        why = reply.error or clean_line(said[-1] if said else f"ended with {done.rc}", 300)
+        return _failed(reply, with_who(why, done.err))
+    if not reply.text and not reply.error:
+        return _failed(reply, "an empty answer")
+    return reply
+
+
+def _failed(reply: ModelReply, error: str) -> ModelReply:
+    """The reply without its text: half an answer is none; what it cost stays."""
+    return replace(reply, text="", error=error)
+
+
+def _read(out: str, label: str, seconds: float) -> ModelReply:
+    """One JSON object with an ``output``, else plain text."""
+    try:
+        document = msgspec.json.decode(out.strip() or "null")
+    except (msgspec.DecodeError, RecursionError):
+        document = None
+    if not isinstance(document, Mapping) or "output" not in document:
+        return ModelReply(text=clean_block(out, MOST_CHARS).strip(), command=label, seconds=seconds)
+    failed = document.get("error") or (document.get("exit_code") and f"exit code {document['exit_code']}")
+    return ModelReply(
+        text=clean_block(document["output"], MOST_CHARS).strip(),
+        error=clean_line(failed, 300) if failed else "",
+        command=label,
+        harness=clean_line(document.get("harness"), 80),
+        model=clean_line(document.get("model"), 80),
+        input_tokens=_count(document.get("input_tokens")),
+        output_tokens=_count(document.get("output_tokens")),
+        cost_usd=_cost(document.get("cost_usd")),
+        seconds=seconds,
+    )
+
+
+def _count(value: object) -> int | None:
+    return (
+        int(value) if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0 else None
+    )
+
+
+def _cost(value: object) -> float | None:
+    return (
+        float(value)
+        if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+        else None
+    )

@@ -1,0 +1,1 @@
+"""The index of a repository, and the ways of finding in it."""

@@ -1,0 +1,89 @@
+"""BM25 over chunks, whole files, names (definitions, headings) and paths (reference/engines.md §1.3).
+
+weight · idf · tf·(k1+1) / (tf + k1·(1 - b + b·length/average)), idf = ln(1 + (N - n + ½)/(n + ½)).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from helix_tui.core.ask.index.question import Question
+from helix_tui.core.ask.index.store.fields import Field
+from helix_tui.core.ask.index.store.segment import NAME
+from helix_tui.core.ask.index.store.view import View
+
+K1 = 1.2
+B = 0.75
+BEST = (1.0, 0.5)
+"""What the best chunks of a file count for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lexical:
+    """Scores by words. The first four are float64 (files,), the last float64 (chunks,)."""
+
+    best: np.ndarray
+    whole: np.ndarray
+    names: np.ndarray
+    path: np.ndarray
+    chunks: np.ndarray
+
+
+def score(question: Question, view: View) -> Lexical:
+    """The lexical scores of every file."""
+    chunks = np.zeros(len(view.chunks.lengths))
+    whole = np.zeros(len(view.whole.lengths))
+    names = np.zeros(len(view.names.lengths))
+    for term, weight in question.weights:
+        numbers, counts = view.postings(term)
+        if len(numbers):
+            _add(chunks, view.chunks, numbers, counts, weight)
+            rows, sums = _by_row(view.row_of[numbers], counts)
+            _add(whole, view.whole, rows, sums, weight)
+        rows, counts = view.postings(NAME + term)
+        if len(rows):
+            _add(names, view.names, rows, counts, weight)
+    best = best_chunks(chunks, view)
+    return Lexical(best[view.row], whole[view.row], names[view.row], paths(question, view), chunks)
+
+
+def best_chunks(chunks: np.ndarray, view: View) -> np.ndarray:
+    """Per row the sum of its best chunks, each further one counting for less."""
+    best = np.zeros(len(view.whole.lengths))
+    hits = np.flatnonzero(chunks > 0)
+    if not len(hits):
+        return best
+    order = hits[np.lexsort((-chunks[hits], view.row_of[hits]))]
+    rows = view.row_of[order]
+    begins = np.flatnonzero(np.diff(rows, prepend=-1))
+    rank = np.arange(len(rows)) - np.repeat(begins, np.diff(np.append(begins, len(rows))))
+    for at, share in enumerate(BEST):
+        of_rank = rank == at
+        best[rows[of_rank]] += share * chunks[order[of_rank]]
+    return best
+
+
+def paths(question: Question, view: View) -> np.ndarray:
+    """BM25 over the words of each path: its name counts twice, its last three folders once."""
+    index = view.path_index
+    scores = np.zeros(len(view))
+    for term, weight in question.weights:
+        found = index.postings.get(term)
+        if found is not None:
+            _add(scores, index.field, found[0], found[1], weight)
+    return scores
+
+
+def _by_row(rows: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Counts of chunks summed by row; the chunks of a row stand together."""
+    begins = np.flatnonzero(np.diff(rows, prepend=-1))
+    return rows[begins], np.add.reduceat(counts, begins)
+
+
+def _add(scores: np.ndarray, field: Field, units: np.ndarray, counts: np.ndarray, weight: float) -> None:
+    found = len(units)
+    idf = np.log(1.0 + (field.count - found + 0.5) / (found + 0.5))
+    norm = K1 * (1.0 - B + B * field.lengths[units] / field.average)
+    scores[units] += weight * idf * counts * (K1 + 1.0) / (counts + norm)

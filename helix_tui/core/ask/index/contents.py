@@ -1,0 +1,268 @@
+"""What an index holds: the files of one tree, read, written down and kept up to date."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from helix_tui.core.ask.corpus.git import Entry
+from helix_tui.core.ask.corpus.listing import Listing, Source
+from helix_tui.core.ask.index.build import Raw, read_all, refused_blob
+from helix_tui.core.ask.index.channels import commits, meaning
+from helix_tui.core.ask.index.question import Question
+from helix_tui.core.ask.index.ranking import Ranking
+from helix_tui.core.ask.index.store.database import Database
+from helix_tui.core.ask.index.store.segment import Builder, Segment, joined
+from helix_tui.core.ask.index.store.view import View
+from helix_tui.core.ask.index.trees import may_hold_tree
+from helix_tui.core.ask.parse.languages import language_of
+from helix_tui.core.ask.parse.pieces import Pieces
+from helix_tui.core.ask.records import Progress, Refreshed, Tree
+
+_COMMIT_FILES = 2_000
+_COMMIT_SECONDS = 4.0
+_PIECES = 2_000
+"""Files whose pieces are held: 5 KB each, 10 MB of so many; a question looks into 1,000 at most."""
+_NOTHING = Pieces("", 0, 0, [], [], [], [])
+_COMMITS_AT_ONCE = 500
+
+Report = Callable[[Progress], None]
+
+
+class Contents:
+    """The files of one tree and what was read of them."""
+
+    def __init__(
+        self, root: Path, path: Path | None, revision: str | None = None, *, with_meaning: bool = True
+    ) -> None:
+        """Over a folder, kept in a file; in memory where ``path`` is None."""
+        self._with_meaning = with_meaning
+        self.source = Source(root, revision)
+        self._database = _open_database(path)
+        self._lock = threading.RLock()
+        self._files: list[tuple[str, str]] = []
+        self._oids: dict[str, str] = {}
+        self._skipped: list[tuple[str, str]] = []
+        self._view = self._first_view()
+        self._texts: dict[str, list[str]] = {}
+        self._history = commits.History((), {})
+        self._tree_files: list[str] = []
+        self._read_pieces: dict[str, Pieces] = {}
+        self._tree: Tree | None = None
+        self._about: meaning.Meanings | None = None
+        self._rankings: dict[str | Question, Ranking] = {}
+        self.commit: str | None = None
+
+    def _first_view(self) -> View:
+        """A view of nothing yet."""
+        try:
+            return View(self._database, [])
+        except sqlite3.OperationalError:
+            raise
+        except sqlite3.DatabaseError:
+            self._database.renew()
+            return View(self._database, [])
+
+    def close(self) -> None:
+        """Close the database."""
+        with self._lock:
+            self._database.close()
+
+    def refresh(
+        self, progress: Report | None = None, *, stop: Callable[[], bool] = lambda: False
+    ) -> Refreshed:
+        """Bring the index up to date: list, read what is new, and see the present tree from then on.
+
+        A damaged index is made anew; one that cannot be written to goes on in memory.
+
+        Raises:
+            NothingToAsk, GitFailed: see `open_index`.
+        """
+        report = progress or (lambda _: None)
+        try:
+            return self._refresh(report, stop)
+        except sqlite3.OperationalError as error:
+            with self._lock:
+                self._database.close()
+                self._database = Database(None)
+                self._view = self._first_view()
+            done = self._refresh(report, stop)
+            return replace(done, notes=(*done.notes, f"the index is kept in memory only: {error}"))
+        except sqlite3.DatabaseError:
+            with self._lock:
+                self._database.renew()
+            return self._refresh(report, stop)
+
+    def _refresh(self, report: Report, stop: Callable[[], bool]) -> Refreshed:
+        begun = time.monotonic()
+        report(Progress("list", 0, 0, 0.0))
+        listing = self.source.list()
+        self._tree_files = [entry.path for entry in listing.entries if may_hold_tree(entry.path)]
+        parsed = self._read_new(listing, begun, report, stop)
+        self._read_history(listing, begun, report)
+        about = self._read_meaning(begun, report, stop)
+        with self._lock:
+            self.commit = listing.commit
+            self._look_at(self._files)
+            self._about = about
+            self._rankings.clear()
+            stored = self._database.stored()
+            refused = [
+                (path, stored[key].refused)
+                for path, key in self._files
+                if key in stored and stored[key].refused
+            ]
+            self._skipped = sorted(listing.skipped + refused)
+        seconds = time.monotonic() - begun
+        report(Progress("done", len(self._view), len(self._view), seconds))
+        return Refreshed(
+            len(self._view), parsed, len(self._skipped), seconds, self._database.rebuilt, tuple(listing.notes)
+        )
+
+    def _read_new(self, listing: Listing, begun: float, report: Report, stop: Callable[[], bool]) -> int:
+        known = self._database.stored().keys()
+        files: list[tuple[str, str]] = []
+        unread: list[Entry] = []
+        for entry in listing.entries:
+            key = blob_key(entry.oid, entry.path)
+            if entry.oid and key in known:
+                files.append((entry.path, key))
+                self._oids[entry.path] = entry.oid
+            else:
+                unread.append(entry)
+        self._files = files
+        if unread:
+            return self._read(unread, listing, set(known), begun, report, stop)
+        return 0
+
+    def _read(
+        self,
+        unread: list[Entry],
+        listing: Listing,
+        known: set[str],
+        begun: float,
+        report: Report,
+        stop: Callable[[], bool],
+    ) -> int:
+        """Read files and write their segments, every few seconds so that questions see them."""
+        large: list[tuple[str, str, int]] = []
+        by_path = {entry.path: entry for entry in unread}
+        twins: dict[str, list[str]] = {}
+        for entry in unread:
+            if entry.oid:
+                twins.setdefault(blob_key(entry.oid, entry.path), []).append(entry.path)
+        new = 0
+
+        def raws() -> Iterable[Raw]:
+            nonlocal new
+            for entry, oid, data in self.source.read(by_path.values(), listing.oid_digits):
+                key = blob_key(oid, entry.path)
+                for path in {entry.path, *twins.get(key, ())}:
+                    self._files.append((path, key))
+                    self._oids[path] = oid
+                if key in known:
+                    continue
+                known.add(key)
+                new += 1
+                if isinstance(data, int):
+                    large.append((key, language_of(entry.path), data))
+                else:
+                    yield Raw(key, language_of(entry.path), data)
+
+        waiting: list[Segment] = []
+        last = time.monotonic()
+        done = 0
+        for segment in read_all(raws(), stop):
+            waiting.append(segment)
+            done += len(segment.blobs)
+            now = time.monotonic()
+            report(Progress("parse", min(done, len(unread)), len(unread), now - begun))
+            if now - last > _COMMIT_SECONDS or sum(len(one.blobs) for one in waiting) > _COMMIT_FILES:
+                self._write(waiting)
+                waiting, last = [], now
+        if large:
+            builder = Builder()
+            for key, language, size in large:
+                builder.add(refused_blob(key, language, size, "too large"), [], Counter())
+            waiting.append(builder.finish())
+        if waiting:
+            self._write(waiting)
+        return new
+
+    def _read_history(self, listing: Listing, begun: float, report: Report) -> None:
+        """Read the messages of past commits that are not known yet."""
+        git = self.source.git
+        if git is None or listing.commit is None:
+            self._history = commits.History((), {})
+            return
+        shas = git.ancestors(listing.commit, commits.MOST_COMMITS)
+        known = self._database.past_shas()
+        unread = [sha for sha in shas if sha not in known]
+        for at in range(0, len(unread), _COMMITS_AT_ONCE):
+            report(Progress("history", at, len(unread), time.monotonic() - begun))
+            batch = unread[at : at + _COMMITS_AT_ONCE]
+            self._database.add_past(commits.packed(commit) for commit in git.commits(batch))
+        self._history = commits.History(shas, self._database.past())
+
+    def _read_meaning(
+        self, begun: float, report: Report, stop: Callable[[], bool]
+    ) -> meaning.Meanings | None:
+        """The vectors of the files, where the repository is small enough and there are weights."""
+        with self._lock:
+            self._look_at(self._files)
+            view = self._view
+            if not self._with_meaning or len(view) > meaning.MOST_FILES:
+                return None
+            digests = [
+                meaning.digest(document.file, self._pieces(document.file))
+                if meaning.speaks_for(document.role)
+                else None
+                for document in view.documents
+            ]
+        return meaning.gather(
+            self._database,
+            digests,
+            lambda done, total: report(Progress("meaning", done, total, time.monotonic() - begun)),
+            stop,
+        )
+
+    def _write(self, waiting: list[Segment]) -> None:
+        with self._lock:
+            self._database.add(joined(waiting))
+            self._look_at(self._files)
+
+    def _look_at(self, files: Sequence[tuple[str, str]]) -> None:
+        self._about = None
+        self._view = View(self._database, list(dict.fromkeys(files)), self._view)
+        self._texts.clear()
+        self._rankings.clear()
+        self._read_pieces.clear()
+        self._tree = None
+
+    def _pieces(self, file: str) -> Pieces:
+        at = self._view.position.get(file)
+        if at is None:
+            return _NOTHING
+        found = self._read_pieces.get(file)
+        if found is None:
+            if len(self._read_pieces) > _PIECES:
+                self._read_pieces.clear()
+            found = self._read_pieces[file] = self._database.pieces(self._view.keys[at]) or _NOTHING
+        return found
+
+
+def blob_key(oid: str, path: str) -> str:
+    """What the index keeps a content under: the same bytes in two languages are two things."""
+    return f"{oid}:{language_of(path)}"
+
+
+def _open_database(path: Path | None) -> Database:
+    try:
+        return Database(path)
+    except (OSError, sqlite3.OperationalError):
+        return Database(None)

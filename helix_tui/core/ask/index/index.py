@@ -1,0 +1,333 @@
+"""The index of one repository at one revision or in its work tree: what retrieval asks.
+
+>>> index = open_index(project)
+>>> index.refresh()
+>>> index.rank_files("how are leases renewed")[0].file
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Callable, Sequence
+from functools import wraps
+from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar
+
+import numpy as np
+
+from helix_tui.core.ask.corpus.content import decode, split_lines
+from helix_tui.core.ask.corpus.roles import role_of
+from helix_tui.core.ask.index.contents import Contents
+from helix_tui.core.ask.index.question import Question, read_question
+from helix_tui.core.ask.index.ranking import Ranking, rank
+from helix_tui.core.ask.index.store.database import FILE
+from helix_tui.core.ask.index.store.view import StaleView
+from helix_tui.core.ask.index.trees import derived_tree, read_tree
+from helix_tui.core.ask.parse.code import enclosing
+from helix_tui.core.ask.parse.documents import trails
+from helix_tui.core.ask.parse.languages import DOCUMENTS
+from helix_tui.core.ask.records import (
+    Definition,
+    Document,
+    Heading,
+    PastCommit,
+    RankedFile,
+    SkippedFile,
+    Span,
+    Tree,
+    Use,
+    UseKind,
+    text_hash,
+)
+from helix_tui.core.ask.tokens import terms_of
+from helix_tui.core.ground.project import Project
+
+_SPAN_FILES = 60
+_RANKINGS = 16
+_USE_FILES = 400
+"""Files that are looked through for the uses of a name; one that stands in more is used everywhere."""
+RANKED = 500
+"""Files of a ranking that are handed out."""
+_LONG_LINE = 2_000
+_IMPORT = re.compile(r"\s*(?:from|import|use|#\s*include|export\b.*\bfrom)\b")
+TREE_FILES = 1_000
+"""In a larger repository the definitions of the first files only stand in the tree."""
+
+
+def open_index(
+    project: Project, revision: str | None = None, *, in_memory: bool = False, with_meaning: bool = True
+) -> Index:
+    """The index of a project's work tree, or of a revision of it.
+
+    ``with_meaning`` false leaves the encoder out. Nothing is seen before `Index.refresh`; what an earlier
+    run has read is not read again. Where ``.helix`` cannot be written the index lives in memory.
+
+    Raises:
+        NothingToAsk: the folder or the revision does not exist.
+        GitFailed: git is missing, or would not answer.
+    """
+    path = None if in_memory else Path(project.helix_dir, "ask", FILE)
+    return Index(project.root, path, revision, with_meaning=with_meaning)
+
+
+_Words = ParamSpec("_Words")
+_Found = TypeVar("_Found")
+
+
+def _asking(
+    method: Callable[Concatenate[Index, _Words], _Found],
+) -> Callable[Concatenate[Index, _Words], _Found]:
+    """One thread at a time; what another process or damage did to the file meanwhile is mended once."""
+
+    @wraps(method)
+    def asked(self: Index, /, *words: _Words.args, **named: _Words.kwargs) -> _Found:
+        with self._lock:
+            try:
+                return method(self, *words, **named)
+            except StaleView:
+                self._look_again()
+            except sqlite3.OperationalError:
+                raise
+            except sqlite3.DatabaseError:
+                self._database.renew()
+                self.refresh()
+            return method(self, *words, **named)
+
+    return asked
+
+
+class Index(Contents):
+    """Retrieval over one tree. Safe to ask from one thread while another refreshes."""
+
+    def _look_again(self) -> None:
+        """See the same files where they lie now."""
+        about, paths = self._about, self._view.paths
+        self._look_at(self._files)
+        if self._view.paths == paths:
+            self._about = about
+
+    # -- asking ------------------------------------------------------------------------------------
+
+    @_asking
+    def rank_files(self, query: str | Question, limit: int = RANKED) -> list[RankedFile]:
+        """The files that speak to the question, best first; ties in order of path."""
+        with self._lock:
+            ranking = self._rank(query)
+            return [ranking.file(at) for at in ranking.order[:limit]]
+
+    @_asking
+    def search(
+        self, query: str | Question, k: int = 20, *, per_file: int = 3, files: Sequence[str] = ()
+    ) -> list[Span]:
+        """The best ``k`` spans, at most ``per_file`` of one file; only of ``files`` where some are named."""
+        with self._lock:
+            ranking = self._rank(query)
+            wanted = {self._view.position[file] for file in files if file in self._view.position}
+            chosen = [at for at in ranking.order if at in wanted] if files else ranking.order
+            return self._spans(ranking, chosen[: max(k, _SPAN_FILES)], per_file, k)
+
+    def _rank(self, query: str | Question) -> Ranking:
+        """The ranking for a question; the last ones are kept, for files and spans are asked in turn."""
+        found = self._rankings.get(query)
+        if found is None:
+            question = read_question(query) if isinstance(query, str) else query
+            if len(self._rankings) >= _RANKINGS:
+                self._rankings.clear()
+            found = self._rankings[query] = rank(question, self._view, self._history, self._about)
+        return found
+
+    def _spans(self, ranking: Ranking, chosen: Sequence[int], per_file: int, k: int) -> list[Span]:
+        """The best chunks of some files; a file's further chunks count for less than its best one."""
+        view = self._view
+        most = float(ranking.chunks.max(initial=0.0)) or 1.0
+        found: list[tuple[float, str, int, float, RankedFile]] = []
+        for at in chosen:
+            one = ranking.file(at)
+            row = int(view.row[at])
+            first, last = int(view.first[row]), int(view.first[row + 1])
+            scores = ranking.chunks[first:last]
+            best = np.lexsort((np.arange(len(scores)), -scores))[:per_file].tolist()
+            top = float(scores[best[0]]) if best else 0.0
+            for place, chunk in enumerate(best):
+                score = float(scores[chunk])
+                if score > 0 or place == 0:
+                    share = score / top if top > 0 else 1.0
+                    found.append((-one.score * (0.5 + 0.5 * share), one.file, chunk, score / most, one))
+        found.sort(key=lambda row: row[:3])
+        return [self._span(one, chunk, -score, lexical) for score, _, chunk, lexical, one in found[:k]]
+
+    def _span(self, ranked: RankedFile, chunk: int, score: float, lexical: float) -> Span:
+        cut = self._pieces(ranked.file).chunks[chunk]
+        text = "\n".join(self.lines(ranked.file, cut.start, cut.end))
+        channels = {**ranked.channels, "chunk": lexical}
+        return Span(
+            ranked.file,
+            cut.start,
+            cut.end,
+            cut.kind,
+            cut.header,
+            text,
+            text_hash(text),
+            score,
+            channels,
+            ranked.role,
+        )
+
+    # -- looking things up -------------------------------------------------------------------------
+
+    def documents(self) -> list[Document]:
+        """Every searchable file, in order of path."""
+        return self._view.documents
+
+    def skipped(self) -> list[SkippedFile]:
+        """Every tracked file that is not searched, with the reason."""
+        return [SkippedFile(path, reason) for path, reason in self._skipped]
+
+    def lines(self, file: str, start: int = 1, end: int | None = None) -> list[str]:
+        """Lines of a file as the revision has them, both ends counted from 1; empty where it is unknown."""
+        with self._lock:
+            lines = self._texts.get(file)
+            if lines is None:
+                lines = split_lines(self._text_of(file))
+                if len(self._texts) > 500:
+                    self._texts.clear()
+                self._texts[file] = lines
+        return lines[max(0, start - 1) : end]
+
+    def _text_of(self, file: str) -> str:
+        """The text of a file as the revision has it; empty where it is unknown."""
+        oid = self._oids.get(file)
+        data = None if oid is None else self.source.text(file, oid)
+        return "" if data is None else decode(data)
+
+    def share(self, term: str) -> float:
+        """The share of all searchable contents that have a term, 0 to 1."""
+        with self._lock:
+            chunks, _ = self._view.postings(term)
+            rows = len(set(self._view.row_of[chunks].tolist()))
+            return rows / len(self._view) if len(self._view) else 0.0
+
+    @_asking
+    def definitions(self, name: str, *, any_case: bool = False) -> list[Definition]:
+        """Where a name is defined; source before tests, then in order of path and line."""
+        found = []
+        with self._lock:
+            for defined, key in self._database.keys_defining(name, any_case=any_case):
+                for path in self._paths_of(key):
+                    found += [
+                        Definition(one.name, one.kind, path, one.start, one.end, one.header, role_of(path))
+                        for one in self._pieces(path).definitions
+                        if one.name == defined
+                    ]
+        return sorted(found, key=lambda one: (one.role != "source", one.file, one.start, one.end))
+
+    @_asking
+    def definitions_in(self, file: str) -> list[Definition]:
+        """The definitions of a file in order of line."""
+        with self._lock:
+            return [
+                Definition(one.name, one.kind, file, one.start, one.end, one.header, role_of(file))
+                for one in self._pieces(file).definitions
+            ]
+
+    @_asking
+    def imports(self, file: str) -> list[str]:
+        """What a file imports, as written."""
+        with self._lock:
+            return list(self._pieces(file).imports)
+
+    @_asking
+    def uses(self, name: str, limit: int = 50) -> list[Use]:
+        """Lines that mention a name outside its definition's first line; source before tests, in order of
+        path.
+        """
+        word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
+        call = re.compile(rf"(?<!\w){re.escape(name)}\s*[(<\[]")
+        found: list[Use] = []
+        with self._lock:
+            mentioning = self._files_mentioning(name)
+            mentioning.sort(key=lambda path: role_of(path) != "source")
+            for path in mentioning[:_USE_FILES]:
+                if path not in self._texts and name not in self._text_of(path):
+                    continue
+                pieces = self._pieces(path)
+                defining = {one.start for one in pieces.definitions if one.name == name}
+                for number, line in enumerate(self.lines(path), 1):
+                    if name not in line or number in defining or not word.search(line[:_LONG_LINE]):
+                        continue
+                    kind = _use_kind(line, call)
+                    header = enclosing(pieces.definitions, number)
+                    found.append(Use(name, path, number, line, header, role_of(path), kind))
+                if len(found) >= limit * 4:
+                    break
+        return sorted(found, key=lambda use: (use.role != "source", use.file, use.line))[:limit]
+
+    @_asking
+    def headings(self, file: str | None = None) -> list[Heading]:
+        """The headings of one document, or of all, in order of path and line."""
+        found = []
+        with self._lock:
+            for document in self._view.documents:
+                if document.language in DOCUMENTS and file in (None, document.file):
+                    titles = self._pieces(document.file).titles
+                    found += [
+                        Heading(document.file, one.level, one.text, one.start, one.end, trail)
+                        for one, trail in zip(titles, trails(titles), strict=True)
+                    ]
+        return found
+
+    @_asking
+    def tree(self) -> Tree:
+        """The tree of the repository: folders, files, their headings and top definitions."""
+        with self._lock:
+            if self._tree is None:
+                self._tree = self._derive_tree()
+            return self._tree
+
+    def _derive_tree(self) -> Tree:
+        documents = self._view.documents
+        headings: dict[str, list[Heading]] = {}
+        for heading in self.headings():
+            headings.setdefault(heading.file, []).append(heading)
+        defined = {document.file: self.definitions_in(document.file) for document in documents[:TREE_FILES]}
+        return derived_tree(self.source.root.name, documents, headings, defined)
+
+    @_asking
+    def trees(self) -> list[Tree]:
+        """The trees that the repository keeps as JSON, in order of path."""
+        found = []
+        with self._lock:
+            for path in self._tree_files:
+                data = self.source.text(path, self._oids.get(path, ""))
+                tree = None if data is None else read_tree(path, data)
+                if tree is not None:
+                    found.append(tree)
+        return found
+
+    @_asking
+    def commits(self, query: str | Question, limit: int = 20) -> list[PastCommit]:
+        """Past commits whose messages are like the question, best first."""
+        with self._lock:
+            return self._history.similar(read_question(query) if isinstance(query, str) else query, limit)
+
+    def _files_mentioning(self, name: str) -> list[str]:
+        rows: set[int] | None = None
+        for term in terms_of(name):
+            chunks, _ = self._view.postings(term)
+            here = set(self._view.row_of[chunks].tolist())
+            rows = here if rows is None else rows & here
+        return [
+            path
+            for path, row in zip(self._view.paths, self._view.row.tolist(), strict=True)
+            if row in (rows or ())
+        ]
+
+    def _paths_of(self, key: str) -> list[str]:
+        return [self._view.paths[at] for at in self._view.files_of_key.get(key, ())]
+
+
+def _use_kind(line: str, call: re.Pattern[str]) -> UseKind:
+    if _IMPORT.match(line):
+        return "import"
+    return "call" if call.search(line[:_LONG_LINE]) else "mention"

@@ -1,0 +1,344 @@
+"""The SQLite file that holds the segments: ``.helix/ask/index-<version>.db``.
+
+Written in transactions, in WAL mode, so that two processes may index at once: who comes second finds the
+first one's blobs and leaves its own out. Each version has a file of its own, so that two of them beside each
+other leave each other's alone; those of other versions go when nobody has written to them for a week. A file
+that SQLite cannot read is replaced, by one process at a time: who waited looks again at what is there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from helix_tui.core.ask import tokens
+from helix_tui.core.ask.index.store.segment import NAME, Segment, shifted
+from helix_tui.core.ask.parse.pieces import Pieces
+from helix_tui.core.ground.helix_folder import locked_folder, make_folder
+
+FORMAT = 2
+"""To be raised with any change of the tables or of what parsing yields."""
+VERSION = f"{FORMAT}.{tokens.VERSION}"
+FILE = f"index-{VERSION}.db"
+_LEFT_S = 7 * 86_400
+"""Seconds without a write after which the file of another version is taken for left behind."""
+_BUSY_MS = 20_000
+_MANY = 8
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS meta(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS segment(
+  id INTEGER PRIMARY KEY AUTOINCREMENT, blobs INTEGER NOT NULL,
+  chunks BLOB NOT NULL, lengths BLOB NOT NULL, names BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS blob(
+  key TEXT PRIMARY KEY, segment INTEGER NOT NULL, position INTEGER NOT NULL, refused TEXT NOT NULL,
+  language TEXT NOT NULL, lines INTEGER NOT NULL, size INTEGER NOT NULL, pieces BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS posting(
+  term TEXT NOT NULL, segment INTEGER NOT NULL, list BLOB NOT NULL, PRIMARY KEY(term, segment)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS symbol(
+  folded TEXT NOT NULL, name TEXT NOT NULL, key TEXT NOT NULL, PRIMARY KEY(folded, name, key)) WITHOUT ROWID;
+CREATE VIRTUAL TABLE IF NOT EXISTS spelling USING fts5(folded, tokenize='trigram', detail='none', content='');
+CREATE TABLE IF NOT EXISTS spelt(number INTEGER PRIMARY KEY, folded TEXT NOT NULL UNIQUE);
+CREATE TABLE IF NOT EXISTS past(
+  sha TEXT PRIMARY KEY, subject TEXT NOT NULL, terms BLOB NOT NULL, files BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS meaning(key TEXT PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID;
+"""
+
+
+class StoredBlob(msgspec.Struct, frozen=True):
+    """Where a blob's chunks lie, without what it consists of."""
+
+    segment: int
+    position: int
+    refused: str
+    language: str
+    lines: int
+    size: int
+
+
+class StoredSegment(msgspec.Struct, frozen=True):
+    """A segment without its postings."""
+
+    id: int
+    blobs: int
+    chunks: bytes
+    lengths: bytes
+    names: bytes
+
+
+class Database:
+    """One connection. A second thread needs its own."""
+
+    def __init__(self, path: Path | None) -> None:
+        """Open or make the file; None keeps the index in memory.
+
+        Raises:
+            sqlite3.Error: the file cannot be opened or is no index.
+        """
+        self.path = path
+        self.rebuilt = False
+        self._opened: tuple[int, int] | None = None
+        """Which file the connection is to."""
+        if path is not None:
+            make_folder(path.parent)
+        try:
+            self._connection = self._open()
+        except sqlite3.OperationalError:
+            raise
+        except sqlite3.DatabaseError:
+            self._connection = self._replace()
+        if path is not None:
+            _remove_left(path)
+
+    def _open(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            self.path if self.path is not None else ":memory:",
+            timeout=_BUSY_MS / 1000,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute("PRAGMA synchronous=NORMAL")
+            connection.executescript(_SCHEMA)
+            found = connection.execute("SELECT value FROM meta WHERE name='version'").fetchone()
+            if found is None:
+                connection.execute("INSERT OR IGNORE INTO meta VALUES('version', ?)", (VERSION,))
+            elif found[0] != VERSION:
+                raise sqlite3.DatabaseError(f"index of version {found[0]}")
+        except sqlite3.Error:
+            connection.close()
+            raise
+        self._opened = None if self.path is None else _identity(self.path)
+        return connection
+
+    def _replace(self, *, damaged: bool = False) -> sqlite3.Connection:
+        """Put an empty file in the place of one that cannot be read, unless another process has just done so.
+
+        Args:
+            damaged: the file opens; the damage is deeper inside.
+        """
+        assert self.path is not None
+        self.rebuilt = True
+        with locked_folder(self.path.parent):
+            if not damaged or _identity(self.path) != self._opened:
+                with contextlib.suppress(sqlite3.DatabaseError):
+                    return self._open()
+            for ending in ("", "-wal", "-shm"):
+                self.path.with_name(self.path.name + ending).unlink(missing_ok=True)
+            return self._open()
+
+    def renew(self) -> None:
+        """Throw everything away and start empty: what a damaged file deserves."""
+        self._connection.close()
+        self.rebuilt = True
+        self._connection = self._open() if self.path is None else self._replace(damaged=True)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    # -- reading -----------------------------------------------------------------------------------
+
+    def stored(self) -> dict[str, StoredBlob]:
+        """Every blob by its key."""
+        rows = self._connection.execute(
+            "SELECT key, segment, position, refused, language, lines, size FROM blob"
+        )
+        return {row[0]: StoredBlob(*row[1:]) for row in rows}
+
+    def segments(self) -> list[StoredSegment]:
+        """The segments in order of their number."""
+        rows = self._connection.execute("SELECT id, blobs, chunks, lengths, names FROM segment ORDER BY id")
+        return [StoredSegment(*row) for row in rows]
+
+    def postings(self, term: str) -> list[tuple[int, bytes]]:
+        """(segment, packed list) of a term."""
+        query = "SELECT segment, list FROM posting WHERE term = ? ORDER BY segment"
+        return self._connection.execute(query, (term,)).fetchall()
+
+    def pieces(self, key: str) -> Pieces | None:
+        """What a blob consists of."""
+        row = self._connection.execute("SELECT pieces FROM blob WHERE key = ?", (key,)).fetchone()
+        return None if row is None else _pieces.decode(row[0])
+
+    def keys_defining(self, name: str, *, any_case: bool = False) -> list[tuple[str, str]]:
+        """(name, blob key) of every blob that defines a name."""
+        query = "SELECT name, key FROM symbol WHERE folded = ?" + ("" if any_case else " AND name = ?")
+        values = (name.lower(),) if any_case else (name.lower(), name)
+        return self._connection.execute(query, values).fetchall()
+
+    def names_like(self, folded: str, limit: int = 60) -> list[str]:
+        """Defined names in lower case that share trigrams with a word."""
+        grams = sorted(
+            {folded[at : at + 3] for at in range(len(folded) - 2) if folded[at : at + 3].isalnum()}
+        )
+        if not grams:
+            return []
+        query = (
+            "SELECT folded FROM spelt WHERE number IN"
+            " (SELECT rowid FROM spelling WHERE spelling MATCH ? ORDER BY rank LIMIT ?)"
+        )
+        asked = " OR ".join(f'"{gram}"' for gram in grams)
+        return [row[0] for row in self._connection.execute(query, (asked, limit))]
+
+    def past(self) -> dict[str, tuple[str, bytes, bytes]]:
+        """sha -> (subject, packed terms, packed files) of every commit read so far."""
+        return {
+            row[0]: row[1:] for row in self._connection.execute("SELECT sha, subject, terms, files FROM past")
+        }
+
+    def past_shas(self) -> set[str]:
+        """The commits read so far."""
+        return {row[0] for row in self._connection.execute("SELECT sha FROM past")}
+
+    def meanings(self) -> dict[str, bytes]:
+        """key -> vector of everything embedded so far."""
+        return dict(self._connection.execute("SELECT key, vector FROM meaning"))
+
+    # -- writing -----------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield self._connection
+        except BaseException:
+            self._connection.execute("ROLLBACK")
+            raise
+        self._connection.execute("COMMIT")
+
+    def add(self, segment: Segment) -> None:
+        """Write a segment. A blob that another process wrote meanwhile stays the other's."""
+        with self._writing() as connection:
+            row = (len(segment.blobs), segment.chunks, segment.lengths, segment.names)
+            number = connection.execute(
+                "INSERT INTO segment(blobs, chunks, lengths, names) VALUES(?, ?, ?, ?)", row
+            ).lastrowid
+            connection.executemany(
+                "INSERT OR IGNORE INTO blob VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    (blob.key, number, at, blob.refused, blob.pieces.language,
+                     blob.pieces.lines, blob.pieces.size, _encoder.encode(blob.pieces))
+                    for at, blob in enumerate(segment.blobs)
+                ),
+            )  # fmt: skip
+            connection.executemany(
+                "INSERT OR IGNORE INTO symbol VALUES(?, ?, ?)",
+                (
+                    (name.lower(), name, blob.key)
+                    for blob in segment.blobs
+                    for name in sorted({one.name for one in blob.pieces.definitions})
+                ),
+            )
+            _spell(connection, segment)
+            connection.executemany(
+                "INSERT INTO posting VALUES(?, ?, ?)",
+                ((term, number, data) for term, data in sorted(segment.postings.items())),
+            )
+        self._merge_small()
+
+    def _merge_small(self) -> None:
+        """Make one segment of the small ones when there are many; a question reads each of them."""
+        with self._writing() as connection:
+            sizes = connection.execute("SELECT id, length(lengths) FROM segment ORDER BY id").fetchall()
+            if len(sizes) <= _MANY:
+                return
+            limit = max(sum(size for _, size in sizes) // 3, max(size for _, size in sizes) // 2)
+            small = [number for number, size in sizes if size < limit]
+            if len(small) > 1:
+                _merge(connection, small)
+
+    def add_past(self, rows: Iterable[tuple[str, str, bytes, bytes]]) -> None:
+        """Write commits: (sha, subject, packed terms, packed files)."""
+        with self._writing() as connection:
+            connection.executemany("INSERT OR IGNORE INTO past VALUES(?, ?, ?, ?)", rows)
+
+    def add_meanings(self, rows: Iterable[tuple[str, bytes]]) -> None:
+        """Write vectors."""
+        with self._writing() as connection:
+            connection.executemany("INSERT OR REPLACE INTO meaning VALUES(?, ?)", rows)
+
+
+def _spell(connection: sqlite3.Connection, segment: Segment) -> None:
+    """Note the names of a segment under their trigrams, those that are new."""
+    for name in sorted({one.name.lower() for blob in segment.blobs for one in blob.pieces.definitions}):
+        done = connection.execute("INSERT OR IGNORE INTO spelt(folded) VALUES(?)", (name,))
+        if done.rowcount:
+            connection.execute("INSERT INTO spelling(rowid, folded) VALUES(?, ?)", (done.lastrowid, name))
+
+
+def _merge(connection: sqlite3.Connection, numbers: Sequence[int]) -> None:
+    marks = ",".join("?" * len(numbers))
+    parts = connection.execute(
+        f"SELECT id, blobs, chunks, lengths, names FROM segment WHERE id IN ({marks}) ORDER BY id", numbers
+    ).fetchall()
+    chunk_base, blob_base, chunks_before, blobs_before = {}, {}, 0, 0
+    for number, blobs, _, lengths, _ in parts:
+        chunk_base[number], blob_base[number] = chunks_before, blobs_before
+        chunks_before += len(lengths) // 4
+        blobs_before += blobs
+    columns = (b"".join(part[at] for part in parts) for at in (2, 3, 4))
+    merged = connection.execute(
+        "INSERT INTO segment(blobs, chunks, lengths, names) VALUES(?, ?, ?, ?)", (blobs_before, *columns)
+    ).lastrowid
+    rows = connection.execute(
+        f"SELECT term, segment, list FROM posting WHERE segment IN ({marks}) ORDER BY term, segment", numbers
+    ).fetchall()
+    connection.execute(f"DELETE FROM posting WHERE segment IN ({marks})", numbers)
+    connection.executemany(
+        "INSERT INTO posting VALUES(?, ?, ?)", _merged_rows(rows, merged, chunk_base, blob_base)
+    )
+    for number in numbers:
+        connection.execute(
+            "UPDATE blob SET segment = ?, position = position + ? WHERE segment = ?",
+            (merged, blob_base[number], number),
+        )
+    connection.execute(f"DELETE FROM segment WHERE id IN ({marks})", numbers)
+
+
+def _merged_rows(
+    rows: Sequence[tuple[str, int, bytes]],
+    merged: int | None,
+    chunk_base: dict[int, int],
+    blob_base: dict[int, int],
+) -> Iterator[tuple[str, int | None, bytes]]:
+    lists: list[tuple[int, bytes]] = []
+    for at, (term, number, data) in enumerate(rows):
+        lists.append(((blob_base if term.startswith(NAME) else chunk_base)[number], data))
+        if at + 1 == len(rows) or rows[at + 1][0] != term:
+            yield term, merged, shifted(lists)
+            lists = []
+
+
+_pieces = msgspec.msgpack.Decoder(Pieces)
+_encoder = msgspec.msgpack.Encoder()
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _remove_left(path: Path) -> None:
+    """Remove the files of other versions that nobody has written to for long."""
+    for other in path.parent.glob("index*.db"):
+        if other.name == path.name or not path.name.startswith("index"):
+            continue
+        newest = 0.0
+        files = [other.with_name(other.name + ending) for ending in ("", "-wal", "-shm")]
+        for file in files:
+            with contextlib.suppress(OSError):
+                newest = max(newest, os.stat(file).st_mtime)
+        if 0 < newest < time.time() - _LEFT_S:
+            for file in files:
+                with contextlib.suppress(OSError):
+                    file.unlink()

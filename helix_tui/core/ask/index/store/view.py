@@ -1,0 +1,204 @@
+"""What a question sees: the files of one revision or work tree, laid over the segments that hold their
+blobs.
+
+Blobs are numbered through all segments ("rows"), chunks likewise. Files stand in order of path, whatever
+order the segments were written in, and every sum over terms runs in order of term: so the same tree gives
+the same scores, however its index came about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from helix_tui.core.ask.corpus.roles import role_of, standing
+from helix_tui.core.ask.index.store.database import Database, StoredBlob
+from helix_tui.core.ask.index.store.fields import Field, PathIndex, index_paths
+from helix_tui.core.ask.index.store.segment import NAME, unpacked
+from helix_tui.core.ask.records import Document
+
+MAX_POSTINGS = 24 << 20
+"""Bytes of terms' lists that are held: all of them are let go at once and read again (a question reads a few
+hundred; a frequent term of a large repository takes 1 MB)."""
+_OF_PATHS = frozenset({"path_index", "position", "standing", "_by_name", "_by_stem"})
+"""What is made of the paths alone, when it is first asked for."""
+
+
+class StaleView(Exception):
+    """Another process has put the segments together meanwhile: look again."""
+
+
+class View:
+    """One set of files over a database. Not for two threads at once."""
+
+    def __init__(
+        self, database: Database, files: Sequence[tuple[str, str]], before: View | None = None
+    ) -> None:
+        """``files`` are (path, blob key) in any order; what is not indexed yet or was refused is left out.
+
+        ``before`` lends what it knows of the paths, where they are the same.
+        """
+        self._database = database
+        stored = database.stored()
+        known = sorted((path, key) for path, key in files if key in stored and not stored[key].refused)
+        self.documents = [
+            Document(
+                path,
+                role_of(path),
+                stored[key].language,
+                stored[key].lines,
+                stored[key].size,
+                key.partition(":")[0],
+            )
+            for path, key in known
+        ]
+        self.paths = [path for path, _ in known]
+        self.keys = [key for _, key in known]
+        if before is not None and before.paths == self.paths:
+            self.__dict__.update({name: fact for name, fact in vars(before).items() if name in _OF_PATHS})
+        self._lay_out(stored)
+        self._cache: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+        self._held = 0
+        """Bytes in the cache."""
+
+    def _lay_out(self, stored: dict[str, StoredBlob]) -> None:
+        segments = self._database.segments()
+        self._blob_base, self._chunk_base = {}, {}
+        blobs = chunks = 0
+        for segment in segments:
+            self._blob_base[segment.id], self._chunk_base[segment.id] = blobs, chunks
+            blobs += segment.blobs
+            chunks += len(segment.lengths) // 4
+        counts = _numbers([segment.chunks for segment in segments])
+        self.row = np.array(
+            [self._blob_base[stored[key].segment] + stored[key].position for key in self.keys], np.int64
+        )
+        """int64 (files,): the row of each file's blob."""
+        live = np.zeros(blobs, bool)
+        live[self.row] = True
+        self.first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        """int64 (rows + 1,): the first chunk of each row."""
+        self.row_of = np.repeat(np.arange(blobs), counts)
+        """int64 (chunks,): the row of each chunk."""
+        lengths = _numbers([segment.lengths for segment in segments])
+        whole = np.bincount(self.row_of, weights=lengths, minlength=blobs) if blobs else np.zeros(0)
+        self.chunks = Field.of(lengths, live[self.row_of])
+        self.whole = Field.of(whole, live)
+        self.names = Field.of(_numbers([segment.names for segment in segments]), live)
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    @cached_property
+    def path_index(self) -> PathIndex:
+        """The words of all paths."""
+        return index_paths(self.paths)
+
+    @cached_property
+    def standing(self) -> np.ndarray:
+        """float64 (files,): what each path counts for beside others of its role."""
+        return np.array([standing(path) for path in self.paths])
+
+    @cached_property
+    def position(self) -> dict[str, int]:
+        """Where each path stands."""
+        return {path: at for at, path in enumerate(self.paths)}
+
+    @cached_property
+    def files_of_key(self) -> dict[str, list[int]]:
+        """Files, by position, that have a content: more than one where it was copied."""
+        found: dict[str, list[int]] = {}
+        for at, key in enumerate(self.keys):
+            found.setdefault(key, []).append(at)
+        return found
+
+    @cached_property
+    def _by_name(self) -> dict[str, list[int]]:
+        """Files by the last step of their path, in lower case."""
+        found: dict[str, list[int]] = {}
+        for at, path in enumerate(self.paths):
+            found.setdefault(path.rpartition("/")[2].lower(), []).append(at)
+        return found
+
+    @cached_property
+    def _by_stem(self) -> dict[str, list[int]]:
+        """Files by their name without ending; a package's or folder's own file goes by the folder's name."""
+        found: dict[str, list[int]] = {}
+        for at, path in enumerate(self.paths):
+            *folders, name = path.split("/")
+            stem = name.partition(".")[0]
+            if stem in ("__init__", "index", "mod", "lib") and folders:
+                found.setdefault(folders[-1].lower(), []).append(at)
+            found.setdefault(stem.lower(), []).append(at)
+        return found
+
+    def files_defining(self, name: str, *, any_case: bool = False) -> list[int]:
+        """The files that define a name, by position."""
+        keys = {key for _, key in self._database.keys_defining(name, any_case=any_case)}
+        return sorted(at for key in keys for at in self.files_of_key.get(key, ()))
+
+    def names_like(self, folded: str) -> list[str]:
+        """Defined names, in lower case, that share trigrams with a word."""
+        return self._database.names_like(folded)
+
+    def files_ending(self, path: str) -> list[int]:
+        """The files whose path ends in a path, or the longest tail of it that some file's does."""
+        steps = steps_of(path)
+        found = self._by_name.get(steps[-1], []) if steps else []
+        for size in range(2, len(steps) + 1):
+            tail = "/".join(steps[-size:])
+            closer = [at for at in found if f"/{self.paths[at].lower()}".endswith(f"/{tail}")]
+            if not closer:
+                break
+            found = closer
+        return found
+
+    def files_of_module(self, module: str) -> list[int]:
+        """The files whose path, without ending, ends in a module's: ``a/b`` finds ``src/a/b.py``."""
+        tail = module.lower()
+        found = []
+        for at in self._by_stem.get(tail.rpartition("/")[2], ()):
+            whole = self.paths[at].lower().partition(".")[0]
+            ends = (whole, whole.rpartition("/")[0])
+            if any(f"/{end}".endswith(f"/{tail}") for end in ends):
+                found.append(at)
+        return found
+
+    def postings(self, term: str) -> tuple[np.ndarray, np.ndarray]:
+        """(live units int64 ascending, counts float64) of a term: chunks, or rows where it begins with
+        `NAME`.
+        """
+        found = self._cache.get(term)
+        if found is None:
+            found = self._read(term)
+            self._held += found[0].nbytes + found[1].nbytes + 200
+            if self._held > MAX_POSTINGS:
+                self._cache.clear()
+                self._held = found[0].nbytes + found[1].nbytes + 200
+            self._cache[term] = found
+        return found
+
+    def _read(self, term: str) -> tuple[np.ndarray, np.ndarray]:
+        name = term.startswith(NAME)
+        bases, live = (self._blob_base, self.names.live) if name else (self._chunk_base, self.chunks.live)
+        numbers, counts = [np.zeros(0, np.int64)], [np.zeros(0)]
+        for segment, data in self._database.postings(term):
+            if segment not in bases:
+                raise StaleView
+            docs, times = unpacked(data)
+            numbers.append(docs.astype(np.int64) + bases[segment])
+            counts.append(times.astype(np.float64))
+        docs, times = np.concatenate(numbers), np.concatenate(counts)
+        kept = live[docs]
+        return docs[kept], times[kept]
+
+
+def steps_of(path: str) -> list[str]:
+    """The steps of a path as somebody wrote it, in lower case."""
+    return [step for step in path.replace("\\", "/").lower().split("/") if step not in ("", ".", "..")]
+
+
+def _numbers(parts: Sequence[bytes]) -> np.ndarray:
+    return np.frombuffer(b"".join(parts), "<u4").astype(np.int64)

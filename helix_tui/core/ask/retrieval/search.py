@@ -1,0 +1,206 @@
+"""What each action of the loop searches, and what the spans that it brings are worth."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Literal
+
+from helix_tui.core.ask.records import Heading, RankedFile, Span
+from helix_tui.core.ask.retrieval.library import Found, Library
+from helix_tui.core.ask.retrieval.policy import Policy
+from helix_tui.core.ask.retrieval.pool import Pool, Via
+from helix_tui.core.ask.retrieval.question import Question
+from helix_tui.core.ask.retrieval.slots import terms_in
+from helix_tui.core.ask.retrieval.trees import Match, matching_trees
+
+Action = Literal["seed_docs", "expand_queries", "widen_to_code", "search_open_slots"]
+
+BASE_SPANS = 80
+"""Spans of the first search: documents among them seed the evidence, code waits until it is needed."""
+DOC_SPANS = 10
+CODE_SPANS = 14
+SECTIONS = 4
+OPEN_QUERIES = 3
+DEFINITIONS = 3
+FOCUS_WORDS = 3
+USES = 2
+USES_ASKED_FOR = 6
+MOST_USES = 24
+"""Uses of a name that are looked at for the best of them."""
+
+HISTORY = 0.6
+"""What a list of changes or a licence is worth beside a document that explains."""
+
+WORTH: dict[Via, float] = {"heading": 0.7, "tree": 0.6, "definition": 0.9, "use": 0.5, "test": 0.4}
+"""What a way in is worth where no search gave a score."""
+
+_NEWS = re.compile(
+    r"(?:^|/)(?:changelog|changes|history|news|licen[cs]e|copying|authors|notice|release[-_ ]?notes)[^/]*$",
+    re.I,
+)
+
+Brought = Iterator[tuple[str, list[tuple[Span, Via, float]]]]
+"""A query (empty where none was searched), and spans with their way in and worth."""
+
+
+class Searcher:
+    """Carries out the actions of one run."""
+
+    def __init__(self, library: Library, question: Question, policy: Policy) -> None:
+        self.library = library
+        self.best = 0.0
+        """The best score of the first search."""
+        self.ranked: tuple[RankedFile, ...] = ()
+        """The whole ranking of files for the question."""
+        self.headings: tuple[Heading, ...] = ()
+        """Headings that speak of the question, the best first."""
+        self.trees: tuple[Match, ...] = ()
+        """Trees with nodes that speak of it."""
+        self._question = question
+        self._policy = policy
+        self._tree_files = frozenset(tree.source for tree in library.trees())
+        self._base: Found | None = None
+
+    def search(self, action: Action, pool: Pool, step: int) -> tuple[Pool, list[str]]:
+        """The pool as it is after an action, and the queries that were searched for it."""
+        doing = {
+            "seed_docs": self._seed,
+            "expand_queries": self._expand,
+            "widen_to_code": self._widen,
+            "search_open_slots": self._search_open,
+        }
+        queries: list[str] = []
+        grown = pool
+        about_all = not any(slot.required for slot in pool.slots)
+        for query, spans in self._introduction() if about_all else doing[action](pool):
+            if query and query not in queries:
+                queries.append(query)
+            # a tree guides, it never stands in for what it names
+            brought = [one for one in spans if one[0].file not in self._tree_files]
+            grown = grown.with_spans(brought, step=step, query=query, policy=self._policy)
+        return grown, queries
+
+    def _introduction(self) -> Brought:
+        """What introduces the repository: a question without a word of its own asks about all of it."""
+        span = self.library.opening()
+        if span is not None:
+            self.best = span.score
+            self.ranked = (RankedFile(span.file, span.score, {}, span.role),)
+            yield "", [(span, "docs", 1.0)]
+
+    def _seed(self, pool: Pool) -> Brought:
+        """Documents of the first search, sections by their headings, and evidence that trees name."""
+        query = self._question.text
+        base = self._base = self.library.search(query, spans=BASE_SPANS)
+        self.best = max((span.score for span in base.spans), default=0.0)
+        self.ranked = tuple(base.files)
+        docs = self.library.search(query, spans=DOC_SPANS, docs_only=True)
+        yield query, self._scored(docs.spans, "docs")
+        terms = tuple(dict.fromkeys(term for slot in pool.slots for term in slot.terms))
+        self.headings = self._near(terms)
+        yield "", list(self._sections(self.headings[:SECTIONS]))
+        self.trees = matching_trees(self.library.trees(), terms)
+        yield "", list(self._tree_sections())
+
+    def _expand(self, pool: Pool) -> Brought:
+        """Queries made of open slots with the headings, file names and symbols that come near them."""
+        stems = [path.rpartition("/")[2].partition(".")[0] for path in pool.files[:2]]
+        symbols = [entry.span.header for entry in pool.ordered if entry.is_code and entry.span.header]
+        for slot in (pool.missing or pool.slots)[:OPEN_QUERIES]:
+            near = [heading.title for heading in self._near(slot.terms)[:2]]
+            query = " ".join(dict.fromkeys([slot.label, *near, *symbols[:2], *stems]))
+            found = self.library.search(query, spans=DOC_SPANS, docs_only=True)
+            yield query, self._scored(found.spans, "docs", worth=0.7)
+
+    def _widen(self, pool: Pool) -> Brought:
+        """Code of the first search, definitions of what the question names, and one hop of use."""
+        if self._base is not None:
+            code = [span for span in self._base.spans if span.role != "doc"]
+            yield self._question.text, self._scored(code[:CODE_SPANS], "code")
+        for name in self._question.names:
+            yield name, [*self._defined(name), *self._used(name)]
+        yield "", [*self._called(self._question.focus)]
+
+    def _called(self, focus: str) -> Iterator[tuple[Span, Via, float]]:
+        """Definitions that bear the name of what is asked about, however code writes it."""
+        words = re.findall(r"\w+", focus)
+        if self._question.names or not 0 < len(words) <= FOCUS_WORDS:
+            return
+        for name in dict.fromkeys(("".join(words), "_".join(words))):
+            for place in self.library.definitions(name, any_case=True)[:DEFINITIONS]:
+                if place.role == "source" and "." not in place.header:
+                    span = self.library.span_at(place.file, place.start, place.end)
+                    if span is not None:
+                        yield span, "definition", WORTH["definition"]
+
+    def _defined(self, name: str) -> Iterator[tuple[Span, Via, float]]:
+        found = sorted(
+            self.library.definitions(name),
+            key=lambda place: (place.role != "source", place.file, place.start),
+        )
+        for place in found[:DEFINITIONS]:
+            span = self.library.span_at(place.file, place.start, place.end)
+            if span is not None:
+                yield span, "definition", WORTH["definition"]
+
+    def _used(self, name: str) -> Iterator[tuple[Span, Via, float]]:
+        asked = self._question.kind == "usage"
+        uses = sorted(
+            self.library.uses(name, most=MOST_USES),
+            key=lambda use: (use.role != "source", use.kind != "call", use.file, use.line),
+        )
+        for use in uses[: USES_ASKED_FOR if asked else USES]:
+            span = self.library.span_at(use.file, max(1, use.line - 2), use.line + 2)
+            if span is not None:
+                yield span, "use", WORTH["use"] + (0.3 if asked else 0.0)
+
+    def _search_open(self, pool: Pool) -> Brought:
+        """Every open slot by itself, over everything."""
+        for slot in pool.missing[:OPEN_QUERIES]:
+            found = self.library.search(slot.label, spans=DOC_SPANS)
+            yield slot.label, self._scored(found.spans, "slot", worth=0.5)
+
+    def _scored(self, spans: Iterable[Span], via: Via, worth: float = 1.0) -> list[tuple[Span, Via, float]]:
+        """Spans with their scores as shares of the best one seen for the question."""
+        spans = list(spans)
+        best = max([self.best, *(span.score for span in spans)], default=0.0) or 1.0
+        return [
+            (span, via, worth * span.score / best * (HISTORY if _NEWS.search(span.file) else 1.0))
+            for span in spans
+        ]
+
+    def _near(self, terms: tuple[str, ...]) -> tuple[Heading, ...]:
+        """Headings that speak of the terms: those that say most of them first, then the shorter ones."""
+
+        def rank(heading: Heading) -> tuple[int, int, str, int]:
+            said = terms_in(heading.title)
+            return (-len(said.intersection(terms)), len(said), heading.file, heading.start)
+
+        return tuple(sorted(self.library.headings(terms), key=rank)) if terms else ()
+
+    def _sections(self, headings: Iterable[Heading]) -> Iterator[tuple[Span, Via, float]]:
+        for heading in headings:
+            span = self.library.span_at(heading.file, heading.start, heading.end)
+            if span is not None:
+                yield span, "heading", WORTH["heading"]
+
+    def _tree_sections(self) -> Iterator[tuple[Span, Via, float]]:
+        """Sections that the nodes found name as their evidence."""
+        for match in self.trees:
+            for ident in match.nodes[:SECTIONS]:
+                for proof in match.tree.nodes[ident].evidence:
+                    if proof.type == "doc":
+                        span = section_of(self.library, proof.path, proof.heading)
+                        if span is not None:
+                            yield span, "tree", WORTH["tree"]
+
+
+def section_of(library: Library, path: str, title: str) -> Span | None:
+    """The section of a document by its heading; its beginning where none is named."""
+    wanted = title.strip().lower()
+    if wanted:
+        for heading in library.headings(sorted(terms_in(title))):
+            if heading.file == path and heading.title.strip().lower() == wanted:
+                return library.span_at(path, heading.start, heading.end)
+    return library.span_at(path, 1, 40)

@@ -1,0 +1,278 @@
+"""Several senses of one word: found in headings, trees and code, weighed by the evidence that each has.
+
+A word has several senses where different things bear its name: "optical cavity" and "Casimir cavity", or a
+class `Session` in two packages. "Cavity tuning" is a side of the same thing, not another one. What the
+evidence does not part, the user is asked (seed 002, phase 4).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from helix_tui.core.ask.corpus.roles import is_declaration
+from helix_tui.core.ask.records import Span
+from helix_tui.core.ask.retrieval.library import Library
+from helix_tui.core.ask.retrieval.pool import Entry
+from helix_tui.core.ask.retrieval.question import Question, name_parts
+from helix_tui.core.ask.retrieval.slots import Slot, covers, terms_in
+from helix_tui.core.ask.tokens import STOP_WORDS, stem
+
+MOST_SENSES = 4
+MOST_FOCUS_WORDS = 2
+MOST_TITLE_WORDS = 5
+SENSE_SPANS = 8
+ALIKE = 0.3
+"""Overlap of words from which two sections speak of the same thing."""
+
+Reason = Literal["not_ambiguous", "one_sense", "evidence_dominance", "split", "user_choice"]
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """A place that names a sense."""
+
+    file: str
+    start: int
+    end: int
+    header: str
+    kind: Literal["heading", "tree", "code"]
+
+
+@dataclass(frozen=True, slots=True)
+class Sense:
+    """One thing that the word may stand for."""
+
+    label: str
+    terms: frozenset[str]
+    """Stems of its name."""
+    anchors: tuple[Anchor, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """A sense and its evidence."""
+
+    sense: Sense
+    query: str
+    evidence_mass: float
+    """Its share of the evidence of all senses."""
+    slot_coverage_ratio: float
+    proof_density: float
+    """Share of its spans that define it."""
+    spans: tuple[Span, ...]
+
+    @property
+    def score(self) -> float:
+        """Seed 002, phase 4.3."""
+        return round(self.evidence_mass * self.slot_coverage_ratio * self.proof_density, 6)
+
+
+@dataclass(frozen=True, slots=True)
+class Ambiguity:
+    """What came of looking for senses."""
+
+    term: str = ""
+    """The word with several senses."""
+    weighed: tuple[Weighed, ...] = ()
+    """The senses, the strongest first."""
+    selected: str = ""
+    """Label of the sense that is answered; empty where none dominates, or none was looked for."""
+    reason: Reason = "not_ambiguous"
+    gap: float = 0.0
+    """By how much the first leads the second."""
+
+    @property
+    def is_split(self) -> bool:
+        """Whether the user has to choose."""
+        return self.reason == "split"
+
+
+def resolve(
+    library: Library, question: Question, slots: Sequence[Slot], threshold: float, wanted: str = ""
+) -> Ambiguity:
+    """Find the senses of what a question is about and let the evidence choose, or say that it does not.
+
+    ``wanted`` is the label of the sense that the user chose.
+    """
+    focus = _focus_terms(question)
+    if not focus:
+        return Ambiguity()
+    senses = _merged(library, focus, [*_code_senses(library, question), *_named_senses(library, focus)])
+    term = question.focus or (question.names[0] if question.names else "")
+    if len(senses) < 2:
+        return Ambiguity(term=term, reason="one_sense" if senses else "not_ambiguous")
+    weighed = _weigh(library, senses[:MOST_SENSES], slots, focus)
+    gap = round(weighed[0].score - weighed[1].score, 6)
+    chosen = next((one.sense.label for one in weighed if one.sense.label.lower() == wanted.lower()), "")
+    if chosen:
+        return Ambiguity(term, weighed, chosen, "user_choice", gap)
+    if gap < threshold:
+        return Ambiguity(term, weighed, "", "split", gap)
+    return Ambiguity(term, weighed, weighed[0].sense.label, "evidence_dominance", gap)
+
+
+def prefer(ambiguity: Ambiguity, entries: Iterable[Entry]) -> Iterator[tuple[Entry, bool]]:
+    """Each entry with whether it belongs to the selected sense, or to none of the others."""
+    others = [one.sense for one in ambiguity.weighed if one.sense.label != ambiguity.selected]
+    chosen = [one.sense for one in ambiguity.weighed if one.sense.label == ambiguity.selected]
+    for entry in entries:
+        mine = any(belongs(entry.span, sense) for sense in chosen)
+        yield entry, mine or not any(belongs(entry.span, sense) for sense in others)
+
+
+def belongs(span: Span, sense: Sense) -> bool:
+    """Whether a span speaks of a sense: it stands at one of its places, or has its whole name."""
+    if any(span.file == at.file and span.start <= at.end and at.start <= span.end for at in sense.anchors):
+        return True
+    if any(at.kind == "code" for at in sense.anchors):
+        return any(span.file == at.file for at in sense.anchors)
+    name = r"\W+".join(map(re.escape, re.findall(r"\w+", sense.label.partition(" (")[0])))
+    return len(sense.terms) > 1 and re.search(rf"(?<!\w){name}", span.text, re.IGNORECASE) is not None
+
+
+# --- candidates -------------------------------------------------------------------------------------------
+
+
+def _focus_terms(question: Question) -> tuple[str, ...]:
+    """The stems of the one thing that is asked about; none where the question says more than that."""
+    if question.is_long or question.kind not in ("definition", "mechanism"):
+        return ()
+    said = [word for word in re.findall(r"\w+", question.focus) if word.lower() not in STOP_WORDS]
+    if question.names:
+        return name_parts(question.names[0]) if len(question.names) == 1 and not question.words else ()
+    if not 0 < len(said) <= MOST_FOCUS_WORDS or len(question.words) > len(said):
+        return ()
+    return tuple(stem(word.lower()) for word in said)
+
+
+def _named_senses(library: Library, focus: tuple[str, ...]) -> Iterator[Sense]:
+    """Headings and tree nodes whose name ends in the word: "optical cavity", not "cavity tuning"."""
+    for heading in library.headings(focus):
+        if _ends_in(heading.title, focus):
+            at = Anchor(heading.file, heading.start, heading.end, heading.path, "heading")
+            yield Sense(heading.title.strip(), terms_in(heading.title), (at,))
+    for tree in library.trees():
+        for node in tree.nodes.values():
+            if _ends_in(node.title, focus):
+                proofs = [proof for proof in node.evidence if proof.type == "doc"]
+                anchors = tuple(Anchor(proof.path, 1, 1, proof.heading, "tree") for proof in proofs[:2])
+                yield Sense(node.title.strip(), terms_in(node.title), anchors)
+
+
+def _code_senses(library: Library, question: Question) -> Iterator[Sense]:
+    """Definitions of the same name in different files; tests and examples do not count."""
+    for name in question.names[:1]:
+        places = [found for found in library.definitions(name) if found.role == "source"]
+        done = any(not is_declaration(found.file) for found in places)
+        told: set[tuple[str, str]] = set()
+        for found in places:
+            # a declaration names what another file does; a package of Go has a file for each platform
+            place = found.file.rpartition("/")[0] if found.file.endswith(".go") else found.file
+            if (place, found.header) not in told and not (done and is_declaration(found.file)):
+                told.add((place, found.header))
+                at = Anchor(found.file, found.start, found.end, found.header, "code")
+                yield Sense(f"{found.header or name} ({found.file})", terms_in(found.header or name), (at,))
+
+
+def _ends_in(title: str, focus: tuple[str, ...]) -> bool:
+    said = [stem(word.lower()) for word in re.findall(r"\w+", title) if word.lower() not in STOP_WORDS]
+    return len(said) <= MOST_TITLE_WORDS and tuple(said[-len(focus) :]) == focus
+
+
+def _merged(library: Library, focus: tuple[str, ...], senses: Iterable[Sense]) -> list[Sense]:
+    """One sense for each thing: the same name is the same thing unless its sections share few words."""
+    found: list[tuple[Sense, frozenset[str]]] = []
+    for sense in senses:
+        words = _words_at(library, sense) - set(focus)
+        for place, (other, others_words) in enumerate(found):
+            same_name = other.terms == sense.terms
+            if (same_name and (not words or not others_words)) or _alike(words, others_words):
+                anchors = tuple(dict.fromkeys((*other.anchors, *sense.anchors)))
+                found[place] = Sense(other.label, other.terms, anchors), words | others_words
+                break
+        else:
+            found.append((sense, words))
+    return _apart([sense for sense, _ in found])
+
+
+def _apart(senses: list[Sense]) -> list[Sense]:
+    """Labels that differ: equal names are told apart by their files."""
+    labels = [sense.label.lower() for sense in senses]
+    return [
+        Sense(f"{sense.label} ({sense.anchors[0].file})", sense.terms, sense.anchors)
+        if labels.count(sense.label.lower()) > 1 and sense.anchors
+        else sense
+        for sense in senses
+    ]
+
+
+def _words_at(library: Library, sense: Sense) -> frozenset[str]:
+    texts = (
+        library.span_at(at.file, at.start, max(at.end, at.start)) for at in sense.anchors if at.kind != "tree"
+    )
+    return frozenset().union(*(terms_in(span.text) for span in texts if span is not None))
+
+
+def _alike(words: frozenset[str], others: frozenset[str]) -> bool:
+    return bool(words and others) and len(words & others) / min(len(words), len(others)) >= ALIKE
+
+
+# --- evidence ---------------------------------------------------------------------------------------------
+
+
+def _weigh(
+    library: Library, senses: Sequence[Sense], slots: Sequence[Slot], focus: tuple[str, ...]
+) -> tuple[Weighed, ...]:
+    """Each sense with what a small search of its own brings."""
+    found: list[tuple[Sense, str, list[Span], float]] = []
+    for sense in senses:
+        query = sense.label.replace("(", "").replace(")", "")
+        own = [span for span in library.search(query, spans=SENSE_SPANS * 3).spans if belongs(span, sense)]
+        at_anchor = (library.span_at(at.file, at.start, at.end) for at in sense.anchors if at.kind != "tree")
+        known = {span.key for span in own}
+        own += [span for span in at_anchor if span is not None and span.key not in known]
+        best = max((span.score for span in own), default=0.0) or 1.0
+        own = own[:SENSE_SPANS]
+        found.append((sense, query, own, sum(max(0.25, span.score / best) for span in own)))
+    total = sum(mass for *_, mass in found) or 1.0
+    weighed = [
+        Weighed(
+            sense,
+            query,
+            round(mass / total, 6),
+            _coverage(own, slots),
+            round(sum(_is_proof(span, focus) for span in own) / len(own), 6) if own else 0.0,
+            tuple(own),
+        )
+        for sense, query, own, mass in found
+    ]
+    return tuple(sorted(weighed, key=lambda one: (-one.score, one.sense.label)))
+
+
+def _coverage(spans: Sequence[Span], slots: Sequence[Slot]) -> float:
+    required = [slot for slot in slots if slot.required]
+    if not required:
+        return 1.0
+    return round(sum(any(covers(slot, span.text) for span in spans) for slot in required) / len(required), 6)
+
+
+def _is_proof(span: Span, focus: tuple[str, ...]) -> bool:
+    """Whether a span defines: it has the word in its heading or name, or a line that says what it is."""
+    if terms_in(span.header.rpartition(" > ")[2]).issuperset(focus):
+        return True
+    return any(defines(line, focus) for line in span.text.split("\n"))
+
+
+_SAYS_WHAT = re.compile(r"\b(is|are|means|denotes|stands for|refers to)\b|:\s|\s[—–-]\s")
+
+
+def defines(line: str, focus: Sequence[str]) -> bool:
+    """Whether a line says what a word means: the word stands first, then "is", "means", a colon or a dash."""
+    found = _SAYS_WHAT.search(line)
+    if found is None:
+        return False
+    before = line[: found.start()]
+    return len(before.split()) <= len(focus) + 4 and terms_in(before).issuperset(focus)

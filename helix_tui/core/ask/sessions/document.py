@@ -1,0 +1,273 @@
+"""A run as the one JSON document of ``helix-tui ask --json`` and of the history (design/cli.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from helix_tui.core.ask.answer.answer import best_evidence, would_decide
+from helix_tui.core.ask.answer.compaction import Dropped, Kept
+from helix_tui.core.ask.answer.items import assembly_hash
+from helix_tui.core.ask.retrieval.controller import Step
+from helix_tui.core.ask.retrieval.pool import Entry
+from helix_tui.core.ask.retrieval.senses import Weighed
+from helix_tui.core.ask.retrieval.trees import WalkNode
+from helix_tui.core.ask.sessions.session import Run
+
+MOST_RANKED = 100
+
+
+def document_of(run: Run, timings: Mapping[str, float] | None = None) -> dict[str, Any]:
+    """The whole run; everything but ``timings_ms`` and ``model`` depends on question and content alone."""
+    retrieval, policy = run.retrieval, run.policy
+    return {
+        "question": run.question.text,
+        "kind": run.question.kind,
+        "revision": run.revision,
+        "answer": run.answer,
+        "tier_selected": run.tier,
+        "citations": [
+            {
+                "id": one.number,
+                "file": one.span.file,
+                "start": one.start,
+                "end": one.end,
+                "header": one.span.header,
+                "hash": one.span.hash,
+            }
+            for one in run.citations
+        ],
+        "evidence": [
+            evidence_of(one.entry) | {"part": one.part, "why": one.why} for one in run.compaction.kept
+        ],
+        "dropped": [
+            evidence_of(one.entry) | {"part": one.part, "why": one.why} for one in run.compaction.dropped
+        ],
+        "slots": [
+            {
+                "id": slot.id,
+                "label": slot.label,
+                "source": slot.source,
+                "required": slot.required,
+                "covered_by": list(run.covered_by.get(slot.id, ())),
+            }
+            for slot in run.slots
+        ],
+        "controller_steps": [step_of(step) for step in retrieval.steps],
+        "retrieval_iterations": len(retrieval.steps),
+        "retrieval_stop_reason": retrieval.stop,
+        "retrieval_stop_detail": retrieval.detail,
+        "queries": retrieval.queries,
+        "thresholds": {
+            "min_doc_span_count": policy.min_doc_span_count,
+            "min_slot_coverage_ratio": policy.min_slot_coverage_ratio,
+            "max_iters": policy.max_iters,
+            "max_files": policy.max_files,
+            "max_span_bytes": policy.max_span_bytes,
+            "max_runtime_ms": policy.max_runtime_ms,
+        },
+        "items": [
+            {
+                "type": item.type,
+                "path": item.path,
+                "hash": item.hash,
+                "header": item.header,
+                "start": item.start,
+                "end": item.end,
+            }
+            for item in run.items
+        ],
+        "assembly_hash": assembly_hash(run.items),
+        **_compaction(run),
+        **_ambiguity(run),
+        **_alignment(run),
+        "tool_results_applied": bool(run.tool_results),
+        "tool_results_fallback_applied": bool(run.fallback),
+        "tool_results_fallback_reason": run.fallback,
+        "grounded_claim_ratio": run.grounding.ratio,
+        "grounded_claim_threshold": run.grounding.threshold,
+        "claims": [
+            {"text": one.text, "cites": list(one.cites), "grounded": one.grounded, "why": one.why}
+            for one in run.grounding.claims
+        ],
+        "tree_walk_depth": run.depth,
+        "tree_walk": [_walk_node(node) for node in run.walk],
+        "clarify": clarify_of(run),
+        "ranked_files": [one.file for one in run.ranked[:MOST_RANKED]],
+        "timings_ms": {name: round(ms, 1) for name, ms in {**run.timings, **(timings or {})}.items()},
+        "model_calls": int(run.model is not None),
+        "model": _model(run),
+    }
+
+
+def _chosen(one: Kept | Dropped) -> dict[str, Any]:
+    return evidence_of(one.entry) | {"part": one.part, "why": one.why}
+
+
+def evidence_of(entry: Entry) -> dict[str, Any]:
+    """A span of evidence."""
+    span = entry.span
+    kind = (
+        "doc" if entry.is_doc else "test" if span.role == "test" else "code" if entry.is_code else span.role
+    )
+    return {
+        "file": span.file,
+        "start": span.start,
+        "end": span.end,
+        "kind": kind,
+        "shape": span.kind,
+        "header": span.header,
+        "hash": span.hash,
+        "score": round(entry.relevance, 6),
+        "channels": {name: round(value, 6) for name, value in sorted(span.channels.items())},
+        "via": entry.via,
+        "step": entry.step,
+        "query": entry.query,
+        "slots": sorted(entry.slots),
+        "text": span.text,
+    }
+
+
+def step_of(step: Step) -> dict[str, Any]:
+    """A step of the controller; camelCase as the seed writes it (rulings.md 26)."""
+    return {
+        "step": step.step,
+        "action": step.action,
+        "reason": step.reason,
+        "evidenceOk": step.evidence_ok,
+        "slotCoverageOk": step.slot_coverage_ok,
+        "docCoverageOk": step.doc_coverage_ok,
+        "confidence": step.confidence,
+        "missingSlots": list(step.missing_slots),
+        "slotCoverage": step.slot_coverage,
+        "spansAdded": step.spans_added,
+        "spans": step.spans,
+        "files": step.files,
+        "queries": list(step.queries),
+    }
+
+
+def _compaction(run: Run) -> dict[str, Any]:
+    compaction = run.compaction
+    return {
+        "compaction_applied": compaction.applied,
+        "compaction_dropped": len(compaction.dropped),
+        "compaction_kept": len(compaction.kept),
+        "compaction_policy": compaction.policy,
+        "compaction_budget": compaction.budget,
+        "compaction_rationale": [{"file": file, "line": line} for file, line in compaction.rationale],
+    }
+
+
+def _ambiguity(run: Run) -> dict[str, Any]:
+    ambiguity = run.ambiguity
+    return {
+        "ambiguity_term": ambiguity.term if ambiguity.weighed else "",
+        "ambiguity_candidates": [one.sense.label for one in ambiguity.weighed],
+        "ambiguity_scores": [
+            {
+                "label": one.sense.label,
+                "score": one.score,
+                "evidence_mass": one.evidence_mass,
+                "slot_coverage_ratio": one.slot_coverage_ratio,
+                "proof_density": one.proof_density,
+            }
+            for one in ambiguity.weighed
+        ],
+        "ambiguity_gap": ambiguity.gap,
+        "ambiguity_threshold": run.policy.dominance_threshold,
+        "ambiguity_selected": ambiguity.selected,
+        "ambiguity_reason": ambiguity.reason,
+    }
+
+
+def _alignment(run: Run) -> dict[str, Any]:
+    alignment = run.alignment
+    return {
+        "code_alignment_applied": alignment.applied,
+        "code_alignment_chain": [
+            {
+                "doc": link.doc,
+                "symbol": link.symbol,
+                "definition": link.definition,
+                "use": link.use,
+                "test": link.test,
+            }
+            for link in alignment.links
+        ],
+        "symbols_extracted": list(alignment.extracted),
+        "symbols_resolved": list(alignment.resolved),
+        "code_spans_added": alignment.added,
+    }
+
+
+def _walk_node(node: WalkNode) -> dict[str, Any]:
+    return {
+        "tree": node.tree,
+        "source": node.source,
+        "id": node.id,
+        "title": node.title,
+        "depth": node.depth,
+        "role": node.part if node.bound else "hint",
+        "bound": node.bound,
+        "path": node.path,
+        "detail": node.detail,
+        "span": node.span,
+        "stale": node.stale,
+    }
+
+
+def clarify_of(run: Run) -> dict[str, Any]:
+    """What a clarify must hold (seed 002, clarify response contract); empty where none is asked for."""
+    if run.tier != "Clarify":
+        return {}
+    ambiguity, split = run.ambiguity, run.retrieval.stop == "dominance_split"
+    searched = [*run.retrieval.queries, *(one.query for one in ambiguity.weighed if split)]
+    satisfy = [would_decide(ambiguity)] if split else [slot.would_satisfy for slot in run.missing]
+    return {
+        "question": f"Which “{ambiguity.term}” do you mean?" if split else "Which file or name do you mean?",
+        "failed_term": ambiguity.term if split else ", ".join(slot.label for slot in run.missing),
+        "options": [_option(one) for one in ambiguity.weighed[:2]] if split else [],
+        "searched_queries": list(dict.fromkeys(searched)),
+        "top_candidates": [
+            {"file": one.entry.span.file, "header": one.entry.span.header, "start": one.entry.span.start}
+            for one in run.compaction.kept[:6]
+        ],
+        "would_satisfy": satisfy or ["a question that names a file, a symbol or a heading of the repository"],
+    }
+
+
+def _option(one: Weighed) -> dict[str, Any]:
+    told = best_evidence(one)
+    return {
+        "label": one.sense.label,
+        "score": one.score,
+        "evidence": [
+            {
+                "file": span.file,
+                "start": span.start,
+                "end": span.end,
+                "header": span.header,
+                "hash": span.hash,
+            }
+            for span in one.spans[:3]
+        ],
+        "says": told[1].text if told is not None else "",
+        "at": f"{told[0].file}:{told[1].start}" if told is not None else "",
+    }
+
+
+def _model(run: Run) -> dict[str, Any]:
+    reply = run.model
+    if reply is None:
+        return {}
+    return {
+        "command": reply.command,
+        "harness": reply.harness,
+        "model": reply.model,
+        "input_tokens": reply.input_tokens,
+        "output_tokens": reply.output_tokens,
+        "cost_usd": reply.cost_usd,
+        "error": reply.error,
+        "taken": not run.fallback,
+    }

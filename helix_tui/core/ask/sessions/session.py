@@ -1,0 +1,351 @@
+"""One question from beginning to end: retrieve, tell senses apart, follow symbols, compact, answer, pass the
+gate.
+
+The order is the seed's. After the loop has converged nothing decides again what the evidence is; what comes
+later only arranges it. The one model call stands at the end, and its answer passes the same gate as ours.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from helix_tui.core.ask.answer.answer import (
+    Answer,
+    Citation,
+    ask_which,
+    compose,
+    say_nothing_found,
+    with_sources,
+)
+from helix_tui.core.ask.answer.compaction import Compaction, compact
+from helix_tui.core.ask.answer.grounding import Grounding, Tier, cited_numbers, denies, judge, tier_of
+from helix_tui.core.ask.answer.items import Item, in_order
+from helix_tui.core.ask.answer.model import ModelReply
+from helix_tui.core.ask.answer.tool_results import prompt, tool_results, walk_line
+from helix_tui.core.ask.records import RankedFile, Span
+from helix_tui.core.ask.retrieval.alignment import Alignment, align
+from helix_tui.core.ask.retrieval.concepts import concepts_in
+from helix_tui.core.ask.retrieval.controller import Controller, Retrieval, Step
+from helix_tui.core.ask.retrieval.library import Library
+from helix_tui.core.ask.retrieval.policy import Depth, Policy
+from helix_tui.core.ask.retrieval.pool import Pool
+from helix_tui.core.ask.retrieval.question import Question, understand
+from helix_tui.core.ask.retrieval.search import Searcher
+from helix_tui.core.ask.retrieval.senses import Ambiguity, prefer, resolve
+from helix_tui.core.ask.retrieval.slots import Slot, hints_of, slots_of
+from helix_tui.core.ask.retrieval.trees import WalkNode, place_of, walk
+
+Stage = Literal["retrieve", "senses", "align", "compact", "answer", "model"]
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """Something that has just been done, for whoever watches."""
+
+    stage: Stage
+    text: str
+    step: Step | None = None
+    """The iteration, where it was one of the loop's."""
+
+
+Tell = Callable[[News], None]
+AskModel = Callable[[str], ModelReply]
+
+
+@dataclass(slots=True)
+class Run:
+    """Everything that came of one question."""
+
+    question: Question
+    slots: tuple[Slot, ...]
+    policy: Policy
+    depth: Depth
+    revision: str
+    retrieval: Retrieval
+    ranked: tuple[RankedFile, ...]
+    ambiguity: Ambiguity
+    alignment: Alignment
+    compaction: Compaction
+    walk: tuple[WalkNode, ...]
+    items: tuple[Item, ...]
+    drafted: Answer
+    """The answer without a model."""
+    answer: str
+    citations: tuple[Citation, ...]
+    grounding: Grounding
+    tier: Tier
+    missing: tuple[Slot, ...]
+    covered_by: Mapping[str, tuple[str, ...]]
+    """Slot id -> places of the kept spans that cover it."""
+    tool_results: str = ""
+    model: ModelReply | None = None
+    """What the model said, if it was asked."""
+    fallback: str = ""
+    """Why the model's answer was not taken; empty where it was, or where none was asked for."""
+    timings: dict[str, float] = field(default_factory=dict)
+    """Stage -> milliseconds."""
+
+
+def ask(
+    library: Library,
+    text: str,
+    *,
+    policy: Policy | None = None,
+    depth: Depth = "root_to_anchor",
+    sense: str = "",
+    model: AskModel | None = None,
+    tell: Tell = lambda _: None,
+) -> Run:
+    """Answer a question from a repository.
+
+    Args:
+        library: the repository, indexed.
+        text: the question.
+        policy: thresholds and budgets.
+        depth: how much of a tree the walk shows.
+        sense: the sense that the user chose after a clarify.
+        model: asks the model once; without one the answer is the evidence's own.
+        tell: called with what has just been done.
+    """
+    asking = _Asking(library, understand(text), policy or Policy(), depth, tell)
+    run = asking.without_model(sense)
+    run.timings["total"] = asking.elapsed_ms()
+    if model is not None:
+        put_to_model(run, model, tell)
+    return run
+
+
+class _Asking:
+    def __init__(
+        self, library: Library, question: Question, policy: Policy, depth: Depth, tell: Tell
+    ) -> None:
+        self._library = library
+        self._question = question
+        self._policy = policy
+        self._depth = depth
+        self._tell = tell
+        self._begun = time.perf_counter()
+        self._lap = self._begun
+        self._timings: dict[str, float] = {}
+
+    def elapsed_ms(self) -> float:
+        """Milliseconds since the question was asked."""
+        return (time.perf_counter() - self._begun) * 1_000
+
+    def _timed(self, stage: Stage) -> None:
+        now = time.perf_counter()
+        self._timings[stage] = self._timings.get(stage, 0.0) + (now - self._lap) * 1_000
+        self._lap = now
+
+    # --- the evidence -------------------------------------------------------------------------------------
+
+    def without_model(self, sense: str) -> Run:
+        """The whole run but for the model."""
+        library, question, policy = self._library, self._question, self._policy
+        slots = slots_of(question, library.share, concepts_in(library, question))
+        slots += hints_of((heading.title for heading in library.headings(question.terms)), slots)
+        searcher = Searcher(library, question, policy)
+        retrieval = Controller(
+            searcher,
+            question,
+            Pool(slots, {}),
+            policy,
+            elapsed_ms=self.elapsed_ms,
+            tell=lambda step: self._tell(News("retrieve", said_of(step), step)),
+        ).run()
+        self._timed("retrieve")
+        ambiguity = resolve(library, question, slots, policy.dominance_threshold, sense)
+        if ambiguity.is_split and retrieval.pool.entries:
+            retrieval.stop = "dominance_split"
+            retrieval.detail = f"“{ambiguity.term}” has senses that the evidence does not part"
+        if len(ambiguity.weighed) > 1:
+            self._tell(News("senses", said_of_senses(ambiguity)))
+        self._timed("senses")
+        pool, alignment = align(library, retrieval.pool, policy, len(retrieval.steps) + 1)
+        if alignment.extracted:
+            words = f"{len(alignment.extracted)} symbols in documents, {len(alignment.resolved)} defined here"
+            self._tell(News("align", f"{words}, +{alignment.added} spans of code"))
+        self._timed("align")
+        belongs = list(prefer(ambiguity, pool.ordered)) if ambiguity.selected else []
+        unwanted = frozenset(entry.span.key for entry, wanted in belongs if not wanted)
+        compaction = compact(pool.ordered, slots, policy, unwanted)
+        size = sum(len(one.entry.span.text.encode("utf-8", "replace")) for one in compaction.kept)
+        self._tell(
+            News("compact", f"{len(pool.entries)} → {len(compaction.kept)} spans, {size / 1000:.1f} kB")
+        )
+        self._timed("compact")
+        return self._answered(slots, searcher, retrieval, pool, ambiguity, alignment, compaction)
+
+    def _answered(
+        self,
+        slots: tuple[Slot, ...],
+        searcher: Searcher,
+        retrieval: Retrieval,
+        pool: Pool,
+        ambiguity: Ambiguity,
+        alignment: Alignment,
+        compaction: Compaction,
+    ) -> Run:
+        question, policy = self._question, self._policy
+        covered_by = {
+            slot.id: tuple(place_of(one.entry.span) for one in compaction.kept if slot.id in one.entry.slots)
+            for slot in slots
+        }
+        missing = tuple(slot for slot in slots if slot.required and not covered_by[slot.id])
+        docs = [one.entry.span for one in compaction.kept if one.entry.is_doc]
+        walked = walk(searcher.trees, docs, self._depth)
+        anything = any(covered_by.values()) or not any(slot.required for slot in slots)
+        split = retrieval.stop == "dominance_split"
+        if split:
+            answer = ask_which(ambiguity, policy.dominance_threshold, retrieval.queries)
+        elif not anything or not compaction.kept:
+            answer = say_nothing_found(compaction.kept, missing, retrieval.queries)
+        else:
+            answer = compose(question, compaction.kept, slots, missing, retrieval.queries)
+        grounding = judge(
+            answer.body, {one.number: one.span for one in answer.sources}, policy.grounded_claim_threshold
+        )
+        required = sum(slot.required for slot in slots)
+        coverage = 1 - len(missing) / required if required else 1.0
+        tier = tier_of(
+            grounding,
+            evidence_ok=bool(retrieval.steps) and retrieval.steps[-1].evidence_ok,
+            coverage_ok=coverage >= policy.min_slot_coverage_ratio
+            and not (missing and question.kind == "check"),
+            anything_covered=anything and bool(compaction.kept),
+            split=split,
+        )
+        self._tell(News("answer", f"without a model, {said_of_gate(grounding)}: {tier}"))
+        self._timed("answer")
+        return Run(
+            question=question,
+            slots=slots,
+            policy=policy,
+            depth=self._depth,
+            revision=self._library.revision,
+            retrieval=retrieval,
+            ranked=searcher.ranked,
+            ambiguity=ambiguity,
+            alignment=alignment,
+            compaction=compaction,
+            walk=walked,
+            items=in_order(_items(question, slots, searcher, pool, compaction, covered_by, walked)),
+            drafted=answer,
+            answer=answer.text,
+            citations=answer.cited,
+            grounding=grounding,
+            tier=tier,
+            missing=missing,
+            covered_by=covered_by,
+            timings=self._timings,
+        )
+
+
+# --- the one call -----------------------------------------------------------------------------------------
+
+
+def put_to_model(run: Run, ask_model: AskModel, tell: Tell = lambda _: None) -> None:
+    """Ask the model once and take its answer if it passes; else keep ours and say why.
+
+    Nothing is asked where the user has to choose first, or where there is no evidence.
+    """
+    if run.model is not None or run.tier == "Clarify" or not run.compaction.kept:
+        return
+    begun = time.perf_counter()
+    sources = {one.number: one.span for one in run.drafted.sources}
+    run.tool_results = tool_results(
+        queries=run.retrieval.queries,
+        sources=sources,
+        walk=run.walk,
+        missing=run.missing,
+        covered=[slot for slot in run.slots if slot.required and slot not in run.missing],
+    )
+    tell(News("model", "asked"))
+    reply = run.model = ask_model(prompt(run.question.text, run.tool_results))
+    run.timings["model"] = (time.perf_counter() - begun) * 1_000
+    run.timings["total"] = run.timings.get("total", 0.0) + run.timings["model"]
+    run.fallback = _refused(reply, run, sources)
+    if run.fallback:
+        tell(News("model", f"not taken: {run.fallback}"))
+        return
+    numbers = set(cited_numbers(reply.text))
+    run.citations = tuple(one for one in run.drafted.sources if one.number in numbers)
+    run.answer = with_sources(reply.text, run.citations)
+    run.grounding = judge(reply.text, sources, run.policy.grounded_claim_threshold)
+    if not run.grounding.passes:
+        run.tier = "Bounded inference"
+    tell(News("model", f"{said_of_gate(run.grounding)}: {run.tier}"))
+
+
+def _refused(reply: ModelReply, run: Run, sources: Mapping[int, Span]) -> str:
+    """Why a model's answer is not taken; empty where it is."""
+    if reply.error:
+        return reply.error
+    denial = denies(reply.text, run.missing)
+    if denial:
+        return f"it denies evidence that exists: “{denial[:120]}”"
+    grounding = judge(reply.text, sources, run.policy.grounded_claim_threshold)
+    if not grounding.cites_anything:
+        return "it cites nothing"
+    if grounding.ratio == 0:
+        return "none of its claims stands in what it cites"
+    return ""
+
+
+def _items(
+    question: Question,
+    slots: tuple[Slot, ...],
+    searcher: Searcher,
+    pool: Pool,
+    compaction: Compaction,
+    covered_by: Mapping[str, tuple[str, ...]],
+    walked: tuple[WalkNode, ...],
+) -> list[Item]:
+    """The typed items of a run: nothing in them depends on a machine, a clock or a score."""
+    wanted = "\n".join(f"{slot.id} {slot.source}" for slot in slots if slot.required)
+    items = [Item("intent", "", question.kind, 0, 0, f"{question.text}\n{wanted}")]
+    items += [
+        Item("selected_trees", match.tree.source, match.tree.id, 0, 0, "\n".join(match.nodes))
+        for match in searcher.trees
+    ]
+    for entry in pool.ordered:
+        span = entry.span
+        kind: Literal["doc_section_hits", "repo_search_hits"]
+        kind = "doc_section_hits" if entry.is_doc else "repo_search_hits"
+        items.append(Item(kind, span.file, span.header, span.start, span.end, span.hash))
+    for one in compaction.kept:
+        span = one.entry.span
+        items.append(Item("proof_spans", span.file, span.header, span.start, span.end, span.text))
+    report = "\n".join(
+        f"{slot.id}: {', '.join(covered_by[slot.id]) or 'open'}" for slot in slots if slot.required
+    )
+    items.append(Item("slot_coverage_report", "", "", 0, 0, report))
+    if walked:
+        items.append(Item("tree_walk", "", "", 0, 0, "\n".join(map(walk_line, walked))))
+    return items
+
+
+# --- in words ---------------------------------------------------------------------------------------------
+
+
+def said_of(step: Step) -> str:
+    """An iteration in a line."""
+    slots = f"{step.slot_coverage:.0%} of slots"
+    more = f", open: {', '.join(step.missing_slots[:3])}" if step.missing_slots else ""
+    return f"{step.action.replace('_', ' ')}: +{step.spans_added} spans, {slots}{more}"
+
+
+def said_of_senses(ambiguity: Ambiguity) -> str:
+    """What came of looking for senses, in a line."""
+    scores = " · ".join(f"{one.sense.label} {one.score:.2f}" for one in ambiguity.weighed[:3])
+    chosen = f"→ {ambiguity.selected}" if ambiguity.selected else "undecided"
+    return f"{scores} {chosen}"
+
+
+def said_of_gate(grounding: Grounding) -> str:
+    """What the gate found, in a few words."""
+    sign = "≥" if grounding.passes else "<"
+    return f"ratio {grounding.ratio:.2f} {sign} {grounding.threshold:.2f}"

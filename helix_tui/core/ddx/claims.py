@@ -1,0 +1,309 @@
+"""The files in which DDx says that somebody holds a bead, each read as one kind of claim.
+
+Formats: reference/ddx.md §1 (lease, row), §4.1 (run record), §4.2 (worker sidecar, server worker record).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from helix_tui.core.beads.record import Bead
+from helix_tui.core.ddx.fields import instant
+from helix_tui.core.ddx.files import Folder, JsonCache, read_bytes
+from helix_tui.core.ground.project import Project, lease_roots, machine_name
+from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.time import NEVER, NS
+
+Source = Literal["run-state", "lease", "sidecar", "row"]
+
+FRESH = 90 * NS
+"""How long a heartbeat counts, in both eras."""
+
+HELD = 2 * 3600 * NS
+"""How long a lease counts whose process lives on this machine, and the end of any claim's credit."""
+
+Edits = Mapping[str, Sequence[tuple[int, int]]]
+"""Per bead, when each write of ours to it began and ended."""
+
+NO_EDITS: Edits = {}
+
+_ENDED = frozenset({"exited", "failed", "stopped", "reaped"})
+"""States of a server's worker record that mean: no longer at work."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What one file says about one holder of a bead (or about a worker that holds none)."""
+
+    source: Source
+    path: Path | None
+    bead_id: str = ""
+    attempt_id: str = ""
+    worker_id: str = ""
+    pid: int | None = None
+    machine: str = ""
+    owner: str = ""
+    started_at: int | None = None
+    start_known: bool = True
+    """Whether the file tells ``started_at``; else it is only the oldest time that the file holds."""
+    at: int | None = None
+    """The last sign of life the file holds."""
+    expires_at: int | None = None
+    """Until when the file itself vouches; None where it has no such rule."""
+    harness: str = ""
+    model: str = ""
+    phase: str = ""
+    message: str = ""
+    worktree: Path | None = None
+    left: str = ""
+    """DDx's word for how the attempt ended after which its worker kept the claim; empty while it is at it."""
+
+
+class ClaimReader:
+    """Reads every claim of a project; files that did not change are not decoded again.
+
+    Attributes:
+        documents: the cache behind it; its ``problems`` name the files that could not be read.
+    """
+
+    def __init__(self, project: Project, env: Mapping[str, str] | None = None) -> None:
+        self.documents = JsonCache(limit=4 << 20)
+        self._env = os.environ if env is None else env
+        self._project = project
+        ddx = project.ddx_dir
+        self._run_states = Folder(ddx / "run-state")
+        self._workers = Folder(ddx / "workers")
+        self._leases: dict[Path, Folder] = {}
+        self._sidecars: dict[str, tuple[dict[str, Any], Claim | None]] = {}
+        self._claimed: dict[str, tuple[str, int | None]] = {}
+        self.here = machine_name(self._env)
+
+    def read(self, beads: Iterable[Bead], edits: Edits = NO_EDITS) -> list[Claim]:
+        """Every claim that stands in a file now: run records, leases, sidecars, rows in progress.
+
+        ``edits`` are the writes of ours to beads, which are no claims.
+        """
+        claims = [*self.run_states(), *self.leases(), *self.sidecars()]
+        held = [bead for bead in beads if bead.status == "in_progress"]
+        seen = {bead.id: self._since(bead, edits.get(bead.id, ())) for bead in held}
+        self._claimed = {bead.id: (bead.owner, seen[bead.id]) for bead in held}
+        return claims + [row_claim(bead, seen[bead.id]) for bead in held]
+
+    def _since(self, bead: Bead, edits: Sequence[tuple[int, int]]) -> int | None:
+        """When a row came to be in progress, as far as one can tell: at the first look, its last write that
+        was not ours; from then on what was found first, as long as the same owner holds it."""
+        owner, since = self._claimed.get(bead.id, (None, None))
+        if owner == bead.owner:
+            return since
+        at = instant(bead.updated_at)
+        if at is not None and any(begun - NS <= at <= ended + NS for begun, ended in edits):
+            return None
+        return at
+
+    def run_states(self) -> list[Claim]:
+        """Run records: one a project (April), one an attempt (head)."""
+        ddx = self._project.ddx_dir
+        paths = [self._run_states.path / name for name in self._run_states.names() if name.endswith(".json")]
+        paths.append(ddx / "run-state.json")
+        by_attempt: dict[tuple[str, str], Claim] = {}
+        for path in paths:
+            document = self.documents.load(path)
+            claim = run_state_claim(path, document) if document is not None else None
+            if claim is not None:
+                known = by_attempt.get((claim.bead_id, claim.attempt_id))
+                if known is None or (claim.at or NEVER) > (known.at or NEVER):
+                    by_attempt[claim.bead_id, claim.attempt_id] = claim
+        return list(by_attempt.values())
+
+    def leases(self) -> list[Claim]:
+        """Leases in every place where some release keeps them; of two on one bead, the fresher."""
+        by_bead: dict[str, Claim] = {}
+        for root in lease_roots(self._project, self._env):
+            folder = self._leases.setdefault(root, Folder(root))
+            for name in folder.names():
+                if not name.endswith(".json"):
+                    continue
+                document = self.documents.load(root / name)
+                if document is None:
+                    continue
+                claim = lease_claim(root / name, document)
+                known = by_bead.get(claim.bead_id)
+                if known is None or (claim.at or NEVER) > (known.at or NEVER):
+                    by_bead[claim.bead_id] = claim
+        return list(by_bead.values())
+
+    def sidecars(self) -> list[Claim]:
+        """What workers say of themselves, in both shapes."""
+        claims = []
+        base = str(self._workers.path)
+        for name in self._workers.names():
+            path = f"{base}/{name}/status.json"
+            document = self.documents.load(path)
+            if document is None:
+                continue
+            known = self._sidecars.get(name)
+            if known is None or known[0] is not document:
+                known = self._sidecars[name] = (document, sidecar_claim(Path(path), name, document))
+            if known[1] is not None:
+                claims.append(known[1])
+        return claims
+
+    def fresh_leases(self, now: int) -> dict[str, bool]:
+        """Per bead with a readable lease: whether DDx holds it for fresh as of ``now``."""
+        return {claim.bead_id: lease_is_fresh(claim, now, self.here) for claim in self.leases()}
+
+
+def fresh_claims(
+    project: Project, now: int, *, env: Mapping[str, str] | None = None, reader: ClaimReader | None = None
+) -> dict[str, tuple[bool, bool]]:
+    """Per bead with a readable lease: (found, fresh) by DDx's rule; an unreadable lease is an absent one."""
+    reader = ClaimReader(project, env) if reader is None else reader
+    return {bead_id: (True, fresh) for bead_id, fresh in reader.fresh_leases(now).items()}
+
+
+def lease_is_fresh(claim: Claim, now: int, here: str) -> bool:
+    """DDx's own rule: touched within 90 s; or its process lives on this machine and it is under 2 h old."""
+    if claim.at is None or claim.at <= NEVER:
+        return False
+    age = now - claim.at
+    if age <= FRESH:
+        return True
+    same = claim.machine != "" and claim.machine == here
+    return same and age <= HELD and claim.pid is not None and pid_alive(claim.pid)
+
+
+def pid_alive(pid: int) -> bool:
+    """Whether a process of this host is at work; one that has ended and was not yet reaped is not."""
+    if not 0 < pid < 1 << 31:
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    stat = read_bytes(f"/proc/{pid}/stat", 4096)
+    return stat is None or stat.rpartition(b")")[2].split()[:1] != [b"Z"]
+
+
+def run_state_claim(path: Path, document: dict[str, Any]) -> Claim | None:
+    """The claim of a run record; None where it names no bead."""
+    bead_id = _word(document, "bead_id")
+    if not bead_id:
+        return None
+    worktree = document.get("worktree_path")
+    started = instant(document.get("started_at"))
+    return Claim(
+        "run-state",
+        path,
+        bead_id=bead_id,
+        attempt_id=_word(document, "attempt_id"),
+        worker_id=_word(document, "worker_id"),
+        pid=_pid(document.get("pid")),
+        machine=_word(document, "machine"),
+        started_at=started,
+        at=instant(document.get("refreshed_at")) or started,
+        expires_at=instant(document.get("expires_at")),
+        harness=_word(document, "harness"),
+        model=_word(document, "model"),
+        phase=_word(document, "candidate_cycle_phase") or _word(document, "phase"),
+        message=_word(document, "message"),
+        worktree=Path(worktree) if isinstance(worktree, str) and worktree else None,
+    )
+
+
+def lease_claim(path: Path, document: dict[str, Any]) -> Claim:
+    """The claim of a lease file; a lease that does not name its bead is named by its file."""
+    at = instant(document.get("updated_at"))
+    return Claim(
+        "lease",
+        path,
+        bead_id=_word(document, "bead_id") or path.name.removesuffix(".json"),
+        pid=_pid(document.get("pid")),
+        machine=_word(document, "machine"),
+        owner=_word(document, "owner"),
+        started_at=instant(document.get("started_at")),
+        at=at,
+        expires_at=(at if at is not None else NEVER) + FRESH,
+    )
+
+
+def sidecar_claim(path: Path, name: str, document: dict[str, Any]) -> Claim | None:
+    """The claim of a worker's status file, in the worker's own shape or in the server's record of it."""
+    ended = _word(document, "state") in _ENDED or instant(document.get("finished_at")) is not None
+    if ended and "worker_id" not in document:
+        return None
+    attempt = document.get("current_attempt")
+    attempt = attempt if isinstance(attempt, dict) else {}
+    at = instant(document.get("last_activity_at"))
+    phase = _word(document, "phase") or _word(attempt, "phase") or _word(document, "substate")
+    message = _word(document, "message") or _word(attempt, "message") or _word(document, "route")
+    return Claim(
+        "sidecar",
+        path,
+        bead_id="" if phase == "terminal" else _word(document, "current_bead") or _word(attempt, "bead_id"),
+        attempt_id=_word(document, "attempt_id") or _word(attempt, "attempt_id"),
+        worker_id=_word(document, "worker_id") or _word(document, "id") or name,
+        pid=_pid(document.get("pid")),
+        machine=_word(document, "machine"),
+        started_at=instant(attempt.get("started_at")) or instant(document.get("started_at")),
+        at=at,
+        expires_at=at + FRESH if at is not None else None,
+        harness=_word(attempt, "harness") or _word(document, "harness"),
+        model=_word(attempt, "model") or _word(document, "model"),
+        phase=phase,
+        message=message,
+    )
+
+
+def row_claim(bead: Bead, since: int | None = None) -> Claim:
+    """The claim of a tracker row in progress: April's worker, or a person of either era.
+
+    Only the worker's heartbeat and its claim are signs of life: anybody's edit moves ``updated_at``. Only a
+    heartbeat runs out; a claim made by hand has none. ``since`` is when the row came to be in progress, for a
+    row of head that tells neither.
+    """
+    at = instant(bead.loop_heartbeat_at) or instant(bead.work_heartbeat_at)
+    claimed = instant(bead.claimed_at)
+    seen = at or claimed or since
+    return Claim(
+        "row",
+        None,
+        bead_id=bead.id,
+        pid=bead.pid,
+        machine=bead.claimed_machine,
+        owner=bead.owner,
+        started_at=claimed or seen,
+        start_known=claimed is not None,
+        at=seen,
+        expires_at=seen + FRESH if seen is not None and (at is not None or bead.pid is None) else None,
+        left=_left(bead, max(at or 0, claimed)) if claimed is not None else "",
+    )
+
+
+def _left(bead: Bead, since: int) -> str:
+    """How the attempt ended since the claim and its last heartbeat; empty where no event of the loop says so.
+
+    April's loop keeps the claim on a bead whose review gave no verdict that it can read, and goes on.
+    """
+    events = bead.document().get("events") if b'"execute-bead"' in bead.raw else None
+    last = events[-1] if isinstance(events, list) and events else None
+    if not isinstance(last, dict) or last.get("kind") != "execute-bead":
+        return ""
+    at = instant(last.get("created_at"))
+    return (_word(last, "summary") or "ended") if at is not None and at >= since else ""
+
+
+def _word(document: Mapping[str, Any], key: str) -> str:
+    value = document.get(key)
+    return clean_line(value, 400) if isinstance(value, str) else ""
+
+
+def _pid(value: object) -> int | None:
+    if isinstance(value, str) and value.isdecimal():
+        value = int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None

@@ -1,0 +1,456 @@
+"""What is running, from the files that say so: tracker rows, leases, run records, worker sidecars.
+
+Formats: reference/ddx.md §4. No one file is enough: a row stays ``open`` while a worker of the head era
+runs it, a run record outlives a killed worker, a heartbeat beats in a worker that is stuck. So every source
+is read, the claims are merged per piece of work, and each fact keeps its source and its age.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from helix_tui.core.beads.record import TERMINAL, Bead
+from helix_tui.core.ddx.attempts.bundles import Bundle, Bundles
+from helix_tui.core.ddx.claims import (
+    FRESH,
+    HELD,
+    NO_EDITS,
+    Claim,
+    ClaimReader,
+    Edits,
+    fresh_claims,
+    lease_is_fresh,
+    pid_alive,
+)
+from helix_tui.core.ddx.runs.activity import Activities, Doing, Session, Sessions
+from helix_tui.core.ddx.runs.transcript import transcript_folders
+from helix_tui.core.ground.project import Project, worktree_roots
+from helix_tui.core.ground.time import NS, format_age, format_instant, format_span
+
+__all__ = ["Fact", "Run", "RunReader", "Verdict", "find_running", "fresh_claims"]
+
+Verdict = Literal["alive", "silent", "dead"]
+
+STALL_AFTER_S = 300.0
+"""Seconds without an event after which a worker that beats is called silent, where nobody said otherwise."""
+
+_STRENGTH = {"run-state": 0, "lease": 1, "sidecar": 2, "row": 3}
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One statement of one file about a run."""
+
+    name: str
+    value: str
+    source: str
+    path: Path | None = None
+    at: int | None = None
+    """When the source wrote it, nanoseconds since the epoch; None where it does not say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One piece of work that some file calls running; a worker between beads has ``bead_id`` None."""
+
+    bead_id: str | None
+    attempt_id: str | None = None
+    worker_id: str | None = None
+    source: str = ""
+    """The strongest source that names it: run-state, lease, sidecar or row."""
+    phase: str = ""
+    message: str = ""
+    last_tool: str = ""
+    last_event_at: int | None = None
+    started_at: int | None = None
+    age_s: float | None = None
+    harness: str = ""
+    model: str = ""
+    pid: int | None = None
+    machine: str = ""
+    worktree: Path | None = None
+    transcript: Path | None = None
+    """The file that tells most of what it is doing now."""
+    tokens: int | None = None
+    live: bool = True
+    verdict: Verdict = "alive"
+    why: str = ""
+    """One sentence: what the verdict rests on."""
+    facts: tuple[Fact, ...] = ()
+    folders: tuple[Path, ...] = ()
+    """Where its transcripts appear: what `transcript.TranscriptTail` follows."""
+
+
+def beads_at_work(runs: Iterable[Run]) -> frozenset[str]:
+    """The beads that live workers are on: what every face counts as running; between two beads it is none."""
+    return frozenset(run.bead_id for run in runs if run.live and run.bead_id is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """Claims that speak of the same piece of work, the strongest first."""
+
+    claims: tuple[Claim, ...]
+
+    def first(self, name: str) -> str:
+        """The first non-empty value of a text field."""
+        return next((value for claim in self.claims if (value := getattr(claim, name))), "")
+
+    @property
+    def bead_id(self) -> str:
+        return self.first("bead_id")
+
+    @property
+    def pids(self) -> list[int]:
+        return list(dict.fromkeys(claim.pid for claim in self.claims if claim.pid is not None))
+
+    @property
+    def started_at(self) -> int | None:
+        """When the claim began: the earliest of those that tell it for this bead."""
+        own = [c.started_at for c in self.claims if c.source != "sidecar" and c.started_at is not None]
+        if own:
+            return min(own)
+        return next((c.started_at for c in self.claims if c.started_at is not None), None)
+
+    @property
+    def since(self) -> int | None:
+        """When the claim began or earlier, as far as a file tells; None where none does."""
+        known = [c.started_at for c in self.claims if c.start_known and c.started_at is not None]
+        own = [
+            c.started_at
+            for c in self.claims
+            if c.start_known and c.started_at is not None and c.source != "sidecar"
+        ]
+        return min(own or known, default=None)
+
+    def claim(self, source: str) -> Claim | None:
+        return next((claim for claim in self.claims if claim.source == source), None)
+
+
+class RunReader:
+    """Finds what runs, look after look; what did not change on disk is not read again.
+
+    Attributes:
+        problems: files that could not be read at the last look, and why.
+    """
+
+    def __init__(self, project: Project, env: Mapping[str, str] | None = None) -> None:
+        self._project = project
+        self._claims = ClaimReader(project, env)
+        self._bundles = Bundles(project.ddx_dir, self._claims.documents)
+        self._activities = Activities()
+        self._sessions = Sessions(project.ddx_dir)
+        self._worktrees = worktree_roots(project, env)
+
+    @property
+    def problems(self) -> Mapping[Path, str]:
+        """Files that could not be read at the last look, and why."""
+        return self._claims.documents.problems
+
+    def fresh_leases(self, now: int) -> dict[str, bool]:
+        """Per bead with a readable lease: whether DDx holds it for fresh; what readiness asks for."""
+        return self._claims.fresh_leases(now)
+
+    def find(
+        self,
+        beads: Mapping[str, Bead],
+        now: int,
+        *,
+        stall_after_s: float = STALL_AFTER_S,
+        edits: Edits = NO_EDITS,
+    ) -> tuple[Run, ...]:
+        """Everything that some file calls running, live work first, then by the time it began.
+
+        ``edits`` are the writes of ours to beads: they are no sign of a worker's life.
+        """
+        self._sessions.look()
+        works = _merge(self._claims.read(beads.values(), edits), self._claims.here, now)
+        living = [work for work in works if self._verdict(work, None, now, 1 << 62)[0] != "dead"]
+        runs = [self._run(work, now, int(stall_after_s * NS), alone=len(living) == 1) for work in works]
+        runs = [run for run in runs if _is_told(run, runs, beads)]
+        self._claims.documents.sweep()
+        self._activities.keep_only({(run.bead_id or "", run.attempt_id or ""): run for run in runs})
+        return tuple(sorted(runs, key=lambda run: (not run.live, run.bead_id is None, run.started_at or 0)))
+
+    def _run(self, work: _Work, now: int, stall: int, *, alone: bool) -> Run:
+        bead_id = work.bead_id
+        record = work.claim("run-state")
+        bundle = None
+        if bead_id and record is None:
+            bundle = self._bundles.of(bead_id, work.since)
+        attempt_id = _attempt_id(work, record, bundle)
+        folders = self._folders(bead_id, attempt_id, work)
+        doing = self._activities.of(bead_id, attempt_id, folders) if attempt_id else None
+        session = None
+        if self._verdict(work, None, now, 1 << 62)[0] != "dead":
+            session = self._side_session(work, doing, alone and bundle is not None and bundle.finished)
+        last_event = _latest(
+            doing.last_event_at if doing else None, session.last_event_at if session else None
+        )
+        verdict, why = self._verdict(work, last_event, now, stall)
+        started = _started(work, record, bundle)
+        told = session.path if session and not session.ended else None
+        return Run(
+            bead_id=bead_id or None,
+            attempt_id=attempt_id or None,
+            worker_id=work.first("worker_id") or None,
+            source=work.claims[0].source,
+            phase=_phase(work, record, bundle, session),
+            message=_message(work, doing, session),
+            last_tool=doing.last_tool if doing else "",
+            last_event_at=last_event,
+            started_at=started,
+            age_s=max(0, now - started) / NS if started is not None else None,
+            harness=work.first("harness"),
+            model=work.first("model"),
+            pid=next(iter(work.pids), None),
+            machine=work.first("machine"),
+            worktree=next((claim.worktree for claim in work.claims if claim.worktree is not None), None),
+            transcript=told or (doing.tail.path if doing else None),
+            tokens=doing.tokens if doing else None,
+            live=verdict != "dead",
+            verdict=verdict,
+            why=why,
+            facts=_facts(work, bundle, now),
+            folders=folders,
+        )
+
+    def _folders(self, bead_id: str, attempt_id: str, work: _Work) -> tuple[Path, ...]:
+        if not attempt_id:
+            return ()
+        worktree = next((claim.worktree for claim in work.claims if claim.worktree is not None), None)
+        guessed: list[Path] = []
+        if worktree is None:
+            names = [f".execute-bead-{kind}-{bead_id}-{attempt_id}" for kind in ("clone", "wt")]
+            guessed = [root / name for root in self._worktrees for name in names]
+        return transcript_folders(self._project.ddx_dir, attempt_id, worktree, guessed)
+
+    def _side_session(self, work: _Work, doing: Doing | None, alone: bool) -> Session | None:
+        """The readiness check, triage or review that is younger than what the attempt itself tells."""
+        since = work.started_at
+        sidecar = work.claim("sidecar")
+        if not work.bead_id and sidecar is not None and sidecar.at is not None:
+            since = sidecar.at
+        session = self._sessions.of(work.bead_id or None, since, alone=alone)
+        if session is None:
+            return None
+        at, own = session.last_event_at or session.born, doing.last_event_at if doing else None
+        return session if own is None or at >= own else None
+
+    def _verdict(self, work: _Work, last_event: int | None, now: int, stall: int) -> tuple[Verdict, str]:
+        return judge(work.claims, last_event, now, stall, here=self._claims.here)
+
+
+def find_running(
+    project: Project,
+    beads: Mapping[str, Bead],
+    now: int,
+    *,
+    env: Mapping[str, str] | None = None,
+    stall_after_s: float = STALL_AFTER_S,
+    reader: RunReader | None = None,
+) -> tuple[Run, ...]:
+    """What runs in a project as of ``now``; give the same reader at every look, and a look is cheap."""
+    reader = RunReader(project, env) if reader is None else reader
+    return reader.find(beads, now, stall_after_s=stall_after_s)
+
+
+def judge(
+    claims: Sequence[Claim], last_event: int | None, now: int, stall: int, *, here: str
+) -> tuple[Verdict, str]:
+    """Alive, silent or dead, and the one sentence that says why (reference/ddx.md §4).
+
+    Dead: its process is gone from this host, its loop has ended the attempt, or every time until which a
+    file vouches lies in the past. A process of another host cannot be asked. Silent: an event, then none for
+    ``stall``, however fresh the heartbeat; one of which there never was any is not called so. What was told
+    before the attempt began is of the check that came before it.
+    """
+    machine = next((claim.machine for claim in claims if claim.machine), "")
+    pids = list(dict.fromkeys(claim.pid for claim in claims if claim.pid is not None))
+    asked = pids if machine in ("", here) else []
+    living = [pid for pid in asked if pid_alive(pid)]
+    if asked and not living:
+        return "dead", f"worker gone: process {asked[0]} is not on this machine"
+    left = [claim.left for claim in claims if claim.source != "sidecar"]
+    if left and all(left):
+        return (
+            "dead",
+            f"its worker ended the attempt ({left[0]}) and kept the claim, which runs out by itself",
+        )
+    expiries = [_vouched_until(claim, now, here) for claim in claims]
+    known = [expiry for expiry in expiries if expiry is not None]
+    if known and max(known) < now:
+        ago = format_span((now - max(known)) / NS)
+        return "dead", f"no heartbeat: the lease ran out {ago} ago" + (
+            f", though process {living[0]} is there" if living else ""
+        )
+    began = [claim.started_at for claim in claims if claim.started_at is not None]
+    began = began or [claim.at for claim in claims if claim.at is not None]
+    starts = [claim.started_at for claim in claims if claim.started_at is not None and claim.start_known]
+    if last_event is not None and starts and last_event < max(starts):
+        last_event = None
+    seen = _latest(last_event, max(began, default=None))
+    if living and last_event is None and not known and all(claim.source == "row" for claim in claims):
+        return "alive", f"process {living[0]} is alive; a claim made by hand sends no heartbeat"
+    if seen is None:
+        return "dead", "no file tells when it was last seen"
+    if not known and not living and now - seen > HELD:
+        return "dead", f"no heartbeat for {format_span((now - seen) / NS)}"
+    vouched = bool(known or living)
+    if now - seen > stall and not (vouched and last_event is None):
+        beat = "its heartbeat is fresh, but it" if known else "it"
+        return "silent", f"{beat} has done nothing for {format_span((now - seen) / NS)}"
+    if last_event is None:  # some releases write none while an agent works
+        what = f"process {living[0]} runs" if living else "its heartbeat is fresh"
+        return "alive", f"{what}; started {format_age((now - seen) / NS)} ago, no event of it so far"
+    if living:
+        return "alive", f"worker alive (pid {living[0]}), last event {format_age((now - seen) / NS)} ago"
+    return "alive", f"last event {format_age((now - seen) / NS)} ago" + (f" on {machine}" if machine else "")
+
+
+def _vouched_until(claim: Claim, now: int, here: str) -> int | None:
+    if claim.source == "lease" and claim.at is not None and lease_is_fresh(claim, now, here):
+        return max(now, claim.at + FRESH)
+    return claim.expires_at
+
+
+def _merge(claims: list[Claim], here: str, now: int) -> list[_Work]:
+    """Claims that speak of the same work, together.
+
+    Run records part attempts; every other claim joins the work of its bead that shares its process, else the
+    newest of that bead. A sidecar's attempt id is not the run record's (both are seen for one attempt), so it
+    does not part.
+    """
+    groups: list[list[Claim]] = []
+    for claim in sorted(claims, key=lambda one: (_STRENGTH[one.source], -(one.started_at or 0))):
+        if claim.source == "run-state":
+            groups.append([claim])
+            continue
+        home = _home(claim, groups)
+        if home is None:
+            groups.append([claim])
+        else:
+            home.append(claim)
+    works = [_Work(tuple(group)) for group in groups]
+    return [work for work in works if work.bead_id or _is_present(work, now, here)]
+
+
+def _home(claim: Claim, groups: list[list[Claim]]) -> list[Claim] | None:
+    if not claim.bead_id:
+        with_pid = [g for g in groups if claim.pid is not None and any(one.pid == claim.pid for one in g)]
+        return with_pid[0] if with_pid else None
+    same = [group for group in groups if group[0].bead_id == claim.bead_id]
+    for group in same:
+        if claim.pid is not None and any(one.pid == claim.pid for one in group):
+            return group
+        if claim.attempt_id and any(one.attempt_id == claim.attempt_id for one in group):
+            return group
+    open_groups = [g for g in same if claim.pid is None or all(one.pid is None for one in g)]
+    if open_groups:
+        return open_groups[0]
+    # Another process on the same bead: the lease and the row are kept by who holds the bead now.
+    return None if not same or claim.source == "sidecar" else same[0] if _is_younger(same[0], claim) else None
+
+
+def _is_younger(group: list[Claim], claim: Claim) -> bool:
+    return max((one.started_at or 0 for one in group), default=0) >= (claim.started_at or 0)
+
+
+def _is_present(work: _Work, now: int, here: str) -> bool:
+    """Whether a worker without a bead is there at all; what ended workers leave behind is not told."""
+    verdict, _ = judge(work.claims, None, now, 1 << 62, here=here)
+    return verdict != "dead"
+
+
+def _is_told(run: Run, runs: list[Run], beads: Mapping[str, Bead]) -> bool:
+    """Whether a dead run still means something: its bead is not done, and nobody works on it now."""
+    if run.live or run.bead_id is None:
+        return True
+    bead = beads.get(run.bead_id)
+    if bead is not None and bead.status in TERMINAL:
+        return False
+    rivals = [one for one in runs if one.bead_id == run.bead_id and one is not run]
+    if any(one.live for one in rivals):
+        return False
+    return run.source != "sidecar" or not rivals
+
+
+def _attempt_id(work: _Work, record: Claim | None, bundle: Bundle | None) -> str:
+    if record is not None and record.attempt_id:
+        return record.attempt_id
+    return bundle.attempt_id if bundle is not None else work.first("attempt_id")
+
+
+def _started(work: _Work, record: Claim | None, bundle: Bundle | None) -> int | None:
+    """When its worker took the bead, so that the time goes on from the check before it to its landing."""
+    if record is not None and record.started_at is not None:
+        own = [
+            claim.started_at
+            for claim in work.claims
+            if claim.started_at is not None and claim.start_known and claim.source != "sidecar"
+            if record.pid is not None and claim.pid == record.pid
+        ]
+        return min(own, default=record.started_at)
+    return work.started_at if work.started_at is not None or bundle is None else bundle.started_at
+
+
+def _phase(work: _Work, record: Claim | None, bundle: Bundle | None, session: Session | None) -> str:
+    """DDx's own word where a file holds one; else what the files that exist mean."""
+    sidecar = work.claim("sidecar")
+    told = sidecar.phase if sidecar is not None else ""
+    if record is not None:
+        return record.phase or told or "running"
+    open_session = session.phase if session is not None and not session.ended else ""
+    if not work.bead_id:
+        return open_session or told or "between beads"
+    if bundle is not None and bundle.finished:
+        reviewed = session is not None and session.phase == "review" and session.ended
+        return "review" if open_session == "review" or (bundle.reviewing and not reviewed) else "landing"
+    if bundle is not None:
+        return told or "running"
+    checked = session.phase if session is not None and session.phase == "readiness" else ""
+    return told or open_session or checked or "claimed"
+
+
+def _message(work: _Work, doing: Doing | None, session: Session | None) -> str:
+    if session is not None and session.message and not session.ended:
+        return session.message
+    return (doing.message if doing is not None else "") or work.first("message")
+
+
+def _facts(work: _Work, bundle: Bundle | None, now: int) -> tuple[Fact, ...]:
+    facts: list[Fact] = []
+    for claim in work.claims:
+        said = [
+            ("bead", claim.bead_id),
+            ("attempt", claim.attempt_id),
+            ("worker", claim.worker_id),
+            ("owner", claim.owner),
+            ("process", _process(claim)),
+            ("phase", claim.phase),
+            ("route", "/".join(part for part in (claim.harness, claim.model) if part)),
+            ("message", claim.message),
+            ("work tree", str(claim.worktree) if claim.worktree else ""),
+        ]
+        facts += [Fact(n, value, claim.source, claim.path, claim.at) for n, value in said if value]
+        if claim.expires_at is not None and claim.expires_at > 0:
+            late = " (past)" if claim.expires_at < now else ""
+            until = format_instant(claim.expires_at) + late
+            facts.append(Fact("good until", until, claim.source, claim.path, claim.at))
+    if bundle is not None:
+        value = f"{bundle.attempt_id}{', result written' if bundle.finished else ''}"
+        facts.append(Fact("evidence", value, "bundle", bundle.folder, bundle.started_at))
+    return tuple(facts)
+
+
+def _process(claim: Claim) -> str:
+    if claim.pid is None:
+        return ""
+    return f"{claim.pid} on {claim.machine}" if claim.machine else str(claim.pid)
+
+
+def _latest(*instants: int | None) -> int | None:
+    return max((instant for instant in instants if instant is not None), default=None)

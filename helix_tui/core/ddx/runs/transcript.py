@@ -1,0 +1,209 @@
+"""Following the transcripts of one attempt while an agent writes them, and after they have moved.
+
+Rules: reference/ddx.md §4.4 and "Recorded runs". An attempt has one file or many: a pair for each session
+(the agent's own stream ``agent-<harness>-<ns>.jsonl`` and DDx's service log ``svc-<ns>.jsonl``), another
+pair for each repair. DDx of August writes them in the attempt's clone and copies them to the project when
+the attempt ends.
+
+Which of a pair is shown: the agent's stream tells the work (what it says, each tool's call when it begins,
+its result when it ends); the service log tells what surrounds it (route, session, thinking, tokens, cost).
+Both speak of each tool, so a tool's line in the service log is left out where the agent's stream has it. A
+service log without such a partner is shown whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from helix_tui.core.ddx.events import Event, read_event
+from helix_tui.core.ddx.files import MAX_POLL, Folder, LineTail, stamp_of
+from helix_tui.core.ground.time import NS
+
+EMBEDDED = "embedded"
+"""Folder of an evidence bundle that holds the transcripts."""
+
+_NEAR_NS = 2 * NS
+
+_Call = tuple[str, int | None]
+"""A tool's name and when it was called."""
+
+
+def transcript_folders(
+    ddx_dir: Path, attempt_id: str, worktree: Path | None, parents: Sequence[Path] = ()
+) -> tuple[Path, ...]:
+    """Where the transcripts of an attempt lie, the living place first, then where they end up."""
+    bundle = Path("executions", attempt_id, EMBEDDED)
+    places = [worktree / ".ddx" / bundle] if worktree is not None else []
+    places += [parent / ".ddx" / bundle for parent in parents]
+    places.append(ddx_dir / bundle)
+    return tuple(dict.fromkeys(places))
+
+
+class TranscriptTail:
+    """The events of one attempt, each exactly once, however its files move.
+
+    A file that is copied, moved or renamed brings the same lines again; what came from another file, or from
+    an earlier life of the same path, is not shown twice. A line that one file holds twice is.
+    """
+
+    def __init__(
+        self,
+        folders: Iterable[Path],
+        files: Iterable[Path] = (),
+        *,
+        window: int | None = None,
+        cap: int = MAX_POLL,
+    ) -> None:
+        self._folders: dict[Path, Folder] = {}
+        self._files: dict[Path, None] = {}
+        self._tails: dict[Path, LineTail] = {}
+        self._shown: dict[int, int] = {}
+        self._lives: dict[Path, dict[int, int]] = {}
+        self._window = window
+        self._cap = cap
+        self._calls: dict[str, _Call] = {}
+        self._last_calls: dict[Path, _Call] = {}
+        self._work_at: list[int] = []
+        self._last_at: dict[Path, int] = {}
+        self.watch(folders, files)
+
+    def watch(self, folders: Iterable[Path], files: Iterable[Path] = ()) -> None:
+        """Follow these folders and files too; what is followed already stays followed."""
+        for folder in folders:
+            self._folders.setdefault(folder, Folder(folder))
+        for file in files:
+            self._files.setdefault(file)
+
+    @property
+    def path(self) -> Path | None:
+        """The file that tells most: the newest stream of the agent itself, else the newest service log."""
+        found = [path for path in self._find() if (stamp := stamp_of(path)) and stamp[1]]
+        streams = [path for path in found if not _is_service_log(path)]
+        best = streams or found
+        return best[-1] if best else None
+
+    @property
+    def behind(self) -> bool:
+        """Whether the last poll stopped at its cap and another one will bring more."""
+        return any(tail.behind for tail in self._tails.values())
+
+    @property
+    def skipped(self) -> int:
+        """Lines that were longer than one poll reads and are left out; a copy's are not counted again."""
+        by_name: dict[str, int] = {}
+        for path, tail in self._tails.items():
+            by_name[path.name] = max(by_name.get(path.name, 0), tail.skipped)
+        return sum(by_name.values())
+
+    def poll(self) -> list[Event]:
+        """Events that came since the last poll, in the order in which they happened."""
+        events: list[tuple[int, Event]] = []
+        for path in self._find():
+            for line in self._new_lines(path):
+                event = self._finish(path, read_event(line))
+                if event is None:
+                    continue
+                at = event.at if event.at is not None else self._last_at.get(path, 0)
+                self._last_at[path] = at
+                events.append((at, event))
+        events.sort(key=lambda pair: pair[0])
+        return [event for _, event in events]
+
+    def _find(self) -> list[Path]:
+        """Files to read, agents' streams before service logs; of two of one name, the one being read."""
+        by_name: dict[str, Path] = {}
+        for folder in self._folders.values():
+            for name in folder.names():
+                if not name.endswith(".jsonl"):
+                    continue
+                path = folder.path / name
+                if name not in by_name or (path in self._tails and by_name[name] not in self._tails):
+                    by_name[name] = path
+        for file in self._files:
+            if file.name not in by_name and stamp_of(file) is not None:
+                by_name[file.name] = file
+        return sorted(by_name.values(), key=lambda path: (_is_service_log(path), _born(path), path.name))
+
+    def _new_lines(self, path: Path) -> list[bytes]:
+        tail = self._tails.get(path)
+        if tail is None:
+            tail = self._tails[path] = LineTail(path, start_at_last=self._window, cap=self._cap)
+        lines = tail.poll()
+        if tail.replaced or path not in self._lives:
+            self._lives[path] = {}
+        life = self._lives[path]
+        return [line for line in lines if line and self._is_news(hash(line), life)]
+
+    def _is_news(self, line: int, life: dict[int, int]) -> bool:
+        """Whether this life of a file holds a line more often than it has been shown."""
+        held = life[line] = life.get(line, 0) + 1
+        if held <= self._shown.get(line, 0):
+            return False
+        self._shown[line] = held
+        return True
+
+    def _finish(self, path: Path, event: Event) -> Event | None:
+        """Join a result to its call; drop a service log's tool line that the agent's stream has told."""
+        if event.type == "progress" and event.kind in ("tool", "result"):
+            if self._told(event):
+                return None
+        elif event.kind == "tool":
+            self._remember(path, event)
+        elif event.kind == "result" and not event.tool:
+            call = self._calls.get(event.call_id) or self._last_calls.get(path)
+            if call is not None:
+                event = _joined(event, call)
+        return event
+
+    def _remember(self, path: Path, event: Event) -> None:
+        call = (event.tool, event.at)
+        if event.call_id:
+            self._calls[event.call_id] = call
+        self._last_calls[path] = call
+        if event.at is not None:
+            self._work_at.append(event.at)
+
+    def _told(self, event: Event) -> bool:
+        if event.call_id:
+            return event.call_id in self._calls
+        if event.at is None:
+            return False
+        began = event.at - (event.duration_ms or 0) * 1_000_000
+        return any(abs(began - at) <= _NEAR_NS for at in reversed(self._work_at))
+
+
+def last_tool(events: Iterable[Event]) -> str:
+    """The tool last used and what it worked on, or nothing."""
+    last = ""
+    for event in events:
+        if event.kind == "tool" or (event.kind == "result" and event.tool and event.type == "progress"):
+            last = event.summary if event.kind == "tool" else event.summary.partition(" out=")[0]
+    return last
+
+
+def phase(events: Iterable[Event]) -> str:
+    """What the agent does after the last of these events, in DDx's own words."""
+    now = ""
+    for event in events:
+        now = event.phase or now
+    return now
+
+
+def _joined(result: Event, call: _Call) -> Event:
+    tool, began = call
+    took = result.duration_ms
+    if took is None and result.at is not None and began is not None and result.at >= began:
+        took = (result.at - began) // 1_000_000
+    return replace(result, tool=tool, duration_ms=took)
+
+
+def _is_service_log(path: Path) -> bool:
+    return path.name.startswith("svc-")
+
+
+def _born(path: Path) -> int:
+    """The nanoseconds in a transcript's name, by which sessions sort."""
+    digits = path.stem.rpartition("-")[2]
+    return int(digits) if digits.isdecimal() and len(digits) < 25 else 0

@@ -1,0 +1,164 @@
+"""What a bead must have before it is worth a worker's time: HELIX's authoring rules as a library.
+
+Rules: reference/helix.md §5, design/rulings.md 13 and 14. The judge of *deterministic acceptance* asks
+whether a machine could check it: a command and what it must do, or a named thing and what it must be. The
+text as a whole decides; while it is typed, each item that no machine can check is pointed out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from helix_tui.core.editing.overlay import targets
+from helix_tui.core.editing.steps import called
+
+PHASES = ("frame", "design", "test", "build", "deploy", "iterate", "review")
+
+REQUIRED_LABEL = "helix"
+
+_NEED_ACCEPTANCE = frozenset({"task", "epic"})
+_NEED_SPEC = frozenset({"task"})
+
+_COMMAND = re.compile(
+    r"\b(bash|biome|bun|cargo|ddx|git|go|helix|just|lefthook|node|npm|pnpm|pytest|python3?|ruff|uv|yarn)\b",
+    re.IGNORECASE,
+)
+_CHECK = re.compile(
+    r"\b("
+    r"pass(es|ed|ing)?|fail(s|ed|ing)?|returns?|returned|returning|contain(s|ed|ing)?|match(es|ed|ing)?|"
+    r"exist(s|ed|ing)?|prints?|printed|printing|show(s|ed|n|ing)?|creat(e|es|ed|ing)|updat(e|es|ed|ing)|"
+    r"record(s|ed|ing)?|clos(e|es|ed|ing)|promot(e|es|ed|ing)|flag(s|ged|ging)?|reject(s|ed|ing)?|"
+    r"includ(e|es|ed|ing)|document(s|ed|ing)?|writ(e|es|ten|ing)|wrote|mark(s|ed|ing)?"
+    r")\b",
+    re.IGNORECASE,
+)
+_TARGET = re.compile(
+    r"`[^`]+`|(?:^|[\s`])(?:[\w.-]+/)+[\w.-]+|status|label|tracker|field|notes", re.IGNORECASE | re.ASCII
+)
+_VAGUE = re.compile(r"\b(works?|correct(ly)?|complete(ly)?|aligned?)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is missing or could be better."""
+
+    level: str
+    """``error`` or ``warning``."""
+    code: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"[triage] {self.level}: {self.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Everything found about one bead."""
+
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def errors(self) -> tuple[Finding, ...]:
+        """What must be mended."""
+        return tuple(finding for finding in self.findings if finding.level == "error")
+
+    @property
+    def warnings(self) -> tuple[Finding, ...]:
+        """What should be mended."""
+        return tuple(finding for finding in self.findings if finding.level == "warning")
+
+    @property
+    def exit_code(self) -> int:
+        """What a hook of ddx answers: 1 refuses, 2 warns, 0 is silent."""
+        return 1 if self.errors else 2 if self.warnings else 0
+
+
+def deterministic(text: str) -> bool:
+    """Whether one acceptance statement can be checked by a machine."""
+    command, check = _COMMAND.search(text) is not None, _CHECK.search(text) is not None
+    if check and (command or _TARGET.search(text) is not None):
+        return True
+    return False if _VAGUE.search(text) else command
+
+
+def vague_items(acceptance: str) -> tuple[str, ...]:
+    """The items of an acceptance text that no machine can check; the text itself where it has no items."""
+    return tuple(item for item in acceptance_items(acceptance) if not deterministic(item))
+
+
+def acceptance_items(acceptance: str) -> tuple[str, ...]:
+    """The items of an acceptance text: numbered, bulleted or one a line; an indented line goes on."""
+    items: list[str] = []
+    marked = False
+    for line in acceptance.split("\n"):
+        found = re.match(r"\s*(?:\(?\d+[.)]|[-*•]|AC[-\s]?\d+[.:)])\s+(.*)", line)
+        if found:
+            marked = True
+            items.append(found.group(1).strip())
+        elif line.strip():
+            if marked and items and line[:1].isspace():
+                items[-1] += " " + line.strip()
+            else:
+                items.append(line.strip())
+    return tuple(item for item in items if item)
+
+
+def judge(bead: Mapping[str, Any], known: Collection[str] | None = None, *, strict: bool = False) -> Verdict:
+    """Everything that is wrong with a bead.
+
+    Args:
+        bead: its fields by the names that rows use.
+        known: ids of the tracker, for its dependencies; None where they cannot be known.
+        strict: vague acceptance is an error, as at a creation through us; else a warning.
+    """
+    return Verdict(tuple(_findings(bead, known, strict)))
+
+
+def judge_text(acceptance: str) -> Verdict:
+    """Item by item about acceptance alone, for somebody who is typing it."""
+    return Verdict(tuple(_vague(item, "warning") for item in vague_items(acceptance)))
+
+
+def _findings(bead: Mapping[str, Any], known: Collection[str] | None, strict: bool) -> Iterable[Finding]:
+    kind = str(bead.get("issue_type") or "task")
+    labels = [text.strip() for text in bead.get("labels") or () if isinstance(text, str)]
+    if not str(bead.get("title") or "").strip():
+        yield Finding("error", "title", "title required")
+    if REQUIRED_LABEL not in labels:
+        yield Finding("error", "label", f'missing required label "{REQUIRED_LABEL}"')
+    if not _activities(labels):
+        wanted = ",".join(PHASES)
+        yield Finding("error", "phase", f"missing phase label (phase:{{{wanted}}} or activity:{{{wanted}}})")
+    if kind in _NEED_SPEC and not str(bead.get("spec-id") or "").strip():
+        yield Finding("error", "spec", "tasks require --spec-id")
+    acceptance = str(bead.get("acceptance") or "").strip()
+    if kind in _NEED_ACCEPTANCE and not acceptance:
+        yield Finding("error", "acceptance", f"{kind} issues require --acceptance")
+    for target in _targets(bead):
+        if known is not None and target not in known:
+            yield Finding("error", "dependency", f"dependency {called(target)} does not exist")
+    if kind in _NEED_ACCEPTANCE and acceptance and not deterministic(acceptance):
+        yield _vague(acceptance, "error" if strict else "warning")
+    if not any(text.startswith("kind:") for text in labels):
+        yield Finding("warning", "kind", "consider adding a kind label")
+
+
+def _activities(labels: Sequence[str]) -> list[str]:
+    return [
+        text
+        for text in labels
+        if text.startswith(("phase:", "activity:")) and text.partition(":")[2] in PHASES
+    ]
+
+
+def _targets(bead: Mapping[str, Any]) -> tuple[str, ...]:
+    edges = bead.get("dependencies")
+    return targets(edges) if isinstance(edges, list) else ()
+
+
+def _vague(text: str, level: str) -> Finding:
+    advice = "name a command and what it must do, or a file, field or label and what it must be"
+    return Finding(level, "vague", f"no machine can check “{called(text)}”; {advice}")

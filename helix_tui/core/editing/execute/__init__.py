@@ -1,0 +1,1 @@
+"""Running a plan: who may write, what ran, what came of it."""

@@ -1,0 +1,581 @@
+"""The one way by which curation changes anything: plan, write down, run ddx, look, write down what came.
+
+Nothing is believed of a command but what the rows show afterwards. One process writes at a time (`gate`); the
+journal knows of every command before it runs. Call it from one worker thread, never from the screen's.
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from helix_tui.core.beads.readiness import Claims, Queue, classify, tracker_era
+from helix_tui.core.beads.rule import Era, Rule
+from helix_tui.core.beads.tracker import Tracker, TrackerReader
+from helix_tui.core.ddx.client import DdxError, hook_warnings, last_error
+from helix_tui.core.ddx.dialect import Dialect, rule_for
+from helix_tui.core.ddx.fit import Remark, Shut, difference, shut
+from helix_tui.core.ddx.names import Era as Vocabulary
+from helix_tui.core.ddx.runs.running import Run, RunReader, beads_at_work
+from helix_tui.core.editing.execute.dropped_lines import dropped_since
+from helix_tui.core.editing.execute.executable import Executable, dialect_for
+from helix_tui.core.editing.execute.execution import insist, interrupted, mentioned, operation_record, shift
+from helix_tui.core.editing.execute.gate import Gate
+from helix_tui.core.editing.execute.reconciliation import (
+    Outcome,
+    born,
+    changed_rows,
+    lost_births,
+    record_of,
+    renamed,
+    settle,
+    steps_of,
+)
+from helix_tui.core.editing.journal import Entry, History, Journal, Values, Who, edits_of
+from helix_tui.core.editing.operations import Operation
+from helix_tui.core.editing.overlay import Scene
+from helix_tui.core.editing.plan.inverse import way_back
+from helix_tui.core.editing.plan.planner import Plan, agree, plan, plan_back, values_before
+from helix_tui.core.editing.steps import Refused, Step, Writing, called
+from helix_tui.core.editing.undo.conflicts import (
+    Conflict,
+    Difference,
+    NotUndoable,
+    PlanChanged,
+    Unreadable,
+    differences,
+    rests_on,
+)
+from helix_tui.core.editing.undo.undo_plan import Retreat, foretell, operations_of
+from helix_tui.core.ground.process import Finished
+from helix_tui.core.ground.project import Project
+from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.time import now_ns
+
+_AGENT_SIGNS = ("DDX_AGENT_NAME", "CLAUDECODE", "CODEX_SANDBOX")
+"""Environment of a program that an agent started."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """The tracker as it stands, judged."""
+
+    tracker: Tracker
+    queue: Queue
+    runs: tuple[Run, ...] = ()
+    dialect: Dialect | None = None
+    """What the ddx at hand does, whose rule judged the queue if it is proven; None where there is none."""
+
+    @property
+    def shut(self) -> Shut | None:
+        """Why the ddx at hand would refuse every command here; None where it would not."""
+        return shut(self.tracker.beads, self.dialect)
+
+    @property
+    def difference(self) -> Remark | None:
+        """What to know where another release wrote the tracker than the one at hand."""
+        return difference(self.tracker.beads, self.dialect)
+
+    @property
+    def busy(self) -> frozenset[str]:
+        """Beads that a live worker is on, by more than a claim."""
+        return frozenset(
+            run.bead_id
+            for run in self.runs
+            if run.live and run.bead_id and run.source in ("run-state", "sidecar")
+        )
+
+    def alive(self, bead_id: str) -> bool:
+        """Whether somebody has this bead who is not known to be dead."""
+        return any(run.bead_id == bead_id and run.verdict != "dead" for run in self.runs)
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a call did."""
+
+    plan: Plan
+    entry: Entry | None = None
+    """Its entry in the journal; None where there was nothing to do."""
+    newly_ready: tuple[str, ...] = ()
+    newly_blocked: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+    error: DdxError | None = None
+    """The command that failed; what ran before it stands in the entry."""
+    created: Mapping[str, str] = field(default_factory=dict)
+    """Stand-in -> id of each bead that was made."""
+    ran: int = 0
+    """How many of the plan's commands ended well."""
+
+    @property
+    def made_anyway(self) -> bool:
+        """Whether all that was wanted stands though a command failed: nobody should run that one again."""
+        return self.error is not None and self.entry is not None and self.entry.result == "done"
+
+
+class Curator:
+    """Changes one project's queue.
+
+    Attributes:
+        project: which.
+        gate: what says whether anything may be written.
+        journal: where it is written down.
+        progress: told before each command (how many ran, of how many); where it answers False, no further
+            command runs.
+    """
+
+    def __init__(
+        self,
+        project: Project,
+        executable: Callable[[Vocabulary], Executable],
+        *,
+        who: str = "cli",
+        read_only: bool = False,
+        era: Era = "auto",
+        as_of: Callable[[], int] = now_ns,
+        env: Mapping[str, str] | None = None,
+        waits: Callable[[str], None] | None = None,
+    ) -> None:
+        self.project = project
+        self.gate = Gate(project, read_only, waits=waits)
+        self.journal = Journal.of(project)
+        self.progress: Callable[[int, int], bool | None] | None = None
+        self._find = executable
+        self._executable: Executable | None = None
+        self.at_hand: Dialect | None = None
+        self.warnings: list[str] = []
+        """What the project's own hooks warned of since the last change began."""
+        self._era = era
+        self._as_of = as_of
+        self._env = dict(os.environ if env is None else env)
+        self._who = who
+        self._reader = TrackerReader(project.beads_file)
+        self._runs = RunReader(project, env)
+
+    # --- looking ---------------------------------------------------------------------------------------
+
+    def look(self) -> Sight:
+        """The queue as it stands now.
+
+        Raises:
+            Unreadable: there is none, or it cannot be read.
+        """
+        tracker = self._reader.read()
+        if tracker.missing and not self.project.ddx_dir.is_dir():
+            raise Unreadable(f"there is no queue at {called(str(self.project.beads_file))}")
+        if tracker.problem:
+            raise Unreadable(tracker.problem)
+        now = self._as_of()
+        runs = self._runs.find(tracker.beads, now, edits=edits_of(self.journal.look()))
+        claims = Claims(
+            leases=self._runs.fresh_leases(now),
+            running=beads_at_work(runs),
+            origin_head=self.project.origin_head() or "",
+        )
+        queue = classify(tracker.beads, now=now, era=self._judging(tracker), claims=claims)
+        return Sight(tracker, queue, runs, self.at_hand)
+
+    def _judging(self, tracker: Tracker) -> Era | Rule:
+        """By whose rule the rows are judged: that of the ddx at hand, else of who wrote them."""
+        self.at_hand = None
+        if self._era != "auto":
+            return self._era
+        era = tracker_era(tracker.beads)
+        try:
+            executable = self.executable(era)
+            found = dialect_for(executable, fallback=era)
+        except DdxError:  # whoever writes is told
+            return "auto"
+        if not executable.embedded:
+            self.at_hand = found
+        return rule_for(self.at_hand)
+
+    def dialect(self, queue: Queue) -> Dialect:
+        """What the ddx that writes for us understands; asked once.
+
+        Raises:
+            DdxError: the ddx that was asked for is not there.
+        """
+        era: Vocabulary = "april" if queue.default_era == "april" else "head"
+        return dialect_for(self.executable(era), fallback=era)
+
+    def executable(self, era: Vocabulary) -> Executable:
+        """The program that writes for us, found once."""
+        if self._executable is None:
+            self._executable = self._find(era)
+        return self._executable
+
+    def plan(self, operations: Iterable[Operation], *, title: str = "") -> Plan:
+        """What operations would run on the queue as it stands; touches nothing."""
+        sight = self.look()
+        return plan(operations, sight.queue, self.dialect(sight.queue), busy=sight.busy, title=title)
+
+    def plan_steps(
+        self, kind: str, title: str, make: Callable[[Writing, Sight], None], sight: Sight | None = None
+    ) -> Plan:
+        """What `run_steps` would run on the queue as it stands, or as ``sight`` shows it; touches nothing."""
+        return self._planned(kind, title, make, sight or self.look())
+
+    def history(self) -> History:
+        """The journal as it stands."""
+        return self.journal.read()
+
+    # --- changing --------------------------------------------------------------------------------------
+
+    def run(self, operations: Iterable[Operation], *, shown: Plan | None = None, title: str = "") -> Done:
+        """Do what operations say, on the queue as it stands; those that do not hold are left out and told.
+
+        Args:
+            shown: the plan that somebody agreed to: where the queue has changed so that other commands would
+                run, nothing is done.
+
+        Raises:
+            WritesForbidden: --read-only.
+            Conflict: the plan that was shown no longer holds.
+        """
+        wanted = list(operations)
+        with self.gate.open() as lock:
+            sight = self._settled()
+            made = plan(wanted, sight.queue, self.dialect(sight.queue), busy=sight.busy, title=title)
+            if shown is not None and not agree(made, shown):
+                raise PlanChanged(differences(rests_on(shown.steps), sight.queue.beads))
+            return self._execute(made, sight, lock, operations=wanted)
+
+    def run_steps(
+        self,
+        kind: str,
+        title: str,
+        make: Callable[[Writing, Sight], None],
+        *,
+        shown: Plan | None = None,
+        again: bool = False,
+    ) -> Done:
+        """Run steps that somebody plans on the queue as it stands, as one change.
+
+        Args:
+            shown: the plan that somebody agreed to: its commands run, word for word, if the rows that they
+                rest on are as they were; else nothing is done.
+            again: the steps rest on more than rows (a process, a lease): they are planned once more, and must
+                be those that were shown.
+
+        Raises:
+            Conflict: the plan that was shown no longer holds.
+        """
+        with self.gate.open() as lock:
+            sight = self._settled()
+            if shown is not None:
+                moved = differences(rests_on(shown.steps), sight.queue.beads)
+                if moved:
+                    raise PlanChanged(moved)
+                if again:
+                    insist(self._planned(kind, title, make, sight), shown, sight.queue)
+            return self._execute(shown or self._planned(kind, title, make, sight), sight, lock)
+
+    def pass_on(self, args: Sequence[str], *, timeout: float, cap: int) -> Finished:
+        """Run a command as somebody wrote it; what it changed in the tracker is journalled afterwards.
+
+        Args:
+            timeout: seconds it may take.
+            cap: bytes kept of its output.
+
+        Raises:
+            WritesForbidden: --read-only.
+            DdxError: it cannot be started, or takes too long.
+        """
+        with self.gate.open() as lock:
+            sight, began = self._settled(), now_ns()
+            executable = self.executable(sight.queue.default_era)
+            finished = executable.attempt(args, timeout=timeout, keep=(lock,), cap=cap)
+            after = self.look()
+            before, now = changed_rows(sight.queue.beads, after.queue.beads)
+            if now:
+                self._record_passed(args, began, before, now, after)
+        return finished
+
+    def _record_passed(
+        self, args: Sequence[str], began: int, before: Values, now: Values, after: Sight
+    ) -> None:
+        step = record_of(Step(tuple(args), {bead_id: fields or {} for bead_id, fields in now.items()}))
+        title = clean_line(" ".join(args), 120)
+        entry_id = self.journal.begin(
+            at=began, who=self.me, kind="tracker", title=title, steps=[step], operations=[], before=before
+        )
+        back = way_back(Writing(Scene(after.queue), self.dialect(after.queue)), before)
+        self._finish(entry_id, Outcome("done", before, now, back))
+
+    def recover(self) -> tuple[Entry, ...]:
+        """Settle what processes that died left unsettled; call it at the start.
+
+        Returns:
+            The entries that were settled.
+        """
+        before = {entry.id for entry in self.journal.read().pending}
+        if not before:
+            return ()
+        with self.gate.open():
+            self._settled()
+        return tuple(
+            entry for entry in self.journal.read().entries if entry.id in before and entry.result != "pending"
+        )
+
+    def undo(self, entry: Entry | None = None, *, shown: Plan | None = None) -> Done | None:
+        """Take back a change, or the last one of people (of an agent: its own); None where there is none.
+
+        Args:
+            shown: the plan that somebody agreed to: where other commands would run by now, none does.
+
+        Raises:
+            Conflict: somebody changed since what it would touch; PlanChanged: the plan is another one.
+            NotUndoable: no command takes it back.
+        """
+        with self.gate.open() as lock:
+            sight = self._settled()
+            history = self.journal.read()
+            if entry is None:
+                entry = next(iter(history.to_undo(self.me)), None)
+            else:
+                entry = history.root(history.get(entry.id) or entry)
+            return None if entry is None else self._take_back(entry, sight, lock, "undo", entry, shown)
+
+    def redo(self, entry: Entry | None = None, *, shown: Plan | None = None) -> Done | None:
+        """Do again what was taken back, or what was taken back last; None where there is nothing.
+
+        Args:
+            shown: the plan that somebody agreed to: where other commands would run by now, none does.
+
+        Raises:
+            Conflict: somebody changed since what it would touch; PlanChanged: the plan is another one.
+            NotUndoable: it cannot be done again.
+        """
+        with self.gate.open() as lock:
+            sight = self._settled()
+            history = self.journal.read()
+            if entry is None:
+                entry = next(iter(history.to_redo(self.me)), None)
+            else:
+                entry = history.get(entry.id) or entry
+            if entry is None:
+                return None
+            if not entry.undone_by:
+                raise NotUndoable(entry, f"{entry.id} has not been undone")
+            undo = history.get(entry.undone_by)
+            if undo is None:
+                raise NotUndoable(entry, "the journal no longer holds how it was undone")
+            self._check_unchanged(undo, sight.queue)
+            if not entry.operations:
+                return self._take_back(undo, sight, lock, "redo", entry, shown)
+            try:
+                wanted = operations_of(entry)
+            except Refused as error:
+                raise NotUndoable(entry, str(error)) from None
+            made = plan(wanted, sight.queue, self.dialect(sight.queue), busy=sight.busy, title=entry.title)
+            if made.refusals:
+                raise NotUndoable(entry, made.refusals[0].why)
+            insist(made, shown, sight.queue)
+            return self._execute(made, sight, lock, operations=wanted, kind="redo", of=entry.id)
+
+    def restore(self, entry_id: str, *, shown: Plan | None = None) -> Iterator[Done]:
+        """Lead back to how things stood right after an entry, change by change, the latest first.
+
+        Changes since are taken back, what was taken back since is done again; it ends at the first command
+        that fails.
+
+        Args:
+            shown: the plan that somebody agreed to, all changes together: where other commands would run by
+                now, it ends before the first of them.
+
+        Raises:
+            KeyError: there is no such entry.
+            Conflict, NotUndoable: that one cannot; what was done before it stays so.
+        """
+        entries = self.journal.read().back_to(entry_id)
+        planned: dict[str, Plan] = {}
+        if shown is not None:
+            retreat, sight = self.foretell(entries)
+            insist(Plan("undo", shown.title, retreat.steps), shown, sight.queue)
+            planned = {turn.entry.id: Plan("undo", shown.title, turn.steps) for turn in retreat.turns}
+        for entry in entries:
+            expected = planned.get(entry.id)
+            turn = self.undo if entry.standing else self.redo
+            result = turn(entry, shown=expected)
+            if result is not None:
+                yield result
+                if result.error is not None or result.problems:
+                    return
+
+    def foretell(self, entries: Iterable[Entry]) -> tuple[Retreat, Sight]:
+        """What taking back the entries that stand, and doing again the others, would run; touches nothing."""
+        sight = self.look()
+        dialect = self.dialect(sight.queue)
+        return foretell(entries, self.journal.read(), sight.queue, dialect, sight.busy), sight
+
+    # --- inside ----------------------------------------------------------------------------------------
+
+    def _planned(self, kind: str, title: str, make: Callable[[Writing, Sight], None], sight: Sight) -> Plan:
+        dialect = self.dialect(sight.queue)
+        writing = Writing(Scene(sight.queue), dialect, sight.busy, refused=sight.shut)
+        make(writing, sight)
+        steps, notes = tuple(writing.steps), tuple(dict.fromkeys(writing.notes))
+        return Plan(kind, title, steps, notes=notes, back=plan_back(steps, sight.queue, dialect))
+
+    def _take_back(
+        self, entry: Entry, sight: Sight, lock: int, kind: str, of: Entry, shown: Plan | None
+    ) -> Done:
+        """Give the rows that an entry changed their values of before."""
+        if not entry.standing:
+            raise NotUndoable(entry, f"{entry.id} has changed nothing that still stands")
+        self._check_unchanged(entry, sight.queue)
+        if sight.shut is not None:
+            raise NotUndoable(entry, str(sight.shut))
+        back = way_back(Writing(Scene(sight.queue), self.dialect(sight.queue)), entry.before)
+        if back.lost:
+            raise NotUndoable(entry, "; ".join(back.lost))
+        title = f"{kind} {of.id}: {of.title}"
+        made = Plan(kind, title, back.steps, notes=back.traces)
+        insist(made, shown, sight.queue)
+        return self._execute(made, sight, lock, kind=kind, of=of.id)
+
+    def _check_unchanged(self, entry: Entry, queue: Queue) -> None:
+        found = differences(entry.after, queue.beads)
+        if found:
+            raise Conflict(found, entry)
+
+    def _execute(
+        self,
+        made: Plan,
+        sight: Sight,
+        lock: int,
+        *,
+        operations: Sequence[Operation] = (),
+        kind: str = "",
+        of: str = "",
+    ) -> Done:
+        if not made.steps:
+            return Done(made)
+        before = values_before(made.steps, sight.queue)
+        began = now_ns()
+        entry_id = self.journal.begin(
+            at=began,
+            who=self.me,
+            kind=kind or made.kind,
+            title=made.title,
+            steps=[record_of(step) for step in made.steps],
+            operations=[operation_record(operation) for operation in operations],
+            before=before,
+            of=of,
+        )
+        said: list[str] = []
+        self.warnings = []
+        ran, ids, error, moved = self._run_steps(made.steps, sight, lock, said)
+        after = self.look()
+        scene = Scene(after.queue)
+        if error is not None:
+            known = {*sight.queue.beads, *ids.values()}
+            ids = {**lost_births(began, made.steps[ran : ran + 1], scene, known), **ids}
+        steps = renamed(made.steps, ids)
+        before = {ids.get(bead_id, bead_id): fields for bead_id, fields in before.items()}
+        outcome = settle(steps, ran, before, scene, self.dialect(after.queue), unsure=error is not None)
+        gone = dropped_since(sight.tracker, after.tracker)
+        if gone:
+            outcome = replace(outcome, back=replace(outcome.back, traces=(*outcome.back.traces, *gone)))
+        self._finish(entry_id, outcome, error=error.message if error else "")
+        if moved:
+            raise Conflict(moved, ran=ran, of=len(made.steps))
+        return Done(
+            made,
+            self.journal.read().get(entry_id),
+            *shift(sight.queue, after.queue, steps),
+            (*outcome.problems, *(said if outcome.problems else ())),
+            error,
+            ids,
+            ran,
+        )
+
+    def _run_steps(
+        self, steps: Sequence[Step], sight: Sight, lock: int, said: list[str]
+    ) -> tuple[int, dict[str, str], DdxError | None, list[Difference]]:
+        """Run one command after the other; (how many, ids of new beads, error, what somebody changed).
+
+        ``said`` takes in errors that ddx told of while it exited as if there were none.
+        """
+        executable = self.executable("head")
+        ids: dict[str, str] = {}
+        known = set(sight.queue.beads)
+        for number, step in enumerate(steps):
+            if self.progress is not None and self.progress(number, len(steps)) is False:
+                shown = ("ddx", *step.args)
+                return number, ids, DdxError(shown, "stopped on request", "undo reverts what was done"), []
+            (current,) = renamed([step], ids)
+            before = {
+                bead_id: fields for bead_id, fields in current.before.items() if bead_id != step.creates
+            }
+            moved = differences(before, self._reader.read().beads)
+            if moved:
+                return number, ids, None, moved
+            try:
+                finished = executable.run(current.args, keep=(lock,))
+            except DdxError as error:
+                return number, ids, error, []
+            except (KeyboardInterrupt, SystemExit) as stop:
+                return number, ids, interrupted(current, stop), []
+            self.warnings += hook_warnings(finished)
+            if "Error:" in finished.err:
+                said.append(f"ddx exited with 0 and said: {last_error(finished)}")
+            if step.creates:
+                made = born(finished.out, self._reader.read(), known)
+                if made is None:
+                    shown = ("ddx", *current.args)
+                    problem = "ddx reported no error, but there is no new bead in the tracker"
+                    return number, ids, DdxError(shown, problem, "look at the tracker, then try again"), []
+                ids[step.creates] = made
+                known.add(made)
+        return len(steps), ids, None, []
+
+    def _settled(self) -> Sight:
+        """The queue as it stands, once what dead processes left is settled. Only inside the gate."""
+        sight = self.look()
+        pending = self.journal.read().pending
+        if pending:
+            scene = Scene(sight.queue)
+            dialect = self.dialect(sight.queue)
+            known = mentioned(self.journal.read(), {entry.id for entry in pending})
+            for entry in pending:
+                steps = steps_of(entry)
+                ids = lost_births(entry.at, steps, scene, known)
+                known |= set(ids.values())
+                before = {ids.get(bead_id, bead_id): fields for bead_id, fields in entry.before.items()}
+                outcome = settle(renamed(steps, ids), 0, before, scene, dialect, unsure=True)
+                self._finish(entry.id, outcome, recovered=True)
+        return sight
+
+    def _finish(self, entry_id: str, outcome: Outcome, *, error: str = "", recovered: bool = False) -> None:
+        result = outcome.result
+        if recovered and result == "failed":
+            result = "not_done"
+        self.journal.finish(
+            entry_id,
+            at=now_ns(),
+            result=result,
+            before=outcome.before,
+            after=outcome.after,
+            inverse=[("ddx", *step.args) for step in outcome.back.steps],
+            undoable=bool(outcome.after) and not outcome.back.lost,
+            why_not="; ".join(outcome.back.lost),
+            traces=outcome.back.traces,
+            error=error,
+            recovered=recovered,
+        )
+
+    @property
+    def me(self) -> Who:
+        """Who makes these changes."""
+        kind = self._who
+        if kind == "cli" and any(self._env.get(name) for name in _AGENT_SIGNS):
+            kind = "agent"
+        try:
+            user = self._env.get("DDX_AGENT_NAME") or getpass.getuser()
+        except (KeyError, OSError):
+            user = str(os.getuid())
+        return Who(kind, called(user), os.getpid())

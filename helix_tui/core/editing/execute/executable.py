@@ -1,0 +1,154 @@
+"""Which executable writes for us.
+
+Where no ddx is found the writer is our embedded tracker, a program of its own that speaks the same contract
+(design/product.md, “Without DDx on the machine”). Detection: reference/ddx.md §0.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from helix_tui.core.ddx.client import MISSING, QUIET, DdxError, advice_for, last_error
+from helix_tui.core.ddx.dialect import FAMILIES, Dialect, dialect_of
+from helix_tui.core.ddx.names import Era
+from helix_tui.core.ground.process import Finished, run
+from helix_tui.core.ground.project import Project, find_ddx, find_project
+from helix_tui.core.ground.text import clean_line
+
+EMBEDDED = (sys.executable, "-P", "-m", "helix_ddx")
+"""What starts the embedded tracker; -P, for a project's own folders must not shadow ours."""
+
+TIMEOUT_S = 60.0
+"""How long one command may take; ddx itself waits ten seconds for the lock."""
+
+
+@dataclass(frozen=True, slots=True)
+class Executable:
+    """A program that speaks ``ddx bead``, used on one project."""
+
+    words: tuple[str, ...]
+    root: Path
+    env: Mapping[str, str] = field(default_factory=dict)
+    embedded: bool = False
+
+    @property
+    def name(self) -> str:
+        """How people call it."""
+        return "helix-ddx" if self.embedded else "ddx"
+
+    def run(
+        self,
+        args: Sequence[str],
+        *,
+        timeout: float | None = None,
+        keep: Sequence[int] = (),
+        reads: bool = False,
+    ) -> Finished:
+        """Run one command that must succeed, within `TIMEOUT_S` seconds where nothing else is said.
+
+        Args:
+            keep: file descriptors that the program holds open as long as it lives.
+            reads: it changes nothing, so that it may be ended at any time.
+
+        Raises:
+            DdxError: it cannot be started, takes too long, or fails.
+        """
+        shown = (self.name, *args)
+        finished = self.attempt(args, timeout=timeout, keep=keep, reads=reads)
+        if finished.rc != 0:
+            message = last_error(finished)
+            raise DdxError(
+                shown, message, advice_for(message, shown), 69 if _too_old(message) else 1, finished.stdout
+            )
+        return finished
+
+    def attempt(
+        self,
+        args: Sequence[str],
+        *,
+        timeout: float | None = None,
+        keep: Sequence[int] = (),
+        reads: bool = False,
+        cap: int = 8 << 20,
+    ) -> Finished:
+        """Run one command whose failure the caller looks at itself; ``cap``: bytes kept of its output.
+
+        Raises:
+            DdxError: it cannot be started, or takes too long.
+        """
+        argv = (*self.words, *args)
+        timeout = TIMEOUT_S if timeout is None else timeout
+        shown = (self.name, *args)
+        try:
+            finished = run(
+                argv,
+                cwd=self.root,
+                env={**self.env, **QUIET},
+                timeout=timeout,
+                cap=cap,
+                stop_at_cap=reads,
+                keep=keep,
+            )
+        except (OSError, ValueError) as error:
+            here = os.path.exists(self.words[0])
+            if isinstance(error, FileNotFoundError) and not here:
+                message = clean_line(f"there is no ddx at {self.words[0]}", 300)
+                raise DdxError(
+                    shown, message, "install ddx, or name it with --ddx or DDX_BIN", MISSING
+                ) from None
+            why = error.strerror if isinstance(error, OSError) else error
+            message = clean_line(f"{self.words[0]} does not start: {why}", 300)
+            raise DdxError(shown, message, "see that it is an executable for this machine", MISSING) from None
+        if finished.timed_out:
+            advice = "it was ended; see whether another ddx holds the tracker, then try again"
+            raise DdxError(shown, f"no answer after {timeout:g} s", advice)
+        return finished
+
+
+def _too_old(message: str) -> bool:
+    return message.startswith(("unknown command", "unknown flag", "unknown shorthand"))
+
+
+def find_executable(
+    project: Project, explicit: str | None, *, era: Era, env: Mapping[str, str] | None = None
+) -> Executable:
+    """The ddx that was asked for, else the one on PATH, else the embedded tracker speaking ``era``.
+
+    Raises:
+        DdxError: a ddx was asked for and is not there; another one does not take its place.
+    """
+    env = dict(os.environ if env is None else env)
+    if find_project(project.root, env=env).ddx_dir != project.ddx_dir:
+        env["DDX_BEAD_DIR"] = os.fspath(project.ddx_dir)
+    found = find_ddx(explicit, env)
+    if found is not None:
+        return Executable((os.fspath(found),), project.root, env)
+    wanted = explicit or env.get("DDX_BIN")
+    if wanted:
+        message = f"there is no ddx at {clean_line(wanted, 200)}"
+        raise DdxError((wanted,), message, "name one that exists with --ddx or DDX_BIN", MISSING)
+    return embedded_tracker(project, era=era, env=env)
+
+
+def embedded_tracker(project: Project, *, era: Era, env: Mapping[str, str]) -> Executable:
+    """The embedded tracker speaking ``era``, whatever ddx is on PATH."""
+    env = dict(env)
+    package = str(Path(__file__).resolve().parents[4])
+    env["PYTHONPATH"] = os.pathsep.join(filter(None, (package, env.get("PYTHONPATH", ""))))
+    env.setdefault("HELIX_DDX_ERA", era)
+    return Executable(EMBEDDED, project.root, env, embedded=True)
+
+
+def dialect_for(executable: Executable, *, fallback: Era) -> Dialect:
+    """What an executable does with a queue.
+
+    Raises:
+        DdxError: it cannot be started, or does not give its help within a time.
+    """
+    if executable.embedded:
+        return FAMILIES["april" if executable.env.get("HELIX_DDX_ERA") == "april" else "head"]
+    return dialect_of(Path(executable.words[0]), executable.root, env=executable.env, fallback=fallback)

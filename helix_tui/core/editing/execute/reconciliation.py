@@ -1,0 +1,266 @@
+"""What came of some steps, found by looking at the rows and never by trusting that a command did its work.
+
+Used after every run, and for runs whose process died: then all that is left is the intent in the journal and
+the rows as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from helix_tui.core.beads.record import Bead
+from helix_tui.core.beads.tracker import Tracker
+from helix_tui.core.ddx.dialect import Dialect
+from helix_tui.core.editing.journal import Entry, Result, Values
+from helix_tui.core.editing.overlay import Scene, same
+from helix_tui.core.editing.plan.inverse import TRACES, WayBack, way_back
+from helix_tui.core.editing.steps import Step, Writing, called
+from helix_tui.core.ground.time import NS, parse_instant
+
+# A field that is judged by nobody: when a bead was made is for DDx to say.
+_UNTOLD = TRACES | {"created_at"}
+
+_KEPT_BY_DDX = _UNTOLD | {"id", "schema_version", "session_id", "created_by"}
+"""Fields that ddx keeps for itself and no command sets."""
+
+_NOTHING = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What some steps really did."""
+
+    result: Result
+    before: Values = field(default_factory=dict)
+    after: Values = field(default_factory=dict)
+    back: WayBack = field(default_factory=WayBack)
+    problems: tuple[str, ...] = ()
+    """Sentences: what the tracker shows against expectation."""
+
+
+def settle(
+    steps: Sequence[Step],
+    ran: int,
+    before: Values,
+    scene: Scene,
+    dialect: Dialect,
+    *,
+    unsure: bool = False,
+) -> Outcome:
+    """What steps did, by the rows of ``scene``.
+
+    Args:
+        ran: how many of the steps ended well.
+        before: what the rows held in the fields that the steps touch.
+        unsure: the step after those may have done its work too, and so may all, if the process died.
+    """
+    seen = _seen(steps if unsure else steps[:ran], ran, before, scene)
+    problems = _against(steps[:ran], before, scene)
+    goal: dict[str, Mapping[str, Any] | None] = {}
+    after: dict[str, Mapping[str, Any]] = {}
+    for bead_id, fields in seen.items():
+        old = before.get(bead_id)
+        if old is None:
+            goal[bead_id], after[bead_id] = None, fields
+            continue
+        kept = {name: value for name, value in fields.items() if not same(name, old.get(name), value)}
+        if kept:
+            goal[bead_id], after[bead_id] = {name: old.get(name) for name in kept}, kept
+    if not after:
+        return Outcome("failed" if ran < len(steps) or problems else "done", problems=problems)
+    whole = not _against(steps, before, scene) if unsure else ran >= len(steps) and not _unmoved(problems)
+    back = way_back(Writing(scene, dialect), goal)
+    return Outcome("done" if whole else "partial", goal, after, back, problems)
+
+
+def _seen(steps: Sequence[Step], ran: int, before: Values, scene: Scene) -> dict[str, dict[str, Any]]:
+    """What steps did as far as it shows: fields that they set, as they are now, and watched ones that differ.
+
+    A command that ended well is taken to have made its field what it is, even where this ddx stores a value
+    otherwise than was foreseen.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for number, step in enumerate(steps):
+        took = number < ran
+        for bead_id, fields in step.edits.items():
+            if bead_id not in scene:
+                continue
+            old = before.get(bead_id) or {}
+            for name, value in fields.items():
+                now = scene.value(bead_id, name)
+                changed = number < ran and not same(name, old.get(name), now)
+                if name not in _UNTOLD and (changed or same(name, now, value)):
+                    found.setdefault(bead_id, {})[name] = now
+                    took = took or not same(name, old.get(name), value)
+        for bead_id, name, value in _further(step):
+            was = before.get(bead_id)
+            if was is None or bead_id not in scene or name in _UNTOLD:
+                continue
+            now = scene.value(bead_id, name)
+            if not same(name, was.get(name), now) and (took or same(name, now, value)):
+                found.setdefault(bead_id, {})[name] = now
+    return found
+
+
+def _further(step: Step) -> Iterator[tuple[str, str, Any]]:
+    """(bead, field, likely value) of what a step may change beside what is certain."""
+    for bead_id, fields in step.ripple.items():
+        for name, value in fields.items():
+            yield bead_id, name, value
+    for bead_id, name in step.watched:
+        if name not in step.ripple.get(bead_id, {}):
+            yield bead_id, name, _NOTHING
+
+
+_ABSENT = "is not in the tracker though ddx reported no error"
+_UNMOVED = "ddx reported no error and did not change it"
+
+
+def _unmoved(problems: Iterable[str]) -> bool:
+    """Whether a command left something as it was, or gone, though it ended well."""
+    return any(problem.endswith((_UNMOVED, _ABSENT)) for problem in problems)
+
+
+def _against(steps: Sequence[Step], before: Values, scene: Scene) -> tuple[str, ...]:
+    """What the rows show otherwise than the commands, which reported no error, should have left it."""
+    wanted: dict[str, dict[str, Any]] = {}
+    for step in steps:
+        for bead_id, fields in step.edits.items():
+            wanted.setdefault(bead_id, {}).update(fields)
+    problems = []
+    for bead_id, fields in wanted.items():
+        if bead_id not in scene:
+            problems.append(f"{called(bead_id)} {_ABSENT}")
+            continue
+        for name, value in fields.items():
+            now = scene.value(bead_id, name)
+            if name in _UNTOLD or same(name, now, value):
+                continue
+            unmoved = same(name, now, (before.get(bead_id) or {}).get(name))
+            why = _UNMOVED if unmoved else "this ddx stores it otherwise, or somebody changed it meanwhile"
+            found, asked = told(now), told(value)
+            if found == asked:  # they differ in what is not shown: line ends, blanks
+                found, asked = ascii(now), ascii(value)
+            problems.append(f"{called(bead_id)}: {called(name)} is {found}, not {asked}; {why}")
+    return tuple(problems)
+
+
+def changed_rows(before: Mapping[str, Bead], after: Mapping[str, Bead]) -> tuple[Values, Values]:
+    """(values before, values now) of every field that differs between two readings, traces left out."""
+    old: dict[str, Mapping[str, Any] | None] = {}
+    new: dict[str, Mapping[str, Any] | None] = {}
+    for bead_id, bead in after.items():
+        was = before.get(bead_id)
+        if was is not None and was.raw == bead.raw:
+            continue
+        now = {name: value for name, value in bead.document().items() if name not in _KEPT_BY_DDX}
+        if was is None:
+            old[bead_id], new[bead_id] = None, now
+            continue
+        then = {name: value for name, value in was.document().items() if name not in _KEPT_BY_DDX}
+        names = [
+            name for name in dict.fromkeys((*then, *now)) if not same(name, then.get(name), now.get(name))
+        ]
+        if names:
+            old[bead_id] = {name: then.get(name) for name in names}
+            new[bead_id] = {name: now.get(name) for name in names}
+    return old, new
+
+
+def told(value: object) -> str:
+    """A value for a sentence."""
+    if value is None:
+        return "absent"
+    return f"“{called(str(value))}”" if isinstance(value, str) else called(str(value))
+
+
+def record_of(step: Step) -> dict[str, Any]:
+    """A step as the journal keeps it."""
+    return {
+        "command": list(step.args),
+        "edits": step.edits,
+        "watched": [list(pair) for pair in step.watched],
+        "ripple": step.ripple,
+        "creates": step.creates,
+    }
+
+
+def steps_of(entry: Entry) -> tuple[Step, ...]:
+    """The steps of an entry; what of them cannot be read counts for nothing."""
+    steps = []
+    for record in entry.steps:
+        edits, ripple = record.get("edits"), record.get("ripple")
+        steps.append(
+            Step(
+                tuple(map(str, record.get("command") or ())),
+                edits if isinstance(edits, dict) else {},
+                watched=tuple((str(pair[0]), str(pair[1])) for pair in record.get("watched") or ()),
+                ripple=ripple if isinstance(ripple, dict) else {},
+                creates=str(record.get("creates") or ""),
+            )
+        )
+    return tuple(steps)
+
+
+def renamed(steps: Iterable[Step], ids: Mapping[str, str]) -> tuple[Step, ...]:
+    """Steps with the stand-ins of new beads replaced by their ids."""
+    if not ids:
+        return tuple(steps)
+    return tuple(
+        Step(
+            tuple(_named(word, ids) for word in step.args),
+            _renamed_edits(step.edits, ids),
+            _renamed_edits(step.before, ids),
+            tuple((ids.get(bead_id, bead_id), name) for bead_id, name in step.watched),
+            _renamed_edits(step.ripple, ids),
+            {ids.get(bead_id, bead_id): held for bead_id, held in step.leases.items()},
+            step.creates,
+        )
+        for step in steps
+    )
+
+
+def _renamed_edits(edits: Mapping[str, Any], ids: Mapping[str, str]) -> dict[str, Any]:
+    return {ids.get(bead_id, bead_id): _named(fields, ids) for bead_id, fields in edits.items()}
+
+
+def _named(value: Any, ids: Mapping[str, str]) -> Any:
+    """A value with stand-ins replaced wherever a bead is named: alone, between commas, inside an edge."""
+    if isinstance(value, str):
+        return ",".join(ids.get(part, part) for part in value.split(",")) if "(new" in value else value
+    if isinstance(value, list):
+        return [_named(part, ids) for part in value]
+    if isinstance(value, dict):
+        return {key: _named(part, ids) for key, part in value.items()}
+    return value
+
+
+def lost_births(since: int, steps: Sequence[Step], scene: Scene, known: Collection[str]) -> dict[str, str]:
+    """Which beads a change made that did not tell: by title, made since it began, and not ``known``."""
+    ids: dict[str, str] = {}
+    for step in steps:
+        if not step.creates:
+            continue
+        row = step.edits.get(step.creates, {})
+        for bead_id, bead in scene.queue.beads.items():
+            born = parse_instant(bead.created_at)
+            if (
+                bead.title == row.get("title")
+                and born is not None
+                and born >= since - NS
+                and bead_id not in known
+                and bead_id not in ids.values()
+            ):
+                ids[step.creates] = bead_id
+                break
+    return ids
+
+
+def born(out: str, tracker: Tracker, known: set[str]) -> str | None:
+    """The id of the bead that was just made: what ddx printed, if the tracker holds it and did not before."""
+    for line in reversed(out.split("\n")):
+        if line.strip() in tracker.beads and line.strip() not in known:
+            return line.strip()
+    return None

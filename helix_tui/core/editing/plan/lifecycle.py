@@ -1,0 +1,272 @@
+"""Planning of what changes a bead's status, with the lifecycle of each era.
+
+Rules: reference/ddx.md §1 (lifecycle, auto-close cascade) and §2. April lets any of its three statuses follow
+any other; head checks each step, and closes further beads by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from helix_tui.core.beads.record import TERMINAL
+from helix_tui.core.editing.operations import Operation, assign
+from helix_tui.core.editing.overlay import Scene
+from helix_tui.core.editing.plan.cascade import cascade, near_cascade
+from helix_tui.core.editing.plan.fields import given_fields, must_exist, plan_fields
+from helix_tui.core.editing.steps import CLAIM_FIELDS, Refused, Writing, called, named, option
+from helix_tui.core.ground.time import format_instant
+
+BLOCKER_FIELDS = ("lifecycle-external-blocker-reason", "lifecycle-cross-repo-blocker-ref")
+"""What a blocked bead carries and loses when it is blocked no longer."""
+
+STATUSES = ("open", "in_progress", "blocked", "proposed", "closed", "cancelled")
+"""Every status that head knows."""
+
+_MOVES = {
+    "open": {"in_progress", "blocked", "cancelled"},
+    "in_progress": {"open", "blocked"},
+    "blocked": {"open", "cancelled"},
+    "proposed": {"open", "cancelled"},
+}
+"""What ``update --status`` can do at head, beside closing and reopening."""
+
+
+def plan_claim(writing: Writing, operation: Operation) -> None:
+    """``update --claim``."""
+    scene, bead_id = writing.scene, operation.bead_id
+    must_exist(scene, bead_id)
+    status, assignee = scene.status(bead_id), operation.values["assignee"]
+    if status not in ("open", "in_progress"):
+        raise Refused(f"{called(bead_id)} is {status}; only an open bead can be taken")
+    if _held(scene, bead_id):
+        owner = scene.value(bead_id, "owner") or "somebody"
+        raise Refused(
+            f"{called(bead_id)} is held by {called(str(owner))} and the claim is fresh; let them finish"
+        )
+    waits = unclosed(scene, bead_id)
+    if waits and not writing.dialect.gives_out_waiting:
+        raise Refused(f"{called(bead_id)} waits on {named(waits)}; ddx gives out no bead that waits")
+    if waits:
+        writing.notes.append(f"{called(bead_id)} waits on {named(waits)}")
+    edits: dict[str, Any] = {"status": "in_progress"}
+    if assignee:
+        edits["owner"] = assignee
+    beat = {"execute-loop-heartbeat-at": format_instant(scene.queue.as_of)}
+    words = ["bead", "update", bead_id, "--claim", *(option("--assignee", assignee) if assignee else ())]
+    writing.add(
+        words,
+        {bead_id: edits},
+        watched=[(bead_id, field) for field in ("owner", *CLAIM_FIELDS)],
+        ripple={bead_id: beat} if writing.dialect.claim_in_row else None,
+        leases={bead_id: True} if writing.dialect.leases else None,
+    )
+
+
+def plan_unclaim(writing: Writing, operation: Operation) -> None:
+    """``update --unclaim``."""
+    scene, bead_id = writing.scene, operation.bead_id
+    must_exist(scene, bead_id)
+    held = (
+        scene.status(bead_id) == "in_progress"
+        or scene.value(bead_id, "owner") is not None
+        or any(scene.value(bead_id, field) is not None for field in CLAIM_FIELDS)
+        or scene.leases.get(bead_id, bead_id in scene.queue.claims.leases)
+    )
+    if not held:
+        return
+    if bead_id in writing.busy and not operation.values["force"]:
+        raise Refused(f"a live worker is on {called(bead_id)}; stop the worker first")
+    add_unclaim(writing, bead_id)
+
+
+def add_unclaim(writing: Writing, bead_id: str) -> None:
+    """Append the command that lets go of a bead."""
+    scene = writing.scene
+    kept = writing.dialect.kept_heartbeat
+    edits: dict[str, Any] = {
+        field: None
+        for field in ("owner", *CLAIM_FIELDS)
+        if field != kept and scene.value(bead_id, field) is not None
+    }
+    if scene.status(bead_id) == "in_progress":
+        edits["status"] = "open"
+    writing.add(("bead", "update", bead_id, "--unclaim"), {bead_id: edits}, leases={bead_id: False})
+
+
+def plan_close(writing: Writing, operation: Operation) -> None:
+    """``bead close``, by hand and without evidence."""
+    scene, bead_id = writing.scene, operation.bead_id
+    must_exist(scene, bead_id)
+    status = scene.status(bead_id)
+    if status == "closed":
+        return
+    if status == "cancelled":
+        raise Refused(f"{called(bead_id)} is cancelled, which is as final as closed")
+    waits = unclosed(scene, bead_id)
+    if waits and not writing.dialect.closes_waiting:
+        raise Refused(
+            f"{called(bead_id)} waits on {named(waits)}; close those first, or remove the dependency"
+        )
+    if waits:
+        writing.notes.append(f"{called(bead_id)} still waits on {named(waits)}")
+    if bead_id in writing.busy:
+        writing.notes.append(f"a live worker is on {called(bead_id)} and will continue")
+    add_close(writing, bead_id)
+
+
+def add_close(writing: Writing, bead_id: str) -> None:
+    """Append the command that closes a bead, with what ddx will close after it."""
+    scene = writing.scene
+    falls = cascade(scene, bead_id, writing.dialect)
+    for other, status in falls.items():
+        writing.notes.append(f"ddx will make {called(other)} {status} too")
+    watched = [(other, field) for other in (bead_id, *falls) for field in BLOCKER_FIELDS]
+    watched.append((bead_id, "closing_commit_sha"))
+    if writing.dialect.lifecycle:
+        watched += [(other, "status") for other in near_cascade(scene, bead_id)]
+    writing.add(
+        ("bead", "close", bead_id),
+        {bead_id: {"status": "closed"}},
+        watched=watched,
+        ripple={other: {"status": status} for other, status in falls.items()},
+        leases={bead_id: False},
+    )
+
+
+def plan_reopen(writing: Writing, operation: Operation) -> None:
+    """``bead reopen``: clears the claim and leaves an event."""
+    scene, bead_id = writing.scene, operation.bead_id
+    must_exist(scene, bead_id)
+    status = scene.status(bead_id)
+    if status != "closed":
+        hint = (
+            "a cancelled bead stays cancelled"
+            if status == "cancelled"
+            else "only a closed bead can be reopened"
+        )
+        raise Refused(f"{called(bead_id)} is {status}; {hint}")
+    add_reopen(writing, bead_id, operation.values["reason"], operation.values["notes"])
+
+
+def add_reopen(writing: Writing, bead_id: str, reason: str, notes: str = "") -> None:
+    """Append the command that opens a closed bead."""
+    scene = writing.scene
+    edits: dict[str, Any] = {"status": "open"}
+    kept = writing.dialect.kept_heartbeat
+    for field in ("owner", *CLAIM_FIELDS):
+        if field != kept and scene.value(bead_id, field) is not None:
+            edits[field] = None
+    words = ["bead", "reopen", bead_id]
+    if reason:
+        words += option("--reason", reason)
+    if notes:
+        words += option("--append-notes", notes)
+        have = scene.value(bead_id, "notes")
+        edits["notes"] = f"{have}\n\n{notes}" if have else notes
+    writing.add(words, {bead_id: edits})
+
+
+def plan_cancel(writing: Writing, operation: Operation) -> None:
+    """``update --status cancelled``: for good."""
+    scene, bead_id = writing.scene, operation.bead_id
+    must_exist(scene, bead_id)
+    status = scene.status(bead_id)
+    if not writing.dialect.lifecycle:
+        raise Refused("this ddx has no status cancelled; close the bead, or make it not eligible")
+    if status == "cancelled":
+        return
+    if status == "closed":
+        raise Refused(f"{called(bead_id)} is closed and cannot be cancelled; reopen it first")
+    if bead_id in writing.busy:
+        raise Refused(f"a live worker is on {called(bead_id)}; stop the worker first")
+    if status == "in_progress":
+        add_unclaim(writing, bead_id)
+    waiting = [
+        other
+        for other in scene.queue.graph.dependents.get(bead_id, ())
+        if scene.status(other) not in TERMINAL and bead_id in scene.depends_on(other)
+    ]
+    if waiting:
+        writing.notes.append(f"{named(waiting)} wait on it and never become ready: cancelled is not closed")
+    add_status(writing, bead_id, "cancelled")
+
+
+def plan_set(writing: Writing, operation: Operation) -> None:
+    """Fields by name, then the status by the command that leads to it."""
+    given = given_fields(operation)
+    reason = ""
+    if given.get("status") == "blocked":
+        reason = given.pop(BLOCKER_FIELDS[0], "")
+    plan_fields(writing, assign(operation.bead_id, given))
+    if "status" in given:
+        plan_status(writing, operation.bead_id, given["status"], reason)
+
+
+def plan_status(writing: Writing, bead_id: str, status: str, reason: str = "") -> None:
+    """The command that leads to a status: ``--set status=`` is lost."""
+    scene = writing.scene
+    have = scene.status(bead_id)
+    if status == have:
+        return
+    if status == "closed":
+        plan_close(writing, Operation("close", bead_id))
+    elif status == "cancelled":
+        plan_cancel(writing, Operation("cancel", bead_id))
+    elif status == "open" and have == "closed":
+        plan_reopen(writing, Operation("reopen", bead_id, {"reason": reason, "notes": ""}))
+    elif status == "proposed":
+        raise Refused("only a worker parks a bead as proposed; ddx has no command for it")
+    elif not writing.dialect.lifecycle and status not in ("open", "in_progress"):
+        raise Refused(f"this ddx knows open, in_progress and closed, not “{called(status)}”")
+    elif status not in STATUSES:
+        raise Refused(f"there is no status “{called(status)}”; there are {', '.join(STATUSES)}")
+    elif writing.dialect.lifecycle and status not in _MOVES.get(have, set()):
+        raise Refused(f"{called(bead_id)} is {called(have)}, and ddx lets no {called(status)} follow that")
+    elif status == "blocked" and not reason.strip():
+        raise Refused("a blocked bead needs a reason: set lifecycle-external-blocker-reason=… with it")
+    else:
+        add_status(writing, bead_id, status, reason)
+
+
+def add_status(writing: Writing, bead_id: str, status: str, reason: str = "") -> None:
+    """Append ``update --status``."""
+    scene = writing.scene
+    words = ["bead", "update", bead_id, "--status", status]
+    edits: dict[str, Any] = {"status": status}
+    if status == "blocked":
+        name = BLOCKER_FIELDS[0]
+        edits[name] = reason
+        words += (
+            option("--external-blocker-reason", reason)
+            if writing.dialect.blocker_reason
+            else option("--set", f"{name}={reason}")
+        )
+    else:
+        edits |= {name: None for name in BLOCKER_FIELDS if scene.value(bead_id, name) is not None}
+    writing.add(words, {bead_id: edits}, watched=[(bead_id, "work-consecutive-wedges")])
+
+
+def unclosed(scene: Scene, bead_id: str) -> tuple[str, ...]:
+    """Ids it waits for that are not closed; one that is missing is not closed."""
+    return tuple(target for target in scene.depends_on(bead_id) if scene.status(target) != "closed")
+
+
+def _held(scene: Scene, bead_id: str) -> bool:
+    """Whether somebody's fresh claim stands on it."""
+    if bead_id in scene.leases:
+        return scene.leases[bead_id]
+    if bead_id not in scene.queue.beads:
+        return False
+    return any(reason.kind == "claimed" for reason in scene.queue.standing(bead_id).reasons)
+
+
+PLANNERS: dict[str, Callable[[Writing, Operation], None]] = {
+    "claim": plan_claim,
+    "unclaim": plan_unclaim,
+    "close": plan_close,
+    "reopen": plan_reopen,
+    "cancel": plan_cancel,
+    "set": plan_set,
+}
+"""How each kind of operation becomes commands."""

@@ -1,0 +1,1 @@
+"""What would follow from a plan, found without changing anything."""

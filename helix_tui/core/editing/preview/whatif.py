@@ -1,0 +1,286 @@
+"""What follows from planned steps, found on the snapshot without touching anything.
+
+Only beads that a change can reach are judged again: the changed ones, what waits on them, what stands above
+them. On ten thousand beads one operation costs about a millisecond; where a plan reaches a good part of the
+queue, everything is judged once, which is still the same answer.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from helix_tui.core.beads.graph import Graph
+from helix_tui.core.beads.readiness import Claims, Queue, Standing, pick_order, rule_of
+from helix_tui.core.beads.record import TERMINAL, Bead
+from helix_tui.core.editing.overlay import Scene
+from helix_tui.core.editing.preview.places import Place, others_keep_order, places
+from helix_tui.core.editing.steps import Step, called
+
+SHOWN = 10
+"""How many of the next beads are told."""
+
+_TAKEN = frozenset({"claimed", "running"})
+
+
+@dataclass(frozen=True, slots=True)
+class Orphan:
+    """A bead left waiting for something that no longer comes by itself."""
+
+    bead_id: str
+    waits_on: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Consequences:
+    """What some steps lead to."""
+
+    newly_ready: tuple[str, ...] = ()
+    """Ready then and not now, in the order they would be picked."""
+    newly_blocked: tuple[str, ...] = ()
+    """Ready now, and then neither ready nor finished nor taken."""
+    next_before: tuple[str, ...] = ()
+    next_after: tuple[str, ...] = ()
+    """The next ten, as they are and as they would be."""
+    cycles: tuple[tuple[str, ...], ...] = ()
+    """New circles of waiting, each sorted."""
+    orphaned: tuple[Orphan, ...] = ()
+    falls: Mapping[str, str] = field(default_factory=dict)
+    """Beads that ddx closes or cancels by itself, with the new status."""
+    changed: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """Beads whose state differs: state now, state then."""
+    ready: tuple[int, int] = (0, 0)
+    """How many are ready now, and then."""
+    places: tuple[Place, ...] = ()
+    """The edited beads: where each is in the whole pick order, and where it would be."""
+    others_keep_order: bool = True
+    """All other beads that are ready before and after keep their order, from the first to the last."""
+
+    def __bool__(self) -> bool:
+        moved = any(place.was != place.will for place in self.places) or not self.others_keep_order
+        return bool(self.changed or self.cycles or self.orphaned or moved)
+
+    @property
+    def order(self) -> str:
+        """What becomes of the order of the beads that are not edited, in one sentence: all were compared."""
+        edited = {place.bead_id for place in self.places if place.was is not None}
+        others = self.ready[0] - len(edited)
+        if others <= 0:
+            return ""
+        named = "the other ready bead" if others == 1 else f"the other {others:,} ready beads"
+        if not self.others_keep_order:
+            return f"{named} change their order too"
+        if self.newly_ready or self.newly_blocked:
+            return f"{named} keep their order, but for those that become ready or no longer are"
+        return f"{named} {'stays' if others == 1 else 'keep their order'}"
+
+
+def foresee(queue: Queue, steps: Iterable[Step]) -> Consequences:
+    """What steps lead to, judged on the queue as it is."""
+    steps, scene = tuple(steps), Scene(queue)
+    falls: dict[str, str] = {}
+    for step in steps:
+        scene.apply(step.edits, step.leases)
+        scene.apply(step.ripple)
+        falls |= {
+            bead_id: str(fields["status"])
+            for bead_id, fields in step.ripple.items()
+            if fields.get("status") in TERMINAL
+        }
+    if not scene.edits and not scene.leases:
+        top = queue.ready[:SHOWN]
+        return Consequences(next_before=top, next_after=top, ready=(len(queue.ready), len(queue.ready)))
+    then = Shadow(scene)
+    edited = tuple(dict.fromkeys(bead_id for step in steps for bead_id in (*step.edits, *step.leases)))
+    changed = {
+        bead_id: (queue.state(bead_id) if bead_id in queue.beads else "", then.state(bead_id))
+        for bead_id in then.judged
+    }
+    changed = {bead_id: states for bead_id, states in changed.items() if states[0] != states[1]}
+    was, now = set(queue.ready), set(then.ready)
+    return Consequences(
+        newly_ready=tuple(bead_id for bead_id in then.ready if bead_id not in was),
+        newly_blocked=tuple(
+            bead_id
+            for bead_id in queue.ready
+            if bead_id not in now and then.state(bead_id) not in TERMINAL | _TAKEN
+        ),
+        next_before=queue.ready[:SHOWN],
+        next_after=then.ready[:SHOWN],
+        cycles=tuple(sorted(_new_cycles(scene))),
+        orphaned=tuple(_orphans(scene)),
+        falls=falls,
+        changed=changed,
+        ready=(len(queue.ready), len(then.ready)),
+        places=places(queue, then, edited),
+        others_keep_order=others_keep_order(queue, then, edited),
+    )
+
+
+class Shadow(Queue):
+    """A queue as planned changes leave it, judged only where they reach; the rule is the queue's own.
+
+    Attributes:
+        judged: ids whose state was found anew; every other bead stands as before.
+    """
+
+    def __init__(self, scene: Scene) -> None:
+        base = scene.queue
+        changed = {bead_id: scene.bead(bead_id) for bead_id in scene.edits}
+        self.beads = _Layered(base.beads, changed, scene.added)
+        self.era, self.as_of = base.era, base.as_of
+        self.claims = _claims(base.claims, scene.leases)
+        self.rule = base.rule
+        if base.era == "auto" and any(bead.era for bead in changed.values()):
+            self.rule = rule_of(self.beads, base.era)
+        self.graph = Graph(self.beads)
+        self.graph.children = _children(scene, changed)
+        everything = self.rule != base.rule
+        self.judged: set[str] = set(self.beads if everything else _reached(scene, changed))
+        self._standings = dict(base._standings)
+        for bead_id in self.judged:
+            bead = self.beads[bead_id]
+            terminal = bead.status in TERMINAL
+            self._standings[bead_id] = Standing(bead.status) if terminal else self._judge(bead)
+        self.ready = self.picked_by_ddx = self._picks(base)
+
+    def _picks(self, base: Queue) -> tuple[str, ...]:
+        """The pick order: what was not judged anew keeps its place, the others are sorted in."""
+        order = pick_order(self.rule)
+
+        def key(bead_id: str) -> tuple[object, ...]:
+            return order(self.beads[bead_id])
+
+        fresh = [
+            bead_id
+            for bead_id in self.judged
+            if self._standings[bead_id].state == "ready" and bead_id not in self.claims.running
+        ]
+        kept = [bead_id for bead_id in base.ready if bead_id not in self.judged]
+        if len(fresh) * 8 > len(kept):
+            return tuple(sorted((*kept, *fresh), key=key))
+        for bead_id in fresh:
+            insort(kept, bead_id, key=key)
+        return tuple(kept)
+
+
+class _Layered(Mapping[str, Bead]):
+    """Beads with some of them replaced and some added, without copying the rest."""
+
+    def __init__(self, base: Mapping[str, Bead], changed: Mapping[str, Bead], added: Iterable[str]) -> None:
+        self._base, self._changed, self._added = base, changed, tuple(added)
+
+    def __getitem__(self, bead_id: str) -> Bead:
+        found = self._changed.get(bead_id)
+        return self._base[bead_id] if found is None else found
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._base
+        yield from self._added
+
+    def __len__(self) -> int:
+        return len(self._base) + len(self._added)
+
+
+def _claims(claims: Claims, leases: Mapping[str, bool]) -> Claims:
+    """The claims as they stand once some were taken and some let go."""
+    if not leases:
+        return claims
+    kept = {bead_id: fresh for bead_id, fresh in claims.leases.items() if bead_id not in leases}
+    taken = {bead_id for bead_id, held in leases.items() if held}
+    return replace(
+        claims,
+        leases=kept | dict.fromkeys(taken, True),
+        running=(claims.running - leases.keys()) | taken,
+    )
+
+
+def _children(scene: Scene, changed: Mapping[str, Bead]) -> Mapping[str, tuple[str, ...]]:
+    """Per parent its children, anew only where a change put a bead under another one."""
+    old = scene.queue.beads
+    parents = {bead.parent for bead in changed.values()}
+    parents |= {old[bead_id].parent for bead_id in changed if bead_id in old}
+    found = dict(scene.queue.graph.children)
+    for parent in parents - {""}:
+        found[parent] = tuple(scene.children(parent))
+    return found
+
+
+def _reached(scene: Scene, changed: Mapping[str, Bead]) -> Iterator[str]:
+    """Beads whose state a change can have altered: themselves, their dependents, their parents."""
+    old, dependents = scene.queue.beads, scene.queue.graph.dependents
+    yield from changed
+    yield from (bead_id for bead_id in scene.leases if bead_id in old)
+    for bead_id, bead in changed.items():
+        before = old.get(bead_id)
+        if before is None or before.status != bead.status:
+            yield from dependents.get(bead_id, ())
+        for parent in {bead.parent, before.parent if before is not None else ""}:
+            if parent in old or parent in changed:
+                yield parent
+
+
+def _new_cycles(scene: Scene) -> set[tuple[str, ...]]:
+    """Circles that a new edge closes: the beads that both reach and are reached by its end."""
+    found = set()
+    for bead_id, fields in scene.edits.items():
+        if "dependencies" not in fields:
+            continue
+        before = scene.queue.beads.get(bead_id)
+        had = before.depends_on if before is not None else ()
+        if any(target not in had for target in scene.depends_on(bead_id)):
+            circle = _component(scene, bead_id)
+            if circle:
+                found.add(circle)
+    return found
+
+
+def _component(scene: Scene, bead_id: str) -> tuple[str, ...]:
+    """The beads that wait in a circle with this one, sorted; empty where it waits in none."""
+    waits_for: dict[str, tuple[str, ...]] = {}
+    stack = [bead_id]
+    while stack:
+        here = stack.pop()
+        if here not in waits_for:
+            waits_for[here] = scene.depends_on(here)
+            stack.extend(waits_for[here])
+    waiting: dict[str, list[str]] = {}
+    for other, ends in waits_for.items():
+        for end in ends:
+            waiting.setdefault(end, []).append(other)
+    back: set[str] = set()
+    stack = [*waiting.get(bead_id, ())]
+    while stack:
+        here = stack.pop()
+        if here not in back:
+            back.add(here)
+            stack.extend(waiting.get(here, ()))
+    return tuple(sorted(back)) if bead_id in back else ()
+
+
+def _orphans(scene: Scene) -> Iterator[Orphan]:
+    """Unfinished beads that wait on one which, by the change, no worker will finish."""
+    for bead_id in scene.edits:
+        why = _why_never(scene, bead_id)
+        if not why:
+            continue
+        for other in scene.queue.graph.dependents.get(bead_id, ()):
+            if scene.status(other) not in TERMINAL and bead_id in scene.depends_on(other):
+                yield Orphan(other, bead_id, why)
+
+
+def _why_never(scene: Scene, bead_id: str) -> str:
+    """Why a changed bead is not finished any more by anybody; empty where it may be, or was so before."""
+    now, before = scene.bead(bead_id), scene.queue.beads.get(bead_id)
+    if now.status == "cancelled":
+        return "" if before is not None and before.status == "cancelled" else "is cancelled, never closed"
+    if now.status == "closed":
+        return ""
+    by = now.superseded_by.strip()
+    if by and (before is None or before.superseded_by.strip() != by):
+        return f"is superseded by {called(by)} and no longer picked"
+    if now.execution_eligible is False and (before is None or before.execution_eligible is not False):
+        return "is not eligible and no longer picked"
+    return ""

@@ -1,0 +1,1 @@
+"""The way back: inverse commands, and undo along the journal."""

@@ -1,0 +1,201 @@
+"""Back along the journal: how its entries stand now, and what taking back or doing again would run.
+
+Nothing here touches anything. Several turns are planned one on top of the other, so that the way back to a
+chosen point is shown whole before its first command runs; it ends at the first turn that cannot be made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from helix_tui.core.beads.readiness import Queue
+from helix_tui.core.beads.record import Bead
+from helix_tui.core.ddx.dialect import Dialect
+from helix_tui.core.ddx.fit import shut
+from helix_tui.core.editing.journal import Entry, History
+from helix_tui.core.editing.operations import VALUES, Operation
+from helix_tui.core.editing.overlay import Scene, canonical_absent, same
+from helix_tui.core.editing.plan.inverse import way_back
+from helix_tui.core.editing.plan.planner import PLANNERS
+from helix_tui.core.editing.steps import Refused, Step, Writing
+from helix_tui.core.editing.undo.conflicts import Difference, differences_in
+
+UNREADABLE = "the journal's record of it cannot be read by this release"
+
+State = Literal["done", "undone", "conflicted", "partial", "final", "failed", "pending"]
+"""How an entry stands: ``final``: it cannot be taken back; ``partial``: it came half-way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """How one entry stands against the rows."""
+
+    state: State
+    why: str = ""
+    """One sentence, where the state alone does not say all."""
+    differences: tuple[Difference, ...] = ()
+    """What somebody changed since without the journal."""
+    covered_by: str = ""
+    """A later entry that changed the same: that one is taken back first."""
+
+
+class Appraiser:
+    """Compares entries with rows; remembers the rows that it has decoded."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, tuple[Bead, dict[str, Any]]] = {}
+
+    def marks(self, history: History, beads: Mapping[str, Bead]) -> dict[str, Mark]:
+        """How every entry stands."""
+        turned = history.turned()
+        standing = [entry for entry in history.entries if entry.plain and entry.standing]
+        standing.sort(key=lambda entry: -turned.get(entry.id, entry.seq))
+        expected: dict[tuple[str, str], tuple[Any, str]] = {}
+        found = {entry.id: _plain_mark(entry) for entry in history.entries}
+        for entry in standing:
+            found[entry.id] = self._mark(entry, expected, beads)
+            for bead_id, fields in entry.before.items():
+                after = entry.after.get(bead_id) or {}
+                for name in after:
+                    expected[bead_id, name] = (fields or {}).get(name), entry.id
+        for entry in history.entries:
+            if entry.kind == "redo" and entry.of in found and not entry.undone_by:
+                found[entry.id] = _as_its_root(found[entry.id], found[entry.of])
+        return found
+
+    def _mark(
+        self, entry: Entry, expected: Mapping[tuple[str, str], tuple[Any, str]], beads: Mapping[str, Bead]
+    ) -> Mark:
+        differing, covered = [], ""
+        for bead_id, fields in entry.after.items():
+            for name, ours in (fields or {}).items():
+                later = expected.get((bead_id, name))
+                now = later[0] if later is not None else self._value(beads, bead_id, name)
+                covered = covered or (later[1] if later is not None else "")
+                if (later is None and bead_id not in beads) or not same(name, now, ours):
+                    differing.append(Difference(bead_id, name, ours, now))
+        mark = _plain_mark(entry)
+        if differing:
+            return Mark("conflicted", "somebody changed it since", tuple(differing), covered)
+        return Mark(mark.state, mark.why, (), covered)
+
+    def _value(self, beads: Mapping[str, Bead], bead_id: str, name: str) -> Any:
+        bead = beads.get(bead_id)
+        if bead is None:
+            return None
+        known = self._rows.get(bead_id)
+        if known is None or known[0] is not bead:
+            known = self._rows[bead_id] = (bead, bead.document())
+        return canonical_absent(name, known[1].get(name))
+
+
+def _as_its_root(mark: Mark, root: Mark) -> Mark:
+    """A redo stands as what it did again does."""
+    return root if mark.state in ("done", "partial") and root.state == "undone" else mark
+
+
+def _plain_mark(entry: Entry) -> Mark:
+    """What the journal alone says."""
+    if entry.result == "pending":
+        return Mark("pending", "it is under way, or its process died: the next change settles it")
+    if entry.result in ("failed", "not_done"):
+        return Mark("failed", "nothing was changed")
+    if entry.undone_by:
+        return Mark("undone", f"undone by {entry.undone_by}")
+    if entry.result == "partial":
+        return Mark("partial", "some of its commands ran")
+    if entry.plain and not entry.undoable:
+        return Mark("final", entry.why_not or "no command undoes it")
+    return Mark("done")
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One entry on the way back."""
+
+    entry: Entry
+    steps: tuple[Step, ...] = ()
+    traces: tuple[str, ...] = ()
+    """What stays behind though the values come back."""
+    problem: str = ""
+    """Why it cannot be made; nothing after it is."""
+    differences: tuple[Difference, ...] = ()
+
+    @property
+    def back(self) -> bool:
+        """It is taken back; else done again."""
+        return self.entry.standing
+
+
+@dataclass(frozen=True, slots=True)
+class Retreat:
+    """Some turns, one on top of the other."""
+
+    turns: tuple[Turn, ...] = ()
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """Every command that would run."""
+        return tuple(step for turn in self.turns for step in turn.steps)
+
+    @property
+    def problem(self) -> Turn | None:
+        """The turn at which it ends, if it ends before its goal."""
+        return self.turns[-1] if self.turns and self.turns[-1].problem else None
+
+
+def foretell(
+    entries: Iterable[Entry], history: History, queue: Queue, dialect: Dialect, busy: Collection[str] = ()
+) -> Retreat:
+    """What taking back those entries that stand, and doing again those that do not, would run."""
+    writing = Writing(Scene(queue), dialect, busy, refused=shut(queue.beads, dialect))
+    turns: list[Turn] = []
+    for entry in entries:
+        turns.append(_turn(entry, history, writing))
+        if turns[-1].problem:
+            break
+    return Retreat(tuple(turns))
+
+
+def _turn(entry: Entry, history: History, writing: Writing) -> Turn:
+    if writing.refused is not None:
+        return Turn(entry, problem=str(writing.refused))
+    if not entry.standing and not entry.undone_by:
+        return Turn(entry, problem=f"{entry.id} has changed nothing that still stands")
+    source = entry if entry.standing else history.get(entry.undone_by)
+    if source is None:
+        return Turn(entry, problem="the journal no longer holds how it was undone")
+    differing = tuple(differences_in(source.after, writing.scene))
+    if differing:
+        return Turn(entry, problem="somebody changed the same since", differences=differing)
+    mark = len(writing.steps)
+    if entry.standing or not entry.operations:
+        back = way_back(writing, source.before)
+        steps = tuple(writing.steps[mark:])
+        return Turn(entry, problem="; ".join(back.lost)) if back.lost else Turn(entry, steps, back.traces)
+    try:
+        for operation in operations_of(entry):
+            PLANNERS[operation.kind](writing, operation)
+    except Refused as error:
+        return Turn(entry, problem=str(error))
+    return Turn(entry, tuple(writing.steps[mark:]))
+
+
+def operations_of(entry: Entry) -> tuple[Operation, ...]:
+    """The wishes behind an entry, as the journal keeps them.
+
+    Raises:
+        Refused: they are of a shape that this release does not know.
+    """
+    return tuple(_operations(entry))
+
+
+def _operations(entry: Entry) -> Iterator[Operation]:
+    for record in entry.operations:
+        kind, values = record.get("kind"), record.get("values")
+        wanted = VALUES.get(kind) if isinstance(kind, str) else None
+        if wanted is None or not isinstance(values, dict) or not wanted <= values.keys():
+            raise Refused(UNREADABLE)
+        yield Operation(str(kind), str(record.get("bead_id", "")), values)

@@ -1,0 +1,387 @@
+"""Running one program to its end: no shell, no terminal, a time limit, a limit on what it may print.
+
+The program gets a session of its own, so that a ``ctrl+c`` meant for the console does not reach it, and so
+that what it started can be told from everything else: a time limit ends the whole session (`core.session`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import selectors
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from helix_tui.core.ground import log as logs
+from helix_tui.core.ground import process_session as session
+
+_CHUNK = 1 << 16
+_LAST = 1 << 16
+"""Bytes kept of the end of a stream that was too long."""
+_GRACE_S = 2.0
+_LINGER_S = 0.3
+_STEP_S = 0.01
+_SHOWN = 2_000
+"""Characters of stderr that the log shows."""
+_WATCH_S = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """How a program ended and what it printed."""
+
+    argv: tuple[str, ...]
+    rc: int
+    stdout: bytes
+    stderr: bytes
+    seconds: float
+    truncated: bool = False
+    """It printed more than was kept: the beginning, and of a program that was not ended there the end."""
+    timed_out: bool = False
+
+    @property
+    def out(self) -> str:
+        """Standard output as text."""
+        return self.stdout.decode("utf-8", "replace")
+
+    @property
+    def err(self) -> str:
+        """Standard error as text."""
+        return self.stderr.decode("utf-8", "replace")
+
+
+class _Running:
+    """Programs of one sort that run now, so that another thread can end them."""
+
+    def __init__(self) -> None:
+        self.ended = False
+        self._change = threading.Condition()
+        self._running: set[subprocess.Popen[bytes]] = set()
+
+    def begin(self, process: subprocess.Popen[bytes]) -> None:
+        with self._change:
+            self._running.add(process)
+            ended = self.ended
+        if ended:
+            session.signal_all(session.family(process.pid), signal.SIGKILL)
+
+    def leave(self, process: subprocess.Popen[bytes]) -> None:
+        with self._change:
+            self._running.discard(process)
+            self._change.notify_all()
+
+    def signal(self, sign: signal.Signals) -> None:
+        with self._change:
+            for process in self._running:
+                session.signal_all(session.family(process.pid), sign)
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until none runs; False when the time is over before."""
+        with self._change:
+            return self._change.wait_for(lambda: not self._running, seconds)
+
+
+_reads = _Running()
+"""Programs that only read and may be ended at any time."""
+_writes = _Running()
+"""All others."""
+
+
+def end_reads() -> None:
+    """End every program that only reads, and each that begins from now on: nobody waits for them."""
+    _reads.ended = True
+    _reads.signal(signal.SIGKILL)
+
+
+def end_writes(patience: float = 0.0) -> None:
+    """End every program that may be changing something and has not ended within some seconds by itself: asked
+    first, and after a moment by force."""
+    if _writes.wait(patience):
+        return
+    _writes.signal(signal.SIGTERM)
+    if not _writes.wait(_GRACE_S):
+        _writes.signal(signal.SIGKILL)
+
+
+def allow_reads() -> None:
+    """Take `end_reads` back."""
+    _reads.ended = False
+
+
+def run(
+    argv: Sequence[str | os.PathLike[str]],
+    *,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    timeout: float = 30.0,
+    cap: int = 16 << 20,
+    stop_at_cap: bool = False,
+    keep: Sequence[int] = (),
+    stdin: Path | None = None,
+) -> Finished:
+    """Run a program and wait for it.
+
+    Past ``cap`` bytes of a stream its middle is read and dropped, so that a command that changes something
+    is not ended half-way and its last words are kept. ``stop_at_cap`` is for a program that only reads: it is
+    ended there, and `end_reads` ends it too. ``keep`` are file descriptors that the program inherits: a lock
+    among them stays held until it ends, should we be killed before. ``stdin`` is a file that it reads as its
+    input; without one there is none.
+
+    Raises:
+        OSError: the program cannot be started.
+    """
+    words = tuple(os.fspath(word) for word in argv)
+    started = time.monotonic()
+    with open(os.devnull if stdin is None else stdin, "rb") as source:
+        process = subprocess.Popen(
+            words,
+            cwd=cwd,
+            env=None if env is None else dict(env),
+            stdin=source,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            pass_fds=tuple(keep),
+        )
+    with process:
+        collected = _Collected(cap, stop_at_cap)
+        group = _reads if stop_at_cap else _writes
+        group.begin(process)
+        try:
+            timed_out = not collected.read(process, started + timeout)
+        finally:
+            group.leave(process)
+            _end(process)
+    return _logged(
+        Finished(
+            words,
+            process.returncode,
+            collected.stdout.whole(),
+            collected.stderr.whole(),
+            time.monotonic() - started,
+            truncated=collected.truncated,
+            timed_out=timed_out,
+        )
+    )
+
+
+def run_to_files(
+    argv: Sequence[str | os.PathLike[str]],
+    *,
+    out: Path,
+    err: Path,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    timeout: float,
+    cap: int = 64 << 20,
+    most: int = 1 << 30,
+    grace: float = 10.0,
+    started: Callable[[int], None] = lambda pid: None,
+    stop: Callable[[], bool] = lambda: False,
+) -> Finished:
+    """Run a program whose output goes to files, so that it outlives us unharmed should we be killed.
+
+    Once it has ended, however it did, whatever is left of its session is ended too.
+
+    Args:
+        out, err: made anew; they stay.
+        timeout: seconds after which it is ended.
+        cap: bytes of each stream that are returned, the last ones: a report stands at the end.
+        most: bytes of output after which it is ended, before it fills the disk.
+        grace: seconds that it has to end by itself once it was interrupted.
+        started: told its process id at once.
+        stop: asked a few times a second; once true, the program gets the interrupt that ctrl+c would be.
+
+    Raises:
+        OSError: the program cannot be started, or a file not be made.
+    """
+    words = tuple(os.fspath(word) for word in argv)
+    begun = time.monotonic()
+    with open(out, "wb") as to_out, open(err, "wb") as to_err:
+        with contextlib.suppress(OSError):
+            fcntl.flock(
+                to_out, fcntl.LOCK_EX | fcntl.LOCK_NB
+            )  # the program inherits it: `opening.being_written`
+        process = subprocess.Popen(
+            words,
+            cwd=cwd,
+            env=None if env is None else dict(env),
+            stdin=subprocess.DEVNULL,
+            stdout=to_out,
+            stderr=to_err,
+            start_new_session=True,
+        )
+    seen: set[session.Member] = set()
+
+    def stopped() -> bool:
+        if not stop():
+            return False
+        seen.update(session.family(process.pid))  # what leaves the session is known by its parent alone
+        return True
+
+    with process:
+        try:
+            started(process.pid)
+            timed_out, full = _watch_files(process, (out, err), begun + timeout, most, grace, stopped)
+        finally:
+            _end(process, leftovers=True, seen=seen)
+    return _logged(
+        Finished(
+            words,
+            process.returncode,
+            _ending(out, cap),
+            _ending(err, cap),
+            time.monotonic() - begun,
+            truncated=full,
+            timed_out=timed_out,
+        )
+    )
+
+
+def _logged(done: Finished) -> Finished:
+    """Log what was asked, what came of it and how long it took; texts and output only where all is logged."""
+    how = "no answer in time" if done.timed_out else f"rc {done.rc}"
+    logs.program(done.argv, f"{how}, output cut" if done.truncated else how, done.seconds)
+    log = logs.logger("process")
+    if log.isEnabledFor(10):  # logging.DEBUG
+        log.debug("argv %r, stderr %r", list(done.argv), done.err[-_SHOWN:])
+    return done
+
+
+def _watch_files(
+    process: subprocess.Popen[bytes],
+    files: Sequence[Path],
+    deadline: float,
+    most: int,
+    grace: float,
+    stop: Callable[[], bool],
+) -> tuple[bool, bool]:
+    """Wait for the end of a program; (it took too long, it printed too much)."""
+    interrupted = False
+    while True:
+        if _has_ended(process, _WATCH_S, step=_WATCH_S / 2):
+            return False, False
+        if time.monotonic() > deadline:
+            return not interrupted, False
+        if sum(path.stat().st_size for path in files if path.exists()) > most:
+            return False, True
+        if not interrupted and stop():
+            interrupted = True
+            deadline = min(deadline, time.monotonic() + grace)
+            _signal_group(process, signal.SIGINT)
+
+
+def _ending(path: Path, cap: int) -> bytes:
+    """The last bytes of a file, from the beginning of a line on where something is left out."""
+    try:
+        with open(path, "rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - cap))
+            data = file.read(cap)
+            return data if size <= cap else data.partition(b"\n")[2]
+    except OSError:
+        return b""
+
+
+class _Stream:
+    """What was kept of one stream: its beginning and, where wanted, the end of what is too long."""
+
+    def __init__(self, cap: int, last: int) -> None:
+        self.truncated = False
+        self._cap, self._last = cap, last
+        self._head, self._tail = bytearray(), bytearray()
+
+    def take(self, data: bytes) -> None:
+        room = self._cap - len(self._head)
+        self._head += data[:room]
+        self._tail += data[room:]
+        self.truncated = self.truncated or len(data) > room
+        if len(self._tail) > _CHUNK + self._last:
+            self._tail = self._end()
+
+    def whole(self) -> bytes:
+        tail = self._end()
+        return bytes(self._head[: self._cap - len(tail)] + tail)
+
+    def _end(self) -> bytearray:
+        return self._tail[-self._last :] if self._last else bytearray()
+
+
+class _Collected:
+    def __init__(self, cap: int, stop_at_cap: bool) -> None:
+        last = 0 if stop_at_cap else min(cap // 2, _LAST)
+        self.stdout, self.stderr = _Stream(cap, last), _Stream(cap, last)
+        self._stop_at_cap = stop_at_cap
+
+    @property
+    def truncated(self) -> bool:
+        return self.stdout.truncated or self.stderr.truncated
+
+    def read(self, process: subprocess.Popen[bytes], deadline: float) -> bool:
+        """Collect until both streams end; false when the time is up.
+
+        A child that outlives the program and holds its streams open is not waited for.
+        """
+        assert process.stdout is not None
+        assert process.stderr is not None
+        with selectors.DefaultSelector() as selector:
+            selector.register(process.stdout, selectors.EVENT_READ, self.stdout)
+            selector.register(process.stderr, selectors.EVENT_READ, self.stderr)
+            while selector.get_map():
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    return False
+                ready = selector.select(min(left, _LINGER_S))
+                if not ready and process.poll() is not None:
+                    break
+                for key, _ in ready:
+                    data = os.read(key.fd, _CHUNK)
+                    if not data:
+                        selector.unregister(key.fileobj)
+                        continue
+                    key.data.take(data)
+                    if self.truncated and self._stop_at_cap:
+                        return True
+        try:
+            process.wait(max(0.0, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+
+def _end(
+    process: subprocess.Popen[bytes], *, leftovers: bool = False, seen: Iterable[session.Member] = ()
+) -> None:
+    """End whatever still runs: the program and its session, politely first.
+
+    The program is not reaped before its session is gone, so that nobody else gets its number meanwhile.
+
+    Args:
+        leftovers: end its session even where the program has ended by itself.
+        seen: processes that it had started earlier; those that still live are ended with it.
+    """
+    if process.returncode is None and (leftovers or not _has_ended(process, 0.0)):
+        session.end({*seen, *session.family(process.pid)})
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(_GRACE_S)
+
+
+def _signal_group(process: subprocess.Popen[bytes], sign: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, sign)
+
+
+def _has_ended(process: subprocess.Popen[bytes], within: float, *, step: float = _STEP_S) -> bool:
+    """Whether a child ended within some seconds; it stays to be reaped."""
+    deadline = time.monotonic() + within
+    while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(step)
+    return True

@@ -1,0 +1,293 @@
+"""Which repository this is, where its ``.ddx`` and ``.helix`` are, and which ``ddx`` serves it.
+
+Rules: reference/ddx.md §0 (CLI conventions), §4 (work trees of attempts) and §4.3 (leases). Nothing
+here runs a subprocess: the branch and the head of ``origin/main`` are read from git's own files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from helix_tui.core.ground.git import (
+    common_dir_of,
+    configured,
+    first_line,
+    git_dir_of,
+    origin_url,
+    packed_ref,
+    text_of,
+)
+
+LEASES = "ddx-claim-heartbeats"
+"""Name of the folder that holds one folder of leases a project."""
+
+LOCK_ROOT = "sharedMainGitLockRoot"
+"""What ddx of August sets in the ``[ddx]`` section of an attempt's clone: the path of the project."""
+
+_ATTEMPT_NAME = re.compile(
+    r"\.execute-bead-(?:(?:wt|clone)-(?P<bead>.+)-(?P<attempt>\d{8}T\d{6}-[0-9a-f]{6,16})|(?:slot|ephemeral)-.+)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptFolder:
+    """A work tree or clone that ddx made of a project for one attempt, and throws away afterwards."""
+
+    root: Path
+    bead: str = ""
+    """"" where the folder's name does not say it: a slot that serves one attempt after the other."""
+    attempt: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """One project on disk. Its folders need not exist; whoever reads them finds out."""
+
+    root: Path
+    """The work tree the console stands in, or the start folder where there is no git."""
+    ddx_dir: Path
+    git_dir: Path | None = None
+    """Git's folder of this work tree; that of a linked work tree differs from `common_dir`."""
+    common_dir: Path | None = None
+    """Git's folder shared by all work trees: refs and objects."""
+    attempt: AttemptFolder | None = None
+    """The attempt's folder in which the search began; all other fields are its project's."""
+
+    @property
+    def name(self) -> str:
+        """What people call it: the folder's name."""
+        return self.root.name or str(self.root)
+
+    @property
+    def beads_file(self) -> Path:
+        """The tracker."""
+        return self.ddx_dir / "beads.jsonl"
+
+    @property
+    def archive_file(self) -> Path:
+        """Closed beads that DDx moved out of the tracker (head era)."""
+        return self.ddx_dir / "beads-archive.jsonl"
+
+    @property
+    def helix_dir(self) -> Path:
+        """HELIX's own folder."""
+        return self.root / ".helix"
+
+    @property
+    def main_root(self) -> Path:
+        """The main work tree of a linked one, else the root itself."""
+        if self.common_dir is not None and self.common_dir != self.git_dir and self.common_dir.name == ".git":
+            return self.common_dir.parent
+        return self.root
+
+    def branch(self) -> str | None:
+        """The branch checked out; a detached head as its first seven digits; None without git."""
+        if self.git_dir is None:
+            return None
+        head = first_line(self.git_dir / "HEAD")
+        if head.startswith("ref: "):
+            name = head[5:].strip().removeprefix("refs/heads/")
+            return None if name == ".invalid" else name  # reftable keeps the real head elsewhere
+        return head[:7] or None
+
+    def origin_head(self) -> str | None:
+        """The commit of ``origin/main`` as last fetched, which ends a cooldown (reference/ddx.md §2)."""
+        return self.ref("refs/remotes/origin/main")
+
+    def ref(self, name: str) -> str | None:
+        """The commit a full ref name stands for, loose or packed; None where git's files do not tell."""
+        if self.common_dir is None:
+            return None
+        for _ in range(5):
+            loose = first_line(self.common_dir / name)
+            if not loose:
+                return packed_ref(self.common_dir / "packed-refs", name)
+            if not loose.startswith("ref: "):
+                return loose
+            name = loose[5:].strip()
+        return None
+
+
+def find_project(start: Path, *, env: Mapping[str, str] | None = None) -> Project:
+    """The project that ``start`` lies in: the git root above it, else ``start`` itself.
+
+    Where the git root has no ``.ddx`` but ``start`` has one, the project is ``start``: a tracker put into a
+    folder of some other repository is still meant. In a folder that ddx made for an attempt the project is
+    the one that the attempt works for (rulings.md 38): the repository of the common git folder, or the origin
+    of a clone.
+    """
+    env = os.environ if env is None else env
+    start = Path(os.path.abspath(start))
+    for folder in (start, *start.parents):
+        git_dir = git_dir_of(folder / ".git")
+        if git_dir is not None:
+            common_dir = common_dir_of(git_dir)
+            owner = _owner(folder, git_dir, common_dir)
+            if owner is not None:
+                same = owner[0] / start.relative_to(folder)
+                return replace(find_project(same if same.is_dir() else owner[0], env=env), attempt=owner[1])
+            root = start if (start / ".ddx").is_dir() and not (folder / ".ddx").is_dir() else folder
+            return Project(root, _ddx_dir(root, common_dir, env), git_dir, common_dir)
+    return Project(start, _ddx_dir(start, None, env))
+
+
+def _owner(root: Path, git_dir: Path, common_dir: Path) -> tuple[Path, AttemptFolder] | None:
+    """Of an attempt's folder: the project it works for, and what its name says; None of any other folder."""
+    for part in (root, root.parent):
+        found = _ATTEMPT_NAME.fullmatch(part.name)
+        if found is not None:
+            break
+    else:
+        return None
+    if git_dir != common_dir:
+        owner = common_dir.parent if common_dir.name == ".git" else None
+    else:
+        named = configured(common_dir, "ddx", LOCK_ROOT) or origin_url(common_dir).removeprefix("file://")
+        owner = Path(named) if named.startswith("/") else None
+    if owner is None or owner == root or git_dir_of(owner / ".git") is None:
+        return None
+    return owner, AttemptFolder(root, found["bead"] or "", found["attempt"] or "")
+
+
+def find_ddx(explicit: str | os.PathLike[str] | None, env: Mapping[str, str] | None = None) -> Path | None:
+    """The ddx to use: what was asked for, else ``DDX_BIN``, else the first on ``PATH``.
+
+    A ddx that was asked for and is not there is not replaced by another one: the answer is None.
+    """
+    env = os.environ if env is None else env
+    wanted = os.fspath(explicit) if explicit else env.get("DDX_BIN", "")
+    folders = [""] if os.path.dirname(wanted) else env.get("PATH", os.defpath).split(os.pathsep)
+    for folder in folders:
+        path = os.path.join(folder, wanted or "ddx")
+        if os.path.isfile(path) and os.access(path, os.X_OK):
+            return Path(os.path.abspath(path))
+    return None
+
+
+def machine_name(env: Mapping[str, str] | None = None) -> str:
+    """The name that DDx writes into a claim made here."""
+    env = os.environ if env is None else env
+    return env.get("DDX_MACHINE_ID") or os.uname().nodename
+
+
+def user_cache_dirs(env: Mapping[str, str]) -> tuple[Path, ...]:
+    """Where newer releases keep leases and attempt work trees: Go's ``os.UserCacheDir`` comes first.
+
+    A worker may have been started with another ``XDG_CACHE_HOME`` than ours, so the default counts too.
+    """
+    home = env.get("HOME", "")
+    named = [env.get("XDG_CACHE_HOME", "")]
+    usual = [os.path.join(home, ".cache")] if home else []
+    apple = [os.path.join(home, "Library", "Caches")] if home and sys.platform == "darwin" else []
+    return tuple(Path(text) for text in dict.fromkeys([*apple, *named, *usual]) if text)
+
+
+def lease_roots(project: Project, env: Mapping[str, str] | None = None) -> tuple[Path, ...]:
+    """Every folder in which some release of DDx would keep this project's leases, the likeliest first.
+
+    The folder is named by the SHA-1 of the real path of the folder that holds ``.ddx``; where it stands has
+    changed between releases (reference/ddx.md §4.3), so all places are candidates.
+    """
+    env = os.environ if env is None else env
+    owners = dict.fromkeys(
+        os.path.realpath(path) for path in (project.ddx_dir.parent, project.root, project.main_root)
+    )
+    hashes = [hashlib.sha1(os.fsencode(owner), usedforsecurity=False).hexdigest() for owner in owners]
+    return tuple(base / digest for base in _lease_bases(project, env) for digest in hashes)
+
+
+def worktree_roots(project: Project, env: Mapping[str, str] | None = None) -> tuple[Path, ...]:
+    """Folders in which attempts get their work trees, when a record does not name one."""
+    env = os.environ if env is None else env
+    roots = _exec_roots(project, env)
+    temp = env.get("TMPDIR") or "/tmp"
+    roots += [cache / "ddx" / "exec-wt" for cache in user_cache_dirs(env)]
+    roots += [Path(temp, "ddx-exec-wt"), Path("/tmp/ddx-exec-wt"), Path("/var/tmp/ddx-exec-wt")]
+    return tuple(dict.fromkeys(roots))
+
+
+def _lease_bases(project: Project, env: Mapping[str, str]) -> list[Path]:
+    temps = [Path(text) for text in (env.get("TMPDIR", ""), "/tmp") if text]
+    bases: list[Path] = []
+    if env.get("DDX_CLAIM_HEARTBEAT_DIR"):
+        bases.append(Path(env["DDX_CLAIM_HEARTBEAT_DIR"]))
+    bases += [root / LEASES for root in _exec_roots(project, env)]
+    for cache in user_cache_dirs(env):
+        bases += [cache / "ddx" / LEASES, cache / "ddx" / "exec-wt" / LEASES, cache / "fleet-tmp" / LEASES]
+    for temp in temps:
+        bases += [temp / LEASES, temp / "ddx" / LEASES, temp / "ddx-exec-wt" / LEASES]
+    return list(dict.fromkeys(bases))
+
+
+def _exec_roots(project: Project, env: Mapping[str, str]) -> list[Path]:
+    """Execution roots that somebody configured: the environment, the project, the user."""
+    texts = [env.get("DDX_EXEC_WT_DIR", ""), _configured_worktree_root(project.ddx_dir / "config.yaml")]
+    home = env.get("HOME", "")
+    if home:
+        texts.append(_configured_worktree_root(Path(home, ".ddx", "config.yaml")))
+    roots = []
+    for text in texts:
+        if text.startswith("~/") and home:
+            text = os.path.join(home, text[2:])
+        if text:
+            roots.append(project.root / text)
+    return roots
+
+
+def _configured_worktree_root(config: Path) -> str:
+    """``executions.temp_worktree_root`` of a config.yaml: the one plain scalar of it that is needed here."""
+    inside = False
+    for line in text_of(config).split("\n"):
+        if line[:1] not in ("", " ", "\t", "#"):
+            inside = line.split("#")[0].strip() == "executions:"
+        elif inside and line.strip().startswith("temp_worktree_root:"):
+            value = line.split(":", 1)[1].strip()
+            if value[:1] in ("'", '"'):
+                return value[1:].partition(value[0])[0]
+            return value.partition(" #")[0].strip()
+    return ""
+
+
+def _ddx_dir(root: Path, common_dir: Path | None, env: Mapping[str, str]) -> Path:
+    """DDx's folder: ``DDX_BEAD_DIR``, else in the tree, else by convention under the user's data."""
+    named = env.get("DDX_BEAD_DIR", "")
+    if named:
+        return Path(os.path.abspath(root / named))
+    in_tree = root / ".ddx"
+    if in_tree.is_dir():
+        return in_tree
+    by_convention = _convention_dir(root, common_dir, env)
+    return by_convention if by_convention is not None and by_convention.is_dir() else in_tree
+
+
+def _convention_dir(root: Path, common_dir: Path | None, env: Mapping[str, str]) -> Path | None:
+    home = env.get("HOME", "")
+    data = env.get("XDG_DATA_HOME") or (os.path.join(home, ".local", "share") if home else "")
+    if not data:
+        return None
+    identity = _remote_identity(origin_url(common_dir)) if common_dir is not None else None
+    if identity is None:
+        digest = hashlib.sha1(os.fsencode(root), usedforsecurity=False).hexdigest()[:8]
+        identity = f"local/{root.name or 'project'}-{digest}"
+    return Path(data, "ddx", "projects", identity)
+
+
+def _remote_identity(url: str) -> str | None:
+    """``host/path`` of a remote's address, in both spellings git knows."""
+    if "://" in url:
+        address = url.partition("://")[2]
+        host, _, path = address.partition("/")
+        host = host.rpartition("@")[2]
+    else:
+        host, colon, path = url.partition(":")
+        if not colon or "@" not in host:
+            return None
+        host = host.rpartition("@")[2]
+    steps = [step for step in path.strip().strip("/").removesuffix(".git").split("/") if step]
+    return "/".join([host, *steps]) if host and steps and ".." not in steps else None

@@ -1,6 +1,0 @@
-"""Files change -> one immutable snapshot -> what changed."""
-
-from helix_tui.core.live.feed import Live, take_snapshot
-from helix_tui.core.live.snapshot import Change, Condition, Notice, Snapshot, merge_changes
-
-__all__ = ["Change", "Condition", "Live", "Notice", "Snapshot", "merge_changes", "take_snapshot"]

@@ -1,0 +1,1 @@
+"""What may be stored, shown and injected: secrets, orders, harm."""

@@ -1,0 +1,222 @@
+"""The one door: what leaves the memory is screened here, whoever asks and however it is shown.
+
+A text is scanned when it is stored, and the verdict is kept with a digest of the text: what the plugin or a
+hand has changed since is scanned again when it is asked for. Secrets are blotted out. What gives orders is
+replaced by a mark that says so, and no agent is shown that memory. A name is made from the trigger: where
+that is not clean, the memory goes by its number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache, wraps
+from typing import Any, ParamSpec, TypeVar
+
+from helix_tui.core.memory import plan_records, records, reports
+from helix_tui.core.memory.guard.marks import ORDER, screen, withheld
+from helix_tui.core.memory.records import Memory
+from helix_tui.core.memory.write import corrections
+from helix_tui.core.memory.write.storing import slug
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+_SHORT = 8
+"""Characters below which a name can say nothing."""
+
+_MAX_TOGETHER = 16 << 10
+"""Characters up to which texts that stand together are read as one."""
+
+
+def outward(method: Callable[P, R]) -> Callable[P, R]:
+    """A method whose answer leaves the memory: it passes `shown`."""
+
+    @wraps(method)
+    def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
+        found: R = shown(method(*args, **kwargs))
+        return found
+
+    return guarded
+
+
+def shown_text(text: str) -> str:
+    """A text as it may be shown: secrets blotted out, orders replaced by a mark."""
+    if not text:
+        return text
+    rules, safe = screen(text)
+    return safe if rules else text
+
+
+def shown_texts(texts: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
+    """Texts that stand together as they may be shown, and the rules that they meet, also read as one."""
+    read = [screen(text) for text in texts]
+    rules = tuple(rule for met, _ in read for rule in met)
+    whole, _ = (
+        screen(" ".join(texts)) if len(texts) > 1 and sum(map(len, texts)) < _MAX_TOGETHER else ((), "")
+    )
+    split = tuple(rule for rule in whole if rule.startswith(ORDER) and rule not in rules)
+    return [withheld(split)] * len(texts) if split else [safe for _, safe in read], rules + split
+
+
+def shown_name(name: str) -> str:
+    """A name as it may be shown; one that gives orders or holds a secret is a mark."""
+    return name if _clean_name(name) else "withheld"
+
+
+def shown(value: Any) -> Any:
+    """A record as it may be shown; what holds nothing of a memory's text is itself."""
+    whole = _RECORDS.get(type(value))
+    if whole is not None:
+        return whole(value)
+    fields = _FIELDS.get(type(value))
+    if fields is not None:
+        return replace(value, **{name: way(getattr(value, name)) for name, way in fields.items()})
+    if isinstance(value, list):
+        return [shown(each) for each in value]
+    if isinstance(value, tuple):
+        if value and all(isinstance(each, str) for each in value):
+            return tuple(shown_texts(value)[0])
+        return tuple(shown(each) for each in value)
+    return value
+
+
+def _memory(value: Memory) -> Memory:
+    if value.verdict == "":
+        return value
+    (trigger, resolution), met = shown_texts((value.trigger, value.resolution))
+    more, source = screen(value.source)
+    rules = tuple(dict.fromkeys((*met, *more)))
+    if not rules:
+        return value if _clean_name(value.name) else replace(value, name=str(value.id))
+    hidden = (trigger, resolution) != (value.trigger, value.resolution) and not (
+        slug(trigger).startswith(value.name.rstrip("-0123456789"))
+        or value.name.startswith(f"{value.type}-marked")
+    )
+    name = str(value.id) if hidden or not _clean_name(value.name) else value.name
+    return replace(value, name=name, trigger=trigger, resolution=resolution, source=source, marks=rules)
+
+
+def _numbered(value: Any) -> Any:
+    """A record of a memory's name and number."""
+    return value if _clean_name(value.name) else replace(value, name=str(value.memory_id))
+
+
+def _stored(value: records.Stored) -> records.Stored:
+    name = value.name if _clean_name(value.name) else str(value.id)
+    return replace(value, name=name, similar=_names(value.similar))
+
+
+def _proposal(value: reports.Proposal) -> reports.Proposal:
+    (trigger, resolution), _ = shown_texts((value.trigger, value.resolution))
+    name, reason = shown_name(value.memory), shown_text(value.reason)
+    return replace(value, trigger=trigger, resolution=resolution, reason=reason, memory=name)
+
+
+def _plan(value: plan_records.Plan) -> plan_records.Plan:
+    """A plan as it may be shown; where that is not all of it, no beads are made of it."""
+    idioms = (*value.required, *value.forbidden)
+    (objective, framework, *rest), met = shown_texts((value.objective, value.framework, *idioms))
+    read = [_task(task, value.objective) for task in value.tasks]
+    rules = tuple(dict.fromkeys([*met, *(rule for _, some in read for rule in some)]))
+    problems = tuple(map(shown_text, value.problems))
+    if not rules:
+        return replace(value, problems=problems)
+    return replace(
+        value,
+        objective=objective,
+        framework=framework,
+        required=tuple(rest[: len(value.required)]),
+        forbidden=tuple(rest[len(value.required) :]),
+        tasks=tuple(task for task, _ in read),
+        problems=(f"parts of it are kept back: {', '.join(rules)}", *problems),
+        digest=value.key.partition("-")[2],
+    )
+
+
+def _task(value: plan_records.Task, above: str) -> tuple[plan_records.Task, tuple[str, ...]]:
+    said = (above, value.objective, value.verify, *value.delta)
+    (_, objective, verify, *delta), rules = shown_texts(said)
+    seq, slug, *depends = _names((value.seq, value.slug, *value.depends))
+    if (seq, slug, *depends) != (value.seq, value.slug, *value.depends):
+        rules = (*rules, "order: in a name")
+    task = replace(value, seq=seq, slug=slug, objective=objective, verify=verify)
+    return replace(task, delta=tuple(delta), depends=tuple(depends)), rules
+
+
+def _tree(value: Any, above: str = "") -> Any:
+    """A JSON document as it may be shown; texts side by side, or below a key, are read as one, too."""
+    if isinstance(value, str):
+        return shown_texts((above, value))[0][1]
+    if isinstance(value, list):
+        texts = iter(shown_texts([above, *(each for each in value if isinstance(each, str))])[0][1:])
+        return [next(texts) if isinstance(each, str) else _tree(each, above) for each in value]
+    if isinstance(value, dict):
+        beside = [each for name, said in value.items() for each in (name, said) if isinstance(each, str)]
+        texts = iter(shown_texts([above, *beside])[0][1:])
+        found = {}
+        for name, each in value.items():
+            key = shown_name(next(texts))
+            found[key] = next(texts) if isinstance(each, str) else _tree(each, name)
+        return found
+    return value
+
+
+def _names(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(shown_name(name) for name in names)
+
+
+_Way = Callable[[Any], Any]
+
+_RECORDS: Mapping[type, _Way] = {
+    Memory: _memory,
+    records.Shown: _numbered,
+    records.Outcome: _numbered,
+    records.Stored: _stored,
+    reports.Proposal: _proposal,
+    plan_records.Plan: _plan,
+}
+"""Records that are more than the sum of their fields."""
+
+_FIELDS: Mapping[type, Mapping[str, _Way]] = {
+    records.Recalled: {"memory": shown, "via": _names},
+    records.Recall: {"found": shown},
+    records.Revision: {"memory": shown},
+    records.Connected: {"memory": shown},
+    records.Edge: {"from_name": shown_name, "to_name": shown_name},
+    records.Related: {"edge": shown},
+    records.Injection: {
+        "shown": shown,
+        "objective": shown_text,
+        "withheld": lambda reasons: {shown_name(name): why for name, why in reasons.items()},
+    },
+    corrections.Correction: {"before": shown, "after": shown},
+    reports.Similar: {"memory": shown},
+    reports.Suggestion: {"from_name": shown_name, "to_name": shown_name},
+    reports.Decayed: {"candidates": shown},
+    reports.Pruned: {"removed": shown},
+    reports.Consolidated: {"merged": lambda pairs: tuple(_names(pair) for pair in pairs)},
+    reports.Health: {"systemic": _names},
+    reports.Assessment: {"reason": shown_text, "suggested_pivot": shown_text},
+    reports.FeedbackReport: dict.fromkeys(
+        ("helped", "unhelpful", "unchanged", "missing", "ignored", "outside_ledger"), _names
+    ),
+    plan_records.Exploration: {"objective": shown_text, "data": _tree},
+    plan_records.Workspace: {
+        "slug": shown_name,
+        "objective": shown_text,
+        "data": _tree,
+        "delivered": shown_text,
+        "utilized": lambda names: _names(shown_texts(names)[0]),
+    },
+}
+"""What of a record is a text, a name or a record itself, and how each is shown."""
+
+
+@lru_cache(maxsize=4_096)
+def _clean_name(name: str) -> bool:
+    """Whether nothing speaks out of a name: read as words, and in capitals as keys are written."""
+    if len(name) < _SHORT:
+        return True
+    return not any(screen(text)[0] for text in (name, name.replace("-", " "), name.upper()))

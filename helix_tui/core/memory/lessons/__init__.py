@@ -1,0 +1,1 @@
+"""What attempts have taught, and what a person makes of it."""

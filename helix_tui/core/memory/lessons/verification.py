@@ -1,0 +1,131 @@
+"""What checks that ran say of a piece of work: the verdict on a session that no tracker judges.
+
+A verdict rests on exit codes of commands that check something, never on what an agent says (rulings.md 18,
+19). What is not certain settles nothing: a command that cannot fail, a check from before the last change, a
+session without any check.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from helix_tui.core.memory.records import Verdict
+
+if TYPE_CHECKING:
+    from helix_tui.core.memory.memory_store import MemoryStore
+    from helix_tui.core.memory.reports import FeedbackReport
+
+_RUNNER = r"(?:(?:uv|poetry|pipenv|pdm|hatch|bundle|npx|pnpm|yarn|bun|conda)\s+(?:run\s+|exec\s+|dlx\s+)?)?"
+_CHECK = re.compile(
+    rf"^(?:\w+=\S*\s+)*(?:time\s+|timeout\s+\S+\s+|nice\s+(?:-n\s*\S+\s+)?)*{_RUNNER}(?:\S*/)?(?:"
+    r"pytest\b|py\.test\b|python[\d.]*\s+(?:-\w+\s+)*-m\s+(?:pytest|unittest|mypy|tox|nox)\b|tox\b|nox\b|mypy\b"
+    r"|pyright\b|ruff\s+(?:check|format\s+--check)\b|flake8\b|pylint\b"
+    r"|(?:npm|pnpm|yarn|bun)\s+(?:run\s+|run-script\s+)?(?:test|t|lint|check|typecheck|build|verify)\b"
+    r"|jest\b|vitest\b|mocha\b|playwright\s+test\b|cypress\s+run\b|tsc\b|eslint\b|biome\s+(?:check|ci)\b"
+    r"|go\s+(?:test|vet|build)\b|golangci-lint\b|staticcheck\b"
+    r"|cargo\s+(?:\+\S+\s+)?(?:test|nextest|check|clippy|build)\b"
+    r"|(?:make|gmake|just|ninja|task)\s+(?:\S+\s+)*?\S*(?:test|check|lint|verify|build)\S*"
+    r"|ctest\b|bazel\s+(?:test|build)\b|(?:\./)?gradlew?\s+(?:\S+\s+)*?(?:test|check|build)\b"
+    r"|mvnw?\s+(?:\S+\s+)*?(?:test|verify|package)\b|dotnet\s+(?:test|build)\b|swift\s+(?:test|build)\b"
+    r"|rspec\b|rake\s+(?:test|spec)\b|rubocop\b|phpunit\b|mix\s+(?:test|credo)\b|sbt\s+(?:\S+\s+)*?test\b"
+    r"|zig\s+(?:build\s+)?test\b|dart\s+(?:test|analyze)\b|flutter\s+(?:test|analyze)\b|bats\b|shellcheck\b"
+    r")"
+)
+"""A command whose exit code says whether work holds."""
+
+_NO_RUN = re.compile(r"\s(?:--help|-h|--version|--collect-only|--co|--list|--dry-run|-n)(?=\s|$)")
+_JOINED = re.compile(r"\s*(?:&&|\|\||;|\||(?<!>)&(?![&>])|\n)\s*")
+_PYTEST = re.compile(r"pytest|py\.test")
+_NOTHING_RAN = 5
+"""Exit code of pytest where no test was collected."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A command that a session ran."""
+
+    command: str
+    exit_code: int | None
+    """None where it is not known, e.g. cut off or in the background."""
+    position: int = 0
+    """Where in the session it ran: larger is later, on one scale with the changes of files."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What the checks of a session say; no verdict where they say nothing."""
+
+    verdict: Verdict | None
+    why: str
+
+
+def judge_session(checks: Sequence[Check], last_change: int | None = None) -> Judgement:
+    """The verdict on a session by the checks that it ran, each by its last run.
+
+    Args:
+        checks: every command that was run, in any order; those that check nothing are passed over.
+        last_change: position of the last change of a file; a check from before it says nothing of the work.
+    """
+    last: dict[str, Check] = {}
+    for check in sorted(checks, key=lambda check: check.position):
+        told = checking(check.command)
+        if told and not (_PYTEST.search(told) and check.exit_code == _NOTHING_RAN):
+            last[told] = check
+    if not last:
+        return Judgement(None, "no check ran whose exit code tells anything")
+    current = {
+        told: check for told, check in last.items() if last_change is None or check.position > last_change
+    }
+    if not current:
+        return Judgement(None, "files were changed after the last check")
+    unknown = [told for told, check in current.items() if check.exit_code is None]
+    failed = [told for told, check in current.items() if check.exit_code]
+    if failed:
+        return Judgement("failed", f"`{failed[-1][:120]}` failed")
+    if unknown:
+        return Judgement(None, f"how `{unknown[-1][:120]}` ended is not known")
+    told = next(reversed(current))
+    more = f" and {len(current) - 1} more" if len(current) > 1 else ""
+    return Judgement("passed", f"`{told[:120]}`{more} passed")
+
+
+def checking(command: str) -> str:
+    """The check in a command line whose exit code is the line's; nothing where there is none.
+
+    ``cd src && pytest -q`` is one; ``pytest | tail``, ``pytest || true`` and ``pytest; echo done`` tell
+    nothing, for their exit code is another command's.
+    """
+    line = command.strip()
+    strict = bool(re.search(r"\bset\s+-\w*e", line)) and "pipefail" in line
+    operators = _JOINED.findall(line)
+    parts = _JOINED.split(line)
+    found = [place for place, part in enumerate(parts) if _CHECK.match(part) and not _NO_RUN.search(part)]
+    if not found:
+        return ""
+    place = found[-1]
+    after = {operator.strip() for operator in operators[place:]}
+    if after & {"||", "&"} or (after - {"&&"} and not strict):
+        return ""
+    return " ".join(parts[place].split())
+
+
+def settle_session(
+    memory: MemoryStore,
+    attempt: str,
+    checks: Sequence[Check],
+    *,
+    last_change: int | None = None,
+    kind: str = "",
+) -> tuple[Judgement, FeedbackReport | None]:
+    """Settle what a session, or an agent of one, was shown; nothing is counted without a verdict.
+
+    For work that DDx does not judge only: an attempt of DDx's is settled by its evidence. A later verdict on
+    the same session replaces the earlier one.
+    """
+    judged = judge_session(checks, last_change)
+    if judged.verdict is None or not memory.injections(attempt=attempt):
+        return judged, None
+    return judged, memory.feedback(verified=judged.verdict, attempt=attempt, kind=kind, revise=True)

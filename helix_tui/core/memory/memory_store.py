@@ -1,0 +1,478 @@
+"""The memory of a project as one object: every operation of the seeds, under both of their names.
+
+Each method is a line to the module that knows how; what they share is the lock, the database and the encoder.
+What a method marked ``outward`` returns has passed the guard: nothing of a memory leaves unscreened.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any, Self
+
+from sqlite_utils import Database
+
+from helix_tui.core.embedding import Encoder, Loaded, use_one_thread
+from helix_tui.core.ground.time import now_ns
+from helix_tui.core.memory import feedback as crediting
+from helix_tui.core.memory import records, reports
+from helix_tui.core.memory.errors import DatabaseReadOnly, MemoryFault
+from helix_tui.core.memory.guard.guard import outward
+from helix_tui.core.memory.recall import approach, graph
+from helix_tui.core.memory.recall import injection as injecting
+from helix_tui.core.memory.recall import recall as recalling
+from helix_tui.core.memory.recall.injection import Screen
+from helix_tui.core.memory.store import counts as counting
+from helix_tui.core.memory.store import indexing, revisions, rows
+from helix_tui.core.memory.store.base import Base
+from helix_tui.core.memory.store.base import window_days as set_window
+from helix_tui.core.memory.store.database import BUSY_SECONDS, empty_database, guarded, open_database
+from helix_tui.core.memory.store.index import Index
+from helix_tui.core.memory.write import alike, corrections, storing, upkeep
+from helix_tui.core.memory.write.corrections import Correction, Edit
+
+CATCH_UP = 16
+"""Memories without a vector that a call gives one on the way; `embed` does all."""
+
+
+class MemoryStore:
+    """An open memory. Close it, or use it as a context manager."""
+
+    def __init__(self, base: Base) -> None:
+        """Use :func:`open_memory`."""
+        self._base = base
+        self._lock = threading.RLock()
+        self._caught_up = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def close(self, *error: object) -> None:
+        """Let go of the database."""
+        with self._lock:
+            self._base.database.close()
+
+    __exit__ = close
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self._base.path
+
+    @property
+    def read_only(self) -> bool:
+        """Whether it is open for reading only."""
+        return self._base.read_only
+
+    @property
+    def db(self) -> Database:
+        """The sqlite-utils database, for tables of the same file that others own; `write` to change it."""
+        return self._base.database
+
+    @property
+    def mode(self) -> records.Mode:
+        """``semantic``, or ``keyword`` where there is no encoder."""
+        return self._base.mode
+
+    @property
+    def detail(self) -> str:
+        """Which encoder this is, or why there is none."""
+        return self._base.detail
+
+    @property
+    def seq(self) -> int:
+        """Grows with every change of a memory by any process."""
+        with self._using():
+            return self._newest()
+
+    @contextmanager
+    def write(self) -> Iterator[Database]:
+        """One write transaction; everything inside happens or nothing."""
+        with self._changing(), self._base.writing():
+            yield self._base.database
+
+    def read(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """All rows of a query, for tables of the same file that others own."""
+        with self._using():
+            return list(self._base.database.execute(sql, list(values)).fetchall())
+
+    # What is remembered
+
+    @outward
+    def store(
+        self,
+        trigger: str,
+        resolution: str,
+        type: str = "failure",
+        source: str = "",
+        *,
+        attempt: str = "",
+        bead: str = "",
+    ) -> records.Stored:
+        """Remember one failure or pattern; what says the same is merged, another resolution is a revision.
+
+        ``bead`` and ``attempt`` name who met it: three distinct occurrences of a kind are systemic.
+        """
+        with self._changing():
+            return storing.store(self._base, indexing.Draft(trigger, resolution, type, source, attempt, bead))
+
+    @outward
+    def store_many(self, memories: Iterable[tuple[str, str, str, str]]) -> list[records.Stored]:
+        """Remember several, (trigger, resolution, type, source) each, in one transaction."""
+        with self._changing():
+            return storing.store_many(self._base, [indexing.Draft(*memory) for memory in memories])
+
+    @outward
+    def chunk(self, task: str, outcome: str, approach: str, source: str = "chunked") -> records.Stored:
+        """Remember how a task succeeded, or strengthen the pattern that says so already."""
+        with self._changing():
+            return storing.chunk(self._base, task, outcome, approach, source)
+
+    @outward
+    def get(self, name_or_id: str | int) -> records.Memory | None:
+        """The memory of this name, else of this id."""
+        with self._using():
+            return rows.find(self._base.database, name_or_id)
+
+    @outward
+    def list(self, type: str | None = None) -> list[records.Memory]:
+        """All memories, or those of a type, newest first."""
+        with self._using():
+            return upkeep.listed(self._base, type)
+
+    @outward
+    def variants(self, name_or_id: str | int) -> Sequence[tuple[str, str, str]]:
+        """(trigger, resolution, source) of what was merged into a memory in other words."""
+        with self._using():
+            memory = rows.find(self._base.database, name_or_id)
+            return self._base.database.execute(
+                "SELECT trigger, resolution, source FROM memory_variant WHERE memory_id = ? ORDER BY rowid",
+                [memory.id if memory else -1],
+            ).fetchall()
+
+    @outward
+    def revisions(self, name_or_id: str | int) -> Sequence[records.Revision]:
+        """What a memory said before, newest first, each with its own counts."""
+        with self._using():
+            memory = rows.find(self._base.database, name_or_id)
+            return revisions.history(self._base, memory.id) if memory is not None else []
+
+    @outward
+    def successor(self, name_or_id: str | int) -> records.Memory | None:
+        """The memory that superseded the one of this name or id."""
+        with self._using():
+            return revisions.successor(self._base, name_or_id)
+
+    # What is corrected by a person; `deeds` keeps the way back
+
+    @outward
+    def edit(self, name_or_id: str | int, change: Edit, *, apply: bool = True) -> Correction:
+        """Correct a memory; not applied, only say what that would do."""
+        with self._maybe_changing(apply):
+            return corrections.edit(self._base, name_or_id, change, apply=apply)
+
+    @outward
+    def supersede(self, name_or_id: str | int, by: str | int, *, apply: bool = True) -> Correction:
+        """Let one memory stand in place of another; not applied, only say what that would do."""
+        with self._maybe_changing(apply):
+            return corrections.supersede(self._base, name_or_id, by, apply=apply)
+
+    def take_back(self, way: dict[str, Any]) -> None:
+        """Undo a correction by its way back."""
+        with self._changing(), self._base.writing():
+            corrections.take_back(self._base, way)
+
+    def discredit(self, memory_id: int, revision: int, last_used: str | None) -> None:
+        """Take one helped from a revision, and give it its last use back."""
+        with self._changing(), self._base.writing():
+            counting.discredit(self._base, memory_id, revision, last_used)
+
+    # What is found
+
+    @outward
+    def recall(
+        self,
+        query: str,
+        type: str | None = None,
+        limit: int = 5,
+        min_effectiveness: float = 0.0,
+        *,
+        files: Iterable[str] = (),
+        expand: bool = False,
+        gate: float = 0.0,
+        ranker: str = "seed",
+    ) -> records.Recall:
+        """Memories for a query and for files, best first, with every term of their scores."""
+        asked = recalling.Query(
+            query, type, limit, min_effectiveness, tuple(files), expand, max(0.0, gate), ranker
+        )
+        with self._using():
+            self._catch_up()
+            return recalling.recall(self._base, asked)
+
+    @outward
+    def similar_recent(
+        self, trigger: str, threshold: float | None = None, days: float = 7, type: str | None = None
+    ) -> Sequence[reports.Similar]:
+        """Memories of the last days whose triggers resemble this one, most alike first."""
+        with self._using():
+            self._catch_up()
+            return alike.similar_recent(self._base, trigger, threshold, days, type)
+
+    @outward
+    def assess(self, task: str, approach_: str, history: Sequence[str] | None = None) -> reports.Assessment:
+        """Whether to go on with an approach; without ``history``, earlier calls are what was tried."""
+        with self._using():
+            return approach.assess(self._base, task, approach_, history)
+
+    assess_approach = assess
+
+    # What is shown, and what came of it
+
+    @outward
+    def inject(
+        self,
+        objective: str,
+        *,
+        files: Iterable[str] = (),
+        attempt: str = "",
+        bead: str = "",
+        agent: str = "",
+        kind: str = "",
+        limit: int = 8,
+        ranker: str = "seed",
+        scope: records.Scope = "task",
+        screen: Screen | None = None,
+        record: bool = True,
+    ) -> records.Injection:
+        """The block for an agent, entered into the ledger under its attempt, bead and agent.
+
+        With the scope ``path`` only what names one of the files, or its module, is shown.
+        """
+        task = injecting.Task(objective, tuple(files), attempt, bead, agent, kind, limit, ranker, scope)
+        with self._using():
+            self._catch_up()
+            return injecting.inject(self._base, task, screen=screen, record=record)
+
+    @outward
+    def enter(self, injection: records.Injection) -> records.Injection:
+        """Enter into the ledger what `inject` chose with ``record=False``, once it has really been shown."""
+        with self._changing():
+            return injecting.enter(self._base, injection)
+
+    def take_task(self, session: str, calls: Sequence[str], agent: str) -> str:
+        """Which of a session's open tasks an agent has: the first that no other agent took."""
+        with self._changing():
+            return injecting.take_task(self._base, session, calls, agent)
+
+    def rebook(self, attempt: str, objective: str) -> None:
+        """Enter the task that an agent really had, where the ledger holds another."""
+        with self._changing():
+            injecting.rebook(self._base, attempt, objective)
+
+    def claim(self, attempt: str, names: Iterable[str]) -> None:
+        """Keep what an agent says it has used, until the outcome of its attempt is known."""
+        with self._changing():
+            crediting.claim(self._base, attempt, names)
+
+    @outward
+    def feedback(
+        self,
+        injected: Iterable[str] | None = None,
+        utilized: Iterable[str] = (),
+        verified: records.Verdict | None = None,
+        *,
+        attempt: str = "",
+        bead: str = "",
+        kind: str = "",
+        revise: bool = False,
+    ) -> reports.FeedbackReport:
+        """Count what an outcome says about the memories that were shown (the table in `crediting`).
+
+        Raises:
+            MemoryFault: the verdict is none of ``passed``, ``failed``, ``partial``.
+        """
+        if verified is not None and verified not in records.VERDICTS:
+            raise MemoryFault(f"no verdict “{verified}”", f"There are: {', '.join(records.VERDICTS)}.")
+        said = crediting.Round(tuple(injected or ()), tuple(utilized), verified, attempt, bead, kind, revise)
+        with self._changing():
+            return crediting.feedback(self._base, said)
+
+    @outward
+    def injections(self, name: str = "", attempt: str = "", bead: str = "") -> Sequence[records.Injection]:
+        """The ledger, newest first: of a memory, an attempt or a bead, or all of it."""
+        with self._using():
+            return injecting.injections(self._base, name=name, attempt=attempt, bead=bead)
+
+    @outward
+    def outcomes(self, name: str = "", attempt: str = "") -> Sequence[records.Outcome]:
+        """What attempts did to a memory's counts, newest first."""
+        with self._using():
+            return crediting.outcomes(self._base, name=name, attempt=attempt)
+
+    def settled(self) -> dict[str, records.Verdict | None]:
+        """Attempts whose outcome has been counted, and by which verdict; None where nobody verified it."""
+        return {row[0]: row[1] for row in self.read("SELECT attempt, verdict FROM settlement")}
+
+    # How memories hang together
+
+    @outward
+    def relate(self, from_name: str, to_name: str, rel_type: str, weight: float = 1.0) -> records.Related:
+        """Make an edge, or strengthen the one that there is."""
+        with self._changing():
+            return graph.relate(self._base, from_name, to_name, rel_type, weight)
+
+    edge = relate
+
+    @outward
+    def edges(self, name: str = "", rel_type: str = "") -> Sequence[records.Edge]:
+        """Edges at a memory, of a kind, or all."""
+        with self._using():
+            return graph.edges(self._base, name, rel_type)
+
+    @outward
+    def connected(self, name: str, max_hops: int = 2) -> Sequence[records.Connected]:
+        """What edges lead to, nearest first."""
+        with self._using():
+            return graph.connected(self._base, name, max_hops)
+
+    @outward
+    def suggest_edges(self, name: str, limit: int = 5) -> Sequence[reports.Suggestion]:
+        """Edges that may be worth making."""
+        with self._using():
+            self._catch_up()
+            return graph.suggest(self._base, name, limit)
+
+    # Upkeep
+
+    @outward
+    def decay(self, days: float = 30, min_uses: float = 2, *, apply: bool = False) -> reports.Decayed:
+        """Dormant memories; applied, what helped fades halfway to neutral."""
+        with self._changing() if apply else self._using():
+            return upkeep.decay(self._base, days=days, min_uses=min_uses, apply=apply)
+
+    @outward
+    def prune(self, threshold: float = 0.25, min_uses: float = 3, *, apply: bool = True) -> reports.Pruned:
+        """Remove what has been used enough and helped too rarely; not applied, only say what that is."""
+        with self._changing() if apply else self._using():
+            return upkeep.prune(self._base, threshold=threshold, min_uses=min_uses, apply=apply)
+
+    @outward
+    def consolidate(self, threshold: float = 0.9) -> reports.Consolidated:
+        """Merge memories that say nearly the same."""
+        with self._changing():
+            indexing.embed_missing(self._base, None)
+            return upkeep.consolidate(self._base, threshold)
+
+    @outward
+    def health(self) -> reports.Health:
+        """How the store is doing, and what is wrong with it."""
+        with self._using():
+            return upkeep.health(self._base)
+
+    def embed(self, limit: int | None = None) -> int:
+        """Index the texts, and with an encoder make the vectors, of memories that lack them; how many."""
+        with self._changing():
+            return indexing.embed_missing(self._base, limit)
+
+    def remove(self, names: Iterable[str]) -> dict[str, Any]:
+        """Remove memories with their edges; returns what `put_back` needs, as plain JSON."""
+        with self._changing():
+            return upkeep.take_out(self._base, names)
+
+    def put_back(self, gone: dict[str, Any]) -> int:
+        """Put back what `remove` returned; how many memories came back."""
+        with self._changing():
+            return upkeep.put_back(self._base, gone)
+
+    # The inside
+
+    @contextmanager
+    def _using(self) -> Iterator[None]:
+        with self._lock, guarded(self._base.path):
+            yield
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        if self._base.read_only:
+            raise DatabaseReadOnly(
+                f"{self._base.path} is open for reading only", "Leave out --read-only to change it."
+            )
+        with self._using():
+            yield
+
+    @contextmanager
+    def _maybe_changing(self, apply: bool) -> Iterator[None]:
+        """One write transaction where something is to be changed, else a look."""
+        with self._changing() if apply else self._using(), self._base.writing() if apply else nullcontext():
+            yield
+
+    def _newest(self) -> int:
+        return int(
+            self._base.database.execute("SELECT coalesce(max(seq), 0) FROM memory_change").fetchone()[0]
+        )
+
+    def _catch_up(self) -> None:
+        """Index what another program has stored since the last time, and encode a few of its texts."""
+        if self._base.read_only:
+            return
+        if self._newest() != self._caught_up:
+            done = indexing.embed_missing(self._base, CATCH_UP)
+            if done < CATCH_UP:
+                self._caught_up = self._newest()
+
+
+def open_memory(
+    path: Path,
+    encoder: Encoder | Loaded | None = None,
+    *,
+    read_only: bool = False,
+    empty: bool = False,
+    clock: Callable[[], int] = now_ns,
+    busy_seconds: float = BUSY_SECONDS,
+    window_days: float | None = None,
+) -> MemoryStore:
+    """Open the memory at ``path``, making it where there is none.
+
+    With ``read_only`` the file is not touched; with ``empty`` it is not even looked for. Three occurrences
+    of a failure within ``window_days`` (None: as is set) make it systemic.
+    ``encoder`` is an encoder, or what `load_encoder` returned, so that answers can say why there is none.
+
+    Raises:
+        MemoryFault: it is damaged, in use, somebody else's or newer, with what to do about it.
+    """
+    detail = "no encoder: found by words"
+    if isinstance(encoder, Loaded):
+        detail, encoder = encoder.detail, encoder.encoder
+    elif encoder is not None:
+        detail = encoder.model_id
+    if empty:
+        database, read_only = empty_database(), True
+    else:
+        database = open_database(path, read_only=read_only, busy_seconds=busy_seconds)
+    use_one_thread()
+    window = set_window() if window_days is None else window_days
+    index = Index(encoder.model_id if encoder is not None else None)
+    return MemoryStore(Base(path, database, encoder, detail, clock, read_only, index, window))
+
+
+def look_into(
+    path: Path,
+    encoder: Encoder | Loaded | None = None,
+    *,
+    clock: Callable[[], int] = now_ns,
+    busy_seconds: float = BUSY_SECONDS,
+) -> MemoryStore:
+    """Open the memory at ``path``, for reading only where it may not be written.
+
+    Raises:
+        MemoryFault: as `open_memory`.
+    """
+    try:
+        return open_memory(path, encoder, clock=clock, busy_seconds=busy_seconds)
+    except DatabaseReadOnly:
+        if not path.exists():
+            raise
+        return open_memory(path, encoder, read_only=True, clock=clock, busy_seconds=busy_seconds)

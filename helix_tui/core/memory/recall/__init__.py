@@ -1,0 +1,1 @@
+"""Finding memories, ordering them, and putting them before an agent."""

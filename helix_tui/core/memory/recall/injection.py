@@ -1,0 +1,254 @@
+"""What is put before an agent, as seed 003 shows it, and the ledger of it.
+
+Only what is relevant is shown; what stands in the ledger is what was shown, so feedback is held against it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from helix_tui.core.ground.memory_block import BEGIN, END, split_block
+from helix_tui.core.ground.text import clean_line
+from helix_tui.core.memory.guard.guard import shown
+from helix_tui.core.memory.guard.marks import ORDER
+from helix_tui.core.memory.recall import recall as recalling
+from helix_tui.core.memory.records import Injection, Memory, Recall, Recalled, Scope, Shown
+from helix_tui.core.memory.store import rows
+from helix_tui.core.memory.store.base import Base
+
+Screen = Callable[[Memory], str]
+"""Why a memory must not be shown to an agent, or nothing."""
+
+FAILURES, PATTERNS = "FAILURES TO AVOID:", "PATTERNS TO APPLY:"
+
+_TRIGGER, _RESOLUTION = 300, 500
+"""Characters of each that are shown."""
+
+_MOST_LISTED = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What memories are wanted for, and who will see them."""
+
+    objective: str
+    files: tuple[str, ...] = ()
+    attempt: str = ""
+    bead: str = ""
+    agent: str = ""
+    kind: str = ""
+    limit: int = 8
+    ranker: str = "seed"
+    scope: Scope = "task"
+    """``path``: show only what names one of the files or its module."""
+
+
+def inject(base: Base, task: Task, *, screen: Screen | None, record: bool) -> Injection:
+    """Choose, write and enter into the ledger what an agent is to see."""
+    query = recalling.Query(
+        task.objective,
+        limit=task.limit,
+        files=task.files,
+        expand=task.scope == "task",
+        gate=recalling.GATE,
+        ranker=task.ranker,
+    )
+    answer = recalling.recall(base, query)
+    if task.scope == "path":
+        answer = replace(answer, found=tuple(hit for hit in answer.found if hit.files))
+    withheld: dict[str, str] = {}
+    safe: dict[int, Memory] = {}
+    for hit in answer.found:
+        memory: Memory = shown(hit.memory)
+        reason = _why_not(memory) or (screen(memory) if screen else "")
+        if reason:
+            withheld[memory.name] = reason
+        else:
+            safe[memory.id] = memory
+    hits = in_order(hit for hit in answer.found if hit.memory.id in safe)
+    injection = _injection(base, task, answer, hits, [safe[hit.memory.id] for hit in hits])
+    injection = replace(injection, withheld=withheld)
+    return enter(base, injection) if record and hits and not base.read_only else injection
+
+
+def _why_not(memory: Memory) -> str:
+    """Why no agent is shown a memory, as the guard has left it."""
+    orders = [mark.removeprefix(ORDER) for mark in memory.marks if mark.startswith(ORDER)]
+    return f"it speaks to the agent: {orders[0]}" if orders else ""
+
+
+def in_order(hits: Iterable[Recalled]) -> list[Recalled]:
+    """Hits in the order of the text: systemic, failures, patterns, each by score."""
+    rank = {"systemic": 0, "failure": 1}
+    return sorted(hits, key=lambda hit: (rank.get(hit.memory.type, 2), -hit.score, hit.memory.id))
+
+
+def block(memories: Iterable[Memory]) -> str:
+    """The text that an agent reads, exactly as seed 003 shows it; nothing for no memories."""
+    chosen = list(memories)
+    parts = []
+    for head, is_failure in ((FAILURES, True), (PATTERNS, False)):
+        lines = [line(memory) for memory in chosen if (memory.type in ("failure", "systemic")) is is_failure]
+        if lines:
+            parts.append("\n".join([head, *lines]))
+    return "\n\n".join(parts)
+
+
+def with_block(description: str, text: str) -> str:
+    """A bead's description with this block at its end, in place of a former one; without one for no text."""
+    bare = without_block(description)
+    return f"{bare}\n\n{BEGIN}\n{text}\n{END}".lstrip("\n") if text else bare
+
+
+def without_block(description: str) -> str:
+    """A bead's description as its author wrote it."""
+    return split_block(description)[0]
+
+
+def line(memory: Memory) -> str:
+    """``- circular-import-auth [75%]: When importing … -> …``; a systemic one with its note."""
+    said = f"{clean_line(memory.trigger, _TRIGGER)} -> {clean_line(memory.resolution, _RESOLUTION)}"
+    note = f" {memory.note}" if memory.note else ""
+    return f"- {clean_line(memory.name, 80)} {memory.label}: {said}{note}"
+
+
+def injections(base: Base, *, name: str, attempt: str, bead: str) -> list[Injection]:
+    """Lines of the ledger, newest first, of a memory, an attempt or a bead; all where nothing is named."""
+    conditions: list[str] = []
+    values: list[object] = []
+    if name:
+        memory = rows.find(base.database, name)
+        conditions.append("id IN (SELECT injection_id FROM injection_memory WHERE memory_id = ?)")
+        values.append(memory.id if memory else -1)
+    for column, value in (("attempt", attempt), ("bead", bead)):
+        if value:
+            conditions.append(f"{column} = ?")
+            values.append(value)
+    where = " AND ".join(conditions) or "1 = 1"
+    found = base.database.execute(
+        "SELECT id, at, attempt, bead, agent, objective, kind, mode, ranker, scope FROM injection"
+        f" WHERE {where} ORDER BY id DESC LIMIT {_MOST_LISTED}",
+        values,
+    ).fetchall()
+    return [
+        Injection(
+            id=row[0],
+            at=rows.as_instant(row[1]),
+            attempt=row[2],
+            bead=row[3],
+            agent=row[4],
+            objective=row[5],
+            kind=row[6],
+            mode="semantic" if row[7] == "semantic" else "keyword",
+            ranker=row[8],
+            scope="path" if row[9] == "path" else "task",
+            shown=_shown(base, row[0]),
+        )
+        for row in found
+    ]
+
+
+def _injection(
+    base: Base, task: Task, answer: Recall, hits: Sequence[Recalled], seen: Sequence[Memory]
+) -> Injection:
+    """A line of the ledger for hits, under the names and in the words in which an agent sees them."""
+    return Injection(
+        id=0,
+        at=base.now(),
+        attempt=task.attempt,
+        bead=task.bead,
+        agent=task.agent,
+        objective=task.objective,
+        kind=task.kind,
+        mode=answer.mode,
+        ranker=task.ranker,
+        scope=task.scope,
+        shown=tuple(
+            Shown(memory.id, memory.name, position, hit.score, hit.relevance, memory.label, memory.revision)
+            for position, (hit, memory) in enumerate(zip(hits, seen, strict=True))
+        ),
+        text=block(seen),
+        signal="" if hits else answer.signal or "NO_MATCHING",
+        detail=answer.detail,
+    )
+
+
+def enter(base: Base, injection: Injection) -> Injection:
+    """Write into the ledger what has been shown."""
+    with base.writing():
+        connection = base.database.conn
+        cursor = connection.execute(
+            "INSERT INTO injection (at, attempt, bead, agent, objective, kind, mode, ranker, scope)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                rows.as_text(injection.at or base.now()),
+                injection.attempt,
+                injection.bead,
+                injection.agent,
+                injection.objective,
+                injection.kind,
+                injection.mode,
+                injection.ranker,
+                injection.scope,
+            ),
+        )
+        number = int(cursor.lastrowid or 0)
+        connection.executemany(
+            "INSERT INTO injection_memory (injection_id, position, memory_id, name, score, relevance, label,"
+            " revision) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                (
+                    *(number, each.position, each.memory_id, each.name),
+                    *(each.score, each.relevance, each.label, each.revision),
+                )
+                for each in injection.shown
+            ],
+        )
+        connection.executemany(
+            "INSERT INTO memory_extra (memory_id, shown) VALUES (?, 1)"
+            " ON CONFLICT(memory_id) DO UPDATE SET shown = shown + 1",
+            [(each.memory_id,) for each in injection.shown],
+        )
+        rows.bump(connection, [each.memory_id for each in injection.shown])
+    return replace(injection, id=number)
+
+
+def take_task(base: Base, session: str, calls: Sequence[str], agent: str) -> str:
+    """The first of these tasks that no other agent of the session has; an agent keeps the one it has.
+
+    Nothing where all are taken.
+    """
+    with base.writing():
+        rows_ = base.database.execute("SELECT call, agent FROM agent_task WHERE session = ?", [session])
+        taken = dict(rows_.fetchall())
+        mine = next((call for call in calls if taken.get(call) == agent), "")
+        free = mine or next((call for call in calls if call not in taken), "")
+        if free and not mine:
+            base.database.execute(
+                "INSERT INTO agent_task (session, call, agent, at) VALUES (?, ?, ?, ?)",
+                [session, free, agent, rows.as_text(base.now())],
+            )
+    return free
+
+
+def rebook(base: Base, attempt: str, objective: str) -> None:
+    """Say what an agent really did, where it was told of another one's task.
+
+    What was shown for that is not held against it: it was not its own.
+    """
+    with base.writing():
+        base.database.execute(
+            "UPDATE injection SET objective = ?, scope = 'path' WHERE attempt = ? AND scope = 'task'"
+            " AND objective <> ?",
+            [objective, attempt, objective],
+        )
+
+
+def _shown(base: Base, number: int) -> tuple[Shown, ...]:
+    found = base.database.execute(
+        "SELECT memory_id, name, position, score, relevance, label, revision FROM injection_memory"
+        " WHERE injection_id = ? ORDER BY position",
+        [number],
+    )
+    return tuple(Shown(*row) for row in found)

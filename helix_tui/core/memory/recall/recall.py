@@ -1,0 +1,347 @@
+"""Recall: meaning, words and files find memories; the ranker orders them; every term is reported.
+
+Two queries run side by side (seed 003): the objective by meaning and by the names of code in it, and the
+files that may be changed, matched as paths. Edges may bring in neighbours of what was found, with a bounded
+bonus; they take places that nothing relevant wants, never the place of a direct hit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from helix_tui.core.memory.errors import MemoryFault
+from helix_tui.core.memory.ranking import RANKERS, Array, Ranked
+from helix_tui.core.memory.recall import keywords
+from helix_tui.core.memory.records import Recall, Recalled
+from helix_tui.core.memory.store import paths, rows
+from helix_tui.core.memory.store.base import Base
+from helix_tui.core.memory.store.index import TRIGGER, WHOLE, Index
+from helix_tui.core.memory.words import identifiers, key, telling
+
+GATE = 0.25
+"""Relevance from which on a memory is a direct hit: with MiniLM unrelated texts stay below 0.1, paraphrases
+lie between 0.15 and 0.74 (reference/memory.md §5, §9)."""
+
+NAMED = 0.6
+"""Relevance of a memory that has every name of code in the query: as much as a close paraphrase."""
+
+ALMOST = 0.99
+"""Most that other words than a trigger's own can say, where some memory's are its own."""
+
+MOST_RECONSIDERED = 64
+"""The nearest memories, whose triggers are held against the query as well."""
+
+BONUS_PER_WEIGHT = 0.1
+MOST_BONUS = 0.2
+"""What edges may add (seed 003's code)."""
+
+MOST_RECALLED = 1_000
+MAX_QUERY = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What is asked for."""
+
+    text: str
+    type: str | None = None
+    limit: int = 5
+    min_effectiveness: float = 0.0
+    files: tuple[str, ...] = ()
+    expand: bool = False
+    gate: float = 0.0
+    """Relevance below which nothing is returned that does not speak of one of the files."""
+    ranker: str = "seed"
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """All memories against one query: an element for each place of the index."""
+
+    index: Index
+    relevance: Array
+    similarity: NDArray[np.float32] | None
+    compared: NDArray[np.bool_]
+    """Places with a vector of this model."""
+    keyword: Mapping[int, float]
+    files: Mapping[int, tuple[str, ...]]
+    ranked: Ranked
+    open: NDArray[np.bool_]
+    """Places that the query's conditions let through."""
+    direct: NDArray[np.bool_]
+
+
+def recall(base: Base, query: Query) -> Recall:
+    """Answer a query.
+
+    Raises:
+        MemoryFault: there is no ranker of this name.
+    """
+    if query.ranker not in RANKERS:
+        raise MemoryFault(f"no ranker “{query.ranker}”", f"There are: {', '.join(RANKERS)}.")
+    text = query.text[:MAX_QUERY]
+    vectors = base.encode([text]) if text.strip() else None
+    with base.reading() as index:
+        total = int(index.alive[: index.size].sum())
+        if not total:
+            return Recall((), base.mode, base.detail, "NO_PRIOR_MEMORY")
+        field = _field(base, index, query, text, vectors[0] if vectors else None, total)
+        chosen = _direct_and_fillers(field, query)
+        bonus: dict[int, float] = {}
+        via: dict[int, tuple[str, ...]] = {}
+        if query.expand:
+            chosen = _with_neighbours(base, field, query, chosen, bonus, via)
+        found = _records(base, field, query, chosen, bonus, via)
+    return Recall(tuple(found), base.mode, _detail(base, field), "" if found else "NO_MATCHING")
+
+
+def _field(
+    base: Base, index: Index, query: Query, text: str, vector: NDArray[np.float32] | None, total: int
+) -> _Field:
+    size = index.size
+    vectors = index.vectors(base.database, WHOLE)
+    similarity, compared = None, np.zeros(size, np.bool_)
+    relevance = np.zeros(size)
+    if vectors is not None and vector is not None:
+        similarity = vectors.similarities(vector, size)
+        compared = vectors.present[:size]
+        np.clip(similarity, 0.0, 1.0, out=relevance)
+        _reconsider(base, index, vector, relevance)
+    keyword = _keyword_leg(base, index, text, compared, total)
+    files = paths.matches(base.database, query.files) if query.files else {}
+    for memory_id, value in keyword.items():
+        place = index.place.get(memory_id)
+        if place is not None:
+            relevance[place] = max(relevance[place], value)
+    ranked = RANKERS[query.ranker](index.evidence(relevance, base.now_seconds()))
+    direct = relevance >= max(query.gate, GATE)
+    for memory_id in files:
+        if memory_id in index.place:
+            direct[index.place[memory_id]] = True
+    allowed = index.alive[:size] & (ranked.effectiveness >= query.min_effectiveness)
+    if query.type is not None:
+        allowed &= index.types[:size] == query.type
+    if query.gate > 0:
+        allowed &= direct
+    return _Field(index, relevance, similarity, compared, keyword, files, ranked, allowed, direct)
+
+
+def _reconsider(base: Base, index: Index, vector: NDArray[np.float32], relevance: Array) -> None:
+    """Let the trigger speak twice in the nearest memories: the mean of its own cosine and that of the whole.
+
+    What is asked or to be done is put as a situation, as triggers are; a resolution tells of something else,
+    and in the vector of both the situation is blurred.
+    """
+    size = len(relevance)
+    if size > MOST_RECONSIDERED:
+        nearest = np.argpartition(-relevance, MOST_RECONSIDERED)[:MOST_RECONSIDERED]
+    else:
+        nearest = np.arange(size)
+    ids = index.ids[nearest].tolist()
+    found = base.database.execute(
+        f"SELECT memory_id, vector FROM {TRIGGER} WHERE model = ?"
+        f" AND memory_id IN ({', '.join('?' * len(ids))})",
+        [base.model, *ids],
+    ).fetchall()
+    for memory_id, blob in found:
+        place = index.place.get(memory_id)
+        if place is None or not isinstance(blob, bytes) or len(blob) != vector.nbytes:
+            continue
+        own = float(np.frombuffer(blob, np.float32) @ vector)
+        if np.isfinite(own):  # a vector that somebody has spoilt says nothing
+            relevance[place] = (relevance[place] + min(1.0, max(0.0, own))) / 2
+
+
+def _keyword_leg(
+    base: Base, index: Index, text: str, compared: NDArray[np.bool_], total: int
+) -> dict[int, float]:
+    """Memory id -> relevance by words: all words where there is no vector, names of code everywhere.
+
+    What is asked in the very words of a trigger is about that: to the model the order of words, or one of
+    them, makes little difference.
+    """
+    found = _named_leg(base, index, text, compared, total)
+    asked = _asked_for(base, text)
+    return {each: min(value, ALMOST) for each, value in found.items()} | asked if asked else found
+
+
+def _asked_for(base: Base, text: str) -> dict[int, float]:
+    said = key(text)
+    known = base.database.execute("SELECT memory_id FROM memory_key WHERE key = ?", [said]).fetchall()
+    return {row[0]: 1.0 for row in known} if said else {}
+
+
+def _named_leg(
+    base: Base, index: Index, text: str, compared: NDArray[np.bool_], total: int
+) -> dict[int, float]:
+    if base.encoder is None:
+        return keywords.coverage(base.database, telling(text), total, kin=True)
+    named = keywords.coverage(base.database, identifiers(text), total)
+    found = {memory_id: NAMED * value for memory_id, value in named.items()}
+    if not bool((compared | ~index.alive[: index.size]).all()):
+        for memory_id, value in keywords.coverage(base.database, telling(text), total).items():
+            place = index.place.get(memory_id)
+            if place is not None and not compared[place]:
+                found[memory_id] = max(found.get(memory_id, 0.0), value)
+    return found
+
+
+def _direct_and_fillers(field: _Field, query: Query) -> list[int]:
+    """The best places: some are kept for what recurs and for what speaks of the files, the score fills up."""
+    limit = min(max(0, query.limit), MOST_RECALLED)
+    if not limit:
+        return []
+    index = field.index
+    relevant = np.flatnonzero(field.open & field.direct)
+    recurring = relevant[index.types[relevant] == "systemic"]
+    mentioned = [index.place[each] for each in field.files if each in index.place]
+    kept = [
+        *_top(field, _only(field, recurring), max(1, limit // 4)),
+        *_top(field, _only(field, mentioned), max(1, limit // 2)),
+        *_top(field, field.open, limit),
+    ]
+    return list(dict.fromkeys(kept))[:limit]
+
+
+def _only(field: _Field, places: Sequence[int] | NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Those of these places that the query's conditions let through."""
+    chosen = np.zeros(field.index.size, np.bool_)
+    chosen[places] = True
+    return chosen & field.open
+
+
+def _top(field: _Field, allowed: NDArray[np.bool_], limit: int) -> list[int]:
+    """The places with the highest scores, best first; the older memory first where scores are equal."""
+    places = np.flatnonzero(allowed)
+    if limit <= 0 or not places.size:
+        return []
+    scores = field.ranked.score[places]
+    if places.size > limit:
+        # every place as good as the last one that fits is kept until the order is exact
+        least = np.partition(scores, places.size - limit)[places.size - limit]
+        keep = scores >= least
+        places, scores = places[keep], scores[keep]
+    order = np.lexsort((field.index.ids[places], -scores))[:limit]
+    return [int(place) for place in places[order]]
+
+
+def _with_neighbours(
+    base: Base,
+    field: _Field,
+    query: Query,
+    chosen: Sequence[int],
+    bonus: dict[int, float],
+    via: dict[int, tuple[str, ...]],
+) -> list[int]:
+    """The choice with neighbours of its direct hits in places that no direct hit wants."""
+    index = field.index
+    hits = [place for place in chosen if field.direct[place]]
+    known = rows.fetch(base.database, [int(index.ids[place]) for place in hits])
+    weights = _neighbours(base, [memory.name for memory in known.values()])
+    ids = {row[0]: row[1] for row in _ids(base, weights)}
+    for name, sources in weights.items():
+        place = index.place.get(ids.get(name, -1))
+        if place is None or not (index.alive[place] and _admissible(field, query, place)):
+            continue
+        bonus[place] = min(MOST_BONUS, BONUS_PER_WEIGHT * sum(sources.values()))
+        via[place] = tuple(sorted(sources))
+    limit = min(max(0, query.limit), MOST_RECALLED)
+    others = [place for place in {*chosen, *bonus} if place not in hits]
+    others.sort(key=lambda place: (-_total(field, place, bonus), int(index.ids[place])))
+    return hits + others[: max(0, limit - len(hits))]
+
+
+def _admissible(field: _Field, query: Query, place: int) -> bool:
+    """Whether a neighbour meets the query's conditions; relevance is not one of them."""
+    if query.type is not None and field.index.types[place] != query.type:
+        return False
+    return bool(field.ranked.effectiveness[place] >= query.min_effectiveness)
+
+
+def _neighbours(base: Base, names: Sequence[str]) -> dict[str, dict[str, float]]:
+    """Neighbour -> (hit -> weight of all edges between them)."""
+    if not names:
+        return {}
+    marks = ", ".join("?" * len(names))
+    found: dict[str, dict[str, float]] = {}
+    for hit, other, weight in base.database.execute(
+        f"SELECT from_name, to_name, weight FROM memory_edge WHERE from_name IN ({marks})"
+        f" UNION ALL SELECT to_name, from_name, weight FROM memory_edge WHERE to_name IN ({marks})",
+        [*names, *names],
+    ):
+        if other == hit:
+            continue
+        weights = found.setdefault(other, {})
+        weights[hit] = weights.get(hit, 0.0) + rows.number(weight)
+    return found
+
+
+def _ids(base: Base, names: Iterable[str]) -> list[tuple[str, int]]:
+    wanted = list(names)[:MOST_RECALLED]
+    marks = ", ".join("?" * len(wanted))
+    return base.database.execute(f"SELECT name, id FROM memory WHERE name IN ({marks})", wanted).fetchall()
+
+
+def _total(field: _Field, place: int, bonus: Mapping[int, float]) -> float:
+    return float(field.ranked.score[place]) + bonus.get(place, 0.0)
+
+
+def _records(
+    base: Base,
+    field: _Field,
+    query: Query,
+    chosen: Iterable[int],
+    bonus: Mapping[int, float],
+    via: Mapping[int, tuple[str, ...]],
+) -> list[Recalled]:
+    """The choice as records, best first; a systemic memory that is relevant comes before all others."""
+    index, ranked = field.index, field.ranked
+    places = list(chosen)
+    known = rows.fetch(base.database, [int(index.ids[place]) for place in places])
+    found = []
+    for place in places:
+        memory_id = int(index.ids[place])
+        if memory_id not in known:
+            continue
+        hit = Recalled(
+            memory=known[memory_id],
+            score=_total(field, place, bonus),
+            relevance=float(field.relevance[place]),
+            effectiveness=float(ranked.effectiveness[place]),
+            recency=float(ranked.recency[place]),
+            bonus=bonus.get(place, 0.0),
+            similarity=_similarity(field, place),
+            keyword=field.keyword.get(memory_id, 0.0),
+            files=field.files.get(memory_id, ()),
+            via=() if field.direct[place] else via.get(place, ()),
+            direct=bool(field.direct[place]),
+            ranker=query.ranker,
+            terms={name: float(values[place]) for name, values in ranked.terms.items()},
+        )
+        found.append(hit)
+    found.sort(
+        key=lambda hit: (not (hit.direct and hit.memory.type == "systemic"), -hit.score, hit.memory.id)
+    )
+    return found
+
+
+def _similarity(field: _Field, place: int) -> float | None:
+    if field.similarity is None or not field.compared[place]:
+        return None
+    return float(field.similarity[place])
+
+
+def _detail(base: Base, field: _Field) -> str:
+    """Which encoder, and how many memories it cannot compare."""
+    if base.encoder is None:
+        return base.detail
+    lacking = int((field.index.alive[: field.index.size] & ~field.compared).sum())
+    if not lacking or field.similarity is None:
+        return base.detail
+    return (
+        f"{base.detail}; {lacking} without a vector of this model, found by words (`helix-tui memory embed`)"
+    )

@@ -1,0 +1,1 @@
+"""The database of memories: tables, rows, revisions, corrections, upkeep."""

@@ -1,0 +1,331 @@
+"""Opening ``.helix/helix.db``: whose it is, which generation, brought up to date without losing a row.
+
+A database of the published plugin keeps its tables and every row in them; ours are added beside, after a copy
+of the file has been put next to it. What cannot be ours is refused with a reason and left as it is.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from sqlite_utils import Database
+
+from helix_tui.core.ground import log as logs
+from helix_tui.core.ground.helix_folder import make_folder
+from helix_tui.core.ground.project import Project
+from helix_tui.core.ground.time import format_instant, now_ns
+from helix_tui.core.memory.errors import (
+    DatabaseBusy,
+    DatabaseCorrupt,
+    DatabaseForeign,
+    DatabaseFull,
+    DatabaseMissing,
+    DatabaseNewer,
+    DatabaseReadOnly,
+    MemoryFault,
+)
+from helix_tui.core.memory.store import migration
+from helix_tui.core.memory.store.schema import OUR_VERSION
+
+BUSY_SECONDS = 10.0
+"""How long a writer waits for another process by default."""
+
+_OURS_OR_PLUGIN = {"memory", "insight", "exploration", "plan", "workspace", "session_log", "helix_meta"}
+_NEEDS = {
+    "memory": {"id", "name", "type", "trigger", "resolution"},
+    "memory_edge": {"id", "from_name", "to_name", "rel_type"},
+    "exploration": {"id", "objective", "data", "created_at"},
+    "plan": {"id", "objective", "tasks", "created_at"},
+    "workspace": {"id", "task_seq", "task_slug", "objective", "data", "created_at"},
+}
+"""What a table of the plugin cannot be without; anything else is added."""
+_CACHE_KIB = 4_096
+_COPY_SECONDS = 60.0
+_NO_ROOM = ("full", "disk I/O")
+"""What SQLite says where the disk has no room, for the database or for the files beside it."""
+
+
+def database_path(project: Project, env: Mapping[str, str] | None = None) -> Path:
+    """Where a project's memory lies: ``HELIX_DB_PATH`` as the plugin reads it, else ``.helix/helix.db``."""
+    env = os.environ if env is None else env
+    named = env.get("HELIX_DB_PATH", "")
+    return Path(os.path.abspath(named)) if named else project.helix_dir / "helix.db"
+
+
+def open_database(path: Path, *, read_only: bool = False, busy_seconds: float = BUSY_SECONDS) -> Database:
+    """The database at ``path``, made where there is none, brought up to date where it is older.
+
+    With ``read_only`` the file is not touched: an older one is brought up to date in a copy in memory.
+
+    Raises:
+        MemoryFault: one of its kinds says what stands in the way.
+    """
+    with guarded(path):
+        _refuse_strange_file(path, read_only=read_only)
+        if read_only:
+            return _open_for_reading(path, busy_seconds)
+        make_folder(path.parent)
+        _refuse_read_only(path)
+        connection = _connect(str(path), busy_seconds)
+        try:
+            _prepare(connection, path)
+        except BaseException:
+            connection.close()
+            raise
+        return _database(connection)
+
+
+def empty_database() -> Database:
+    """A database without a file: what a memory that was never made would answer from."""
+    database = _database(_connect(":memory:", BUSY_SECONDS))
+    with writing(database):
+        migration.bring_up_to_date(database.conn, now_ns())
+    return database
+
+
+@contextmanager
+def guarded(path: Path) -> Iterator[None]:
+    """Turn what SQLite and the file system say into a :class:`MemoryFault` that says what to do."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        raise _fault(path, error) from error
+    except UnicodeEncodeError as error:
+        raise MemoryFault("what was given is no text in UTF-8", "Name it as `memory list` does.") from error
+    except OSError as error:
+        raise DatabaseReadOnly(
+            f"{path}: {error.strerror or error}",
+            "Look at the folder's permissions and the disk's free space.",
+        ) from error
+
+
+@contextmanager
+def writing(database: Database) -> Iterator[Database]:
+    """One write transaction, taken at once: what is read in it is still so when it is written."""
+    connection = database.conn
+    if connection.in_transaction:
+        yield database
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield database
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
+def _fault(path: Path, error: sqlite3.DatabaseError) -> MemoryFault:
+    said = str(error)
+    if "locked" in said or "busy" in said:
+        return DatabaseBusy(
+            f"{path} is in use: another process has been writing for too long",
+            "Try again; `lsof` on the file tells who has it.",
+        )
+    if "readonly" in said or "unable to open" in said:
+        return DatabaseReadOnly(
+            f"{path} cannot be written: {said}", "Look at its permissions and its folder's."
+        )
+    if "not a database" in said:
+        return DatabaseCorrupt(
+            f"{path} is not an SQLite database",
+            "Nothing was changed. Move it away or put a backup in its place.",
+        )
+    if any(sign in said for sign in ("malformed", "corrupt", "vtable constructor failed")):
+        return DatabaseCorrupt(
+            f"{path} is damaged: {said}",
+            "Nothing was changed. Move it away and put a backup in its place, or save what is readable with "
+            "`sqlite3 helix.db .recover`.",
+        )
+    if any(sign in said for sign in _NO_ROOM):
+        return DatabaseFull(
+            f"{path} cannot be written: {said}", "Make room on the disk; nothing was half written."
+        )
+    return MemoryFault(
+        f"{path} refuses it: {said}",
+        "Nothing was changed. A constraint or trigger of somebody else's in it may be the cause: "
+        "`sqlite3 helix.db .schema` shows them.",
+    )
+
+
+def _refuse_strange_file(path: Path, *, read_only: bool) -> None:
+    if not path.exists():
+        if read_only:
+            raise DatabaseMissing(
+                f"no memory here: there is no {path}", "`helix-tui memory store` makes one."
+            )
+        return
+    if not path.is_file():
+        raise DatabaseForeign(f"{path} is not a file", "Move it away.")
+
+
+def _refuse_read_only(path: Path) -> None:
+    """Say at once what SQLite would only say at the first change."""
+    for each in (path, path.parent):
+        if each.exists() and not os.access(each, os.W_OK):
+            if os.statvfs(each).f_flag & os.ST_RDONLY:
+                raise DatabaseReadOnly(
+                    f"{path} cannot be written: its disk is read-only",
+                    "Mount the disk for writing, then do it again; what is remembered can be read meanwhile.",
+                )
+            raise DatabaseReadOnly(
+                f"{path} cannot be written: no permission for {each.name}",
+                "Look at its permissions and its folder's.",
+            )
+
+
+def _connect(target: str, busy_seconds: float, *, uri: bool = False) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        target, timeout=busy_seconds, isolation_level=None, check_same_thread=False, uri=uri
+    )
+    try:
+        connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")  # opens the file
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _database(connection: sqlite3.Connection) -> Database:
+    return Database(connection, execute_plugins=False)
+
+
+def _open_for_reading(path: Path, busy_seconds: float) -> Database:
+    connection = _readable(path, busy_seconds)
+    try:
+        _refuse_strangers(connection, path)
+        if migration.needed(connection):
+            with closing(connection):
+                copy = _connect(":memory:", busy_seconds)
+                connection.backup(copy)
+            with writing(_database(copy)):
+                migration.bring_up_to_date(copy, now_ns())
+            connection = copy
+        connection.execute("PRAGMA query_only = ON")
+    except BaseException:
+        connection.close()
+        raise
+    return _database(connection)
+
+
+def _readable(path: Path, busy_seconds: float) -> sqlite3.Connection:
+    """A connection that cannot write. In WAL mode SQLite wants files beside the database even to read: where
+    it cannot make them (no permission, no room), the database is read as it lies, or with its log from a
+    copy; where there is no room for that either, with nobody else in it."""
+    uri = path.absolute().as_uri()
+    try:
+        return _probed(_connect(f"{uri}?mode=ro", busy_seconds, uri=True))
+    except sqlite3.OperationalError as error:
+        if not any(sign in str(error) for sign in ("readonly", "unable to open", *_NO_ROOM)):
+            raise
+    log = path.with_name(f"{path.name}-wal")
+    if not (log.exists() and log.stat().st_size):
+        return _connect(f"{uri}?immutable=1", busy_seconds, uri=True)
+    try:
+        return _copied(path, log, busy_seconds)
+    except OSError:
+        return _exclusive(f"{uri}?mode=rw", busy_seconds)
+
+
+def _probed(connection: sqlite3.Connection) -> sqlite3.Connection:
+    """The connection, if something can be read through it: only that opens the files beside the database."""
+    try:
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _copied(path: Path, log: Path, busy_seconds: float) -> sqlite3.Connection:
+    with tempfile.TemporaryDirectory() as folder:
+        _copy_from_outside((path, log), Path(folder))
+        copy = _connect(":memory:", busy_seconds)
+        with closing(_connect(str(Path(folder, path.name)), busy_seconds)) as source:
+            source.backup(copy)
+    return copy
+
+
+def _exclusive(uri: str, busy_seconds: float) -> sqlite3.Connection:
+    """A connection that keeps the index of the log in memory instead of in a file: for nobody else."""
+    connection = _connect(uri, busy_seconds, uri=True)
+    connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+    return _probed(connection)
+
+
+def _copy_from_outside(files: Iterable[Path], folder: Path) -> None:
+    """Copy files of a database by another process.
+
+    Closing any descriptor of a file gives up every POSIX lock that this process holds on it, and with them
+    the locks of all its connections (sqlite.org/howtocorrupt.html, 2.2): nothing in this program opens a
+    database but SQLite.
+
+    Raises:
+        OSError: they cannot be copied.
+    """
+    command = ["cp", "--", *map(str, files), str(folder)]
+    begun = time.monotonic()
+    done = subprocess.run(command, capture_output=True, timeout=_COPY_SECONDS, check=False)
+    logs.program(command, f"rc {done.returncode}", time.monotonic() - begun, "memory")
+    if done.returncode:
+        raise OSError(done.stderr.decode("utf-8", "replace").strip()[:300] or "cp failed")
+
+
+def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+    _refuse_strangers(connection, path)
+    if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+        connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = NORMAL")
+    if not migration.needed(connection):
+        return
+    with writing(_database(connection)):
+        if migration.needed(connection):  # another process may have been faster
+            _refuse_strangers(connection, path)
+            if migration.tables(connection) and migration.reshaping(connection):
+                _back_up(path)
+            migration.bring_up_to_date(connection, now_ns())
+
+
+def _refuse_strangers(connection: sqlite3.Connection, path: Path) -> None:
+    tables = migration.tables(connection)
+    if tables and not tables & _OURS_OR_PLUGIN:
+        raise DatabaseForeign(
+            f"{path} is a database of something else (it has {', '.join(sorted(tables)[:4])})",
+            "Nothing was changed. Move it away, or name another file with HELIX_DB_PATH.",
+        )
+    for table in sorted(tables & _NEEDS.keys()):
+        if lacking := _NEEDS[table] - migration.columns(connection, table):
+            what = f"a table {table} without {', '.join(sorted(lacking))}"
+            raise DatabaseForeign(
+                f"{path} has {what}: not the plugin's and not ours",
+                "Nothing was changed. Move it away, or name another file with HELIX_DB_PATH.",
+            )
+    version = migration.our_version(connection)
+    if version > OUR_VERSION:
+        raise DatabaseNewer(
+            f"{path} was written by a later helix-tui (version {version}, this one knows {OUR_VERSION})",
+            "Nothing was changed. Update helix-tui.",
+        )
+
+
+def _back_up(path: Path) -> None:
+    """A copy beside the file, under a name that is still free, before anything is migrated."""
+    stamp = format_instant(now_ns()).replace(":", "").replace("-", "")
+    number = 0
+    while True:
+        copy = path.with_name(f"{path.name}.{stamp}{f'-{number}' if number else ''}.bak")
+        try:
+            os.close(os.open(copy, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            break
+        except FileExistsError:
+            number += 1
+    with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(copy)) as target:
+        source.backup(target)

@@ -1,0 +1,244 @@
+"""The figures and vectors of all memories as arrays, kept in step with the database.
+
+A process loads them once. From then on it asks ``memory_change`` for what any process, the plugin's too, has
+changed since, and reads only that. Vectors lie in one float32 matrix, one row a memory; vectors of another
+model are not loaded, so they cannot be compared.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+from sqlite_utils import Database
+
+from helix_tui.core.memory.ranking import Array, Evidence, mean_use
+from helix_tui.core.memory.store.rows import MOST_COUNTED
+
+WHOLE, TRIGGER = "memory_vector", "memory_trigger_vector"
+"""Tables of vectors: of trigger and resolution together, and of the trigger alone."""
+
+_COUNTS = """SELECT id, type, coalesce(last_used, created_at), CAST(coalesce(helped, 0) AS REAL),
+CAST(coalesce(failed, 0) AS REAL) FROM memory"""
+"""An index of ours has all of these columns: the rows themselves, with a vector in each, are not read."""
+_COLUMNS = """SELECT json_group_array(id), json_group_array(type),
+json_group_array(CAST(coalesce(last_used, created_at) AS TEXT)),
+json_group_array(min(1e12, CAST(coalesce(helped, 0) AS REAL))),
+json_group_array(min(1e12, CAST(coalesce(failed, 0) AS REAL))) FROM memory"""
+"""The same of all memories, a column each: five texts are made and read in a third of the time of rows."""
+
+_LIFT = """SELECT memory_id, lift_trials, lift_residual, lift_injected, lift_used FROM memory_extra
+WHERE lift_injected > 0"""
+_FIGURES = 6
+_LOT = 1_000
+_FEW = 400
+"""Changes up to which rows are read one by one; beyond, everything is read anew."""
+
+
+class Vectors:
+    """One growing float32 matrix of unit rows; a row of zeros stands for no vector."""
+
+    def __init__(self, table: str, model: str) -> None:
+        self.table = table
+        self.model = model
+        self._rows: NDArray[np.float32] = np.zeros((0, 0), np.float32)
+        self.present: NDArray[np.bool_] = np.zeros(0, np.bool_)
+
+    def load(self, database: Database, place: dict[int, int], size: int) -> None:
+        """Read every vector of the model."""
+        found = database.execute(
+            f"SELECT memory_id, vector FROM {self.table} WHERE model = ? ORDER BY memory_id", [self.model]
+        )
+        self._rows = np.zeros((0, 0), np.float32)
+        # in small lots: all blobs at once would cost twice their memory, and the time to get it
+        while lot := found.fetchmany(_LOT):
+            if not self._rows.size:
+                wide = Counter(len(vector) for _, vector in lot).most_common(1)[0][0] // 4
+                self._rows = np.zeros((size + size // 4 + 64, max(1, wide)), np.float32)
+                self.present = np.zeros(len(self._rows), np.bool_)
+            width = self._rows.shape[1]
+            fits = [pair for pair in lot if pair[0] in place and len(pair[1]) == width * 4]
+            rows = [place[memory_id] for memory_id, _ in fits]
+            flat = np.frombuffer(b"".join(vector for _, vector in fits), np.float32)
+            run = slice(rows[0], rows[-1] + 1) if fits and rows[-1] - rows[0] + 1 == len(rows) else rows
+            self._rows[run] = flat.reshape(-1, width)
+            self.present[run] = True
+        if not self._rows.size:
+            self.present = np.zeros(size, np.bool_)
+
+    def update(self, database: Database, memory_id: int, row: int) -> None:
+        """Read one memory's vector again."""
+        found = database.execute(
+            f"SELECT vector FROM {self.table} WHERE memory_id = ? AND model = ?", [memory_id, self.model]
+        ).fetchone()
+        self._reserve(row + 1, len(found[0]) // 4 if found else 0)
+        fits = found is not None and len(found[0]) == 4 * self._rows.shape[1]
+        self.present[row] = fits
+        self._rows[row] = np.frombuffer(found[0], np.float32) if fits and found else 0.0
+
+    def similarities(self, query: NDArray[np.float32], size: int) -> NDArray[np.float32]:
+        """Cosine of the query with each of the first ``size`` rows; 0 where there is no vector."""
+        if self._rows.shape[1] != len(query):
+            return np.zeros(size, np.float32)
+        found: NDArray[np.float32] = self._rows[:size] @ query
+        if not np.isfinite(found.sum()):  # a vector that somebody has spoilt
+            np.nan_to_num(found, copy=False, nan=0.0, posinf=0.0, neginf=0.0)
+        return found
+
+    def row(self, row: int) -> NDArray[np.float32]:
+        """One vector, zeros where there is none."""
+        vector: NDArray[np.float32] = self._rows[row]
+        return vector
+
+    def matrix(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Some of the vectors, in the order asked for."""
+        chosen: NDArray[np.float32] = self._rows[rows]
+        return chosen
+
+    def _reserve(self, size: int, width: int) -> None:
+        have, wide = self._rows.shape
+        if size <= have and (wide or not width):
+            return
+        grown = np.zeros((max(size + size // 4 + 64, have), wide or width), np.float32)
+        grown[:have, :wide] = self._rows
+        self._rows = grown
+        self.present = np.concatenate([self.present, np.zeros(len(grown) - have, np.bool_)])
+
+
+class Index:
+    """All memories of one database, as arrays with one place for each."""
+
+    def __init__(self, model: str | None) -> None:
+        """An empty index; ``model`` is that of the vectors to load, None for none."""
+        self.seq = -1
+        self.size = 0
+        self.ids: NDArray[np.int64] = np.zeros(0, np.int64)
+        self.types: NDArray[np.object_] = np.zeros(0, np.object_)
+        self.alive: NDArray[np.bool_] = np.zeros(0, np.bool_)
+        self.seconds: Array = np.zeros(0)
+        self._figures: Array = np.zeros((_FIGURES, 0))
+        self.place: dict[int, int] = {}
+        self._vectors = {table: Vectors(table, model) for table in (WHOLE, TRIGGER)} if model else {}
+        self._loaded: set[str] = set()
+
+    def refresh(self, database: Database) -> None:
+        """Read what has changed since the last time, by whatever process."""
+        newest = database.execute("SELECT coalesce(max(seq), 0) FROM memory_change").fetchone()[0]
+        if newest == self.seq:
+            return
+        changed = []
+        if 0 <= self.seq < newest:
+            changed = database.execute(
+                "SELECT memory_id, gone FROM memory_change WHERE seq > ? ORDER BY seq LIMIT ?",
+                [self.seq, _FEW + 1],
+            ).fetchall()
+        if changed and len(changed) <= _FEW:
+            self._apply(database, changed)
+        else:
+            self._load(database)
+        self.seq = newest
+
+    def forget(self) -> None:
+        """Read everything anew the next time."""
+        self.seq = -1
+
+    def vectors(self, database: Database, table: str) -> Vectors | None:
+        """The vectors of one table, loaded when first asked for; None without a model."""
+        found = self._vectors.get(table)
+        if found is not None and table not in self._loaded:
+            found.load(database, self.place, self.size)
+            self._loaded.add(table)
+        return found
+
+    def evidence(self, relevance: Array, now_seconds: float) -> Evidence:
+        """What the rankers work on, for every place."""
+        helped, failed, trials, residual, injected, used = self._figures[:, : self.size]
+        alive = self.alive[: self.size]
+        return Evidence(
+            relevance=relevance,
+            helped=helped,
+            failed=failed,
+            age_days=(now_seconds - self.seconds[: self.size]) / 86_400,
+            trials=trials,
+            residual=residual,
+            injected=injected,
+            used=used,
+            mean_use=mean_use(float(injected[alive].sum()), float(used[alive].sum())),
+        )
+
+    def _load(self, database: Database) -> None:
+        ids, types, times, *counts = map(msgspec.json.decode, database.execute(_COLUMNS).fetchone())
+        order = np.argsort(np.asarray(ids, np.int64))  # by id, as the vectors lie in the file
+        self.size = len(order)
+        self._reserve(self.size, keep=False)
+        self.ids[: self.size] = np.asarray(ids, np.int64)[order]
+        self.place = {memory_id: place for place, memory_id in enumerate(self.ids[: self.size].tolist())}
+        self.alive[: self.size] = True
+        self.types[: self.size] = np.asarray(types, np.object_)[order]
+        self.seconds[: self.size] = np.asarray(_all_seconds(times))[order]
+        figures = np.clip(np.asarray(counts, np.float64), 0.0, MOST_COUNTED)
+        self._figures[:2, : self.size] = figures[:, order]
+        for memory_id, *lift in database.execute(_LIFT):
+            if memory_id in self.place:
+                self._figures[2:, self.place[memory_id]] = lift
+        for table in self._loaded:
+            self._vectors[table].load(database, self.place, self.size)
+
+    def _apply(self, database: Database, changed: Sequence[tuple[int, int]]) -> None:
+        for memory_id, gone in changed:
+            row = None
+            if not gone:
+                row = database.execute(f"{_COUNTS} WHERE id = ?", [memory_id]).fetchone()
+            place = self.place.get(memory_id)
+            if row is None:
+                if place is not None:
+                    self.alive[place] = False
+                continue
+            if place is None:
+                place = self.place[memory_id] = self.size
+                self.size += 1
+                self._reserve(self.size, keep=True)
+            self._put(place, row)
+            lift = database.execute(f"{_LIFT} AND memory_id = ?", [memory_id]).fetchone()
+            self._figures[2:, place] = lift[1:] if lift else 0.0
+            for table in self._loaded:
+                self._vectors[table].update(database, memory_id, place)
+
+    def _put(self, place: int, row: Sequence[Any]) -> None:
+        self.ids[place], self.types[place], self.alive[place] = row[0], row[1], True
+        self.seconds[place] = _all_seconds([row[2]])[0]
+        self._figures[:2, place] = np.clip(row[3:], 0.0, MOST_COUNTED)
+
+    def _reserve(self, size: int, *, keep: bool) -> None:
+        have = len(self.ids)
+        if keep and size <= have:
+            return
+        room = size + size // 4 + 64
+        old = self.ids, self.types, self.alive, self.seconds, self._figures
+        self.ids, self.types = np.zeros(room, np.int64), np.empty(room, np.object_)
+        self.alive, self.seconds = np.zeros(room, np.bool_), np.zeros(room)
+        self._figures = np.zeros((_FIGURES, room))
+        if keep:
+            self.ids[:have], self.types[:have], self.alive[:have], self.seconds[:have] = old[:4]
+            self._figures[:, :have] = old[4]
+
+
+def _all_seconds(texts: Sequence[object]) -> list[float]:
+    """Seconds since the epoch of stored times (those without a zone are local); NaN for what is none."""
+    known: dict[object, float] = {}
+    found = []
+    for text in texts:
+        seconds = known.get(text)
+        if seconds is None:
+            try:
+                seconds = datetime.fromisoformat(str(text)).timestamp()
+            except (ValueError, OverflowError, OSError):
+                seconds = float("nan")
+            known[text] = seconds
+        found.append(seconds)
+    return found

@@ -1,0 +1,238 @@
+"""Revisions: what a memory said before, kept with its own counts (rulings.md 30).
+
+The row in the plugin's ``memory`` is the newest revision, so whatever reads that table shows what holds now.
+Each older one is a row of ``memory_revision``, under the id it had while it was shown: an outcome that comes
+later finds what was shown then. A memory that was superseded by another stands in that one's history.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+from helix_tui.core.embedding import MODEL_ID
+from helix_tui.core.memory.records import Memory, Revision
+from helix_tui.core.memory.store import indexing, rows
+from helix_tui.core.memory.store.base import Base, Vector
+from helix_tui.core.memory.store.index import TRIGGER, WHOLE
+from helix_tui.core.memory.store.indexing import Draft
+
+Reason = Literal["revised", "edited", "superseded"]
+
+_TEXTS = "name, type, trigger, resolution, source, created_at, last_used, helped, failed"
+_EVIDENCE = (
+    "verified_helped, verified_failed, shown, lift_trials, lift_residual, lift_injected, lift_used,"
+    " lift_passed"
+)
+_SELECT = f"SELECT id, former_id, number, replaced_at, reason, {_TEXTS}, {_EVIDENCE} FROM memory_revision"
+
+
+def history(base: Base, memory_id: int) -> list[Revision]:
+    """What a memory said before, newest first."""
+    found = base.database.execute(f"{_SELECT} WHERE memory_id = ? ORDER BY id DESC", [memory_id])
+    return [_revision(row) for row in found]
+
+
+def former(base: Base, memory_id: int, number: int) -> Revision | None:
+    """The revision that was shown under this id and number, where it is not the newest any more."""
+    row = base.database.execute(
+        f"{_SELECT} WHERE former_id = ? AND number = ?", [memory_id, number]
+    ).fetchone()
+    return None if row is None else _revision(row)
+
+
+def superseded(base: Base, name_or_id: str | int) -> Memory | None:
+    """The memory of this name or id as it was when another one superseded it."""
+    row = _superseded(base, name_or_id)
+    return None if row is None else _revision(row[1:]).memory
+
+
+def successor(base: Base, name_or_id: str | int) -> Memory | None:
+    """The memory in whose history one of this name or id stands, where it was superseded."""
+    row = _superseded(base, name_or_id)
+    return None if row is None else rows.fetch(base.database, [row[0]]).get(row[0])
+
+
+def _superseded(base: Base, name_or_id: str | int) -> Any:
+    text = str(name_or_id)
+    number = int(text) if text.isascii() and text.isdigit() and len(text) < 19 else -1
+    return base.database.execute(
+        f"{_SELECT.replace('SELECT id', 'SELECT memory_id, id')} WHERE reason = 'superseded'"
+        " AND (name = ? OR former_id = ?) ORDER BY id DESC LIMIT 1",
+        [text, number],
+    ).fetchone()
+
+
+def revise(base: Base, memory: Memory, draft: Draft, vectors: tuple[Vector | None, ...], why: Reason) -> int:
+    """Let a memory say something else from now on; returns the new revision's number."""
+    number = next_number(base, memory.id)
+    archive(base, memory.id, memory.id, why)
+    connection = base.database.conn
+    connection.execute(
+        "UPDATE memory SET type = ?, source = ?, helped = 0, failed = 0, created_at = ?, last_used = NULL"
+        " WHERE id = ?",
+        (draft.type, draft.source, rows.as_text(base.now()), memory.id),
+    )
+    connection.execute(
+        "INSERT INTO memory_extra (memory_id, revision) VALUES (?1, ?2) ON CONFLICT(memory_id) DO UPDATE SET"
+        " revision = ?2, verified_helped = 0, verified_failed = 0, shown = 0, lift_trials = 0,"
+        " lift_residual = 0, lift_injected = 0, lift_used = 0, lift_passed = 0",
+        (memory.id, number),
+    )
+    reword(base, memory.id, draft, vectors)
+    return number
+
+
+def next_number(base: Base, memory_id: int) -> int:
+    """The number of a memory's next revision."""
+    return 1 + _number(
+        base,
+        "SELECT max(coalesce((SELECT max(number) FROM memory_revision WHERE former_id = ?1), 0),"
+        " coalesce((SELECT revision FROM memory_extra WHERE memory_id = ?1), 1))",
+        memory_id,
+    )
+
+
+def reword(base: Base, memory_id: int, draft: Draft, vectors: tuple[Vector | None, ...]) -> None:
+    """Write a memory's texts and whatever they are found by; counts and revision stay as they are."""
+    trigger, whole = vectors
+    published = whole.tobytes() if whole is not None and base.model == MODEL_ID else None
+    connection = base.database.conn
+    connection.execute(
+        "UPDATE memory SET trigger = ?, resolution = ?, embedding = ? WHERE id = ?",
+        (draft.trigger, draft.resolution, published, memory_id),
+    )
+    for table in (WHOLE, TRIGGER):
+        connection.execute(f"DELETE FROM {table} WHERE memory_id = ?", (memory_id,))
+    indexing.index_texts(base, memory_id, draft)
+    indexing.put_vectors(base, memory_id, trigger, whole)
+    rows.bump(connection, [memory_id])
+
+
+def archive(base: Base, memory_id: int, owner: int, why: Reason) -> int:
+    """Copy a memory as it stands into the history of ``owner``; returns the number of that row."""
+    named = ", ".join(f"m.{name.strip()}" for name in _TEXTS.split(",")[:-2])
+    evidence = ", ".join(f"coalesce(e.{name.strip()}, 0)" for name in _EVIDENCE.split(","))
+    cursor = base.database.conn.execute(
+        f"INSERT INTO memory_revision (memory_id, former_id, number, replaced_at, reason, {_TEXTS},"
+        f" {_EVIDENCE}) SELECT ?, m.id, coalesce(e.revision, 1), ?, ?, {named}, coalesce(m.helped, 0),"
+        f" coalesce(m.failed, 0), {evidence} FROM {rows.MEMORY_TABLES} WHERE m.id = ?",
+        (owner, rows.as_text(base.now()), why, memory_id),
+    )
+    return int(cursor.lastrowid or 0)
+
+
+def bring_back(base: Base, memory_id: int, number: int) -> int:
+    """Let an older revision of a memory hold again, with its own counts; what held until now is kept.
+
+    Returns the number of the revision that held until now.
+    """
+    row = base.database.execute(
+        "SELECT id, trigger, resolution FROM memory_revision WHERE former_id = ? AND number = ?",
+        [memory_id, number],
+    ).fetchone()
+    now = rows.fetch(base.database, [memory_id])[memory_id]
+    draft = Draft(row[1], row[2], now.type)
+    archive(base, memory_id, memory_id, "edited")
+    _take_from_history(base, memory_id, row[0], number)
+    reword(base, memory_id, draft, indexing.encode(base, [draft]).get(draft, (None, None)))
+    return now.revision
+
+
+def _take_from_history(base: Base, memory_id: int, row_id: int, number: int) -> None:
+    """Give a memory the counts of a row of its history, and take that row out."""
+    connection = base.database.conn
+    connection.execute(
+        "UPDATE memory SET (type, source, created_at, last_used, helped, failed) = (SELECT type, source,"
+        " coalesce(created_at, memory.created_at), last_used, helped, failed FROM memory_revision"
+        " WHERE id = ?1) WHERE id = ?2",
+        (row_id, memory_id),
+    )
+    connection.execute(
+        "INSERT OR IGNORE INTO memory_extra (memory_id) VALUES (?)",
+        (memory_id,),
+    )
+    connection.execute(
+        f"UPDATE memory_extra SET revision = ?3, ({_EVIDENCE}) = (SELECT {_EVIDENCE} FROM memory_revision"
+        " WHERE id = ?1) WHERE memory_id = ?2",
+        (row_id, memory_id, number),
+    )
+    connection.execute("DELETE FROM memory_revision WHERE id = ?", (row_id,))
+
+
+def discard(base: Base, memory_id: int, number: int) -> None:
+    """Take out of the history a revision that was never shown and never counted."""
+    base.database.conn.execute(
+        "DELETE FROM memory_revision WHERE former_id = ? AND number = ? AND shown = 0 AND helped = 0"
+        " AND failed = 0",
+        (memory_id, number),
+    )
+
+
+def supersede(base: Base, old: Memory, new: Memory) -> dict[str, Any]:
+    """Put one memory, with its history, into the history of another; returns what `separate` needs."""
+    connection = base.database.conn
+    earlier = [row[0] for row in _all(base, "SELECT id FROM memory_revision WHERE memory_id = ?", old.id)]
+    archived = archive(base, old.id, new.id, "superseded")
+    connection.execute("UPDATE memory_revision SET memory_id = ? WHERE memory_id = ?", (new.id, old.id))
+    connection.execute(
+        "INSERT OR IGNORE INTO memory_occurrence (memory_id, mark, at)"
+        " SELECT ?, mark, at FROM memory_occurrence WHERE memory_id = ?",
+        (new.id, old.id),
+    )
+    made = _inherit_edges(base, old.name, new.name)
+    return {"archived": archived, "earlier": earlier, "edges": made, "by": new.id, "old": old.id}
+
+
+def separate(base: Base, way: dict[str, Any]) -> None:
+    """Take a superseded memory, whose row is back, out of the history of what superseded it."""
+    connection = base.database.conn
+    row = base.database.execute(
+        "SELECT number FROM memory_revision WHERE id = ?", [way["archived"]]
+    ).fetchone()
+    if row is not None:
+        _take_from_history(base, way["old"], way["archived"], row[0])
+    _move(connection, way["earlier"], way["old"])
+    connection.executemany("DELETE FROM memory_edge WHERE id = ?", [(each,) for each in way["edges"]])
+    rows.bump(connection, [way["by"], way["old"]])
+
+
+def _move(connection: Any, row_ids: Iterable[int], owner: int) -> None:
+    connection.executemany(
+        "UPDATE memory_revision SET memory_id = ? WHERE id = ?", [(owner, each) for each in row_ids]
+    )
+
+
+def _inherit_edges(base: Base, old: str, new: str) -> list[int]:
+    """Give a memory the edges of the one that it supersedes; ids of those that it did not have."""
+    connection = base.database.conn
+    before = _number(base, "SELECT coalesce(max(id), 0) FROM memory_edge")
+    for column, other in (("from_name", "to_name"), ("to_name", "from_name")):
+        connection.execute(
+            f"INSERT OR IGNORE INTO memory_edge ({column}, {other}, rel_type, weight, created_at)"
+            f" SELECT ?, {other}, rel_type, weight, created_at FROM memory_edge"
+            f" WHERE {column} = ? AND {other} NOT IN (?, ?)",
+            (new, old, new, old),
+        )
+    return [row[0] for row in _all(base, "SELECT id FROM memory_edge WHERE id > ?", before)]
+
+
+def _revision(row: Any) -> Revision:
+    _, former_id, number, replaced_at, reason = row[:5]
+    name, type_, trigger, resolution, source, created_at, last_used, helped, failed = row[5:14]
+    verified_helped, verified_failed, shown, trials, residual, *_ = row[14:]
+    memory = rows.as_memory(
+        (
+            *(former_id, name, type_, trigger, resolution, helped, failed, created_at, last_used, source),
+            *(verified_helped, verified_failed, 1, shown, trials, residual, number, None, None),
+        )
+    )
+    return Revision(number, memory, rows.as_instant(replaced_at), reason)
+
+
+def _all(base: Base, sql: str, *values: object) -> list[Any]:
+    return base.database.execute(sql, list(values)).fetchall()
+
+
+def _number(base: Base, sql: str, *values: object) -> int:
+    return int(base.database.execute(sql, list(values)).fetchone()[0])

@@ -1,0 +1,117 @@
+"""Rows as records, and back. Times are written in UTC; the plugin's bare ones are local."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlite_utils import Database
+
+from helix_tui.core.ground.time import NS, format_instant
+from helix_tui.core.memory.guard.marks import verdict_of
+from helix_tui.core.memory.ranking import LIFT_SHRINKAGE
+from helix_tui.core.memory.records import Memory
+
+MEMORY_COLUMNS = """m.id, m.name, m.type, m.trigger, m.resolution, m.helped, m.failed, m.created_at,
+m.last_used, m.source, e.verified_helped, e.verified_failed, e.seen, e.shown, e.lift_trials,
+e.lift_residual, e.revision, k.digest, k.rules"""
+
+MEMORY_TABLES = (
+    "memory m LEFT JOIN memory_extra e ON e.memory_id = m.id LEFT JOIN memory_mark k ON k.memory_id = m.id"
+)
+
+MOST_COUNTED = 1e12
+"""A count that a hand has spoilt may be anything up to infinity; sums and shares must stay numbers."""
+
+_MOST_VARIABLES = 500
+
+
+def as_memory(row: Sequence[Any]) -> Memory:
+    """The record of a row of :data:`MEMORY_COLUMNS`; what a hand may have spoilt becomes its default."""
+    trials = number(row[14])
+    texts = (str(row[3]), str(row[4]), str(row[9] or ""))
+    return Memory(
+        id=row[0],
+        name=str(row[1]),
+        type=str(row[2]),
+        trigger=texts[0],
+        resolution=texts[1],
+        helped=number(row[5]),
+        failed=number(row[6]),
+        created_at=as_instant(row[7]),
+        last_used=as_instant(row[8]),
+        source=texts[2],
+        verified_helped=number(row[10]),
+        verified_failed=number(row[11]),
+        seen=int(row[12] or 1),
+        shown=int(row[13] or 0),
+        lift=float(row[15] or 0.0) / (trials + LIFT_SHRINKAGE) if trials else None,
+        trials=trials,
+        revision=int(row[16] or 1),
+        verdict=verdict_of(texts, row[17], row[18]),
+    )
+
+
+def number(value: object) -> float:
+    """A count as it stands in a row; nothing, text or less than nothing count as 0, too much as the most."""
+    return min(MOST_COUNTED, max(0.0, float(value))) if isinstance(value, int | float) else 0.0
+
+
+def as_instant(text: object) -> int | None:
+    """Nanoseconds for a stored time. Without a zone it is the plugin's, which writes local time."""
+    if not isinstance(text, str):
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+        return int(moment.timestamp() * 1_000_000) * 1000
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def as_text(instant: int) -> str:
+    """An instant as we store it: RFC 3339 in UTC."""
+    return format_instant(instant)
+
+
+def as_sortable(instant: int) -> str:
+    """An instant without its zone: below and above the stored texts as it is below and above their times."""
+    return datetime.fromtimestamp(instant // NS, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+
+
+def fetch(database: Database, ids: Iterable[int]) -> dict[int, Memory]:
+    """Memories by id; ids that are gone are left out."""
+    wanted = list(dict.fromkeys(ids))
+    found: dict[int, Memory] = {}
+    for start in range(0, len(wanted), _MOST_VARIABLES):
+        some = wanted[start : start + _MOST_VARIABLES]
+        marks = ", ".join("?" * len(some))
+        rows = database.execute(f"SELECT {MEMORY_COLUMNS} FROM {MEMORY_TABLES} WHERE m.id IN ({marks})", some)
+        found |= {row[0]: as_memory(row) for row in rows}
+    return found
+
+
+def find(database: Database, name_or_id: str | int) -> Memory | None:
+    """The memory of this name, else of this id (rulings.md 21)."""
+    row = None
+    if isinstance(name_or_id, str):
+        row = _one(database, "m.name = ?", name_or_id)
+    if row is None and str(name_or_id).isascii() and str(name_or_id).isdigit() and len(str(name_or_id)) < 19:
+        row = _one(database, "m.id = ?", int(name_or_id))
+    return None if row is None else as_memory(row)
+
+
+def _one(database: Database, where: str, value: str | int) -> tuple[Any, ...] | None:
+    row: tuple[Any, ...] | None = database.execute(
+        f"SELECT {MEMORY_COLUMNS} FROM {MEMORY_TABLES} WHERE {where}", [value]
+    ).fetchone()
+    return row
+
+
+def bump(connection: sqlite3.Connection, ids: Iterable[int]) -> None:
+    """Tell every process that something about these memories has changed outside their own row."""
+    connection.executemany(
+        "UPDATE memory_change SET seq = (SELECT max(seq) + 1 FROM memory_change) WHERE memory_id = ?",
+        [(memory_id,) for memory_id in ids],
+    )

@@ -1,0 +1,1 @@
+"""Storing, merging, correcting and keeping memories in order."""

@@ -1,0 +1,332 @@
+"""Storing a memory: refused, merged into one that says the same, a revision of one, or added.
+
+What stands behind the rules: seed 004's checks and its threshold of 0.85, held against like texts, trigger
+against trigger (the seeds compared a trigger with a trigger and resolution: reference/memory.md §0.4), and
+only where the resolutions agree too; the same trigger with another resolution is a revision (rulings.md 30).
+Looking and writing are one write transaction, so any number of processes may store the same at once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from helix_tui.core.embedding import MODEL_ID
+from helix_tui.core.ground.time import NS, format_instant
+from helix_tui.core.memory.guard import marks
+from helix_tui.core.memory.records import TYPES, Memory, Stored
+from helix_tui.core.memory.store import counts as counting
+from helix_tui.core.memory.store import indexing, revisions, rows
+from helix_tui.core.memory.store.base import Base, Vector
+from helix_tui.core.memory.store.index import Index
+from helix_tui.core.memory.store.indexing import Draft
+from helix_tui.core.memory.words import key
+from helix_tui.core.memory.write import alike
+from helix_tui.core.memory.write import recurrence as recurring
+from helix_tui.core.memory.write.agreement import one_matter, resolve_alike, same_problem
+
+CHUNK_SIMILARITY = 0.85
+"""From here on a landed approach strengthens the pattern it resembles (seed 004, chunk)."""
+
+MIN_TRIGGER = 10
+MAX_TEXT = 20_000
+MAX_NAME = 50
+
+APPROACH = "Approach that worked: "
+
+_MOST_OLDER = 20
+
+_SLUG = re.compile(r"[^a-z0-9]+")
+
+
+def store(base: Base, draft: Draft) -> Stored:
+    """Store one memory."""
+    return store_many(base, [draft])[0]
+
+
+def store_many(base: Base, drafts: Iterable[Draft]) -> list[Stored]:
+    """Store several memories in one transaction, each judged with those before it."""
+    cleaned = [clean(base, draft) for draft in drafts]
+    good = [draft for draft in cleaned if isinstance(draft, Draft)]
+    vectors = indexing.encode(base, good)
+    results: list[Stored] = []
+    if not good:
+        return [draft for draft in cleaned if isinstance(draft, Stored)]
+    with base.writing() as index:
+        for draft in cleaned:
+            if isinstance(draft, Stored):
+                results.append(draft)
+                continue
+            index.refresh(base.database)
+            stored = _store(base, index, draft, *vectors.get(draft, (None, None)))
+            told = marks.verdict(draft.trigger, draft.resolution, draft.source)
+            results.append(replace(stored, marks=tuple(filter(None, told.split("; ")))))
+    return results
+
+
+def chunk(base: Base, task: str, outcome: str, approach: str, source: str) -> Stored:
+    """A pattern from a landed task; one that resembles a known pattern strengthens that (seed 004, chunk)."""
+    if not outcome.strip().lower().startswith("success"):
+        return Stored("skipped", reason="only chunk successful outcomes", mode=base.mode)
+    draft = clean(base, Draft(f"Task: {task.strip()}", f"{APPROACH}{approach.strip()}", "pattern", source))
+    if isinstance(draft, Stored):
+        return draft
+    if not approach.strip():
+        return Stored("rejected", reason="approach empty", mode=base.mode)
+    trigger, whole = indexing.encode(base, [draft]).get(draft, (None, None))
+    with base.writing() as index:
+        known = find_known(base, draft, alike.Kin(base, index, draft, trigger), CHUNK_SIMILARITY)
+        if known is None or known.differs:
+            return _store(base, index, draft, trigger, whole)
+        shown = known.says_so
+        counting.credit(base, shown, helped=1, failed=0, used_at=rows.as_text(base.now()))
+        return Stored(
+            "strengthened",
+            known.memory.name,
+            "similar pattern exists, reinforced it" if shown == known.memory else _older(known),
+            known.memory.id,
+            known.memory.type,
+            similarity=known.similarity,
+            mode=base.mode,
+            revision=shown.revision,
+        )
+
+
+def slug(text: str) -> str:
+    """A name for a text: lower case, words joined by dashes, at most 50 characters (seed 004)."""
+    return _SLUG.sub("-", text.lower()).strip("-")[:MAX_NAME].strip("-")
+
+
+def clean(base: Base, draft: Draft) -> Draft | Stored:
+    """The draft without surrounding blanks, or why it is refused; the order of checks is seed 004's."""
+    trigger, resolution = _text(draft.trigger), _text(draft.resolution)
+    reason = ""
+    if draft.type not in TYPES:
+        reason = f"type must be one of {TYPES}"
+    elif len(trigger) < MIN_TRIGGER:
+        reason = "trigger too short"
+    elif not resolution:
+        reason = "resolution empty"
+    elif max(len(trigger), len(resolution)) > MAX_TEXT:
+        reason = f"longer than {MAX_TEXT:,} characters"
+    if reason:
+        known = draft.type if draft.type in TYPES else ""
+        return Stored("rejected", reason=reason, type=known, mode=base.mode)
+    attempt, bead = (_text(name)[:200] for name in (draft.attempt, draft.bead))
+    return Draft(trigger, resolution, draft.type, _text(draft.source)[:MAX_TEXT], attempt, bead)
+
+
+def _text(text: str) -> str:
+    """A text that SQLite takes and gives back: no NUL, no lone surrogates, no blanks around it."""
+    return text.replace("\0", "").encode("utf-8", "replace").decode("utf-8").strip()
+
+
+def _store(base: Base, index: Index, draft: Draft, trigger: Vector | None, whole: Vector | None) -> Stored:
+    kin = alike.Kin(base, index, draft, trigger)
+    known = find_known(base, draft, kin)
+    if known is not None:
+        if known.differs:
+            return _revise(base, index, draft, (trigger, whole), known)
+        return _merge(base, index, draft, known)
+    near = kin.failures()
+    promoted = draft.type == "failure" and recurring.recurs(base, index, draft, near)
+    draft = replace(draft, type="systemic" if promoted else draft.type)
+    memory_id, name = _add(base, draft, trigger, whole)
+    recurring.note(base, memory_id, draft)
+    like = rows.fetch(base.database, near)
+    _link(base, name, [(like[near_id].name, similarity) for near_id, similarity in near.items()])
+    return Stored(
+        "added",
+        name,
+        "",
+        memory_id,
+        draft.type,
+        promoted=promoted,
+        similar=tuple(memory.name for memory in like.values()),
+        mode=base.mode,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is remembered already of a text that is to be stored."""
+
+    memory: Memory
+    """The newest revision."""
+    similarity: float
+    says_so: Memory
+    """The revision that agrees: the newest or an older one."""
+    differs: bool = False
+    """None agrees: the text is a newer revision."""
+
+
+def find_known(base: Base, draft: Draft, kin: alike.Kin, threshold: float = alike.DUPLICATE) -> Known | None:
+    """What says the same as a draft, or names the same problem and resolves it in another way.
+
+    What a person has put in as their own is merged with nothing but itself, and no rule replaces it.
+    """
+    candidates = kin.candidates(threshold)
+    memories = rows.fetch(base.database, [memory_id for memory_id, _ in candidates])
+    revised: Known | None = None
+    for memory_id, similarity in candidates:
+        memory = memories[memory_id]
+        if not one_matter(memory.trigger, draft.trigger):
+            continue
+        same = same_problem(memory.trigger, draft.trigger)
+        if memory.protected or draft.protected:
+            if same and key(memory.resolution) == key(draft.resolution) and memory.protected:
+                return Known(memory, similarity, memory)
+            if draft.protected and same and revised is None:
+                revised = Known(memory, similarity, memory, differs=True)
+            continue
+        if resolve_alike(base, _bare(memory.resolution), _bare(draft.resolution)):
+            return Known(memory, similarity, memory)
+        if same:
+            older = _older_that_agrees(base, memory, draft)
+            if older is not None:
+                return Known(memory, similarity, older)
+            revised = revised or Known(memory, similarity, memory, differs=True)
+    return revised
+
+
+def _older_that_agrees(base: Base, memory: Memory, draft: Draft) -> Memory | None:
+    """The revision that said what is stored again, though another has replaced it since."""
+    for revision in revisions.history(base, memory.id)[:_MOST_OLDER]:
+        if resolve_alike(base, _bare(revision.memory.resolution), _bare(draft.resolution)):
+            return revision.memory
+    return None
+
+
+def _bare(resolution: str) -> str:
+    """A resolution without the words that `chunk` puts before each: they would make all of them alike."""
+    return resolution.removeprefix(APPROACH)
+
+
+def _older(known: Known) -> str:
+    return f"revision {known.says_so.revision} says so; revision {known.memory.revision} has replaced it"
+
+
+def _revise(
+    base: Base, index: Index, draft: Draft, vectors: tuple[Vector | None, Vector | None], known: Known
+) -> Stored:
+    """Let what is known say something else from now on."""
+    memory = known.memory
+    type_ = "systemic" if "systemic" in (memory.type, draft.type) else draft.type
+    number = revisions.revise(base, memory, replace(draft, type=type_), vectors, "revised")
+    promoted, near = _counted(base, index, memory, draft)
+    return Stored(
+        "revised",
+        memory.name,
+        f"revision {number}: another resolution for a known trigger",
+        memory.id,
+        "systemic" if promoted else type_,
+        promoted=promoted,
+        similar=near,
+        similarity=known.similarity,
+        mode=base.mode,
+        revision=number,
+        replaced=memory.revision,
+    )
+
+
+def _merge(base: Base, index: Index, draft: Draft, known: Known) -> Stored:
+    """Count what was stored again; its words are kept as a variant where they differ, and find it."""
+    memory = known.memory
+    if known.says_so is memory and (draft.trigger, draft.resolution) != (memory.trigger, memory.resolution):
+        _keep_variant(base, memory, draft)
+    promoted, near = _counted(base, index, memory, draft)
+    return Stored(
+        "merged",
+        memory.name,
+        "similar exists" if known.says_so is memory else _older(known),
+        memory.id,
+        "systemic" if promoted else memory.type,
+        promoted=promoted,
+        similar=near,
+        similarity=known.similarity,
+        mode=base.mode,
+        revision=known.says_so.revision,
+    )
+
+
+def _keep_variant(base: Base, memory: Memory, draft: Draft) -> None:
+    texts = (memory.id, draft.trigger, draft.resolution)
+    base.database.conn.execute(
+        "INSERT INTO memory_variant (memory_id, at, trigger, resolution, source) SELECT ?1, ?4, ?2, ?3, ?5"
+        " WHERE NOT EXISTS (SELECT 1 FROM memory_variant"
+        " WHERE memory_id = ?1 AND trigger = ?2 AND resolution = ?3)",
+        (*texts, rows.as_text(base.now()), draft.source),
+    )
+    indexing.index_texts(base, memory.id, Draft(memory.trigger, memory.resolution, source=memory.source))
+
+
+def _counted(base: Base, index: Index, memory: Memory, draft: Draft) -> tuple[bool, tuple[str, ...]]:
+    """Count one more occurrence of what is known: whether it is systemic from now on, and what is like it."""
+    connection = base.database.conn
+    if recurring.note(base, memory.id, draft):
+        connection.execute(
+            "INSERT INTO memory_extra (memory_id, seen) VALUES (?, 2)"
+            " ON CONFLICT(memory_id) DO UPDATE SET seen = seen + 1",
+            (memory.id,),
+        )
+    vector = alike.own_trigger(base, index, memory.id)
+    own = Draft(memory.trigger, memory.resolution, memory.type)
+    near = alike.Kin(base, index, own, vector).failures(but=memory.id)
+    kin = rows.fetch(base.database, near)
+    promoted = memory.type == "failure" and (
+        draft.type == "systemic" or recurring.recurs(base, index, own, near, own_id=memory.id)
+    )
+    if promoted:
+        connection.execute("UPDATE memory SET type = 'systemic' WHERE id = ?", (memory.id,))
+    else:
+        rows.bump(connection, [memory.id])
+    return promoted, tuple(each.name for each in kin.values())
+
+
+def _add(base: Base, draft: Draft, trigger: Vector | None, whole: Vector | None) -> tuple[int, str]:
+    name = _free_name(base, draft)
+    now = rows.as_text(base.now())
+    published = whole is not None and base.model == MODEL_ID
+    cursor = base.database.conn.execute(
+        "INSERT INTO memory (name, type, trigger, resolution, embedding, created_at, source)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (
+            name,
+            draft.type,
+            draft.trigger,
+            draft.resolution,
+            whole.tobytes() if published and whole is not None else None,
+            now,
+            draft.source,
+        ),
+    )
+    memory_id = int(cursor.lastrowid or 0)
+    indexing.index_texts(base, memory_id, draft)
+    indexing.put_vectors(base, memory_id, trigger, whole)
+    return memory_id, name
+
+
+def _free_name(base: Base, draft: Draft) -> str:
+    """A name that no memory has: the slug, or the slug with the first free number."""
+    stamp = re.sub(r"\D", "", format_instant(base.now() // NS * NS))
+    stem = slug(draft.trigger) or f"{draft.type}-{stamp}"
+    if marks.screen(draft.trigger)[0] or marks.screen(stem.replace("-", " "))[0]:
+        stem = f"{draft.type}-marked"  # a name would carry on what the text must not say
+    if stem.isdigit() and len(stem) < MIN_TRIGGER:
+        stem = f"{draft.type}-{stem}"  # a number alone would stand before the memory of that number
+    number = 1
+    while True:
+        name = stem if number == 1 else f"{stem}-{number}"
+        if not base.database.execute("SELECT 1 FROM memory WHERE name = ?", [name]).fetchone():
+            return name
+        number += 1
+
+
+def _link(base: Base, name: str, near: Iterable[tuple[str, float]]) -> None:
+    """Edges from a new failure to those of its kind, weighted by how alike they are."""
+    base.database.conn.executemany(
+        "INSERT OR IGNORE INTO memory_edge (from_name, to_name, rel_type, weight, created_at)"
+        " VALUES (?, ?, 'similar', ?, ?)",
+        [(name, other, round(alike, 4), rows.as_text(base.now())) for other, alike in list(near)[:5]],
+    )

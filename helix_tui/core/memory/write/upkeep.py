@@ -1,0 +1,326 @@
+"""Keeping the store in order: what is dormant, what does not help, what says the same, how it is doing."""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from helix_tui.core.ground.time import NS
+from helix_tui.core.memory.errors import MemoryFault
+from helix_tui.core.memory.records import Memory
+from helix_tui.core.memory.reports import Consolidated, Decayed, Health, Pruned, TypeCount
+from helix_tui.core.memory.store import indexing, rows
+from helix_tui.core.memory.store.base import Base
+from helix_tui.core.memory.store.index import TRIGGER, WHOLE
+from helix_tui.core.memory.write.agreement import one_matter, resolve_alike
+from helix_tui.core.memory.write.alike import INDISTINCT, worded_alike
+
+_OWNED = ("memory_extra", WHOLE, TRIGGER, "memory_variant", "memory_revision", "memory_occurrence")
+_BLOCK = 512
+_DAY = 86_400 * NS
+
+
+def listed(base: Base, type_: str | None = None, uses: str = "", *values: float) -> list[Memory]:
+    """Memories newest first: all, or those of a type, or those whose uses meet a condition in SQL."""
+    conditions = [f"coalesce(m.helped, 0) + coalesce(m.failed, 0) {uses}"] if uses else []
+    bound: list[object] = list(values)
+    if type_ is not None:
+        conditions.append("m.type = ?")
+        bound.append(type_)
+    where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
+    found = base.database.execute(
+        f"SELECT {rows.MEMORY_COLUMNS} FROM {rows.MEMORY_TABLES} {where} ORDER BY m.id DESC", bound
+    )
+    return [rows.as_memory(row) for row in found]
+
+
+def decay(base: Base, *, days: float, min_uses: float, apply: bool) -> Decayed:
+    """Memories unused for ``days`` with fewer than ``min_uses`` uses; a new one is not dormant.
+
+    Applied, what helped fades: the counts move halfway to even, their sum stays. What harmed does not fade.
+    """
+    if not math.isfinite(days):
+        raise MemoryFault(f"{days} days are no span of time", "Give a number of days, such as 30.")
+    since = base.now() - int(days * _DAY)
+    dormant = tuple(
+        memory
+        for memory in reversed(listed(base, None, "< ?", min_uses))
+        if (memory.last_used or memory.created_at or 0) < since
+    )
+    if apply:
+        with base.writing():
+            for memory in dormant:
+                fade = max(0.0, memory.helped - memory.failed) / 4
+                if fade:
+                    base.database.execute(
+                        "UPDATE memory SET helped = helped - ?, failed = failed + ? WHERE id = ?",
+                        [fade, fade, memory.id],
+                    )
+    return Decayed(dormant, days, min_uses, apply)
+
+
+def prune(base: Base, *, threshold: float, min_uses: float, apply: bool) -> Pruned:
+    """Remove memories that have been used enough and helped too rarely: effectiveness strictly below."""
+    with base.writing() if apply else base.reading():
+        used = listed(base, None, ">= ?", min_uses)
+        bad = tuple(
+            memory
+            for memory in used
+            if memory.tried and memory.effectiveness < threshold and not memory.protected
+        )
+        if apply:
+            take_out(base, [memory.name for memory in bad])
+        remaining = _number(base, "SELECT count(*) FROM memory")
+    return Pruned(bad, remaining, apply)
+
+
+def take_out(
+    base: Base, names: Iterable[str], *, without: tuple[str, ...] = ()
+) -> dict[str, list[dict[str, Any]]]:
+    """Remove memories with their edges; returns every row that went, as plain JSON, for `put_back`.
+
+    Rows of the tables in ``without`` are somebody else's already.
+    """
+    gone: dict[str, list[dict[str, Any]]] = {}
+    with base.writing():
+        for name in dict.fromkeys(names):
+            memory = rows.find(base.database, name)
+            if memory is None:
+                continue
+            for table, column, value in _places(memory):
+                if table in without:
+                    continue
+                some = [dict(row) for row in base.database[table].rows_where(f"{column} = ?", [value])]
+                known = gone.setdefault(table, [])
+                known += [row for row in map(_plain, some) if row not in known]
+            base.database.execute(
+                "DELETE FROM memory_edge WHERE from_name = ? OR to_name = ?", [memory.name, memory.name]
+            )
+            base.database.execute("DELETE FROM memory WHERE id = ?", [memory.id])
+    return gone
+
+
+def put_back(base: Base, gone: dict[str, list[dict[str, Any]]]) -> int:
+    """Put back what `take_out` returned, and how many came back; a name taken since keeps its new memory."""
+    with base.writing():
+        returned = []
+        for row in gone.get("memory", []):
+            cursor = base.database.conn.execute(*_insert("memory", row))
+            if cursor.rowcount > 0:
+                returned.append(row)
+        ids = {row["id"] for row in returned}
+        for table in _OWNED:
+            for row in gone.get(table, []):
+                if row["memory_id"] in ids:
+                    base.database.conn.execute(*_insert(table, row))
+        for row in gone.get("memory_edge", []):
+            base.database.conn.execute(*_insert("memory_edge", row))
+        for row in returned:
+            draft = indexing.Draft(row["trigger"], row["resolution"], source=row["source"] or "")
+            indexing.index_texts(base, row["id"], draft)
+        rows.bump(base.database.conn, ids)
+    return len(returned)
+
+
+def consolidate(base: Base, threshold: float) -> Consolidated:
+    """Merge memories of one type whose texts are nearly the same; the one with more feedback stays."""
+    if base.encoder is None:
+        return Consolidated((), base.database["memory"].count, f"embeddings unavailable: {base.detail}")
+    merged = []
+    with base.writing() as index:
+        vectors = index.vectors(base.database, WHOLE)
+        assert vectors is not None
+        known = {memory.id: memory for memory in listed(base)}
+        places = np.flatnonzero(index.alive[: index.size] & vectors.present[: index.size])
+        for type_ in sorted({memory.type for memory in known.values()}):
+            mine = places[index.types[places] == type_]
+            order = sorted(mine, key=lambda place: _standing(known[int(index.ids[place])]))
+            ids = [int(index.ids[place]) for place in order]
+            for gone, kept in _pairs(vectors.matrix(np.asarray(order, np.int64)), ids, threshold):
+                alike = float(vectors.row(index.place[gone]) @ vectors.row(index.place[kept]))
+                if alike >= INDISTINCT and not worded_alike(known[gone].trigger, known[kept].trigger):
+                    continue
+                if not _says_the_same(base, known[gone], known[kept]):
+                    continue
+                _absorb(base, known[gone], known[kept])
+                merged.append((known[gone].name, known[kept].name))
+    return Consolidated(tuple(merged), base.database["memory"].count)
+
+
+def _says_the_same(base: Base, gone: Memory, kept: Memory) -> bool:
+    """Whether one may be merged into the other: the same specifics, an agreeing resolution, nobody's own."""
+    return (
+        not (gone.protected or kept.protected)
+        and one_matter(gone.trigger, kept.trigger)
+        and resolve_alike(base, gone.resolution, kept.resolution)
+    )
+
+
+def health(base: Base) -> Health:
+    """How the store is doing, and what is wrong with it in words."""
+    with base.reading():
+        by_type = {
+            str(name): TypeCount(number, rows.number(helped), rows.number(failed))
+            for name, number, helped, failed in _all(
+                base,
+                "SELECT type, count(*), sum(helped), sum(failed) FROM memory GROUP BY type ORDER BY type",
+            )
+        }
+        edge_types = dict(
+            _all(base, "SELECT rel_type, count(*) FROM memory_edge GROUP BY rel_type ORDER BY rel_type")
+        )
+        with_feedback = _number(base, "SELECT count(*) FROM memory WHERE helped + failed > 0")
+        verified = _number(
+            base, "SELECT count(*) FROM memory_extra WHERE verified_helped + verified_failed > 0"
+        )
+        vectors = _number(base, f"SELECT count(*) FROM {WHOLE} WHERE model = ?", base.model)
+        injections = _number(base, "SELECT count(*) FROM injection")
+        settled = _number(base, "SELECT count(*) FROM settlement")
+        systemic = _all(base, "SELECT name FROM memory WHERE type = 'systemic' ORDER BY id DESC LIMIT 100")
+    total = sum(each.count for each in by_type.values())
+    lacking = total - vectors if base.encoder is not None else 0
+    return Health(
+        total=total,
+        by_type=by_type,
+        with_feedback=with_feedback,
+        with_verified_feedback=verified,
+        relationships=sum(edge_types.values()),
+        edge_types=edge_types,
+        injections=injections,
+        settled=settled,
+        without_vector=lacking,
+        mode=base.mode,
+        detail=base.detail,
+        systemic=tuple(name for (name,) in systemic),
+        issues=tuple(_issues(base, total, with_feedback, lacking)),
+    )
+
+
+def _all(base: Base, sql: str) -> list[Any]:
+    return base.database.execute(sql).fetchall()
+
+
+def _number(base: Base, sql: str, *values: str) -> int:
+    return int(base.database.execute(sql, list(values)).fetchone()[0])
+
+
+def _issues(base: Base, total: int, with_feedback: int, lacking: int) -> list[str]:
+    found = []
+    if not total:
+        found.append("No memories yet")
+    elif not with_feedback:
+        found.append("No feedback recorded - learning loop not closed")
+    if base.encoder is None:
+        found.append(f"Embeddings unavailable - recall is by keywords: {base.detail}")
+    elif lacking:
+        found.append(f"{lacking} memories have no vector of this model - run `helix-tui memory embed`")
+    return found
+
+
+def _places(memory: Memory) -> list[tuple[str, str, str | int]]:
+    owned: list[tuple[str, str, str | int]] = [(table, "memory_id", memory.id) for table in _OWNED]
+    ends: list[tuple[str, str, str | int]] = [
+        ("memory_edge", "from_name", memory.name),
+        ("memory_edge", "to_name", memory.name),
+    ]
+    return [("memory", "id", memory.id), *owned, *ends]
+
+
+def _plain(row: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: {"base64": base64.b64encode(value).decode()} if isinstance(value, bytes) else value
+        for name, value in row.items()
+    }
+
+
+def _insert(table: str, row: dict[str, Any]) -> tuple[str, list[Any]]:
+    values = [
+        base64.b64decode(value["base64"]) if isinstance(value, dict) else value for value in row.values()
+    ]
+    names = ", ".join(f'"{name}"' for name in row)
+    return f"INSERT OR IGNORE INTO {table} ({names}) VALUES ({', '.join('?' * len(row))})", values
+
+
+def _standing(memory: Memory) -> tuple[float, int]:
+    """Order in which memories may stay: most feedback first, then the oldest."""
+    return -memory.uses, memory.id
+
+
+def _pairs(
+    matrix: np.ndarray[tuple[int, int], np.dtype[np.float32]], ids: Sequence[int], threshold: float
+) -> list[tuple[int, int]]:
+    """(gone, kept) for rows in the order in which they may stay; who is gone keeps nobody."""
+    found: dict[int, int] = {}
+    for start in range(0, len(ids), _BLOCK):
+        alike = matrix[start : start + _BLOCK] @ matrix.T
+        near_rows, near_columns = np.nonzero(alike >= threshold)
+        for row, column in zip((near_rows + start).tolist(), near_columns.tolist(), strict=True):
+            if column > row and ids[row] not in found and ids[column] not in found:
+                found[ids[column]] = ids[row]
+    return list(found.items())
+
+
+def _absorb(base: Base, gone: Memory, kept: Memory) -> None:
+    """Add one memory's counts, edges and history to another one's, and remove it."""
+    connection = base.database.conn
+    connection.execute(
+        "UPDATE memory SET helped = helped + ?, failed = failed + ?,"
+        " last_used = max(coalesce(last_used, ''), coalesce(?, '')) WHERE id = ?",
+        (_count(gone.helped), _count(gone.failed), _stamp(gone), kept.id),
+    )
+    connection.execute("UPDATE memory SET last_used = NULL WHERE id = ? AND last_used = ''", (kept.id,))
+    connection.execute("INSERT OR IGNORE INTO memory_extra (memory_id) VALUES (?)", (kept.id,))
+    connection.execute(
+        "UPDATE memory_extra SET (verified_helped, verified_failed, seen, shown, lift_trials, lift_residual,"
+        " lift_injected, lift_used, lift_passed) = (SELECT"
+        " memory_extra.verified_helped + coalesce(g.verified_helped, 0),"
+        " memory_extra.verified_failed + coalesce(g.verified_failed, 0),"
+        " memory_extra.seen + coalesce(g.seen, 1), memory_extra.shown + coalesce(g.shown, 0),"
+        " memory_extra.lift_trials + coalesce(g.lift_trials, 0),"
+        " memory_extra.lift_residual + coalesce(g.lift_residual, 0),"
+        " memory_extra.lift_injected + coalesce(g.lift_injected, 0),"
+        " memory_extra.lift_used + coalesce(g.lift_used, 0),"
+        " memory_extra.lift_passed + coalesce(g.lift_passed, 0)"
+        " FROM (SELECT 1) LEFT JOIN memory_extra g ON g.memory_id = ?) WHERE memory_id = ?",
+        (gone.id, kept.id),
+    )
+    connection.execute(
+        "INSERT INTO memory_variant (memory_id, at, trigger, resolution, source) VALUES (?, ?, ?, ?, ?)",
+        (kept.id, rows.as_text(base.now()), gone.trigger, gone.resolution, gone.source),
+    )
+    for column, other in (("from_name", "to_name"), ("to_name", "from_name")):
+        connection.execute(
+            f"INSERT INTO memory_edge ({column}, {other}, rel_type, weight, created_at)"
+            f" SELECT ?, {other}, rel_type, weight, created_at FROM memory_edge"
+            f" WHERE {column} = ? AND {other} NOT IN (?, ?)"
+            " ON CONFLICT(from_name, to_name, rel_type) DO UPDATE SET weight = weight + excluded.weight",
+            (kept.name, gone.name, kept.name, gone.name),
+        )
+    connection.execute("DELETE FROM memory_edge WHERE ? IN (from_name, to_name)", (gone.name,))
+    for table in ("injection_memory", "outcome"):
+        connection.execute(
+            f"UPDATE {table} SET memory_id = ?, revision = ? WHERE memory_id = ? AND revision = ?",
+            (kept.id, kept.revision, gone.id, gone.revision),
+        )
+    for table in ("memory_variant", "memory_revision"):
+        connection.execute(f"UPDATE {table} SET memory_id = ? WHERE memory_id = ?", (kept.id, gone.id))
+    connection.execute(
+        "INSERT OR IGNORE INTO memory_occurrence (memory_id, mark, at)"
+        " SELECT ?, mark, at FROM memory_occurrence WHERE memory_id = ?",
+        (kept.id, gone.id),
+    )
+    connection.execute("DELETE FROM memory WHERE id = ?", (gone.id,))
+    indexing.index_texts(base, kept.id, indexing.Draft(kept.trigger, kept.resolution, source=kept.source))
+    rows.bump(connection, [kept.id])
+
+
+def _count(value: float) -> int | float:
+    return int(value) if value == int(value) else value
+
+
+def _stamp(memory: Memory) -> str | None:
+    return None if memory.last_used is None else rows.as_text(memory.last_used)

@@ -1,0 +1,6 @@
+"""Files change -> one immutable snapshot -> what changed."""
+
+from helix_tui.core.snapshot.feed import Live, take_snapshot
+from helix_tui.core.snapshot.snapshot import Change, Condition, Notice, Snapshot, merge_changes
+
+__all__ = ["Change", "Condition", "Live", "Notice", "Snapshot", "merge_changes", "take_snapshot"]

@@ -1,0 +1,378 @@
+"""The live feed: one thread that watches, re-reads only what changed, and publishes snapshots.
+
+Two things make a new snapshot: a file that changed, and time that passed (a cooldown that ends, a heartbeat
+that grows old, a process that died without a word). Changes are gathered for a few milliseconds; when they
+keep streaming in, snapshots come at a bounded rate and never pile up.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from helix_tui.core.beads.archive import only_archived, read_archive
+from helix_tui.core.beads.readiness import Claims, Queue, classify
+from helix_tui.core.beads.record import Bead
+from helix_tui.core.beads.rule import Era
+from helix_tui.core.beads.tracker import Tracker, TrackerReader
+from helix_tui.core.ddx.attempts.book import AttemptBook
+from helix_tui.core.ddx.dialect import Dialect, at_hand, rule_for
+from helix_tui.core.ddx.fit import remarks
+from helix_tui.core.ddx.runs.running import STALL_AFTER_S, Run, RunReader, beads_at_work
+from helix_tui.core.editing.journal import Journal, edits_of
+from helix_tui.core.ground import log as logs
+from helix_tui.core.ground.project import Project
+from helix_tui.core.ground.threads import keep_at
+from helix_tui.core.ground.time import now_ns
+from helix_tui.core.snapshot.snapshot import Change, Condition, Notice, Snapshot, compare
+from helix_tui.core.snapshot.watch import Watcher, folders_to_watch
+
+if TYPE_CHECKING:
+    from helix_tui.core.ddx.attempts.index import AttemptIndex
+
+TICK_MS = 1000
+"""How often time itself is looked at when no file changes."""
+
+FULL_LOOK_S = 15.0
+"""Seconds after which even what no watch tells of is looked at, and what is gone is let go, busy or not."""
+
+FULL_LOOK_SHARE = 0.1
+"""Share of the time that looking at everything may take: with 20,000 evidence folders one look takes a
+quarter of a second, and without watches there is nothing else that tells of a change in an old one."""
+
+REST_S = 0.02
+"""Pause after a snapshot before the next; it doubles while changes keep coming, up to `LONGEST_REST_S`."""
+
+LONGEST_REST_S = 0.25
+
+OnChange = Callable[[Snapshot, Change], None]
+
+
+class Gatherer:
+    """Puts snapshots together for one project, reading again only what is new. One thread at a time."""
+
+    def __init__(
+        self,
+        project: Project,
+        *,
+        era: Era = "auto",
+        clock: Callable[[], int] = now_ns,
+        env: Mapping[str, str] | None = None,
+        stall_after_s: float | None = None,
+        ddx: str | None = None,
+    ) -> None:
+        self.project = project
+        self._env, self._ddx = env, ddx
+        self.stall_after_s = stall_after_s or STALL_AFTER_S
+        self.era = era
+        self.clock = clock
+        self._tracker = TrackerReader(project.beads_file)
+        self._runs = RunReader(project, env=env)
+        self._attempts: AttemptIndex | None = None
+        self._journal = Journal.of(project)
+        self._seen = False
+        self.unwatched = ""
+        """Why files are looked at once a second instead of watched; empty while they are watched."""
+        self._archive = self._archive_seen = Tracker(project.archive_file, missing=True)
+        self.snapshot = empty_snapshot(project, clock())
+
+    def gather(self, *, attempts: bool = True, changed: Iterable[str] | None = None) -> Snapshot:
+        """A snapshot of now.
+
+        Args:
+            attempts: whether to look for attempts; else those of the last snapshot are kept.
+            changed: the only paths under ``.ddx/executions`` and the like that can have changed; None has
+                everything looked at.
+        """
+        last, now = self.snapshot, self.clock()
+        tracker = self._tracker.read()
+        self._seen = self._seen or not tracker.missing
+        runs, claims = self._running(tracker, now)
+        dialect = self._at_hand()
+        queue = self._queue(last, tracker, claims, now, dialect)
+        book = self._book(last, tracker, changed, claims.leases) if attempts else last.attempts
+        archive = self._archive = read_archive(self.project.archive_file) if attempts else self._archive
+        self.snapshot = Snapshot(
+            project=self.project,
+            tracker=tracker,
+            queue=queue,
+            runs=runs,
+            attempts=book,
+            journal=self._journal.look(),
+            archive=self._archived(last, archive, tracker),
+            dialect=dialect,
+            condition=self._condition(tracker),
+            notices=self._notices(tracker, queue, dialect, archive),
+            branch=self.project.branch() or "",
+            generation=last.generation + 1,
+            taken_at=now,
+            written_at=max([tracker.mtime_ns, *(run.last_event_at or 0 for run in runs)]),
+        )
+        return self.snapshot
+
+    def rest(self) -> None:
+        """Give back the memory that only reading needs."""
+        self._tracker.rest()
+
+    def failed(self, error: Exception) -> Snapshot:
+        """The last snapshot, saying that a newer state cannot be shown because of a defect of ours."""
+        last = self.snapshot
+        why = f"the newest state cannot be shown, by a defect of helix-tui: {type(error).__name__}"
+        if last.tracker.problem == why:
+            return last
+        logs.logger("live").error("no snapshot could be taken", exc_info=error)
+        self.snapshot = replace(
+            last,
+            tracker=replace(last.tracker, problem=why),
+            condition="unreadable",
+            notices=(Notice("problem", f"{why}; trace in {logs.shown_file()}"),),
+            generation=last.generation + 1,
+        )
+        return self.snapshot
+
+    def _running(self, tracker: Tracker, now: int) -> tuple[tuple[Run, ...], Claims]:
+        edits = edits_of(self._journal.look())
+        runs = self._runs.find(tracker.beads, now, stall_after_s=self.stall_after_s, edits=edits)
+        leases = self._runs.fresh_leases(now)
+        origin = self.project.origin_head() or ""
+        return runs, Claims(leases=leases, running=beads_at_work(runs), origin_head=origin)
+
+    def _at_hand(self) -> Dialect | None:
+        """What the ddx at hand does; asked again when its file changes."""
+        return at_hand(self._ddx, self.project.root, env=self._env) if self.era == "auto" else None
+
+    def _queue(
+        self, last: Snapshot, tracker: Tracker, claims: Claims, now: int, dialect: Dialect | None
+    ) -> Queue:
+        """The last classification as long as nothing that it rests on is different."""
+        old, era = last.queue, rule_for(dialect, self.era)
+        same = tracker.beads is old.beads and claims == old.claims and era == old.era
+        if same and not old.expired(now):
+            return old
+        return classify(tracker.beads, now=now, era=era, claims=claims, last=old)
+
+    def _book(
+        self, last: Snapshot, tracker: Tracker, changed: Iterable[str] | None, held: Collection[str]
+    ) -> AttemptBook:
+        if self._attempts is None:
+            from helix_tui.core.ddx.attempts.index import AttemptIndex  # not before the queue is on screen
+
+            self._attempts = AttemptIndex.of(self.project)
+        paths = None if changed is None else [Path(path) for path in changed]
+        if not self._attempts.refresh(tracker.beads, paths, held=held):
+            return last.attempts
+        return AttemptBook(self._attempts.attempts, self._attempts.other_calls)
+
+    def _condition(self, tracker: Tracker) -> Condition:
+        if tracker.missing:
+            if self._seen:
+                return "gone"
+            return "empty" if self.project.ddx_dir.is_dir() else "no-ddx"
+        if tracker.problem:
+            return "unreadable"
+        return "live" if tracker.beads else "empty"
+
+    def _archived(self, last: Snapshot, archive: Tracker, tracker: Tracker) -> Mapping[str, Bead]:
+        """The last ones, the very same object, as long as they are the same."""
+        if archive is self._archive_seen and tracker.beads is last.tracker.beads:
+            return last.archive
+        self._archive_seen = archive
+        found = only_archived(archive, tracker.beads)
+        return last.archive if found == last.archive else found
+
+    def _notices(
+        self, tracker: Tracker, queue: Queue, dialect: Dialect | None, archive: Tracker
+    ) -> tuple[Notice, ...]:
+        notices = [Notice("problem", tracker.problem)] if tracker.problem else []
+        notices.extend(Notice("ddx", remark.text, remark.short) for remark in remarks(tracker.beads, dialect))
+        if tracker.dropped:
+            count = len(tracker.dropped)
+            notices.append(Notice("unread", f"{count} line{'s' if count > 1 else ''} unread"))
+        if self.unwatched:
+            notices.append(Notice("watch", self.unwatched))
+        if self._attempts is not None and self._attempts.left_out:
+            count = self._attempts.left_out
+            notices.append(Notice("attempts", f"{count:,} older attempts are not read: there are too many"))
+        if archive.problem or archive.unread:
+            notices.append(Notice("archive", archive.problem or archive.unread))
+        unknown = queue.unknown_statuses()
+        if unknown:
+            notices.append(Notice("status", "unknown status: " + ", ".join(sorted(unknown))))
+        notices.extend(Notice("run", f"{path.name}: {why}") for path, why in self._runs.problems.items())
+        return tuple(notices)
+
+
+def empty_snapshot(project: Project, now: int) -> Snapshot:
+    """What is known before anything was read."""
+    return Snapshot(project, Tracker(project.beads_file), classify({}, now=now), taken_at=now)
+
+
+def take_snapshot(
+    project: Project,
+    *,
+    now: int | None = None,
+    era: Era = "auto",
+    attempts: bool = True,
+    env: Mapping[str, str] | None = None,
+    ddx: str | None = None,
+) -> Snapshot:
+    """One snapshot, for what does not watch. ``now`` is an instant in ns, by default the present."""
+    clock = now_ns if now is None else (lambda: now)
+    return Gatherer(project, era=era, clock=clock, env=env, ddx=ddx).gather(attempts=attempts)
+
+
+class Live:
+    """Watches a project from a thread of its own and calls ``on_change`` there with each new snapshot.
+
+    The first call comes as soon as the queue is read; what was attempted follows, and where ``patience``
+    (seconds) is given, only after `painted` or when it is used up: a screen that comes up needs the
+    interpreter for itself. ``on_change`` should only pass the news on (post a message): the next change
+    waits for it.
+    """
+
+    def __init__(
+        self,
+        project: Project,
+        on_change: OnChange,
+        *,
+        era: Era = "auto",
+        clock: Callable[[], int] = now_ns,
+        env: Mapping[str, str] | None = None,
+        patience: float = 0.0,
+        stall_after_s: float | None = None,
+        ddx: str | None = None,
+    ) -> None:
+        self._gatherer = Gatherer(
+            project, era=era, clock=clock, env=env, stall_after_s=stall_after_s, ddx=ddx
+        )
+        self._on_change = on_change
+        self._patience = patience
+        self._painted = threading.Event()
+        self._stop = threading.Event()
+        self._full_look_from = self._full_look_by = 0.0
+        """Before the first instant not everything is looked at again, from the second on it is."""
+        self._full_look_owed = False
+        self._thread = threading.Thread(
+            target=keep_at, args=(self._run, self._stop.wait), name="helix-live", daemon=True
+        )
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The newest snapshot."""
+        return self._gatherer.snapshot
+
+    def start(self) -> None:
+        """Begin to read and to watch."""
+        self._thread.start()
+
+    def painted(self) -> None:
+        """The first snapshot is on screen: what takes longer may begin."""
+        self._painted.set()
+
+    def stop(self, timeout: float = 1.0) -> None:
+        """End the thread; it is a daemon, so nothing waits for it longer than ``timeout`` seconds."""
+        self._stop.set()
+        self._painted.set()
+        if self._thread.is_alive() and self._thread is not threading.current_thread():
+            self._thread.join(timeout)
+
+    def _run(self) -> None:
+        self._publish(attempts=False)
+        self._painted.wait(self._patience)
+        while not self._stop.is_set():
+            folders = folders_to_watch(self._gatherer.project, self.snapshot.runs)
+            watcher = Watcher(folders, self._stop, TICK_MS)
+            try:
+                self._look(set(folders), everything=True)  # what changed between the last look and the watch
+                self._follow(watcher, folders)
+            finally:
+                watcher.close()
+
+    def _follow(self, watcher: Watcher, folders: Mapping[str, tuple[int, int]]) -> None:
+        """Publish what changes until the folders to watch are others."""
+        rest = REST_S
+        while not self._stop.is_set():
+            changed = watcher.wait()
+            if self._stop.is_set():
+                return
+            if changed and not self._concerns(changed):
+                continue
+            self._tell_of(watcher.problem)
+            news = self._look(changed, everything=bool(watcher.problem))
+            if folders_to_watch(self._gatherer.project, self.snapshot.runs) != folders:
+                return
+            rest = min(rest * 2, LONGEST_REST_S) if changed and news else REST_S
+            if changed:
+                self._stop.wait(rest)
+
+    def _look(self, changed: set[str], *, everything: bool) -> bool:
+        """Take a snapshot of what changed, or of everything where that is due and its share not used up."""
+        begun = monotonic()
+        self._full_look_owed = self._full_look_owed or everything or begun >= self._full_look_by
+        if not self._full_look_owed or begun < self._full_look_from:
+            return self._publish(attempts=True, changed=changed)
+        news = self._publish(attempts=True)
+        ended = monotonic()
+        self._full_look_owed = False
+        self._full_look_by = ended + FULL_LOOK_S
+        self._full_look_from = ended + (ended - begun) * (1 / FULL_LOOK_SHARE - 1)
+        return news
+
+    def _tell_of(self, problem: str) -> None:
+        """Have snapshots say that files are not watched, or no longer say so; logged once."""
+        if problem != self._gatherer.unwatched:
+            self._gatherer.unwatched = problem
+            logs.logger("live").warning("%s", problem or "files are watched again")
+
+    def _concerns(self, changed: set[str]) -> bool:
+        """Whether any of the paths matters; a build in the project's root is none of our business."""
+        project = self._gatherer.project
+        root = str(project.root) + os.sep
+        ours = tuple(
+            map(str, (project.ddx_dir, project.root / ".ddx", project.root / ".git", project.helix_dir))
+        )
+        return any(not path.startswith(root) or path.startswith(ours) for path in changed)
+
+    def _publish(self, *, attempts: bool, changed: set[str] | None = None) -> bool:
+        """Take a snapshot and pass it on if it says anything new."""
+        old = self.snapshot
+        try:
+            new = self._gatherer.gather(attempts=attempts, changed=changed)
+        except Exception as error:  # noqa: BLE001 - logged; a thread that ended would leave an old state on screen
+            new = self._gatherer.failed(error)
+        change = compare(old, new)
+        news = bool(change) or old.condition == "loading"
+        if news:
+            _log_change(new, change, changed)
+            self._on_change(new, change)
+        if attempts:
+            self._gatherer.rest()
+        return news
+
+
+_NAMED = 5
+"""Files that a line of the log names."""
+
+
+def _log_change(snapshot: Snapshot, change: Change, paths: Collection[str] | None) -> None:
+    """Log what changed on disk and what that made of the queue: names and counts, no texts."""
+    root = f"{snapshot.project.root}{os.sep}"
+    names = sorted(path.removeprefix(root) for path in paths or ())
+    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    logs.logger("live").info(
+        "snapshot %d (%s): %d beads changed of %d, %d attempts, runs %s, journal %s; files: %s%s",
+        snapshot.generation,
+        snapshot.condition,
+        len(change.beads),
+        len(snapshot.tracker.beads),
+        len(change.attempts),
+        "changed" if change.runs else "same",
+        "changed" if change.journal else "same",
+        ", ".join(names[:_NAMED]) or "all looked at",
+        more,
+    )

@@ -1,0 +1,1 @@
+"""Agents and Claude Code: settings, hooks, briefing, reports, lessons."""

@@ -1,0 +1,313 @@
+"""What Claude Code's agents are told from memory, and what they say back: the answers of our hooks.
+
+Protocol: reference/memory.md §6. What is added is told as fact, in seed 003's form; the ledger keeps what
+was shown to whom. What an agent claims is kept as a claim: only a verified outcome settles it (rulings.md
+18, 19).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from helix_tui.core.beads.tracker import read_tracker
+from helix_tui.core.ddx.attempts.index import AttemptIndex
+from helix_tui.core.ground.project import AttemptFolder, Project, find_project
+from helix_tui.core.ground.text import clean_block, clean_line
+from helix_tui.core.ground.time import NS, format_instant, now_ns
+from helix_tui.core.memory import Injection, MemoryStore
+from helix_tui.core.memory.lessons.proposals import Proposals
+from helix_tui.core.memory.recall.injection import line, without_block
+from helix_tui.core.memory.reports import Proposal
+from helix_tui.core.memory.store.paths import mentioned
+from helix_tui.core.supervision.agents.learning import Learner
+from helix_tui.core.supervision.agents.report_parser import (
+    EDITING,
+    Heard,
+    Task,
+    claim_of,
+    commands_run,
+    open_tasks,
+    own_task,
+    spawned,
+)
+
+_SYSTEMIC_SHOWN = 3
+_ASKED = 12
+"""Characters from which what a person types is a question and no "yes"."""
+_DAY = 86_400 * NS
+_ALREADY = "FAILURES TO AVOID:"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an agent works: whose memory it reads, and for which attempt."""
+
+    project: Project
+    """The main work tree's: an attempt's own work tree is thrown away."""
+    here: Path
+    bead: str = ""
+    attempt: str = ""
+
+
+def place_of(heard: Heard, directory: Path, env: Mapping[str, str]) -> Place:
+    """Where an agent works, by what the hook was told, else by where it runs."""
+    told = Path(heard.cwd) if heard.cwd else directory
+    start = told if told.is_absolute() and told.is_dir() else directory
+    project = find_project(start, env=env)
+    attempt = project.attempt
+    main = Path(env.get("DDX_PROJECT_ROOT") or project.main_root)
+    if main != project.root and main.is_dir():
+        project = replace(find_project(main, env=env), root=main)
+    if attempt is None:
+        return Place(project, start)
+    return Place(project, start, *_whose(attempt, project, env))
+
+
+def _whose(folder: AttemptFolder, project: Project, env: Mapping[str, str]) -> tuple[str, str]:
+    """Bead and attempt of a folder: by its name; of one that serves many, by what ddx tells its agent, or by
+    the run record that names the folder.
+    """
+    if folder.attempt:
+        return folder.bead, folder.attempt
+    told = env.get("DDX_BEAD_ID", ""), env.get("DDX_ATTEMPT_ID", "")
+    if all(told):
+        return told
+    from helix_tui.core.ddx.claims import ClaimReader  # few hooks are run in such a folder
+
+    here = os.path.realpath(folder.root)
+    records = [
+        claim
+        for claim in ClaimReader(project, env).run_states()
+        if claim.worktree is not None and os.path.realpath(claim.worktree) == here
+    ]
+    newest = max(records, key=lambda claim: claim.at or 0, default=None)
+    return (newest.bead_id, newest.attempt_id) if newest is not None else ("", "")
+
+
+def answer(event: str, heard: Heard, place: Place, memory: MemoryStore) -> dict[str, Any]:
+    """What a hook prints; an empty object where there is nothing to tell."""
+    return _ANSWERS[event](heard, place, memory)
+
+
+def _session_start(heard: Heard, place: Place, memory: MemoryStore) -> dict[str, Any]:
+    """How the memory stands, what keeps coming back, and what is remembered for the bead of this attempt."""
+    health = memory.health()
+    mode = "searched by meaning" if health.mode == "semantic" else "searched by keywords only"
+    kinds = ", ".join(f"{each.count} {kind}" for kind, each in health.by_type.items() if each.count)
+    lines = [
+        f"helix memory of {place.project.name}: {health.total} memories"
+        + (
+            f" ({kinds}), {health.with_verified_feedback} with verified outcomes, {mode}."
+            if health.total
+            else "."
+        )
+    ]
+    recurring = [line(each) for each in memory.list(type="systemic") if not each.withheld][:_SYSTEMIC_SHOWN]
+    if recurring:
+        lines += ["Recurring problems:", *recurring]
+    if place.bead and (objective := _objective_of(place)) and not _told_by_block(place, memory):
+        told = memory.inject(
+            objective,
+            files=mentioned(objective),
+            attempt=place.attempt,
+            bead=place.bead,
+            agent=heard.agent_type,
+        )
+        lines += _told(told)
+    return _context("SessionStart", "\n".join(lines))
+
+
+def _known(who: str, place: Place, memory: MemoryStore) -> set[str]:
+    """Names of what an agent was told already: by a hook, or by the block in its bead."""
+    ledger = [*(memory.injections(attempt=who) if who else ())]
+    if place.bead and _told_by_block(place, memory):
+        ledger += memory.injections(bead=place.bead)
+    return {each.name for told in ledger for each in told.shown}
+
+
+def _told_by_block(place: Place, memory: MemoryStore) -> bool:
+    """Whether the bead itself brings its memories into the prompt; the ledger has them under the bead."""
+    bead = read_tracker(place.project.beads_file).beads.get(place.bead)
+    description = str(bead.document().get("description") or "") if bead is not None else ""
+    return without_block(description) != description and bool(memory.injections(bead=place.bead))
+
+
+def _user_prompt_submit(heard: Heard, place: Place, memory: MemoryStore) -> dict[str, Any]:
+    """What is remembered of what a person asks; nothing that the session was told already."""
+    asked = heard.prompt.strip()
+    if place.attempt or len(asked) < _ASKED or asked.startswith(("/", "!", "#")):
+        return {}
+    session = heard.session
+    told = memory.inject(asked[:1000], files=mentioned(asked[:4000]), attempt=session, limit=3, record=False)
+    if not {each.name for each in told.shown} - _known(session, place, memory):
+        return {}
+    if not memory.read_only:
+        told = memory.enter(told)
+    return _context("UserPromptSubmit", "\n".join(_told(told)))
+
+
+def _pre_tool_use(heard: Heard, place: Place, memory: MemoryStore) -> dict[str, Any]:
+    """What is remembered of a file, before it is changed; once a file and agent."""
+    if heard.tool not in EDITING or not heard.file:
+        return {}
+    path = Path(heard.file)
+    if path.is_absolute() and path.is_relative_to(place.here):
+        path = path.relative_to(place.here)
+    name = path.as_posix()
+    attempt = _who(heard, place)
+    if attempt and any(told.objective == name for told in memory.injections(attempt=attempt)):
+        return {}
+    told = memory.inject(
+        name,
+        files=(name,),
+        attempt=attempt,
+        bead=place.bead,
+        agent=heard.agent_type,
+        limit=3,
+        scope="path",
+        record=False,
+    )
+    if not {each.name for each in told.shown} - _known(attempt, place, memory):
+        return {}
+    if not memory.read_only:
+        told = memory.enter(told)
+    return _context("PreToolUse", "\n".join([f"Memories for {clean_line(path.name, 120)}:", *_told(told)]))
+
+
+def _subagent_start(heard: Heard, place: Place, memory: MemoryStore) -> dict[str, Any]:
+    """What is remembered of the task that a sub-agent was just given."""
+    task = own_task(heard) or _task_of(heard, memory)
+    if task is None or _ALREADY in task.objective:
+        return {}
+    told = memory.inject(
+        task.objective,
+        files=task.files or mentioned(task.objective),
+        attempt=_who(heard, place),
+        bead=place.bead,
+        agent=heard.agent_type,
+        kind=heard.agent_type.rpartition(":")[2],
+    )
+    if not told.shown:
+        return (
+            _context("SubagentStart", f"helix memory: {told.signal or 'nothing matches'}")
+            if told.signal
+            else {}
+        )
+    return _context("SubagentStart", "\n".join(_told(told)))
+
+
+def _task_of(heard: Heard, memory: MemoryStore) -> Task | None:
+    """The task of this agent among those that its session has handed out: each has one that no other has."""
+    tasks = open_tasks(spawned(heard.transcript), heard.agent_type)
+    if len(tasks) < 2 or not heard.agent_id:
+        return tasks[-1].task if tasks else None
+    calls = [each.call for each in tasks]
+    mine = calls[0] if memory.read_only else memory.take_task(heard.session, calls, heard.agent_id)
+    return next((each.task for each in tasks if each.call == mine), None)
+
+
+def _stop(heard: Heard, place: Place, memory: MemoryStore) -> dict[str, Any]:
+    """Keep what the agent says it used until somebody has verified its work; what blocked it is a lesson."""
+    claim = claim_of(heard)
+    attempt = _who(heard, place)
+    shown = memory.injections(attempt=attempt) if attempt else ()
+    if shown and claim.utilized:
+        memory.claim(attempt, claim.utilized)
+    task = own_task(heard) if heard.agent_id else None
+    if task is not None and shown:
+        memory.rebook(attempt, task.objective)
+    if task is None and heard.agent_id:
+        task = _task_of(heard, memory)
+    objective = task.objective if task is not None else shown[0].objective if shown else ""
+    if attempt and claim.report == "blocked" and claim.summary and objective:
+        at = format_instant(now_ns())
+        reason = f"an agent reported BLOCKED: {attempt}"
+        lesson = Proposal(
+            0, attempt, place.bead, "failure", objective[:300], claim.summary, reason, "open", at
+        )
+        Proposals(memory).add(lesson)
+    _settle(heard, place, memory)
+    return {}
+
+
+def _settle(heard: Heard, place: Place, memory: MemoryStore) -> None:
+    """Count what the agent was shown by the checks that it ran; DDx judges its own attempts."""
+    who = _who(heard, place)
+    if place.attempt or not who or not memory.injections(attempt=who):
+        return
+    from helix_tui.core.memory.lessons.verification import settle_session
+
+    ran = commands_run(heard)
+    if ran.checks:
+        kind = heard.agent_type.rpartition(":")[2]
+        settle_session(memory, who, ran.checks, last_change=ran.last_change, kind=kind)
+
+
+def _session_end(heard: Heard, place: Place, memory: MemoryStore) -> dict[str, Any]:
+    """Take in what the session's checks say, and DDx's evidence of attempts that have ended."""
+    _settle(heard, place, memory)
+    tracker = read_tracker(place.project.beads_file)
+    if not tracker.missing and not tracker.problem:
+        index = AttemptIndex.of(place.project)
+        index.refresh(tracker.beads)
+        Learner(place.project, memory).learn(tracker.beads, index.attempts, since=now_ns() - _DAY)
+    return {}
+
+
+_ANSWERS: dict[str, Callable[[Heard, Place, MemoryStore], dict[str, Any]]] = {
+    "session-start": _session_start,
+    "user-prompt-submit": _user_prompt_submit,
+    "pre-tool-use": _pre_tool_use,
+    "subagent-start": _subagent_start,
+    "subagent-stop": _stop,
+    "stop": _stop,
+    "session-end": _session_end,
+}
+
+HOOKS = tuple(_ANSWERS)
+"""The events that are answered."""
+
+
+def _who(heard: Heard, place: Place) -> str:
+    """Under which name the ledger keeps what this agent is shown: the attempt, the sub-agent, the session."""
+    return place.attempt or heard.agent_id or heard.session
+
+
+def _told(injection: Injection) -> list[str]:
+    names = json.dumps([shown.name for shown in injection.shown], ensure_ascii=False)
+    if not injection.shown:
+        return []
+    return [
+        clean_block(injection.text),
+        "",
+        f"Shown from memory: {names}",
+        "A report ends with UTILIZED: [names that changed what was done]",
+    ]
+
+
+def _objective_of(place: Place) -> str:
+    tracker = read_tracker(place.project.beads_file)
+    bead = tracker.beads.get(place.bead)
+    if bead is None:
+        return ""
+    return f"{bead.title}\n{without_block(str(bead.document().get('description') or ''))}"[:2000].strip()
+
+
+def _context(event: str, text: str) -> dict[str, Any]:
+    return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}
+
+
+def environment(project: Project, env: Mapping[str, str]) -> None:
+    """Tell the session's shell where the memory lies, in the file that Claude Code reads for that."""
+    name = env.get("CLAUDE_ENV_FILE", "")
+    if not name or env.get("HELIX_DB_PATH"):
+        return
+    from shlex import quote
+
+    with open(os.path.abspath(name), "a", encoding="utf-8") as file:
+        file.write(f"export HELIX_DB_PATH={quote(str(project.helix_dir / 'helix.db'))}\n")

@@ -1,0 +1,234 @@
+"""Claude Code's own settings: our hooks put into them, and taken out again, with everything else left alone.
+
+Format: ``.claude/settings.json``, key ``hooks``: event -> list of ``{matcher?, hooks: [{type, command,
+timeout}]}`` (reference/memory.md §6). A file that cannot be read in full is not written: what a merge
+cannot see, it would lose.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from helix_tui.core.editing.execute.gate import Gate
+from helix_tui.core.ground.errors import HelixError
+from helix_tui.core.ground.files import replace_file
+from helix_tui.core.ground.opening import open_nonblocking
+from helix_tui.core.ground.project import Project
+
+EDITS = "Edit|Write|MultiEdit|NotebookEdit"
+"""Tools that change a file: before each of them what is remembered of that file is told."""
+
+EVENTS: dict[str, tuple[str, str | None, int]] = {
+    "SessionStart": ("session-start", None, 20),
+    "UserPromptSubmit": ("user-prompt-submit", None, 10),
+    "PreToolUse": ("pre-tool-use", EDITS, 10),
+    "SubagentStart": ("subagent-start", None, 15),
+    "SubagentStop": ("subagent-stop", None, 15),
+    "Stop": ("stop", None, 15),
+    "SessionEnd": ("session-end", None, 30),
+}
+"""Claude Code's event -> our event, the tools it is for, and its timeout in seconds."""
+
+MAX_SETTINGS = 4 << 20
+
+_OURS = re.compile(
+    r"\bhelix[-_]tui\S*\s+hook\s+(?:" + "|".join(event for event, *_ in EVENTS.values()) + r")\b"
+)
+
+
+class UnreadableSettings(HelixError, ValueError):
+    """The settings are there, but not in a form that can be merged into without loss."""
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """What came of a merge."""
+
+    path: Path
+    text: str
+    """The settings as they are now, or would be; empty where the file is gone."""
+    changed: bool
+
+
+PLUGIN = "helix-tui@helix-tui"
+"""Our plugin as Claude Code's settings name it: plugin@marketplace."""
+
+
+def plugin_enabled(project: Project, env: Mapping[str, str]) -> bool:
+    """Whether Claude Code runs the hooks of our plugin here, whoever switched it on: person or project."""
+    home = env.get("CLAUDE_CONFIG_DIR") or os.path.join(env.get("HOME") or os.path.expanduser("~"), ".claude")
+    folder = project.root / ".claude"
+    enabled = False
+    for path in (Path(home, "settings.json"), folder / "settings.json", folder / "settings.local.json"):
+        try:
+            switches = _parse(_read(path), path).get("enabledPlugins")
+        except UnreadableSettings:
+            continue
+        if isinstance(switches, dict) and isinstance(switches.get(PLUGIN), bool):
+            enabled = switches[PLUGIN]
+    return enabled
+
+
+def settings_path(project: Project) -> Path:
+    """The project's settings; a link is followed, so that it stays one."""
+    path = project.root / ".claude" / "settings.json"
+    return path.resolve() if path.is_symlink() else path
+
+
+def merge(
+    project: Project, gate: Gate, command: Sequence[str], *, remove: bool = False, dry: bool = False
+) -> Merged:
+    """Write our hooks into the project's settings, or take them out.
+
+    Args:
+        command: the words that start this program.
+        remove: take our hooks out instead.
+        dry: only tell what would stand there.
+
+    Raises:
+        UnreadableSettings: the file is no JSON object, or not of the documented form; it is left as it is.
+        WritesForbidden: --read-only.
+    """
+    path = settings_path(project)
+    raw = _read(path)
+    before = _parse(raw, path)
+    after = _without_ours(before, path)
+    if not remove:
+        after = _with_ours(after, command, path)
+    if after == before and (raw is not None or not after):
+        return Merged(path, (raw or b"").decode("utf-8"), False)
+    text = _written(after, raw) if after or not remove else ""
+    if dry:
+        return Merged(path, text, True)
+    gate.check()
+    with gate.open():
+        if _read(path) != raw:
+            raise UnreadableSettings(f"{path} was changed meanwhile; nothing was written, try again")
+        if text:
+            replace_file(path, text.encode(), _mode(path))
+        else:
+            path.unlink()
+    return Merged(path, text, True)
+
+
+def hooks_of(command: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
+    """Our hooks in Claude Code's form."""
+    return {
+        name: [
+            ({"matcher": matcher} if matcher else {})
+            | {
+                "hooks": [
+                    {"type": "command", "command": f"{shlex.join(command)} hook {event}", "timeout": timeout}
+                ]
+            }
+        ]
+        for name, (event, matcher, timeout) in EVENTS.items()
+    }
+
+
+def _read(path: Path) -> bytes | None:
+    """The file's bytes; None where there is none.
+
+    Raises:
+        UnreadableSettings: it is no file, or far too large for one.
+    """
+    try:
+        with open(path, "rb", opener=open_nonblocking) as file:
+            raw = file.read(MAX_SETTINGS + 1)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise UnreadableSettings(f"{path} cannot be read: {error.strerror}") from None
+    if len(raw) > MAX_SETTINGS:
+        raise UnreadableSettings(f"{path} has more than {MAX_SETTINGS >> 20} MB; that is no settings file")
+    return raw
+
+
+def _parse(raw: bytes | None, path: Path) -> dict[str, Any]:
+    if raw is None or not raw.strip():
+        return {}
+
+    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(items)
+        if len(found) != len(items):
+            raise ValueError("a key stands there twice")
+        return found
+
+    def constant(name: str) -> Any:
+        raise ValueError(f"{name} is no JSON")
+
+    try:
+        document = json.loads(raw.decode("utf-8"), object_pairs_hook=pairs, parse_constant=constant)
+        json.dumps(document, allow_nan=False)  # a number that overflows is read, but cannot be written
+    except (ValueError, RecursionError) as error:
+        raise UnreadableSettings(f"{path} is no JSON that can be merged into: {error}") from None
+    if not isinstance(document, dict):
+        raise UnreadableSettings(f"{path} holds no JSON object")
+    return document
+
+
+def _groups(document: dict[str, Any], path: Path) -> dict[str, list[Any]]:
+    """The hooks by event, checked for the documented form."""
+    hooks = document.get("hooks", {})
+    if not isinstance(hooks, dict) or not all(isinstance(groups, list) for groups in hooks.values()):
+        raise UnreadableSettings(f"“hooks” in {path} is not a table of lists; mend it first")
+    return hooks
+
+
+def _without_ours(document: dict[str, Any], path: Path) -> dict[str, Any]:
+    """The settings without our hooks; what is empty only because of that goes too."""
+    hooks = _groups(document, path)
+    left: dict[str, list[Any]] = {}
+    for event, groups in hooks.items():
+        kept = [mine for group in groups for mine in _group_without_ours(group)]
+        if kept or not groups:
+            left[event] = kept
+    if left == hooks:
+        return document
+    rest = {key: value for key, value in document.items() if key != "hooks"}
+    return {key: (left if key == "hooks" else document[key]) for key in document} if left else rest
+
+
+def _group_without_ours(group: Any) -> list[Any]:
+    """The group as it may stay: none where only our hooks were in it."""
+    entries = group.get("hooks") if isinstance(group, dict) else None
+    if not isinstance(entries, list):
+        return [group]
+    kept = [entry for entry in entries if not _is_ours(entry)]
+    if len(kept) == len(entries):
+        return [group]
+    return [group | {"hooks": kept}] if kept else []
+
+
+def _is_ours(entry: Any) -> bool:
+    command = entry.get("command") if isinstance(entry, dict) else None
+    return isinstance(command, str) and _OURS.search(command) is not None
+
+
+def _with_ours(document: dict[str, Any], command: Sequence[str], path: Path) -> dict[str, Any]:
+    hooks = dict(_groups(document, path))
+    for event, groups in hooks_of(command).items():
+        hooks[event] = [*hooks.get(event, []), *groups]
+    return document | {"hooks": hooks}
+
+
+def _written(document: dict[str, Any], raw: bytes | None) -> str:
+    """The settings as text, indented as they were."""
+    indent: str | int = 2
+    if raw is not None and (found := re.search(rb"\n([ \t]+)\"", raw)):
+        indent = found.group(1).decode()
+    return json.dumps(document, indent=indent, ensure_ascii=False) + "\n"
+
+
+def _mode(path: Path) -> int:
+    try:
+        return path.stat().st_mode & 0o777
+    except OSError:
+        return 0o644

@@ -1,0 +1,379 @@
+"""The loop's closing: what DDx's evidence says of an attempt settles what was injected into it.
+
+Rulings 18 and 19 (design/rulings.md): the outcome is read from the attempt's status, its checks and its
+review, never from what the agent says. An attempt is settled once; one of which the evidence says nothing
+about the work (no provider, a swept work tree, a lost push) settles nothing. Blocked and failed attempts
+propose a failure to remember, landed ones a pattern; a person or a policy accepts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from helix_tui.core.beads.record import Bead
+from helix_tui.core.ddx.attempts.attempt import Attempt
+from helix_tui.core.ddx.attempts.evidence import Evidence, read_evidence
+from helix_tui.core.ddx.names import status_of
+from helix_tui.core.ddx.runs.transcript import TranscriptTail, transcript_folders
+from helix_tui.core.ground.project import Project
+from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.time import NS, format_instant
+from helix_tui.core.memory import FeedbackReport, Injection, MemoryStore, Verdict
+from helix_tui.core.memory.lessons.proposals import Proposals, matter
+from helix_tui.core.memory.reports import Proposal
+from helix_tui.core.supervision.agents.report_parser import Heard, claim_of
+
+_SAYS_NOTHING = frozenset(
+    {
+        "already_satisfied",
+        "structural_validation_failed",
+        "resource_exhausted",
+        "declined_needs_decomposition",
+        "review_malfunction",
+        "review_request_clarification",
+    }
+)
+"""Statuses that tell nothing about the work: there was none, or nobody judged it."""
+
+_NOT_THE_WORK = frozenset(
+    {
+        "no_viable_provider",
+        "auth_error",
+        "worktree_lost",
+        "resource_exhausted",
+        "blocked_by_passthrough_constraint",
+        "attempt_integrity",
+    }
+)
+"""Failure modes of the surroundings: the agent never got to the work, or lost it through no fault of it."""
+
+_LANDING = ("land_", "push_")
+"""Statuses about getting a finished change onto a branch."""
+
+_REFUSED = re.compile(r"^\W*(BLOCK|REQUEST[_ ]CHANGES|REJECT)", re.I)
+_APPROVED = re.compile(r"^\W*APPROVE", re.I)
+
+_SLACK = 5 * NS
+"""How much later than an attempt's beginning its injection may be dated: ids of attempts count whole
+seconds."""
+
+_LONGEST = 600
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What the evidence says of an attempt's work."""
+
+    verdict: Verdict | None
+    why: str
+    """In words, with what it rests on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """Something worth remembering, drawn by rule from one attempt."""
+
+    type: str
+    trigger: str
+    resolution: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """One ended attempt, and what was or would be learned from it."""
+
+    attempt: Attempt
+    title: str
+    judged: Judged
+    injected: tuple[str, ...]
+    """Names of the memories that it was given."""
+    claimed: tuple[str, ...]
+    """What its agent says it used."""
+    settled: Verdict | None
+    """The verified outcome by which it was settled before."""
+    report: FeedbackReport | None = None
+    """What was changed; None where nothing was, and in a preview."""
+    proposal: Proposal | None = None
+    """The lesson, as it stands among the proposals or would stand there."""
+
+    def document(self) -> dict[str, Any]:
+        """What ``memory learn`` prints of it."""
+        return {
+            "attempt": self.attempt.attempt_id,
+            "bead": self.attempt.bead_id,
+            "title": self.title,
+            "status": self.attempt.status,
+            "verdict": self.judged.verdict,
+            "why": self.judged.why,
+            "injected": list(self.injected),
+            "claimed": list(self.claimed),
+            "settled_before": self.settled,
+            "feedback": self.report.document() if self.report is not None else None,
+            "proposal": self.proposal.document() if self.proposal is not None else None,
+        }
+
+
+def judge(attempt: Attempt, evidence: Evidence) -> Judged:
+    """The verified outcome of an attempt: passed, failed, or None where the evidence does not tell."""
+    if not attempt.finished or attempt.verdict.outcome == "unfinished":
+        return Judged(None, "it has not ended")
+    if attempt.verdict.outcome == "satisfied":
+        return Judged(None, "there was nothing to do")
+    if attempt.only_its_worker_says and attempt.verdict.outcome in ("landed", "unknown"):
+        return Judged(None, "nothing but its worker's own result says how it ended")
+    review = attempt.review.verdict if attempt.review is not None else ""
+    if _REFUSED.match(review):
+        return Judged("failed", f"review: {clean_line(review, 60)}")
+    broken = [check.name for check in evidence.checks if not check.passed and check.required is not False]
+    if broken:
+        return Judged("failed", f"checks failed: {clean_line(', '.join(broken), 200)}")
+    if attempt.landed:
+        proof = "landed"
+        if evidence.checks:
+            proof += f", {len(evidence.checks)} checks passed"
+        return Judged("passed", proof + (", review approved" if _APPROVED.match(review) else ""))
+    status = status_of(attempt.status)
+    if attempt.failure_mode in _NOT_THE_WORK:
+        return Judged(None, f"{attempt.failure_mode} says nothing about the work")
+    if not status.known or attempt.status in _SAYS_NOTHING:
+        return Judged(None, f"{clean_line(attempt.status, 60)}: {status.meaning}")
+    if (
+        attempt.status.startswith(_LANDING)
+        or status.outcome == "landed"
+        or attempt.status == "preserved_needs_review"
+    ):
+        if _APPROVED.match(review):
+            return Judged("passed", "review approved; landing is another matter")
+        return Judged(None, f"{status.meaning}; nobody has judged the work")
+    return Judged("failed", f"{attempt.status}: {status.meaning}")
+
+
+def draw_lesson(
+    attempt: Attempt, bead: Bead | None, evidence: Evidence, judged: Judged, failed_before: int
+) -> Lesson | None:
+    """What an attempt teaches: a failure with its cause, or a way that landed; None where nobody said why."""
+    title = clean_line(bead.title if bead is not None else "", 200)
+    if not title:
+        return None
+    if judged.verdict == "passed":
+        if not attempt.landed:
+            return None
+        approach = _approach(attempt, evidence)
+        if not approach:
+            return None
+        after = f" after {failed_before} that did not" if failed_before else ""
+        return Lesson("pattern", title, approach, f"attempt {attempt.attempt_id} landed{after}")
+    blocked = judged.verdict == "failed" or attempt.status == "declined_needs_decomposition"
+    cause = _cause(attempt, evidence) if blocked else ""
+    if not cause:
+        return None
+    meaning = status_of(attempt.status).meaning
+    return Lesson("failure", f"{title}: {meaning}", cause, f"attempt {attempt.attempt_id}: {judged.why}")
+
+
+def _cause(attempt: Attempt, evidence: Evidence) -> str:
+    """Why it failed, by whoever said most: a check, the reviewer, the agent, the harness."""
+    broken = [check for check in evidence.checks if not check.passed]
+    said = [
+        "; ".join(f"{check.name}: {check.message}" for check in broken if check.message),
+        attempt.review.rationale if attempt.review is not None else "",
+        attempt.no_changes_rationale or evidence.rationale,
+        attempt.error,
+        attempt.detail if attempt.detail != attempt.status else "",
+    ]
+    return next((line for text in said if (line := clean_line(text, _LONGEST))), "")
+
+
+def _approach(attempt: Attempt, evidence: Evidence) -> str:
+    """How it was done, by the agent's decisions or the reviewer that approved it."""
+    said = [evidence.decisions, attempt.review.rationale if attempt.review is not None else ""]
+    return next((line for text in said if (line := clean_line(text, _LONGEST))), "")
+
+
+def summed(learned: Sequence[Learned]) -> str:
+    """What was learned, in one line; empty where nothing was."""
+    reports = [each.report for each in learned if each.report is not None]
+    parts = [
+        (sum(len(report.helped) for report in reports), "credited"),
+        (sum(len(report.unhelpful) for report in reports), "blamed"),
+        (sum(each.proposal is not None for each in learned), "proposed"),
+    ]
+    return ", ".join(f"{number} {word}" for number, word in parts if number)
+
+
+class Learner:
+    """Closes the loop for one project's memory."""
+
+    def __init__(self, project: Project, memory: MemoryStore) -> None:
+        self._project = project
+        self._memory = memory
+        self.proposals = Proposals(memory)
+
+    def preview(
+        self, beads: Mapping[str, Bead], attempts: Sequence[Attempt], *, since: int | None = None
+    ) -> list[Learned]:
+        """What `learn` would do now, newest attempt first; changes nothing."""
+        found = (_without_repeated(each) for each in self._look(beads, attempts, since))
+        return [each for each in found if each.proposal is not None or each.injected]
+
+    def learn(
+        self, beads: Mapping[str, Bead], attempts: Sequence[Attempt], *, since: int | None = None
+    ) -> list[Learned]:
+        """Settle every ended attempt that was given memories, and propose lessons; once for each attempt.
+
+        Args:
+            since: draw lessons only from attempts that ended after this instant; what was injected is settled
+                however old.
+
+        Returns:
+            What changed: attempts settled now, and new proposals. Empty when called a second time.
+        """
+        done = []
+        for each in self._look(beads, attempts, since):
+            proposed = self.proposals.add(each.proposal) if each.proposal is not None else None
+            if proposed is not None and proposed.state == "repeated":
+                proposed = None
+            report = None
+            if each.injected and each.judged.verdict not in (None, each.settled):
+                report = self._settle(each, beads.get(each.attempt.bead_id))
+            if report is not None or proposed is not None:
+                done.append(
+                    Learned(
+                        each.attempt,
+                        each.title,
+                        each.judged,
+                        each.injected,
+                        each.claimed,
+                        each.settled,
+                        report,
+                        proposed,
+                    )
+                )
+        return done
+
+    def _settle(self, each: Learned, bead: Bead | None) -> FeedbackReport:
+        attempt = each.attempt
+        if each.claimed:
+            self._memory.claim(attempt.attempt_id, each.claimed)
+        # The store takes every line of a bead as shown to each of its attempts: it may know the bead only
+        # where this attempt saw them all.
+        lines = self._memory.injections(bead=attempt.bead_id) if attempt.bead_id else ()
+        all_seen = {shown.name for line in lines for shown in line.shown} <= set(each.injected)
+        return self._memory.feedback(
+            injected=each.injected,
+            verified=each.judged.verdict,
+            attempt=attempt.attempt_id,
+            bead=attempt.bead_id if all_seen else "",
+            kind=bead.issue_type if bead is not None else "",
+            revise=True,
+        )
+
+    def _look(
+        self, beads: Mapping[str, Bead], attempts: Sequence[Attempt], since: int | None
+    ) -> Iterator[Learned]:
+        """Ended attempts that have anything to teach that was not taken in yet."""
+        settled = self._memory.settled()
+        drawn = self.proposals.attempts()
+        taught = set(self.proposals.taught())
+        given = _given(self._memory.injections(), attempts)
+        by_bead: dict[str, list[Attempt]] = {}
+        for attempt in attempts:
+            by_bead.setdefault(attempt.bead_id, []).append(attempt)
+        for attempt in attempts:
+            told = given.get(attempt.attempt_id, ())
+            ended = attempt.finished_at or attempt.started_at
+            known = attempt.attempt_id in drawn or (since is not None and (ended or 0) < since)
+            if not attempt.finished or (known and not told):
+                continue
+            evidence = read_evidence(attempt)
+            judged = judge(attempt, evidence)
+            before = settled.get(attempt.attempt_id)
+            lesson = None
+            if not known:
+                failed = sum(
+                    not other.landed and _older(other, attempt) for other in by_bead[attempt.bead_id]
+                )
+                lesson = draw_lesson(attempt, beads.get(attempt.bead_id), evidence, judged, failed)
+            if lesson is None and (not told or judged.verdict in (None, before)):
+                continue
+            bead = beads.get(attempt.bead_id)
+            proposal = _proposal(attempt, lesson) if lesson is not None else None
+            if proposal is not None:
+                again = matter(proposal) in taught
+                proposal = replace(proposal, state="repeated" if again else "open")
+                taught.add(matter(proposal))
+            yield Learned(
+                attempt,
+                bead.title if bead is not None else "",
+                judged,
+                tuple(dict.fromkeys(shown.name for line in told for shown in line.shown)),
+                self._claims(attempt) if told else (),
+                before,
+                None,
+                proposal,
+            )
+
+    def _claims(self, attempt: Attempt) -> tuple[str, ...]:
+        """What the attempt's agent says it used, from its transcript."""
+        folders = transcript_folders(self._project.ddx_dir, attempt.attempt_id, None)
+        said = [
+            event.detail or event.summary for event in TranscriptTail(folders).poll() if event.kind == "text"
+        ]
+        return claim_of(Heard(message="\n".join(said))).utilized
+
+
+def _given(injections: Iterable[Injection], attempts: Sequence[Attempt]) -> dict[str, tuple[Injection, ...]]:
+    """Which lines of the ledger each attempt was shown.
+
+    A line that names an attempt is that one's. A line that only names a bead was shown to attempts that ran
+    when it was written, and to those that began later, until a newer line of the bead took its place.
+    """
+    by_attempt: dict[str, list[Injection]] = {}
+    by_bead: dict[str, list[Injection]] = {}
+    for line in sorted(injections, key=lambda line: (line.at or 0, line.id)):
+        if line.attempt:
+            by_attempt.setdefault(line.attempt, []).append(line)
+        elif line.bead and line.at is not None:
+            by_bead.setdefault(line.bead, []).append(line)
+    found = {}
+    for attempt in attempts:
+        lines = by_attempt.get(attempt.attempt_id, [])
+        start = attempt.started_at
+        if start is not None:
+            end = attempt.finished_at or start
+            mine = by_bead.get(attempt.bead_id, [])
+            before = [line for line in mine if (line.at or 0) <= start + _SLACK]
+            while_running = [line for line in mine if start + _SLACK < (line.at or 0) <= end]
+            lines = [*lines, *before[-1:], *while_running]
+        if lines:
+            found[attempt.attempt_id] = tuple(lines)
+    return found
+
+
+def _older(one: Attempt, other: Attempt) -> bool:
+    return (one.started_at or 0) < (other.started_at or 0)
+
+
+def _without_repeated(each: Learned) -> Learned:
+    """What is to be taken in of an attempt, without a lesson that its bead has taught before."""
+    repeated = each.proposal is not None and each.proposal.state == "repeated"
+    return replace(each, proposal=None) if repeated else each
+
+
+def _proposal(attempt: Attempt, lesson: Lesson) -> Proposal:
+    at = attempt.finished_at or attempt.started_at
+    return Proposal(
+        0,
+        attempt.attempt_id,
+        attempt.bead_id,
+        lesson.type,
+        lesson.trigger,
+        lesson.resolution,
+        lesson.reason,
+        "open",
+        format_instant(at) if at is not None else "",
+    )

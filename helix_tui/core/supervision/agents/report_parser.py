@@ -1,0 +1,405 @@
+"""What Claude Code tells a hook, and what an agent says in its transcript: read as hostile text.
+
+Shapes: reference/memory.md §6. Every field may be missing or of another type; a transcript may be huge, cut
+off or no transcript at all. Only the end of one is read. A command's result: ``is_error``, and a text that
+begins with ``Exit code N`` where it failed (Claude Code 2.1).
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import os
+import re
+import stat
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+import msgspec
+
+from helix_tui.core.ground.opening import open_nonblocking
+
+if TYPE_CHECKING:
+    from helix_tui.core.memory.lessons.verification import Check
+
+EDITING = {"Edit", "Write", "MultiEdit", "NotebookEdit"}
+"""Tools that change a file."""
+
+MAX_STDIN = 64 << 20
+"""Bytes of a hook's stdin that are read; an edit carries the text it writes. What is longer is not answered.
+"""
+
+_TAIL = 256 << 10
+_WORK = 32 << 20
+"""Bytes at the end of a transcript in which the commands of a session are looked for."""
+_HEAD = 128 << 10
+_FIRST_LINES = 8
+_LONGEST = 4_000
+
+Report = Literal["delivered", "blocked", "partial", ""]
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """The fields of a hook's message that matter here; empty where they are missing or of another type."""
+
+    session: str = ""
+    cwd: str = ""
+    tool: str = ""
+    file: str = ""
+    agent_id: str = ""
+    agent_type: str = ""
+    transcript: str = ""
+    """The session's transcript."""
+    agent_transcript: str = ""
+    message: str = ""
+    """What the agent said last."""
+    prompt: str = ""
+    """What a person asks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What an agent was asked to do."""
+
+    objective: str
+    files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Spawned:
+    """A task that a session has handed to a sub-agent."""
+
+    call: str
+    """Id of the tool call, or the task itself where the transcript names none."""
+    agent_type: str
+    task: Task
+    ended: bool
+    """Whether its result has come back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What an agent says of its own work: a claim, never an outcome."""
+
+    report: Report = ""
+    summary: str = ""
+    utilized: tuple[str, ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """The commands of a session, and when it last changed a file, on one scale: larger is later."""
+
+    checks: tuple[Check, ...] = ()
+    last_change: int | None = None
+
+
+_Form = TypeVar("_Form")
+
+
+class _Message(msgspec.Struct):
+    """Values stay unread until somebody asks: a host may send any type, of any size, under any name."""
+
+    session_id: msgspec.Raw = msgspec.Raw()
+    cwd: msgspec.Raw = msgspec.Raw()
+    tool_name: msgspec.Raw = msgspec.Raw()
+    tool_input: msgspec.Raw = msgspec.Raw()
+    agent_id: msgspec.Raw = msgspec.Raw()
+    agent_type: msgspec.Raw = msgspec.Raw()
+    transcript_path: msgspec.Raw = msgspec.Raw()
+    agent_transcript_path: msgspec.Raw = msgspec.Raw()
+    last_assistant_message: msgspec.Raw = msgspec.Raw()
+    prompt: msgspec.Raw = msgspec.Raw()
+
+
+class _ToolInput(msgspec.Struct):
+    file_path: msgspec.Raw = msgspec.Raw()
+    notebook_path: msgspec.Raw = msgspec.Raw()
+
+
+def hear(raw: bytes) -> Heard | None:
+    """The message on stdin; None where it is no JSON object."""
+    told = _decoded(raw.removeprefix(codecs.BOM_UTF8), _Message)
+    if told is None:
+        return None
+    tool_input = _decoded(bytes(told.tool_input), _ToolInput) or _ToolInput()
+    return Heard(
+        session=_said(told.session_id, 200),
+        cwd=_said(told.cwd),
+        tool=_said(told.tool_name, 200),
+        file=_said(tool_input.file_path) or _said(tool_input.notebook_path),
+        agent_id=_said(told.agent_id, 200),
+        agent_type=_said(told.agent_type, 200),
+        transcript=_said(told.transcript_path),
+        agent_transcript=_said(told.agent_transcript_path),
+        message=_said(told.last_assistant_message, 200_000),
+        prompt=_said(told.prompt, 200_000),
+    )
+
+
+def _decoded(raw: bytes, form: type[_Form]) -> _Form | None:
+    try:
+        return msgspec.json.decode(raw, type=form)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def _said(raw: msgspec.Raw, limit: int = _LONGEST) -> str:
+    """A string of a message, as `_text` gives it; nothing where it is of another type."""
+    return _text(_decoded(bytes(raw), str), limit)
+
+
+def spawned(transcript: str) -> list[Spawned]:
+    """The tasks that were handed to sub-agents, oldest first, from the end of the session's transcript."""
+    found: list[Spawned] = []
+    ended: set[str] = set()
+    for entry in _newest_first(transcript):
+        for part in reversed(_content(entry)):
+            if part.get("type") == "tool_result":
+                ended.add(_text(part.get("tool_use_id"), 200))
+            elif part.get("type") == "tool_use" and part.get("name") in ("Task", "Agent"):
+                asked = part.get("input")
+                asked = asked if isinstance(asked, dict) else {}
+                task = read_task(_text(asked.get("prompt"), 100_000) or _text(asked.get("description")))
+                call = _text(part.get("id"), 200)
+                if task is not None:
+                    kind = _text(asked.get("subagent_type"), 200)
+                    found.append(Spawned(call or task.objective, kind, task, bool(call) and call in ended))
+    return found[::-1]
+
+
+def open_tasks(every: Sequence[Spawned], agent_type: str) -> list[Spawned]:
+    """Those that an agent of this type may just have been given: its own type's, still running, oldest first.
+
+    A call that names no type is anybody's. Plugins write their name before the type: ``helix:builder``.
+    """
+    running = [each for each in every if not each.ended]
+    plain = agent_type.rpartition(":")[2]
+    same = [each for each in running if plain and each.agent_type.rpartition(":")[2] == plain]
+    return same or [each for each in running if not (each.agent_type and plain)]
+
+
+def own_task(heard: Heard) -> Task | None:
+    """What an agent was asked, by the first message of its own transcript, where that is there yet."""
+    for path in _own_transcripts(heard):
+        for line in _read(path, 0, _HEAD).split(b"\n")[:_FIRST_LINES]:
+            entry = _object(line)
+            if entry.get("type") == "user":
+                return read_task(_asked(entry))
+    return None
+
+
+def _own_transcripts(heard: Heard) -> list[str]:
+    """Where a sub-agent's own transcript may lie, the likeliest first."""
+    paths = [heard.agent_transcript] if heard.agent_transcript else []
+    if heard.transcript.endswith(".jsonl") and re.fullmatch(r"[\w-]{1,200}", heard.agent_id):
+        paths.append(f"{heard.transcript.removesuffix('.jsonl')}/subagents/agent-{heard.agent_id}.jsonl")
+    return paths
+
+
+def commands_run(heard: Heard) -> Ran:
+    """What the agent of this message ran and changed: a sub-agent's own work, else the session's."""
+    if not heard.agent_id:
+        return _work(heard.transcript, sidechains=False)
+    every = (_work(path, sidechains=True) for path in _own_transcripts(heard))
+    return next((ran for ran in every if ran.checks or ran.last_change is not None), Ran())
+
+
+def _work(transcript: str, *, sidechains: bool) -> Ran:
+    """Commands and changes of a transcript; a change counts from when its result has come back.
+
+    What another agent does is a change of that moment: its commands stand in a transcript of its own. One in
+    the background goes on changing after its call is back, and nothing here says until when.
+    """
+    from helix_tui.core.memory.lessons.verification import Check
+
+    uses: dict[str, dict[str, Any]] = {}
+    checks: list[Check] = []
+    change: int | None = None
+    unending = False
+    for position, part, entry in _tool_parts(transcript, sidechains):
+        if part.get("type") == "tool_use":
+            uses[_text(part.get("id"), 200)] = part
+            continue
+        use = uses.pop(_text(part.get("tool_use_id"), 200), {})
+        asked = use.get("input")
+        asked = asked if isinstance(asked, dict) else {}
+        command = _text(asked.get("command"), 20_000) if use.get("name") == "Bash" else ""
+        if command:
+            checks.append(Check(command, _exit_code(part, entry, asked), position))
+        if _changes(use, command) and (command or part.get("is_error") is not True):
+            change = position - 1 if command else position  # a check behind a change in one line is of it
+            unending = unending or asked.get("run_in_background") is True
+    if unending or any(_changes(use, "") for use in uses.values()):  # the latter begun, and not back yet
+        change = sys.maxsize
+    return Ran(tuple(checks), change)
+
+
+def _tool_parts(transcript: str, sidechains: bool) -> Iterator[tuple[int, dict[str, Any], dict[str, Any]]]:
+    """Calls of tools and their results, oldest first, with places that leave room between."""
+    lines = _read(transcript, -_WORK, _WORK).split(b"\n")
+    for number, line in enumerate(lines):
+        entry = _object(line) if b"tool_use" in line or b"tool_result" in line else {}
+        if not sidechains and entry.get("isSidechain") is True:
+            continue
+        for part in _content(entry):
+            if part.get("type") in ("tool_use", "tool_result"):
+                yield number * 2, part, entry
+
+
+def _changes(use: dict[str, Any], command: str) -> bool:
+    """Whether a call of a tool may have changed files."""
+    return use.get("name") in {*EDITING, "Task", "Agent"} or bool(_CHANGING.search(command))
+
+
+_CHANGING = re.compile(
+    r"(?<![\w&=<>-])[12]?>>?[ \t]*(?!&|/dev/|/tmp/)[\w./~$\"'-]"
+    r"|\b(?:sed|perl)\s+(?:-\S+\s+)*-\w*i|\btee\s+(?!/dev/)"
+    r"|\bgit\s+(?:-\S+\s+)*(?:apply|am|checkout|switch|restore|reset|revert|stash|merge|rebase|pull|cherry-pick)\b"
+    r"|\b(?:patch|mv|cp|rm)\s|\b(?:ruff\s+format|black|prettier|gofmt|rustfmt|cargo\s+fmt)\b|--fix\b|--write\b"
+)
+"""Commands that change files. One too many costs a verdict, one too few could make a wrong one."""
+
+_CUT_OFF = {130, 137, 143}
+"""Exit codes of a command that somebody, or a timeout, has ended: they tell nothing of the work."""
+
+
+def _exit_code(result: dict[str, Any], entry: dict[str, Any], asked: dict[str, Any]) -> int | None:
+    """The exit code of a command; None where its result does not tell it."""
+    content = result.get("content")
+    said = _text(content, 100_000) if isinstance(content, str) else _joined(content)
+    told = entry.get("toolUseResult")
+    told = told if isinstance(told, dict) else {}
+    if (
+        asked.get("run_in_background") is True
+        or told.get("backgroundTaskId")
+        or told.get("interrupted") is True
+    ):
+        return None
+    if result.get("is_error") is True:
+        found = re.match(r"(?:Error: )?Exit code (\d{1,3})\b", said)
+        code = int(found[1]) if found else 0
+        return code if code and code not in _CUT_OFF else None
+    if re.search(
+        r"^Command (?:was |is )?(?:manually )?(?:running in |backgrounded)|^Ran 0 tests\b", said, re.M
+    ):
+        return None
+    return 0
+
+
+def _joined(content: object) -> str:
+    parts = content if isinstance(content, list) else []
+    return "\n".join(_text(part.get("text"), 100_000) for part in parts if isinstance(part, dict))
+
+
+def _asked(entry: dict[str, Any]) -> str:
+    """The words of a message of a user: a text, or parts of one."""
+    message = entry.get("message")
+    content = message.get("content") if isinstance(message, dict) else None
+    if isinstance(content, str):
+        return _text(content, 100_000)
+    return "\n".join(_text(part.get("text"), 100_000) for part in _content(entry)).strip()
+
+
+def read_task(prompt: str) -> Task | None:
+    """The objective and files of a prompt: its ``OBJECTIVE:`` and ``DELTA:`` lines, else its beginning."""
+    if not prompt.strip():
+        return None
+    found = re.search(r"^\W{0,4}OBJECTIVE\b[*_]*:[*_ \t]*(.+)$", prompt, re.M)
+    objective = (found.group(1) if found else prompt).strip()[:1000]
+    delta = re.search(r"^\W{0,4}(?:DELTA|RELEVANT_FILES)\b[*_]*:[*_ \t]*(.+)$", prompt, re.M)
+    return Task(objective, _names(delta.group(1)) if delta else ())
+
+
+def claim_of(heard: Heard) -> Claim:
+    """What the agent reports: from its last message, else from the end of its transcript."""
+    text = heard.message or _last_said(heard.agent_transcript or heard.transcript)
+    ends = list(re.finditer(r"^\W{0,4}(DELIVERED|BLOCKED|PARTIAL)\b[*_]*:[*_ \t]*(.*)$", text, re.M))
+    used = list(_UTILIZED.finditer(text))
+    report: Report = ""
+    summary = ""
+    if ends:
+        report = _REPORTS[ends[-1].group(1)]
+        summary = ends[-1].group(2).strip()[:1000]
+    return Claim(report, summary, _names(used[-1][1] or used[-1][2] or "") if used else ())
+
+
+_UTILIZED = re.compile(
+    r"^\W{0,4}UTILIZED\b[*_]*:[*_ \t]*(.*)$|(?<=[\s.:;*_(])UTILIZED\b[*_]*:[*_ \t]*(\[[^\]\n]*\])", re.M
+)
+"""A line of its own, or a list in brackets behind other words: ``Done: x works. UTILIZED: ["a"]``."""
+
+
+_REPORTS: dict[str, Report] = {"DELIVERED": "delivered", "BLOCKED": "blocked", "PARTIAL": "partial"}
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """A list as agents write one: JSON, or words between commas; at most 100."""
+    text = text.strip()
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = text.strip("[](){}").split(",")
+    if not isinstance(found, list):
+        return ()
+    names = (name.strip(" \t\"'`*") for name in found if isinstance(name, str))
+    plain = [name[:300] for name in names if name and name.lower() not in ("none", "n/a")]
+    return tuple(dict.fromkeys(plain))[:100]
+
+
+def _last_said(transcript: str) -> str:
+    for entry in _newest_first(transcript):
+        if entry.get("type") != "assistant":
+            continue
+        said = [_text(part.get("text"), 200_000) for part in _content(entry) if part.get("type") == "text"]
+        if any(said):
+            return "\n".join(said)
+    return ""
+
+
+def _content(entry: dict[str, Any]) -> list[dict[str, Any]]:
+    message = entry.get("message")
+    content = message.get("content") if isinstance(message, dict) else None
+    return [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
+
+
+def _newest_first(transcript: str) -> Iterator[dict[str, Any]]:
+    """The entries at the end of a JSONL transcript, the newest first; what is no object is passed over."""
+    for line in reversed(_read(transcript, -_TAIL, _TAIL).split(b"\n")):
+        if entry := _object(line):
+            yield entry
+
+
+def _object(line: bytes) -> dict[str, Any]:
+    """The object on a line; an empty one where there is none."""
+    try:
+        entry = json.loads(line) if line.strip() else None
+    except (ValueError, RecursionError):
+        return {}
+    return entry if isinstance(entry, dict) else {}
+
+
+def _read(path: str, start: int, size: int) -> bytes:
+    """Bytes of a file from its beginning, or from its end where ``start`` is below 0; none of no file."""
+    if not path or "\0" in path:
+        return b""
+    try:
+        with open(Path(path).expanduser(), "rb", opener=open_nonblocking) as file:
+            told = os.fstat(file.fileno())
+            if not stat.S_ISREG(told.st_mode):
+                return b""
+            file.seek(start if start >= 0 else max(0, told.st_size + start))
+            return file.read(size)
+    except (OSError, RuntimeError, UnicodeError):  # RuntimeError: no home folder to expand ~ to
+        return b""
+
+
+def _text(value: object, limit: int = _LONGEST) -> str:
+    """A string that can be written as UTF-8 and holds no NUL, at most ``limit`` characters; else nothing."""
+    if not isinstance(value, str):
+        return ""
+    return value[:limit].replace("\0", "").encode("utf-8", "replace").decode("utf-8")

@@ -1,0 +1,260 @@
+"""What a person should know beside the queue itself: drift, orphaned claims, and how the focus stands.
+
+It looks in a thread of its own whenever the queue or the journal is another one, and now and then because
+time passes (a claim becomes an orphan without a word). Nothing waits for it. What it found in a bead is kept
+as long as the bead is the same record, so that a look at ten thousand of them costs a few milliseconds.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from helix_tui.core.beads.archive import Archived, find_archived
+from helix_tui.core.ddx.client import DdxError
+from helix_tui.core.ddx.dialect import dialect_or_family
+from helix_tui.core.ddx.files import Folder, stamp_of
+from helix_tui.core.editing.execute.curator import Curator, Sight
+from helix_tui.core.editing.execute.gate import Gate, GateBusy, WritesForbidden
+from helix_tui.core.editing.journal import History
+from helix_tui.core.editing.overlay import Scene
+from helix_tui.core.editing.steps import Refused, Writing, called
+from helix_tui.core.editing.undo.conflicts import Conflict, Unreadable
+from helix_tui.core.ground.project import Project
+from helix_tui.core.ground.threads import keep_at
+from helix_tui.core.ground.time import now_ns
+from helix_tui.core.supervision.decide.status_summary import Bearing, take_bearing
+from helix_tui.core.supervision.signals.authority import Authority
+from helix_tui.core.supervision.signals.drift import Drift, DriftWatch
+from helix_tui.core.supervision.signals.focus import Focus, plan_upkeep, read_focus
+from helix_tui.core.supervision.signals.hold import drifted, plan_drifted, stale
+from helix_tui.core.supervision.signals.orphans import Orphan, find_dead_claims, find_orphans
+
+EVERY_S = 30.0
+"""How often it looks when nothing changes."""
+
+POLL_S = 1.0
+"""How often it asks whether the loop has written anything."""
+
+REST_S = 0.1
+"""Seconds that it lets the screen show what is new before it looks."""
+
+WATCHED = ("run-state.json", "questions.json", "loop-request.json", "helix.pid")
+"""Files of HELIX's loop; a change in one of them is news."""
+
+MIND_AFTER = 3
+"""Failures in a row after which the focus is no longer minded by itself."""
+
+
+MIND_MOST = 20
+"""Beads up to which the focus is minded by itself; more than a few newcomers a person looks at first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Concerns:
+    """What was found at one look."""
+
+    drift: tuple[Drift, ...] = ()
+    orphans: tuple[Orphan, ...] = ()
+    dead: tuple[Orphan, ...] = ()
+    """Claims of dead processes that ddx still honours."""
+    focus: Focus = field(default_factory=Focus)
+    unminded: tuple[str, ...] = ()
+    """Beads that the focus should hold back, or give back, and does not."""
+    minded: tuple[str, ...] = ()
+    """Beads that were just held back, or given back, to keep the focus as it was wanted."""
+    trouble: str = ""
+    """Why the focus could not be minded, or the drift not be kept, in one sentence."""
+    archived: Mapping[str, Archived] = field(default_factory=dict)
+    """Beads of the archive that others wait on."""
+    bearing: Bearing = field(default_factory=Bearing)
+    """Where the work stands and what should come next."""
+
+
+class Lookout:
+    """Looks after one project. `see` and `stop` are for any thread, the rest for its own.
+
+    Args:
+        curator: writes for it what the focus needs; None where it may only look.
+        tell: called in its thread with every finding that differs from the last.
+    """
+
+    def __init__(
+        self,
+        project: Project,
+        tell: Callable[[Concerns], None],
+        *,
+        curator: Curator | None = None,
+        clock: Callable[[], int] = now_ns,
+        env: Mapping[str, str] | None = None,
+    ) -> None:
+        self.project = project
+        self.concerns = Concerns()
+        self._tell = tell
+        self._curator = curator
+        self._clock = clock
+        self._env = env
+        self._drift = DriftWatch(project, Gate(project, curator is None, patience_s=0.0))
+        self._patient = DriftWatch(project, Gate(project, curator is None))
+        self._news: tuple[Sight, History] | None = None
+        self._wake = threading.Condition()
+        self._stopped = False
+        self._thread: threading.Thread | None = None
+        self._failures = 0
+        self._seen_by_person: list[str] = []
+        self._authority = Authority(project.root)
+
+    def start(self) -> None:
+        """Begin to look, in a thread that nothing waits for."""
+        self._thread = threading.Thread(
+            target=keep_at, args=(self._run, self._stopped_within), name="helix-lookout", daemon=True
+        )
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Look no more."""
+        with self._wake:
+            self._stopped = True
+            self._wake.notify_all()
+
+    def see(self, sight: Sight, history: History) -> None:
+        """There is a newer state to look at."""
+        with self._wake:
+            self._news = (sight, history)
+            self._wake.notify_all()
+
+    def acknowledge(self, ids: Iterable[str]) -> None:
+        """Somebody has looked at the drift of these beads: it is none any more."""
+        with self._wake:
+            self._seen_by_person += ids
+            self._wake.notify_all()
+
+    def look(self, sight: Sight, history: History) -> Concerns:
+        """Everything that is to be found in a state, as of now; keeps what is new of it for the next time."""
+        trouble = ""
+        try:
+            drift = self._drift.check(sight.queue.beads, history)
+            if self._curator is not None:
+                drift = self._drift.settle(sight.queue.beads, history)
+        except GateBusy:
+            pass  # somebody changes the queue this moment: what that leaves is looked at again
+        except OSError as error:
+            trouble = f"what was seen cannot be kept: {error.strerror or error}"
+        orphans = find_orphans(sight, self.project, env=self._env, now=self._clock())
+        focus = read_focus(Scene(sight.queue))
+        unminded = _unminded(sight, focus)
+        minded: tuple[str, ...] = ()
+        few = 0 < len(unminded) <= MIND_MOST
+        if few and self._curator is not None and self._failures < MIND_AFTER:
+            minded, why = self._mind(self._curator)
+            unminded, trouble = (() if minded else unminded), why or trouble
+        dead = find_dead_claims(sight, self.project, env=self._env, now=self._clock())
+        bearing = take_bearing(
+            sight, self.project, drift=drift, orphans=orphans, dead=dead, authority=self._authority
+        )
+        missing = {edge.missing for edge in sight.queue.graph.dangling}
+        archived = find_archived(self.project.archive_file, missing)
+        return Concerns(drift, orphans, dead, focus, unminded, minded, trouble, archived, bearing)
+
+    def _mind(self, curator: Curator) -> tuple[tuple[str, ...], str]:
+        """Bring the focus up to date, as whoever put it on wanted: (beads, why it failed if it did)."""
+        try:
+            done = curator.run_steps("focus", "keep the focus", lambda writing, _: plan_upkeep(writing))
+        except GateBusy:
+            return (), ""
+        except (DdxError, Conflict, Unreadable, Refused, OSError) as error:
+            self._failures += 1
+            return (), f"the focus could not be kept: {error}"
+        if done.error is not None:
+            self._failures += 1
+            return (), f"the focus could not be kept: {done.error.message}"
+        self._failures = 0
+        return (tuple(done.entry.after) if done.entry is not None else ()), ""
+
+    def _acknowledge(self, ids: list[str], sight: Sight, history: History) -> str:
+        """Take the present of these beads as seen; why that failed, if it did."""
+        try:
+            self._patient.acknowledge(sight.queue.beads, history, ids)
+            if self._curator is not None and set(ids) & set(drifted(sight.queue)):
+                left = stale(self._patient.check(sight.queue.beads, history)) & set(drifted(sight.queue))
+                done = self._curator.run_steps(
+                    "hold",
+                    "give drifted beads back to workers",
+                    lambda writing, _: plan_drifted(writing, left),
+                )
+                return done.error.message if done.error is not None else ""
+        except (GateBusy, WritesForbidden) as error:
+            return str(error)
+        except (DdxError, Conflict, Unreadable, Refused) as error:
+            return f"beads could not be given back to workers: {error}"
+        except OSError as error:
+            return f"what was seen cannot be kept: {error.strerror or error}"
+        return ""
+
+    def _stopped_within(self, seconds: float) -> bool:
+        with self._wake:
+            return self._wake.wait_for(lambda: self._stopped, seconds)
+
+    def _rest(self) -> None:
+        """Let the screen show what is new first; more news does not cut that short."""
+        until = time.monotonic() + REST_S
+        while not self._stopped and (left := until - time.monotonic()) > 0:
+            self._wake.wait(left)
+
+    def _stamps(self) -> tuple[object, ...]:
+        """What changes where HELIX's loop, or a worker of ddx, writes something down."""
+        folders = [self.project.ddx_dir / name for name in ("agent-logs", "workers")]
+        return (
+            *(stamp_of(self.project.helix_dir / name) for name in WATCHED),
+            *(Folder(folder).names()[-1:] for folder in folders),
+        )
+
+    def _run(self) -> None:
+        seen: tuple[Sight, History] | None = None
+        stamps: tuple[object, ...] = ()
+        quiet = 0
+        while True:
+            with self._wake:
+                if self._news is None or (_same(self._news, seen) and not self._seen_by_person):
+                    self._wake.wait(POLL_S)
+                if self._news is not None and not _same(self._news, seen):
+                    self._rest()
+                if self._stopped:
+                    return
+                before, seen = seen, self._news
+                ids, self._seen_by_person = self._seen_by_person, []
+            if seen is None:
+                continue
+            last, stamps = stamps, self._stamps()
+            quiet = quiet + 1 if _same(seen, before) and not ids and stamps == last else 0
+            if 0 < quiet < EVERY_S / POLL_S:
+                continue
+            quiet = 0
+            why = self._acknowledge(ids, *seen) if ids else ""
+            found = self.look(*seen)
+            found = replace(found, trouble=why) if why else found
+            if found != self.concerns:
+                self.concerns = found
+                self._tell(found)
+
+
+def _same(news: tuple[Sight, History], seen: tuple[Sight, History] | None) -> bool:
+    """Whether everything that a look rests on is the same."""
+    if seen is None:
+        return False
+    (sight, history), (old, old_history) = news, seen
+    return sight.queue is old.queue and sight.runs is old.runs and history is old_history
+
+
+def _unminded(sight: Sight, focus: Focus) -> tuple[str, ...]:
+    """Beads on which the focus is not as it should be."""
+    if not (focus.epic or focus.held or focus.leftovers):
+        return ()
+    writing = Writing(Scene(sight.queue), dialect_or_family(sight.dialect, sight.queue))
+    try:
+        plan_upkeep(writing)
+    except Refused as error:
+        return (f"({called(str(error))})",)
+    return tuple(dict.fromkeys(bead_id for step in writing.steps for bead_id in step.edits))

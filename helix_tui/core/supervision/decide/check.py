@@ -1,0 +1,214 @@
+"""The check: facts first; where they leave it open, an agent looks at the documents.
+
+Rules: reference/helix.md §2, seed 001 (NEXT_ACTION). The answer always says which of the two decided.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from helix_tui.core.ddx.client import DdxError
+from helix_tui.core.editing.execute.curator import Curator, Sight
+from helix_tui.core.ground.errors import HelixError
+from helix_tui.core.ground.text import clean_line
+from helix_tui.core.supervision.decide.facts import Facts, gather_facts
+from helix_tui.core.supervision.decide.verdict import Reason, Verdict, command_for, decide
+from helix_tui.core.supervision.run_state.state import load_state
+from helix_tui.core.supervision.signals.authority import Authority
+from helix_tui.core.supervision.signals.document_conflicts import find_conflicts
+from helix_tui.core.supervision.signals.drift import Drift, DriftWatch
+from helix_tui.core.supervision.signals.orphans import find_dead_claims, find_orphans
+from helix_tui.core.supervision.signals.questions import Questions
+from helix_tui.core.supervision.signals.scope import EVERYTHING, Scope, read_scope, scope_word
+from helix_tui.core.supervision.signals.stoppage import find_stoppage
+from helix_tui.core.supervision.signals.tried import still_tried
+from helix_tui.core.supervision.stages.delegate import NOBODY, Answer, Delegate, Wishes
+from helix_tui.core.supervision.stages.stage_run import StageOutcome, perform
+from helix_tui.core.supervision.stages.table import STAGES
+
+Asking = Literal["auto", "never", "always"]
+"""Whether an agent is asked: where the facts do not decide, never, or whatever they decide."""
+
+UNREADABLE = "unable to determine NEXT_ACTION from check output"
+
+
+class CheckFailed(HelixError):
+    """The agent that was asked failed, or did not name a code.
+
+    Attributes:
+        facts: what the facts alone gave.
+        kind: ``check_failed`` or ``check_unreadable``.
+        tokens, cost_usd: what its answer cost; 0 where it does not say.
+    """
+
+    def __init__(self, message: str, facts: Verdict, kind: str, answer: Answer) -> None:
+        super().__init__(message)
+        self.facts = facts
+        self.kind = kind
+        self.tokens = answer.tokens
+        self.cost_usd = answer.cost_usd
+
+
+@dataclass(slots=True)
+class Checker:
+    """Looks at one project's queue and says what comes next.
+
+    Attributes:
+        delegate: what asks the agent; None: the facts alone decide.
+    """
+
+    curator: Curator
+    questions: Questions
+    delegate: Delegate | None = None
+    wishes: Wishes = NOBODY
+
+    def facts(
+        self, scope: Scope = EVERYTHING, *, sight: Sight | None = None, documents: bool = True
+    ) -> Facts:
+        """What is known now. New beads and our own changes are taken into the drift snapshot on the way.
+
+        Args:
+            documents: whether to look whether the documents exist that beads name.
+
+        Raises:
+            Unreadable: there is no queue, or it cannot be read.
+            OSError: the drift snapshot cannot be written.
+        """
+        sight = sight or self.curator.look()
+        project = self.curator.project
+        return gather_facts(
+            sight,
+            scope=scope,
+            drift=self.drift(sight),
+            orphans=find_orphans(sight, project),
+            dead=find_dead_claims(sight, project),
+            questions=self.questions.all(),
+            authority=Authority(project.root) if documents else None,
+            conflicts=find_conflicts(project.root) if documents else (),
+            tried=still_tried(load_state(project).tried, sight.queue),
+            stoppage=find_stoppage(project, sight.runs),
+            archive=project.archive_file,
+        )
+
+    def drift(self, sight: Sight) -> tuple[Drift, ...]:
+        """What others changed since it was last seen."""
+        watch = DriftWatch(self.curator.project, self.curator.gate)
+        history = self.curator.history()
+        if self.curator.gate.read_only:
+            return watch.check(sight.queue.beads, history)
+        return watch.settle(sight.queue.beads, history)
+
+    def check(self, scope: Scope = EVERYTHING, *, asking: Asking = "auto", stamp: str = "check") -> Verdict:
+        """What comes next.
+
+        Raises:
+            CheckFailed: the agent failed, or its answer names no code.
+            DdxError: there is no ddx to ask, where the facts do not decide (127, 69).
+            Unreadable: there is no queue, or it cannot be read.
+        """
+        facts = self.facts(scope)
+        verdict = decide(facts)
+        if asking == "never" or (verdict.decided and asking == "auto"):
+            return verdict if verdict.decided else undecided(verdict)
+        if self.delegate is None:
+            return undecided(verdict) if not verdict.decided else verdict
+        done = perform(
+            self.curator.project,
+            self.delegate,
+            STAGES["check"],
+            {"scope": scope_word(scope), "facts": facts_text(facts, verdict)},
+            self.wishes,
+            stamp,
+        )
+        return self._from_agent(done, verdict)
+
+    def _from_agent(self, done: StageOutcome, facts: Verdict) -> Verdict:
+        if done.answer.problem:
+            raise CheckFailed(f"check failed: {done.answer.problem}", facts, "check_failed", done.answer)
+        code = done.trailers.get("NEXT_ACTION")
+        if not code:
+            raise CheckFailed(UNREADABLE, facts, "check_unreadable", done.answer)
+        if code == "STOP" and facts.decided:
+            said = clean_line(done.answer.text, 300)
+            denied = Reason("agent", f"the agent answered STOP, which the queue contradicts: {said}")
+            tokens, cost = done.answer.tokens, done.answer.cost_usd
+            return replace(facts, notes=(*facts.notes, denied), tokens=tokens, cost_usd=cost)
+        about = read_scope(_named_scope(done.answer.text, code)) or facts.scope
+        said = _section(
+            done.answer.text, ("Remaining Work Assessment", "Remaining Work", "Reason", "Reasons")
+        )
+        rest = " ".join(line for line in done.answer.text.split("\n") if "NEXT_ACTION" not in line)
+        detail = said or clean_line(rest, 300).strip() or "the agent gives no reason"
+        return replace(
+            facts,
+            next_action=code,
+            reasons=(Reason("agent", detail),),
+            notes=(*facts.reasons, *facts.notes),
+            recommended_command=command_for(code, about, facts.drain),
+            would_change_if=_section(
+                done.answer.text, ("Stop Or Escalation Condition", "Would Change If", "Condition")
+            )
+            or facts.would_change_if,
+            decided_by="prompt",
+            text=done.answer.text,
+            tokens=done.answer.tokens,
+            cost_usd=done.answer.cost_usd,
+        )
+
+
+def undecided(verdict: Verdict) -> Verdict:
+    """The answer where facts leave it open and nobody is asked: stop, and say what was not looked at."""
+    reason = Reason("not_looked", "undecided: nothing is ready, and no agent has checked the documents")
+    return replace(
+        verdict,
+        next_action="STOP",
+        decided_by="none",
+        reasons=(*verdict.reasons, reason),
+        would_change_if="an agent checks the documents: helix-tui check --ask",
+    )
+
+
+def check_or_none(checker: Checker, scope: Scope = EVERYTHING) -> Verdict:
+    """The answer of the facts; of an agent only where one can be asked without failing for lack of a ddx."""
+    try:
+        return checker.check(scope)
+    except DdxError:
+        return undecided(decide(checker.facts(scope)))
+
+
+def facts_text(facts: Facts, verdict: Verdict) -> str:
+    """The facts as lines for a prompt; whatever comes from beads is cleaned."""
+    health = facts.health
+    numbers = ("total", "open", "in_progress", "closed", "ready", "ready_execution", "blocked", "cooling")
+    lines = ["Queue health: " + ", ".join(f"{name}={health[name]}" for name in numbers)]
+    lines.append(
+        f"without area: {health['without_area']}, without context digest: {health['without_digest']}"
+    )
+    lines += [f"- {each.code}: {clean_line(each.detail, 400)}" for each in (*verdict.reasons, *verdict.notes)]
+    for bead_id in facts.left[:40]:
+        bead = facts.queue.beads[bead_id]
+        state = facts.queue.state(bead_id)
+        lines.append(f"- {clean_line(bead_id, 60)} [{state}] {clean_line(bead.title, 120)}")
+    if len(facts.left) > 40:
+        lines.append(f"- and {len(facts.left) - 40} more")
+    return "\n".join(lines)
+
+
+def _section(text: str, names: tuple[str, ...]) -> str:
+    """What an answer says under one of some headings, on the heading's line or the next."""
+    for name in names:
+        found = re.search(rf"(?mi)^[ \t#*\-\d.]*{re.escape(name)}[*:\s]*[ \t]*\n?[ \t]*([^\n#][^\n]*)", text)
+        if found:
+            return clean_line(found.group(1).strip("* "), 400)
+    return ""
+
+
+def _named_scope(text: str, code: str) -> str:
+    """The scope of the command that an answer recommends."""
+    verb = {"BACKFILL": "backfill", "DESIGN": "(?:design|plan)", "POLISH": "polish", "ALIGN": "align"}.get(
+        code
+    )
+    found = re.search(rf"\bhelix(?:-tui)? {verb} +([^\s`*<>]+)", text) if verb else None
+    return clean_line(found.group(1), 120) if found and not found.group(1).startswith("-") else ""

@@ -1,0 +1,235 @@
+"""Queue health: everything that a look at the tracker and the files around it can tell, without asking
+anybody.
+
+Numbers: reference/helix.md §2. ``ready`` is ddx's plain notion (open and nothing unclosed before it);
+``ready_execution`` is what a worker would pick, and both are told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from helix_tui.core.beads.archive import Archived, find_archived, only_archived, read_archive
+from helix_tui.core.beads.counts import QueueCounts, count_queue
+from helix_tui.core.beads.readiness import Queue, looks_like_epic
+from helix_tui.core.beads.record import TERMINAL, Bead
+from helix_tui.core.ddx.dialect import dialect_or_family
+from helix_tui.core.ddx.fit import Shut
+from helix_tui.core.ddx.runs.running import Run
+from helix_tui.core.editing.authoring import deterministic
+from helix_tui.core.editing.execute.curator import Sight
+from helix_tui.core.ground.time import format_instant
+from helix_tui.core.supervision.signals.authority import Authority
+from helix_tui.core.supervision.signals.document_conflicts import Finding
+from helix_tui.core.supervision.signals.drift import Drift
+from helix_tui.core.supervision.signals.injected_beads import governs_alignment
+from helix_tui.core.supervision.signals.orphans import Orphan
+from helix_tui.core.supervision.signals.questions import Question, beads_in_question
+from helix_tui.core.supervision.signals.scope import EVERYTHING, Scope, named_beads, under
+from helix_tui.core.supervision.signals.stoppage import Stoppage
+from helix_tui.core.supervision.signals.tried import Tried
+
+MOST_JUDGED = 200
+"""Ready beads whose acceptance and authority are looked at: more than a worker does in a day."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of a scope at one instant."""
+
+    scope: Scope
+    queue: Queue
+    left: tuple[str, ...]
+    """Unfinished beads of the scope, in tracker order; not those by which HELIX governs an alignment, unless
+    somebody works on one.
+    """
+    ready: tuple[str, ...]
+    """Those that a worker would pick, in its order."""
+    cooling: tuple[tuple[str, int], ...] = ()
+    """Beads on cooldown and when each ends, soonest first."""
+    moving: tuple[str, ...] = ()
+    """Beads that somebody works on or holds."""
+    stalls: tuple[Run, ...] = ()
+    """Work whose worker is dead or has fallen silent."""
+    orphans: tuple[Orphan, ...] = ()
+    dead: tuple[Orphan, ...] = ()
+    """Claims of dead processes that ddx still honours."""
+    drift: tuple[Drift, ...] = ()
+    dangling: tuple[tuple[str, str], ...] = ()
+    """(bead, what it waits for and the tracker lacks or has cancelled)."""
+    cycles: tuple[tuple[str, ...], ...] = ()
+    vague: tuple[str, ...] = ()
+    """Ready beads whose acceptance no machine can check."""
+    unaccepted: tuple[str, ...] = ()
+    """Ready beads without any acceptance."""
+    ungoverned: tuple[str, ...] = ()
+    """Ready beads that name a document which the repository lacks."""
+    hollow: tuple[str, ...] = ()
+    """Open epics that nothing was broken out of."""
+    finished_epics: tuple[str, ...] = ()
+    """Open epics under which everything is closed."""
+    superseded: tuple[str, ...] = ()
+    """Open beads that another one replaces."""
+    questions: tuple[Question, ...] = ()
+    """Unanswered ones."""
+    conflicts: tuple[Finding, ...] = ()
+    """Conflicts and gaps between governing documents, but for those that somebody has decided."""
+    tried: tuple[Tried, ...] = ()
+    """What the last run attempted and left open."""
+    archived: Mapping[str, Archived] = field(default_factory=dict)
+    """Beads of the archive that others wait on."""
+    stoppage: Stoppage | None = None
+    """What stopped the last worker, where somebody must mend it."""
+    health: Mapping[str, Any] = field(default_factory=dict)
+    shut: Shut | None = None
+    """Why the ddx at hand refuses every command on this tracker."""
+    drain: str = "ddx work"
+    """How the ddx at hand drains the queue."""
+    unnamed: bool = False
+    """The scope names no bead, label or specification of the tracker, so that all of it was looked at."""
+    outside: tuple[str, ...] = ()
+    """Beads outside the scope that a worker would pick."""
+    counts: QueueCounts = field(default=QueueCounts())
+    """The numbers of the scope, as every place prints them."""
+    unread: str = ""
+    """Which lines of the tracker are no beads, in one sentence; empty where all are."""
+
+    @property
+    def next_eligible(self) -> str:
+        """When the first cooldown ends; empty where none is."""
+        return format_instant(self.cooling[0][1]) if self.cooling else ""
+
+
+def gather_facts(
+    sight: Sight,
+    *,
+    scope: Scope = EVERYTHING,
+    drift: Iterable[Drift] = (),
+    orphans: Iterable[Orphan] = (),
+    dead: Iterable[Orphan] = (),
+    questions: Iterable[Question] = (),
+    authority: Authority | None = None,
+    conflicts: Iterable[Finding] = (),
+    tried: Iterable[Tried] = (),
+    stoppage: Stoppage | None = None,
+    archive: Path | None = None,
+) -> Facts:
+    """What is known of a scope: everything, an epic and all under it, a label, or a specification."""
+    queue = sight.queue
+    named = named_beads(queue, scope)
+    inside = tuple(queue.beads) if named is None else named
+    beads = [queue.beads[bead_id] for bead_id in inside]
+    unfinished = [bead for bead in beads if bead.status not in TERMINAL]
+    left = [bead for bead in unfinished if not governs_alignment(bead) or sight.alive(bead.id)]
+    chosen = frozenset(inside)
+    ready = tuple(bead_id for bead_id in queue.ready if bead_id in chosen)
+    judged = [
+        queue.beads[bead_id] for bead_id in ready[:MOST_JUDGED] if not looks_like_epic(queue.beads[bead_id])
+    ]
+    acceptance = {bead.id: str(bead.document().get("acceptance") or "") for bead in judged}
+    cooling = [
+        (bead.id, until)
+        for bead in left
+        if queue.state(bead.id) == "retry_cooldown" and (until := queue.standing(bead.id).until) is not None
+    ]
+    epics = [bead for bead in left if looks_like_epic(bead)]
+    dying = {each.bead_id: each for each in dead}
+    every = tuple(questions)
+    asked = tuple(question for question in every if not question.answered)
+    away = only_archived(read_archive(archive), queue.beads) if archive else {}
+    counts = count_queue(
+        queue, beads_in_question(asked), among=None if named is None else chosen, archive=away
+    )
+    decided = {question.key for question in every if question.answered}
+    return Facts(
+        scope=scope,
+        queue=queue,
+        stoppage=stoppage,
+        archived=find_archived(archive, {edge.missing for edge in queue.graph.dangling}) if archive else {},
+        left=tuple(bead.id for bead in left),
+        ready=ready,
+        cooling=tuple(sorted(cooling, key=lambda pair: pair[1])),
+        moving=tuple(
+            bead.id
+            for bead in left
+            if queue.state(bead.id) in ("running", "claimed") and bead.id not in dying
+        ),
+        dead=tuple(each for each in dying.values() if each.bead_id in chosen),
+        stalls=tuple(
+            run
+            for run in sight.runs
+            if run.verdict != "alive"
+            and run.bead_id in chosen
+            and not governs_alignment(queue.beads[run.bead_id])
+        ),
+        orphans=tuple(
+            orphan
+            for orphan in orphans
+            if orphan.bead_id in chosen and not governs_alignment(queue.beads[orphan.bead_id])
+        ),
+        drift=tuple(each for each in drift if each.bead_id in chosen or not each.field),
+        dangling=tuple(_dangling(queue, left)),
+        cycles=tuple(cycle for cycle in queue.graph.cycles if _turns(queue, cycle, chosen)),
+        vague=tuple(
+            bead_id for bead_id, text in acceptance.items() if text.strip() and not deterministic(text)
+        ),
+        unaccepted=tuple(bead_id for bead_id, text in acceptance.items() if not text.strip()),
+        ungoverned=tuple(
+            bead.id for bead in judged if authority is not None and authority.lacks(bead.spec_id)
+        ),
+        hollow=tuple(bead.id for bead in epics if not queue.graph.children.get(bead.id)),
+        finished_epics=tuple(bead.id for bead in epics if _all_closed(queue, bead.id)),
+        superseded=tuple(bead.id for bead in left if bead.superseded_by.strip()),
+        questions=asked,
+        conflicts=tuple(each for each in conflicts if each.key not in decided),
+        tried=tuple(each for each in tried if each.bead_id in chosen),
+        health=_health(queue, beads, unfinished, counts, cooling),
+        shut=sight.shut,
+        drain=" ".join(("ddx", *dialect_or_family(sight.dialect, queue).drain)),
+        counts=counts,
+        unnamed=named is None and scope is not EVERYTHING,
+        outside=tuple(bead_id for bead_id in queue.ready if bead_id not in chosen),
+        unread=sight.tracker.unread,
+    )
+
+
+def _health(
+    queue: Queue,
+    beads: list[Bead],
+    left: list[Bead],
+    counts: QueueCounts,
+    cooling: list[tuple[str, int]],
+) -> dict[str, Any]:
+    states: dict[str, int] = {}
+    for bead in beads:
+        state = queue.state(bead.id)
+        states[state] = states.get(state, 0) + 1
+    return {
+        **counts.record(),
+        "cooling": len(cooling),
+        "states": states,
+        "without_area": sum(not any(label.startswith("area:") for label in bead.labels) for bead in left),
+        "without_digest": sum(b"context-digest" not in bead.raw for bead in left),
+    }
+
+
+def _dangling(queue: Queue, left: list[Bead]) -> Iterable[tuple[str, str]]:
+    for bead in left:
+        if queue.state(bead.id) != "waiting_dependencies":
+            continue
+        for target in bead.depends_on:
+            other = queue.beads.get(target)
+            if other is None or other.status == "cancelled":
+                yield bead.id, target
+
+
+def _turns(queue: Queue, cycle: tuple[str, ...], chosen: frozenset[str]) -> bool:
+    return any(bead_id in chosen and queue.beads[bead_id].status not in TERMINAL for bead_id in cycle)
+
+
+def _all_closed(queue: Queue, epic: str) -> bool:
+    below = under(queue, epic) - {epic}
+    return bool(below) and all(queue.beads[each].status in TERMINAL for each in below)

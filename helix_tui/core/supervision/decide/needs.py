@@ -1,0 +1,291 @@
+"""*Needs me*: everything that waits on a person, ranked, each with its reason and what waits on it.
+
+Only what nobody but a person can move is in here: beads parked for an operator, reviews that hold work back,
+workers that died or fell silent, work that was kept aside or refused, claims and changes that somebody must
+look at, prerequisites that no longer exist, beads in a circle, unreadable lines, and whatever HELIX itself
+asks (`questions`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from helix_tui.core.beads.archive import Archived
+from helix_tui.core.beads.cycles import circles
+from helix_tui.core.beads.readiness import Queue
+from helix_tui.core.beads.record import TERMINAL
+from helix_tui.core.beads.tracker import Tracker
+from helix_tui.core.ddx.attempts.book import AttemptBook
+from helix_tui.core.ddx.fields import text
+from helix_tui.core.ddx.runs.running import Run
+from helix_tui.core.ground.project import Project
+from helix_tui.core.ground.text import clean_line
+from helix_tui.core.supervision.signals.escalations import escalated
+from helix_tui.core.supervision.signals.injected_beads import governs_alignment
+
+if TYPE_CHECKING:  # who shows no drift need not load what finds it
+    from helix_tui.core.ddx.attempts.attempt import Attempt
+    from helix_tui.core.supervision.signals.drift import Drift
+    from helix_tui.core.supervision.signals.orphans import Orphan
+    from helix_tui.core.supervision.signals.questions import Question
+    from helix_tui.core.supervision.signals.stoppage import Stoppage
+    from helix_tui.core.supervision.signals.tried import Tried
+
+KINDS = (
+    "physics-level",
+    "guidance",
+    "approval",
+    "worker_stopped",
+    "dead_run",
+    "silent_run",
+    "orphaned_claim",
+    "conflict",
+    "ambiguous",
+    "escalation",
+    "clarification",
+    "gap",
+    "drift",
+    "tried",
+    "focus",
+    "proposed",
+    "preserved_review_blocked",
+    "refused",
+    "kept_aside",
+    "cycle",
+    "archived_dependency",
+    "missing_dependency",
+    "cancelled_dependency",
+    "unknown_status",
+    "unread_lines",
+)
+"""What a need can be, the most urgent first."""
+
+
+OF_ITS_ATTEMPT = ("refused", "kept_aside")
+"""What a bead's own latest attempt left for a person: said once a bead, and not beside what asks about it."""
+
+_ASK_ABOUT_IT = ("physics-level", "approval", "conflict", "ambiguous", "proposed", "preserved_review_blocked")
+"""Needs in which somebody already asks what to make of a bead's attempt."""
+
+_DDX_TRIES_AGAIN = frozenset({"land_retry"})
+
+_Found = tuple[str, str, str]
+
+NONE_TRIED = AttemptBook()
+NONE_ARCHIVED: Mapping[str, Archived] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """One thing that waits on a person."""
+
+    kind: str
+    bead_id: str
+    """The bead it is about; empty for unread lines."""
+    reason: str
+    waiting: int
+    """Unfinished beads that wait on it, directly or through others."""
+    question_id: str = ""
+    """The question that HELIX asks; `answering.answer_question` takes the answer."""
+    options: tuple[str, ...] = ()
+    """Answers that the question offers; empty: any text."""
+
+    @property
+    def key(self) -> str:
+        """Unique among needs and the same over reloads."""
+        return f"{self.kind}:{self.bead_id or self.question_id}"
+
+    def record(self) -> dict[str, Any]:
+        """As JSON."""
+        return {
+            "kind": self.kind,
+            "bead_id": self.bead_id or None,
+            "reason": self.reason,
+            "waiting": self.waiting,
+            "question_id": self.question_id or None,
+            "options": list(self.options),
+        }
+
+
+def needs_of(
+    queue: Queue,
+    runs: Iterable[Run],
+    tracker: Tracker,
+    *,
+    drift: Iterable[Drift] = (),
+    orphans: Iterable[Orphan] = (),
+    unminded: Collection[str] = (),
+    epic: str = "",
+    questions: Iterable[Question] = (),
+    stoppage: Stoppage | None = None,
+    dead: Iterable[Orphan] = (),
+    archived: Mapping[str, Archived] = NONE_ARCHIVED,
+    attempts: AttemptBook = NONE_TRIED,
+    tried: Iterable[Tried] = (),
+) -> tuple[Need, ...]:
+    """Everything that waits on a person, by urgency, then by how much waits on it, then by priority.
+
+    Args:
+        drift: what others changed since somebody looked.
+        orphans: claims that nobody works on any more.
+        unminded: beads on which the focus on ``epic`` is not as it should be.
+        questions: what HELIX asks.
+        stoppage: what stopped the last worker.
+        dead: claims of dead processes that ddx still honours.
+        archived: beads of the archive that others wait on.
+        attempts: what was attempted; of each bead the latest counts.
+        tried: what the last run attempted and left open.
+    """
+    dying = {orphan.bead_id: str(orphan) for orphan in dead}
+    left = {orphan.bead_id: orphan for orphan in orphans}
+    found = [need for need in _run_needs(queue, runs) if need[1] not in left or need[0] != "dead_run"]
+    found = [(kind, bead_id, dying.get(bead_id, why)) for kind, bead_id, why in found]
+    found += [*_parked(queue), *_cycles(queue), *_starving(queue, archived)]
+    found += [("orphaned_claim", bead_id, str(orphan)) for bead_id, orphan in left.items()]
+    found += [*_drifted(drift), *escalated(queue), *_unlanded(queue, attempts)]
+    if unminded:
+        count = f"{len(unminded)} bead{'s' * (len(unminded) != 1)}"
+        found.append(("focus", epic, f"the focus is to be brought up to date on {count}"))
+    needs = [Need(kind, bead_id, reason, _waiting(queue, bead_id)) for kind, bead_id, reason in found]
+    needs += [
+        Need(each.kind, each.bead_id, each.text, _waiting(queue, each.bead_id), each.id, each.options)
+        for each in questions
+        if not each.answered and each.kind in KINDS
+    ]
+    if stoppage is not None and stoppage.present is not False:
+        reason = stoppage.words + (f". Fix: {stoppage.fix}" if stoppage.fix else "")
+        needs.append(Need("worker_stopped", stoppage.ending.bead_id, reason, len(queue.ready)))
+    needs += _left_open(queue, tried, {need.bead_id for need in needs})
+    if tracker.unread:
+        needs.append(Need("unread_lines", "", tracker.unread, 0))
+    return tuple(sorted(_once(queue, needs), key=lambda need: _rank(queue, need)))
+
+
+def asked_of(project: Project) -> tuple[Question, ...]:
+    """What HELIX asks and nobody has answered; reads one small file, where there is one."""
+    path = project.helix_dir / "questions.json"
+    if not path.exists():
+        return ()
+    from helix_tui.core.supervision.signals.questions import read_questions  # most projects never ask
+
+    return tuple(question for question in read_questions(path) if not question.answered)
+
+
+def _rank(queue: Queue, need: Need) -> tuple[int, int, int, str]:
+    bead = queue.beads.get(need.bead_id)
+    return KINDS.index(need.kind), -need.waiting, bead.priority if bead else 0, need.bead_id
+
+
+def _run_needs(queue: Queue, runs: Iterable[Run]) -> Iterable[_Found]:
+    for run in runs:
+        if run.verdict == "alive" or run.bead_id is None:
+            continue
+        bead = queue.beads.get(run.bead_id)
+        if run.verdict == "dead" and bead is not None and queue.state(bead.id) == "ready":
+            continue  # ddx gives it out again
+        if bead is not None and governs_alignment(bead):
+            continue
+        if bead is None or bead.status not in TERMINAL:
+            yield ("dead_run" if run.verdict == "dead" else "silent_run"), run.bead_id, run.why
+
+
+def _unlanded(queue: Queue, attempts: AttemptBook) -> Iterable[_Found]:
+    """Beads that are still open after work that was kept aside or refused, with nothing tried since."""
+    for bead_id, bead in queue.beads.items():
+        latest = next(iter(attempts.of_bead(bead_id)), None)
+        if latest is None or not latest.preserved or latest.status in _DDX_TRIES_AGAIN:
+            continue
+        if bead.status in TERMINAL or queue.state(bead_id) in ("running", "claimed", "superseded"):
+            continue
+        if not governs_alignment(bead):
+            yield latest.verdict.outcome, bead_id, _where_kept(latest)
+
+
+def _where_kept(attempt: Attempt) -> str:
+    """What came of it, and the ref to look at."""
+    why, ref = attempt.verdict.why, attempt.preserve_ref or attempt.candidate_ref
+    said = why if not ref or ref in why else f"{why}; look at {ref}"
+    return clean_line(f"{attempt.status} of {attempt.attempt_id}: {said}", 600)
+
+
+def _once(queue: Queue, needs: list[Need]) -> Iterable[Need]:
+    """Needs without those of an attempt about which the bead, or an escalation of it, already asks."""
+    asked = {need.bead_id for need in needs if need.kind in _ASK_ABOUT_IT}
+    asked |= {
+        text(queue.beads[need.bead_id].document(), "helix-trigger-bead")
+        for need in needs
+        if need.kind == "escalation" and need.bead_id in queue.beads
+    }
+    seen: set[str] = set()
+    for need in sorted(needs, key=lambda need: KINDS.index(need.kind)):
+        if need.kind in OF_ITS_ATTEMPT:
+            if need.bead_id in asked or need.bead_id in seen:
+                continue
+            seen.add(need.bead_id)
+        yield need
+
+
+def _drifted(drift: Iterable[Drift]) -> Iterable[_Found]:
+    """One need a bead, whatever number of its fields differ."""
+    by_bead: dict[str, list[Drift]] = {}
+    for each in drift:
+        by_bead.setdefault(each.bead_id, []).append(each)
+    for bead_id, differing in by_bead.items():
+        yield "drift", bead_id, "; ".join(map(str, differing))
+
+
+def _parked(queue: Queue) -> Iterable[_Found]:
+    for bead_id in queue.beads:
+        state = queue.state(bead_id)
+        if state in ("proposed", "preserved_review_blocked", "unknown_status"):
+            yield state, bead_id, queue.standing(bead_id).reasons[0].detail
+
+
+def _left_open(queue: Queue, tried: Iterable[Tried], named: Collection[str]) -> Iterable[Need]:
+    """Beads that a run passed over, but for one at work again and one that is there for another reason."""
+    for each in tried:
+        if each.bead_id not in named and queue.state(each.bead_id) not in ("running", "claimed"):
+            reason = f"the last run tried it once and passed over it: {each.why}"
+            yield Need("tried", each.bead_id, reason, _waiting(queue, each.bead_id))
+
+
+def _cycles(queue: Queue) -> Iterable[_Found]:
+    for circle in circles(queue):
+        yield "cycle", circle.ids[0], f"waits in a circle: {circle.path()}"
+
+
+def _starving(queue: Queue, archived: Mapping[str, Archived]) -> Iterable[_Found]:
+    for bead_id, targets in queue.graph.depends_on.items():
+        if queue.state(bead_id) != "waiting_dependencies":
+            continue
+        missing = [target for target in targets if target not in queue.beads]
+        away = [archived[target] for target in missing if target in archived]
+        if away and len(away) == len(missing):
+            said = ", ".join(f"{each.bead_id} ({each.title}), {each.words}" for each in away)
+            why = f"waits on {said}; ddx does not look there: remove the dependency"
+            yield "archived_dependency", bead_id, why
+            continue
+        if missing:
+            yield "missing_dependency", bead_id, f"waits on {', '.join(missing)}, not in the tracker"
+            continue
+        dropped = [target for target in targets if queue.beads[target].status == "cancelled"]
+        if dropped:
+            yield (
+                "cancelled_dependency",
+                bead_id,
+                f"waits on {', '.join(dropped)}, cancelled and never closed",
+            )
+
+
+def _waiting(queue: Queue, bead_id: str) -> int:
+    """Unfinished beads downstream of a bead."""
+    seen: set[str] = set()
+    stack = [bead_id]
+    while stack:
+        for other in queue.graph.dependents.get(stack.pop(), ()):
+            if other not in seen and other != bead_id and queue.beads[other].status not in TERMINAL:
+                seen.add(other)
+                stack.append(other)
+    return len(seen)

@@ -1,0 +1,256 @@
+"""What does not move and why: a view of ddx's own facts, kept nowhere.
+
+Rules: design/rulings.md 6, reference/helix.md §6 (``stuck``). It takes the place of the blocker store of old.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from helix_tui.core.beads.archive import Archived, find_archived
+from helix_tui.core.beads.readiness import Queue, looks_like_epic
+from helix_tui.core.beads.record import TERMINAL, Bead
+from helix_tui.core.ddx.claims import pid_alive
+from helix_tui.core.ground.time import NS, format_instant, parse_instant
+from helix_tui.core.supervision.signals.drift import Drift
+from helix_tui.core.supervision.signals.eligibility_hold import causes
+from helix_tui.core.supervision.signals.injected_beads import governs_alignment
+from helix_tui.core.supervision.signals.orphans import Orphan
+from helix_tui.core.supervision.signals.questions import Question
+from helix_tui.core.supervision.signals.stoppage import Stoppage
+from helix_tui.core.supervision.signals.tried import Tried
+
+_BY_STATE = {
+    "waiting_dependencies": ("dep-blocked", "wait"),
+    "retry_cooldown": ("retry-parked", "defer"),
+    "proposed": ("operator-attention", "escalate"),
+    "preserved_review_blocked": ("review-blocked", "escalate"),
+    "blocked_external": ("external", "wait"),
+    "not_eligible": ("not-eligible", "decide"),
+    "unknown_status": ("unknown-status", "escalate"),
+    "superseded": ("superseded", "close"),
+}
+"""State -> (reason, what one could do)."""
+
+MAX_DELAY_S = 40
+BLOCKED_AFTER = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Stuck:
+    """One bead that does not move."""
+
+    bead_id: str
+    title: str
+    reason: str
+    detail: str
+    suggested_action: str
+    blocking_deps: tuple[str, ...] = ()
+    next_eligible_at: str = ""
+    claim_age_seconds: int | None = None
+    claimed_pid_alive: bool | None = None
+    question_id: str = ""
+    """The question whose answer moves it on."""
+
+    @property
+    def name(self) -> str:
+        """What the row is about: the bead, or the question where that is about no bead."""
+        return self.bead_id or self.question_id
+
+    def record(self) -> dict[str, Any]:
+        """As JSON; null where nobody knows."""
+        return {
+            "bead_id": self.bead_id,
+            "title": self.title,
+            "reason": self.reason,
+            "detail": self.detail,
+            "suggested_action": self.suggested_action,
+            "blocking_deps": list(self.blocking_deps),
+            "next_eligible_at": self.next_eligible_at or None,
+            "claim_age_seconds": self.claim_age_seconds,
+            "claimed_pid_alive": self.claimed_pid_alive,
+            "question_id": self.question_id or None,
+        }
+
+
+def find_stuck(
+    queue: Queue,
+    *,
+    orphans: Iterable[Orphan] = (),
+    drift: Iterable[Drift] = (),
+    epic: str = "",
+    questions: Iterable[Question] = (),
+    tried: Iterable[Tried] = (),
+    stoppage: Stoppage | None = None,
+    archive: Path | None = None,
+) -> tuple[Stuck, ...]:
+    """Every bead that does not move, claims left behind first.
+
+    Args:
+        epic: the focused epic, which is stuck where nothing under it is ready.
+        questions: what HELIX asks and nobody has answered.
+        tried: what the last run attempted and left open.
+        stoppage: what stopped the last worker.
+        archive: ddx's archive; what waits on a bead in it says so.
+    """
+    left = {
+        orphan.bead_id: orphan
+        for orphan in orphans
+        if orphan.bead_id not in queue.beads or not governs_alignment(queue.beads[orphan.bead_id])
+    }
+    asked = tuple(questions)
+    waiting = {question.bead_id for question in asked if question.bead_id}
+    drifted: dict[str, list[Drift]] = {}
+    for each in drift:
+        drifted.setdefault(each.bead_id, []).append(each)
+    found = [] if stoppage is None or stoppage.present is False else [_stopped(queue, stoppage)]
+    found += [_orphaned(queue, orphan) for orphan in left.values()]
+    found += [_drifted(queue, bead_id, many) for bead_id, many in drifted.items() if bead_id in queue.beads]
+    found += [_waiting(queue, question) for question in asked]
+    found += _stalled_epics(queue, epic)
+    failed = {
+        each.bead_id: each for each in tried if each.bead_id not in waiting and each.bead_id not in left
+    }
+    found += [
+        _tried(queue.beads[bead_id], each) for bead_id, each in failed.items() if bead_id in queue.beads
+    ]
+    found += [
+        stuck
+        for bead in queue.beads.values()
+        if bead.id not in left and bead.id not in waiting and bead.id not in failed
+        if bead.status not in TERMINAL
+        if not governs_alignment(bead)
+        if (stuck := _by_state(queue, bead)) is not None
+    ]
+    away = find_archived(archive, {edge.missing for edge in queue.graph.dangling}) if archive else {}
+    return tuple(_explained(each, away) for each in found)
+
+
+def _explained(stuck: Stuck, away: Mapping[str, Archived]) -> Stuck:
+    """What waits on an archived bead says that, and how to mend it."""
+    gone = [away[target] for target in stuck.blocking_deps if target in away]
+    if not gone:
+        return stuck
+    said = "; ".join(f"{each.bead_id} is {each.words}" for each in gone)
+    words = "; ".join(f"helix-tui dep remove {stuck.bead_id} {each.bead_id}" for each in gone)
+    return replace(
+        stuck, detail=f"{said}, where ddx does not look: {words}", suggested_action="remove the dependency"
+    )
+
+
+def retry_delay(attempt: int, env: Mapping[str, str] | None = None) -> float:
+    """FEAT-002's backoff, ``min(5·2^(n−1), 40)`` seconds, for display only: ddx alone decides about
+    retries.
+    """
+    given = (env or {}).get("HELIX_BACKOFF_SLEEP", "")
+    if given.replace(".", "", 1).isdecimal():
+        return float(given)
+    return float(min(5 * 2 ** (min(max(attempt, 1), 10) - 1), MAX_DELAY_S))
+
+
+def intractable(attempts: int) -> bool:
+    """Whether FEAT-002 would call a bead intractable, for display only."""
+    return attempts >= BLOCKED_AFTER
+
+
+def report_lines(stuck: Iterable[Stuck]) -> list[str]:
+    """The blocker report as lines."""
+    rows = list(stuck)
+    lines = [f"BLOCKERS ({len(rows)} issue{'' if len(rows) == 1 else 's'}):"] if rows else []
+    for each in rows:
+        lines.append(f"  {each.name} — {each.reason}: {each.detail}")
+        if each.title:
+            lines.append(f"    {each.title}")
+    return lines
+
+
+def _by_state(queue: Queue, bead: Bead) -> Stuck | None:
+    state = queue.state(bead.id)
+    if state not in _BY_STATE:
+        return None
+    standing = queue.standing(bead.id)
+    first = standing.reasons[0] if standing.reasons else None
+    reason, action = _BY_STATE[state]
+    deps = first.refs if first is not None and state == "waiting_dependencies" else ()
+    if any(target not in queue.beads or queue.beads[target].status == "cancelled" for target in deps):
+        action = "escalate"
+    why = causes(bead)
+    if why and state == "not_eligible":
+        return Stuck(bead.id, bead.title, reason, "; ".join(why), action)
+    age, alive = _claim(queue, bead)
+    return Stuck(
+        bead.id,
+        bead.title,
+        reason,
+        first.detail if first is not None else state,
+        action,
+        deps,
+        format_instant(standing.until) if standing.until is not None else "",
+        age,
+        alive,
+    )
+
+
+def _tried(bead: Bead, tried: Tried) -> Stuck:
+    detail = f"the last run tried it once and passed over it: {tried.why}"
+    return Stuck(bead.id, bead.title, "tried", detail, "look at its attempt")
+
+
+def _claim(queue: Queue, bead: Bead) -> tuple[int | None, bool | None]:
+    at, pid = parse_instant(bead.claimed_at), bead.pid
+    age = (queue.as_of - at) // NS if at is not None else None
+    return age, pid_alive(pid) if pid is not None else None
+
+
+def _stopped(queue: Queue, stoppage: Stoppage) -> Stuck:
+    bead_id = stoppage.ending.bead_id
+    title = queue.beads[bead_id].title if bead_id in queue.beads else ""
+    return Stuck(bead_id, title, "worker-stopped", stoppage.words, stoppage.fix or "decide")
+
+
+def _orphaned(queue: Queue, orphan: Orphan) -> Stuck:
+    title = queue.beads[orphan.bead_id].title if orphan.bead_id in queue.beads else ""
+    return Stuck(
+        orphan.bead_id,
+        title,
+        "dead-claim" if orphan.freed_at else "orphaned-claim",
+        str(orphan),
+        "unclaim",
+        next_eligible_at=format_instant(orphan.freed_at) if orphan.freed_at else "",
+        claim_age_seconds=orphan.age_s,
+        claimed_pid_alive=False,
+    )
+
+
+def _waiting(queue: Queue, question: Question) -> Stuck:
+    bead = queue.beads.get(question.bead_id)
+    action = f"helix-tui input --answer {question.id} TEXT"
+    detail = f"waits for your answer to {question.id}: {question.text}"
+    title = bead.title if bead is not None else ""
+    return Stuck(question.bead_id, title, "question", detail, action, question_id=question.id)
+
+
+def _drifted(queue: Queue, bead_id: str, drift: list[Drift]) -> Stuck:
+    return Stuck(bead_id, queue.beads[bead_id].title, "queue-drift", "; ".join(map(str, drift)), "polish")
+
+
+def _stalled_epics(queue: Queue, focused: str) -> list[Stuck]:
+    """Open epics with unfinished children of which none is ready or running."""
+    found = []
+    for bead in queue.beads.values():
+        children = queue.graph.children.get(bead.id, ())
+        if bead.status in TERMINAL or not children or not looks_like_epic(bead):
+            continue
+        left = [child for child in children if queue.beads[child].status not in TERMINAL]
+        moving = [
+            child for child in left if queue.state(child) in ("ready", "running", "claimed", "epic_container")
+        ]
+        if left and not moving:
+            why = "in focus, and nothing under it" if bead.id == focused else "nothing under it"
+            found.append(
+                Stuck(bead.id, bead.title, "epic-stalled", f"{why} can be picked", "escalate", tuple(left))
+            )
+    return found

@@ -1,0 +1,304 @@
+"""What follows from what ddx did: counting, promotion, acceptance follow-ups, reviews, alignment, questions.
+
+Rules: seed 000 (post-cycle behaviour), reference/helix.md §3.8–§3.10 and §4, design/rulings.md 3, 6, 9,
+10, 15. Everything is about the beads that ddx names in its results. Counting comes first and is written
+down before anything else happens; the rest can be done again without doing it twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from helix_tui.core.beads.record import TERMINAL
+from helix_tui.core.ddx.attempts.evidence import interpret
+from helix_tui.core.ddx.files import read_bytes
+from helix_tui.core.ddx.names import ATTEMPT_ID, status_of
+from helix_tui.core.editing import operations
+from helix_tui.core.editing.steps import called
+from helix_tui.core.ground.time import parse_instant
+from helix_tui.core.supervision.loop.epic_focus import inject
+from helix_tui.core.supervision.loop.options import Stop, Stopped
+from helix_tui.core.supervision.loop.work import Work
+from helix_tui.core.supervision.signals.escalations import DECISION
+from helix_tui.core.supervision.signals.scope import EVERYTHING
+from helix_tui.core.supervision.stages import injection
+from helix_tui.core.supervision.stages.context import EVERY
+from helix_tui.core.supervision.stages.governing import scope_areas
+from helix_tui.core.supervision.stages.injection import Trigger
+from helix_tui.core.supervision.stages.results import Result, Turn, ambiguous
+
+_SUPERVISING = (injection.REVIEW, injection.ALIGNMENT)
+
+
+class Booking:
+    """Books the turns of one run."""
+
+    def __init__(self, work: Work) -> None:
+        self.work = work
+
+    def count(self, turn: Turn, *, recovered: bool = False) -> tuple[Result, ...]:
+        """Count a turn and write it down together with what is still to be done for it.
+
+        Args:
+            recovered: it is a turn of a run that died; it counts in the totals alone.
+
+        Returns:
+            The results that completed a cycle.
+
+        Raises:
+            OSError: it cannot be written down; nothing was counted then.
+        """
+        state = self.work.state
+        queue = self.work.look().queue
+        began = parse_instant(str(state.pending.get("started_at") or ""))
+        booked = [each for each in state.pending.get("booked") or () if isinstance(each, str) and each]
+        sums, unsaid = self.work.account.turn(turn, self.work.clock() if began is None else began, booked)
+        attempts = max(turn.attempts, len(turn.results) + len(unsaid))
+        completed, supervised = [], 0
+        good = self.complete(turn.results)
+        ours = {each.get("id") for each in state.injected if each.get("type") in _SUPERVISING}
+        for result in turn.results:
+            bead = queue.beads.get(result.bead_id)
+            known = injection.supervisory(bead) if bead is not None else result.bead_id in ours
+            if result in good and known:
+                supervised += 1
+            elif result in good:
+                completed.append(result)
+        if recovered:
+            state.count("recovered", len(completed))
+            state.count("tokens", sums.tokens or 0)
+        else:
+            state.spend(sums)
+            state.attempted_cycles += attempts
+            state.completed_cycles += len(completed)
+            state.supervisory_cycles += supervised
+            state.skipped_count += sum(each not in good for each in turn.results) + len(unsaid)
+            for result in (*unsaid, *turn.results):
+                state.outcomes[result.word] = state.outcomes.get(result.word, 0) + 1
+        state.count("attempted", attempts)
+        state.count("completed", len(completed))
+        state.count("supervisory", supervised)
+        if turn.results:
+            state.last_results = [result.record() for result in turn.results]
+            state.current_issue = turn.results[-1].bead_id
+        state.cycles.append(
+            {
+                "at": self.work.now,
+                "recovered": recovered,
+                "seconds": round(turn.seconds, 1),
+                "tokens": sums.tokens or 0,
+                "spent": sums.record(),
+                "results": [[result.bead_id, result.word] for result in turn.results],
+                "attempts": [result.record() for result in turn.results],
+            }
+        )
+        state.ddx_delegation_success_count += 1
+        state.pending = {"aftermath": [result.record() for result in turn.results], "recovered": recovered}
+        self.work.executed.update(result.bead_id for result in turn.results)
+        self.work.save("booking")
+        return tuple(completed)
+
+    def complete(self, results: Iterable[Result]) -> tuple[Result, ...]:
+        """The results whose work landed and whose bead does not stay open: nothing else completes a cycle."""
+        beads = self.work.look().queue.beads
+        return tuple(
+            result
+            for result in results
+            if result.success
+            if result.bead_id not in beads or beads[result.bead_id].status in TERMINAL
+        )
+
+    def follow_up(self, results: Iterable[Result], completed: Iterable[Result]) -> None:
+        """Everything that follows a turn; done twice it does nothing the second time.
+
+        Raises:
+            Stopped: two requirements cannot both hold, a person must say yes first, or a change failed.
+        """
+        results, completed = tuple(results), tuple(completed)
+        stop: Stop | None = None
+        for result in results:
+            stop = self._interpret(result) or stop
+        for result in results:
+            if result.success:  # what grew children stays open with them
+                self._promote(result)
+        if completed:
+            self._acceptance(completed[-1])
+            for result in completed:
+                self._review(result)
+        self.work.state.pending = {}
+        self.work.save()
+        if stop is not None:
+            raise Stopped(stop)
+
+    def on_completed(self, before: int, completed: Sequence[Result]) -> None:
+        """What every so many completed cycles bring, on the step to that number and not again after it."""
+        work = self.work
+        done = work.state.completed_cycles
+        if done // EVERY > before // EVERY:
+            work.refresh_context(work.look())
+        every = work.options.review_every
+        if every > 0 and work.options.auto_align and done // every > before // every:
+            self._align(completed[-1].bead_id)
+
+    # --- what a result means ---------------------------------------------------------------------------
+
+    def _interpret(self, result: Result) -> Stop | None:
+        """Physics-level stops; what is ambiguous is asked about, or passed with an escalation bead."""
+        work = self.work
+        rationale = result.rationale or _rationale(work, result)
+        attempt = replace(result.attempt, no_changes_rationale=rationale)
+        reading = interpret(attempt, work.clock())
+        if reading.interpretation == "physics-level":
+            text = f"{called(result.bead_id)} contradicts itself, says its agent: {rationale}"
+            self._ask("physics-level", result.bead_id, text)
+            return Stop("physics_level", text, 0, "helix-tui input --questions")
+        if result.status == "structural_validation_failed":
+            work.teller.always(
+                f"{called(result.bead_id)} is malformed: helix-tui polish {called(result.bead_id)}"
+            )
+        if not ambiguous(result):
+            return None
+        known = status_of(result.status)
+        what = (
+            attempt.verdict.why
+            if known.successful
+            else known.meaning
+            if known.known
+            else f"ddx calls it “{result.status}”, which nobody here knows"
+        )
+        text = f"{called(result.bead_id)}: {what}; {reading.follow_up}"
+        if work.autonomy.escalates:
+            self._escalate(result, text)
+            work.affected.add(result.bead_id)
+        else:
+            self._ask(
+                "conflict" if attempt.verdict.outcome == "kept_aside" else "ambiguous", result.bead_id, text
+            )
+        return None
+
+    def _asked_about(self, script: str) -> bool:
+        return any(question.key == f"acceptance:{script}" for question in self.work.questions.open())
+
+    def _ask(self, kind: str, bead_id: str, text: str, *, key: str = "") -> None:
+        question = self.work.questions.ask(
+            kind, text, key=key or f"{kind}:{bead_id}", bead_id=bead_id, run_id=self.work.state.run_id
+        )
+        self.work.teller.always(f"asks ({question.id}): {text}")
+
+    def _escalate(self, result: Result, text: str) -> None:
+        """A bead for a person, which no worker picks, and on."""
+        work = self.work
+        queue = work.look().queue
+        trigger = Trigger("escalation", work.state.completed_cycles, result.bead_id)
+        for bead in queue.beads.values():
+            row = bead.document() if "kind:escalation" in bead.labels and bead.status not in TERMINAL else {}
+            if row.get("helix-trigger-bead") == result.bead_id:
+                return
+        about = queue.beads.get(result.bead_id)
+        wish = operations.create(
+            f"escalation: {result.status} of {result.bead_id}",
+            priority=about.priority if about is not None else 2,
+            labels=["helix", f"{injection.activity_prefix(queue)}:iterate", "kind:escalation"],
+            spec_id=about.spec_id if about is not None else "",
+            acceptance=f"`ddx bead show {result.bead_id} --json` shows a {DECISION}",
+            description=f"{text}\nAssumed meanwhile: the other work goes on without it.",
+            fields={
+                "execution-eligible": "false",
+                "helix-trigger-source": trigger.source,
+                "helix-trigger-cycle": str(trigger.cycle),
+                "helix-trigger-bead": result.bead_id,
+            },
+        )
+        inject(work, wish, "escalation", trigger)
+
+    # --- what a success brings -------------------------------------------------------------------------
+
+    def _promote(self, result: Result) -> None:
+        """A bead that has grown more than one child is an epic."""
+        queue = self.work.look().queue
+        bead = queue.beads.get(result.bead_id)
+        children = queue.graph.children.get(result.bead_id, ())
+        if bead is None or bead.issue_type == "epic" or len(children) < 2 or injection.supervisory(bead):
+            return
+        name = called(result.bead_id)
+        self.work.teller.always(f"promoting {name} to epic (agent created {len(children)} children)")
+        self.work.change([operations.assign(result.bead_id, {"type": "epic"})], f"promote {name} to epic")
+        after = self.work.look().queue.beads.get(result.bead_id)
+        if after is None or after.issue_type != "epic":
+            raise Stopped(Stop("curation_failed", f"{name} did not become an epic", 1))
+
+    def _acceptance(self, result: Result) -> None:
+        work = self.work
+        for script, output in injection.failing_scripts(work.project):
+            queue = work.look().queue
+            if injection.acceptance_standing(queue, script) or self._asked_about(script):
+                continue
+            done = queue.beads.get(result.bead_id)
+            if (
+                done is not None
+                and injection.injected_type(done) == injection.ACCEPTANCE
+                and done.spec_id == script
+            ):
+                text = f"{called(result.bead_id)} was to make {script} pass, succeeded, and it still fails"
+                self._ask("ambiguous", result.bead_id, text, key=f"acceptance:{script}")
+                continue
+            trigger = Trigger(
+                "acceptance-failure", work.state.completed_cycles, result.bead_id, "make-the-check-pass"
+            )
+            wish = injection.acceptance_bead(queue, trigger, script=script, output=output)
+            inject(work, wish, injection.ACCEPTANCE, trigger)
+            work.teller.brief(f"cycle {work.state.completed_cycles}: acceptance failures filed as issues")
+
+    def _review(self, result: Result) -> None:
+        work = self.work
+        options = work.options
+        if not options.auto_review:
+            return
+        queue = work.look().queue
+        bead = queue.beads.get(result.bead_id)
+        if bead is None or injection.supervisory(bead):
+            return
+        if injection.standing(queue, injection.REVIEW, result.bead_id) or self._injected_before(result):
+            return
+        why = injection.why_unreviewed(
+            work.project.root, result.base_rev, result.result_rev, options.review_threshold
+        )
+        if why:
+            work.teller.always(f"no review of {called(result.bead_id)}: {why}")
+            return
+        trigger = Trigger("post-cycle-review", work.state.completed_cycles, result.bead_id)
+        scope = f"commit:{result.result_rev}" if result.result_rev else "last-commit"
+        epic = work.state.focused_epic
+        wish = injection.review_bead(
+            queue, trigger, scope=scope, epic=epic, reviewer=options.wishes.review_harness
+        )
+        inject(work, wish, injection.REVIEW, trigger)
+
+    def _injected_before(self, result: Result) -> bool:
+        """Whether this very attempt has had its review: a booking that is done again finds it so."""
+        seen = self.work.state.injected
+        return bool(self.work.state.pending.get("recovered")) and any(
+            each.get("triggering_bead") == result.bead_id and each.get("type") == injection.REVIEW
+            for each in seen
+        )
+
+    def _align(self, last: str) -> None:
+        work = self.work
+        queue = work.look().queue
+        if injection.standing(queue, injection.ALIGNMENT):
+            return
+        trigger = Trigger(
+            "periodic-alignment", work.state.completed_cycles, last, "re-run-with-explicit-scope"
+        )
+        areas = [f"area:{name}" for name in scope_areas(work.project, EVERYTHING)]
+        wish = injection.alignment_bead(queue, trigger, epic=work.state.focused_epic, areas=areas)
+        inject(work, wish, injection.ALIGNMENT, trigger)
+
+
+def _rationale(work: Work, result: Result) -> str:
+    """Why an agent changed nothing, from its evidence."""
+    if not ATTEMPT_ID.fullmatch(result.attempt_id):
+        return ""
+    path = work.project.ddx_dir / "executions" / result.attempt_id / "no_changes_rationale.txt"
+    return (read_bytes(path, 1 << 16) or b"").decode("utf-8", "replace")

@@ -1,0 +1,275 @@
+"""Putting the queue in order before ddx picks: epic focus, finished epics, nothing else.
+
+Rules: reference/helix.md §3.2 and §3.3, design/rulings.md 11. What is held back is marked in the rows; a
+focus that a person set before the run stays when the run ends, one that a run set (this one, or one that
+died) does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from helix_tui.core.beads.readiness import Queue, looks_like_epic
+from helix_tui.core.beads.record import TERMINAL, Bead
+from helix_tui.core.editing import operations
+from helix_tui.core.editing.execute.curator import Sight
+from helix_tui.core.editing.overlay import Scene
+from helix_tui.core.editing.steps import Refused, called, named
+from helix_tui.core.supervision.loop.work import Work
+from helix_tui.core.supervision.signals.focus import (
+    descendants,
+    needed,
+    plan_focus,
+    plan_unfocus,
+    plan_upkeep,
+    read_focus,
+)
+from helix_tui.core.supervision.signals.hold import (
+    FOR_DECISION,
+    drifted,
+    plan_drifted,
+    plan_undecided,
+    undecided,
+)
+from helix_tui.core.supervision.stages import injection
+
+MOST_HELD = 60
+"""Beads that a focus of its own accord may hold back: each costs a command, and ddx rewrites its file for
+each.
+"""
+
+
+class Curating:
+    """Keeps the focus of one run."""
+
+    def __init__(self, work: Work) -> None:
+        self.work = work
+        self.ours = ""
+        """The epic that a run of ours focused on."""
+        self._passed_over: set[str] = set()
+        self._unfinished: set[str] = set()
+        """Epics that were open at the last look: ddx of August closes them by itself."""
+
+    def begin(self, sight: Sight) -> None:
+        """Take over what a run that died left in the rows, and what was asked for."""
+        epic = read_focus(Scene(sight.queue)).epic
+        if epic and epic == self.work.state.focused_epic:
+            self.ours = epic
+        elif epic:
+            self.work.state.focused_epic = epic
+            self.work.teller.verbose(f"focus on {called(epic)} was set before this run and stays")
+        else:
+            self.work.state.focused_epic = ""
+        wanted = self.work.options.focus
+        if wanted and wanted != epic:
+            self._enter(sight, wanted, asked=True)
+
+    def order(self, sight: Sight) -> None:
+        """Bring the focus up to date with the queue: leave it, mend it, or enter one."""
+        if held := set(undecided(sight.queue)):
+            waits = set(self.work.kept_back(sight.queue))
+            if held - waits:
+                self.keep_back(held & waits)
+                sight = self.work.look()
+        scene = Scene(sight.queue)
+        focus = read_focus(scene)
+        if focus.epic and (scene.status(focus.epic) in TERMINAL or self._finished(scene, focus.epic)):
+            self._close(sight, focus.epic)
+        elif focus.epic and not self._can_go_on(scene, focus.epic):
+            self.work.teller.always(
+                f"epic {called(focus.epic)} has open children but none are eligible — releasing focus"
+            )
+            self._passed_over.add(focus.epic)
+            self._leave(focus.epic)
+        elif focus.epic or focus.leftovers:
+            self.work.change_steps("focus", "repair the focus", lambda writing, _: plan_upkeep(writing))
+            self.work.state.focused_epic = focus.epic
+        elif self.work.options.auto_focus:
+            self._choose(sight)
+        self._close_finished(self.work.look())
+
+    def end(self) -> None:
+        """Give back what our own focus holds."""
+        focus = read_focus(Scene(self.work.look().queue))
+        if (focus.epic and focus.epic == self.ours) or (not focus.epic and focus.leftovers):
+            self._leave(focus.epic or self.ours)
+
+    def give_back(self) -> None:
+        """Give back what was passed over: without a run nobody keeps it from anybody."""
+        if undecided(self.work.look().queue):
+            self.keep_back(())
+
+    def keep_back(self, ids: Iterable[str]) -> None:
+        """Have ddx pass over exactly these beads, until a person has judged what came of them, or their
+        record changes.
+        """
+        reasons = self.work.kept_back(self.work.look().queue)
+        kept = {bead_id: reasons.get(bead_id, FOR_DECISION) for bead_id in sorted(ids)}
+        title = f"skip {named(kept)}" if kept else "release what this run skipped"
+        self.work.change_steps("hold", title, lambda writing, _: plan_undecided(writing, kept), free=True)
+
+    def keep_drifted(self, queue: Queue, stale: set[str]) -> bool:
+        """Keep workers from exactly the beads whose parent or document changed, until that is seen; whether
+        that changed the queue.
+        """
+        have = set(drifted(queue))
+        fresh = {bead_id for bead_id in stale - have if bead_id in queue.beads}
+        if not fresh and have <= stale:
+            return False
+        title = (
+            f"keep {named(sorted(fresh))} from workers" if fresh else "give back what drifted and was seen"
+        )
+        done = self.work.change_steps(
+            "hold", title, lambda writing, _: plan_drifted(writing, stale), free=not fresh
+        )
+        if done.entry is not None and fresh:
+            self.work.teller.always(
+                f"keeping workers from {named(sorted(fresh))}: parent or document changed"
+            )
+        return done.entry is not None
+
+    def _choose(self, sight: Sight) -> None:
+        """Enter the epic that the next bead belongs to."""
+        queue = sight.queue
+        epic = epic_of(queue, queue.ready[0]) if queue.ready else ""
+        if not epic or epic in self._passed_over:
+            return
+        self._enter(sight, epic)
+
+    def _enter(self, sight: Sight, epic: str, *, asked: bool = False) -> None:
+        try:
+            planned = self.work.curator.plan_steps(
+                "focus", "look at a focus", lambda w, _: plan_focus(w, epic, now_only=True)
+            )
+        except Refused as error:
+            self.work.teller.always(f"no focus on {called(epic)}: {error}")
+            self._passed_over.add(epic)
+            return
+        if not asked and len(planned.steps) > MOST_HELD:
+            self.work.teller.always(
+                f"no focus on {called(epic)}: it would hold back {len(planned.steps)} beads, each by a "
+                "command of its own; "
+                f"helix-tui focus {called(epic)} does it all the same"
+            )
+            self._passed_over.add(epic)
+            return
+        # The mark in our state comes first: a run that dies after the rows were marked is known as their
+        # owner.
+        self.ours = self.work.state.focused_epic = epic
+        self.work.save("curating")
+        self.work.change_steps(
+            "focus",
+            f"focus on {called(epic)}",
+            lambda writing, _: plan_focus(writing, epic, now_only=True),
+            lasting=True,
+        )
+        self.work.teller.always(f"focus on epic {called(epic)}")
+        self.work.refresh_context(self.work.look())
+
+    def _leave(self, epic: str) -> None:
+        self.work.change_steps("focus", "end the focus", lambda writing, _: plan_unfocus(writing), free=True)
+        self.work.teller.verbose(f"focus on {called(epic)} ended")
+        self.work.state.focused_epic = self.ours = ""
+        self.work.save()
+        self.work.refresh_context(self.work.look())
+
+    def _finished(self, scene: Scene, epic: str) -> bool:
+        below = descendants(scene, epic)
+        return not any(scene.status(bead_id) not in TERMINAL for bead_id in below)
+
+    def _can_go_on(self, scene: Scene, epic: str) -> bool:
+        """Whether something that the epic needs is ready, or being worked on."""
+        queue = scene.queue
+        wanted = needed(scene, epic, descendants(scene, epic)) - {epic}
+        return any(
+            queue.state(each) in ("ready", "running", "claimed") for each in wanted if each in queue.beads
+        )
+
+    def _open_epic(self, bead: Bead) -> bool:
+        """Whether it is an epic that workers have, as far as anybody knows: nobody has set it aside."""
+        return bead.status in ("open", "in_progress") and looks_like_epic(bead)
+
+    def _close(self, sight: Sight, epic: str) -> None:
+        """The focused epic is done: close it, have it reviewed, give back what was held."""
+        if sight.queue.beads[epic].status not in TERMINAL:
+            self.work.teller.always(f"epic {called(epic)} has no remaining open children — closing epic")
+            self.work.change([operations.close(epic)], f"close the epic {called(epic)}")
+        self._leave(epic)
+        self.review_epic(epic)
+
+    def review_epic(self, epic: str) -> None:
+        """A review of an epic as a whole, against its specification, whatever its size."""
+        work = self.work
+        queue = work.look().queue
+        if not work.options.auto_review or injection.standing(queue, injection.REVIEW, epic):
+            return
+        scope = queue.beads[epic].spec_id or "last-commit"
+        trigger = injection.Trigger(
+            "post-epic-close", work.state.completed_cycles, epic, "re-run-with-explicit-scope"
+        )
+        inject(
+            work,
+            injection.review_bead(queue, trigger, scope=scope, reviewer=work.options.wishes.review_harness),
+            injection.REVIEW,
+            trigger,
+        )
+
+    def _close_finished(self, sight: Sight) -> None:
+        """Close epics under which everything is done, in this run or in one before: ddx of April never does.
+        Those that ddx of August closed are reviewed as well.
+        """
+        queue = sight.queue
+        scene, closed = Scene(queue), set[str]()
+        for epic in sorted(each.id for each in queue.beads.values() if self._open_epic(each)):
+            below = descendants(scene, epic)
+            if any(scene.status(each) == "closed" for each in below) and self._finished(scene, epic):
+                self.work.change([operations.close(epic)], f"close the epic {called(epic)}")
+                self.work.teller.always(f"epic {called(epic)} has no remaining open children — closing epic")
+                self.review_epic(epic)
+                closed.add(epic)
+        for epic in sorted(self._unfinished - closed):
+            done = epic in queue.beads and queue.beads[epic].status == "closed"
+            if done and descendants(scene, epic) & self.work.executed:
+                self.review_epic(epic)
+        self._unfinished = {
+            each.id
+            for each in queue.beads.values()
+            if each.status not in TERMINAL and each.id not in closed and looks_like_epic(each)
+        }
+
+
+def epic_of(queue: Queue, bead_id: str) -> str:
+    """The nearest unfinished epic above a bead; empty where there is none."""
+    seen = {bead_id}
+    upper = queue.beads[bead_id].parent if bead_id in queue.beads else ""
+    while upper and upper in queue.beads and upper not in seen:
+        bead = queue.beads[upper]
+        if looks_like_epic(bead) and bead.status not in TERMINAL:
+            return upper
+        seen.add(upper)
+        upper = bead.parent
+    return ""
+
+
+def inject(work: Work, wish: operations.Operation, kind: str, trigger: injection.Trigger) -> str:
+    """Put a supervisory bead into the queue and write down that it was; its id."""
+    done = work.change([wish], f"inject {kind} for {called(trigger.bead_id)}", deed="injection")
+    made = next(iter(done.created.values()), "")
+    if not made:
+        return ""
+    counts = work.state.supervisory_injection_count
+    counts[kind] = counts.get(kind, 0) + 1
+    work.state.injected.append(
+        {
+            "id": made,
+            "type": kind,
+            "triggering_cycle": trigger.cycle,
+            "triggering_bead": trigger.bead_id,
+            "trigger_source": trigger.source,
+            "remediation": trigger.remediation or "verify-governance-diff",
+            "created_at": work.now,
+        }
+    )
+    work.save()
+    work.teller.always(f"injected {kind} {called(made)} for {called(trigger.bead_id)}")
+    return made

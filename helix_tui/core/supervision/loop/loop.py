@@ -1,0 +1,472 @@
+"""The supervisory loop: one turn of ddx's own loop at a time, and policy between the turns.
+
+The synthesis of reference/helix.md §11. ddx picks, executes, lands, closes and decides about retries;
+HELIX orders the queue before, books by the beads that ddx names after, and decides whether to go on. Its
+state is on disk before and after every step, so that a run that is interrupted or killed at any moment can
+be explained and taken over.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NoReturn
+
+from helix_tui.core.beads.record import TERMINAL
+from helix_tui.core.ddx.attempts.sums import format_whole
+from helix_tui.core.ddx.client import DdxError
+from helix_tui.core.editing.execute.curator import Sight
+from helix_tui.core.editing.execute.gate import GateBusy, WritesForbidden
+from helix_tui.core.editing.steps import Refused, called, named
+from helix_tui.core.ground.process import Finished
+from helix_tui.core.ground.process_session import born_at
+from helix_tui.core.supervision.decide.stuck import find_stuck, report_lines
+from helix_tui.core.supervision.decide.verdict import Verdict, decide
+from helix_tui.core.supervision.loop.booking import Booking
+from helix_tui.core.supervision.loop.document_conflicts import settle_documents
+from helix_tui.core.supervision.loop.epic_focus import Curating
+from helix_tui.core.supervision.loop.options import Stop, Stopped
+from helix_tui.core.supervision.loop.passes import Passes, drifted_in
+from helix_tui.core.supervision.loop.recovery import take_over
+from helix_tui.core.supervision.loop.work import Retry, Work, failure_class, stop_of
+from helix_tui.core.supervision.run_state.control import request
+from helix_tui.core.supervision.run_state.run_log import MOST
+from helix_tui.core.supervision.signals.hold import stale, undecided
+from helix_tui.core.supervision.signals.orphans import find_dead_claims, find_orphans
+from helix_tui.core.supervision.signals.stoppage import find_stoppage
+from helix_tui.core.supervision.signals.tried import Tried, bead_fingerprint
+from helix_tui.core.supervision.stages.results import Result, Turn, read_turn
+
+
+class Loop:
+    """One run, from its first look to its last word."""
+
+    def __init__(self, work: Work) -> None:
+        self.work = work
+        self.curating = Curating(work)
+        self.booking = Booking(work)
+        self.passes = Passes(work)
+        self._held: set[str] = set()
+        """What was held back for a decision, and what was passed over: once is enough."""
+
+    def run(self) -> Stop:
+        """Run until something stops it, and leave a state that says what."""
+        work = self.work
+        try:
+            self._begin()
+            while True:
+                self._step()
+        except Stopped as stopped:
+            stop = stopped.stop
+        except KeyboardInterrupt:
+            stop = Stop("interrupted", "a second time", 130)
+        except (GateBusy, WritesForbidden, Refused) as error:
+            stop = Stop("curation_failed", str(error), 1)
+        except OSError as error:
+            stop = _disk(error)
+        if work.control.interrupted and stop.code == 0:
+            stop = Stop("interrupted", stop.detail, 130)
+        return self._end(stop)
+
+    # --- the turns -------------------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        work = self.work
+        work.save("starting")
+        self._accepted(work.look())
+        try:
+            words = work.delegate.drain(work.options.wishes)
+        except DdxError as error:
+            self._failed(error)
+        work.teller.verbose(f"delegating to: ddx {' '.join(words)}")
+        self._readable(work.look())
+        take_over(work, self.booking)
+        settle_documents(work)
+        sight = work.look()
+        self.curating.begin(sight)
+        work.refresh_context(work.look())
+
+    def _step(self) -> None:
+        work = self.work
+        self._obey()
+        try:
+            sight = self._curated()
+            self._batch_left(sight)
+            verdict = self._forced(sight)
+            if verdict is not None:
+                self.passes.act(verdict)
+            elif sight.queue.ready:
+                self._turn(sight)
+            else:
+                self._nothing_but_held(sight)
+                self.passes.next_action()
+        except Retry:
+            work.teller.verbose("looking again")
+
+    def _obey(self) -> None:
+        """Stop, or wait, where somebody asked for it."""
+        work = self.work
+        if work.control.interrupted:
+            raise Stopped(Stop("interrupted", "between two beads", 130))
+        wish = work.control.wish()
+        if wish == "stop":
+            request(work.project, "")
+            raise Stopped(Stop("stop_requested", "after the bead in hand"))
+        if wish == "pause":
+            work.teller.always("paused")
+            work.save("paused")
+            while work.control.wish() == "pause" and not work.control.interrupted:
+                work.control.rest()
+            work.teller.always("resumed")
+            self._obey()
+
+    def _curated(self) -> Sight:
+        self.work.save("curating")
+        sight = self.work.look()
+        self._readable(sight)
+        self._accepted(sight)
+        self.curating.order(sight)
+        return self.work.look()
+
+    def _readable(self, sight: Sight) -> None:
+        """Stop before ddx fails on a line that is no bead, or drops it.
+
+        Raises:
+            Stopped: there is such a line.
+        """
+        if sight.tracker.unread:
+            detail = f"{sight.tracker.unread}; ddx fails on it, or drops it when it next writes"
+            raise Stopped(Stop("unreadable_tracker", detail, 1, "helix-tui doctor"))
+
+    def _accepted(self, sight: Sight) -> None:
+        """Stop before a ddx is called that would refuse this tracker whatever it is asked.
+
+        Raises:
+            Stopped: it would.
+        """
+        if sight.shut is not None:
+            raise Stopped(Stop("ddx_refuses", str(sight.shut), 1, sight.shut.command))
+
+    def _batch_left(self, sight: Sight) -> None:
+        batch, queue = self.work.options.batch, sight.queue
+        going = ("ready", "running", "claimed")
+        if batch and not any(each in queue.beads and queue.state(each) in going for each in batch):
+            raise Stopped(Stop("batch_done", f"{len(batch)} beads in the batch"))
+
+    def _forced(self, sight: Sight) -> Verdict | None:
+        """An answer that the facts give even though something is ready: drift, or a question that stops
+        all. Beads whose parent or document changed are kept from workers first; where a polish pass has
+        left them so, the others go on.
+
+        Raises:
+            Retry: they are kept back, or given back, now, and the queue is another one.
+        """
+        facts = self.work.checker.facts(sight=sight, documents=False)
+        if self.curating.keep_drifted(sight.queue, stale(facts.drift)):
+            raise Retry
+        verdict = decide(facts)
+        stops = any(question.stops for question in facts.questions)
+        fresh = drifted_in(verdict) - self.passes.unsettled if verdict.next_action == "POLISH" else ()
+        return verdict if stops or fresh else None
+
+    def _turn(self, sight: Sight) -> None:
+        """Let ddx execute one bead of its own choice, and book what it did."""
+        work = self.work
+        self._without_undecided(sight)
+        self._without_tried(sight)
+        number = work.state.attempted_cycles + 1
+        work.permit(
+            "dispatch",
+            sight.queue.ready[0],
+            f"let ddx execute one bead (the next would be {called(sight.queue.ready[0])})?",
+        )
+        work.teller.verbose(f"[{work.now[11:19]}] ready={len(sight.queue.ready)}, cycle={number}")
+        work.teller.brief(f"[{work.now[11:19]}] cycle {number}: dispatching ({len(sight.queue.ready)} ready)")
+        turn_out = work.teller.path.with_name(
+            f"{work.state.run_id}-turn{len(work.state.cycles) + 1}-{work.clock()}.out"
+        )
+        finished, turn = self._dispatch(turn_out)
+        first, last = work.teller.block("ddx output", finished, work.clock())
+        who = next((result.harness for result in turn.results if result.harness), "ddx")
+        work.teller.brief(
+            f"{who} complete (rc={finished.rc}, {finished.seconds:.0f}s, {turn.tokens} tokens) — "
+            f"log L{first}–L{last} in {work.teller.path}"
+        )
+        before = work.state.completed_cycles
+        completed = self.booking.count(turn)
+        _tidy(finished, turn_out)
+        for result in turn.results:
+            self._tell(number, result, turn)
+        self.booking.follow_up(turn.results, completed)
+        self.booking.on_completed(before, completed)
+        if work.control.cut or turn.signalled:
+            self._cut_short(turn)
+        self._after(turn, sight)
+
+    def _cut_short(self, turn: Turn) -> NoReturn:
+        """Stop after a turn whose ddx was interrupted, by this run or by somebody else; what that says of it
+        is booked.
+        """
+        self._remember(turn)
+        cut = [result.bead_id for result in turn.results if result.word == "interrupted"]
+        detail = f"during the attempt on {named(cut)}" if cut else "while ddx was at work"
+        if not self.work.control.cut:
+            detail = f"ddx was interrupted ({turn.exit_reason}) {detail}"
+        raise Stopped(Stop("interrupted", detail, 130))
+
+    def _dispatch(self, out: Path) -> tuple[Finished, Turn]:
+        work = self.work
+        try:
+            words = work.delegate.drain(work.options.wishes)
+            work.state.pending = {
+                "command": ["ddx", *words],
+                "out": str(out),
+                "pid": 0,
+                "started_at": work.now,
+                "booked": [each.get("attempt_id", "") for each in work.state.last_results],
+            }
+            work.save("dispatching")
+            work.delegate.began = self._began
+            finished = work.delegate.execute(words, out)
+            turn = read_turn(finished, work.project)
+            if work.control.cut:
+                turn = turn.interrupted()
+        except DdxError as error:
+            if work.control.interrupted:
+                self._leave_to_evidence("interrupted")
+                raise Stopped(
+                    Stop("interrupted", "while ddx was executing; it gave no report", 130)
+                ) from None
+            self._failed(error)
+        return finished, turn
+
+    def _began(self, pid: int) -> None:
+        if "command" not in self.work.state.pending:
+            return  # an agent and no turn of the loop
+        self.work.state.pending |= {"pid": pid, "born": born_at(pid)}
+        with contextlib.suppress(OSError):  # what stands there names the file; the number only helps to wait
+            self.work.save()
+
+    def _without_undecided(self, sight: Sight) -> None:
+        """What comes of a bead in question waits for the answer; the rest goes on without it.
+
+        Raises:
+            Retry: such beads are held back now, and the queue is another one.
+            Stopped: nothing else is left, or at autonomy low, where nothing is held back without a yes.
+        """
+        work, ready = self.work, sight.queue.ready
+        waits = work.awaiting()
+        self._held &= waits | set(work.tried(sight.queue))
+        if ready[0] not in waits:
+            return
+        held = [bead_id for bead_id in ready if bead_id in waits]
+        alone = len(held) == len(ready) and not work.autonomy.escalates
+        if alone or work.options.autonomy == "low" or self._held & set(held):
+            detail = f"{called(ready[0])} would be next, and its outcome waits for a decision"
+            raise Stopped(Stop("question", detail, 0, "helix-tui input --questions"))
+        self._held |= set(held)
+        self.curating.keep_back({*held, *undecided(sight.queue)})
+        work.teller.always(f"going on without {named(held)}, until somebody decides")
+        raise Retry
+
+    def _without_tried(self, sight: Sight) -> None:
+        """What this run has tried and left open is passed over until its record changes, as ddx does in one
+        session; the others are done.
+
+        Raises:
+            Retry: it is held back now, and the queue is another one.
+            Stopped: nothing else is ready, or it cannot be held back.
+        """
+        work, ready = self.work, sight.queue.ready
+        tried = work.tried(sight.queue)
+        passed = [bead_id for bead_id in ready if bead_id in tried]
+        if not passed:
+            return
+        if len(passed) == len(ready) or self._held & set(passed):
+            self._nothing_but_tried(tried)
+        if work.options.autonomy == "low":
+            work.permit("curation", f"pass over {named(passed)}", f"pass over {named(passed)}, once tried?")
+        self._held |= set(passed)
+        self.curating.keep_back({*passed, *undecided(sight.queue)})
+        for bead_id in passed:
+            work.teller.always(f"passing over {called(bead_id)}, tried in this run ({tried[bead_id].why})")
+        raise Retry
+
+    def _nothing_but_held(self, sight: Sight) -> None:
+        """Where everything else is done, what is held back waits for a person and not for a check."""
+        tried = self.work.tried(sight.queue)
+        held = undecided(sight.queue)
+        waiting = [bead_id for bead_id in held if bead_id not in tried]
+        if waiting and not self.work.autonomy.escalates:
+            detail = f"nothing else is ready, and {named(waiting)} waits for a decision"
+            raise Stopped(Stop("question", detail, 0, "helix-tui input --questions"))
+        if any(bead_id in tried for bead_id in held):
+            self._nothing_but_tried(tried)
+
+    def _nothing_but_tried(self, tried: Mapping[str, Tried]) -> NoReturn:
+        said = "; ".join(f"{called(bead_id)} ({each.why})" for bead_id, each in list(tried.items())[:5])
+        more = f" and {len(tried) - 5} more" if len(tried) > 5 else ""
+        stays = "stays" if len(tried) == 1 else "stay"
+        detail = f"nothing else is ready; tried once, {stays} open: {said}{more}"
+        raise Stopped(Stop("no_progress", detail, 0, f"helix-tui why {called(next(iter(tried)))}"))
+
+    def _tell(self, number: int, result: Result, turn: Turn) -> None:
+        work = self.work
+        state = work.state
+        if result.success:
+            bead = work.look().queue.beads.get(result.bead_id)
+            if bead is not None and bead.status not in TERMINAL:
+                work.teller.always(
+                    f"cycle {number}: {called(result.bead_id)} → success, but the bead is still {bead.status}"
+                )
+                return
+            done = f"{state.completed_cycles}/{state.attempted_cycles} done, {turn.tokens} tokens"
+            work.teller.brief(f"cycle {number}: {called(result.bead_id)} → COMPLETE ({done})")
+            work.teller.verbose(f"cycle {number}: {called(result.bead_id)} → success")
+            return
+        kept = f", kept at {result.preserve_ref}" if result.preserve_ref else ""
+        again = f", not before {result.retry_after}" if result.retry_after else ""
+        detail = f": {result.detail}" if result.detail and result.detail != result.status else ""
+        aside = ", not landed" if result.attempt.preserved else ""
+        work.teller.always(
+            f"cycle {number}: {called(result.bead_id)} → {result.word}{aside}{detail}{kept}{again}"
+        )
+
+    def _after(self, turn: Turn, sight: Sight) -> None:
+        """Whether to go on after a turn."""
+        work = self.work
+        if turn.attention and not turn.results:
+            work.questions.ask(
+                "guidance", turn.attention, key=f"attention:{turn.attention}", run_id=work.state.run_id
+            )
+            raise Stopped(Stop("operator_attention", turn.attention))
+        if not turn.results:
+            work.teller.verbose("ddx found nothing to execute" + (f": {turn.idle}" if turn.idle else ""))
+            self.passes.nothing_selected(turn.idle)
+            return
+        self.passes.progressed()
+        self._remember(turn)
+        limit = work.options.max_cycles
+        if limit and work.state.completed_cycles >= limit:
+            raise Stopped(Stop("max_cycles", f"reached max cycles ({limit})"))
+
+    def _remember(self, turn: Turn) -> None:
+        """Keep in mind what was attempted and would be picked again; what a person must judge waits for that,
+        and what was interrupted was not tried.
+
+        Raises:
+            Stopped: ddx has executed what was held back from it.
+        """
+        work, queue = self.work, self.work.look().queue
+        before, waits = work.tried(queue), work.awaiting()
+        known = {each["bead_id"]: each for each in work.state.tried}
+        for result in turn.results:
+            bead = queue.beads.get(result.bead_id)
+            if bead is None or bead.id in waits or result.word == "interrupted":
+                continue
+            if queue.state(bead.id) == "ready" or bead.id in before:
+                detail = "" if result.detail == result.status else result.detail
+                tried = Tried(bead.id, result.status, detail, bead_fingerprint(bead))
+                known[bead.id] = tried.record()
+        work.state.tried = list(known.values())
+        work.save()
+        again = [each.bead_id for each in turn.results if each.bead_id in before]
+        if again:
+            detail = f"ddx has executed {named(again)} again, though this run had passed over it"
+            raise Stopped(Stop("no_progress", detail, 0, "helix-tui doctor"))
+
+    # --- the end ---------------------------------------------------------------------------------------
+
+    def _failed(self, error: DdxError) -> None:
+        """Count a delegation that failed, keep what ddx printed, and stop."""
+        work = self.work
+        stop = stop_of(error, "ddx_failed")
+        kind = failure_class(stop)
+        counts = work.state.ddx_delegation_failure_count
+        counts[kind] = counts.get(kind, 0) + 1
+        if stop.reason == "malformed_output":
+            kept = work.teller.path.with_name(f"malformed-{work.now.replace(':', '').replace('-', '')}.json")
+            with contextlib.suppress(OSError):
+                kept.write_bytes(error.output)
+            stop = Stop(
+                stop.reason,
+                f"ddx execute-loop produced malformed output (see {kept}): {error.message}",
+                stop.code,
+            )
+        self._leave_to_evidence(stop.reason)
+        raise Stopped(stop)
+
+    def _leave_to_evidence(self, why: str) -> None:
+        """What ddx did before it failed stands in its own evidence: the next run books it from there."""
+        if self.work.state.pending:
+            self.work.state.pending |= {"out": "", "why": why}
+
+    def _end(self, stop: Stop) -> Stop:
+        """Give back what was held, say what is stuck, write down why it ended."""
+        work = self.work
+        stop = self._without_fault(stop, self.curating.give_back)
+        stop = self._without_fault(stop, self.curating.end)
+        blockers: list[str] = []
+        with contextlib.suppress(Stopped):
+            sight = work.look()
+            stuck = find_stuck(
+                sight.queue,
+                orphans=(*find_orphans(sight, work.project), *find_dead_claims(sight, work.project)),
+                epic=work.state.focused_epic,
+                questions=work.questions.open(),
+                tried=work.tried(sight.queue).values(),
+                stoppage=find_stoppage(work.project, sight.runs),
+                archive=work.project.archive_file,
+            )
+            work.state.blockers = [each.record() for each in stuck[:50]]
+            blockers = report_lines(stuck[:20])
+        state = work.state
+        state.stop_reason, state.stop_detail, state.exit_code = stop.reason, stop.detail, stop.code
+        state.last_run = state.ended_at = work.now
+        state.count("runs")
+        with contextlib.suppress(OSError):
+            work.save("stopped")
+        tell = work.teller.always
+        if stop.detail and stop.detail not in work.teller.last:
+            tell(stop.detail)
+        tell(f"stopped: {stop.reason} — {stop.meaning}" + (f" · {stop.command}" if stop.command else ""))
+        ours = f"{state.supervisory_cycles} supervisory, " if state.supervisory_cycles else ""
+        tell(
+            f"═══ run complete: {state.attempted_cycles} attempted, {state.completed_cycles} completed, "
+            f"{ours}{state.skipped_count} skipped, {state.total_tokens} tokens, "
+            f"{format_whole(state.sums)} ═══"
+        )
+        for line in blockers:
+            tell(line)
+        return stop
+
+    def _without_fault(self, stop: Stop, do: Callable[[], None]) -> Stop:
+        """Do something at the end; where that fails too, the first reason to stop stays the reason."""
+        try:
+            do()
+        except Retry:
+            with contextlib.suppress(Stopped, Retry, OSError):
+                do()
+        except Stopped as stopped:
+            self.work.state.problems.append(f"at the end: {stopped.stop.detail}")
+        except (GateBusy, WritesForbidden, OSError, KeyboardInterrupt) as error:
+            self.work.state.problems.append(f"at the end: {error}")
+        return stop
+
+
+def _tidy(finished: Finished, out: Path) -> None:
+    """What a turn printed stands in the log by now; what is too long for that keeps its own file."""
+    for path, printed in ((out, finished.stdout), (out.with_suffix(".err"), finished.stderr)):
+        if len(printed) <= MOST:
+            with contextlib.suppress(OSError):
+                path.unlink()
+
+
+def _disk(error: OSError) -> Stop:
+    where = f" {Path(str(error.filename)).name}" if error.filename else ""
+    return Stop(
+        "disk",
+        f"cannot write{where}: {error.strerror or error}; free space or repair the folder, then run again",
+        1,
+    )

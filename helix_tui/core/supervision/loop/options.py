@@ -1,0 +1,54 @@
+"""What a run is asked for, and why it ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from helix_tui.core.supervision.run_state.reasons import REASONS
+from helix_tui.core.supervision.signals.autonomy import Level
+from helix_tui.core.supervision.stages.delegate import NOBODY, Wishes
+from helix_tui.core.supervision.stages.injection import THRESHOLD
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """What a run is asked for."""
+
+    max_cycles: int = 0
+    """Completed cycles after which it stops; 0: none."""
+    review_every: int = 15
+    """Completed cycles after which an alignment bead is injected; 0: never."""
+    review_threshold: int = THRESHOLD
+    auto_align: bool = True
+    auto_review: bool = True
+    autonomy: Level = "medium"
+    focus: str = ""
+    """The epic to begin with."""
+    auto_focus: bool = True
+    batch: tuple[str, ...] = ()
+    """Beads that it is about: it stops once none of them is ready or running; empty: all."""
+    wishes: Wishes = NOBODY
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Why a run ended."""
+
+    reason: str
+    detail: str = ""
+    code: int = 0
+    command: str = ""
+    """The exact command that would carry on, where there is one."""
+
+    @property
+    def meaning(self) -> str:
+        """The reason in words."""
+        return REASONS.get(self.reason, self.reason)
+
+
+class Stopped(Exception):
+    """Ends a run from inside."""
+
+    def __init__(self, stop: Stop) -> None:
+        super().__init__(stop.reason)
+        self.stop = stop

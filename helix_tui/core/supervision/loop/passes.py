@@ -1,0 +1,246 @@
+"""Carrying out NEXT_ACTION: one bounded planning pass, or the end.
+
+Rules: seed 001 (NEXT_ACTION), reference/helix.md §2, design/rulings.md 8. A pass whose code comes back on
+a queue that it left unchanged is not done again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+from helix_tui.core.beads.readiness import Queue
+from helix_tui.core.beads.record import TERMINAL
+from helix_tui.core.ddx.client import TOO_OLD, DdxError
+from helix_tui.core.editing.steps import called, named
+from helix_tui.core.supervision.decide.check import CheckFailed, facts_text, undecided
+from helix_tui.core.supervision.decide.verdict import Verdict, decide
+from helix_tui.core.supervision.loop.options import Stop, Stopped
+from helix_tui.core.supervision.loop.work import Work, stop_of
+from helix_tui.core.supervision.signals.drift import DriftWatch
+from helix_tui.core.supervision.signals.orphans import find_orphans
+from helix_tui.core.supervision.signals.scope import Scope, scope_word
+from helix_tui.core.supervision.signals.tried import work_fields
+from helix_tui.core.supervision.stages import injection
+from helix_tui.core.supervision.stages.answers import raise_from
+from helix_tui.core.supervision.stages.governing import AlignmentActive, Governing, acquire, hand_back
+from helix_tui.core.supervision.stages.stage_run import perform
+from helix_tui.core.supervision.stages.table import STAGES
+
+MOST_PASSES = 6
+"""Planning passes in a row without one completed cycle."""
+
+MOST_EMPTY = 2
+"""Times in a row that the answer is BUILD and nothing can be selected."""
+
+_PASSES = {"DESIGN": "design", "POLISH": "polish", "ALIGN": "align"}
+
+
+class Passes:
+    """Decides what to do when ddx has nothing to pick, and does it."""
+
+    def __init__(self, work: Work) -> None:
+        self.work = work
+        self.empty = 0
+        """BUILD answers and turns in a row that selected nothing."""
+        self._seen: dict[str, str] = {}
+        self._passes = 0
+        self._runs = 0
+        self.unsettled: frozenset[str] = frozenset()
+        """Drifted beads that a polish pass has looked at without saying that it is done with them."""
+
+    def progressed(self) -> None:
+        """ddx executed something."""
+        self.empty = self._passes = 0
+        self._seen.clear()
+
+    def nothing_selected(self, why: str = "") -> None:
+        """Count a turn or an answer that selected nothing.
+
+        Args:
+            why: what ddx says about it.
+
+        Raises:
+            Stopped: it is the second in a row.
+        """
+        self.empty += 1
+        if self.empty < MOST_EMPTY:
+            return
+        sight = self.work.look()
+        orphans = find_orphans(sight, self.work.project)
+        ready = sight.queue.ready
+        detail = f"ddx picks nothing, though {named(ready)} should be ready" if ready else "nothing is ready"
+        detail += f" ({why})" if why else ""
+        command = "helix-tui doctor" if ready else "helix-tui stuck"
+        if orphans:
+            ids = [orphan.bead_id for orphan in orphans]
+            detail += f"; orphaned claims: {named(ids)}"
+            command = f"helix-tui stuck --recover {' '.join(map(called, ids))}"
+        raise Stopped(Stop("no_selectable", detail, 0, command))
+
+    def next_action(self) -> None:
+        """Ask what comes next and act on it.
+
+        Raises:
+            Stopped: the answer ends the run, or it cannot be had.
+        """
+        self.act(self._check())
+
+    def act(self, verdict: Verdict) -> None:
+        """Carry an answer out: return to go on, or stop.
+
+        Raises:
+            Stopped: the answer ends the run.
+        """
+        work, code = self.work, verdict.next_action
+        work.state.next_action = verdict.record() | {"at": work.now}
+        work.state.next_eligible = verdict.next_eligible
+        work.save()
+        why = verdict.reasons[0].detail if verdict.reasons else ""
+        work.teller.always(f"NEXT_ACTION: {code} (by {verdict.decided_by}) — {why}")
+        if code == "BUILD":
+            self.nothing_selected()
+            return
+        if code not in _PASSES:
+            self._end(verdict, why)
+        if code == "ALIGN" and not work.options.auto_align:
+            raise Stopped(
+                Stop("next_action:ALIGN", "alignment is switched off", 0, verdict.recommended_command)
+            )
+        state_of_queue = queue_fingerprint(work.look().queue)
+        if self._seen.get(code) == state_of_queue:
+            detail = f"{_PASSES[code]} left the queue as it was, and {code} is the answer again"
+            raise Stopped(Stop(f"next_action:{code}", detail, 0, verdict.recommended_command))
+        self._seen[code] = state_of_queue
+        self._passes += 1
+        if self._passes > MOST_PASSES:
+            raise Stopped(Stop("planning_without_progress", f"{MOST_PASSES} planning passes and no build"))
+        self._pass(_PASSES[code], verdict)
+
+    def _check(self) -> Verdict:
+        work = self.work
+        work.save("checking")
+        self._runs += 1
+        began = work.clock()
+        try:
+            verdict = work.checker.check(stamp=f"{work.state.run_id}-check{self._runs}")
+        except CheckFailed as error:
+            work.state.spend(work.account.question(began, error.tokens, error.cost_usd))
+            detail = (
+                str(error) if error.kind == "check_unreadable" else f"check failed after queue drain: {error}"
+            )
+            raise Stopped(Stop(error.kind, detail, 1)) from None
+        except DdxError as error:
+            if error.exit_code != TOO_OLD:
+                raise Stopped(stop_of(error, "check_failed")) from None
+            # it drains a queue and cannot ask anybody, as the rehearsal: what the facts say is all there is
+            verdict = undecided(decide(work.checker.facts()))
+        if verdict.decided_by == "prompt" or verdict.tokens or verdict.cost_usd:
+            work.state.spend(work.account.question(began, verdict.tokens, verdict.cost_usd))
+        if work.control.interrupted:
+            raise Stopped(Stop("interrupted", "while it asked what comes next", 130))
+        return verdict
+
+    def _end(self, verdict: Verdict, why: str) -> None:
+        work, code = self.work, verdict.next_action
+        if code == "GUIDANCE":
+            key = f"guidance:{scope_word(verdict.scope)}:{why[:200]}"
+            if verdict.decided_by != "facts":
+                work.questions.ask(
+                    "guidance", why or "a person must decide", key=key, run_id=work.state.run_id
+                )
+        detail = why
+        if verdict.next_eligible:
+            detail += f"; next eligible at {verdict.next_eligible}"
+        if code == "BACKFILL":
+            work.teller.always(f"run `{verdict.recommended_command}` to reconstruct missing docs")
+        raise Stopped(Stop(f"next_action:{code}", detail, 0, verdict.recommended_command))
+
+    def _pass(self, name: str, verdict: Verdict) -> None:
+        """One bounded pass of a planning stage."""
+        work, stage = self.work, STAGES[name]
+        work.permit("stage", name, f"run one {name} pass?")
+        values = {"scope": scope_word(verdict.scope), "autonomy": work.options.autonomy, "rounds": "1"}
+        governing = None
+        if stage.governed:
+            governing = self._govern(verdict.scope)
+            values["bead"] = governing.bead_id
+        facts = work.checker.facts(verdict.scope)
+        values["facts"] = facts_text(facts, decide(facts))
+        work.state.stage = name
+        work.save("planning")
+        work.teller.always(f"queue drained, running {name}")
+        self._runs += 1
+        began = work.clock()
+        try:
+            done = perform(
+                work.project,
+                work.delegate,
+                stage,
+                values,
+                work.options.wishes,
+                f"{work.state.run_id}-{name}{self._runs}",
+            )
+        except DdxError as error:
+            raise Stopped(stop_of(error, "stage_failed")) from None
+        work.state.spend(work.account.question(began, done.answer.tokens, done.answer.cost_usd))
+        work.state.stage = ""
+        work.save("checking")
+        left = hand_back(work.curator, governing) if governing is not None else ""
+        if left:
+            work.teller.always(left)
+        if work.control.interrupted:
+            raise Stopped(Stop("interrupted", f"during {name}", 130))
+        if not done.ok:
+            raise Stopped(Stop("stage_failed", f"{name}: {done.why}", 1))
+        if done.status == "BLOCKED":
+            raise Stopped(Stop("stage_failed", f"{name} reports that it is blocked", 1))
+        try:
+            raised = raise_from(work.curator, work.questions, done, work.options.autonomy)
+        except DdxError as error:
+            raise Stopped(stop_of(error, "curation_failed")) from None
+        for question in raised:
+            work.teller.always(f"asks ({question.id}): {question.text}")
+        if name == "polish":
+            if done.status in ("CONVERGED", "COMPLETE"):
+                self._acknowledge(verdict)
+            else:
+                self.unsettled |= drifted_in(verdict)
+
+    def _govern(self, scope: Scope) -> Governing:
+        try:
+            governing, _ = acquire(self.work.curator, scope)
+        except AlignmentActive as error:
+            raise Stopped(Stop("next_action:ALIGN", str(error))) from None
+        except DdxError as error:
+            raise Stopped(stop_of(error, "curation_failed")) from None
+        self.work.teller.verbose(f"governing bead {called(governing.bead_id)} ({governing.mode})")
+        return governing
+
+    def _acknowledge(self, verdict: Verdict) -> None:
+        """The drift that led to a polish pass has been looked at."""
+        if ids := drifted_in(verdict):
+            curator = self.work.curator
+            DriftWatch(curator.project, curator.gate).acknowledge(
+                self.work.look().queue.beads, curator.history(), ids
+            )
+
+
+def drifted_in(verdict: Verdict) -> frozenset[str]:
+    """The beads whose drift an answer names."""
+    said = (reason for reason in (*verdict.reasons, *verdict.notes) if reason.code == "drift")
+    return frozenset(ref for reason in said for ref in reason.refs)
+
+
+def queue_fingerprint(queue: Queue) -> str:
+    """What a planning pass is there to change: unfinished beads, but for those that govern or supervise.
+
+    What a worker notes in a row as it comes and goes is no change, nor is what a focus or an open question
+    holds back.
+    """
+    digest = hashlib.sha256()
+    for bead_id in sorted(queue.beads):
+        bead = queue.beads[bead_id]
+        if bead.status in TERMINAL or injection.supervisory(bead):
+            continue
+        digest.update(repr((bead_id, work_fields(bead))).encode("utf-8", "replace"))
+    return digest.hexdigest()

@@ -1,0 +1,110 @@
+"""The way into a run: be the only one, take over the last one's state, loop, let go.
+
+The console and the command line both come in here; `supervise` blocks until the run ends, so call it from
+a worker thread or a process of its own (`control.start_run`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from helix_tui.core.editing.execute.curator import Curator
+from helix_tui.core.ground.project import Project
+from helix_tui.core.ground.time import format_instant, now_ns
+from helix_tui.core.supervision.decide.check import Checker
+from helix_tui.core.supervision.loop.loop import Loop
+from helix_tui.core.supervision.loop.options import RunOptions, Stop
+from helix_tui.core.supervision.loop.work import Work
+from helix_tui.core.supervision.run_state.account import Account
+from helix_tui.core.supervision.run_state.control import Control, request
+from helix_tui.core.supervision.run_state.mutex import AlreadyRunning, sole_run
+from helix_tui.core.supervision.run_state.run_log import Teller
+from helix_tui.core.supervision.run_state.state import DENIED, RunState, denied_runs, fresh_state, load_state
+from helix_tui.core.supervision.signals.autonomy import Autonomy
+from helix_tui.core.supervision.signals.questions import Questions
+from helix_tui.core.supervision.stages.delegate import Delegate, logs_folder
+
+
+@dataclass(frozen=True, slots=True)
+class RunOutcome:
+    """How a run ended and what it did."""
+
+    stop: Stop
+    state: RunState
+
+
+def supervise(
+    project: Project,
+    curator: Curator,
+    delegate: Delegate,
+    options: RunOptions,
+    *,
+    say: Callable[[str], None],
+    control: Control | None = None,
+    confirm: Callable[[str], bool] | None = None,
+    summary: bool = False,
+    quiet: bool = False,
+    clock: Callable[[], int] = now_ns,
+) -> RunOutcome:
+    """Run until something stops it.
+
+    Args:
+        say: is given each line for a person.
+        control: asked before each step; its ``interrupted`` may be set from a signal handler.
+        confirm: asks whoever sits at the terminal (autonomy low); None writes the question down and stops.
+
+    Raises:
+        AlreadyRunning: another run of this project is active; it was counted.
+        WritesForbidden: --read-only.
+        OSError: the project's folder cannot be written.
+    """
+    curator.gate.check()
+    control = control or Control(project)
+    now = format_instant(clock())
+    try:
+        with sole_run(project, now=now):
+            state = fresh_state(load_state(project), run_id=_run_id(now), now=now)
+            state.parallel_run_denied_count = denied_runs(project)
+            state.autonomy = options.autonomy
+            state.agent = options.wishes.harness
+            log = logs_folder(project) / f"helix-{_stamp(now)}.log"
+            state.log = str(log)
+            request(project, "")
+            questions = Questions(project, curator.gate)
+            delegate.stop = control.stop
+            work = Work(
+                project,
+                curator,
+                delegate,
+                options,
+                state,
+                Teller(log, say, summary=summary, quiet=quiet),
+                questions,
+                Autonomy(options.autonomy, questions, state.run_id, confirm),
+                control,
+                Checker(curator, questions, delegate, options.wishes),
+                Account(project.ddx_dir, anew=not state.pending),
+                clock,
+            )
+            return RunOutcome(Loop(work).run(), state)
+    except AlreadyRunning:
+        with contextlib.suppress(OSError):
+            _count_denied(project, now)
+        raise
+
+
+def _count_denied(project: Project, now: str) -> None:
+    with open(project.helix_dir / DENIED, "ab", buffering=0) as file:
+        file.write(f"{now} {os.getpid()}\n".encode())
+
+
+def _run_id(now: str) -> str:
+    return f"run-{_stamp(now)}-{os.getpid()}"
+
+
+def _stamp(now: str) -> str:
+    """``20261121-123456`` of ``2026-11-21T12:34:56Z``."""
+    return now.rstrip("Z").replace("-", "").replace(":", "").replace("T", "-")

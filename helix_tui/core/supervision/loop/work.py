@@ -1,0 +1,181 @@
+"""What every part of a run shares, and the only ways by which a run changes anything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from helix_tui.core.beads.readiness import Queue
+from helix_tui.core.ddx.client import MALFORMED, MISSING, TOO_OLD, DdxError
+from helix_tui.core.editing.execute.curator import Curator, Done, Sight
+from helix_tui.core.editing.operations import Operation
+from helix_tui.core.editing.steps import Writing
+from helix_tui.core.editing.undo.conflicts import Conflict, Unreadable
+from helix_tui.core.ground.project import Project
+from helix_tui.core.ground.time import format_instant, now_ns
+from helix_tui.core.supervision.decide.check import Checker
+from helix_tui.core.supervision.loop.options import RunOptions, Stop, Stopped
+from helix_tui.core.supervision.run_state.account import Account
+from helix_tui.core.supervision.run_state.control import Control
+from helix_tui.core.supervision.run_state.run_log import Teller
+from helix_tui.core.supervision.run_state.state import RunState, denied_runs, save_state
+from helix_tui.core.supervision.signals.autonomy import ApprovalNeeded, Autonomy, Deed
+from helix_tui.core.supervision.signals.hold import FOR_DECISION
+from helix_tui.core.supervision.signals.questions import Questions
+from helix_tui.core.supervision.signals.tried import Tried, still_tried
+from helix_tui.core.supervision.stages.context import refresh_context
+from helix_tui.core.supervision.stages.delegate import Delegate
+
+
+@dataclass(slots=True)
+class Work:
+    """One run's things."""
+
+    project: Project
+    curator: Curator
+    delegate: Delegate
+    options: RunOptions
+    state: RunState
+    teller: Teller
+    questions: Questions
+    autonomy: Autonomy
+    control: Control
+    checker: Checker
+    account: Account
+    clock: Callable[[], int] = now_ns
+    affected: set[str] = field(default_factory=set)
+    """Beads whose outcome this run has escalated: it goes on without them."""
+    executed: set[str] = field(default_factory=set)
+    """Beads that ddx executed in this run."""
+
+    @property
+    def now(self) -> str:
+        """The present as text."""
+        return format_instant(self.clock())
+
+    def look(self) -> Sight:
+        """The queue as it stands.
+
+        Raises:
+            Stopped: it cannot be read; nothing is changed on the ground of a read that failed.
+        """
+        try:
+            return self.curator.look()
+        except Unreadable as error:
+            raise Stopped(Stop("unreadable_tracker", str(error), 1)) from None
+
+    def save(self, phase: str = "") -> None:
+        """Write the state down.
+
+        Raises:
+            OSError: it cannot be.
+        """
+        if phase:
+            self.state.phase = phase
+        self.state.updated_at = self.now
+        self.state.parallel_run_denied_count = denied_runs(self.project)
+        save_state(self.project, self.state)
+
+    def change(self, wishes: Iterable[Operation], title: str, *, deed: Deed = "curation") -> Done:
+        """Change the queue, journalled.
+
+        Raises:
+            Stopped: it failed, or a person must say yes first.
+        """
+        wanted = list(wishes)
+        self.permit(deed, title, f"{title}?")
+        return self._told(lambda: self.curator.run(wanted, title=title), title)
+
+    def change_steps(
+        self,
+        kind: str,
+        title: str,
+        make: Callable[[Writing, Sight], None],
+        *,
+        free: bool = False,
+        lasting: bool = False,
+    ) -> Done:
+        """The same for steps that are planned on what the queue then holds; asks only where there are
+        some, and not where they are ``free``: what was held back with a yes is given back without one.
+        A ``lasting`` yes holds for later runs too.
+        """
+        if free:
+            return self._told(lambda: self.curator.run_steps(kind, title, make), title)
+        if self.options.autonomy == "low" and not self.curator.plan_steps(kind, title, make).steps:
+            return Done(self.curator.plan_steps(kind, title, make))
+        self.permit("curation", title, f"{title}?", lasting=lasting)
+        return self._told(lambda: self.curator.run_steps(kind, title, make), title)
+
+    def permit(self, deed: Deed, about: str, text: str, *, lasting: bool = False) -> None:
+        """Go on, or ask first.
+
+        Raises:
+            Stopped: a person must say yes first, or said no.
+        """
+        try:
+            self.autonomy.permit(deed, about, text, lasting=lasting)
+        except ApprovalNeeded as need:
+            how = "refused" if need.refused else f"helix-tui input --answer {need.question_id} yes"
+            raise Stopped(Stop("approval", f"{need} ({how})", 0, "" if need.refused else how)) from None
+
+    def awaiting(self) -> set[str]:
+        """Beads about which a person must decide something before anything more comes of them."""
+        if self.autonomy.escalates:
+            return set(self.affected)
+        return {each.bead_id for each in self.questions.open() if each.bead_id and each.kind != "approval"}
+
+    def tried(self, queue: Queue) -> dict[str, Tried]:
+        """What this run has tried and left open, and nobody has changed since."""
+        return {each.bead_id: each for each in still_tried(self.state.tried, queue)}
+
+    def kept_back(self, queue: Queue) -> dict[str, str]:
+        """Beads that the run goes on without, and what each waits for."""
+        tried = {bead_id: f"tried: {each.why}" for bead_id, each in self.tried(queue).items()}
+        return tried | dict.fromkeys(self.awaiting(), FOR_DECISION)
+
+    def refresh_context(self, sight: Sight) -> None:
+        """Make the context file anew."""
+        refresh_context(self.project, sight.queue, epic=self.state.focused_epic)
+        self.teller.verbose("context refreshed")
+
+    def _told(self, do: Callable[[], Done], title: str) -> Done:
+        try:
+            done = do()
+        except DdxError as error:
+            raise Stopped(stop_of(error, "curation_failed")) from None
+        except Conflict as error:
+            # Somebody changed the same bead at the same time; the next turn looks again.
+            self.teller.verbose(f"{title}: changed meanwhile by somebody else: {error}")
+            raise Retry from None
+        if done.error is not None:
+            raise Stopped(stop_of(done.error, "curation_failed"))
+        for refusal in done.plan.refusals:
+            self.teller.verbose(f"{title}: not done: {refusal.why}")
+        for problem in done.problems:
+            self.state.problems.append(problem)
+            self.teller.always(f"{title}: {problem}")
+        return done
+
+
+class Retry(Exception):
+    """Somebody changed the queue at the same moment: look again and go on from there."""
+
+
+def stop_of(error: DdxError, otherwise: str) -> Stop:
+    """The stop that an error of ddx is."""
+    reasons = {MISSING: "missing_binary", TOO_OLD: "too_old", MALFORMED: "malformed_output"}
+    reason = reasons.get(error.exit_code, otherwise)
+    if reason == otherwise and "no answer" in error.message:
+        reason = "timeout"
+    return Stop(reason, f"{error.message}; {error.advice}", error.exit_code)
+
+
+def failure_class(stop: Stop) -> str:
+    """Under which class of failed delegations a stop is counted (reference/helix.md §3.12)."""
+    classes = {
+        "missing_binary": "missing_binary",
+        "too_old": "too_old",
+        "malformed_output": "malformed_json",
+        "timeout": "timeout",
+    }
+    return classes.get(stop.reason, "other")

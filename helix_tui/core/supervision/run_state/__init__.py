@@ -1,0 +1,1 @@
+"""What a run writes down: its state, lock, results, costs and log."""

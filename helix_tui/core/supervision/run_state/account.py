@@ -1,0 +1,99 @@
+"""What one run costs: every call of an agent since it began, each once.
+
+ddx's session index has a row for each; where it has none of an attempt or a question, what ddx's report or
+the agent's answer says of it stands in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from helix_tui.core.ddx.attempts.calls import IndexedCall, SessionIndex
+from helix_tui.core.ddx.attempts.sums import AgentCall, Sums, sum_calls
+from helix_tui.core.ddx.fields import text
+from helix_tui.core.ddx.files import decode_object, read_bytes
+from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.time import NS
+from helix_tui.core.supervision.stages.results import Result, Turn
+
+
+class Account:
+    """Reads off what the turns and questions of one run cost."""
+
+    def __init__(self, ddx_dir: Path, *, anew: bool = True) -> None:
+        """Open the account; what the index holds by now is counted, unless it may be of a run that died."""
+        self._ddx_dir = ddx_dir
+        self._index = SessionIndex(ddx_dir)
+        self._counted: set[tuple[str, int]] = set()
+        if anew:
+            self._index.refresh()
+            self._counted = {_key(each) for each in self._index.calls}
+
+    def turn(self, turn: Turn, since: int, booked: Collection[str] = ()) -> tuple[Sums, tuple[Result, ...]]:
+        """What a turn of ddx cost, and the attempts of it that its report leaves out (May tries again).
+
+        Args:
+            since: instant before which nothing is of this turn.
+            booked: ids of attempts that are counted already.
+        """
+        told = {result.attempt_id for result in turn.results}
+        beads = {result.bead_id for result in turn.results}
+        mine = [
+            each
+            for each in self._new(since)
+            if each.call.attempt_id not in booked
+            and (each.call.attempt_id in told or each.call.bead_id in beads or not each.call.attempt_id)
+        ]
+        calls = [each.call for each in mine]
+        worked = {call.attempt_id for call in calls if call.part == "work"}
+        missing = [result for result in turn.results if result.attempt_id not in worked]
+        calls += [_from_report(result) for result in missing]
+        if (
+            missing
+            and missing == list(turn.results)
+            and not any(result.tokens for result in missing)
+            and turn.tokens
+        ):
+            calls[-1] = replace(calls[-1], tokens=turn.tokens)  # a harness that tells its tokens on stderr
+        unsaid = {call.attempt_id: call.bead_id for call in calls if call.part == "work" and call.attempt_id}
+        left_out = [self._result(name, unsaid[name]) for name in sorted(unsaid.keys() - told)]
+        return sum_calls(calls), tuple(left_out) if turn.results else ()
+
+    def question(self, since: int, tokens: int, usd: float) -> Sums:
+        """What a question to an agent, or a planning stage, cost."""
+        calls = [each.call for each in self._new(since)]
+        if not calls:
+            calls = [AgentCall("other", since, usd or None, tokens or None)]
+        return sum_calls(calls)
+
+    def _new(self, since: int) -> Iterable[IndexedCall]:
+        """Rows from the second of ``since`` on that were not counted yet."""
+        self._index.refresh()
+        for each in reversed(self._index.calls):
+            key = _key(each)
+            if each.call.at < since // NS * NS:
+                return
+            if key not in self._counted and each.started_at >= since // NS * NS:
+                self._counted.add(key)
+                yield each
+
+    def _result(self, attempt_id: str, bead_id: str) -> Result:
+        raw = read_bytes(self._ddx_dir / "executions" / attempt_id / "result.json")
+        try:
+            said = decode_object(raw or b"")
+        except ValueError:
+            said = {}
+        status, detail = text(said, "status") or "unknown", clean_line(text(said, "detail"), 400)
+        return Result(bead_id, status, attempt_id, detail)
+
+
+def _key(each: IndexedCall) -> tuple[str, int]:
+    return (each.session_id, each.started_at)
+
+
+def _from_report(result: Result) -> AgentCall:
+    return AgentCall(
+        "work", 0, result.cost_usd or None, result.tokens or None, result.bead_id, result.attempt_id
+    )

@@ -1,0 +1,246 @@
+"""Starting, pausing and stopping a loop from outside, by files that the loop looks at between two beads.
+
+``.helix/loop-request.json`` holds what somebody wishes: ``stop`` (after the bead in hand) or ``pause``. A
+signal is the other way: SIGINT or SIGTERM interrupts ddx itself, which ends the attempt (head gives the
+bead back, April leaves its claim to grow old).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from helix_tui.core.ddx.files import read_bytes
+from helix_tui.core.ground import log as logs
+from helix_tui.core.ground import process_session as session
+from helix_tui.core.ground.files import replace_file
+from helix_tui.core.ground.opening import read_end
+from helix_tui.core.ground.project import Project
+from helix_tui.core.ground.time import format_instant, now_ns
+from helix_tui.core.supervision.run_state.mutex import (
+    Holder,
+    forget_dead,
+    pid_path,
+    process_lives,
+    read_holder,
+)
+from helix_tui.core.supervision.run_state.state import ddx_lives, load_state
+from helix_tui.core.supervision.stages.delegate import logs_folder
+
+Wish = Literal["", "stop", "pause"]
+
+STOP_PATIENCE_S = 10.0
+
+DDX_PATIENCE_S = 6.0
+"""Seconds that an interrupted ddx has to end its attempt."""
+
+_started: list[subprocess.Popen[bytes]] = []
+"""Runs that this process has started: kept, so that the one who started them reaps them."""
+
+
+@dataclass(slots=True)
+class Control:
+    """What a run asks before each step.
+
+    Attributes:
+        interrupted: a signal came.
+        cut: it came while ddx was at work, which was interrupted for it.
+        cold: seconds between two looks while it is paused.
+    """
+
+    project: Project
+    interrupted: bool = False
+    cold: float = 0.5
+    cut: bool = False
+
+    def wish(self) -> Wish:
+        """What somebody wished, and has not taken back."""
+        return read_wish(self.project)
+
+    def stop(self) -> bool:
+        """Whether ddx itself, which is at work, is to be interrupted."""
+        self.cut = self.cut or self.interrupted
+        return self.interrupted
+
+    def rest(self) -> None:
+        """Wait a little, while paused."""
+        time.sleep(self.cold)
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a stop went.
+
+    Attributes:
+        pid: the run's; of ``left`` that of the ddx which a run that died had left at work.
+        alive: processes that would not end.
+    """
+
+    pid: int
+    how: Literal["none", "stale", "left", "stopped", "killed", "asked"]
+    alive: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A run in the background."""
+
+    pid: int
+    log: Path
+    """What it prints."""
+    code: int | None = None
+    """Its exit code where it is over already."""
+    said: str = ""
+    """What it said, where it failed at once."""
+
+    @property
+    def trouble(self) -> str:
+        """Why it failed at once, in its own words; empty where it did not."""
+        if not self.code:
+            return ""
+        lines = [line.removeprefix("helix: ").strip() for line in self.said.splitlines() if line.strip()]
+        said = next((line for line in lines if not line.startswith("delegating")), "")
+        return said or f"it ended at once with exit code {self.code}; see {self.log}"
+
+
+def wish_path(project: Project) -> Path:
+    """Where wishes stand."""
+    return project.helix_dir / "loop-request.json"
+
+
+def read_wish(project: Project) -> Wish:
+    """What was wished last."""
+    raw = read_bytes(wish_path(project), 4096)
+    try:
+        document = msgspec.json.decode(raw) if raw else None
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return ""
+    wish = document.get("wish") if isinstance(document, dict) else None
+    return "stop" if wish == "stop" else "pause" if wish == "pause" else ""
+
+
+def request(project: Project, wish: Wish) -> None:
+    """Ask a running loop to stop after the bead in hand or to pause; ``""`` takes either back.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    if not wish:
+        with contextlib.suppress(FileNotFoundError):
+            wish_path(project).unlink()
+        return
+    document = {"schema": "loop-request/1", "wish": wish, "at": format_instant(now_ns()), "pid": os.getpid()}
+    replace_file(wish_path(project), msgspec.json.encode(document) + b"\n")
+
+
+def active_run(project: Project) -> Holder | None:
+    """The run that is alive; None where there is none."""
+    holder = read_holder(project)
+    return holder if holder is not None and holder.live else None
+
+
+def start_run(
+    project: Project, command: Sequence[str], *, env: Mapping[str, str] | None = None, patience: float = 10.0
+) -> Started:
+    """Start a run in the background, and see that it has found its ddx.
+
+    Args:
+        command: the whole command, as ``helix-tui run --summary``.
+        patience: seconds to wait until it is past its beginning, or over.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+    log = logs_folder(project) / f"start-{format_instant(now_ns()).replace(':', '').replace('-', '')}.log"
+    with open(log, "wb") as out:
+        process = subprocess.Popen(
+            list(command),
+            cwd=project.root,
+            env=None if env is None else dict(env),
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    _started.append(process)
+    logs.logger("loop").info("%s: started in the background as %d", logs.masked(command), process.pid)
+    deadline = time.monotonic() + patience
+    while time.monotonic() < deadline and process.poll() is None and not _under_way(project, process.pid):
+        time.sleep(0.02)
+    code = process.poll()
+    return Started(process.pid, log, code, read_end(log, 4096) if code else "")
+
+
+def _under_way(project: Project, pid: int) -> bool:
+    state = load_state(project)
+    return state.pid == pid and state.phase != "starting"
+
+
+def stop_run(project: Project, *, now: bool = True, patience: float = STOP_PATIENCE_S) -> Ending:
+    """Stop the active run: at once by a signal (then by force), or after the bead in hand by a wish.
+
+    Raises:
+        OSError: the wish cannot be written, or the process is somebody else's.
+    """
+    holder = active_run(project)
+    if holder is None:
+        return _end_of_dead(project)
+    if not now:
+        request(project, "stop")
+        return Ending(holder.pid, "asked")
+    os.kill(holder.pid, signal.SIGTERM)
+    if _gone(holder, patience):
+        return Ending(holder.pid, "stopped")
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(holder.pid, signal.SIGKILL)
+    _gone(holder, 2.0)
+    _, left = _interrupt_ddx(project)
+    with contextlib.suppress(OSError):
+        pid_path(project).unlink()
+    return Ending(holder.pid, "killed", left)
+
+
+def _end_of_dead(project: Project) -> Ending:
+    """Where no run is active: forget the one that died, and end the ddx that it left at work."""
+    holder = None
+    with contextlib.suppress(OSError):
+        holder = forget_dead(project)
+    pid, left = _interrupt_ddx(project)
+    if pid:
+        return Ending(pid, "left", left)
+    return Ending(holder.pid, "stale") if holder is not None else Ending(0, "none")
+
+
+def _interrupt_ddx(project: Project) -> tuple[int, tuple[int, ...]]:
+    """End the ddx that a run left at work, and the agent that ddx started: (its pid, who still lives).
+
+    What came of it the next run books.
+    """
+    pending = load_state(project).pending
+    pid = pending.get("pid")
+    if not isinstance(pid, int) or not ddx_lives(pending):
+        return 0, ()
+    try:
+        return pid, tuple(member.pid for member in session.interrupt(pid, DDX_PATIENCE_S))
+    except PermissionError:
+        return pid, (pid,)
+
+
+def _gone(holder: Holder, within: float) -> bool:
+    deadline = time.monotonic() + within
+    while process_lives(holder.pid, holder.started_at, holder.born):
+        if time.monotonic() > deadline:
+            return False
+        for process in _started:
+            process.poll()  # where we started it, it must be reaped to be gone
+        time.sleep(0.02)
+    return True

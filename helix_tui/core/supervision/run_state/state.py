@@ -1,0 +1,210 @@
+"""The state of the loop, on disk at every step: ``.helix/run-state.json``.
+
+Shape: reference/helix.md §1a, with a stop reason that carries a code (§9 row 17), in HELIX's own folder
+because ``.ddx/run-state.json`` is ddx's. Counters are those of one run; ``totals`` are those of all. A run
+that died leaves its phase and, while ddx worked, where ddx's answer is being written: the next one books it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from helix_tui.core.ddx.attempts.sums import Sums, read_sums
+from helix_tui.core.ddx.files import read_bytes
+from helix_tui.core.ground.files import replace_file
+from helix_tui.core.ground.opening import being_written
+from helix_tui.core.ground.project import Project
+from helix_tui.core.supervision.run_state.mutex import process_lives
+
+NAME = "run-state.json"
+MAX_STATE = 8 << 20
+KEPT_CYCLES = 50
+KEPT_INJECTED = 200
+
+PHASES = {
+    "starting": "it was starting",
+    "curating": "it was putting the queue in order",
+    "checking": "it was deciding what comes next",
+    "dispatching": "ddx was executing",
+    "booking": "it was booking what ddx had done",
+    "planning": "a planning stage was running",
+    "paused": "it was paused",
+    "stopped": "it had stopped",
+}
+"""Phase -> what the loop was doing then, for a person."""
+
+
+DENIED = "denied-runs"
+"""One line for each run that found another one at work; the file belongs to nobody's state."""
+
+
+@dataclass(slots=True)
+class RunState:
+    """Everything that outlives the process; unknown keys of a newer release are kept in ``rest``."""
+
+    run_id: str = ""
+    pid: int = 0
+    started_at: str = ""
+    updated_at: str = ""
+    ended_at: str = ""
+    phase: str = "stopped"
+    stage: str = ""
+    """The planning stage while one runs."""
+    current_issue: str = ""
+    """The bead that ddx is on or was last on, as far as anybody knows."""
+    focused_epic: str = ""
+    attempted_cycles: int = 0
+    completed_cycles: int = 0
+    supervisory_cycles: int = 0
+    skipped_count: int = 0
+    outcomes: dict[str, int] = field(default_factory=dict)
+    """Result status, verbatim, -> how often."""
+    total_tokens: int = 0
+    cost_usd: float = 0.0
+    spent: dict[str, Any] = field(default_factory=dict)
+    """What every call of an agent cost, in parts, as `Sums.record` writes it."""
+    ddx_delegation_success_count: int = 0
+    ddx_delegation_failure_count: dict[str, int] = field(default_factory=dict)
+    parallel_run_denied_count: int = 0
+    supervisory_injection_count: dict[str, int] = field(default_factory=dict)
+    injected: list[dict[str, Any]] = field(default_factory=list)
+    last_results: list[dict[str, Any]] = field(default_factory=list)
+    cycles: list[dict[str, Any]] = field(default_factory=list)
+    """The last turns of the loop: when, how long, tokens, what came."""
+    next_action: dict[str, Any] = field(default_factory=dict)
+    """The last check's answer: code, who decided, reasons."""
+    blockers: list[dict[str, Any]] = field(default_factory=list)
+    """What was stuck when the run ended."""
+    tried: list[dict[str, Any]] = field(default_factory=list)
+    """What this run attempted and left open (`supervision.tried`)."""
+    stop_reason: str = ""
+    stop_detail: str = ""
+    exit_code: int | None = None
+    next_eligible: str = ""
+    last_run: str = ""
+    agent: str = ""
+    autonomy: str = "medium"
+    log: str = ""
+    pending: dict[str, Any] = field(default_factory=dict)
+    """While ddx works: {command, out, pid, born, started_at, booked}; what is here and not
+    booked is booked by the next run.
+    """
+    totals: dict[str, int] = field(default_factory=dict)
+    """All runs together: attempted, completed, supervisory, runs, recovered."""
+    problems: list[str] = field(default_factory=list)
+    rest: dict[str, Any] = field(default_factory=dict)
+
+    def count(self, name: str, number: int = 1) -> None:
+        """Add to one of the totals."""
+        self.totals[name] = self.totals.get(name, 0) + number
+
+    @property
+    def sums(self) -> Sums:
+        """What the run cost."""
+        return read_sums(self.spent)
+
+    def spend(self, sums: Sums) -> None:
+        """Add what some calls of agents cost."""
+        whole = self.sums + sums
+        self.spent = whole.record()
+        self.total_tokens, self.cost_usd = whole.tokens or 0, whole.usd or 0.0
+        self.count("tokens", sums.tokens or 0)
+
+    @property
+    def crashed(self) -> bool:
+        """Whether its process is gone without having said that it stops."""
+        return self.phase != "stopped" and not process_lives(self.pid, self.started_at)
+
+
+def ddx_lives(pending: Mapping[str, Any]) -> bool:
+    """Whether the ddx that a run started for a turn is still at work."""
+    pid, born, out = pending.get("pid"), pending.get("born"), str(pending.get("out") or "")
+    if not pid:  # killed between the start of ddx and the note of its number
+        return bool(out) and being_written(Path(out))
+    since = str(pending.get("started_at") or "")
+    return isinstance(pid, int) and process_lives(pid, since, born if isinstance(born, int) else 0)
+
+
+def state_path(project: Project) -> Path:
+    """Where the state stands."""
+    return project.helix_dir / NAME
+
+
+def load_state(project: Project) -> RunState:
+    """The state as it was last written; a missing or broken file is an empty one."""
+    raw = read_bytes(state_path(project), MAX_STATE)
+    if raw is None:
+        return RunState()
+    try:
+        document = msgspec.json.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return RunState(problems=[f"{NAME} was unreadable; its counters began anew"])
+    return _from_document(document) if isinstance(document, dict) else RunState()
+
+
+def save_state(project: Project, state: RunState) -> None:
+    """Put the state in the file's place at once.
+
+    Raises:
+        OSError: the disk is full or the folder cannot be written; what stood there stands.
+    """
+    document = asdict(state)
+    rest = document.pop("rest")
+    document["cycles"] = document["cycles"][-KEPT_CYCLES:]
+    document["injected"] = document["injected"][-KEPT_INJECTED:]
+    whole = {"schema": "run-state/1", **rest, **document}
+    replace_file(state_path(project), msgspec.json.encode(whole) + b"\n")
+
+
+def fresh_state(last: RunState, *, run_id: str, now: str) -> RunState:
+    """The state of a new run: its counters are 0, what outlives a run is taken over."""
+    return RunState(
+        run_id=run_id,
+        pid=os.getpid(),
+        started_at=now,
+        updated_at=now,
+        phase="starting",
+        ddx_delegation_success_count=last.ddx_delegation_success_count,
+        ddx_delegation_failure_count=dict(last.ddx_delegation_failure_count),
+        parallel_run_denied_count=last.parallel_run_denied_count,
+        supervisory_injection_count=dict(last.supervisory_injection_count),
+        injected=list(last.injected),
+        next_action=dict(last.next_action),
+        pending=dict(last.pending),
+        focused_epic=last.focused_epic,
+        totals=dict(last.totals),
+        problems=list(last.problems) if not last.run_id else [],
+        rest=dict(last.rest),
+    )
+
+
+def _from_document(document: dict[str, Any]) -> RunState:
+    """Each field by itself: one of a wrong type costs that field."""
+    state = RunState()
+    document.pop("schema", None)
+    for each in fields(RunState):
+        value = document.pop(each.name, None)
+        have = getattr(state, each.name)
+        if value is None or each.name == "rest":
+            continue
+        if each.name == "exit_code":
+            fits = isinstance(value, int)
+        elif isinstance(have, float):
+            fits = isinstance(value, int | float)
+        else:
+            fits = isinstance(value, type(have)) and isinstance(value, bool) == isinstance(have, bool)
+        if fits:
+            setattr(state, each.name, value)
+    state.rest = document
+    return state
+
+
+def denied_runs(project: Project) -> int:
+    """How many runs found another one at work."""
+    return (read_bytes(project.helix_dir / DENIED, 1 << 20) or b"").count(b"\n")

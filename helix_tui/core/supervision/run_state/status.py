@@ -1,0 +1,230 @@
+"""What a run is doing, or why it stopped: from its state and the tracker, without asking ddx.
+
+Shape: reference/helix.md §6 (``status --json``). The console's pulse and the command line both show this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from helix_tui.core.beads.archive import only_archived, read_archive
+from helix_tui.core.beads.counts import QueueCounts, count_queue
+from helix_tui.core.beads.readiness import Queue
+from helix_tui.core.beads.record import TERMINAL, Bead
+from helix_tui.core.ddx.runs.running import Run
+from helix_tui.core.ground.project import Project
+from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.time import NS, format_instant, parse_instant
+from helix_tui.core.supervision.run_state.mutex import Holder, read_holder
+from helix_tui.core.supervision.run_state.reasons import REASONS
+from helix_tui.core.supervision.run_state.state import (
+    PHASES,
+    RunState,
+    ddx_lives,
+    denied_runs,
+    load_state,
+    state_path,
+)
+from helix_tui.core.supervision.signals.injected_beads import (
+    governs_alignment,
+    injected_record,
+    injected_type,
+)
+from helix_tui.core.supervision.signals.questions import Question, beads_in_question, read_questions
+from helix_tui.core.supervision.signals.stoppage import find_stoppage
+
+SHOWN_INJECTED = 20
+NO_STATE = "No run state found. Run `helix-tui run` to generate."
+
+_PARKED = {
+    "waiting_dependencies": "dep-blocked",
+    "retry_cooldown": "retry-parked",
+    "proposed": "operator-attention",
+    "preserved_review_blocked": "review-blocked",
+    "blocked_external": "external",
+    "not_eligible": "not-eligible",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RunStatus:
+    """A run as one looks at it.
+
+    Attributes:
+        condition: ``never`` (nobody ran here), ``active``, ``died`` (its process is gone without a word) or
+            ``stopped``.
+        explanation: one or two sentences for a person: what it does, or why it stopped and what to do.
+    """
+
+    condition: str
+    explanation: str
+    state: RunState
+    holder: Holder | None
+    questions: tuple[Question, ...]
+
+
+def run_status(project: Project) -> RunStatus:
+    """How the run of a project stands. Reads three small files; touches nothing."""
+    state = load_state(project)
+    holder = read_holder(project)
+    active = holder if holder is not None and holder.live else None
+    asked = tuple(q for q in read_questions(project.helix_dir / "questions.json") if not q.answered)
+    if not state.run_id and not state_path(project).exists() and active is None:
+        return RunStatus("never", NO_STATE, state, None, asked)
+    if active is not None:
+        return RunStatus("active", _active(state, active), state, active, asked)
+    if state.phase != "stopped":
+        return RunStatus("died", _died(state), state, holder, asked)
+    return RunStatus("stopped", _stopped(state), state, holder, asked)
+
+
+def status_document(project: Project, queue: Queue, runs: Iterable[Run], dropped: int = 0) -> dict[str, Any]:
+    """Everything that ``status`` shows, as JSON."""
+    status = run_status(project)
+    state = status.state
+    runs = tuple(runs)
+    stoppage = find_stoppage(project, runs)
+    injected = [bead for bead in queue.beads.values() if _marked(bead)]
+    return {
+        "condition": status.condition,
+        "explanation": status.explanation,
+        "current_cycle": state.attempted_cycles,
+        "running_bead": _running(queue, runs),
+        "parked_beads": list(_parked(queue)),
+        "injected_supervisory": _injected(injected),
+        "last_stop_reason": _stop_reason(status),
+        "stop_detail": state.stop_detail or None,
+        "last_worker": stoppage.record() | {"words": stoppage.words} if stoppage is not None else None,
+        "tracker": _tracker(_counts(project, queue, status), dropped),
+        "focus": _focus(queue),
+        "run": _run(state) | {"parallel_run_denied_count": denied_runs(project)},
+        "active_run": _holder(status.holder, state) if status.condition == "active" else None,
+        "next_action": state.next_action or None,
+        "questions": [
+            {"id": each.id, "kind": each.kind, "bead_id": each.bead_id or None, "text": each.text}
+            for each in status.questions
+        ],
+        "blockers": state.blockers,
+    }
+
+
+def _stop_reason(status: RunStatus) -> str:
+    if status.condition == "died":
+        return "died"
+    return status.state.stop_reason or "unknown"
+
+
+def _active(state: RunState, holder: Holder) -> str:
+    since = f"pid {holder.pid}, since {holder.started_at or 'unknown'}"
+    if state.pid != holder.pid:
+        return f"running ({since}); it has not yet written what it does"
+    what = PHASES.get(state.phase, state.phase).replace("it was ", "").replace("it had ", "")
+    doing = "executing a bead" if state.phase == "dispatching" else what
+    stage = f" ({state.stage})" if state.stage else ""
+    return (
+        f"running ({since}): {doing}{stage}; "
+        f"{state.completed_cycles} of {state.attempted_cycles} cycles completed"
+    )
+
+
+def _died(state: RunState) -> str:
+    doing = PHASES.get(state.phase, state.phase)
+    parts = [f"the last run (pid {state.pid}) is gone without a word: {doing}"]
+    if "command" in state.pending:
+        if ddx_lives(state.pending):
+            parts.append(f"its ddx is still at work (pid {state.pending.get('pid') or 'unknown'})")
+        parts.append("the next run books what ddx reports or left as evidence")
+    if "aftermath" in state.pending:
+        parts.append("its last turn is counted, and the next run finishes what follows from it")
+    if state.focused_epic:
+        epic = clean_line(state.focused_epic, 60)
+        parts.append(f"its focus on {epic} holds beads back until `helix-tui run` or `helix-tui focus --off`")
+    return "; ".join(parts)
+
+
+def _stopped(state: RunState) -> str:
+    meaning = REASONS.get(state.stop_reason, "")
+    words = f"stopped: {state.stop_reason or 'unknown'}" + (f" — {meaning}" if meaning else "")
+    return words + (f" ({clean_line(state.stop_detail, 300)})" if state.stop_detail else "")
+
+
+def _running(queue: Queue, runs: Iterable[Run]) -> dict[str, Any] | None:
+    for run in runs:
+        if run.live and run.bead_id:
+            return {
+                "id": run.bead_id,
+                "worker": run.worker_id,
+                "harness": run.harness or None,
+                "claim_age_seconds": None if run.age_s is None else round(run.age_s),
+                "started_at": None if run.started_at is None else format_instant(run.started_at),
+                "source": run.source,
+            }
+    return None
+
+
+def _parked(queue: Queue) -> Iterable[dict[str, Any]]:
+    for bead_id, bead in queue.beads.items():
+        state = queue.state(bead_id)
+        if state not in _PARKED or bead.status in TERMINAL or governs_alignment(bead):
+            continue
+        until = queue.standing(bead_id).until
+        since = parse_instant(bead.updated_at) or parse_instant(bead.created_at)
+        yield {
+            "id": bead_id,
+            "reason": _PARKED[state],
+            "next_eligible": None if until is None else format_instant(until),
+            "age_seconds": None if since is None else (queue.as_of - since) // NS,
+        }
+
+
+def _marked(bead: Bead) -> bool:
+    return any(
+        label.startswith("helix-injected:")
+        or label in ("review-finding", "alignment-review", "acceptance-failure")
+        for label in bead.labels
+    )
+
+
+def _injected(beads: Sequence[Bead]) -> list[dict[str, Any]]:
+    found = [injected_record(bead) for bead in beads if injected_type(bead)]
+    return sorted(found, key=lambda each: str(each["created_at"] or ""), reverse=True)[:SHOWN_INJECTED]
+
+
+def _counts(project: Project, queue: Queue, status: RunStatus) -> QueueCounts:
+    archive = only_archived(read_archive(project.archive_file), queue.beads)
+    return count_queue(queue, beads_in_question(status.questions), archive=archive)
+
+
+def _tracker(counts: QueueCounts, dropped: int) -> dict[str, Any]:
+    return {
+        **counts.record(),
+        "unread_lines": dropped,
+    }
+
+
+def _focus(queue: Queue) -> dict[str, Any] | None:
+    """The focused epic and how many beads are held back for it, by the marks in the rows."""
+    on = [bead.id for bead in queue.beads.values() if b'"helix-focus"' in bead.raw]
+    held = sum(b'"helix-focus-suppressed"' in bead.raw for bead in queue.beads.values())
+    return {"epic": on[0] if on else None, "held": held} if on or held else None
+
+
+def _run(state: RunState) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    document = asdict(state)
+    rest = document.pop("rest")
+    return {**rest, **document}
+
+
+def _holder(holder: Holder | None, state: RunState) -> dict[str, Any] | None:
+    if holder is None:
+        return None
+    return {
+        "pid": holder.pid,
+        "started": holder.started_at or None,
+        "log": state.log or None,
+        "phase": state.phase,
+    }

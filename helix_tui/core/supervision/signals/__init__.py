@@ -1,0 +1,1 @@
+"""What a person should know: drift, orphans, stuck beads, questions, needs."""

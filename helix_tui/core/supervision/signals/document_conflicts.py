@@ -1,0 +1,277 @@
+"""Conflicts between governing documents: what can be resolved, what cannot both hold, and what is missing.
+
+Taxonomy and heuristic: reference/helix.md §4. Only statements under a heading of constraints or
+requirements are read; the order of authority comes first (a higher document decides over a lower one, so
+only two of the same tier can contradict each other for good); what nothing makes sure of is resolvable.
+Outcomes of ddx are never classified here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Literal
+
+from helix_tui.core.ddx.files import read_bytes
+from helix_tui.core.ground.text import clean_line
+from helix_tui.core.supervision.signals.authority import documents
+
+Class = Literal["physics-level", "resolvable", "gap"]
+
+TIERS = (
+    ("vision", 0),
+    ("prd", 1),
+    ("feat", 2),
+    ("us", 3),
+    ("adr", 4),
+    ("arch", 4),
+    ("sd", 5),
+    ("td", 6),
+    ("tp", 7),
+    ("test", 8),
+    ("plan", 9),
+)
+"""Beginning of a document's name or id -> its authority; 0 decides over all."""
+
+LOWEST = 10
+MAX_DOCUMENT = 1 << 20
+MOST_STATEMENTS = 2000
+
+EXCLUSIVE = (
+    (r"\breal[- ]?time\b", r"\bbatch[- ]only\b|\bonly (in )?batch"),
+    (r"\boffline[- ]only\b|\bwithout (a |any )?network\b", r"\bonline[- ]only\b|\brequires? (a )?network\b"),
+    (r"\bsingle[- ]user only\b", r"\bmulti(ple)?[- ]user"),
+    (r"\bsynchronous(ly)? only\b|\bonly synchronous", r"\basynchronous(ly)? only\b|\bonly asynchronous"),
+    (r"\bread[- ]only\b", r"\bmust (be able to )?write\b"),
+    (r"\bstateless\b", r"\bmust (keep|hold) state\b|\bstateful\b"),
+)
+"""Pairs of patterns that cannot both be demanded of one thing."""
+
+_HEADING = re.compile(r"^#{1,6}\s+(.*)")
+_ITEM = re.compile(r"\s*(?:[-*•]|\d+[.)])\s+(.*\S)")
+_WANTED = re.compile(r"\b(constraints?|requirements?)\b", re.IGNORECASE)
+_NOT = re.compile(
+    r"\b(must not|shall not|should not|may not|cannot|can not|never|must never|no longer|not)\b", re.I
+)
+_MODAL = re.compile(
+    r"\b(must|shall|should|will|may|has to|have to|needs? to|always|only|is|are|be|the|a|an|to)\b", re.I
+)
+_CHOICE = re.compile(r"\buses?\s+(?P<what>[\w.+-]+)\s+(?:for|as)\s+(?P<why>[\w -]{3,60})", re.IGNORECASE)
+_LINK = re.compile(r"\[\[([A-Za-z][\w.-]*)\]\]")
+_PLACEHOLDER = re.compile(r"(?<![A-Za-z])(?:X{2,}|N{2,}|ID)(?![A-Za-z])")
+_FENCE = re.compile(r"\s{0,12}(?:[-*>]\s+|\d+[.)]\s+)?(`{3,}|~{3,})")
+_SPAN = re.compile(r"(?s)(?<!`)(`+)(?!`)(?:(?!\n\n).)+?(?<!`)\1(?!`)")
+_COMMENT = re.compile(r"(?s)<!--.*?-->")
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One demand of one document."""
+
+    document: str
+    tier: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Two demands that differ, or one that leads nowhere."""
+
+    kind: Class
+    text: str
+    documents: tuple[str, ...]
+    """The deciding one first, where there is one."""
+
+    @property
+    def key(self) -> str:
+        """The same for the same finding."""
+        return f"{self.kind}:{self.text}"[:400]
+
+
+def find_conflicts(root: Path) -> tuple[Finding, ...]:
+    """Every conflict and gap in a repository's documents, what cannot both hold first."""
+    statements: list[Statement] = []
+    named: set[str] = set()
+    links: list[tuple[str, str]] = []
+    for path in documents(root):
+        text = (read_bytes(path, MAX_DOCUMENT) or b"").decode("utf-8", "replace")
+        name = str(path.relative_to(root))
+        identity = _identity(text) or path.stem
+        named |= {identity.lower(), path.stem.lower(), path.stem.split("-")[0].lower()}
+        named.add("-".join(path.stem.lower().split("-")[:2]))
+        tier = tier_of(identity, name)
+        statements += [Statement(name, tier, line) for line in demands(text)]
+        links += [(name, link) for link in references(path.relative_to(root), text)]
+    found = list(_between(statements[:MOST_STATEMENTS]))
+    found += [
+        Finding("gap", f"{name} refers to {clean_line(link, 60)}, which is not there", (name,))
+        for name, link in _told_once(links)
+        if link.lower() not in named
+    ]
+    order = {"physics-level": 0, "resolvable": 1, "gap": 2}
+    return tuple(sorted(found, key=lambda each: (order[each.kind], each.text)))
+
+
+def references(path: Path, text: str) -> Iterator[str]:
+    """What a document links to as ``[[ID]]``, each once; examples and placeholders link to nothing.
+
+    Text in code spans, fences, tables, comments and frontmatter shows how something is written, and so does
+    everything in a template or an example.
+    """
+    if any(word in part.lower() for part in path.parts for word in ("template", "example")):
+        return
+    for link in dict.fromkeys(_LINK.findall(_prose(text))):
+        if not _PLACEHOLDER.search(link):
+            yield link
+
+
+def _prose(text: str) -> str:
+    """A document without what only shows how something is written."""
+    if text.startswith("---\n"):
+        text = text[4:].partition("\n---")[2]
+    kept: list[str] = []
+    fence = ""
+    for line in _COMMENT.sub("", text).split("\n"):
+        mark = _FENCE.match(line)
+        if fence:
+            fence = "" if mark and mark[1].startswith(fence) and not line.strip(" `~") else fence
+        elif mark:
+            fence = mark[1]
+        elif not line.lstrip(" >").startswith("|"):
+            kept.append(line)
+    return _SPAN.sub("", "\n".join(kept))
+
+
+def _told_once(links: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Links of documents; those of a copy (a website has some) stand for nothing beside their original."""
+    told: dict[tuple[str, str], tuple[str, str]] = {}
+    for name, link in sorted(links, key=lambda pair: ("website" in Path(pair[0]).parts, pair[0].count("/"))):
+        told.setdefault((Path(name).name, link), (name, link))
+    return list(told.values())
+
+
+def demands(text: str) -> Iterator[str]:
+    """What is demanded under headings of constraints and requirements: items of lists, sentences of prose."""
+    inside = fenced = False
+    part: list[str] = []
+    for line in (*text.split("\n"), "# end"):
+        fence = line.lstrip().startswith(("```", "~~~"))
+        fenced ^= fence
+        heading = None if fenced else _HEADING.match(line)
+        item = _ITEM.match(line)
+        if heading or item or fence or not line.strip():
+            yield from _sentences(" ".join(part))
+            part = []
+        if heading:
+            inside = _WANTED.search(heading.group(1)) is not None
+        elif inside and not (fenced or fence) and line.strip() and not line.lstrip().startswith("|"):
+            part.append(item.group(1) if item else line.strip())
+
+
+def _sentences(text: str) -> Iterator[str]:
+    """The sentences of one item or paragraph."""
+    for sentence in re.split(r"(?<=[.!?;])\s+", text):
+        plain = clean_line(re.sub(r"[*`_]", "", sentence), 400).strip()
+        if plain:
+            yield plain.rstrip(".;")
+
+
+def tier_of(identity: str, path: str) -> int:
+    """The authority of a document, by its id or name; the lower the number, the more it decides."""
+    for word in (identity.lower(), Path(path).stem.lower()):
+        for start, tier in TIERS:
+            if re.match(rf"(helix\.)?(product-)?{start}([-.\d]|$)", word):
+                return tier
+    return LOWEST
+
+
+def classify(one: Statement, other: Statement) -> Finding | None:
+    """Whether two demands are in conflict, and which class it is."""
+    if contradict(one.text, other.text):
+        return _judged(one, other, certain=True)
+    first, second = _CHOICE.search(one.text), _CHOICE.search(other.text)
+    if not (first and second) or _words(first["why"]) != _words(second["why"]):
+        return None
+    return _judged(one, other, certain=False) if first["what"].lower() != second["what"].lower() else None
+
+
+def contradict(one: str, other: str) -> bool:
+    """Whether two demands cannot both hold: one the negation of the other, or a pair that excludes itself."""
+    for left, right in EXCLUSIVE:
+        for first, second in ((one, other), (other, one)):
+            if re.search(left, first, re.I) and re.search(right, second, re.I):
+                return _about_the_same(
+                    re.sub(left, " ", first, flags=re.I), re.sub(right, " ", second, flags=re.I)
+                )
+    if (_NOT.search(one) is None) == (_NOT.search(other) is None):
+        return False
+    first_words, second_words = _words(one), _words(other)
+    union = first_words | second_words
+    return len(union) >= 2 and len(first_words & second_words) / len(union) >= 0.8
+
+
+def _about_the_same(one: str, other: str) -> bool:
+    """Whether what two demands are about is the same thing: most of the words of the shorter one. One
+    that names nothing is about the whole, and so about everything.
+    """
+    first, second = _words(one) - _COMMON, _words(other) - _COMMON
+    if not first or not second:
+        return True
+    return len(first & second) * 2 >= min(len(first), len(second))
+
+
+_COMMON = frozenset(
+    re.findall(
+        r"\w+",
+        "all and any app application as at by data deliver delivered do each every everything for from in it "
+        "its no of on only or our process processing product provide require run service should software "
+        "support system that their they this thi use user via we when which with without work update updated",
+    )
+)
+"""Words that name nothing in particular; plurals without their s."""
+
+
+def _between(statements: list[Statement]) -> Iterator[Finding]:
+    by_word: dict[str, list[Statement]] = {}
+    special = [
+        each for each in statements if any(re.search(p, each.text, re.I) for pair in EXCLUSIVE for p in pair)
+    ]
+    for each in statements:
+        for word in _words(each.text):
+            by_word.setdefault(word, []).append(each)
+    seen: set[frozenset[Statement]] = set()
+    groups: Iterable[list[Statement]] = (*(group for group in by_word.values() if len(group) < 60), special)
+    for group in groups:
+        for one, other in combinations(group, 2):
+            pair = frozenset((one, other))
+            if pair in seen or one == other:
+                continue
+            seen.add(pair)
+            finding = classify(one, other)
+            if finding is not None:
+                yield finding
+
+
+def _judged(one: Statement, other: Statement, *, certain: bool) -> Finding:
+    if one.tier != other.tier:
+        high, low = sorted((one, other), key=lambda each: each.tier)
+        text = f"“{high.text}” ({high.document}) decides over “{low.text}” ({low.document})"
+        return Finding("resolvable", text, (high.document, low.document))
+    text = f"“{one.text}” ({one.document}) and “{other.text}” ({other.document})"
+    if certain:
+        return Finding("physics-level", f"{text} cannot both hold", (one.document, other.document))
+    return Finding("resolvable", f"{text} choose differently for one goal", (one.document, other.document))
+
+
+def _words(text: str) -> frozenset[str]:
+    plain = _MODAL.sub(" ", _NOT.sub(" ", text.lower()))
+    return frozenset(word.rstrip("s") for word in re.findall(r"[\w+.-]*\w", plain))
+
+
+def _identity(text: str) -> str:
+    front = text[3:].partition("\n---")[0] if text.startswith("---") else ""
+    found = re.search(r"(?m)^\s*id:\s*[\"']?([\w.-]+)", front)
+    return found.group(1) if found else ""

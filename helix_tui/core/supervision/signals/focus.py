@@ -1,0 +1,216 @@
+"""Epic focus: let workers pick only what one epic needs, and give everything back exactly as it was.
+
+Rules: design/rulings.md 11, reference/helix.md §3.2–3.3. DDx knows no focus; it skips beads whose
+``execution-eligible`` is false. So every other open bead is set to false, with the epic and the value of
+before stamped into the same row by the same command: a bead is marked and held back, or neither. Whether a
+focus is on stands in the epic's own row, set before the first bead is held back and taken away before the
+first is given back; so the rows alone say what is to be done, after a kill at any step too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from helix_tui.core.beads.readiness import looks_like_epic
+from helix_tui.core.beads.record import TERMINAL, Bead
+from helix_tui.core.beads.rule import Rule
+from helix_tui.core.editing.overlay import Scene
+from helix_tui.core.editing.plan.fields import FOCUS_MARK, must_live
+from helix_tui.core.editing.plan.inverse import FOCUS_ON
+from helix_tui.core.editing.steps import Refused, Writing, called
+from helix_tui.core.ground.time import format_instant
+from helix_tui.core.supervision.signals.hold import hold, release
+
+ON = FOCUS_ON
+"""In the epic's row: since when the focus is on it."""
+
+PRIOR = "helix-focus-prior"
+"""In a held-back row: ``absent``, true, or ``=`` and a text, what ``execution-eligible`` was before."""
+
+REACH = "helix-focus-reach"
+"""In the epic's row: ``ready`` where only what a worker could pick is held back, turn by turn (a loop's
+focus).
+"""
+
+_PICKABLE = frozenset({"open", "in_progress"})
+
+
+@dataclass(frozen=True, slots=True)
+class Focus:
+    """What the rows say of the focus."""
+
+    epic: str = ""
+    """The epic in focus; empty where there is none."""
+    held: tuple[str, ...] = ()
+    """Beads that the focus on it holds back."""
+    leftovers: tuple[str, ...] = ()
+    """Beads that carry a mark of another focus: one that was being ended when its process died."""
+    others: tuple[str, ...] = field(default=())
+    """Further epics that say they are in focus, older ones."""
+
+
+def read_focus(scene: Scene) -> Focus:
+    """The focus as the rows tell it."""
+    marked: dict[str, str] = {}
+    on: list[tuple[str, str]] = []
+    for bead_id in _near_focus(scene):
+        since, epic = scene.value(bead_id, ON), scene.value(bead_id, FOCUS_MARK)
+        if since is not None:
+            on.append((str(since), bead_id))
+        if epic is not None:
+            marked[bead_id] = str(epic)
+    on.sort()
+    epic = on[-1][1] if on else ""
+    return Focus(
+        epic,
+        held=tuple(bead_id for bead_id, mark in marked.items() if mark == epic),
+        leftovers=tuple(bead_id for bead_id, mark in marked.items() if mark != epic),
+        others=tuple(bead_id for _, bead_id in on[:-1]),
+    )
+
+
+def plan_focus(writing: Writing, epic: str, *, now_only: bool = False) -> None:
+    """Put the focus on an epic, or bring it up to date: as few commands as lead there.
+
+    Args:
+        now_only: hold back only what a worker could pick now or after a cooldown; for a loop that brings the
+            focus up to date before every turn, and to which each command costs time.
+    """
+    scene = writing.scene
+    must_live(scene, epic)
+    below = descendants(scene, epic)
+    if not any(scene.status(bead_id) not in TERMINAL for bead_id in below):
+        raise Refused(f"nothing open stands under {called(epic)}; focus on an epic with open beads under it")
+    focus = read_focus(scene)
+    since = scene.value(epic, ON)
+    if since is None or focus.epic != epic:
+        since = format_instant(scene.queue.as_of)
+    writing.update(epic, {ON: since, REACH: "ready" if now_only else None})
+    for other in dict.fromkeys((focus.epic, *focus.others)):
+        if other and other != epic:
+            writing.update(other, {ON: None, REACH: None})
+    kept = needed(scene, epic, below)
+    for bead_id in (*focus.held, *focus.leftovers):
+        if bead_id in kept:
+            release(writing, bead_id, FOCUS_MARK, PRIOR)
+        elif scene.value(bead_id, FOCUS_MARK) != epic and scene.status(bead_id) not in TERMINAL:
+            writing.update(bead_id, {FOCUS_MARK: epic})
+        elif scene.value(bead_id, FOCUS_MARK) != epic:
+            release(writing, bead_id, FOCUS_MARK, PRIOR)
+    spared = _spared(scene, kept) if writing.dialect.closes_ineligible else set()
+    for bead_id in _outside(scene, kept | spared, writing.dialect.rule):
+        if now_only and scene.queue.state(bead_id) not in ("ready", "retry_cooldown"):
+            continue
+        hold(writing, bead_id, FOCUS_MARK, epic, PRIOR)
+
+
+def plan_unfocus(writing: Writing) -> None:
+    """End every focus and give back what it held."""
+    focus = read_focus(writing.scene)
+    for epic in (focus.epic, *focus.others):
+        if epic:
+            writing.update(epic, {ON: None, REACH: None})
+    for bead_id in (*focus.held, *focus.leftovers):
+        release(writing, bead_id, FOCUS_MARK, PRIOR)
+
+
+def plan_upkeep(writing: Writing) -> None:
+    """What the focus needs to be as it should: beads made since, a focus half set or half ended."""
+    scene = writing.scene
+    focus = read_focus(scene)
+    if focus.epic and scene.status(focus.epic) not in TERMINAL:
+        below = descendants(scene, focus.epic)
+        if any(scene.status(bead_id) not in TERMINAL for bead_id in below):
+            plan_focus(writing, focus.epic, now_only=scene.value(focus.epic, REACH) == "ready")
+            return
+        writing.notes.append(f"the focus on {called(focus.epic)} has ended: nothing under it is left to do")
+    if focus.epic or focus.held or focus.leftovers:
+        plan_unfocus(writing)
+
+
+def descendants(scene: Scene, epic: str) -> set[str]:
+    """Everything under a bead, children of children too; a circle of parents is walked once."""
+    found: set[str] = set()
+    stack = [epic]
+    while stack:
+        for child in scene.children(stack.pop()):
+            if child not in found and child != epic:
+                found.add(child)
+                stack.append(child)
+    return found
+
+
+def needed(scene: Scene, epic: str, below: set[str]) -> set[str]:
+    """What must stay eligible: the epic, all under it, and whatever those wait for, however far.
+
+    An epic that something waits for closes when its children do, so they are needed too; so is the bead that
+    supersedes a needed one, for the closing of the one closes the other.
+    """
+    seen = {bead_id for bead_id in below if scene.status(bead_id) not in TERMINAL}
+    stack = list(seen)
+    while stack:
+        bead_id = stack.pop()
+        near = [
+            *scene.depends_on(bead_id),
+            *scene.children(bead_id),
+            scene.bead(bead_id).superseded_by.strip(),
+        ]
+        for other in near:
+            if other and other in scene and other not in seen and scene.status(other) not in TERMINAL:
+                seen.add(other)
+                stack.append(other)
+    return {epic, *below, *seen}
+
+
+def _near_focus(scene: Scene) -> Iterator[str]:
+    """Beads whose rows name the focus at all, or were changed by the plan."""
+    for bead_id, bead in scene.queue.beads.items():
+        if bead.focus_epic or bead.focus_since or bead_id in scene.edits:
+            yield bead_id
+    yield from scene.added
+
+
+def _outside(scene: Scene, kept: set[str], rule: Rule) -> Iterator[str]:
+    """Beads to hold back: open, not needed, not held back already, and such as a worker may ever pick.
+
+    Those that are ready come first, in pick order, so that the focus holds as soon as possible.
+    """
+    position = scene.queue.position
+    last = len(position) + 1
+    found = []
+    for bead_id, bead in scene.queue.beads.items():
+        if bead_id in kept or bead.status not in _PICKABLE or bead.superseded_by.strip():
+            continue
+        if bead_id not in scene.edits and bead.execution_eligible is False:
+            continue  # the record knows it: no need to decode the whole row
+        if scene.value(bead_id, "execution-eligible") is False:
+            continue
+        if _never_picked(scene, bead, rule):
+            continue
+        found.append((position.get(bead_id, last), bead_id))
+    found.sort(key=lambda pair: pair[0])
+    for _, bead_id in found:
+        yield bead_id
+
+
+def _never_picked(scene: Scene, bead: Bead, rule: Rule) -> bool:
+    """Whether workers pass by this epic anyway: some releases by any, others by one that has children."""
+    if not looks_like_epic(bead, titled=rule.titled_epics):
+        return False
+    return not rule.childless_epics or bool(scene.queue.graph.children.get(bead.id))
+
+
+def _spared(scene: Scene, kept: set[str]) -> set[str]:
+    """Beads above a needed one that are no epics: ddx may close such a bead unworked, once it is not eligible
+    and all under it is finished."""
+    found: set[str] = set()
+    for bead_id in kept:
+        if bead_id not in scene or scene.status(bead_id) in TERMINAL:
+            continue
+        upper = scene.parent(bead_id)
+        while upper and upper in scene and upper not in found and upper not in kept:
+            if not looks_like_epic(scene.bead(upper)):
+                found.add(upper)
+            upper = scene.parent(upper)
+    return found

@@ -1,0 +1,150 @@
+"""Orphaned claims: a bead that nobody works on though somebody's claim stands on it.
+
+Rules: design/rulings.md 7. A claim is orphaned when its process is dead on this machine and it is older than
+``HELIX_ORPHAN_THRESHOLD`` (7200 s). They are only told; recovery is a person's deed, and looks again first.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from helix_tui.core.beads.record import TERMINAL
+from helix_tui.core.ddx.claims import FRESH, Claim, ClaimReader, pid_alive
+from helix_tui.core.editing.execute.curator import Curator, Done, Sight
+from helix_tui.core.editing.plan.lifecycle import add_unclaim
+from helix_tui.core.editing.steps import Refused, Writing, called
+from helix_tui.core.ground.project import Project
+from helix_tui.core.ground.time import NS, format_instant, format_span
+
+THRESHOLD_S = 7200
+
+
+@dataclass(frozen=True, slots=True)
+class Orphan:
+    """A claim that its process has left behind."""
+
+    bead_id: str
+    pid: int
+    machine: str
+    owner: str
+    claimed_at: int
+    age_s: int
+    sources: tuple[str, ...]
+    """Which files hold the claim: row, lease."""
+    freed_at: int = 0
+    """Instant at which ddx gives the bead out again by itself; 0 where nobody knows that it does."""
+
+    def __str__(self) -> str:
+        who = f" by {called(self.owner)}" if self.owner else ""
+        again = f"; ddx gives it out again at {format_instant(self.freed_at)[11:]}" if self.freed_at else ""
+        return (
+            f"{called(self.bead_id)} was taken{who} {format_span(self.age_s)} ago, "
+            f"and process {self.pid} is dead{again}"
+        )
+
+
+def threshold_s(env: Mapping[str, str] | None = None) -> int:
+    """The age from which a dead claim is an orphan."""
+    text = (os.environ if env is None else env).get("HELIX_ORPHAN_THRESHOLD", "")
+    return int(text) if text.isdecimal() else THRESHOLD_S
+
+
+def find_orphans(
+    sight: Sight, project: Project, *, env: Mapping[str, str] | None = None, now: int | None = None
+) -> tuple[Orphan, ...]:
+    """Every orphaned claim, oldest first; as of ``now``, or of the instant at which the queue was judged."""
+    now = sight.queue.as_of if now is None else now
+    least = threshold_s(env) * NS
+    return tuple(each for each in _dead(sight, project, env, now) if now - each.claimed_at > least)
+
+
+def find_dead_claims(
+    sight: Sight, project: Project, *, env: Mapping[str, str] | None = None, now: int | None = None
+) -> tuple[Orphan, ...]:
+    """Claims of processes that are dead and that ddx still honours, with the instant until which it does.
+
+    They are no orphans yet: ddx gives each bead out again by itself when its heartbeat is 90 s old.
+    """
+    now = sight.queue.as_of if now is None else now
+    least = threshold_s(env) * NS
+    return tuple(
+        each
+        for each in _dead(sight, project, env, now)
+        if now - each.claimed_at <= least and each.freed_at > now and not sight.alive(each.bead_id)
+    )
+
+
+def _dead(sight: Sight, project: Project, env: Mapping[str, str] | None, now: int) -> tuple[Orphan, ...]:
+    """Every claim that its process has left behind, oldest first."""
+    reader = ClaimReader(project, env)
+    claims: dict[str, list[Claim]] = {}
+    for claim in reader.read(sight.tracker.beads.values()):
+        if claim.bead_id and claim.source in ("row", "lease", "run-state"):
+            claims.setdefault(claim.bead_id, []).append(claim)
+    found = [
+        orphan
+        for bead_id, holding in claims.items()
+        if bead_id in sight.queue.beads and sight.queue.beads[bead_id].status not in TERMINAL
+        if (orphan := _judge(bead_id, holding, now, threshold_s(env) * NS, reader.here)) is not None
+    ]
+    return tuple(sorted(found, key=lambda orphan: (orphan.claimed_at, orphan.bead_id)))
+
+
+def recover(curator: Curator, orphans: Iterable[Orphan]) -> Done:
+    """Let go of orphaned claims; each is looked at again first, and left alone where it is one no longer.
+
+    Raises:
+        WritesForbidden: --read-only.
+    """
+    wanted = list(orphans)
+    names = called(wanted[0].bead_id) if len(wanted) == 1 else f"{len(wanted)} beads"
+    title = f"release the stale claim on {names}"
+    return curator.run_steps("unclaim", title, letting_go(wanted, curator.project))
+
+
+def letting_go(wanted: Sequence[Orphan], project: Project) -> Callable[[Writing, Sight], None]:
+    """How letting go of some claims is planned: each is looked for again first."""
+
+    def make(writing: Writing, sight: Sight) -> None:
+        left = (*find_orphans(sight, project), *find_dead_claims(sight, project))
+        still = {orphan.bead_id: orphan for orphan in left}
+        for orphan in wanted:
+            now = still.get(orphan.bead_id)
+            if now is None or (now.pid, now.claimed_at) != (orphan.pid, orphan.claimed_at):
+                writing.notes.append(f"{called(orphan.bead_id)} is no longer an orphan and was left alone")
+                continue
+            try:
+                add_unclaim(writing, orphan.bead_id)
+            except Refused as error:
+                writing.notes.append(str(error))
+
+    return make
+
+
+def _judge(bead_id: str, claims: list[Claim], now: int, least: int, here: str) -> Orphan | None:
+    """Whether every claim on a bead is dead for sure, and old."""
+    held = [claim for claim in claims if claim.source in ("row", "lease")]
+    if not held:
+        return None
+    started = [claim.started_at or claim.at for claim in held]
+    if any(instant is None for instant in started):
+        return None
+    oldest = min(instant for instant in started if instant is not None)
+    pids = {claim.pid for claim in claims if claim.pid is not None}
+    if not pids or any(claim.machine not in ("", here) for claim in claims):
+        return None  # nobody can tell from here whether it lives
+    if any(pid_alive(pid) for pid in pids):
+        return None
+    beaten = max((claim.at for claim in held if claim.at is not None), default=0)
+    if now - oldest > least and any(claim.at is not None and now - claim.at <= FRESH for claim in claims):
+        return None  # somebody keeps it alive under another process
+    owner = next((claim.owner for claim in held if claim.owner), "")
+    machine = next((claim.machine for claim in held if claim.machine), here)
+    pid = next(claim.pid for claim in claims if claim.pid is not None)
+    age = (now - oldest) // NS
+    sources = tuple(dict.fromkeys(claim.source for claim in held))
+    return Orphan(
+        bead_id, pid, machine, owner, oldest, age, sources, beaten + FRESH if beaten + FRESH > now else 0
+    )

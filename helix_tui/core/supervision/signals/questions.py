@@ -1,0 +1,212 @@
+"""What HELIX asks a person, as data: raised by a run or a stage, shown in *Needs me*, answered from anywhere.
+
+``.helix/questions.json`` holds them. A question is raised once as long as it stands unanswered; an
+approval that was given is used up by what it was given for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from helix_tui.core.ddx.files import read_bytes
+from helix_tui.core.ground.errors import HelixError
+from helix_tui.core.ground.files import replace_file
+from helix_tui.core.ground.project import Project
+from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.time import format_instant, now_ns
+
+if TYPE_CHECKING:
+    from helix_tui.core.editing.execute.gate import Gate
+
+MAX_FILE = 8 << 20
+KEPT = 500
+"""Questions that stay in the file; the oldest answered ones go first."""
+
+KINDS = ("physics-level", "guidance", "conflict", "ambiguous", "approval", "gap", "clarification")
+"""What can be asked, the most urgent first."""
+
+_STOPS = frozenset({"physics-level"})
+"""Kinds that stop the loop at every level of autonomy while they are open."""
+
+YES = frozenset({"yes", "y", "ok", "approve", "approved", "true", "go"})
+
+
+class UnknownQuestion(HelixError, KeyError):
+    """There is no such question, or it has been answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One question."""
+
+    id: str
+    kind: str
+    text: str
+    key: str
+    """What it is about; a second one of the same key is not raised while this one stands."""
+    bead_id: str = ""
+    options: tuple[str, ...] = ()
+    raised_at: str = ""
+    run_id: str = ""
+    answer: str = ""
+    answered_at: str = ""
+    used: bool = False
+
+    @property
+    def answered(self) -> bool:
+        """Whether somebody has answered."""
+        return bool(self.answered_at)
+
+    @property
+    def stops(self) -> bool:
+        """Whether nothing may be dispatched before it is answered."""
+        return self.kind in _STOPS and not self.answered
+
+    @property
+    def approved(self) -> bool:
+        """Whether the answer is a yes."""
+        return self.answer.strip().lower() in YES
+
+
+class Questions:
+    """The questions of one project; every change reads them anew under the gate of curation."""
+
+    def __init__(self, project: Project, gate: Gate) -> None:
+        self.path = project.helix_dir / "questions.json"
+        self._gate = gate
+
+    def all(self) -> tuple[Question, ...]:
+        """Every question that is kept, oldest first."""
+        return read_questions(self.path)
+
+    def open(self) -> tuple[Question, ...]:
+        """The unanswered ones, the most urgent first."""
+        waiting = [question for question in self.all() if not question.answered]
+        return tuple(sorted(waiting, key=lambda each: _urgency(each.kind)))
+
+    def ask(
+        self,
+        kind: str,
+        text: str,
+        *,
+        key: str,
+        bead_id: str = "",
+        options: Iterable[str] = (),
+        run_id: str = "",
+    ) -> Question:
+        """Raise a question, or find the one of this key that still stands.
+
+        Raises:
+            WritesForbidden: --read-only.
+            OSError: it cannot be written down.
+        """
+        with self._gate.open():
+            have = list(self.all())
+            known = next((each for each in have if each.key == key and not each.answered), None)
+            if known is not None:
+                return known
+            number = 1 + max((_number(each.id) for each in have), default=0)
+            made = Question(
+                f"q-{number}",
+                kind,
+                clean_line(text, 1000),
+                key,
+                bead_id,
+                tuple(options),
+                format_instant(now_ns()),
+                run_id,
+            )
+            self._write([*have, made])
+            return made
+
+    def answer(self, question_id: str, text: str) -> Question:
+        """Answer one.
+
+        Raises:
+            UnknownQuestion: it does not exist, or has been answered.
+            WritesForbidden: --read-only.
+        """
+
+        def change(question: Question) -> Question:
+            return replace(question, answer=clean_line(text, 4000), answered_at=format_instant(now_ns()))
+
+        return self._change(lambda each: each.id == question_id and not each.answered, change, question_id)
+
+    def take_approval(self, key: str) -> bool | None:
+        """Use an answer that was given: whether it was a yes; None where none was given."""
+        given = next(
+            (each for each in self.all() if each.key == key and each.answered and not each.used), None
+        )
+        if given is None:
+            return None
+        self._change(lambda each: each.id == given.id, lambda each: replace(each, used=True), given.id)
+        return given.approved
+
+    def approved_before(self, key: str) -> bool:
+        """Whether the last answer to an approval was a yes, also where that has been used."""
+        given = [each for each in self.all() if each.key == key and each.answered]
+        return bool(given) and given[-1].approved
+
+    def _change(
+        self, which: Callable[[Question], bool], change: Callable[[Question], Question], name: str
+    ) -> Question:
+        with self._gate.open():
+            have = list(self.all())
+            place = next((n for n, each in enumerate(have) if which(each)), None)
+            if place is None:
+                raise UnknownQuestion(name)
+            have[place] = change(have[place])
+            self._write(have)
+            return have[place]
+
+    def _write(self, questions: list[Question]) -> None:
+        spare = len(questions) - KEPT
+        kept = []
+        for question in questions:
+            if spare > 0 and question.answered:
+                spare -= 1
+                continue
+            kept.append(question)
+        document = {"schema": "questions/1", "questions": [asdict(each) for each in kept]}
+        replace_file(self.path, msgspec.json.encode(document) + b"\n")
+
+
+def read_questions(path: Path) -> tuple[Question, ...]:
+    """The questions of a file, oldest first; what is no question is passed over."""
+    raw = read_bytes(path, MAX_FILE)
+    try:
+        document = msgspec.json.decode(raw) if raw else None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return ()
+    rows = document.get("questions") if isinstance(document, dict) else None
+    return tuple(found for row in rows or () if (found := _question(row)) is not None)
+
+
+def beads_in_question(questions: Iterable[Question]) -> dict[str, str]:
+    """Per bead that an unanswered question is about, the id of the first; an approval is none."""
+    found: dict[str, str] = {}
+    for each in questions:
+        if each.bead_id and not each.answered and each.kind != "approval":
+            found.setdefault(each.bead_id, each.id)
+    return found
+
+
+def _question(row: Any) -> Question | None:
+    try:
+        return msgspec.convert(row, Question)
+    except msgspec.ValidationError:
+        return None
+
+
+def _urgency(kind: str) -> int:
+    return KINDS.index(kind) if kind in KINDS else len(KINDS)
+
+
+def _number(question_id: str) -> int:
+    text = question_id.removeprefix("q-")
+    return int(text) if text.isdecimal() else 0

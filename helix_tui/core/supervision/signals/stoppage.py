@@ -1,0 +1,89 @@
+"""Why nothing runs: how the last worker ended, and whether what stopped it would stop the next one.
+
+One answer, which every face asks: ``status``, ``check``, ``stuck``, ``doctor``, *Needs me*, the Loop screen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from helix_tui.core.ddx.runs.endings import Ending, read_ending
+from helix_tui.core.ddx.runs.running import Run
+from helix_tui.core.ddx.uncommitted import implementation_changes
+from helix_tui.core.ground.project import Project
+from helix_tui.core.ground.time import format_instant
+
+_NAMED = 5
+"""Files that a sentence names."""
+
+_DIRTY = ("checkpoint_dirty", "dirty", "uncommitted")
+_FIXES = {
+    "routing_unavailable": "give ddx a harness and a model that it can reach: `ddx doctor`",
+    "budget": "raise --max-cost, or wait for the next day",
+    "resource_exhausted": "free disk space or open files, then start a worker again",
+    "fatal_config": "mend .ddx/config.yaml: `ddx doctor`",
+    "preflight_failed": "`ddx doctor` says what is missing",
+    "no_progress": "`helix-tui stuck` names the beads that do not move",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Stoppage:
+    """A worker that ended for something that somebody must mend."""
+
+    ending: Ending
+    present: bool | None
+    """Whether the cause is still there; None where that cannot be seen from here."""
+    paths: tuple[str, ...] = ()
+    """Files that would stop the next worker now."""
+    fix: str = ""
+    """What to do about it."""
+
+    @property
+    def words(self) -> str:
+        """The whole in one sentence or two, in ddx's words."""
+        said = f": {self.ending.message}" if self.ending.message else ""
+        state = {
+            True: "the cause is still there" + (f": {_some(self.paths)}" if self.paths else ""),
+            False: "the cause is gone since: the next worker can begin",
+            None: "whether the cause is still there cannot be seen from here",
+        }[self.present]
+        return f"the last worker stopped ({self.ending.reason.replace('_', ' ')}){said}; {state}"
+
+    def record(self) -> dict[str, Any]:
+        """As JSON."""
+        return {
+            "worker_id": self.ending.worker_id or None,
+            "ended_at": format_instant(self.ending.at),
+            "reason": self.ending.reason,
+            "message": self.ending.message or None,
+            "bead_id": self.ending.bead_id or None,
+            "dirty_paths": list(self.ending.paths),
+            "cause_present": self.present,
+            "present_paths": list(self.paths),
+            "fix": self.fix or None,
+        }
+
+
+def find_stoppage(project: Project, runs: Iterable[Run] = ()) -> Stoppage | None:
+    """How the last worker was stopped; None where it was not, or where another one is at work by now.
+
+    Reads the end of one or two files; asks git only where ddx named uncommitted files.
+    """
+    if any(run.live for run in runs):
+        return None
+    ending = read_ending(project.ddx_dir)
+    if ending is None or not ending.troubled:
+        return None
+    if ending.paths or any(word in ending.reason for word in _DIRTY):
+        left = implementation_changes(project.root)
+        fix = "commit them, or `git stash --include-untracked`"
+        return Stoppage(ending, None if left is None else bool(left), left or (), fix)
+    return Stoppage(ending, None, (), _FIXES.get(ending.reason, "mend that, then start a worker again"))
+
+
+def _some(paths: tuple[str, ...]) -> str:
+    more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
+    return ", ".join(paths[:_NAMED]) + more

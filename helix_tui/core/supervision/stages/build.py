@@ -1,0 +1,206 @@
+"""One bounded attempt at one chosen bead: which one, by which verb, and what that verb leaves undone.
+
+Facts: reference/ddx.md, “Recorded runs”. ``agent execute-bead`` neither claims nor closes nor looks at
+dependencies, and prints its result as JSON; ``try`` does all of that, prints its result as lines
+(``status:``, ``detail:``, ``preserve_ref:`` …) and ends with 0 success, 1 kept aside or no change, 2 failed
+or not begun.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from helix_tui.core.beads.readiness import Queue, looks_like_epic
+from helix_tui.core.beads.record import TERMINAL
+from helix_tui.core.ddx.attempts.attempt import Piece
+from helix_tui.core.ddx.attempts.branch import BranchHistory, reported_attempt
+from helix_tui.core.ddx.attempts.evidence import interpret
+from helix_tui.core.ddx.attempts.loop_log import MalformedReport, parse_report
+from helix_tui.core.ddx.client import last_error
+from helix_tui.core.ddx.dialect import Dialect
+from helix_tui.core.ddx.fields import text
+from helix_tui.core.ddx.names import status_of
+from helix_tui.core.editing.execute.curator import Curator
+from helix_tui.core.ground.process import Finished
+from helix_tui.core.ground.time import now_ns
+from helix_tui.core.supervision.stages.delegate import Delegate, Wishes, logs_folder
+from helix_tui.core.supervision.stages.results import malformed
+
+REFUSED = "refused"
+"""What an attempt is called that ddx did not begin: a word of ours, for its own is an exit code."""
+
+INTERRUPTED = 130
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """How one attempt ended."""
+
+    bead_id: str
+    status: str
+    detail: str
+    closed: bool
+    landed: bool
+    preserved: bool
+    preserve_ref: str
+    follow_up: str
+    code: int
+    document: dict[str, Any]
+    log: str
+
+    def record(self) -> dict[str, Any]:
+        """As JSON: landed, preserved and closed are three facts."""
+        return {
+            "bead_id": self.bead_id,
+            "status": self.status,
+            "detail": self.detail,
+            "closed": self.closed,
+            "landed": self.landed,
+            "preserved": self.preserved,
+            "preserve_ref": self.preserve_ref or None,
+            "follow_up": self.follow_up,
+            "exit_code": self.code,
+            "result": self.document,
+            "log": self.log,
+        }
+
+
+def select(queue: Queue, selector: str) -> str:
+    """The first ready bead that a selector fits: by id, parent, spec-id, label, then title; empty where
+    none does.
+    """
+    ready = [queue.beads[bead_id] for bead_id in queue.ready if not looks_like_epic(queue.beads[bead_id])]
+    if not selector:
+        return ready[0].id if ready else ""
+    wanted = selector.lower()
+    for fits in (
+        lambda bead: bead.id == selector,
+        lambda bead: bead.parent == selector,
+        lambda bead: bead.spec_id == selector,
+        lambda bead: selector in bead.labels,
+        lambda bead: wanted in bead.title.lower(),
+    ):
+        found = next((bead.id for bead in ready if fits(bead)), "")
+        if found:
+            return found
+    return ""
+
+
+def undone(dialect: Dialect) -> tuple[str, ...]:
+    """What the verb for one bead leaves to somebody else, said before it runs."""
+    if dialect.carries_through:
+        return ()
+    return (
+        "this ddx lands the code but neither claims nor closes the bead, and does not look at its "
+        "dependencies; a loop may pick the same bead meanwhile",
+        "close the bead yourself once you have seen the result",
+    )
+
+
+def build_bead(curator: Curator, delegate: Delegate, bead_id: str, wishes: Wishes) -> Built:
+    """Let ddx execute one bead.
+
+    Raises:
+        DdxError: no ddx (127), one without the verb (69), no answer in time, or output that is none (65).
+        OSError: the log folder cannot be written.
+    """
+    out = logs_folder(curator.project) / f"build-{now_ns()}.out"
+    words = delegate.one_bead(bead_id, wishes)
+    finished = delegate.execute(words, out)
+    document = _result(finished, out)
+    queue = curator.look().queue
+    row = queue.beads.get(bead_id)
+    closed = row is not None and row.status in TERMINAL
+    status = text(document, "status") or _by_exit(finished, closed)
+    attempt = reported_attempt(
+        BranchHistory(curator.project),
+        Piece(
+            "loop",
+            text(document, "attempt_id"),
+            bead_id,
+            status,
+            outcome=text(document, "outcome"),
+            detail=text(document, "detail"),
+            base_rev=text(document, "base_rev"),
+            result_rev=text(document, "result_rev"),
+            landed_rev=text(document, "landed_rev") or _landed_as(document),
+            preserve_ref=text(document, "preserve_ref"),
+            candidate_ref=text(document, "candidate_ref"),
+            no_changes_rationale=text(document, "no_changes_rationale"),
+        ),
+    )
+    landed = attempt.landed
+    follow_up = interpret(attempt, now_ns(), queue.parked(bead_id)).follow_up
+    if landed and not closed:
+        follow_up = f"look at the result, then `helix-tui close {bead_id}`"
+    if status == REFUSED:
+        follow_up = f"helix-tui why {bead_id}"
+    detail = text(document, "detail") or text(document, "reason") or text(document, "error")
+    if not detail and not document and finished.rc:
+        detail = last_error(finished)
+    successful = status_of(status).successful
+    if successful and attempt.preserved:
+        detail = f"not landed: {attempt.verdict.why}"
+    good = successful and not attempt.preserved and finished.rc == 0
+    code = 0 if good else INTERRUPTED if finished.rc == INTERRUPTED else 1
+    return Built(
+        bead_id,
+        status,
+        detail,
+        closed=closed,
+        landed=landed,
+        preserved=attempt.preserved,
+        preserve_ref=attempt.preserve_ref,
+        follow_up=follow_up,
+        code=code,
+        document=document,
+        log=str(out),
+    )
+
+
+def _result(finished: Finished, out: Path) -> dict[str, Any]:
+    """The result that the verb prints, as an object or as lines; empty where there is none."""
+    try:
+        whole = msgspec.json.decode(finished.stdout)
+        if isinstance(whole, dict):
+            return whole
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        pass
+    try:
+        return dict(parse_report(finished.out).document)
+    except MalformedReport as error:
+        if "--json" in finished.argv and finished.rc == 0:
+            raise malformed(finished, f"{error} (see {out})") from None
+    return _lines(finished.out)
+
+
+_LINE = re.compile(r"^([a-z_]+): (.*)$", re.MULTILINE)
+
+
+def _lines(printed: str) -> dict[str, Any]:
+    """The result in lines at the end of an output; empty where no ``bead:`` and ``status:`` begin it."""
+    block = printed[max(printed.rfind("\nbead: "), 0) :].strip()
+    found = {name: value.strip() for name, value in _LINE.findall(block)}
+    return found if found.keys() >= {"bead", "status"} else {}
+
+
+def _landed_as(document: dict[str, Any]) -> str:
+    """The commit that landed, where the lines name the branch but not the commit apart."""
+    if not text(document, "landed_branch"):
+        return ""
+    return text(document, "implementation_rev") or text(document, "result_rev")
+
+
+def _by_exit(finished: Finished, closed: bool) -> str:
+    """What happened where no result was printed: the attempt did not begin, or nobody can say."""
+    if finished.timed_out:
+        return "timeout"
+    if finished.rc == 0:
+        return "success" if closed else "unknown"
+    killed = finished.rc < 0 or finished.rc == INTERRUPTED
+    return "interrupted" if killed else REFUSED

@@ -1,0 +1,325 @@
+"""Committing work on a bead: gate, commit, push, close.
+
+Rules: seed 001 (commit), reference/helix.md §6. Rebase and push come before the closing, for a rebase
+gives the commit another name; a push that fails is said, and the bead then stays open. What ddx and HELIX
+write for themselves is nobody's work: it goes into no commit of a bead, and alone it is nothing to commit.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from helix_tui.core.beads.record import TERMINAL
+from helix_tui.core.editing import operations
+from helix_tui.core.editing.execute.curator import Curator
+from helix_tui.core.editing.operations import Operation
+from helix_tui.core.editing.overlay import Scene
+from helix_tui.core.editing.plan.lifecycle import unclosed
+from helix_tui.core.editing.plan.planner import plan
+from helix_tui.core.editing.steps import called, named
+from helix_tui.core.ground.errors import HelixError
+from helix_tui.core.ground.process import Finished, run
+from helix_tui.core.ground.text import clean_line
+
+SUBJECT = 72
+GATE_TIMEOUT_S = 1800.0
+GIT_TIMEOUT_S = 120.0
+GATE_LINES = 40
+"""Last lines of a failed gate that a person gets to see."""
+
+_SAID_LINES = 12
+"""Last lines of what a failed git says that a person gets to see."""
+
+_WORK = (":/", ":(exclude).ddx", ":(exclude).helix", ":(exclude).helix-logs")
+"""Pathspecs of what may be somebody's work."""
+
+_STAGE = ("add", "-u", "--", *_WORK)
+_UNSTAGE = ("reset", "-q", "--", ".ddx")
+_PUSH = (("pull", "-q", "--rebase", "--autostash"), ("push", "-q"))
+"""What is not committed is put aside for the rebase: ddx rewrites a tracked tracker all the time."""
+
+
+class CommitError(HelixError):
+    """Nothing was committed, or it was and what follows failed.
+
+    Attributes:
+        advice: what to do.
+        output: what the gate printed, where it was the gate.
+    """
+
+    def __init__(self, message: str, advice: str = "", output: str = "") -> None:
+        super().__init__(message, advice)
+        self.output = output
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """What was done."""
+
+    subject: str
+    sha: str
+    gate: tuple[str, ...]
+    """The gate that ran; empty where the project has none."""
+    pushed: bool
+    push_note: str
+    closed: bool
+
+
+def gate_of(root: Path, which: Callable[[str], str | None] = shutil.which) -> tuple[str, ...]:
+    """The project's build gate: lefthook, cargo, npm, in this order; empty where it has none."""
+    hooks = ("lefthook.yml", "lefthook.yaml", ".lefthook.yml")
+    if any((root / name).is_file() for name in hooks) and which("lefthook"):
+        return ("lefthook", "run", "pre-commit")
+    if (root / "Cargo.toml").is_file():
+        return ("cargo", "check", "--workspace")
+    if (root / "package.json").is_file():
+        return ("npm", "test")
+    return ()
+
+
+def commands_of(curator: Curator, bead_id: str, title: str) -> list[tuple[str, ...]]:
+    """The commands that a commit would run, in order; the commit's own name is not known before.
+
+    Raises:
+        CommitError: nothing to commit.
+    """
+    root = curator.project.root
+    staged = _must_change(root)
+    gate = gate_of(root)
+    _must_close(curator, bead_id)
+    commands: list[tuple[str, ...]] = [("git", *_UNSTAGE)] if _bookkeeping_staged(root) else []
+    commands += [] if staged else [("git", *_STAGE)]
+    commands += [gate] if gate else []
+    commands.append(("git", *_commit_words(root, subject_of(root, bead_id, title), staged)))
+    if _has_upstream(root):
+        commands += [("git", *words) for words in _PUSH]
+    if bead_id:
+        queue = curator.look().queue
+        commands += plan(_closing(bead_id, "<the new commit>"), queue, curator.dialect(queue)).commands
+    return commands
+
+
+def subject_of(root: Path, bead_id: str, title: str) -> str:
+    """The first line: id and title, else the first three files that change."""
+    if bead_id:
+        return _cut(f"{bead_id} {title}", SUBJECT)
+    names = _names(root, "--cached") or _names(root)
+    return f"update {_cut(','.join(names[:3]), SUBJECT - 7)}"
+
+
+def commit(curator: Curator, bead_id: str, title: str, say: Callable[[str], None]) -> Committed:
+    """Do it.
+
+    Raises:
+        CommitError: nothing to commit, the gate fails, git fails, or the bead cannot be closed.
+        DdxError, WritesForbidden: as the curator.
+    """
+    root = curator.project.root
+    curator.gate.check()
+    staged = _must_change(root)
+    _must_close(curator, bead_id)
+    if _bookkeeping_staged(root):
+        _git(root, *_UNSTAGE)
+        say("left out of the commit: what is staged under .ddx, which ddx commits itself")
+    if not staged:
+        say("no staged changes — staging all modified files")
+        _git(root, *_STAGE)
+    subject = subject_of(root, bead_id, title)
+    gate = _pass_gate(root, say)
+    _git(root, *_commit_words(root, subject, staged=True))
+    say(f"committed: {subject}")
+    pushed, note = _push(root)
+    say("pushed" if pushed else note)
+    sha = _git(root, "rev-parse", "HEAD").out.strip()
+    closed = False
+    if bead_id and (pushed or not _has_upstream(root)):
+        closed = _close(curator, bead_id, sha)
+        say(f"closed {bead_id}" if closed else f"{bead_id} was closed already")
+    elif bead_id:
+        raise CommitError(
+            f"committed as {sha[:12]}, but {note}; {bead_id} stays open", "Push, then close the bead."
+        )
+    return Committed(subject, sha, gate, pushed, note, closed)
+
+
+def commit_files(root: Path, files: Sequence[str], subject: str) -> str:
+    """Commit exactly these files, whatever else is staged; the new commit's name.
+
+    Raises:
+        CommitError: git refuses, or does not start.
+    """
+    _must_be_repository(root)
+    _git(root, "add", "-A", "--", *files)
+    _git(root, "commit", "-q", "-m", subject, "--only", "--", *files)
+    return _git(root, "rev-parse", "HEAD").out.strip()
+
+
+def _pass_gate(root: Path, say: Callable[[str], None]) -> tuple[str, ...]:
+    gate = gate_of(root)
+    if not gate:
+        return ()
+    say("running build gate...")
+    try:
+        done = run(gate, cwd=root, timeout=GATE_TIMEOUT_S)
+    except OSError as error:
+        raise CommitError(
+            f"the build gate {gate[0]} does not start: {error.strerror}", "Install it, or stage nothing."
+        ) from None
+    if done.rc != 0 or done.timed_out:
+        why = f"took longer than {GATE_TIMEOUT_S:.0f} s" if done.timed_out else f"ended with {done.rc}"
+        raise CommitError(
+            f"BUILD GATE FAILED — fix before committing (`{' '.join(gate)}` {why})",
+            "The changes stay staged; commit again once it passes.",
+            "\n".join(f"{done.out}\n{done.err}".strip().split("\n")[-GATE_LINES:]),
+        )
+    say("build gate passed")
+    return gate
+
+
+def _push(root: Path) -> tuple[bool, str]:
+    if not _has_upstream(root):
+        return False, "no upstream branch: not pushed"
+    for words in _PUSH:
+        done = _try(root, *words)
+        if done.rc != 0 or done.timed_out:
+            if words[0] == "pull":
+                _try(root, "rebase", "--abort")
+            return False, _failure(words[0], done)
+    return True, ""
+
+
+def _must_be_repository(root: Path) -> None:
+    """Go on where there is a git repository.
+
+    Raises:
+        CommitError: there is none.
+    """
+    if _try(root, "rev-parse", "--git-dir").rc != 0:
+        raise CommitError(f"{clean_line(str(root), 200)} is no git repository", "`git init` makes one.")
+
+
+def _must_change(root: Path) -> bool:
+    """Whether anything is staged; where nothing is, a tracked file at least has changed.
+
+    Raises:
+        CommitError: neither.
+    """
+    if _staged(root):
+        return True
+    if not _names(root):
+        _must_be_repository(root)
+        said = "nothing to commit"
+        if _bookkeeping_staged(root) or _differs(root, "--", ".ddx"):
+            said += ": only ddx's own records under .ddx have changed, and they are nobody's work"
+        raise CommitError(said, "New files are staged by hand: `git add FILE`.")
+    return False
+
+
+def _must_close(curator: Curator, bead_id: str) -> None:
+    """Go on where the bead could be closed afterwards, or is closed.
+
+    Raises:
+        CommitError: it waits for another one, or ddx would not close it.
+    """
+    queue = curator.look().queue
+    bead = queue.beads.get(bead_id)
+    if bead is None or bead.status in TERMINAL:
+        return
+    if waits := unclosed(Scene(queue), bead_id):
+        message = f"nothing was committed: {called(bead_id)} waits on {named(waits)}"
+        raise CommitError(message, "Close those first, or take the dependency away; then commit again.")
+    planned = plan(_closing(bead_id, "<the new commit>"), queue, curator.dialect(queue))
+    if planned.refusals:
+        raise CommitError(f"nothing was committed: {planned.refusals[0].why}")
+
+
+def _commit_words(root: Path, subject: str, staged: bool) -> tuple[str, ...]:
+    """The commit, with how much changes as its body."""
+    shown = _try(root, "diff", *(["--cached"] if staged else []), "--stat", "--", *_WORK)
+    stat = shown.out.strip().split("\n")[-1].strip()
+    return ("commit", "-q", "-m", subject, "-m", stat)
+
+
+def _closing(bead_id: str, sha: str) -> list[Operation]:
+    return [operations.assign(bead_id, {"closing_commit_sha": sha}), operations.close(bead_id)]
+
+
+def _close(curator: Curator, bead_id: str, sha: str) -> bool:
+    bead = curator.look().queue.beads.get(bead_id)
+    if bead is not None and bead.status in TERMINAL:
+        return False
+    done = curator.run(_closing(bead_id, sha), title=f"close {bead_id} with its commit")
+    if done.error is not None:
+        raise done.error
+    if done.plan.refusals:
+        raise CommitError(f"committed, but not closed: {done.plan.refusals[0].why}")
+    return True
+
+
+def _staged(root: Path) -> bool:
+    return _differs(root, "--cached", "--", *_WORK)
+
+
+def _bookkeeping_staged(root: Path) -> bool:
+    return _differs(root, "--cached", "--", ".ddx")
+
+
+def _differs(root: Path, *words: str) -> bool:
+    return _try(root, "diff", "--quiet", *words).rc == 1
+
+
+def _names(root: Path, *more: str) -> list[str]:
+    done = _try(root, "-c", "core.quotePath=false", "diff", "--name-only", *more, "--", *_WORK)
+    return [line for line in done.out.split("\n") if line]
+
+
+def _has_upstream(root: Path) -> bool:
+    return _try(root, "rev-parse", "--abbrev-ref", "@{upstream}").rc == 0
+
+
+def clean_tree(root: Path) -> bool:
+    """Whether no tracked file has a change but those that ddx keeps for itself; files that git does not know
+    are allowed.
+
+    Raises:
+        CommitError: it is no git repository, or git does not start.
+    """
+    _must_be_repository(root)
+    return not _differs(root, "--", *_WORK) and not _differs(root, "--cached", "--", *_WORK)
+
+
+def _git(root: Path, *words: str) -> Finished:
+    done = _try(root, *words)
+    if done.rc != 0 or done.timed_out:
+        raise CommitError(_failure(words[0], done))
+    return done
+
+
+def _failure(verb: str, done: Finished) -> str:
+    """What git, or a hook of its, says of a failure: all but its advice, which is for a terminal."""
+    if done.timed_out:
+        return f"git {verb} took longer than {GIT_TIMEOUT_S:.0f} s and was ended"
+    conflicts = [line for line in done.out.split("\n") if line.startswith("CONFLICT ")]
+    lines = [line.strip() for line in done.err.split("\n")]
+    lines = [*conflicts, *(line for line in lines if line and not line.startswith("hint:"))]
+    said = " ".join((lines or [f"it ended with {done.rc}"])[-_SAID_LINES:])
+    return f"git {verb} failed: {clean_line(said, 1_000)}"
+
+
+def _try(root: Path, *words: str) -> Finished:
+    env = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true"}
+    argv: Sequence[str] = ("git", "-C", os.fspath(root), *words)
+    try:
+        return run(argv, env=env, timeout=GIT_TIMEOUT_S)
+    except OSError as error:
+        raise CommitError(f"git does not start: {error.strerror}", "Install git.") from None
+
+
+def _cut(text: str, most: int) -> str:
+    plain = re.sub(r"\s+", " ", clean_line(text, 400)).strip()
+    return plain if len(plain) <= most else plain[: most - 1].rstrip() + "…"

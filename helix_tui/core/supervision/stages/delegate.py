@@ -1,0 +1,345 @@
+"""HELIX's hand on ddx: which command executes, which asks a model, and what came back.
+
+Rules: reference/helix.md §1 (agents), §3.11 and §3.12 (results, degradation), reference/ddx.md §4 and §6. No
+bead is ever selected for a loop; ddx picks.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from helix_tui.core.ddx.attempts.loop_log import MalformedReport, parse_report
+from helix_tui.core.ddx.client import MISSING, QUIET, TOO_OLD, Ddx, DdxError, last_error
+from helix_tui.core.ddx.dialect import Dialect, dialect_of
+from helix_tui.core.ddx.fields import money, whole
+from helix_tui.core.ddx.names import BARE
+from helix_tui.core.ddx.verbs import Verb
+from helix_tui.core.ground.errors import with_who
+from helix_tui.core.ground.files import replace_file
+from helix_tui.core.ground.helix_folder import make_folder
+from helix_tui.core.ground.process import Finished, run_to_files
+from helix_tui.core.ground.project import Project, find_ddx, find_project
+from helix_tui.core.ground.text import clean_block, clean_line
+from helix_tui.core.supervision.stages.prompts_loader import Prompt
+
+TIMEOUT_S = 2700.0
+"""How long an agent or an attempt may take, unless ``HELIX_AGENT_TIMEOUT`` says otherwise."""
+
+LOGS = ".helix-logs"
+
+_DEEDS = {
+    "drain": "drain the queue",
+    "one_bead": "execute one bead",
+    "ask_model": "give a prompt to an agent",
+}
+
+TOO_OLD_TEXT = "ddx is too old: its loop has no --json, and without it nobody can tell what it did"
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """Who is to do the work: what a person asked for, handed on to ddx as it is."""
+
+    harness: str = ""
+    model: str = ""
+    effort: str = ""
+    review_harness: str = ""
+    """Who reviews, and where ``alternate`` is asked for, who checks and polishes."""
+
+    @property
+    def flags(self) -> dict[str, str]:
+        """As ddx's flags."""
+        return {"--harness": self.harness, "--model": self.model, "--effort": self.effort}
+
+    def for_agent(self, agent: str) -> Wishes:
+        """The wishes for one of the two agents; a model belongs to the harness that it was named with."""
+        if agent == "primary" or not self.review_harness or self.review_harness == self.harness:
+            return self
+        return Wishes(self.review_harness, "", self.effort, self.review_harness)
+
+
+NOBODY = Wishes()
+"""Whoever ddx itself would take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What an agent said."""
+
+    text: str
+    """Cleaned; empty where it said nothing."""
+    rc: int = 0
+    tokens: int = 0
+    cost_usd: float = 0.0
+    problem: str = ""
+    """Why it is no answer; empty where it is one."""
+    log: Path | None = None
+
+
+@dataclass(slots=True)
+class Delegate:
+    """One project's ddx.
+
+    Attributes:
+        timeout: seconds that an attempt or an agent may take.
+        stop: asked while ddx works; once true, ddx is interrupted.
+        began: told the process id of what was started.
+        grace: seconds that an interrupted ddx has to say what it did; less than whoever stops a run waits.
+    """
+
+    project: Project
+    explicit: str | None = None
+    env: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    timeout: float = 0.0
+    stop: Callable[[], bool] = lambda: False
+    began: Callable[[int], None] = lambda pid: None
+    grace: float = 6.0
+
+    def __post_init__(self) -> None:
+        self.env = _environment(self.project, self.env)
+        self.timeout = self.timeout or seconds_of(self.env.get("HELIX_AGENT_TIMEOUT", ""), TIMEOUT_S)
+
+    @property
+    def ddx(self) -> Ddx:
+        """The executable.
+
+        Raises:
+            DdxError: there is none (127).
+        """
+        found = find_ddx(self.explicit, self.env)
+        if found is None:
+            wanted = self.explicit or self.env.get("DDX_BIN", "")
+            where = f"at {clean_line(wanted, 200)}" if wanted else "on PATH"
+            raise DdxError(("ddx",), f"ddx binary not found {where}", "install ddx or set DDX_BIN", MISSING)
+        return Ddx(found, self.project.root, self.env)
+
+    @property
+    def dialect(self) -> Dialect:
+        """What it does.
+
+        Raises:
+            DdxError: there is none (127), or it does not answer.
+        """
+        ddx = self.ddx
+        return dialect_of(ddx.path, ddx.root, env=self.env)
+
+    # --- commands --------------------------------------------------------------------------------------
+
+    def drain(self, wishes: Wishes) -> tuple[str, ...]:
+        """The command of one turn of the loop, after ``ddx``.
+
+        Raises:
+            DdxError: no ddx (127), or one that cannot say what it did (69).
+        """
+        verb = self._verb("drain")
+        if not verb.takes("--json"):
+            raise DdxError(("ddx", *verb.words), TOO_OLD_TEXT, "run `ddx upgrade`", TOO_OLD)
+        words = [*verb.words, "--once", "--json"]
+        if verb.knows("--local"):
+            words.append("--local")  # without it April hands the work to a server and returns at once
+        return (*words, *_chosen(verb, wishes))
+
+    def one_bead(self, bead_id: str, wishes: Wishes) -> tuple[str, ...]:
+        """The command that executes one chosen bead.
+
+        Raises:
+            DdxError: no ddx (127), or one without that verb (69).
+        """
+        verb = self._verb("one_bead")
+        as_json = ("--json",) if verb.takes("--json") and (verb.flags or verb.words == BARE) else ()
+        return (*verb.words, bead_id, *as_json, *_chosen(verb, wishes))
+
+    def question(self, prompt_file: Path, wishes: Wishes, *, writes: bool) -> tuple[str, ...]:
+        """The command that gives a prompt to an agent.
+
+        Raises:
+            DdxError: no ddx (127), or one without that verb (69).
+        """
+        verb = self._verb("ask_model")
+        words = [*verb.words, "--json", "--prompt", os.fspath(prompt_file)]
+        if verb.takes("--permissions"):
+            words += ["--permissions", "unrestricted" if writes else "safe"]
+        if verb.takes("--timeout"):
+            words += ["--timeout", f"{self.timeout:.0f}s"]
+        return (*words, *_chosen(verb, wishes))
+
+    def _verb(self, deed: str) -> Verb:
+        verb = self.dialect.verbs.get(deed)
+        if verb is None:
+            message = f"this ddx is too old: it has no verb to {_DEEDS[deed]}"
+            raise DdxError(("ddx",), message, "run `ddx upgrade`, or name another one with --ddx", TOO_OLD)
+        return verb
+
+    # --- running ---------------------------------------------------------------------------------------
+
+    def execute(self, words: tuple[str, ...], out: Path) -> Finished:
+        """Run a ddx command whose output goes to ``out`` and ``out`` with ``.err``.
+
+        Raises:
+            DdxError: it cannot be started (127), or its output has no place to go.
+        """
+        ddx = self.ddx
+        argv = (os.fspath(ddx.path), *words)
+        try:
+            logs_folder(self.project)
+            return run_to_files(
+                argv,
+                out=out,
+                err=out.with_suffix(".err"),
+                cwd=ddx.root,
+                env={**self.env, **QUIET},
+                timeout=self.timeout,
+                grace=self.grace,
+                started=self.began,
+                stop=self.stop,
+            )
+        except FileNotFoundError as error:
+            if error.filename and Path(error.filename) == out:
+                raise
+            raise DdxError(
+                argv, f"there is no ddx at {ddx.path}", "install ddx or set DDX_BIN", MISSING
+            ) from None
+        except PermissionError as error:
+            if error.filename and Path(error.filename).parent == out.parent:
+                raise
+            message = f"{ddx.path} does not start: {error.strerror}"
+            raise DdxError(argv, message, "see that it is an executable for this machine", MISSING) from None
+
+    def ask(self, prompt: Prompt, wishes: Wishes, stamp: str) -> Answer:
+        """Give a prompt to an agent and wait for its answer; what it said is kept in the log folder.
+
+        Raises:
+            DdxError: no ddx (127), or one that cannot ask (69).
+            OSError: the log folder cannot be written.
+        """
+        base = logs_folder(self.project) / f"{stamp}-{prompt.stage.name}"
+        prompt_file = base.with_suffix(".prompt.md")
+        words = self.question(prompt_file, wishes, writes=prompt.stage.writes)
+        replace_file(prompt_file, prompt.text.encode("utf-8", "replace"))
+        out = base.with_suffix(".out")
+        finished = self.execute(words, out)
+        return read_answer(finished, out)
+
+
+def read_answer(finished: Finished, log: Path | None = None) -> Answer:
+    """What an agent said, in whichever form this ddx or harness tells it."""
+    document = _document(finished)
+    text, rc = _text(finished, document), finished.rc
+    said = whole(document.get("exit_code"), low=-(1 << 31))
+    rc = rc or said or 0
+    problem = ""
+    if finished.timed_out:
+        problem = f"no answer after {finished.seconds:.0f} s"
+    elif finished.truncated:
+        problem = "it printed more than is kept"
+    elif rc:
+        error = document.get("error")
+        told = clean_line(error, 400) if isinstance(error, str) and error else last_error(finished)
+        problem = with_who(told, finished.err)
+    tokens = token_count(document) or tokens_in(finished.err) or tokens_in(str(document.get("stderr") or ""))
+    return Answer(clean_block(text), rc, tokens, money(document.get("cost_usd")) or 0.0, problem, log)
+
+
+def token_count(document: Mapping[str, Any]) -> int:
+    """The tokens that a result or an answer names; 0 where it names none."""
+    total = next((n for key in ("total_tokens", "tokens") if (n := whole(document.get(key)))), 0)
+    parts = [whole(document.get(key)) or 0 for key in ("input_tokens", "output_tokens")]
+    usage = document.get("usage")
+    nested = token_count(usage) if isinstance(usage, dict) else 0
+    return total or sum(parts) or nested
+
+
+_FOOTER = re.compile(r"tokens\s+used\s*:?\s*\n?\s*(\d[\d,._]*)", re.IGNORECASE)
+
+
+def tokens_in(text: str) -> int:
+    """The tokens of a harness's footer, as Codex writes it to stderr; the last one counts."""
+    found = _FOOTER.findall(text)
+    return int(re.sub(r"\D", "", found[-1])) if found else 0
+
+
+def seconds_of(text: str, otherwise: float) -> float:
+    """A number of seconds from the environment."""
+    try:
+        value = float(text)
+    except ValueError:
+        return otherwise
+    return value if 0 < value < 1e7 else otherwise
+
+
+def logs_folder(project: Project) -> Path:
+    """The folder of logs, made where it is missing; git passes over what is in it."""
+    return make_folder(project.root / LOGS)
+
+
+def _environment(project: Project, env: Mapping[str, str]) -> dict[str, str]:
+    """The environment for ddx, which must work on the project that we look at."""
+    full = dict(env)
+    if find_project(project.root, env=full).ddx_dir != project.ddx_dir:
+        full["DDX_BEAD_DIR"] = os.fspath(project.ddx_dir)
+    return full
+
+
+def _chosen(verb: Verb, wishes: Wishes) -> list[str]:
+    words: list[str] = []
+    for flag, value in (
+        ("--harness", wishes.harness),
+        ("--model", wishes.model),
+        ("--effort", wishes.effort),
+    ):
+        if value and verb.takes(flag):
+            words += [flag, value]
+    return words
+
+
+def _document(finished: Finished) -> dict[str, Any]:
+    """The object that the answer is, or ends in; empty where it is text."""
+    try:
+        whole_output = msgspec.json.decode(finished.stdout)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        whole_output = None
+    if isinstance(whole_output, dict):
+        return whole_output
+    try:
+        found = dict(parse_report(finished.out).document)
+    except MalformedReport:
+        return {}
+    return found if _SAID & found.keys() else {}
+
+
+_SAID = {"output", "result", "condensed_output"}
+
+
+def _text(finished: Finished, document: Mapping[str, Any]) -> str:
+    for key in ("output", "result", "condensed_output"):
+        value = document.get(key)
+        if isinstance(value, str) and value.strip():
+            return value
+    spoken = _stream_text(finished.out)
+    if spoken or document:
+        return spoken
+    return finished.out
+
+
+def _stream_text(out: str) -> str:
+    """What an agent says in a stream of JSON lines (``item.completed``), put together."""
+    parts = []
+    for line in out.split("\n"):
+        if not line.startswith("{") or '"item"' not in line:
+            continue
+        try:
+            event = msgspec.json.decode(line)
+        except (msgspec.DecodeError, RecursionError):
+            continue
+        item = event.get("item") if isinstance(event, dict) else None
+        text = item.get("text") if isinstance(item, dict) else None
+        if isinstance(text, str):
+            parts.append(text)
+    return "\n".join(parts)

@@ -1,0 +1,175 @@
+"""The bead that governs an alignment: found, taken over from the dead, or made, before a prompt goes out.
+
+Rules: reference/helix.md §3.7, seed 001 (align). One that is worked on by somebody is not worked on twice.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from helix_tui.core.beads.readiness import Queue
+from helix_tui.core.beads.record import Bead
+from helix_tui.core.ddx.claims import pid_alive
+from helix_tui.core.ddx.client import DdxError
+from helix_tui.core.ddx.files import read_bytes
+from helix_tui.core.editing import operations
+from helix_tui.core.editing.execute.curator import Curator, Done
+from helix_tui.core.editing.operations import Operation
+from helix_tui.core.editing.steps import called
+from helix_tui.core.editing.undo.conflicts import Unreadable
+from helix_tui.core.ground.errors import HelixError
+from helix_tui.core.ground.project import Project
+from helix_tui.core.supervision.signals.injected_beads import ALIGN, PLANNING, governs_alignment
+from helix_tui.core.supervision.signals.orphans import find_orphans
+from helix_tui.core.supervision.signals.scope import Scope, scope_word
+from helix_tui.core.supervision.stages.injection import activity_prefix
+
+ACCEPTANCE = (
+    "`ddx bead show <this> --json` shows notes that record ALIGN_STATUS: COMPLETE, and the "
+    "report file that they name exists"
+)
+
+_SPEC = re.compile(r"(FEAT|US|SD|TD|TP|ADR|CONTRACT)-")
+_AREAS = ("ui", "api", "data", "infra", "cli")
+_BY_PATH = (
+    ("website", "site"),
+    ("docs/demos", "demo"),
+    ("docs", "docs"),
+    ("tests", "testing"),
+    ("scripts", "cli"),
+    ("bin", "cli"),
+    ("workflows", "workflow"),
+    (".ddx", "workflow"),
+)
+
+
+class AlignmentActive(HelixError):
+    """Somebody works on the alignment of this scope."""
+
+
+@dataclass(frozen=True, slots=True)
+class Governing:
+    """How a governing bead comes to be: what to do, and which bead it is."""
+
+    mode: Literal["created", "claimed", "reclaimed"]
+    bead_id: str
+    """Empty until it is made."""
+    operations: tuple[Operation, ...]
+
+
+def plan_governing(curator: Curator, scope: Scope, queue: Queue) -> Governing:
+    """What it takes to have the governing bead of a scope.
+
+    Raises:
+        AlignmentActive: somebody works on it.
+    """
+    project = curator.project
+    title = f"align: {scope_word(scope)}"
+    labels = governing_labels(project, queue, scope)
+    found = [bead for bead in queue.beads.values() if _governs(bead, title)]
+    free = next((bead for bead in found if bead.status == "open" and queue.state(bead.id) != "running"), None)
+    if free is not None:
+        return Governing("claimed", free.id, tuple(_taking(free, labels)))
+    held = next((bead for bead in found if bead.status in ("in_progress", "open")), None)
+    if held is None:
+        return Governing("created", "", (_new(scope, title, labels, queue),))
+    sight = curator.look()
+    stale = any(orphan.bead_id == held.id for orphan in find_orphans(sight, project))
+    if not stale:
+        raise AlignmentActive(
+            f"alignment already active for {scope_word(scope)} under owner {called(held.owner or 'unknown')} "
+            f"({called(held.id)}); "
+            f"refusing duplicate dispatch; if nobody is: helix-tui unclaim {called(held.id)}"
+        )
+    return Governing("reclaimed", held.id, (operations.unclaim(held.id), *_taking(held, labels)))
+
+
+def acquire(curator: Curator, scope: Scope) -> tuple[Governing, Done]:
+    """Have the governing bead of a scope; its id and what was done for it.
+
+    Raises:
+        AlignmentActive: somebody works on it, or took it meanwhile.
+        DdxError, Unreadable, WritesForbidden: as the curator.
+    """
+    planned = plan_governing(curator, scope, curator.look().queue)
+    done = curator.run(planned.operations, title=f"govern the alignment of {scope_word(scope)}")
+    if done.error is not None:
+        raise done.error
+    refused = done.plan.refusals
+    if refused:
+        raise AlignmentActive(f"the governing bead cannot be taken: {refused[0].why}")
+    made = next(iter(done.created.values()), planned.bead_id)
+    return Governing(planned.mode, made, planned.operations), done
+
+
+def hand_back(curator: Curator, governing: Governing) -> str:
+    """Release the governing bead after its dispatch: whoever worked on it has ended, and the next
+    alignment can have it at once. One that another worker has meanwhile is left alone.
+
+    Returns:
+        Why it is still claimed; empty where it is not.
+    """
+    name = called(governing.bead_id)
+    try:
+        bead = curator.look().queue.beads.get(governing.bead_id)
+        if bead is None or bead.status != "in_progress":
+            return ""
+        if bead.pid is not None and bead.pid != os.getpid() and pid_alive(bead.pid):
+            return ""
+        error: Exception | None = curator.run(
+            [operations.unclaim(governing.bead_id)], title=f"hand back {name}"
+        ).error
+    except (DdxError, Unreadable) as failure:
+        error = failure
+    return "" if error is None else f"{name} stays claimed ({error}): helix-tui unclaim {name}"
+
+
+def governing_labels(project: Project, queue: Queue, scope: Scope) -> list[str]:
+    """The labels of a governing bead."""
+    areas = [f"area:{name}" for name in scope_areas(project, scope)]
+    return ["helix", f"{activity_prefix(queue)}:review", PLANNING, ALIGN, *areas]
+
+
+def scope_areas(project: Project, scope: Scope) -> list[str]:
+    """The areas that a scope concerns: those that its path is of, or that the project's concerns name."""
+    if scope is not None:
+        if scope.startswith("area:"):
+            return [scope.removeprefix("area:")]
+        found = [area for path, area in _BY_PATH if scope == path or scope.startswith(f"{path}/")]
+        found += ["artifacts"] if "/artifacts" in scope else []
+        if found:
+            return list(dict.fromkeys(found))
+    raw = read_bytes(project.root / "docs" / "helix" / "01-frame" / "concerns.md", 1 << 20) or b""
+    named = dict.fromkeys(re.findall(r"`area:([\w-]+)`", raw.decode("utf-8", "replace")))
+    return list(named) or list(_AREAS)
+
+
+def _governs(bead: Bead, title: str) -> bool:
+    return bead.title == title and governs_alignment(bead)
+
+
+def _taking(bead: Bead, labels: list[str]) -> Iterable[Operation]:
+    missing = [label for label in labels if label not in bead.labels]
+    if missing:
+        yield operations.label(bead.id, add=missing)
+    yield operations.claim(bead.id)
+
+
+def _new(scope: Scope, title: str, labels: list[str], queue: Queue) -> Operation:
+    areas = [label.removeprefix("area:") for label in labels if label.startswith("area:")]
+    return operations.create(
+        title,
+        priority=1,
+        labels=labels,
+        spec_id=scope if scope is not None and _SPEC.match(scope) else "",
+        acceptance=ACCEPTANCE.replace(" <this>", ""),
+        description=(
+            f"Scope: {scope_word(scope)}\nScope areas: {', '.join(areas)}\n"
+            "Every gap classified, a bead for each real one, a traceability matrix."
+        ),
+        fields={"execution-eligible": "false"},
+    )

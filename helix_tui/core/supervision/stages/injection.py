@@ -1,0 +1,271 @@
+"""Reviews and alignment as beads in the queue, and follow-ups for acceptance that failed.
+
+Rules: seed 000 (queue-injected supervisory beads), reference/helix.md §3.6 and §3.9, design/rulings.md 9.
+One open bead a (type, trigger); never from a supervisory bead. Their acceptance is such as a machine can
+check.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from helix_tui.core.beads.readiness import Queue
+from helix_tui.core.beads.record import INJECTED, TERMINAL, Bead
+from helix_tui.core.editing import operations
+from helix_tui.core.editing.operations import Operation
+from helix_tui.core.editing.steps import called
+from helix_tui.core.ground.process import run
+from helix_tui.core.ground.project import Project
+from helix_tui.core.ground.text import clean_block, clean_line
+from helix_tui.core.supervision.signals.escalations import DECISION, KEY
+from helix_tui.core.supervision.signals.injected_beads import (
+    ACCEPTANCE,
+    ALIGNMENT,
+    REVIEW,
+    injected_record,
+    injected_type,
+    supervisory,
+)
+
+CONTRACT = "CONTRACT-001"
+"""What supervisory beads are built against where nothing else is: our own hook refuses a task without any."""
+
+THRESHOLD = 100
+"""Changed lines from which a success is reviewed (reference/helix.md §3.6)."""
+
+FILES = 3
+"""Changed files from which it is, whatever their size."""
+
+SCRIPTS = ("scripts/check-acceptance-traceability.sh", "scripts/check-acceptance-coverage.sh")
+"""The repository's own acceptance checks, run after a success where they exist."""
+
+SCRIPT_TIMEOUT_S = 300.0
+
+
+__all__ = ["ACCEPTANCE", "ALIGNMENT", "INJECTED", "REVIEW", "injected_record", "injected_type", "supervisory"]
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """Why a bead is injected."""
+
+    source: str
+    """post-cycle-review, post-epic-close, periodic-alignment, escalation, documents or acceptance-failure."""
+    cycle: int
+    bead_id: str
+    """The bead, or the document, that led to it."""
+    remediation: str = ""
+
+
+def standing(queue: Queue, kind: str, trigger: str = "") -> str:
+    """The open bead of a kind that was injected for this trigger, or for any; empty where there is none."""
+    for bead_id, bead in queue.beads.items():
+        if bead.status in TERMINAL or injected_type(bead) != kind:
+            continue
+        if not trigger or injected_record(bead)["triggering_bead"] == trigger:
+            return bead_id
+    return ""
+
+
+def review_bead(
+    queue: Queue, trigger: Trigger, *, scope: str, epic: str = "", reviewer: str = ""
+) -> Operation:
+    """A review of what a bead changed, before equally important later work."""
+    bead = queue.beads.get(trigger.bead_id)
+    areas = _areas(bead)
+    priority = max(0, bead.priority - 1) if bead is not None else 1
+    acceptance = (
+        f"`ddx bead list --label {REVIEW} --status open --json` contains no bead whose helix-trigger-bead is "
+        f"{trigger.bead_id}, and the review records REVIEW_STATUS: CLEAN"
+    )
+    fields = _fields(trigger) | ({"helix-reviewer": reviewer} if reviewer else {})
+    return operations.create(
+        f"review: {called(bead.title) if bead else trigger.bead_id}",
+        priority=priority,
+        labels=_labels(queue, "review", REVIEW, "kind:review", areas),
+        parent=next((each for each in (epic, bead.parent if bead else "") if _open(queue, each)), ""),
+        spec_id=(bead.spec_id if bead is not None else "") or CONTRACT,
+        acceptance=acceptance,
+        description=(
+            f"Scope: {scope}\nReview the change of {trigger.bead_id} with fresh eyes, defects first. "
+            "File each "
+            "finding of critical, high or medium severity as a bead; report REVIEW_STATUS."
+        ),
+        notes=_cause(trigger),
+        fields=fields,
+    )
+
+
+def alignment_bead(queue: Queue, trigger: Trigger, *, epic: str = "", areas: Iterable[str] = ()) -> Operation:
+    """A comparison of what is with what was decided."""
+    return operations.create(
+        f"align: repo after {_counted(trigger.cycle, 'cycle')}",
+        priority=1,
+        labels=_labels(queue, "review", ALIGNMENT, "kind:planning", list(areas)),
+        parent=epic,
+        spec_id=CONTRACT,
+        acceptance=(
+            "`ddx bead list --label alignment-review --status open --json` returns no gap that is "
+            "unclassified, and "
+            "the report records ALIGN_STATUS: COMPLETE"
+        ),
+        description=(
+            "Scope: repo\nCompare documents, tests and code from the top down; file a bead for each real gap."
+        ),
+        notes=_cause(trigger),
+        fields=_fields(trigger),
+    )
+
+
+def acceptance_bead(queue: Queue, trigger: Trigger, *, script: str, output: str) -> Operation:
+    """Follow-up work for an acceptance check that fails."""
+    return operations.create(
+        f"Acceptance failure: {script} after {trigger.bead_id}",
+        priority=1,
+        labels=_labels(queue, "build", ACCEPTANCE, "kind:build", _areas(queue.beads.get(trigger.bead_id))),
+        spec_id=script,
+        acceptance=f"`bash {script}` passes with exit status 0",
+        description=(
+            f"Acceptance check {script} failed after implementing {trigger.bead_id}.\n"
+            f"Output: {clean_block(output, 500)}"
+        ),
+        notes=_cause(trigger),
+        fields=_fields(trigger) | {"helix-acceptance-script": script},
+    )
+
+
+def decision_bead(queue: Queue, label: str, title: str, text: str, **about: str) -> Operation:
+    """A bead for a person, with the assumption under which the work goes on; no worker picks it.
+
+    Args:
+        label: ``kind:escalation`` for a conflict, ``kind:speculative`` for something that is missing.
+        about: ``key`` (the same for the same conflict), ``spec_id``, ``acceptance`` and ``assumed``.
+    """
+    return operations.create(
+        title,
+        labels=["helix", f"{activity_prefix(queue)}:frame", label],
+        spec_id=about.get("spec_id", CONTRACT),
+        acceptance=about.get("acceptance", f"the field `{DECISION}` of this bead records the decision"),
+        description=f"{text}\nAssumed meanwhile: {about['assumed']}.",
+        fields={"execution-eligible": "false", KEY: about["key"]},
+    )
+
+
+def decision_standing(queue: Queue, label: str, key: str) -> bool:
+    """Whether there is a bead about this decision: one that was closed has been decided on."""
+    return any(label in bead.labels and bead.document().get(KEY) == key for bead in queue.beads.values())
+
+
+def acceptance_standing(queue: Queue, script: str) -> str:
+    """The open follow-up for a script: one is enough, whatever bead made it fail."""
+    for bead_id, bead in queue.beads.items():
+        if bead.status not in TERMINAL and injected_type(bead) == ACCEPTANCE and bead.spec_id == script:
+            return bead_id
+    return ""
+
+
+def failing_scripts(project: Project) -> Iterable[tuple[str, str]]:
+    """(script, what it printed) of each acceptance check of the repository that fails now."""
+    for name in SCRIPTS:
+        path = project.root / name
+        if not path.is_file() or not os.access(path, os.X_OK):
+            continue
+        try:
+            done = run((os.fspath(path),), cwd=project.root, timeout=SCRIPT_TIMEOUT_S, cap=1 << 20)
+        except OSError as error:
+            yield name, f"it does not start: {error.strerror}"
+            continue
+        if done.timed_out:
+            yield name, f"it took longer than {SCRIPT_TIMEOUT_S:.0f} s"
+        elif done.rc != 0:
+            yield name, (done.out + done.err).strip()
+
+
+def why_unreviewed(root: Path, base: str, result: str, threshold: int) -> str:
+    """Why a change gets no review; empty where it gets one: it has ``threshold`` lines, or three files.
+
+    0 has everything reviewed. A change that git cannot measure is reviewed; one without commits is none.
+    """
+    if threshold <= 0:
+        return ""
+    if not base or not result:
+        return "ddx names no base and result revision, so the size of the change is unknown"
+    if base == result:
+        return "nothing was committed"
+    if not (_REVISION.match(base) and _REVISION.match(result)):
+        return ""
+    words = (
+        "git",
+        "-C",
+        os.fspath(root),
+        "diff",
+        "--numstat",
+        "--no-renames",
+        "--end-of-options",
+        base,
+        result,
+        "--",
+    )
+    try:
+        done = run(words, timeout=30.0, cap=8 << 20)
+    except OSError:
+        return ""
+    if done.rc != 0 or done.timed_out:
+        return ""
+    rows = [line.split("\t") for line in done.out.split("\n") if line.count("\t") >= 2]
+    rows = [row for row in rows if not row[2].startswith(".ddx/")]
+    lines = sum(int(number) for row in rows for number in row[:2] if number.isdecimal())
+    if lines >= threshold or len(rows) >= FILES:
+        return ""
+    size = f"{_counted(lines, 'line')} in {_counted(len(rows), 'file')}"
+    return f"{size}, below {threshold} lines and {FILES} files"
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{count:,} {word}{'s' * (count != 1)}"
+
+
+_REVISION = re.compile(r"[0-9A-Za-z][0-9A-Za-z._/-]{3,200}\Z")
+
+
+def activity_prefix(queue: Queue) -> str:
+    """The word that this repository's labels use for the activity: ``phase`` or ``activity``."""
+    for bead in queue.beads.values():
+        for label in bead.labels:
+            if label.startswith("activity:"):
+                return "activity"
+            if label.startswith("phase:"):
+                return "phase"
+    return "phase"
+
+
+def _labels(queue: Queue, phase: str, kind: str, role: str, areas: Iterable[str]) -> list[str]:
+    return ["helix", f"{activity_prefix(queue)}:{phase}", role, kind, f"{INJECTED}{kind}", *areas]
+
+
+def _areas(bead: Bead | None) -> list[str]:
+    """The bead's areas; one with a comma would be two on the command line."""
+    labels = bead.labels if bead is not None else ()
+    return [label for label in labels if label.startswith("area:") and "," not in label]
+
+
+def _open(queue: Queue, bead_id: str) -> bool:
+    return bead_id in queue.beads and queue.beads[bead_id].status not in TERMINAL
+
+
+def _fields(trigger: Trigger) -> dict[str, str]:
+    return {
+        "execution-eligible": "true",
+        "helix-trigger-source": trigger.source,
+        "helix-trigger-cycle": str(trigger.cycle),
+        "helix-trigger-bead": trigger.bead_id,
+        "helix-remediation": trigger.remediation or "verify-governance-diff",
+    }
+
+
+def _cause(trigger: Trigger) -> str:
+    return clean_line(f"TRIGGERING_CYCLE={trigger.cycle} TRIGGERING_BEAD={trigger.bead_id}", 300)

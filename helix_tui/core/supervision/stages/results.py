@@ -1,0 +1,290 @@
+"""What one turn of ddx's loop says it did, checked before anything is believed of it.
+
+Shape: seed 000 (execute-loop JSON), reference/helix.md §3.11, reference/ddx.md §4. Exit codes of the loop
+say nothing; the object does. Unknown fields are passed over, unknown statuses are kept verbatim and never
+count as success.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from helix_tui.core.ddx.attempts.attempt import Attempt
+from helix_tui.core.ddx.attempts.loop_log import MalformedReport, parse_report
+from helix_tui.core.ddx.client import FAILED, MALFORMED, DdxError, advice_for, last_error
+from helix_tui.core.ddx.fields import instant, money, text, whole
+from helix_tui.core.ddx.files import read_bytes
+from helix_tui.core.ddx.names import ATTEMPT_ID, status_of
+from helix_tui.core.ground.process import Finished
+from helix_tui.core.ground.project import Project
+from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.time import format_instant
+from helix_tui.core.supervision.stages.delegate import token_count, tokens_in
+
+_WHAT = "execute-loop-json"
+
+_SIGNALS = frozenset({"sigint", "sigterm", "context_cancelled"})
+"""Exit reasons of a ddx that a signal ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One attempt, as the loop tells it."""
+
+    bead_id: str
+    status: str
+    attempt_id: str = ""
+    detail: str = ""
+    harness: str = ""
+    model: str = ""
+    provider: str = ""
+    session_id: str = ""
+    base_rev: str = ""
+    result_rev: str = ""
+    preserve_ref: str = ""
+    retry_after: str = ""
+    rationale: str = ""
+    tokens: int = 0
+    cost_usd: float = 0.0
+    duration_ms: int | None = None
+    interrupted: bool = False
+    """It failed after its ddx was interrupted by us, so that its status says nothing of the bead."""
+
+    @property
+    def word(self) -> str:
+        """What it is counted as and shown by: ddx's status, or that it was interrupted."""
+        cut = self.interrupted or self.attempt.verdict.outcome == "interrupted"
+        return "interrupted" if cut else self.status
+
+    @property
+    def success(self) -> bool:
+        """Whether ddx says ``success``, the only word that counts a cycle (seed 000), of work that landed."""
+        return self.status == "success" and self.attempt.landed
+
+    @property
+    def attempt(self) -> Attempt:
+        """The attempt as the loop tells it, with its verdict."""
+        return Attempt(
+            self.attempt_id,
+            self.bead_id,
+            self.status,
+            detail=self.detail,
+            result_rev=self.result_rev,
+            preserve_ref=self.preserve_ref,
+            no_changes_rationale=self.rationale,
+        )
+
+    def record(self) -> dict[str, Any]:
+        """What the state keeps of it."""
+        kept = ("bead_id", "status", "attempt_id", "detail", "harness", "model", "provider", "session_id")
+        revs = ("base_rev", "result_rev", "preserve_ref", "retry_after", "tokens", "cost_usd", "duration_ms")
+        return {name: getattr(self, name) for name in (*kept, *revs)}
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One call of the loop."""
+
+    results: tuple[Result, ...] = ()
+    attempts: int = 0
+    no_ready_work: bool = False
+    next_retry_after: str = ""
+    exit_reason: str = ""
+    attention: str = ""
+    """What ddx wants a person to look at; empty where nothing."""
+    tokens: int = 0
+    cost_usd: float = 0.0
+    seconds: float = 0.0
+    document: Mapping[str, Any] = field(default_factory=dict)
+
+    def interrupted(self) -> Turn:
+        """The same, of a ddx that was interrupted: what failed then did not fail by itself."""
+        cut = (replace(each, interrupted=status_of(each.status).outcome == "failed") for each in self.results)
+        return replace(self, results=tuple(cut))
+
+    @property
+    def signalled(self) -> bool:
+        """Whether ddx says that a signal ended it."""
+        return self.exit_reason in _SIGNALS
+
+    @property
+    def idle(self) -> str:
+        """Why ddx picked nothing, in its own words: April names beads, head counts them."""
+        detail = self.document.get("no_ready_work_detail")
+        said = [
+            f"{name.replace('_', ' ')}: {_told(value)}"
+            for name, value in (detail.items() if isinstance(detail, dict) else ())
+            if value and name != "execution_ready" and not str(value).startswith("0001-")
+        ]
+        return clean_line(", ".join(filter(None, [self.exit_reason.replace("_", " "), *said])), 300)
+
+
+def _told(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def read_turn(finished: Finished, project: Project) -> Turn:
+    """What a loop did.
+
+    Raises:
+        DdxError: it failed and said nothing (1), or what it said is not what the contract has it say (65).
+    """
+    try:
+        report = parse_report(finished.out)
+    except MalformedReport as error:
+        if finished.timed_out:
+            raise _failed(finished, f"ddx gave no answer in {finished.seconds:.0f} s and was ended") from None
+        if finished.truncated:
+            raise _failed(finished, "ddx printed more than anybody can keep and was ended") from None
+        if finished.rc < 0:
+            raise _failed(
+                finished, f"ddx was ended by {_signal(-finished.rc)} while it was at work"
+            ) from None
+        if finished.rc != 0 and not _begins_json(finished.out):
+            raise _failed(finished, last_error(finished)) from None
+        why = "empty payload" if not finished.out.strip() else _top_level(finished.out) or str(error)
+        raise malformed(finished, why) from None
+    document = report.document
+    if finished.rc != 0 and not {"results", "attempts", "project_root"} & document.keys():
+        raise _failed(finished, last_error(finished))
+    rows = document.get("results")
+    if rows is not None and not isinstance(rows, list):
+        raise malformed(finished, "results field is not an array")
+    missing = [problem for place, row in enumerate(rows or ()) for problem in _missing(place, row)]
+    if missing:
+        raise malformed(
+            finished, "missing required field(s):\n" + "\n".join(f"  - {each}" for each in missing)
+        )
+    results = tuple(_result(row, project) for row in rows or ())
+    said = whole(document.get("attempts"))
+    tokens = sum(result.tokens for result in results) or token_count(document)
+    idle = document.get("no_ready_work_detail")
+    attention = document.get("operator_attention")
+    turn = Turn(
+        results=results,
+        attempts=len(results) if said is None else max(said, len(results)),
+        no_ready_work=report.no_ready_work,
+        next_retry_after=text(idle, "next_retry_after") if isinstance(idle, dict) else "",
+        exit_reason=report.exit_reason,
+        attention=_attention(attention) if isinstance(attention, dict) else "",
+        tokens=tokens or tokens_in(finished.err) or tokens_in(report.lead),
+        cost_usd=sum(result.cost_usd for result in results),
+        seconds=finished.seconds,
+        document=document,
+    )
+    return turn.interrupted() if turn.signalled else turn
+
+
+def malformed(finished: Finished, why: str) -> DdxError:
+    """The error for output that nobody can trust (65)."""
+    message = f"{_WHAT}: {why}"
+    return DdxError(
+        finished.argv, message, "a newer ddx may have changed its output", MALFORMED, finished.stdout
+    )
+
+
+def _failed(finished: Finished, message: str) -> DdxError:
+    code = 69 if "unknown flag" in message or "unknown command" in message else FAILED
+    return DdxError(finished.argv, message, advice_for(message, finished.argv), code, finished.stdout)
+
+
+def _signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _begins_json(out: str) -> bool:
+    return any(line.startswith(("{", "[")) for line in out.split("\n"))
+
+
+def _top_level(out: str) -> str:
+    first = next((line for line in out.split("\n") if line.strip()), "")
+    return "top-level value is not a JSON object" if first.lstrip()[:1] in '["0123456789tfn' else ""
+
+
+def _missing(place: int, row: object) -> list[str]:
+    if not isinstance(row, dict):
+        return [f"results[{place}]"]
+    wanted = ("bead_id", "status")
+    return [
+        f"results[{place}].{name}"
+        for name in wanted
+        if not isinstance(row.get(name), str) or not row[name].strip()
+    ]
+
+
+def _result(row: Mapping[str, Any], project: Project) -> Result:
+    def word(name: str) -> str:
+        return clean_line(text(row, name), 400)
+
+    attempt_id = word("attempt_id")
+    tokens, cost = token_count(row), money(row.get("cost_usd"))
+    if not tokens and ATTEMPT_ID.fullmatch(attempt_id):
+        tokens, cost = _usage(project, attempt_id, cost)
+    return Result(
+        bead_id=text(row, "bead_id"),
+        status=word("status"),
+        attempt_id=attempt_id,
+        detail=word("detail"),
+        harness=word("harness"),
+        model=word("model"),
+        provider=word("provider"),
+        session_id=word("session_id"),
+        base_rev=word("base_rev"),
+        result_rev=word("result_rev"),
+        preserve_ref=word("preserve_ref"),
+        retry_after=_retry(row),
+        rationale=clean_line(text(row, "no_changes_rationale") or text(row, "review_rationale"), 2000),
+        tokens=tokens,
+        cost_usd=cost or 0.0,
+        duration_ms=whole(row.get("duration_ms")),
+    )
+
+
+def _retry(row: Mapping[str, Any]) -> str:
+    at = instant(row.get("retry_after"))
+    return format_instant(at) if at is not None else clean_line(text(row, "retry_after"), 80)
+
+
+def _usage(project: Project, attempt_id: str, cost: float | None) -> tuple[int, float | None]:
+    """Tokens and cost from the attempt's evidence, which knows them where the loop does not say."""
+    import msgspec
+
+    folder = project.ddx_dir / "executions" / attempt_id
+    for name in ("usage.json", "result.json"):
+        raw = read_bytes(folder / name, 1 << 20)
+        try:
+            document = msgspec.json.decode(raw) if raw else None
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            continue
+        if isinstance(document, dict) and (tokens := token_count(document)):
+            return tokens, cost or money(document.get("cost_usd"))
+    return 0, cost
+
+
+def _attention(document: Mapping[str, Any]) -> str:
+    words = [text(document, name) for name in ("reason", "message")]
+    bead_id = text(document, "bead_id")
+    return clean_line(": ".join(filter(None, [*words, bead_id])), 400)
+
+
+def ambiguous(result: Result) -> bool:
+    """Whether a person may have to say what to make of it: preserved work, or a word nobody knows.
+
+    What merely failed, or changed nothing, ddx tries again by itself after its own cooldown.
+    """
+    status = status_of(result.status)
+    if result.status in _DDX_GOES_ON:
+        return False
+    if status.successful:
+        return result.attempt.preserved
+    return status.outcome in ("kept_aside", "refused", "unknown")
+
+
+_DDX_GOES_ON = frozenset({"review_request_changes", "review_fixable_gap", "land_retry"})
+"""Statuses after which ddx itself makes the next attempt with what it was told."""

@@ -1,0 +1,193 @@
+"""The table of stages: stance, prompt, governing bead or not, effort, permissions and trailers of each.
+
+Rules: seed 000 (stage stances), reference/helix.md §1 (commands), §3.7 and §6 (trailers). A new planning
+command costs a row here, a prompt under ``prompts/`` and a row in the command line's table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from helix_tui.core.supervision.signals.scope import WORD
+
+STANCES = {
+    "planning": "exploratory, assumption-surfacing, artifact-authoring",
+    "execution": "contract-following, bounded, anti-feature-creep",
+    "review": "adversarial, defect-seeking, risk-first",
+    "alignment": "top-down, conservative, drift-seeking",
+    "supervisory": "concise, state-oriented, policy-applying",
+}
+"""Family of stages -> the stance that its prompts are written in (seed 000)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trailer:
+    """One ``NAME: value`` line that a stage's answer must end in."""
+
+    name: str
+    words: tuple[str, ...] = ()
+    """The values it may have; empty: any."""
+    required: bool = False
+    count: bool = False
+    """Whether it is a whole number."""
+    word: bool = False
+    """Whether it is one word, a path or an id; what an agent adds behind it is no part of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One kind of bounded work that is done by a prompt and not by a bead's execution."""
+
+    name: str
+    family: str
+    effort: str
+    agent: str
+    """``primary``, ``alternate`` or ``review``: who of the two that check each other does it."""
+    trailers: tuple[Trailer, ...] = ()
+    governed: bool = False
+    """It is done for a bead that is claimed or made first."""
+    writes: bool = True
+    """It changes documents or beads, so that its agent needs the permission."""
+    scope: str = WORD
+    """What it is about where nobody says."""
+
+    @property
+    def stance(self) -> str:
+        """The stance of its family."""
+        return STANCES[self.family]
+
+    @property
+    def status(self) -> Trailer | None:
+        """The trailer that says how it ended."""
+        return self.trailers[0] if self.trailers else None
+
+
+def _status(name: str, *words: str, required: bool = False) -> Trailer:
+    return Trailer(name, words, required)
+
+
+def _count(name: str) -> Trailer:
+    return Trailer(name, count=True)
+
+
+NEXT_ACTIONS = ("BUILD", "DESIGN", "POLISH", "ALIGN", "BACKFILL", "WAIT", "GUIDANCE", "STOP")
+"""Every answer of a check."""
+
+STAGES = {
+    stage.name: stage
+    for stage in (
+        Stage(
+            "check",
+            "supervisory",
+            "low",
+            "alternate",
+            (Trailer("NEXT_ACTION", NEXT_ACTIONS, required=True),),
+            writes=False,
+        ),
+        Stage(
+            "input",
+            "planning",
+            "high",
+            "primary",
+            (
+                _status("INPUT_STATUS", "COMPLETE", "NEEDS_CLARIFICATION", "BLOCKED", required=True),
+                Trailer("BEADS_CREATED"),
+                Trailer("BEADS_UPDATED"),
+                Trailer("AUTONOMY_LEVEL", ("low", "medium", "high")),
+                Trailer("CONFLICTS"),
+                Trailer("NEXT_ACTION", NEXT_ACTIONS),
+            ),
+        ),
+        Stage(
+            "frame",
+            "planning",
+            "high",
+            "primary",
+            (_status("FRAME_STATUS", "COMPLETE", "GUIDANCE_NEEDED", "BLOCKED"),),
+        ),
+        Stage(
+            "design",
+            "planning",
+            "high",
+            "primary",
+            (
+                _status("PLAN_STATUS", "CONVERGED", "COMPLETE", "GUIDANCE_NEEDED", "BLOCKED"),
+                Trailer("PLAN_DOCUMENT", word=True),
+                _count("PLAN_ROUNDS"),
+            ),
+        ),
+        Stage(
+            "polish",
+            "planning",
+            "medium",
+            "alternate",
+            (
+                _status("POLISH_STATUS", "CONVERGED", "COMPLETE", "GUIDANCE_NEEDED", "BLOCKED"),
+                _count("ISSUES_MODIFIED"),
+                _count("ISSUES_CREATED"),
+            ),
+        ),
+        Stage(
+            "evolve",
+            "planning",
+            "high",
+            "primary",
+            (
+                _status("EVOLUTION_STATUS", "COMPLETE", "GUIDANCE_NEEDED", "BLOCKED"),
+                Trailer("ARTIFACTS_UPDATED"),
+                Trailer("ISSUES_CREATED"),
+                Trailer("CONFLICTS"),
+            ),
+        ),
+        Stage(
+            "align",
+            "alignment",
+            "high",
+            "primary",
+            (
+                _status("ALIGN_STATUS", "COMPLETE", "INCOMPLETE", "BLOCKED"),
+                _count("GAPS_FOUND"),
+                _count("EXECUTION_ISSUES_CREATED"),
+            ),
+            governed=True,
+        ),
+        Stage(
+            "backfill",
+            "planning",
+            "high",
+            "primary",
+            (
+                _status("BACKFILL_STATUS", "COMPLETE", "GUIDANCE_NEEDED", "BLOCKED", required=True),
+                Trailer("BACKFILL_REPORT", required=True, word=True),
+                Trailer("RESEARCH_EPIC", required=True, word=True),
+            ),
+        ),
+        Stage(
+            "review",
+            "review",
+            "high",
+            "review",
+            (
+                _status("REVIEW_STATUS", "CLEAN", "ISSUES_FOUND", required=True),
+                _count("ISSUES_COUNT"),
+                _count("FINDINGS_FILED"),
+            ),
+            scope="last-commit",
+        ),
+        Stage(
+            "experiment",
+            "execution",
+            "high",
+            "primary",
+            (
+                _status("EXPERIMENT_STATUS", "CONVERGED", "ITERATION_COMPLETE", "NO_IMPROVEMENT", "CLOSED"),
+                _count("EXPERIMENT_ITERATIONS"),
+                _count("EXPERIMENT_KEPT"),
+                Trailer("EXPERIMENT_BEST"),
+                Trailer("EXPERIMENT_CONFIDENCE"),
+            ),
+            scope="",
+        ),
+    )
+}
+"""Every stage by its name."""

@@ -1,0 +1,183 @@
+"""One run in tabs: answer, evidence, steps, and how it differs from another run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.worker import Worker
+
+from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.time import format_instant
+from helix_tui.screens.ask.session import Document, Questions, differences
+from helix_tui.screens.jobs import Jobs
+from helix_tui.widgets.chrome.pane_tabs import PaneTabs
+from helix_tui.widgets.text.answer import answer_paras, target_of
+from helix_tui.widgets.text.evidence_spans import compare_paras, evidence_paras
+from helix_tui.widgets.text.pane import Para, TextPane
+from helix_tui.widgets.text.steps import brief_paras, steps_paras
+
+TABS = ("answer", "evidence", "steps", "compare")
+
+_PARAS = {"answer": answer_paras, "evidence": evidence_paras, "steps": steps_paras}
+
+
+class AnswerView(Vertical):
+    """The tabs of one run, or of the one under way."""
+
+    DEFAULT_CSS = """
+    AnswerView { height: 1fr; width: 1fr; background: $helix-ground; }
+    AnswerView > PaneTabs { height: 1; }
+    """
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self.tabs = PaneTabs(TABS)
+        self.pane = TextPane(id="answer")
+        self.tab = "answer"
+        self.document: Document | None = None
+        """The run that is shown."""
+        self.questions: Questions | None = None
+        self.loaded: dict[str, Document] = {}
+        """Runs that have been read, by id."""
+        self.marked = ""
+        """Id of the run that others are compared with."""
+        self._key = ""
+        self._asked: tuple[str, Sequence[tuple[str, str]]] | None = None
+        self._drawn: tuple[object, ...] = ()
+        self._jobs = Jobs(self)
+
+    def compose(self) -> ComposeResult:
+        """The tab line, and the pane."""
+        yield self.tabs
+        yield self.pane
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        """A run that was asked for has been read."""
+        event.stop()
+        self._jobs.settle(event.worker)
+
+    # --- what it shows ------------------------------------------------------------------------------------
+
+    def show(self, document: Document | None, key: str) -> None:
+        """Show a run; ``key`` is its row's."""
+        self._asked, self.document, self._key = None, document, key
+        self._draw()
+
+    def show_running(
+        self, question: str, news: Sequence[tuple[str, str]], drafted: Document | None = None
+    ) -> None:
+        """Show what is being done, or what there is to read while a model is asked."""
+        self._asked, self.document, self._key = (question, news), drafted, ""
+        self._draw()
+
+    def open_tab(self, name: str) -> None:
+        """Look at the run another way."""
+        self.tab = name
+        self._draw()
+
+    def turn(self, step: int) -> None:
+        """The next tab, or the one before."""
+        self.open_tab(TABS[(TABS.index(self.tab) + step) % len(TABS)])
+
+    @on(PaneTabs.Pressed)
+    def _press(self, event: PaneTabs.Pressed) -> None:
+        event.stop()
+        self.open_tab(event.name)
+
+    def mark(self, key: str) -> None:
+        """Compare others with this run; with none where it is marked already."""
+        self.marked = "" if self.marked == key else key
+        self._draw()
+
+    def on_resize(self) -> None:
+        """Draw what was not drawn while there was no room."""
+        self._drawn = ()
+        self._draw()
+
+    def _draw(self) -> None:
+        """Draw the open tab if it differs from what stands there."""
+        steps = len(self._asked[1]) if self._asked is not None else -1
+        subject = (self._key, id(self.document), self.tab)
+        state = (*subject, steps, self.marked, len(self.loaded))
+        if state == self._drawn or not self.size.width:
+            return
+        same = self._drawn[:3] == subject
+        self._drawn = state
+        (self.pane.update_text if same else self.pane.read)(self._paras())
+        self.tabs.show(self.tab, self.hash)
+
+    def _paras(self) -> Sequence[Para]:
+        document = self.document
+        if document is None and self._asked is not None:
+            head = Para("question", ((clean_line(self._asked[0], 600), "text bold"),))
+            return [head, Para("gap"), *brief_paras(self._asked[1])]
+        if document is None:
+            return _invitation(self._key)
+        return self._comparison(document) if self.tab == "compare" else _PARAS[self.tab](document)
+
+    @property
+    def hash(self) -> str:
+        """One hash over the items of the run."""
+        return clean_line((self.document or {}).get("assembly_hash"), 20)
+
+    @property
+    def target(self) -> tuple[str, int] | None:
+        """The file and line that the cursor stands on."""
+        para = self.pane.para
+        return target_of(para.key) if para is not None else None
+
+    # --- two runs -----------------------------------------------------------------------------------------
+
+    def _comparison(self, document: Document) -> Sequence[Para]:
+        """The run against the marked one, else against the last one before it that asked the same."""
+        other = self._other(document)
+        if not other:
+            return [Para("none", (("nothing to compare with: space marks a run, R asks again", "muted"),))]
+        before = self.loaded.get(other)
+        if before is not None:
+            return compare_paras(differences(before, document), _named(before), _named(document))
+        if self.questions is not None:
+            work = partial(self.questions.history.load, other)
+            self._jobs.start("other", work, partial(self._take_other, other), lambda _: None)
+        return [Para("wait", (("reading …", "muted"),))]
+
+    def _other(self, document: Document) -> str:
+        if self.marked and self.marked != self._key:
+            return self.marked
+        past = self.questions.history.list() if self.questions is not None else ()
+        asked = document.get("question")
+        return next((one.id for one in past if one.question == asked and one.id < self._key), "")
+
+    def _take_other(self, key: str, document: Document | None) -> None:
+        if document is not None:
+            self.loaded[key] = document
+            self._draw()
+
+
+def _named(document: Mapping[str, Any]) -> str:
+    """A run in a line: when it was asked, its question, its hash."""
+    asked = document.get("asked_at_ns")
+    when = f"{format_instant(asked)}  " if isinstance(asked, int) and asked else ""
+    return f"{when}{clean_line(document.get('question'), 200)}  {document.get('assembly_hash', '')}"
+
+
+def _invitation(key: str) -> list[Para]:
+    """What stands where no run is shown: the key of a ready question, or what can be done here."""
+    if key:
+        return [Para("how", (("enter", "running"), ("  asks it", "muted")))]
+    words = (
+        (("Ask this repository something.", "text bold"),),
+        (),
+        (("i", "running"), ("  type a question; on a bead in the queue it asks about that", "muted")),
+        (),
+        (
+            ("Answers are sentences of the repository, each with its source.", "muted"),
+            (" A word with two meanings is asked about, and what was not found is said.", "muted"),
+        ),
+    )
+    return [Para(f"invite {number}", line) for number, line in enumerate(words)]

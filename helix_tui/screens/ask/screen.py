@@ -1,0 +1,491 @@
+"""Ask: questions on the left with their steps as they happen, on the right the answer with its sources."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Container, Vertical
+from textual.message import Message
+from textual.timer import Timer
+from textual.widget import Widget
+from textual.worker import Worker
+
+from helix_tui.core.ask.retrieval.policy import DEPTHS, Depth
+from helix_tui.core.ask.sessions.index_keeper import State
+from helix_tui.core.ask.sessions.session import News
+from helix_tui.core.beads.query import Completion
+from helix_tui.core.ground.text import clean_line
+from helix_tui.keymap import bindings
+from helix_tui.screens.ask.answers import TABS, AnswerView
+from helix_tui.screens.ask.session import Document, Questions, Request
+from helix_tui.screens.base import NARROW, HelixScreen
+from helix_tui.screens.external_editor import open_at
+from helix_tui.screens.jobs import Jobs
+from helix_tui.widgets.base.row_list import RowList
+from helix_tui.widgets.chrome.caption import Caption
+from helix_tui.widgets.rows.questions import READY, RUNNING, RunRow, RunRows
+from helix_tui.widgets.text.answer import sense_of, target_of
+from helix_tui.widgets.text.pane import TextPane
+from helix_tui.widgets.text.steps import brief_of, brief_paras
+
+if TYPE_CHECKING:
+    from helix_tui.core.snapshot import Change, Snapshot
+    from helix_tui.widgets.chrome.prompt import Prompt
+
+DETAIL_DELAY = 0.06
+"""Seconds that the cursor rests before its run is read."""
+BAR_CELLS = 12
+
+
+class Stepped(Message):
+    """A step of the run that is under way."""
+
+    def __init__(self, news: News) -> None:
+        super().__init__()
+        self.news = news
+
+
+class Drafted(Message):
+    """The answer without a model is there; the model is still being asked."""
+
+    def __init__(self, document: Document) -> None:
+        super().__init__()
+        self.document = document
+
+
+class IndexStands(Message):
+    """The index stands otherwise than before."""
+
+    def __init__(self, state: State) -> None:
+        super().__init__()
+        self.state = state
+
+    def can_replace(self, message: Message) -> bool:
+        """Only the newest state counts."""
+        return isinstance(message, IndexStands)
+
+
+class AskScreen(HelixScreen):
+    """Screen 4."""
+
+    NAME = "ask"
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("ask")]
+    FOOTER = ("ask.new", "go.open", "go.view", "ask.why", "ask.model", "app.help")
+    READING_FOOTER = ("go.open", "go.back", "go.view", "move.next-part", "ask.why", "app.help")
+    CLARIFY_FOOTER = ("ask.first", "ask.second", "ask.new", "go.view", "app.help")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.list = RowList(id="asked")
+        self.caption = Caption("questions")
+        self.steps_caption = Caption("steps", id="steps-caption")
+        self.brief = TextPane(id="ask-steps")
+        self.view = AnswerView(id="answer-pane", classes="beside")
+        self.questions: Questions | None = None
+        self.prompt: Prompt | None = None
+        self.with_model = False
+        self.depth: Depth = "root_to_anchor"
+        self._request: Request | None = None
+        """What is being answered."""
+        self._news: list[tuple[str, str]] = []
+        self._draft: Document | None = None
+        self._ready: tuple[str, ...] = ()
+        self._wanted = ""
+        """A question that came before there was anything to ask."""
+        self._rest: Timer | None = None
+        self._jobs = Jobs(self)
+
+    def compose_body(self) -> ComposeResult:
+        """Questions and steps on the left, the run under the cursor on the right."""
+        with Container(id="ask-panes"):
+            with Vertical(id="asked-pane"):
+                yield self.caption
+                yield self.list
+                yield self.steps_caption
+                yield self.brief
+            yield self.view
+
+    def on_unmount(self) -> None:
+        """Nobody asks any more."""
+        if self.questions is not None:
+            self.questions.stop()
+
+    # --- news ---------------------------------------------------------------------------------------------
+
+    def show_snapshot(self, snapshot: Snapshot, change: Change) -> None:
+        """The first snapshot says which project it is."""
+        if self.questions is None and snapshot.condition != "loading":
+            self.questions = self.view.questions = Questions(
+                snapshot.project,
+                ddx=self.console.ddx_named,
+                keep=not self.console.read_only,
+                hear=self._hear_index,
+            )
+            self.questions.start()
+            self._jobs.start("ready", self.questions.ready, self._take_ready, self._say_trouble)
+        self._show_rows()
+        self._show_selected()
+
+    def _hear_index(self, state: State) -> None:
+        """Called in the thread that keeps the index."""
+        self.post_message(IndexStands(state))
+
+    def _take_ready(self, ready: tuple[str, ...]) -> None:
+        self._ready = ready
+        self._show_rows()
+        self._show_selected()
+        wanted, self._wanted = self._wanted, ""
+        self.ask(wanted)
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        """A job has come back."""
+        self._jobs.settle(event.worker)
+
+    def tick(self) -> None:
+        """Ages go on."""
+        super().tick()
+        if self.is_mounted:
+            self._show_rows()
+
+    def on_index_stands(self, event: IndexStands) -> None:
+        """Reading goes on, or is done."""
+        self._say_index(event.state)
+
+    def _say_index(self, state: State) -> None:
+        progress = state.progress
+        if state.problem:
+            said = state.problem
+        elif progress is not None and progress.total:
+            cells = progress.done * BAR_CELLS // progress.total
+            bar = "█" * cells + "░" * (BAR_CELLS - cells)
+            rate = f"{progress.files_per_second:,.0f} files/s"
+            said = f"{bar} {progress.done:,} of {progress.total:,} · {rate}"
+            if f"-{self.posture}" in NARROW:
+                said = f"{progress.done / progress.total:.0%} · {rate}"
+        else:
+            files = f"{state.files:,} file{'s' * (state.files != 1)}" if state.files else "no files"
+            said = "reading …" if progress is not None else files
+        model = " · model on" if self.with_model else ""
+        self.caption.show("questions", f"{clean_line(said, 100)}{model}")
+
+    def _say_trouble(self, said: str) -> None:
+        self.console.say(said, "error")
+
+    # --- questions ----------------------------------------------------------------------------------------
+
+    def _show_rows(self) -> None:
+        rows: list[RunRow] = []
+        if self._request is not None:
+            doing = self._news[-1][0] if self._news else "begins"
+            rows.append(RunRow(RUNNING, self._request.text.partition("\n")[0], note=doing))
+        past = self.questions.history.list() if self.questions is not None else ()
+        marked = self.view.marked
+        rows += [
+            RunRow(
+                one.id, one.question, one.tier, one.stop, one.seconds, one.asked_at, marked=one.id == marked
+            )
+            for one in past
+        ]
+        asked = {one.question for one in past}
+        ready = [text for text in self._ready if text not in asked]
+        if ready:
+            rows.append(RunRow("ready", note="ready to be asked"))
+            rows += [RunRow(f"{READY}{text}", text) for text in ready]
+        if not rows:
+            rows.append(RunRow("none", note="nothing asked yet: i asks"))
+        self.list.show(RunRows(rows, self.console.now()))
+        if self.questions is not None:
+            self._say_index(self.questions.state)
+
+    @property
+    def key(self) -> str:
+        """The row under the cursor."""
+        return self.list.selected_key or ""
+
+    @property
+    def document(self) -> Document | None:
+        """The run that is shown."""
+        return self.view.document
+
+    @on(RowList.Selected, "#asked")
+    def follow_with_answer(self) -> None:
+        """The answer follows when the cursor rests."""
+        if self._rest is not None:
+            self._rest.stop()
+        self._rest = self.set_timer(DETAIL_DELAY, self._show_selected)
+
+    def _show_selected(self) -> None:
+        key, questions = self.key, self.questions
+        if key == RUNNING and self._request is not None:
+            self.view.show_running(self._request.text, tuple(self._news), self._draft)
+            self._show_steps(self._news)
+        elif key in self.view.loaded or not key or key.startswith(READY):
+            document = self.view.loaded.get(key)
+            self.view.show(document, key)
+            self._show_steps(brief_of(document) if document is not None else ())
+        elif questions is not None:
+            work = partial(questions.history.load, key)
+            self._jobs.start("past", work, partial(self._take_past, key), self._say_trouble)
+        self._say_keys()
+
+    def _show_steps(self, steps: Sequence[tuple[str, str]]) -> None:
+        """The steps below the questions; before there are any, the questions have the room."""
+        self.set_class(not steps, "-no-steps")
+        self.brief.update_text(brief_paras(steps))
+
+    def _take_past(self, key: str, document: Document | None) -> None:
+        if document is not None:
+            self.view.loaded[key] = document
+            if self.key == key:
+                self._show_selected()
+
+    def _say_keys(self) -> None:
+        if self.prompt is None:
+            options = ((self.document or {}).get("clarify") or {}).get("options")
+            reading = self.READING_FOOTER if self.focused is self.view.pane else self.FOOTER
+            self.footer.show(self.CLARIFY_FOOTER if options else reading)
+
+    def on_resize(self) -> None:
+        """Whoever reads goes on reading where both no longer fit side by side."""
+        if f"-{self.posture}" in NARROW:
+            self.set_class(self.focused is self.view.pane, "-reading")
+        else:
+            self.call_after_refresh(self.remove_class, "-reading")
+        self._show_rows()
+        self.call_after_refresh(self._show_selected)
+
+    def on_descendant_focus(self) -> None:
+        """The footer says what can be done where the focus is."""
+        self._say_keys()
+
+    # --- asking -------------------------------------------------------------------------------------------
+
+    async def action_ask(self) -> None:
+        """Type a question."""
+        await self.begin("")
+
+    async def begin(self, text: str) -> None:
+        """Open the line with a text in it."""
+        if self.prompt is None:
+            from helix_tui.widgets.chrome.prompt import Prompt
+
+            self.prompt = Prompt("ask", self._ways_on, text=text, id="question")
+            await self.mount(self.prompt)
+
+    def _ways_on(self, text: str, cursor: int) -> list[Completion]:
+        """Questions that are ready, and those asked before."""
+        past = self.questions.history.list() if self.questions is not None else ()
+        known = dict.fromkeys([*self._ready, *(one.question for one in past)])
+        wanted = text.strip().lower()
+        return [Completion(one, 0, "") for one in known if wanted in one.lower() and one != text][:8]
+
+    async def on_prompt_done(self, event: Prompt.Done) -> None:
+        """Ask what was typed."""
+        if event.prompt is not self.prompt:
+            return
+        event.stop()
+        self.prompt = None
+        self.list.focus(scroll_visible=False)
+        await event.prompt.remove()
+        self._say_keys()
+        if event.kept:
+            self.ask(event.text)
+
+    def ask(self, text: str, sense: str = "") -> None:
+        """Ask; steps show as they happen."""
+        questions = self.questions
+        if questions is None:
+            self._wanted = text
+        if questions is None or not text.strip():
+            return
+        if self._request is not None:
+            self.console.say("one question at a time; this one is still being answered", "warning")
+            return
+        self._request = Request(text.strip(), sense, self.depth, self.with_model)
+        self._news, self._draft, self.view.tab = [], None, "answer"
+        work = partial(questions.answer, self._request, self.console.now(), self._hear_step, self._hear_draft)
+        self._jobs.start("ask", work, self._take_answer, self._take_failure)
+        self._show_rows()
+        self.list.select(RUNNING)
+        self._show_selected()
+
+    def _hear_step(self, news: News) -> None:
+        """Called in the thread that asks."""
+        self.post_message(Stepped(news))
+
+    def _hear_draft(self, document: Document) -> None:
+        """Called in the thread that asks."""
+        self.post_message(Drafted(document))
+
+    def on_stepped(self, event: Stepped) -> None:
+        """A step more."""
+        self._news.append((event.news.stage, event.news.text))
+        self._show_rows()
+        self._show_selected()
+
+    def on_drafted(self, event: Drafted) -> None:
+        """Something to read while the model is asked."""
+        if self._request is not None:
+            self._draft = event.document
+            self._show_selected()
+
+    def _take_answer(self, found: tuple[str, Document]) -> None:
+        ident, document = found
+        watching = self.key == RUNNING
+        self._request = None
+        self.view.loaded[ident] = document
+        self._show_rows()
+        if watching and not self.list.select(ident):
+            self.view.show(document, ident)
+            self._show_steps(brief_of(document))
+        else:
+            self._show_selected()
+
+    def _take_failure(self, said: str) -> None:
+        self._request = None
+        self._show_rows()
+        self._show_selected()
+        self._say_trouble(said)
+
+    def action_ask_again(self) -> None:
+        """The same question on the files as they are now."""
+        if self.document is not None:
+            self.ask(str(self.document.get("question", "")))
+
+    def action_choose(self, place: int) -> None:
+        """One of two senses is meant."""
+        options = ((self.document or {}).get("clarify") or {}).get("options") or ()
+        if place < len(options):
+            self._ask_sense(str(options[place].get("label", "")))
+
+    def _ask_sense(self, label: str) -> None:
+        self.ask(str((self.document or {}).get("question", "")), label)
+
+    # --- opening ------------------------------------------------------------------------------------------
+
+    @on(RowList.Opened, "#asked")
+    def open_row(self, event: RowList.Opened) -> None:
+        """A ready question is asked; a run is read."""
+        event.stop()
+        if event.key.startswith(READY):
+            self.ask(event.key.removeprefix(READY))
+        if f"-{self.posture}" in NARROW:
+            self.add_class("-reading")
+            self.call_after_refresh(self._read_on)
+        elif not event.key.startswith(READY):
+            self._read_on()
+
+    def _read_on(self) -> None:
+        self.view.pane.focus(scroll_visible=False)
+        self._show_selected()
+
+    @on(RowList.Opened, "#answer")
+    def open_line(self, event: RowList.Opened) -> None:
+        """A source opens in the editor, an option is chosen."""
+        event.stop()
+        key = event.key.partition("\n")[0]
+        target, sense = target_of(key), sense_of(key)
+        if sense:
+            self._ask_sense(sense)
+        elif target is not None and self.questions is not None:
+            file, line = target
+            said = open_at(self.app, self.questions.project.root / file, line)
+            if said:
+                self.console.say(clean_line(said, 200), "warning")
+
+    # --- keys ---------------------------------------------------------------------------------------------
+
+    def panes(self) -> Sequence[Widget]:
+        """Questions and answer, where they show."""
+        return [pane for pane in (self.list, self.view.pane) if pane.size.width]
+
+    async def action_back(self) -> None:
+        """From the answer to the questions."""
+        if self.has_class("-reading"):
+            self.remove_class("-reading")
+            self.call_after_refresh(self.list.focus, scroll_visible=False)
+        elif self.focused is self.view.pane:
+            self.list.focus(scroll_visible=False)
+
+    async def action_fold(self) -> None:
+        """Back to the questions."""
+        await self.action_back()
+
+    def action_unfold(self) -> None:
+        """Into the answer."""
+        self.list.action_open()
+
+    def action_next_tab(self) -> None:
+        """The next tab."""
+        self.view.turn(1)
+
+    def action_previous_tab(self) -> None:
+        """The tab before."""
+        self.view.turn(-1)
+
+    def action_next_part(self) -> None:
+        """The next section or span."""
+        self.view.pane.action_next_part()
+
+    def action_previous_part(self) -> None:
+        """The section or span before."""
+        self.view.pane.action_previous_part()
+
+    def action_why(self) -> None:
+        """Why each span was kept or dropped; once more, back to the answer."""
+        self.view.open_tab("evidence" if self.view.tab != "evidence" else "answer")
+
+    def action_turn_depth(self) -> None:
+        """Another depth of the tree walk, and the question again with it."""
+        self.depth = DEPTHS[(DEPTHS.index(self.depth) + 1) % len(DEPTHS)]
+        self.console.say(f"tree walk: {self.depth.replace('_', ' ')}")
+        self.action_ask_again()
+
+    def action_turn_model(self) -> None:
+        """Let a model word answers, or no longer."""
+        self.with_model = not self.with_model
+        self._show_rows()
+        self.console.say("a model words the next answer" if self.with_model else "no model is asked")
+
+    def action_mark(self) -> None:
+        """Compare others with this run."""
+        if self.key in self.view.loaded:
+            self.view.mark(self.key)
+            self._show_rows()
+
+    def action_trace(self) -> None:
+        """Write the run as JSON lines."""
+        questions, document = self.questions, self.document
+        if document is None or questions is None:
+            return
+        if self.console.read_only:
+            self.console.say("read-only: nothing is written", "warning")
+            return
+        work = partial(questions.trace, self.key, document)
+        self._jobs.start(
+            "trace", work, lambda where: self.console.say(f"written: {where}"), self._say_trouble
+        )
+
+    def action_copy_id(self) -> None:
+        """The place under the cursor, or the hash of the run's items."""
+        target = self.view.target if self.focused is self.view.pane else None
+        text = f"{target[0]}:{target[1]}" if target is not None else self.view.hash
+        if text:
+            self.console.copy(clean_line(text, 400), clean_line(text, 60))
+
+    def action_copy_markdown(self) -> None:
+        """The answer with its sources."""
+        if self.document is not None:
+            self.console.copy(str(self.document.get("answer", "")), "the answer")
+
+    def commands(self) -> Iterable[tuple[str, str, Callable[[], object]]]:
+        """What the palette offers here."""
+        for name in TABS:
+            yield f"ask {name}", "another side of this run", partial(self.view.open_tab, name)
+        for text in self._ready:
+            yield f"ask: {text}", "a question that is ready", partial(self.ask, text)

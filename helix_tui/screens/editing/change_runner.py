@@ -1,0 +1,227 @@
+"""The one place of the console that changes the queue: it plans and foresees in one thread, runs in another.
+
+Changes run one after the other; planning has a curator of its own, so that a ddx which hangs keeps nobody
+from looking. What comes back is told on the app's thread. Both threads die with the program: a command that
+still runs then holds the gate until it ends, and the next start settles the journal.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from queue import SimpleQueue
+from typing import Any, Protocol
+
+from helix_tui.core.ddx.client import DdxError
+from helix_tui.core.ddx.names import Era
+from helix_tui.core.editing.execute.curator import Curator, Done, Sight
+from helix_tui.core.editing.execute.executable import find_executable
+from helix_tui.core.editing.execute.gate import GateBusy, WritesForbidden
+from helix_tui.core.editing.journal import Entry
+from helix_tui.core.editing.plan.planner import Plan
+from helix_tui.core.editing.preview.whatif import Consequences, foresee
+from helix_tui.core.editing.steps import Refused
+from helix_tui.core.editing.undo.conflicts import Conflict, NotUndoable, Unreadable
+from helix_tui.core.snapshot import Snapshot
+from helix_tui.screens.editing.requests import Wish
+
+Trouble = Exception
+TROUBLES = (Conflict, NotUndoable, Refused, WritesForbidden, GateBusy, DdxError, Unreadable, OSError)
+"""What curation may end in, each with a sentence of its own; a journal error is one of the last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What a wish would do, and what would follow."""
+
+    plan: Plan
+    follows: Consequences
+    sight: Sight
+    embedded: bool
+    """The embedded tracker would run it, for there is no ddx."""
+
+
+class Host(Protocol):
+    """What the desk asks of the app: its own thread, its state, and to be heard."""
+
+    snapshot: Snapshot
+
+    def call_later(self, callback: Callable[..., Any], *args: Any) -> bool: ...
+
+    def show_pending(self) -> None: ...
+
+
+class Errands:
+    """A thread that does jobs in their order and tells what came of each."""
+
+    def __init__(self, name: str, tell: Callable[..., Any]) -> None:
+        self._name = name
+        self._tell = tell
+        self._jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._open = 0
+        self._idle = threading.Condition()
+
+    def send(
+        self, work: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[Trouble], None]
+    ) -> None:
+        """Have ``work`` done, then ``done`` or ``failed`` called on the app's thread."""
+        with self._idle:
+            self._open += 1
+        self._jobs.put(partial(self._do, work, done, failed))
+        if self._thread is None or not self._thread.is_alive():
+            self._thread = threading.Thread(target=self._serve, name=self._name, daemon=True)
+            self._thread.start()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until every job has been done; False when the time is over before."""
+        with self._idle:
+            return self._idle.wait_for(lambda: not self._open, seconds)
+
+    def _serve(self) -> None:
+        while True:
+            self._jobs.get()()
+
+    def _do(
+        self, work: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[Trouble], None]
+    ) -> None:
+        unheard = RuntimeError("it ended unexpectedly; look at the bead before you go on")
+        tell: Callable[[], None] = partial(failed, unheard)
+        try:
+            tell = partial(done, work())
+        except TROUBLES as error:
+            tell = partial(failed, error)
+        finally:
+            with suppress(RuntimeError):  # the app has gone meanwhile
+                self._tell(tell)
+            with self._idle:
+                self._open -= 1
+                self._idle.notify_all()
+
+
+class Desk:
+    """Curation for the whole console.
+
+    Attributes:
+        curator: what runs.
+        pending: beads that a change which runs now, or waits for its turn, is about.
+        progress: (commands that ran, of how many) of the change that runs; None while none does.
+    """
+
+    def __init__(self, host: Host, make_curator: Callable[[], Curator]) -> None:
+        self.curator = make_curator()
+        self._scout = make_curator()
+        self.pending: tuple[str, ...] = ()
+        self.progress: tuple[int, int] | None = None
+        self._host = host
+        self._changes = Errands("curation", host.call_later)
+        self._plans = Errands("foresight", host.call_later)
+        self._stopped = threading.Event()
+        self._waiting: list[Wish] = []
+        self.curator.progress = self._go_on
+
+    # --- looking ------------------------------------------------------------------------------------------
+
+    def recover(self, told: Callable[[tuple[Entry, ...]], None], failed: Callable[[Trouble], None]) -> None:
+        """Settle what a program that died left in the journal."""
+        if not self.curator.gate.read_only:
+            self._changes.send(self.curator.recover, told, failed)
+
+    def check(self) -> None:
+        """Refuse where nothing may be written, before anybody types anything.
+
+        Raises:
+            WritesForbidden: --read-only.
+        """
+        self.curator.gate.check()
+
+    def foresee(self, wish: Wish, done: Callable[[Outlook], None], failed: Callable[[Trouble], None]) -> None:
+        """Find what a wish would do and what would follow, on the queue as it stands."""
+        shown = self._host.snapshot
+
+        def work() -> Outlook:
+            sight = Sight(shown.tracker, shown.queue, shown.runs, shown.dialect)
+            if not _stands(shown):
+                sight = self._scout.look()
+            made = wish.plan(self._scout, sight)
+            embedded = self._scout.executable(_vocabulary(sight)).embedded
+            return Outlook(made, foresee(sight.queue, made.steps), sight, embedded)
+
+        self._plans.send(work, done, failed)
+
+    # --- changing -----------------------------------------------------------------------------------------
+
+    def run(
+        self,
+        wish: Wish,
+        shown: Plan,
+        done: Callable[[Done | None], None],
+        failed: Callable[[Trouble], None],
+    ) -> None:
+        """Do what was shown, once the changes before it are done."""
+        self._stopped.clear()
+        self._waiting.append(wish)
+        self._show(None)
+
+        def ended(call: Callable[[Any], None], result: Any) -> None:
+            self._waiting.remove(wish)
+            self._show(None)
+            call(result)
+
+        self._changes.send(
+            lambda: wish.run(self.curator, shown), partial(ended, done), partial(ended, failed)
+        )
+
+    def stop(self) -> bool:
+        """Let the change that runs end after its present command; False where none runs."""
+        if self._waiting:
+            self._stopped.set()
+        return bool(self._waiting)
+
+    def settle(self, seconds: float) -> bool:
+        """Wait until nothing is being done; False when the time is over before."""
+        return self._plans.wait(seconds) and self._changes.wait(seconds)
+
+    def _go_on(self, ran: int, of: int) -> bool:
+        """Between two commands, in the thread that runs them."""
+        with suppress(RuntimeError):  # the app has gone meanwhile
+            self._host.call_later(self._show, (ran, of))
+        return not self._stopped.is_set()
+
+    def _show(self, progress: tuple[int, int] | None) -> None:
+        self.progress = progress if self._waiting else None
+        self.pending = tuple(bead_id for wish in self._waiting for bead_id in wish.beads)
+        self._host.show_pending()
+
+
+def _stands(shown: Snapshot) -> bool:
+    """Whether the tracker is still as a snapshot shows it, so that nothing need be read again."""
+    try:
+        found = os.stat(shown.tracker.path)
+    except OSError:
+        return False
+    return (found.st_mtime_ns, found.st_size) == (shown.tracker.mtime_ns, shown.tracker.size)
+
+
+def _vocabulary(sight: Sight) -> Era:
+    return "april" if sight.queue.default_era == "april" else "head"
+
+
+def open_desk(host: Host, *, read_only: bool, ddx: str | None, clock: Callable[[], int]) -> Desk:
+    """The desk of a console, with the ddx that ``--ddx`` names."""
+    project = host.snapshot.project
+
+    def make() -> Curator:
+        return Curator(
+            project,
+            lambda era: find_executable(project, ddx, era=era),
+            who="human",
+            read_only=read_only,
+            as_of=clock,
+        )
+
+    return Desk(host, make)

@@ -1,0 +1,295 @@
+"""Sheets to choose from: one of a few deeds by letter, one of many rows by typing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from textual.widgets import Input
+
+from helix_tui.core.ground.text import clean_line
+from helix_tui.screens.sheet import Sheet
+from helix_tui.widgets.base.line import Line, Span, width_of
+from helix_tui.widgets.base.row_list import RowList
+from helix_tui.widgets.base.row_source import Row, Rows
+from helix_tui.widgets.base.span_line import SpanLine
+from helix_tui.widgets.forms.entry import Entry
+from helix_tui.widgets.forms.page import Page
+
+SHOWN = 50
+"""Rows that are offered at once; typing brings the others."""
+
+_STEPS = {"down": 1, "ctrl+n": 1, "up": -1, "ctrl+p": -1}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One of a few deeds."""
+
+    key: str
+    """The key that does it, in Textual's spelling; empty where only the cursor comes to it."""
+    shown: str
+    label: str
+    help: str
+    do: Callable[[], object]
+    off: str = ""
+    """Why it cannot be done now; empty where it can."""
+
+
+class ChoiceSheet(Sheet):
+    """A few deeds, each with its key."""
+
+    FOOTER = ("go.open=choose", "move.down", "move.up", "go.back")
+
+    def __init__(self, title: str, choices: Sequence[Choice], about: str = "") -> None:
+        """``about``: what there is to choose for, in full above the deeds."""
+        super().__init__(clean_line(title, 200))
+        self.choices = tuple(choices)
+        self._about = about
+
+    def write(self, page: Page) -> None:
+        """The deeds; those that cannot be done say why."""
+        if self._about:
+            page.paragraph([(self._about, "text")])
+            page.blank()
+        wide = max((len(choice.label) for choice in self.choices), default=0) + 2
+        for choice in self.choices:
+            words: Span = (choice.help, "muted")
+            if choice.off:
+                words = (choice.off, "waiting")
+            left: Line = [
+                (f"{choice.shown:<3}", "muted" if choice.off else "running"),
+                (choice.label.ljust(wide), "muted" if choice.off else "text"),
+                words,
+            ]
+            page.line(left, key=f"choice:{choice.label}")
+
+    def on_key(self, event: events.Key) -> None:
+        """A deed's own key does it."""
+        found = next((choice for choice in self.choices if event.key and choice.key == event.key), None)
+        if found is not None:
+            event.stop()
+            self._do(found)
+
+    @on(RowList.Opened)
+    def choose(self, event: RowList.Opened) -> None:
+        """The deed under the cursor."""
+        event.stop()
+        wanted = event.key.partition(":")[2]
+        found = next((choice for choice in self.choices if choice.label == wanted), None)
+        if found is None:
+            self.console.say(f"no longer offered: {wanted}", "warning")
+        else:
+            self._do(found)
+
+    def _do(self, choice: Choice) -> None:
+        if choice.off:
+            self.console.say(choice.off, "warning")
+            return
+        self.dismiss()
+        choice.do()
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """One row that can be picked."""
+
+    key: str
+    left: tuple[Span, ...]
+    right: tuple[Span, ...] = ()
+
+
+class _Lead(SpanLine):
+    """A word before the line that is typed in."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self._line: Line = ()
+        self.say(text)
+
+    def say(self, text: str) -> None:
+        """Another word."""
+        self._line = [(f" {text} ", "running bold")]
+        self.styles.width = width_of(self._line)
+        self.refresh()
+
+    def spans(self, width: int) -> Line:
+        return self._line
+
+
+class PickSheet(Sheet):
+    """Typing narrows the rows, enter picks one, tab marks several where that makes sense."""
+
+    FOOTER = ("go.open=choose", "go.back")
+    AUTO_FOCUS = "Entry"
+    AROUND = 3
+
+    def __init__(
+        self,
+        title: str,
+        offer: Callable[[str], Iterable[Pick]],
+        picked: Callable[[tuple[str, ...]], None],
+        *,
+        lead: str = "/",
+        several: bool = False,
+        turn: Callable[[], tuple[str, str]] | None = None,
+    ) -> None:
+        """Make a sheet.
+
+        Args:
+            title: what is being asked.
+            offer: the rows for what was typed.
+            picked: told the keys of what was picked.
+            lead: stands before the line.
+            several: tab marks a row, and enter picks all that are marked.
+            turn: tab asks the other way round; gives the new title and lead.
+        """
+        super().__init__(clean_line(title, 200))
+        self._offer, self._picked = offer, picked
+        self._several, self._turn = several, turn
+        self.marked: tuple[str, ...] = ()
+        self._leaving: tuple[str, ...] = ()
+        """What was marked when leaving was asked for first."""
+        self.entry = Entry(take=self._take)
+        self._lead = _Lead(lead)
+        self.list.can_focus = False
+        if several:
+            self.footer.show(("go.open=continue", "go.pane=mark", "go.back"))
+        elif turn is not None:
+            self.footer.show(("go.open=choose", "go.pane=reverse direction", "go.back"))
+
+    def compose_body(self) -> ComposeResult:
+        """The line above, what it leaves below."""
+        with Horizontal(id="typing"):
+            yield self._lead
+            yield self.entry
+        yield self.list
+
+    def focus_first(self) -> None:
+        """The line."""
+        self.entry.focus(scroll_visible=False)
+
+    def rewrite(self) -> None:
+        """The rows that are offered for what is typed."""
+        picks = [pick for _, pick in zip(range(SHOWN), self._offer(self.entry.value), strict=False)]
+        rows = [Row(pick.key, (self._box(pick.key), *pick.left), pick.right) for pick in picks]
+        if not rows:
+            rows = [Row("none", (("  nothing matches", "muted"),), selectable=False)]
+        self.fill(Rows(rows))
+
+    def _box(self, key: str) -> Span:
+        return ("■ ", "attention") if key in self.marked else ("", "text")
+
+    @on(Input.Changed)
+    def narrow(self, event: Input.Changed) -> None:
+        """Every key tells."""
+        event.stop()
+        self.rewrite()
+        self.list.action_first()
+
+    @on(RowList.Selected)
+    def stay(self, event: RowList.Selected) -> None:
+        """Nobody else's business."""
+        event.stop()
+
+    @on(RowList.Opened)
+    def open_row(self, event: RowList.Opened) -> None:
+        """A double click picks."""
+        event.stop()
+        self._pick(event.key)
+
+    def _take(self, key: str) -> bool:
+        if key == "escape":
+            self._leave()
+        elif key == "enter":
+            self._pick(self.list.selected_key)
+        elif key == "tab":
+            self._tab()
+        elif key in _STEPS:
+            (self.list.action_cursor_down if _STEPS[key] > 0 else self.list.action_cursor_up)()
+        elif key in ("pagedown", "pageup"):
+            (self.list.action_page_down if key == "pagedown" else self.list.action_page_up)()
+        else:
+            return False
+        return True
+
+    def _leave(self) -> None:
+        """Leave; what was marked asks once more."""
+        if self.marked != self._leaving:
+            self._leaving = self.marked
+            self.console.say("Press esc again to discard what you marked", "warning")
+        else:
+            self.dismiss()
+
+    def _tab(self) -> None:
+        if self._turn is not None:
+            title, lead = self._turn()
+            self.caption.show(clean_line(title, 200))
+            self._lead.say(lead)
+        elif self._several and (key := self.list.selected_key) is not None:
+            left = tuple(other for other in self.marked if other != key)
+            self.marked = left if len(left) < len(self.marked) else (*self.marked, key)
+        self.rewrite()
+
+    def _pick(self, key: str | None) -> None:
+        keys = self.marked or ((key,) if key is not None and key != "none" else ())
+        if keys:
+            self.dismiss()
+            self._picked(keys)
+
+
+class LineSheet(Sheet):
+    """One line of text, that may be empty."""
+
+    FOOTER = ("go.open=continue", "go.back")
+    AUTO_FOCUS = "Entry"
+
+    def __init__(self, title: str, lead: str, told: Callable[[str], None], about: str = "") -> None:
+        """``about``: what the line is an answer to, in full above it."""
+        super().__init__(clean_line(title, 200))
+        self.list.can_focus = False
+        self._told = told
+        self._about = about
+        self._lead = _Lead(lead)
+        self._warned = ""
+        """The text that was to be left, when that was asked for first."""
+        self.entry = Entry(take=self._take)
+
+    def compose_body(self) -> ComposeResult:
+        """What it is about, the line."""
+        if self._about:
+            yield self.list
+        with Horizontal(id="typing"):
+            yield self._lead
+            yield self.entry
+
+    def write(self, page: Page) -> None:
+        """What the line is an answer to."""
+        page.paragraph([(self._about, "text")])
+
+    def rewrite(self) -> None:
+        """There is a page only where the line is about something."""
+        if self._about:
+            super().rewrite()
+
+    def _take(self, key: str) -> bool:
+        if key == "escape":
+            self._leave()
+        elif key == "enter":
+            self.dismiss()
+            self._told(self.entry.value.strip())
+        else:
+            return False
+        return True
+
+    def _leave(self) -> None:
+        """Leave; what was typed asks once more."""
+        typed = self.entry.value
+        if typed.strip() and self._warned != typed:
+            self._warned = typed
+            self.console.say("Press esc again to discard what you typed", "warning")
+        else:
+            self.dismiss()

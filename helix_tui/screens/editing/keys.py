@@ -1,0 +1,203 @@
+"""What the keys that change the queue do, on any screen with a bead under the cursor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.binding import BindingType
+
+from helix_tui.keymap import bindings
+from helix_tui.screens.editing.target import TargetScreen
+
+if TYPE_CHECKING:
+    from helix_tui.screens.editing.requests import Wish
+
+LOWEST = 4
+"""The last priority there is."""
+
+
+class BeadKeys(TargetScreen):
+    """The keys, on a screen on which beads can be changed."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("beads")]
+
+    def action_eligible(self) -> None:
+        """Eligible off where any of them is eligible, else on; the same key turns it round."""
+        from helix_tui.core.editing import operations
+        from helix_tui.screens.editing.requests import wish_for
+
+        beads = self.targets()
+        if not beads:
+            return
+
+        def wish(on: bool) -> Wish:
+            return wish_for([operations.eligible(bead.id, on) for bead in beads])
+
+        state = [all(bead.execution_eligible is False for bead in beads)]
+
+        def turn(key_id: str) -> Wish | None:
+            if key_id != "change.eligible":
+                return None
+            state[0] = not state[0]
+            return wish(state[0])
+
+        self.look_ahead(wish(state[0]), turn)
+
+    def action_priority(self, step: int) -> None:
+        """Priority by a step; the two keys go on in the sheet."""
+        from helix_tui.core.editing import operations
+        from helix_tui.screens.editing.requests import wish_for
+
+        beads = self.targets()
+        if not beads:
+            return
+
+        def wish(by: int) -> Wish:
+            levels = [(bead.id, min(max(bead.priority + by, 0), LOWEST)) for bead in beads]
+            word = "raise" if by < 0 else "lower"
+            title = f"{word} {len(levels):,} beads by {abs(by)}" if len(levels) > 1 else ""
+            return wish_for([operations.priority(bead_id, level) for bead_id, level in levels], title)
+
+        moved = [step]
+
+        def turn(key_id: str) -> Wish | None:
+            steps = {"change.raise": -1, "change.lower": 1}
+            if key_id not in steps:
+                return None
+            moved[0] = min(max(moved[0] + steps[key_id], -LOWEST), LOWEST)
+            return wish(moved[0])
+
+        self.look_ahead(wish(step), turn)
+
+    def action_claim(self) -> None:
+        """Let go of what is held, else take it; the same key turns it round."""
+        from helix_tui.core.editing import operations
+        from helix_tui.screens.editing.requests import wish_for
+
+        beads = self.targets()
+        if not beads:
+            return
+        queue = self.console.snapshot.queue
+        held = [
+            bead.status == "in_progress" or queue.state(bead.id) in ("claimed", "running") for bead in beads
+        ]
+        state = [not any(held)]
+
+        def wish(take: bool) -> Wish:
+            return wish_for(
+                [operations.claim(bead.id) if take else operations.unclaim(bead.id) for bead in beads]
+            )
+
+        def turn(key_id: str) -> Wish | None:
+            if key_id != "change.claim":
+                return None
+            state[0] = not state[0]
+            return wish(state[0])
+
+        self.look_ahead(wish(state[0]), turn)
+
+    def action_supersede(self) -> None:
+        """Pick what replaces it."""
+        from helix_tui.screens.editing import links
+
+        links.supersede(self, self.targets())
+
+    def action_depend(self) -> None:
+        """Pick what it waits on, or what waits on it."""
+        from helix_tui.screens.editing import links
+
+        links.depend(self, self.targets())
+
+    def action_parent(self) -> None:
+        """Pick what it stands under."""
+        from helix_tui.screens.editing import links
+
+        links.parent(self, self.targets())
+
+    def action_label(self) -> None:
+        """Pick labels to add and to take away."""
+        from helix_tui.screens.editing import links
+
+        links.label(self, self.targets())
+
+    def action_rank(self, place: str) -> None:
+        """Its place inside its priority."""
+        from helix_tui.screens.editing import links
+
+        links.rank(self, self.targets(), place)
+
+    def action_close(self) -> None:
+        """Choose how it ends, or begins again."""
+        from helix_tui.screens.editing import menus
+
+        menus.endings(self, self.targets())
+
+    def action_actions(self) -> None:
+        """Choose among everything that can be done."""
+        from helix_tui.screens.editing import menus
+
+        menus.actions(self, self.targets())
+
+    def action_edit(self) -> None:
+        """Title and texts in the user's own editor."""
+        from helix_tui.screens.editing import texts as editing
+
+        editing.edit(self, self.targets())
+
+    def action_edit_form(self) -> None:
+        """Title and texts in a form."""
+        from helix_tui.screens.editing import forms as drafts
+
+        drafts.edit(self, self.targets())
+
+    def action_new_bead(self) -> None:
+        """A form for a new bead."""
+        from helix_tui.screens.editing import forms as drafts
+
+        if self.may_change():
+            drafts.create(self)
+
+    def action_focus_epic(self) -> None:
+        """Focus on the epic under the cursor, or end the focus."""
+        from helix_tui.screens.editing import links
+
+        links.focus(self, self.targets())
+
+    def commands(self) -> Iterable[tuple[str, str, Callable[[], object]]]:
+        """Everything that can be done to a bead, by name."""
+        from helix_tui.screens.editing import menus
+
+        for deed in menus.deeds():
+            yield deed.name, deed.help, partial(self.run_action, deed.action)
+
+    def action_what_if(self) -> None:
+        """What closing them would lead to."""
+        from helix_tui.core.editing import operations
+        from helix_tui.screens.editing.requests import wish_for
+
+        beads = self.targets()
+        if beads:
+            self.look_ahead(wish_for([operations.close(bead.id) for bead in beads]))
+
+    def action_undo(self) -> None:
+        """What taking back the last change would do."""
+        from helix_tui.screens.editing.requests import undo_wish
+
+        if self.may_change():
+            self.look_ahead(undo_wish())
+
+    def action_redo(self) -> None:
+        """What doing it again would do."""
+        from helix_tui.screens.editing.requests import redo_wish
+
+        if self.may_change():
+            self.look_ahead(redo_wish())
+
+    def action_stop_change(self) -> None:
+        """Let a change of many beads end after its present command."""
+        if self.console.desk.stop():
+            self.console.say("it stops after this command")
+        else:
+            self.console.say("nothing is being changed")

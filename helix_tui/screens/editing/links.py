@@ -1,0 +1,213 @@
+"""Keys that tie a bead to another one, or to a label: who is asked for, and what becomes of the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from helix_tui.core.beads.readiness import looks_like_epic
+from helix_tui.core.editing import operations
+from helix_tui.core.editing.execute.curator import Curator, Done, Sight
+from helix_tui.core.editing.overlay import Scene
+from helix_tui.core.editing.plan.planner import Plan
+from helix_tui.core.editing.steps import Writing, called
+from helix_tui.core.ground.text import clean_line
+from helix_tui.core.supervision.signals.focus import plan_focus, plan_unfocus, read_focus
+from helix_tui.screens.editing.bead_picker import (
+    NEW,
+    NONE,
+    bead_pick,
+    beads_like,
+    missing_pick,
+    none_pick,
+    offer_beads,
+    offer_labels,
+    offer_parents,
+)
+from helix_tui.screens.editing.choices import Pick, PickSheet
+from helix_tui.screens.editing.requests import Wish, wish_for
+
+if TYPE_CHECKING:
+    from helix_tui.core.beads.readiness import Queue
+    from helix_tui.core.beads.record import Bead
+    from helix_tui.screens.editing.target import TargetScreen
+
+
+def whom(beads: Sequence[Bead]) -> str:
+    """The beads for a sentence."""
+    return f"“{clean_line(beads[0].title, 100)}”" if len(beads) == 1 else f"{len(beads):,} beads"
+
+
+def supersede(screen: TargetScreen, beads: Sequence[Bead]) -> None:
+    """Ask which bead replaces them."""
+    if not beads:
+        return
+    queue = screen.console.snapshot.queue
+    marked = any(bead.superseded_by for bead in beads)
+    first = [none_pick("nothing replaces it any more")] if marked else []
+
+    def picked(keys: tuple[str, ...]) -> None:
+        by = None if keys[0] == NONE else keys[0]
+        screen.look_ahead(wish_for([operations.supersede(bead.id, by) for bead in beads]))
+
+    offer = offer_beads(queue, {bead.id for bead in beads}, first=first)
+    title = f"{whom(beads)} is replaced by …"
+    screen.console.push_screen(PickSheet(title, offer, picked, lead="replaced by"))
+
+
+def depend(screen: TargetScreen, beads: Sequence[Bead]) -> None:
+    """Ask what they wait on; turned round, what waits on them. What is there already is taken away."""
+    if not beads:
+        return
+    edges = _Edges(screen.console.snapshot.queue, beads)
+
+    def picked(keys: tuple[str, ...]) -> None:
+        screen.look_ahead(wish_for(list(edges.changed(keys[0]))))
+
+    def turn() -> tuple[str, str]:
+        edges.onward = not edges.onward
+        return edges.title, edges.lead
+
+    sheet = PickSheet(edges.title, edges.offer, picked, lead=edges.lead, turn=turn)
+    screen.console.push_screen(sheet)
+
+
+class _Edges:
+    """What some beads wait on, or what waits on them, to add to and to take from."""
+
+    def __init__(self, queue: Queue, beads: Sequence[Bead]) -> None:
+        self.onward = True
+        """They wait on what is picked; else what is picked waits on them."""
+        self._queue, self._beads = queue, beads
+        self._but = {bead.id for bead in beads}
+
+    @property
+    def title(self) -> str:
+        """The question, with the arrow in words."""
+        who = whom(self._beads)
+        return f"{who} waits on …" if self.onward else f"… waits on {who}"
+
+    @property
+    def lead(self) -> str:
+        """The arrow alone, which stands at any width."""
+        return "waits on" if self.onward else "is waited on by"
+
+    def there(self) -> list[str]:
+        """What is tied to any of them now, this way round."""
+        graph = self._queue.graph
+        found = [
+            other
+            for bead in self._beads
+            for other in (bead.depends_on if self.onward else graph.dependents.get(bead.id, ()))
+        ]
+        return list(dict.fromkeys(found))
+
+    def offer(self, text: str) -> Iterator[Pick]:
+        """What is tied first, to be taken away; then every other bead."""
+        there = self.there()
+        wanted = text.lower().split()
+        note = ("no longer" if self.onward else "no longer waits:", "attention")
+        for other in there:
+            bead = self._queue.beads.get(other)
+            words = f"{other} {bead.title if bead is not None else ''}".lower()
+            if all(word in words for word in wanted):
+                yield missing_pick(other, note) if bead is None else bead_pick(bead, self._queue, note)
+        for bead in beads_like(text, self._queue, self._but.union(there)):
+            yield bead_pick(bead, self._queue)
+
+    def changed(self, other: str) -> Iterable[operations.Operation]:
+        """The edges to add, or to take away where they are there."""
+        deed = operations.undepend if other in self.there() else operations.depend
+        for bead in self._beads:
+            yield deed(bead.id, other) if self.onward else deed(other, bead.id)
+
+
+def parent(screen: TargetScreen, beads: Sequence[Bead]) -> None:
+    """Ask what they stand under."""
+    if not beads:
+        return
+    queue = screen.console.snapshot.queue
+    first = [none_pick("under no bead")] if any(bead.parent for bead in beads) else []
+
+    def picked(keys: tuple[str, ...]) -> None:
+        under = None if keys[0] == NONE else keys[0]
+        screen.look_ahead(wish_for([operations.parent(bead.id, under) for bead in beads]))
+
+    offer = offer_parents(queue, {bead.id for bead in beads}, first)
+    screen.console.push_screen(PickSheet(f"{whom(beads)} stands under …", offer, picked, lead="under"))
+
+
+def label(screen: TargetScreen, beads: Sequence[Bead]) -> None:
+    """Ask for labels: those that they wear are taken away, others added."""
+    if not beads:
+        return
+    worn = {label for bead in beads for label in bead.labels}
+
+    def picked(keys: tuple[str, ...]) -> None:
+        add = [key.removeprefix(NEW) for key in keys if key not in worn]
+        remove = [key for key in keys if key in worn]
+        screen.look_ahead(wish_for([operations.label(bead.id, add=add, remove=remove) for bead in beads]))
+
+    offer = offer_labels(screen.console.snapshot.queue, beads)
+    screen.console.push_screen(PickSheet(f"labels of {whom(beads)}", offer, picked, lead="#", several=True))
+
+
+def rank(screen: TargetScreen, beads: Sequence[Bead], place: str) -> None:
+    """Move them inside their priority: to the top, before or after another bead, or without a rank."""
+    if not beads:
+        return
+    if place in ("top", "clear"):
+        # the last one moved to the top stands first
+        ordered = beads[::-1] if place == "top" else beads
+        wanted = [operations.rank(bead.id, top=place == "top") for bead in ordered]
+        screen.look_ahead(wish_for(wanted))
+        return
+    level = beads[0].priority
+
+    def picked(keys: tuple[str, ...]) -> None:
+        if place == "before":
+            wanted = [operations.rank(bead.id, before=keys[0]) for bead in beads]
+        else:
+            wanted = [operations.rank(bead.id, after=keys[0]) for bead in beads[::-1]]
+        screen.look_ahead(wish_for(wanted))
+
+    offer = offer_beads(
+        screen.console.snapshot.queue, {bead.id for bead in beads}, fits=lambda bead: bead.priority == level
+    )
+    screen.console.push_screen(PickSheet(f"{whom(beads)} comes {place} …", offer, picked, lead=place))
+
+
+def focus(screen: TargetScreen, beads: Sequence[Bead]) -> None:
+    """Focus on the epic under the cursor; on an epic in focus, and on what is no epic, end the focus."""
+    if not beads:
+        return
+    if len(beads) > 1:
+        screen.console.say("the focus is on one epic; unmark the others", "warning")
+        return
+    screen.look_ahead(focus_wish(beads[0]))
+
+
+def focus_wish(bead: Bead) -> Wish:
+    """The wish to put the focus on a bead, or to end the focus there is."""
+
+    def ends(scene: Scene) -> str:
+        """The epic whose focus is ended; empty where one begins."""
+        epic = read_focus(scene).epic
+        whole = looks_like_epic(bead) or bool(scene.children(bead.id))
+        return epic if epic and (epic == bead.id or not whole) else ""
+
+    def make(writing: Writing, _: Sight) -> None:
+        if ends(writing.scene):
+            plan_unfocus(writing)
+        else:
+            plan_focus(writing, bead.id)
+
+    def planned(curator: Curator, sight: Sight) -> Plan:
+        ended = ends(Scene(sight.queue))
+        title = f"end the focus on {called(ended)}" if ended else f"focus on {called(bead.id)}"
+        return curator.plan_steps("focus", title, make, sight)
+
+    def run(curator: Curator, shown: Plan) -> Done:
+        return curator.run_steps("focus", shown.title, make, shown=shown)
+
+    return Wish("focus", (bead.id,), planned, run)

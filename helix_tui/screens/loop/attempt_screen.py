@@ -1,0 +1,343 @@
+"""One attempt, in tabs: evidence, diff, transcript, prompt, raw. It reads in threads what its open tab needs.
+
+Moving on lets go of what was asked for before; nothing is read for a tab that nobody opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.worker import Worker
+
+from helix_tui.core.ddx.attempts.evidence import Evidence
+from helix_tui.core.ddx.runs.transcript import TranscriptTail, transcript_folders
+from helix_tui.core.ground.project import Project
+from helix_tui.screens.jobs import Jobs
+from helix_tui.screens.loop.attempt_loader import (
+    load_diff,
+    load_evidence,
+    load_file,
+    load_script,
+    no_transcript,
+    read_on,
+)
+from helix_tui.widgets.base.row_list import RowList
+from helix_tui.widgets.chrome.pane_tabs import PaneTabs
+from helix_tui.widgets.text.attempt_evidence import EvidencePane, Subject, SubjectLine, short_name
+from helix_tui.widgets.text.diff import DiffFacts, DiffPane
+from helix_tui.widgets.text.files import RawPane, prompt_paras
+from helix_tui.widgets.text.pane import Para, TextPane
+from helix_tui.widgets.text.transcript import Script, TranscriptPane
+
+TABS = ("evidence", "diff", "transcript", "prompt", "raw")
+
+_NEEDS: Mapping[str, tuple[str, ...]] = {
+    "evidence": ("evidence", "diff"),
+    "diff": ("diff",),
+    "transcript": ("transcript",),
+    "prompt": ("evidence",),
+    "raw": ("evidence",),
+}
+"""What has to be read for a tab."""
+
+LOOK_SECONDS = 0.6
+LINGER = 6
+"""Looks at a transcript after its run has ended: the last lines come with the move of the file."""
+
+
+class AttemptView(Vertical):
+    """The tabs of one attempt."""
+
+    DEFAULT_CSS = "AttemptView { height: 1fr; width: 1fr; background: $helix-ground; }"
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self.title_line = SubjectLine(id="attempt-title")
+        self.tabs = PaneTabs(TABS)
+        self.evidence = EvidencePane(id="evidence")
+        self.diff = DiffPane(id="diff")
+        self.transcript = TranscriptPane(id="transcript")
+        self.prompt = TextPane(id="prompt")
+        self.raw = RawPane(id="raw")
+        self.current = "evidence"
+        self._chosen = False
+        """Somebody chose a tab; before that, what runs opens on its transcript."""
+        self.project: Project | None = None
+        self._subject: Subject | None = None
+        self._asked: set[str] = set()
+        self._tail: TranscriptTail | None = None
+        self._linger = 0
+        self._painted: dict[str, object] = {}
+        self._raw_of = ""
+        self._jobs = Jobs(self)
+
+    def compose(self) -> ComposeResult:
+        """What it is, where the list is not in view; the tab line; the panes, of which one shows."""
+        yield self.title_line
+        yield self.tabs
+        yield from self._panes().values()
+
+    def on_mount(self) -> None:
+        """Only the open tab shows; a live transcript is looked at again and again."""
+        self._show_current()
+        self.set_interval(LOOK_SECONDS, self.look)
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        """Something that was asked for has come."""
+        event.stop()
+        self._jobs.settle(event.worker)
+
+    def _panes(self) -> dict[str, RowList]:
+        return {
+            "evidence": self.evidence,
+            "diff": self.diff,
+            "transcript": self.transcript,
+            "prompt": self.prompt,
+            "raw": self.raw,
+        }
+
+    @property
+    def pane(self) -> RowList:
+        """The pane of the open tab."""
+        return self._panes()[self.current]
+
+    @property
+    def subject(self) -> Subject | None:
+        """The attempt that is shown."""
+        return self._subject
+
+    # --- what it shows ------------------------------------------------------------------------------------
+
+    def show(self, project: Project, subject: Subject | None) -> None:
+        """Show an attempt, or a newer state of the one that is shown."""
+        self.project = project
+        old = self._subject
+        if subject is None or old is None or subject.key != old.key:
+            self._let_go()
+        else:
+            if subject.attempt != old.attempt or subject.running != old.running:
+                self._asked -= {"evidence", "diff"}  # what is shown stays until the new state is read
+            if old.running and not subject.running:
+                self._linger = LINGER
+            subject = replace(subject, evidence=old.evidence, diff=old.diff, trouble=old.trouble)
+        self._subject = subject
+        if subject is not None and not self._chosen and (old is None or subject.key != old.key):
+            self._open("transcript" if subject.running else "evidence")
+        self._paint()
+        self._ask()
+        self.look()
+
+    def _let_go(self) -> None:
+        for kind in ("evidence", "diff", "transcript"):
+            self._jobs.drop(kind)
+        self._asked.clear()
+        self._painted.clear()
+        self._tail, self._linger = None, 0
+
+    def open_tab(self, name: str) -> None:
+        """Open a tab that somebody chose; other attempts are shown in it too."""
+        self._chosen = True
+        self._open(name)
+        self._paint()
+        self._ask()
+        self.look()
+
+    def _open(self, name: str) -> None:
+        """Show another tab; the focus goes along if it was here."""
+        focused = self.screen.focused in self._panes().values()
+        self.current = name
+        self.pane.display = True
+        if focused:
+            self.screen.set_focus(self.pane, scroll_visible=False)  # at once: the next key may be on its way
+        self._show_current()
+
+    def turn(self, step: int) -> None:
+        """The next tab, or the one before."""
+        self.open_tab(TABS[(TABS.index(self.current) + step) % len(TABS)])
+
+    @on(PaneTabs.Pressed)
+    def _press(self, event: PaneTabs.Pressed) -> None:
+        event.stop()
+        self.open_tab(event.name)
+
+    @on(EvidencePane.Followed)
+    def _follow_to_diff(self, event: EvidencePane.Followed) -> None:
+        if event.kind == "diff":
+            event.stop()
+            self.open_tab("diff")
+            self.diff.select(f"{event.name}\n0")
+
+    def on_resize(self) -> None:
+        """A pane that was hidden may show now."""
+        self._paint()
+        self._ask()
+
+    def _show_current(self) -> None:
+        for name, pane in self._panes().items():
+            pane.display = name == self.current
+        self.say_tabs()
+
+    def say_tabs(self) -> None:
+        """Say on the tab line which attempt it is, or that its transcript is followed."""
+        note = ""
+        if self._subject is not None:
+            follows = self.current == "transcript" and self.transcript.following and self._subject.running
+            note = "follows" if follows else short_name(self._subject.attempt)
+        self.tabs.show(self.current, note)
+
+    @property
+    def _visible(self) -> bool:
+        return bool(self.size.width) and self.screen.is_current
+
+    # --- asking -------------------------------------------------------------------------------------------
+
+    def _ask(self) -> None:
+        """Ask for what the open tab needs and nobody has asked for yet."""
+        subject, project = self._subject, self.project
+        if subject is None or project is None or not subject.attempt.attempt_id or not self._visible:
+            return
+        for kind in _NEEDS[self.current]:
+            if kind in self._asked:
+                continue
+            self._asked.add(kind)
+            failed = partial(self._excuse, kind)
+            attempt = subject.attempt
+            if kind == "evidence":
+                self._jobs.start(
+                    kind, partial(load_evidence, attempt, subject.run), self._take_evidence, failed
+                )
+            elif kind == "diff":
+                work = partial(load_diff, project, attempt, running=subject.running)
+                self._jobs.start(kind, work, self._take_diff, failed)
+            else:
+                self._jobs.start(kind, partial(load_script, self._folders()), self._take_script, failed)
+
+    def _folders(self) -> Sequence[Path]:
+        """Where the transcripts of the attempt may lie."""
+        subject, project = self._subject, self.project
+        if subject is None or project is None or not subject.attempt.attempt_id:
+            return ()
+        own = subject.run.folders if subject.run is not None else ()
+        kept = transcript_folders(project.ddx_dir, subject.attempt.attempt_id, None)
+        return tuple(dict.fromkeys((*own, *kept)))
+
+    def _excuse(self, kind: str, why: str) -> None:
+        if self._subject is not None:
+            trouble = f"the {kind} cannot be read ({why}); leave the attempt and come back to try again"
+            self._subject = replace(self._subject, trouble=trouble)
+            self._painted.clear()
+            self._paint()
+
+    def _take_evidence(self, evidence: Evidence) -> None:
+        if self._subject is not None:
+            self._subject = replace(self._subject, evidence=evidence, trouble="")
+            self._paint()
+
+    def _take_diff(self, diff: DiffFacts) -> None:
+        if self._subject is not None:
+            self._subject = replace(self._subject, diff=diff)
+            self._paint()
+
+    def _take_script(self, found: tuple[TranscriptTail, Script]) -> None:
+        self._tail, script = found
+        running = self._subject is not None and self._subject.running
+        self.transcript.take(script, follow=running)
+        self._painted["transcript"] = script
+        self._paint()
+        self.look()
+
+    def look(self) -> None:
+        """Look whether the transcript of a running attempt has grown."""
+        subject, tail = self._subject, self._tail
+        if subject is None or tail is None or self.current != "transcript" or not self._visible:
+            return
+        if not (subject.running or self._linger) or self._jobs.busy("transcript"):
+            return
+        self._linger = max(0, self._linger - 1)
+        tail.watch(self._folders())
+        failed = partial(self._excuse, "transcript")
+        self._jobs.start("transcript", partial(read_on, tail), self.transcript.add, failed)
+
+    # --- painting -----------------------------------------------------------------------------------------
+
+    def _paint(self) -> None:
+        """Show in the open tab what is known by now, if that is another thing than it shows."""
+        self.say_tabs()
+        self.title_line.show(self._subject)
+        subject = self._subject
+        if subject is None:
+            self._paint_nothing()
+        elif self.current == "evidence":
+            other = self._is_new("evidence", subject.key)
+            self.evidence.show_subject(subject, other=other)
+        elif self.current == "diff":
+            self._paint_diff(subject)
+        elif self.current == "transcript":
+            self._paint_transcript(subject)
+        else:
+            self._paint_files(subject, subject.evidence)
+
+    def _is_new(self, tab: str, shown: object) -> bool:
+        """Whether a tab shows another thing from now on."""
+        before = self._painted.get(tab)
+        self._painted[tab] = shown
+        return before is not shown and before != shown
+
+    def _paint_nothing(self) -> None:
+        if self._is_new(self.current, "nothing"):
+            note = [Para("none", (("No attempt is selected.", "muted"),))]
+            if isinstance(self.pane, TranscriptPane):
+                self.pane.clear(note)
+            elif isinstance(self.pane, TextPane):
+                self.pane.read(note)
+
+    def _paint_diff(self, subject: Subject) -> None:
+        words = subject.trouble or ("reading the diff …" if subject.attempt.attempt_id else "No attempt yet.")
+        waits = DiffFacts(before=((words, "muted"),))
+        diff = subject.diff or waits
+        if self._is_new("diff", diff):
+            self.diff.show_diff(diff)
+
+    def _paint_transcript(self, subject: Subject) -> None:
+        if not subject.attempt.attempt_id:
+            if self._is_new("transcript", subject.key):
+                self.transcript.clear(no_transcript(subject.attempt, (), running=True))
+        elif self._tail is None:
+            words = subject.trouble or "reading the transcript …"
+            if self._is_new("transcript", (subject.key, words)):
+                self.transcript.clear([Para("waits", ((words, "muted"),))], follow=subject.running)
+        else:
+            note = no_transcript(subject.attempt, self._folders(), running=subject.running)
+            self.transcript.say(note)
+
+    def _paint_files(self, subject: Subject, evidence: Evidence | None) -> None:
+        reading = "reading its evidence …" if subject.attempt.attempt_id else "No attempt yet."
+        words = subject.trouble or reading
+        if evidence is not None:
+            words = evidence.missing or f"There is no {self.current} in its evidence."
+        note = [Para("none", ((words, "muted"),))]
+        new = self._is_new(self.current, evidence if evidence is not None else words)
+        if new and self.current == "prompt":
+            text = evidence.prompt if evidence is not None else ""
+            self.prompt.read(prompt_paras(text) if text else note)
+        elif new:
+            other = self._raw_of != subject.key
+            self._raw_of = subject.key
+            self.raw.show_files(evidence.files if evidence is not None else (), note, other=other)
+
+    @on(RawPane.Wanted)
+    def _read_file(self, event: RawPane.Wanted) -> None:
+        event.stop()
+        name, give = event.file.name, self.raw.give
+        self._jobs.start(
+            f"file {name}",
+            partial(load_file, event.file),
+            lambda lines: give(name, lines),
+            lambda why: give(name, [f"It cannot be read: {why}."]),
+        )

@@ -1,0 +1,306 @@
+"""What the console can do to a loop. Every deed is a command that is shown first, and runs in a worker."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import subprocess
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+from helix_tui.core.ddx.client import DdxError
+from helix_tui.core.ddx.dialect import Dialect, dialect_or_family
+from helix_tui.core.editing.execute.curator import Curator
+from helix_tui.core.editing.execute.executable import find_executable
+from helix_tui.core.editing.execute.gate import GateBusy, WritesForbidden
+from helix_tui.core.editing.steps import Refused
+from helix_tui.core.editing.undo.conflicts import Conflict, Unreadable
+from helix_tui.core.ground import log as logs
+from helix_tui.core.ground import process_session as session
+from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.time import format_instant, now_ns
+from helix_tui.core.snapshot import Snapshot
+from helix_tui.core.supervision.agents.choice import chosen
+from helix_tui.core.supervision.run_state.control import (
+    DDX_PATIENCE_S,
+    Ending,
+    active_run,
+    request,
+    start_run,
+    stop_run,
+)
+from helix_tui.core.supervision.signals.escalations import decide_escalation
+from helix_tui.core.supervision.signals.questions import Questions
+from helix_tui.core.supervision.stages.answers import answer_question
+from helix_tui.core.supervision.stages.build import undone
+from helix_tui.core.supervision.stages.delegate import Delegate, Wishes, logs_folder
+from helix_tui.settings import load_settings
+
+READ_ONLY = "this console only looks: it was started with --read-only"
+
+ENDINGS = {
+    "none": "no HELIX loop is running here",
+    "stale": "the loop was gone already; its pid file is removed",
+    "left": "the loop was gone; the ddx that it had left at work is ended",
+    "stopped": "the loop has stopped",
+    "killed": "the loop did not answer and was ended by force; the next one takes over what it left",
+    "asked": "the loop stops after the bead in hand",
+}
+
+GIVEN_BACK = "ddx ends the attempt and releases the bead"
+LEFT_CLAIMED = "ddx ends the attempt and leaves the claim to grow old: Needs me will offer to recover it"
+
+
+class Host(Protocol):
+    """What the helm asks of the app."""
+
+    snapshot: Snapshot
+
+    @property
+    def is_running(self) -> bool: ...
+
+    def say(self, text: str, severity: Any = "information") -> None: ...
+
+    def run_worker(self, work: Any, *, thread: bool, group: str) -> Any: ...
+
+    def call_from_thread(self, callback: Callable[..., Any], *args: Any) -> Any: ...
+
+
+class Helm:
+    """Deeds on the loop of one project."""
+
+    def __init__(self, host: Host, *, own: Sequence[str], ddx: str | None, read_only: bool) -> None:
+        self._host = host
+        self._own = tuple(own)
+        self._ddx = ddx
+        self.read_only = read_only
+        self._carried: list[tuple[str, subprocess.Popen[bytes]]] = []
+
+    # --- commands -----------------------------------------------------------------------------------------
+
+    @property
+    def start_words(self) -> tuple[str, ...]:
+        """The command that starts a loop."""
+        root = os.fspath(self._host.snapshot.project.root)
+        chosen = ("--ddx", self._ddx) if self._ddx else ()
+        return (*self._own, "run", "--summary", "-C", root, *chosen)
+
+    @property
+    def dialect(self) -> Dialect:
+        """What the ddx at hand does, for words that are shown before it is asked."""
+        return dialect_or_family(self._host.snapshot.dialect, self._host.snapshot.queue)
+
+    @property
+    def one_bead_effects(self) -> str:
+        """What carrying one bead through by hand does, and what it leaves to somebody else."""
+        left = undone(self.dialect)
+        if left:
+            return "; ".join(left) + "."
+        return (
+            f"{self._one_bead_verb} claims the bead, lands, closes it, and refuses one with open "
+            "dependencies. No review is injected and no cycle counted: that is the loop's."
+        )
+
+    @property
+    def _one_bead_verb(self) -> str:
+        return " ".join(("ddx", *self.dialect.verbs["one_bead"].words))
+
+    @property
+    def _interrupted(self) -> str:
+        return GIVEN_BACK if self.dialect.gives_back else LEFT_CLAIMED
+
+    @property
+    def who(self) -> Wishes:
+        """Who is to do the work, as the environment and the settings say."""
+        settings = load_settings()
+        return chosen(os.environ, set_agent=settings.agent, set_model=settings.model)
+
+    def one_bead_words(self, bead_id: str) -> tuple[str, ...]:
+        """The command that carries one bead through; empty where this ddx has none."""
+        verb = self.dialect.verbs.get("one_bead")
+        if verb is None:
+            return ()
+        who = [word for flag, value in self.who.flags.items() if value for word in (flag, value)]
+        return (self._ddx or "ddx", *verb.words, bead_id, *who)
+
+    # --- deeds --------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start HELIX's loop in the background; it outlives the console."""
+        project, words = self._host.snapshot.project, self.start_words
+
+        def work() -> str:
+            started = start_run(project, words)
+            if started.code:
+                raise OSError(f"the loop ended at once: {started.trouble}")
+            if started.code == 0:
+                return "the loop is over already; screen 2 says why"
+            return f"the loop runs (pid {started.pid}); screen 2 follows what it says"
+
+        self._do("start", work)
+
+    def pause(self) -> None:
+        """Ask the loop to pause after the bead in hand."""
+        self._wish("pause", "the loop pauses after the bead in hand")
+
+    def resume(self) -> None:
+        """Take a pause or a stop back."""
+        self._wish("", "the loop goes on")
+
+    def stop(self, *, now: bool) -> None:
+        """End the loop: after the bead in hand, or at once with the attempt that runs."""
+        project, said = self._host.snapshot.project, self._interrupted
+
+        def work() -> str:
+            ending: Ending = stop_run(project, now=now)
+            alive = f"; still alive: {', '.join(map(str, ending.alive))}" if ending.alive else ""
+            return ENDINGS[ending.how] + (f"; {said}" if ending.how == "stopped" else "") + alive
+
+        self._do("stop", work)
+
+    def interrupt(self, pid: int) -> None:
+        """Interrupt a worker of ddx itself, as ctrl+c in its terminal would."""
+        said = self._interrupted
+
+        def work() -> str:
+            if left := session.interrupt(pid, DDX_PATIENCE_S):
+                pids = ", ".join(str(each.pid) for each in left)
+                return f"interrupted pid {pid}: {said}; still alive: {pids}"
+            return f"interrupted pid {pid}: {said}"
+
+        self._do("interrupt", work)
+
+    def run_one(self, bead_id: str) -> None:
+        """Carry one chosen bead through, in the background."""
+        delegate = Delegate(self._host.snapshot.project, self._ddx)
+
+        def work() -> str:
+            words = delegate.one_bead(bead_id, self.who)
+            command = (os.fspath(delegate.ddx.path), *words)
+            where = "the Loop screen shows what came of it"
+            process, _ = self._begin(command, delegate, "one", f"ddx {shlex.join(words)}", where)
+            return f"{shlex.join(command)} runs (pid {process.pid}); the Loop screen shows it"
+
+        self._do("one-bead", work)
+
+    def command_words(self, name: str, words: Sequence[str]) -> tuple[str, ...]:
+        """One of HELIX's commands on this project; what a person wrote stands last, as it is."""
+        root = os.fspath(self._host.snapshot.project.root)
+        chosen = ("--ddx", self._ddx) if self._ddx else ()
+        return (*self._own, name, "-C", root, *chosen, *words)
+
+    def command(self, name: str, words: Sequence[str], began: Callable[[Path], None]) -> None:
+        """Run one of HELIX's commands in the background.
+
+        Args:
+            began: told, on the console's thread, the file that it writes to.
+        """
+        command = self.command_words(name, words)
+        delegate = Delegate(self._host.snapshot.project, self._ddx)
+        shown = shlex.join(("helix-tui", name, *words))
+
+        def work() -> str:
+            process, out = self._begin(command, delegate, name, shown, "its output is in .helix-logs")
+            self._host.call_from_thread(began, out)
+            return f"{shown} runs (pid {process.pid})"
+
+        self._do("command", work)
+
+    def _begin(
+        self, command: Sequence[str], delegate: Delegate, kind: str, shown: str, after: str
+    ) -> tuple[subprocess.Popen[bytes], Path]:
+        """Start a program that goes on without the console, and say when it has ended."""
+        stamp = format_instant(now_ns()).replace(":", "").replace("-", "")
+        out = logs_folder(delegate.project) / f"{kind}-{stamp}.out"
+        with open(out, "wb") as log:
+            process = subprocess.Popen(
+                command,
+                cwd=delegate.project.root,
+                env=dict(delegate.env),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        self._carried.append((shown, process))
+        logs.logger("loop").info("%s: started in the background as %d", logs.masked(command), process.pid)
+        # nothing waits for this thread: whoever leaves the console leaves it at work
+        threading.Thread(target=self._await, args=(process, shown, after), daemon=True).start()
+        return process, out
+
+    def _await(self, process: subprocess.Popen[bytes], shown: str, after: str) -> None:
+        code = process.wait()
+        said = f"{shown} has ended (exit {code}); {after}"
+        if not self._host.is_running:
+            return
+        with contextlib.suppress(RuntimeError):  # it was left at this moment
+            self._host.call_from_thread(self._host.say, clean_line(said, 400))
+
+    def at_work(self) -> list[str]:
+        """What goes on without the console, one line each, with what to do about it."""
+        found = [
+            f"{shown} goes on (pid {process.pid}); `pkill -s {process.pid}` ends it with its agent"
+            for shown, process in self._carried
+            if process.poll() is None
+        ]
+        holder = active_run(self._host.snapshot.project)
+        if holder is not None:
+            found.append(
+                f"HELIX's loop goes on (pid {holder.pid}); `helix-tui status` tells how it stands, "
+                "`helix-tui stop` ends it"
+            )
+        return found
+
+    def answer(self, question_id: str, text: str) -> None:
+        """Answer what HELIX asks."""
+
+        def work() -> str:
+            curator = self._curator()
+            answered = answer_question(curator, Questions(curator.project, curator.gate), question_id, text)
+            return f"answered {answered.id}: {clean_line(text, 120)}"
+
+        self._do("answer", work)
+
+    def decide(self, bead_id: str, text: str) -> None:
+        """Decide on an escalation, which closes it."""
+
+        def work() -> str:
+            decide_escalation(self._curator(), bead_id, text)
+            return f"decided {bead_id}: {clean_line(text, 120)}"
+
+        self._do("answer", work)
+
+    def _curator(self) -> Curator:
+        project = self._host.snapshot.project
+        return Curator(project, lambda era: find_executable(project, self._ddx, era=era), who="human")
+
+    def _wish(self, wish: Any, said: str) -> None:
+        project = self._host.snapshot.project
+
+        def work() -> str:
+            request(project, wish)
+            return said
+
+        self._do("wish", work)
+
+    def _do(self, group: str, work: Callable[[], str]) -> None:
+        if self.read_only:
+            self._host.say(READ_ONLY, "warning")
+            return
+        self._host.run_worker(partial(self._carry_out, work), thread=True, group=group)
+
+    def _carry_out(self, work: Callable[[], str]) -> None:
+        severity = "information"
+        try:
+            said = work()
+        except DdxError as error:
+            said, severity = f"{error.message}: {error.advice}", "error"
+        except (OSError, GateBusy, WritesForbidden, Conflict, Unreadable, Refused) as error:
+            said, severity = str(error), "error"
+        except KeyError:
+            said, severity = "that question has been answered already", "warning"
+        self._host.call_from_thread(self._host.say, clean_line(said, 400), severity)

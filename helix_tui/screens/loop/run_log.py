@@ -1,0 +1,71 @@
+"""HELIX's own loop on the Loop screen: how it stands, and the end of what it says, followed."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from textual.worker import Worker
+
+from helix_tui.core.ground.opening import read_end
+from helix_tui.core.ground.text import clean_line
+from helix_tui.core.supervision.decide.status_summary import Bearing
+from helix_tui.core.supervision.run_state.run_log import said_lines
+from helix_tui.screens.jobs import Jobs
+from helix_tui.widgets.chrome.log_tail import LogTail
+
+LINES = 12
+BYTES = 256 << 10
+INKS = {"active": "running", "died": "error"}
+
+
+class RunTail(LogTail):
+    """A log's end that reads what it shows, in a thread; hidden where no loop of HELIX ever ran.
+
+    Of a loop that has ended it says why, and no more.
+    """
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.display = False
+        self._bearing = Bearing()
+        self._said: tuple[str, ...] = ()
+        self._jobs = Jobs(self)
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        """A reading has come back."""
+        event.stop()
+        self._jobs.settle(event.worker)
+
+    def show_bearing(self, bearing: Bearing | None) -> None:
+        """The newest answer of whoever looks after the loop; ask every second, for the log goes on."""
+        if bearing is not None:
+            self._bearing = bearing
+        run = self._bearing.run
+        active = run.condition == "active"
+        self.display = run.condition != "never" or self._bearing.stoppage is not None
+        self.set_class(active, "-active")
+        log = run.state.log
+        if active and log and self.screen.is_current and not self._jobs.busy("log"):
+            self._jobs.start("log", partial(_read, Path(log)), self._take, self._excuse)
+        self._show()
+
+    def _take(self, said: tuple[str, ...]) -> None:
+        self._said = said
+        self._show()
+
+    def _excuse(self, why: str) -> None:
+        self._take((f"the log cannot be read: {why}",))
+
+    def _show(self) -> None:
+        run = self._bearing.run
+        name = clean_line(Path(run.state.log).name, 60) if run.state.log else ""
+        words, ink = clean_line(run.explanation, 400), INKS.get(run.condition, "text")
+        stoppage = self._bearing.stoppage
+        if stoppage is not None and run.condition != "active":
+            words, ink = clean_line(stoppage.words, 600), "attention"
+        self.show("helix loop", f"{name} · L" if name else "L", (words, ink), self._said)
+
+
+def _read(path: Path) -> tuple[str, ...]:
+    return tuple(clean_line(line, 300) for line in said_lines(read_end(path, BYTES))[-LINES:])

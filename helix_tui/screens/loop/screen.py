@@ -1,0 +1,355 @@
+"""The loop: what runs with its last actions, every attempt below, and the one under the cursor in tabs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Container
+from textual.timer import Timer
+from textual.widget import Widget
+
+from helix_tui.core.beads.query import Completion
+from helix_tui.core.ddx.attempts.attempt import Attempt
+from helix_tui.core.ddx.attempts.evidence import interpret
+from helix_tui.core.ddx.runs.running import Run
+from helix_tui.core.ground.text import clean_line
+from helix_tui.keymap import bindings
+from helix_tui.screens.base import NARROW
+from helix_tui.screens.editing.keys import BeadKeys
+from helix_tui.screens.empty_states import placard
+from helix_tui.screens.filter import FilteringScreen
+from helix_tui.screens.loop.attempt_screen import AttemptView
+from helix_tui.screens.loop.attempts_panel import AttemptStream
+from helix_tui.screens.loop.run_log import RunTail
+from helix_tui.widgets.base.line import Line
+from helix_tui.widgets.base.row_list import RowList
+from helix_tui.widgets.chrome.empty_state import Placard
+from helix_tui.widgets.rows.attempt_filter import AttemptFilter
+from helix_tui.widgets.rows.attempts import AttemptList
+from helix_tui.widgets.rows.running import RunningPanel
+from helix_tui.widgets.text.attempt_evidence import EvidencePane, Subject
+from helix_tui.widgets.text.diff import DiffPane
+from helix_tui.widgets.text.files import RawPane
+from helix_tui.widgets.text.pane import TextPane
+from helix_tui.widgets.text.transcript import TranscriptPane
+
+if TYPE_CHECKING:
+    from helix_tui.core.snapshot import Change, Snapshot
+
+DETAIL_DELAY = 0.06
+"""Seconds that the cursor rests before its attempt is read: holding a key down reads nothing."""
+
+PATIENCE = 0.5
+"""Seconds after which an empty list is called empty: attempts are read after the queue."""
+
+
+class LoopScreen(BeadKeys, FilteringScreen):
+    """Screen 2."""
+
+    NAME = "loop"
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("loop")]
+    FOOTER = ("go.open", "go.view", "move.follow", "find.filter", "go.to", "app.help")
+    list: AttemptList
+    BARE_CLASS = "-no-attempts"
+    READING_FOOTER = ("go.back", "go.view", "move.next-part", "move.follow", "copy.id", "app.help")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stream = AttemptStream(most=None, id="attempts")
+        self.list = self.stream.list
+        self.view = AttemptView(id="attempt", classes="beside")
+        self.placard = Placard(id="loop-placard")
+        self.tail = RunTail(id="loop-log")
+        self.filter = AttemptFilter("")
+        self._wanted = ""
+        self._rest: Timer | None = None
+        self._patient = True
+
+    def compose_body(self) -> ComposeResult:
+        """The stream on the left, the attempt on the right; below, what HELIX's own loop says."""
+        with Container(id="loop-panes"):
+            yield self.stream
+            yield self.view
+        yield self.placard
+        yield self.tail
+
+    def on_mount(self) -> None:
+        """Say that there is nothing only after a while."""
+        super().on_mount()
+        self.set_timer(PATIENCE, self._lose_patience)
+
+    def _lose_patience(self) -> None:
+        self._patient = False
+        self._say_state(self.console.snapshot)
+
+    # --- news ---------------------------------------------------------------------------------------------
+
+    def show_snapshot(self, snapshot: Snapshot, change: Change) -> None:
+        """Rows, the attempt, or the words in their place."""
+        self._say_state(snapshot)
+        self.stream.show_snapshot(snapshot, change, self.console.now())
+        if self._wanted and self.list.select(self._wanted):
+            self._wanted = ""
+        self._say_count()
+        self._show_attempt()
+        self.tail.show_bearing(self.console.bearing)
+
+    def tick(self) -> None:
+        """Time goes on."""
+        super().tick()
+        self.stream.tick(self.console.now())
+        self.tail.show_bearing(self.console.bearing)
+
+    def _say_state(self, snapshot: Snapshot) -> None:
+        bare = not snapshot.runs and not len(snapshot.attempts)
+        self.set_class(bare, self.BARE_CLASS)
+        if bare:
+            self.placard.show(_placard(snapshot, patient=self._patient))
+        self._say_keys()
+
+    def _say_count(self) -> None:
+        self.tabs.show(filter_text=clean_line(self.filter.text, 200), count=self.filter_count())
+        self.say_count()
+
+    # --- the attempt under the cursor ---------------------------------------------------------------------
+
+    @on(RowList.Selected)
+    def follow_with_attempt(self, event: RowList.Selected) -> None:
+        """The attempt follows when the cursor rests."""
+        if event.rows is self.list:
+            if self._rest is not None:
+                self._rest.stop()
+            self._rest = self.set_timer(DETAIL_DELAY, self._show_attempt)
+
+    def _show_attempt(self) -> None:
+        if self.view.size.width:
+            self.view.show(self.console.snapshot.project, self.subject())
+
+    def bead_ids(self) -> tuple[str, ...]:
+        """The bead of the run or attempt under the cursor."""
+        view, attempt = self.list.selected_run, self.list.selected_attempt
+        bead_id = view.run.bead_id if view is not None else attempt.bead_id if attempt is not None else ""
+        return (bead_id,) if bead_id else ()
+
+    def subject(self) -> Subject | None:
+        """The run or attempt under the cursor with everything around it that is known without reading."""
+        snapshot, now = self.console.snapshot, self.console.now()
+        view, attempt = self.list.selected_run, self.list.selected_attempt
+        run = view.run if view is not None else None
+        if run is not None:
+            attempt = snapshot.attempts.get(run.attempt_id or "") or _stub(run, snapshot)
+        if attempt is None:
+            return None
+        siblings = snapshot.attempts.of_bead(attempt.bead_id)
+        reading = interpret(attempt, now, snapshot.queue.parked(attempt.bead_id))
+        return Subject(attempt, run, snapshot.queue.beads, siblings, reading, now=now)
+
+    def show_attempt(self, attempt_id: str) -> bool:
+        """Put the cursor on an attempt; False where there is none (yet): it is selected when it comes."""
+        if not self.list.select(attempt_id) and self.filter.text:
+            self.filter_with("")
+        if self.list.select(attempt_id):
+            self.list.follow_no_more()
+            self._open()
+            return True
+        self._wanted = attempt_id
+        return False
+
+    @on(RunningPanel.Chosen)
+    def open_chosen(self, event: RunningPanel.Chosen) -> None:
+        """Enter on a row."""
+        event.stop()
+        self._open()
+
+    def _open(self) -> None:
+        """Into the attempt; over the list where there is no room beside it."""
+        if self._is_narrow:
+            self.add_class("-reading")
+            self.call_after_refresh(self._show_and_focus)
+        else:
+            self._show_and_focus()
+
+    def _show_and_focus(self) -> None:
+        self._show_attempt()
+        self.view.pane.focus(scroll_visible=False)
+
+    @on(EvidencePane.Followed)
+    def follow_line(self, event: EvidencePane.Followed) -> None:
+        """A line of the evidence leads to its bead, or to another attempt on it."""
+        if event.kind == "bead":
+            self.console.go_to_bead(event.name)
+        elif event.kind == "attempt":
+            self.show_attempt(event.name)
+
+    def on_resize(self) -> None:
+        """Whoever reads an attempt goes on reading it where list and attempt no longer fit side by side."""
+        if self._is_narrow:
+            self.set_class(not self.in_list, "-reading")
+        else:  # not before the new posture holds: a pane that is hidden for a moment loses the focus
+            self.call_after_refresh(self.remove_class, "-reading")
+        self.call_after_refresh(self._show_attempt)
+
+    @property
+    def _is_narrow(self) -> bool:
+        """Whether an attempt opens over the list."""
+        return f"-{self.posture}" in NARROW
+
+    # --- keys ---------------------------------------------------------------------------------------------
+
+    def panes(self) -> Sequence[Widget]:
+        """The list, and the open tab where it shows."""
+        return [pane for pane in (self.list, self.view.pane) if pane.size.width]
+
+    def on_descendant_focus(self) -> None:
+        """Whoever reads an attempt keeps it, even if the list follows what is new."""
+        self.list.held = self.focused is self.view.pane
+        self._say_keys()
+
+    def _say_keys(self) -> None:
+        """The footer tells the keys of the pane."""
+        if self.prompt is None:
+            self.show_keys(self.FOOTER if self.in_list else self.READING_FOOTER)
+
+    @property
+    def in_list(self) -> bool:
+        """Whether the list has the focus."""
+        return self.focused is None or self.focused is self.list
+
+    async def action_back(self) -> None:
+        """From the attempt to the list; from a filter to all attempts."""
+        if self.has_class("-reading"):
+            self.remove_class("-reading")
+            self.call_after_refresh(self.list.focus, scroll_visible=False)
+        elif not self.in_list:
+            self.list.focus(scroll_visible=False)
+        elif self.filter.text:
+            self.filter_with("")
+
+    async def action_fold(self) -> None:
+        """Fold what the cursor is in; else back to the list."""
+        pane = self.focused
+        folded = isinstance(pane, TranscriptPane | DiffPane | RawPane) and pane.fold()
+        if not folded and not self.in_list:
+            await self.action_back()
+
+    def action_unfold(self) -> None:
+        """Unfold what is under the cursor; from the list, into the attempt."""
+        pane = self.focused
+        if self.in_list:
+            self._open()
+        elif isinstance(pane, TranscriptPane | DiffPane | RawPane):
+            pane.unfold()
+
+    def action_next_tab(self) -> None:
+        """The next tab."""
+        self.view.turn(1)
+
+    def action_previous_tab(self) -> None:
+        """The tab before."""
+        self.view.turn(-1)
+
+    def action_next_part(self) -> None:
+        """In the list, the next attempt on the same bead; in a pane, the next section, file or failure."""
+        self._to_part(1)
+
+    def action_previous_part(self) -> None:
+        """The one before."""
+        self._to_part(-1)
+
+    def _to_part(self, step: int) -> None:
+        pane = self.list if self.in_list else self.focused
+        if isinstance(pane, TextPane | TranscriptPane) or pane is self.list:
+            (pane.action_next_part if step > 0 else pane.action_previous_part)()
+
+    def action_follow(self) -> None:
+        """Stay with what is new (top of the list, end of a transcript), or with what is under the cursor."""
+        transcript = self.view.transcript
+        if self.focused is transcript:
+            transcript.follow(not transcript.following)
+            self.view.say_tabs()
+        else:
+            self.list.follow(not self.list.following)
+            self.stream.say_caption()
+
+    def action_copy_id(self) -> None:
+        """The attempt's id, to the clipboard."""
+        subject = self.subject()
+        if subject is not None and subject.attempt.attempt_id:
+            shown = clean_line(subject.attempt.attempt_id)
+            self.console.copy(shown, shown)
+
+    # --- the filter ---------------------------------------------------------------------------------------
+
+    @property
+    def filter_text(self) -> str:
+        """The filter in force."""
+        return self.filter.text
+
+    def ways_on(self, text: str, cursor: int) -> Sequence[Completion]:
+        """Fields, and values that the attempts hold."""
+        start = text.rfind(" ", 0, cursor) + 1
+        return [
+            Completion(way, start, meaning)
+            for way, meaning in self.filter.ways(text[start:cursor], self.console.snapshot.attempts)
+        ]
+
+    def filter_problem(self, text: str) -> str:
+        """A field that attempts do not have."""
+        return AttemptFilter(text).problem
+
+    def filter_with(self, text: str) -> None:
+        """Show what passes."""
+        self.filter = AttemptFilter(text.strip(), self.console.snapshot.queue.beads)
+        self.stream.narrow(self.filter if self.filter.words else None)
+        self.list.mark_matches(self.filter.pattern())
+        self._say_count()
+        self._show_attempt()
+
+    def has_matches(self) -> bool:
+        """Whether any attempt is left."""
+        return bool(self.stream.order.attempts or self.list.board.runs)
+
+    def filter_count(self) -> str:
+        """Attempts that pass, of all."""
+        shown, hidden = len(self.stream.order.attempts), self.list.board.hidden
+        return f"{shown:,} of {shown + hidden:,}" if hidden else f"{shown:,}"
+
+
+def _stub(run: Run, snapshot: Snapshot) -> Attempt:
+    """An attempt of which nothing but its run is known."""
+    attempt_id = run.attempt_id or ""
+    bundle = snapshot.project.ddx_dir / "executions" / attempt_id if attempt_id else None
+    return Attempt(
+        attempt_id,
+        run.bead_id or "",
+        harness=run.harness,
+        model=run.model,
+        started_at=run.started_at,
+        bundle=bundle,
+    )
+
+
+def _placard(snapshot: Snapshot, *, patient: bool) -> list[Line]:
+    """What stands in place of the list: why there is no attempt, and what makes one."""
+    said = placard(snapshot)
+    if said is not None and snapshot.condition != "empty":
+        return said
+    if patient:
+        return [[("Reading attempts …", "text bold")]]
+    ready = len(snapshot.queue.ready)
+    folder = clean_line(str(snapshot.project.ddx_dir / "executions"), 300)
+    waiting = f"{ready:,} beads are ready." if ready != 1 else "One bead is ready."
+    return [
+        [("Nothing has been attempted yet.", "text bold")],
+        [(waiting if ready else "No bead is ready; the queue says why.", "muted")],
+        [],
+        [("ddx work --once", "running"), ("   takes the next ready bead", "muted")],
+        [("ddx work", "running"), ("          drains the queue", "muted")],
+        [("helix-tui demo", "running"), ("    shows a rehearsal in a throw-away project", "muted")],
+        [],
+        [("Attempts appear here as DDx writes them: ", "muted"), (folder, "muted")],
+    ]

@@ -1,0 +1,303 @@
+"""Sheets of the helm: what comes next and why; the loop, what can be done to it, and the end of its log."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+
+from helix_tui.core.beads.naming import with_titles
+from helix_tui.core.beads.record import TERMINAL
+from helix_tui.core.ddx.attempts.attempt import Attempt
+from helix_tui.core.ddx.attempts.sums import format_whole
+from helix_tui.core.ground.opening import read_end
+from helix_tui.core.ground.project import machine_name
+from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.time import NS, format_span, parse_instant
+from helix_tui.core.supervision.decide.status_summary import Bearing
+from helix_tui.core.supervision.decide.verdict import Reason
+from helix_tui.core.supervision.run_state.run_log import said_lines
+from helix_tui.screens.editing.choices import Choice, ChoiceSheet
+from helix_tui.screens.loop.controls import READ_ONLY, Helm
+from helix_tui.screens.sheet import Sheet
+from helix_tui.widgets import figures
+from helix_tui.widgets.base.line import Span
+from helix_tui.widgets.base.row_list import RowList
+from helix_tui.widgets.forms.page import Page
+
+if TYPE_CHECKING:
+    from helix_tui.core.snapshot import Change, Snapshot
+
+INKS = {
+    "BUILD": "success bold",
+    "WAIT": "waiting bold",
+    "GUIDANCE": "attention bold",
+    "STOP": "muted bold",
+}
+"""Ink of a NEXT_ACTION; the planning ones are plain."""
+
+WHO = {
+    "facts": "Decided from the queue, no model asked",
+    "prompt": "Decided by an agent that checked the documents",
+    "none": "Undecided: nothing is ready, and no agent has checked the documents",
+}
+
+NEVER = "No HELIX loop has run here yet: s starts one"
+
+LOG_LINES = 200
+LOG_BYTES = 256 << 10
+LOOK_EVERY = 1.0
+
+
+class NextSheet(Sheet):
+    """NEXT_ACTION with its reasons, what carries it out, and what would change it."""
+
+    FOOTER: ClassVar[tuple[str, ...]] = ("go.open", "copy.id=copy command", "go.back")
+
+    def __init__(self) -> None:
+        super().__init__("next action")
+        self.bearing = Bearing()
+
+    def show_snapshot(self, snapshot: Snapshot, change: Change) -> None:
+        """The newest answer."""
+        self.tick()
+
+    def tick(self) -> None:
+        """The answer may be another one."""
+        bearing = self.console.bearing
+        if bearing is not None and (bearing is not self.bearing or bearing.verdict.next_eligible):
+            self.bearing = bearing
+            self.rewrite()
+
+    def write(self, page: Page) -> None:
+        """Code, reasons, command, condition."""
+        verdict = self.bearing.verdict
+        if not verdict.next_action:
+            page.paragraph([("Not checked yet", "muted")])
+            return
+        page.line(
+            [
+                (verdict.next_action, INKS.get(verdict.next_action, "text bold")),
+                (f"  {WHO[verdict.decided_by]}", "muted"),
+            ],
+            key="verdict",
+        )
+        self._reasons(page, verdict.reasons, "text")
+        if verdict.recommended_command:
+            page.paragraph(
+                [("run     ", "muted"), (clean_line(verdict.recommended_command, 300), "running")], 8
+            )
+        if verdict.would_change_if:
+            page.paragraph([("until   ", "muted"), (clean_line(verdict.would_change_if, 400), "text")], 8)
+        if verdict.next_eligible:
+            page.line([("next    ", "muted"), (self._until(verdict.next_eligible), "text")])
+        if verdict.notes:
+            page.caption("also")
+            self._reasons(page, verdict.notes, "muted")
+
+    def _until(self, instant: str) -> str:
+        """How long until an instant, as every other time on a screen."""
+        at = parse_instant(instant)
+        if at is None:
+            return clean_line(instant, 40)
+        left = (at - self.console.now()) / NS
+        return f"in {format_span(left)}" if left > 0 else "now"
+
+    def _reasons(self, page: Page, reasons: Iterable[Reason], ink: str) -> None:
+        beads = self.console.snapshot.queue.beads
+        for number, reason in enumerate(reasons):
+            said = clean_line(with_titles(reason.detail, beads), 600)
+            spans: list[Span] = [("· ", "muted"), (said, ink)]
+            refs = [ref for ref in reason.refs if ref in beads]
+            if refs:
+                page.line(spans, key=f"bead:{number}:{ink}:{refs[0]}")
+            else:
+                page.paragraph(spans, 2)
+
+    @on(RowList.Opened)
+    def go_there(self, event: RowList.Opened) -> None:
+        """To the first bead that a reason names."""
+        event.stop()
+        if event.key.startswith("bead:"):
+            bead_id = event.key.split(":", 3)[3]
+            self.dismiss()
+            self.console.go_to_bead(bead_id)
+
+    def action_copy_id(self) -> None:
+        """The command, to the clipboard."""
+        command = clean_line(self.bearing.verdict.recommended_command, 300)
+        if command:
+            self.console.copy(command, command)
+
+
+class LoopSheet(ChoiceSheet):
+    """The loop: how it stands, what can be done to it, and the end of its log."""
+
+    def __init__(self, bead_id: str) -> None:
+        """``bead_id``: the bead under the cursor, that can be carried through alone; may be empty."""
+        super().__init__("loop", ())
+        self.bearing = Bearing()
+        self._bead_id = bead_id
+        self._log: tuple[str, ...] = ()
+
+    @property
+    def helm(self) -> Helm:
+        """What can be done."""
+        return self.console.helm
+
+    def on_mount(self) -> None:
+        """Follow the log."""
+        super().on_mount()
+        self.set_interval(LOOK_EVERY, self._look)
+
+    def show_snapshot(self, snapshot: Snapshot, change: Change) -> None:
+        """How it stands now."""
+        self.tick()
+
+    def tick(self) -> None:
+        """The loop may have gone on."""
+        bearing = self.console.bearing
+        if not self.choices or (bearing is not None and bearing is not self.bearing):
+            self.bearing = bearing or self.bearing
+            self.choices = tuple(self._deeds())
+            self.rewrite()
+            self._look()
+
+    def _workers(self) -> Iterable[int]:
+        """Processes of ddx on this machine that HELIX's loop did not start."""
+        holder, pending = self.bearing.run.holder, self.bearing.run.state.pending.get("pid")
+        ours = {holder.pid if holder is not None else 0, pending}
+        for run in self.console.snapshot.runs:
+            if run.live and run.pid and run.pid not in ours and run.machine in ("", machine_name()):
+                yield run.pid
+
+    def _look(self) -> None:
+        log = self.bearing.run.state.log
+        if log:
+            self.run_worker(partial(self._read, Path(log)), thread=True, group="log", exclusive=True)
+
+    def _read(self, path: Path) -> None:
+        said = said_lines(read_end(path, LOG_BYTES))
+        lines = tuple(clean_line(line, 300) for line in said[-LOG_LINES:])
+        if lines != self._log:
+            self.app.call_from_thread(self._take, lines)
+
+    def _take(self, lines: tuple[str, ...]) -> None:
+        self._log = lines
+        self.rewrite()
+
+    def _deeds(self) -> list[Choice]:
+        helm, run = self.helm, self.bearing.run
+        active = run.condition == "active"
+        off = READ_ONLY if helm.read_only else ""
+        idle = off or ("" if active else "no HELIX loop is running")
+        refused = self.console.snapshot.shut
+        shut = f"{refused.short}; run `{refused.command}`" if refused is not None else ""
+        deeds = [
+            Choice(
+                "s",
+                "s",
+                "start",
+                "in the background; it outlives the console",
+                helm.start,
+                off or ("it runs already" if active else shut),
+            )
+        ]
+        if self.bearing.wish:
+            deeds.append(Choice("r", "r", "continue", f"cancels the {self.bearing.wish}", helm.resume, idle))
+        else:
+            deeds.append(Choice("p", "p", "pause", "after the bead in hand", helm.pause, idle))
+        deeds += [
+            Choice(
+                "x",
+                "x",
+                "stop",
+                "after the bead in hand: nothing is lost",
+                partial(helm.stop, now=False),
+                idle,
+            ),
+            Choice(
+                "X", "X", "stop now", "interrupts ddx and the attempt", partial(helm.stop, now=True), idle
+            ),
+        ]
+        for pid in self._workers():
+            words = "A ddx worker started elsewhere; it can only be interrupted"
+            deeds.append(Choice("", "", f"interrupt {pid}", words, partial(helm.interrupt, pid), off))
+        if self._bead_id:
+            said = clean_line(with_titles(self._bead_id, self.console.snapshot.queue.beads), 160)
+            unfit = off or shut or self._unfit()
+            deeds.append(Choice("o", "o", "only this bead", said, self._only_this, unfit))
+        return deeds
+
+    def _unfit(self) -> str:
+        """Why the bead is not to be executed now; empty where it may be."""
+        queue = self.console.snapshot.queue
+        if not self.helm.one_bead_words(self._bead_id):
+            return "this ddx has no verb that executes one bead"
+        bead = queue.beads.get(self._bead_id)
+        if bead is None:
+            return "this bead is not in the tracker"
+        if bead.status in TERMINAL:
+            return f"this bead is {bead.status}"
+        return "a worker is on this bead" if queue.state(bead.id) in ("running", "claimed") else ""
+
+    def _kept(self) -> Attempt | None:
+        """The last attempt on the bead, where its change is kept aside and `ddx try` may land that."""
+        if not self.helm.dialect.carries_through:  # its verb executes the bead anew
+            return None
+        made = self.console.snapshot.attempts.of_bead(self._bead_id)
+        return made[0] if made and made[0].preserved else None
+
+    def _only_this(self) -> None:
+        """Carry the bead through; where that would land a change that is kept aside, only after a yes."""
+        kept, console = self._kept(), self.console
+        if unfit := self._unfit():  # since the sheet was drawn
+            console.say(unfit, "warning")
+            return
+        do = partial(self.helm.run_one, self._bead_id)
+        if kept is None:
+            do()
+            return
+        why = "a review refused it" if kept.verdict.outcome == "refused" else "it was kept aside"
+        said = f"{kept.result_rev[:12]} may go on the branch as it is, no agent runs; {why}"
+        title = f"land what is kept of {clean_line(self._bead_id, 80)}?"
+        console.push_screen(ChoiceSheet(title, [Choice("y", "y", "land it", said, do)]))
+
+    def write(self, page: Page) -> None:
+        """State, deeds, log."""
+        run = self.bearing.run
+        ink = {"active": "running", "died": "error"}.get(run.condition, "text")
+        explanation = NEVER if run.condition == "never" else clean_line(run.explanation, 600)
+        page.paragraph([(explanation, ink)])
+        state = run.state
+        if run.condition != "never":
+            said = f"{state.completed_cycles} of {state.attempted_cycles} cycles completed"
+            said += f" · {figures.tokens(state.total_tokens or None)} tokens · {format_whole(state.sums)}"
+            for status, count in state.outcomes.items():
+                said += f" · {count} {clean_line(status, 40)}"
+            page.paragraph([(said, "muted")])
+        if self.bearing.wish:
+            page.paragraph([(f"asked to {self.bearing.wish} after the bead in hand", "waiting")])
+        page.blank()
+        super().write(page)
+        page.blank()
+        page.paragraph([("s  ", "running"), (shlex.join(self.helm.start_words), "muted")], 3)
+        if self._bead_id and not self._unfit():
+            command = shlex.join(self.helm.one_bead_words(self._bead_id))
+            page.paragraph([("o  ", "running"), (command, "muted")], 3)
+            page.paragraph([("   ", "muted"), (self.helm.one_bead_effects, "muted")], 3)
+            if (kept := self._kept()) is not None:
+                said = (
+                    f"The change of attempt {clean_line(kept.attempt_id, 40)} is kept aside "
+                    f"({clean_line(kept.status, 60)}): ddx may land {kept.result_rev[:12]} as it is, "
+                    "without an agent, and close the bead. You are asked once more."
+                )
+                page.paragraph([("   ", "muted"), (said, "attention")], 3)
+        if self._log:
+            page.caption("log", clean_line(Path(state.log).name, 60))
+            for line in self._log:
+                page.line([(line, "muted")])

@@ -1,0 +1,114 @@
+"""What can be done on the Memory screen: foreseen in words, done in a thread, taken back by ``u``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from helix_tui.core.ground.text import clean_line
+from helix_tui.core.memory import MemoryStore
+from helix_tui.core.memory.lessons.changes import Deed, Deeds
+from helix_tui.core.memory.reports import Proposal
+from helix_tui.screens.memory.memory_session import Keeper, Shelf
+from helix_tui.screens.memory.sheets import Choice
+from helix_tui.screens.memory.view_state import prune_lines
+from helix_tui.widgets.base.line import Line
+
+Work = Callable[[MemoryStore], str]
+"""Does it and says what came of it; runs in a thread."""
+
+UNDOABLE = "u takes it back."
+
+
+@dataclass(frozen=True, slots=True)
+class Foreseen:
+    """What a choice would do."""
+
+    title: str
+    lines: Sequence[Line]
+    work: Work
+    note: str = UNDOABLE
+
+
+def choices(shelf: Shelf, key: str) -> list[Choice]:
+    """What can be done with the row under the cursor, and with the memory as a whole."""
+    found = []
+    kind = key.partition(" ")[0]
+    waiting = len(shelf.proposals)
+    if kind == "plan":
+        found.append(Choice("beads", "make beads of this plan …"))
+    elif kind == "proposal":
+        found.append(Choice("accept", "accept this lesson"))
+        found.append(Choice("decline", "decline this lesson"))
+    elif key in shelf.names:
+        found.append(Choice("edit", "edit this memory …"))
+        found.append(Choice("supersede", "let another memory hold instead …"))
+        found.append(Choice("remove", "remove this memory …"))
+    if waiting > 1 or (waiting and kind != "proposal"):
+        found.append(Choice("accept-all", f"accept all {waiting} lessons that wait …"))
+        found.append(Choice("decline-all", f"decline all {waiting} lessons that wait …"))
+    found.append(
+        Choice("prune", f"prune {len(shelf.harmful)} harmful …", "" if shelf.harmful else "nothing does harm")
+    )
+    found.append(
+        Choice("fade", f"fade {len(shelf.dormant)} dormant …", "" if shelf.dormant else "nothing is dormant")
+    )
+    return found
+
+
+def foresee(shelf: Shelf, key: str, choice: str) -> Foreseen | None:
+    """What a choice would do; None where there is nothing to do any more."""
+    if choice in ("accept", "decline", "accept-all", "decline-all"):
+        return _lessons(shelf, key, choice)
+    if choice == "remove" and key in shelf.names:
+        memory = shelf.names[key]
+        lines = prune_lines([memory])
+        return Foreseen(
+            f"remove {clean_line(key, 80)}", lines, lambda store: _said(Deeds(store).remove([key]))
+        )
+    if choice == "prune":
+        gone = [shelf.names[name] for name in sorted(shelf.harmful) if name in shelf.names]
+        title = f"prune {len(gone)} harmful: used 3 times or more, helped in under 25 %"
+        return Foreseen(title, prune_lines(gone), lambda store: _said(Deeds(store).prune()[0]))
+    if choice == "fade":
+        idle = [shelf.names[name] for name in sorted(shelf.dormant) if name in shelf.names]
+        title = f"fade {len(idle)} dormant: unused for 30 days, fewer than 2 uses"
+        note = f"What helped moves halfway to neutral; nothing is removed. {UNDOABLE}"
+        return Foreseen(title, prune_lines(idle), lambda store: _said(Deeds(store).fade()[0]), note)
+    return None
+
+
+def _lessons(shelf: Shelf, key: str, choice: str) -> Foreseen | None:
+    chosen: list[Proposal] = list(shelf.proposals)
+    if not choice.endswith("-all"):
+        chosen = [each for each in chosen if f"proposal {each.id}" == key]
+    if not chosen:
+        return None
+    word = choice.removesuffix("-all")
+    lines: list[Line] = [
+        [
+            (f" {each.type:<8}", "waiting" if each.type == "failure" else "success"),
+            (clean_line(each.trigger, 300), "text"),
+            (f"  {clean_line(each.resolution, 300)}", "muted"),
+        ]
+        for each in chosen
+    ]
+    title = f"{word} a lesson" if len(chosen) == 1 else f"{word} {len(chosen)} lessons"
+
+    def work(store: MemoryStore) -> str:
+        deeds = Deeds(store)
+        if word == "decline":
+            return _said(deeds.decline(chosen))
+        deed, refused = deeds.accept(chosen)
+        return "; ".join([_said(deed), *(clean_line(why, 200) for why in refused)])
+
+    return Foreseen(title, lines, work)
+
+
+def undo(keeper: Keeper) -> Deed | None:
+    """Take back the newest change that stands."""
+    return Deeds(keeper.store()).undo()
+
+
+def _said(deed: Deed | None) -> str:
+    return f"{clean_line(deed.title, 200)} · u takes it back" if deed is not None else "nothing was changed"

@@ -1,0 +1,501 @@
+"""Memory: what is remembered, which of it helps by verified outcomes, and what waits to be remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Container, Vertical
+from textual.timer import Timer
+from textual.widget import Widget
+from textual.worker import Worker
+
+from helix_tui.core.ground.text import clean_line
+from helix_tui.core.memory import Memory, MemoryStore, Recall, Recalled
+from helix_tui.core.memory.lessons.changes import Deed
+from helix_tui.core.supervision.agents.plan_beads import bead_operations, beads_of
+from helix_tui.keymap import bindings
+from helix_tui.screens.base import NARROW
+from helix_tui.screens.editing.preview_sheet import AheadSheet
+from helix_tui.screens.editing.requests import wish_for
+from helix_tui.screens.filter import FilteringScreen
+from helix_tui.screens.jobs import Jobs
+from helix_tui.screens.memory import changes as doing
+from helix_tui.screens.memory import corrections
+from helix_tui.screens.memory import view_state as shelving
+from helix_tui.screens.memory.memory_session import Keeper, Shelf
+from helix_tui.screens.memory.pages import page_of
+from helix_tui.screens.memory.sheets import ChoiceSheet, PreviewSheet
+from helix_tui.widgets.base.row_list import RowList
+from helix_tui.widgets.base.row_source import Rows
+from helix_tui.widgets.chrome.caption import Caption
+from helix_tui.widgets.chrome.empty_state import Placard
+from helix_tui.widgets.chrome.pane_tabs import PaneTabs
+from helix_tui.widgets.chrome.words import Words
+from helix_tui.widgets.rows.memories import MemoryRow, MemoryRows, heading
+from helix_tui.widgets.text.memory import MemoryPane
+from helix_tui.widgets.text.pane import Para
+
+if TYPE_CHECKING:
+    from helix_tui.core.snapshot import Change, Snapshot
+
+LOOK_SECONDS = 2.0
+"""How often it is asked whether anything was remembered or credited since."""
+
+TYPING_DELAY = 0.15
+"""Seconds that typing rests before a search: each one encodes its text."""
+
+DETAIL_DELAY = 0.06
+"""Seconds that the cursor rests before its memory is read."""
+
+MOST_HITS = 200
+
+
+class MemoryScreen(FilteringScreen):
+    """Screen 3."""
+
+    NAME = "memory"
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("memory")]
+    FOOTER = ("go.open", "go.view", "find.filter", "memory.edit", "change.actions", "change.undo", "app.help")
+    BARE_CLASS = "-no-memory"
+    READING_FOOTER = ("go.back", "go.open", "move.next-part", "copy.id", "change.actions", "app.help")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.view = shelving.VIEWS[0]
+        self.views = PaneTabs(shelving.VIEWS, id="memory-views")
+        self.alerts = Words(id="memory-alerts")
+        self.heading = Words(id="memory-heading")
+        self.list = RowList(id="memories")
+        self.caption = Caption("memory", id="memory-caption")
+        self.page = MemoryPane(id="memory-text")
+        self.placard = Placard(id="memory-placard")
+        self.shelf = Shelf()
+        self.answer: Recall | None = None
+        """What the search found; None while nothing is searched."""
+        self._query = ""
+        self._rows: list[MemoryRow] = []
+        self._keeper: Keeper | None = None
+        self._jobs = Jobs(self)
+        self._rest: Timer | None = None
+        self._typing: Timer | None = None
+        self._wanted = ""
+
+    def compose_body(self) -> ComposeResult:
+        """The table above, the memory under the cursor below; side by side where there is room."""
+        with Container(id="memory-panes"):
+            with Vertical(id="shelf"):
+                yield self.views
+                yield self.alerts
+                yield self.heading
+                yield self.list
+            with Vertical(id="memory-page", classes="beside"):
+                yield self.caption
+                yield self.page
+        yield self.placard
+
+    def on_mount(self) -> None:
+        """Begin to look."""
+        super().on_mount()
+        self.set_interval(LOOK_SECONDS, self.look)
+        self._show_shelf(self.shelf)
+        self.look()
+
+    def on_unmount(self) -> None:
+        """Let go of the database."""
+        if self._keeper is not None:
+            self._keeper.close()
+
+    # --- news ---------------------------------------------------------------------------------------------
+
+    def show_snapshot(self, snapshot: Snapshot, change: Change) -> None:
+        """An attempt that ended may have taught something."""
+        self.look()
+
+    @property
+    def keeper(self) -> Keeper:
+        """The memory of the project, opened when it is first asked for."""
+        if self._keeper is None:
+            self._keeper = Keeper(
+                self.console.snapshot.project, read_only=self.read_only, clock=self.console.now
+            )
+        return self._keeper
+
+    @property
+    def read_only(self) -> bool:
+        """Nothing may be changed."""
+        return bool(getattr(self.app, "read_only", False))
+
+    def look(self) -> None:
+        """Ask whether anything is new, unless that is being asked."""
+        if self.is_current and not self._jobs.busy("shelf"):
+            read = partial(self.keeper.read, self.shelf)
+            self._jobs.start("shelf", read, self._take_shelf, self._say_trouble)
+
+    def on_screen_resume(self) -> None:
+        """Catch up with what was remembered meanwhile."""
+        super().on_screen_resume()
+        self.look()
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        """A job has come back."""
+        self._jobs.settle(event.worker)
+
+    def _take_shelf(self, shelf: Shelf) -> None:
+        if shelf is not self.shelf:
+            self._show_shelf(shelf)
+
+    def _say_trouble(self, why: str) -> None:
+        self._show_shelf(Shelf("unreadable", why, path=str(self.keeper.path)))
+
+    def _show_shelf(self, shelf: Shelf) -> None:
+        known, self.shelf = self.shelf, shelf
+        said = shelving.placard(shelf)
+        self.set_class(said is not None, self.BARE_CLASS)
+        if said is not None:
+            self.placard.show(said)
+        self._say_keys()
+        self._make_rows()
+        self.show_rows(changed=shelving.fresh(known, shelf))
+        if self._query:
+            self._search()
+
+    # --- rows ---------------------------------------------------------------------------------------------
+
+    def _make_rows(self) -> None:
+        hits: Mapping[str, Recalled] | None = None
+        if self.answer is not None:
+            hits = {hit.memory.name: hit for hit in self.answer.found}
+        self._rows = shelving.memory_rows(self.shelf, self.console.now(), hits)
+
+    def show_rows(self, *, changed: frozenset[str] = frozenset()) -> None:
+        """The rows of the view, and every word around them."""
+        now = self.console.now()
+        if self.view in ("proposed", "plans"):
+            rows = (
+                shelving.proposal_rows(self.shelf.proposals, now)
+                if self.view == "proposed"
+                else shelving.plan_rows(self.shelf, now)
+            )
+            self.list.show(Rows(rows or [shelving.nothing(self.view, self._query)]), changed=changed)
+        else:
+            found = shelving.belonging(self._rows, self.view)
+            source = MemoryRows(found, now) if found else Rows([shelving.nothing(self.view, self._query)])
+            self.list.show(source, changed=changed)
+        if self._wanted and self.list.select(self._wanted):
+            self._wanted = ""
+        table = self.view not in ("proposed", "plans")
+        searched = self.answer is not None
+        mode = self._mode()
+        self.heading.show(lambda width: heading(width, mode, searched=searched) if table else ())
+        self.views.show(self.view, shelving.counts(self.shelf, self.size.width))
+        self.alerts.show(lambda width: [(" ", "text"), *shelving.alerts(self.shelf)])
+        self.tabs.show(
+            filter_text=clean_line(self._query, 200), count=self.filter_count() if self._query else ""
+        )
+        self._show_page()
+
+    def _mode(self) -> str:
+        """How memories are searched."""
+        if self._jobs.busy("recall"):
+            return "searching …"
+        health = self.shelf.health
+        mode = self.answer.mode if self.answer is not None else health.mode if health is not None else ""
+        return {"keyword": "search: keywords only", "semantic": "search: by meaning"}.get(mode, "")
+
+    def tick(self) -> None:
+        """Ages go on."""
+        super().tick()
+        if self.shelf.condition == "live" and self.list.size.width:
+            self._make_rows()
+            self.list.show(self.list.source) if not self._rows else self.show_rows()
+
+    def show_ages(self) -> None:
+        """Those of the memory's page."""
+        self._show_page()
+
+    def show_memory(self, name: str) -> None:
+        """Put the cursor on a memory, whatever is filtered."""
+        self._query, self.answer, self.view, self._wanted = "", None, "all", name
+        self._make_rows()
+        self.show_rows()
+
+    # --- the page -----------------------------------------------------------------------------------------
+
+    @on(RowList.Selected)
+    def follow_with_page(self, event: RowList.Selected) -> None:
+        """The page follows when the cursor rests."""
+        if event.rows is self.list:
+            if self._rest is not None:
+                self._rest.stop()
+            self._rest = self.set_timer(DETAIL_DELAY, self._show_page)
+
+    def _show_page(self) -> None:
+        key = self.list.selected_key or ""
+        seen = self.page.size.width or self.has_class("-reading")  # just opened, it has no width yet
+        if not seen or self.shelf.condition != "live":
+            return
+        hits = {hit.memory.name: hit for hit in self.answer.found} if self.answer is not None else {}
+        row = next((row for row in self._rows if row.name == key), None)
+        work = partial(page_of, self.keeper, self.shelf, key, row, hits.get(key), self.console.now())
+        self._jobs.start("page", work, partial(self._take_page, key), lambda _: None)
+
+    def _take_page(self, key: str, paras: Sequence[Para]) -> None:
+        if key == (self.list.selected_key or ""):
+            if self.page.paras and paras and self.page.paras[0].spans == paras[0].spans:
+                self.page.update_text(paras)
+            else:
+                self.page.read(paras)
+
+    @on(RowList.Opened)
+    def open_row(self, event: RowList.Opened) -> None:
+        """Into the page; over the list where there is no room beside it."""
+        if event.rows is self.list:
+            event.stop()
+            self._open()
+
+    def _open(self) -> None:
+        if f"-{self.posture}" in NARROW:
+            self.add_class("-reading")
+        self.call_after_refresh(self._show_and_focus)
+
+    def _show_and_focus(self) -> None:
+        self._show_page()
+        self.page.focus(scroll_visible=False)
+
+    @on(MemoryPane.Followed)
+    def follow_line(self, event: MemoryPane.Followed) -> None:
+        """A line leads to another memory, an attempt or a bead."""
+        if event.kind == "memory":
+            self.show_memory(event.name)
+        elif event.kind == "attempt" and self.console.snapshot.attempts.get(event.name):
+            self.console.open_attempt(event.name)
+        elif event.kind == "bead":
+            self.console.go_to_bead(event.name)
+
+    def on_resize(self) -> None:
+        """Columns and panes follow the width."""
+        if f"-{self.posture}" not in NARROW:
+            self.call_after_refresh(self.remove_class, "-reading")
+        self.call_after_refresh(self._show_page)
+
+    # --- keys ---------------------------------------------------------------------------------------------
+
+    def panes(self) -> Sequence[Widget]:
+        """The table, and the page where it shows."""
+        return [pane for pane in (self.list, self.page) if pane.size.width]
+
+    @property
+    def in_list(self) -> bool:
+        """Whether the table has the focus."""
+        return self.focused is None or self.focused is self.list
+
+    def on_descendant_focus(self) -> None:
+        """The footer tells the keys of the pane."""
+        self._say_keys()
+
+    def _say_keys(self) -> None:
+        if self.prompt is None:
+            self.show_keys(self.FOOTER if self.in_list else self.READING_FOOTER)
+
+    async def action_back(self) -> None:
+        """From the page to the table; from a search to all."""
+        if self.has_class("-reading") or not self.in_list:
+            self.remove_class("-reading")
+            self.call_after_refresh(self.list.focus, scroll_visible=False)
+        elif self._query:
+            self.filter_with("")
+
+    async def action_fold(self) -> None:
+        """Back to the table."""
+        await self.action_back()
+
+    def action_unfold(self) -> None:
+        """Into the page."""
+        self._open()
+
+    def action_next_tab(self) -> None:
+        """The next view."""
+        self._turn(1)
+
+    def action_previous_tab(self) -> None:
+        """Previous view."""
+        self._turn(-1)
+
+    def _turn(self, step: int) -> None:
+        place = (shelving.VIEWS.index(self.view) + step) % len(shelving.VIEWS)
+        self.open_view(shelving.VIEWS[place])
+
+    @on(PaneTabs.Pressed)
+    def press_view(self, event: PaneTabs.Pressed) -> None:
+        """A click on a view."""
+        self.open_view(event.name)
+
+    def open_view(self, view: str) -> None:
+        """Show another view."""
+        self.view = view
+        self.show_rows()
+
+    def action_next_part(self) -> None:
+        """The next section of the page."""
+        self.page.action_next_part()
+
+    def action_previous_part(self) -> None:
+        """The section before."""
+        self.page.action_previous_part()
+
+    def action_copy_id(self) -> None:
+        """The name of the memory, to the clipboard."""
+        key = self.list.selected_key
+        if key:
+            shown = clean_line(key, 300)
+            self.console.copy(shown, shown)
+
+    # --- searching ----------------------------------------------------------------------------------------
+
+    @property
+    def filter_text(self) -> str:
+        """What is searched."""
+        return self._query
+
+    def filter_with(self, text: str) -> None:
+        """Search by meaning once typing rests."""
+        self._query = text.strip()
+        if self._typing is not None:
+            self._typing.stop()
+        if not self._query:
+            self._jobs.drop("recall")
+            self.answer = None
+            self._make_rows()
+            self.show_rows()
+        elif self.shelf.condition == "live":
+            self._typing = self.set_timer(TYPING_DELAY, self._search)
+
+    def _search(self) -> None:
+        query = self._query
+
+        def recall() -> Recall:
+            return self.keeper.store().recall(query, limit=MOST_HITS)
+
+        if query:
+            self._jobs.start("recall", recall, partial(self._take_answer, query), self._not_found)
+            self.views.show(self.view, self._mode())
+
+    def _take_answer(self, query: str, answer: Recall) -> None:
+        if query == self._query:
+            self.answer = answer
+            self._make_rows()
+            self.show_rows()
+            self.say_count()
+            if self.prompt is not None:
+                self.list.action_first()  # whoever types wants to see what fits best
+
+    def _not_found(self, why: str) -> None:
+        self.console.say(why, "warning")
+
+    def has_matches(self) -> bool:
+        """Whether anything is found, or still being looked for."""
+        return True
+
+    def filter_count(self) -> str:
+        """How many are found, and how."""
+        if self.answer is None:
+            return f"{len(self._rows):,}"
+        how = "semantic" if self.answer.mode == "semantic" else "keywords only"
+        return f"{len(self.answer.found):,} {how}"
+
+    # --- changing -----------------------------------------------------------------------------------------
+
+    def action_actions(self) -> None:
+        """Everything that can be done here."""
+        if self.shelf.condition != "live":
+            return
+        if self.read_only:
+            self.console.say("nothing can be changed: this was started with --read-only", "warning")
+            return
+        key = self.list.selected_key or ""
+        sheet = ChoiceSheet("memory", doing.choices(self.shelf, key))
+        self.app.push_screen(sheet, partial(self._chosen, key))
+
+    def _chosen(self, key: str, choice: Any) -> None:
+        if not isinstance(choice, str):
+            return
+        if choice in ("beads", "edit", "supersede"):
+            ways = {"edit": self.action_edit_memory, "supersede": self.action_supersede_memory}
+            ways.get(choice, partial(self._make_beads, key))()
+            return
+        plan = doing.foresee(self.shelf, key, choice)
+        if plan is None:
+            return
+        sheet = PreviewSheet(plan.title, plan.lines, plan.note)
+        self.app.push_screen(sheet, lambda yes: self.change(plan.work) if yes else None)
+
+    def _make_beads(self, key: str) -> None:
+        """Make beads of a plan, in one change that is shown before it runs."""
+        plan = next((each for each in self.shelf.plans if f"plan {each.id}" == key), None)
+        if plan is None:
+            return
+        if plan.problems:
+            self.console.say(clean_line(plan.problems[0], 200), "warning")
+            return
+        beads = self.console.snapshot.queue.beads
+        wanted = bead_operations(plan, beads, epic=len(plan.tasks) > 1)
+        if not any(task.seq not in beads_of(plan, beads) for task in plan.tasks):
+            self.console.say("every task of this plan has a bead already")
+            return
+        title = f"make {len(wanted)} beads of plan {plan.id}"
+        self.app.push_screen(AheadSheet(wish_for(wanted, title)))
+
+    def change(self, work: doing.Work, done: Callable[[], object] = lambda: None) -> None:
+        """Change the memory in a thread, say what came of it, then call ``done``."""
+
+        def ended(said: str) -> None:
+            self.console.say(said)
+            done()
+            self.look()
+
+        self._jobs.start("deed", lambda: work(self.keeper.store()), ended, self._not_found)
+
+    def foresee(self, plan: Callable[[MemoryStore], Any], show: Callable[[Any], None]) -> None:
+        """Ask the memory in a thread what a change would do, and show it."""
+        self._jobs.start("foreseen", lambda: plan(self.keeper.store()), show, self._not_found)
+
+    def _memory_here(self) -> Memory | None:
+        """The memory under the cursor, where it may be changed."""
+        if self.read_only:
+            self.console.say("nothing can be changed: this was started with --read-only", "warning")
+            return None
+        found = self.shelf.names.get(self.list.selected_key or "")
+        if found is None:
+            self.console.say("put the cursor on a memory first", "warning")
+        return found
+
+    def action_edit_memory(self) -> None:
+        """Correct what the memory says."""
+        if (memory := self._memory_here()) is not None:
+            corrections.edit(self, memory)
+
+    def action_supersede_memory(self) -> None:
+        """Let another memory stand in its place."""
+        if (memory := self._memory_here()) is not None:
+            corrections.supersede(self, memory)
+
+    def action_remove_memory(self) -> None:
+        """Take it out."""
+        if (memory := self._memory_here()) is not None:
+            self._chosen(memory.name, "remove")
+
+    def action_undo(self) -> None:
+        """Take back the last change of the memory."""
+        if self.read_only:
+            self.console.say("nothing can be changed: this was started with --read-only", "warning")
+        elif self.shelf.condition in ("live", "empty"):
+            self._jobs.start("deed", partial(doing.undo, self.keeper), self._undone, self._not_found)
+
+    def _undone(self, deed: Deed | None) -> None:
+        self.console.say(f"taken back: {deed.title}" if deed is not None else "there is nothing to take back")
+        self.look()

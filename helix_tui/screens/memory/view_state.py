@@ -1,0 +1,241 @@
+"""The shelf as rows and words: what the views of the Memory screen hold, and what else stands there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.time import NS, format_age
+from helix_tui.core.memory import Memory, Recalled
+from helix_tui.core.memory.plan_records import Plan, Workspace
+from helix_tui.core.memory.ranking import recency
+from helix_tui.core.memory.reports import Proposal
+from helix_tui.screens.memory.memory_session import Shelf
+from helix_tui.widgets.base.line import Line
+from helix_tui.widgets.base.row_source import Row
+from helix_tui.widgets.rows.memories import MemoryRow, count
+
+VIEWS = ("all", "failure", "pattern", "systemic", "dormant", "harmful", "proposed", "plans")
+
+_DAY = 86_400 * NS
+
+_ROOMY = 100
+"""Cells of a screen from which on the views leave room for words."""
+
+_BELONGS: Mapping[str, Callable[[MemoryRow], bool]] = {
+    "all": lambda row: True,
+    "failure": lambda row: row.kind == "failure",
+    "pattern": lambda row: row.kind == "pattern",
+    "systemic": lambda row: row.kind == "systemic",
+    "dormant": lambda row: row.dormant,
+    "harmful": lambda row: row.harmful,
+}
+
+
+def memory_rows(shelf: Shelf, now: int, hits: Mapping[str, Recalled] | None = None) -> list[MemoryRow]:
+    """Every memory as a row: systemic first, then what is known best to help; or in the order of a search."""
+    memories = shelf.memories
+    if hits is not None:
+        memories = tuple(shelf.names[name] for name in hits if name in shelf.names)
+    ages = [(now - (each.last_used or each.created_at or now)) / _DAY for each in memories]
+    fresh = recency(np.array(ages, dtype=np.float64))
+    rows = [
+        _row(each, float(fresh[place]), shelf, hits.get(each.name) if hits is not None else None)
+        for place, each in enumerate(memories)
+    ]
+    if hits is None:
+        rows.sort(key=_standing)
+    return rows
+
+
+def belonging(rows: Sequence[MemoryRow], view: str) -> list[MemoryRow]:
+    """The rows of a view."""
+    return [row for row in rows if _BELONGS[view](row)]
+
+
+def _standing(row: MemoryRow) -> tuple[bool, bool, float, float]:
+    return (row.kind != "systemic", not row.tried, -row.low, -row.recency)
+
+
+def _row(memory: Memory, fresh: float, shelf: Shelf, hit: Recalled | None) -> MemoryRow:
+    interval = memory.interval
+    harmful = memory.name in shelf.harmful
+    dormant = memory.name in shelf.dormant
+    note = f"met {memory.seen} times" if memory.seen > 1 else ""
+    if memory.type == "systemic":
+        note = f"◆ {memory.seen} similar" if memory.seen > 1 else "◆ recurring"
+    if harmful or dormant:
+        note = "harmful" if harmful else "dormant"
+    return MemoryRow(
+        name=memory.name,
+        title=clean_line(memory.trigger, 400),
+        kind=memory.type,
+        helped=memory.helped,
+        failed=memory.failed,
+        effectiveness=memory.effectiveness,
+        low=interval.low,
+        high=interval.high,
+        verified=memory.verified_helped + memory.verified_failed,
+        recency=fresh,
+        last_used=memory.last_used,
+        score=None if hit is None else hit.score,
+        dormant=dormant,
+        harmful=harmful,
+        note=note,
+    )
+
+
+def proposal_rows(proposals: Sequence[Proposal], now: int) -> list[Row]:
+    """Lessons that wait, one a row."""
+    return [
+        Row(
+            f"proposal {each.id}",
+            (
+                (" ◆ ", "attention"),
+                (clean_line(each.trigger, 300), "text"),
+                (f"  {clean_line(each.resolution, 300)}", "muted"),
+            ),
+            ((f" {each.type}", "waiting" if each.type == "failure" else "success"),),
+        )
+        for each in proposals
+    ]
+
+
+def plan_rows(shelf: Shelf, now: int) -> list[Row]:
+    """Plans with their workspaces under them, then explorations."""
+    rows: list[Row] = []
+    for plan in shelf.plans:
+        rows.append(_plan_row(plan, now))
+        rows += [_workspace_row(each) for each in reversed(shelf.workspaces) if each.plan_id == plan.id]
+    for found in shelf.explorations:
+        age = "" if found.created_at is None else format_age(max(0.0, (now - found.created_at) / NS))
+        rows.append(
+            Row(
+                f"exploration {found.id}",
+                ((" ? ", "edge"), (clean_line(found.objective, 300), "text")),
+                ((f" explored {age}", "muted"),),
+            )
+        )
+    return rows
+
+
+def _plan_row(plan: Plan, now: int) -> Row:
+    ink = "attention" if plan.problems else "running"
+    return Row(
+        f"plan {plan.id}",
+        ((" ▣ ", ink), (clean_line(plan.objective, 300), "text bold")),
+        ((f" {len(plan.tasks)} tasks", "muted"), (f" {clean_line(plan.status, 12)}", "muted")),
+    )
+
+
+def _workspace_row(each: Workspace) -> Row:
+    glyph, ink = {"delivered": ("✓", "success"), "blocked": ("⊘", "error")}.get(each.status, ("○", "running"))
+    return Row(
+        f"workspace {each.id}",
+        ((f"   {glyph} ", ink), (clean_line(f"{each.seq} {each.slug}", 80), "text")),
+        ((f" {len(each.injected)} memories", "muted"), (f" {clean_line(each.status, 12)}", "muted")),
+    )
+
+
+def counts(shelf: Shelf, width: int) -> str:
+    """How many of what, in as many words as there is room for beside the views."""
+    health = shelf.health
+    if health is None:
+        return ""
+    if width < _ROOMY:
+        return f"{health.total:,}"
+    memories = f"{health.total:,} memor{'y' if health.total == 1 else 'ies'}"
+    proven = sum(each.proven for each in shelf.memories)
+    return f"{proven:,} proven · {memories}"
+
+
+def alerts(shelf: Shelf) -> Line:
+    """What a person should look at: recurring problems, harmful memories, lessons that wait, issues."""
+    parts: list[tuple[str, str]] = []
+    if shelf.harmful:
+        parts.append((f"! {len(shelf.harmful)} harmful", "error"))
+    systemic = [each for each in shelf.memories if each.type == "systemic"]
+    if systemic:
+        first = clean_line(systemic[0].trigger, 120)
+        more = f" and {len(systemic) - 1} more" if len(systemic) > 1 else ""
+        parts.append((f"◆ recurring: {first}{more}", "attention"))
+    if shelf.proposals:
+        parts.append((f"◆ {len(shelf.proposals)} lessons wait", "attention"))
+    if not parts and shelf.health is not None:
+        issue = next(iter(shelf.health.issues), "")
+        parts.append((clean_line(issue, 200), "muted") if issue else ("the loop is closed", "success"))
+    return [
+        piece for place, part in enumerate(parts) for piece in ((("   ", "text"),) if place else ()) + (part,)
+    ]
+
+
+def placard(shelf: Shelf) -> list[Line] | None:
+    """What stands where there is nothing to list: why, and what to do."""
+    if shelf.condition == "live":
+        return None
+    if shelf.condition == "loading":
+        return [[("Reading the memory …", "text bold")]]
+    if shelf.condition in ("missing", "empty"):
+        return [
+            [("Nothing is remembered yet.", "text bold")],
+            [],
+            [
+                ("Looked for " if shelf.condition == "missing" else "Opened ", "muted"),
+                (clean_line(shelf.path, 300), "text"),
+            ],
+            [],
+            [("helix-tui memory store", "running"), ("    remembers a failure or a pattern", "muted")],
+            [("helix-tui memory learn", "running"), ("    draws lessons from attempts that ended", "muted")],
+            [("helix-tui install-hooks --claude", "running")],
+            [("                          lets Claude Code's agents read and claim them", "muted")],
+            [],
+            [("This screen fills as soon as there is one.", "muted")],
+        ]
+    headline = {
+        "locked": "The memory is in use by another process.",
+        "newer": "A later helix-tui has written this memory.",
+        "corrupt": "The memory is damaged.",
+        "foreign": "This is not a memory of helix.",
+    }.get(shelf.condition, "The memory cannot be read.")
+    return [
+        [(headline, "error bold")],
+        [],
+        [(clean_line(shelf.problem, 400), "text")],
+        [(clean_line(shelf.fix, 400), "muted")],
+        [],
+        [("It is looked at again every few seconds.", "muted")],
+    ]
+
+
+def prune_lines(memories: Sequence[Memory]) -> list[Line]:
+    """What pruning or forgetting would remove, one a line."""
+    return [
+        [
+            (f"{count(each.helped):>4} / {count(each.failed):<4}", "error"),
+            (f" {each.label:<11}", "muted"),
+            (clean_line(each.trigger, 300), "text"),
+        ]
+        for each in memories
+    ]
+
+
+def fresh(known: Shelf, shelf: Shelf) -> frozenset[str]:
+    """Names of memories that came or changed since."""
+    if known.condition != "live":
+        return frozenset()
+    return frozenset(name for name, memory in shelf.names.items() if known.names.get(name) != memory)
+
+
+def nothing(view: str, query: str) -> Row:
+    """The row that stands where a view has none."""
+    words = {
+        "proposed": "no lesson waits; attempts that end bring them",
+        "plans": "no plan is stored; `helix-tui memory plan add` stores one",
+        "harmful": "nothing is known to do harm",
+        "dormant": "nothing is dormant",
+    }.get(view, "nothing of this kind is remembered")
+    if query and view not in ("proposed", "plans"):
+        words = "nothing like that is remembered; esc shows all"
+    return Row("nothing", ((f"  {words}", "muted"),), selectable=False)

@@ -1,0 +1,1 @@
+"""Going from place to place, and where ``:`` can go."""

@@ -1,0 +1,235 @@
+"""Going places: to a screen, to a bead or an attempt on it, to a sheet that lies on whatever is shown.
+
+Screens and sheets are imported when somebody first goes there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Any
+
+from textual.app import App, SystemCommand
+from textual.markup import escape
+from textual.message import Message
+from textual.screen import Screen
+
+from helix_tui.screens.base import HelixScreen
+from helix_tui.widgets.chrome.status_bar import Pulse
+from helix_tui.widgets.chrome.tabs import Tabs
+
+if TYPE_CHECKING:
+    from helix_tui.core.snapshot import Snapshot
+    from helix_tui.screens.navigation.goto import Command
+
+
+class Traveller(App[int]):
+    """An app of the console's screens that can be told where to go."""
+
+    snapshot: Snapshot
+
+    def say(self, text: str, severity: Any = "information") -> None:
+        """A word to the user; whatever is in it, it is not markup."""
+        self.notify(text, severity=severity, markup=False, timeout=4)
+
+    # --- screens, and what lies on them -------------------------------------------------------------------
+
+    async def action_show_screen(self, name: str) -> None:
+        """Go to a screen by name, leaving whatever lies on the present one.
+
+        Runs in the app's own loop, like all that goes somewhere, one after the other: cancelled halfway, as a
+        worker can be, it takes the loops of the app and of the screen that leaves with it.
+        """
+        while len(self.screen_stack) > 1:
+            self.pop_screen()  # the app waits for its end after this
+        await self.switch_mode(name)
+
+    async def on_tabs_pressed(self, event: Tabs.Pressed) -> None:
+        """A click on a tab."""
+        await self.action_show_screen(event.name)
+
+    def action_next_action(self) -> None:
+        """NEXT_ACTION with its reasons."""
+        from helix_tui.screens.loop.sheets import NextSheet
+
+        self._lay_on(NextSheet)
+
+    def action_loop(self) -> None:
+        """The loop, and what can be done to it."""
+        from helix_tui.screens.loop.sheets import LoopSheet
+        from helix_tui.screens.queue.screen import QueueScreen
+
+        bead_id = self.screen.selected_bead if isinstance(self.screen, QueueScreen) else None
+        self._lay_on(LoopSheet, bead_id or "")
+
+    def action_needs_me(self) -> None:
+        """What waits on a person."""
+        from helix_tui.screens.needs.screen import NeedsScreen
+
+        self._lay_on(NeedsScreen)
+
+    def action_unread(self) -> None:
+        """Lines that could not be read."""
+        self.list_unread()
+
+    def action_help(self) -> None:
+        """Every key."""
+        from helix_tui.screens.help import HelpScreen
+
+        self._lay_on(HelpScreen)
+
+    def list_unread(self) -> None:
+        """Lay the list of unread lines on the screen."""
+        from helix_tui.screens.queue.unread_lines import UnreadScreen
+
+        self._lay_on(UnreadScreen)
+
+    def action_command_palette(self) -> None:
+        """Every command by name, unless they are being looked through already."""
+        from helix_tui.screens.dismissal import Commands, Palette
+
+        if not isinstance(self.screen, Palette):
+            self.push_screen(Palette([Commands], id="--command-palette"))
+
+    def _lay_on(self, kind: Callable[..., HelixScreen], *about: str) -> None:
+        """Lay a screen on the present one, unless it lies there already."""
+        if type(self.screen) is not kind:
+            self.push_screen(kind(*about))
+
+    # --- beads and attempts -------------------------------------------------------------------------------
+
+    def open_bead(self, bead_id: str) -> None:
+        """A bead on the whole screen."""
+        from helix_tui.screens.queue.bead_screen import BeadScreen
+
+        self.push_screen(BeadScreen(bead_id))
+
+    def go_to_bead(self, bead_id: str) -> bool:
+        """To a bead in the queue, or an archived one on its own screen; False where none has that id."""
+        if bead_id not in self.snapshot.queue.beads:
+            if bead_id in self.snapshot.archive:
+                self.open_bead(bead_id)
+                return True
+            self.say(f"{bead_id} is not in the tracker", "warning")
+            return False
+        self.call_later(self._go_to_bead, bead_id)
+        return True
+
+    async def _go_to_bead(self, bead_id: str) -> None:
+        await self.action_show_screen("queue")
+        self.select_below(bead_id)
+
+    def open_attempt(self, attempt_id: str) -> None:
+        """To an attempt on the Loop screen."""
+        self.call_later(self._open_attempt, attempt_id)
+
+    async def _open_attempt(self, attempt_id: str) -> None:
+        await self.action_show_screen("loop")
+        from helix_tui.screens.loop.screen import LoopScreen
+
+        if isinstance(self.screen, LoopScreen):
+            self.screen.show_attempt(attempt_id)
+
+    def ask_about(self, text: str) -> None:
+        """To the Ask screen, with a text to be asked about."""
+        self.call_later(self._ask_about, text)
+
+    async def _ask_about(self, text: str) -> None:
+        await self.action_show_screen("ask")
+        from helix_tui.screens.ask.screen import AskScreen
+
+        if isinstance(self.screen, AskScreen):
+            self.screen.ask(text)
+
+    def select_below(self, bead_id: str) -> None:
+        """Put the queue's cursor on a bead, whatever lies on the queue."""
+        from helix_tui.screens.queue.screen import QueueScreen
+
+        for screen in self.screen_stack:
+            if isinstance(screen, QueueScreen):
+                screen.go_to(bead_id)
+
+    async def action_go_to(self) -> None:
+        """Ask where to go."""
+        screen = self.screen
+        if not isinstance(screen, HelixScreen) or screen.query("#go-to"):
+            return
+        from helix_tui.screens.navigation.goto import ways_to
+        from helix_tui.widgets.chrome.prompt import Prompt
+
+        queue, commands = self.snapshot.queue, self._commands(screen)
+        archive = self.snapshot.archive.values()
+        ways = lambda text, at: ways_to(text, queue, commands, archive)  # noqa: E731
+        await screen.mount(Prompt(":", ways, must_choose=True, id="go-to"))
+
+    async def on_prompt_done(self, event: Message) -> None:
+        """Go where the prompt says; a screen's own prompts never come here."""
+        from helix_tui.widgets.chrome.prompt import Prompt
+
+        if not isinstance(event, Prompt.Done):
+            return
+        if isinstance(self.screen, HelixScreen):
+            self.screen.focus_first()
+        await event.prompt.remove()
+        text = event.text.strip()
+        if not event.kept or not text:
+            return
+        command = next((each for each in self._commands(self.screen) if each.name == text.lower()), None)
+        if command is None or text in self.snapshot.queue.beads or text in self.snapshot.archive:
+            self.go_to_bead(text)
+        else:
+            await self._do(command)
+
+    def _commands(self, screen: Screen[Any]) -> list[Command]:
+        """Everything that can be done by name on a screen: the app's commands, and its own."""
+        from helix_tui.screens.loop.commands import helix_commands
+        from helix_tui.screens.navigation.goto import Command, commands
+
+        if not isinstance(screen, HelixScreen):
+            return commands()
+        own = (*screen.commands(), *helix_commands(screen.console))
+        return [*commands(), *(Command(*each) for each in own)]
+
+    async def _do(self, command: Command) -> None:
+        if isinstance(command.action, str):
+            await self.run_action(command.action)
+        elif isawaitable(done := command.action()):
+            await done
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        """What the palette offers: the same commands as ``:``. Textual logs a failure where nobody looks."""
+        try:
+            commands = self._commands(screen)
+        except Exception as error:  # noqa: BLE001 - the app's barrier logs it
+            self._handle_exception(error)
+            return
+        for command in commands:
+            yield SystemCommand(command.name, escape(command.help), partial(self._do, command))
+
+    def on_notice_line_pressed(self) -> None:
+        """The notice line leads to the notices in full."""
+        self.list_unread()
+
+    async def on_pulse_pressed(self, event: Pulse.Pressed) -> None:
+        """A part of the pulse leads to what it stands for."""
+        laid = {
+            "unread": self.list_unread,
+            "needs": self.action_needs_me,
+            "next": self.action_next_action,
+            "loop": self.action_loop,
+        }
+        if event.part in laid:
+            laid[event.part]()
+        elif event.part == "ready":
+            await self._show_pick_order()
+        else:
+            screen = {"memory": "memory", "spent": "insights"}.get(event.part, "loop")
+            await self.action_show_screen(screen)
+
+    async def _show_pick_order(self) -> None:
+        await self.action_show_screen("queue")
+        from helix_tui.screens.queue.screen import QueueScreen
+
+        if isinstance(self.screen, QueueScreen):
+            self.screen.show_view("order")

@@ -1,0 +1,1 @@
+"""The Needs me screen."""

@@ -1,0 +1,462 @@
+"""The queue: the bead DAG, tree, lanes or pick order on the left, the bead under the cursor on the right."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Container, Vertical
+from textual.timer import Timer
+from textual.widget import Widget
+
+from helix_tui.core.beads.query import Completion, Query, complete, matching, parse_query
+from helix_tui.core.beads.readiness import Queue, classify
+from helix_tui.core.beads.views import (
+    FOLD_DONE,
+    FOLD_LOOSE,
+    FOLD_REST,
+    VIEWS,
+    Folding,
+    View,
+    ViewKind,
+    ViewRow,
+    build_view,
+)
+from helix_tui.core.ground.text import clean_line
+from helix_tui.core.snapshot.snapshot import Change
+from helix_tui.keymap import bindings
+from helix_tui.screens.base import NARROW
+from helix_tui.screens.editing.marks import MarkKeys
+from helix_tui.screens.empty_states import placard
+from helix_tui.screens.filter import FilteringScreen
+from helix_tui.screens.queue.bead_details import Around
+from helix_tui.screens.queue.edge_navigation import Along
+from helix_tui.screens.queue.narrow_layout import strip_rows
+from helix_tui.widgets.base.row_list import RowList
+from helix_tui.widgets.base.row_source import Row, Rows, RowSource
+from helix_tui.widgets.chrome.caption import Caption
+from helix_tui.widgets.chrome.chooser import Chooser
+from helix_tui.widgets.chrome.empty_state import Placard
+from helix_tui.widgets.rows.bead import QueueRows, World, runs_by_bead
+from helix_tui.widgets.rows.lanes import LaneList
+from helix_tui.widgets.text.bead import DetailView, as_markdown
+
+if TYPE_CHECKING:
+    from helix_tui.core.snapshot import Snapshot
+    from helix_tui.screens.loop.attempts_panel import AttemptStream
+    from helix_tui.widgets.rows.running import RunningPanel
+
+DETAIL_DELAY = 0.06
+"""Seconds that the cursor rests before the detail follows: holding a key down never waits for it."""
+
+
+class Panes(Container):
+    """A container that its children cover: nothing of its own is worth drawing."""
+
+    BLANK = True
+
+
+class QueueScreen(MarkKeys, FilteringScreen):
+    """Screen 1."""
+
+    NAME = "queue"
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("queue")]
+    FOOTER = (
+        "change.actions",
+        "change.mark",
+        "change.what-if",
+        "change.undo",
+        "find.filter",
+        "app.help",
+    )
+    BARE_CLASS = "-no-queue"
+    MARKED_FOOTER = (
+        "change.eligible",
+        "change.depend",
+        "change.close",
+        "change.what-if",
+        "go.back=unmark",
+        "app.help",
+    )
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kind: ViewKind = "dag"
+        self.filter = parse_query("")
+        self.folding = Folding()
+        self.world = World(classify({}, now=0), {}, 0)
+        self.lanes = LaneList(id="queue")
+        self.list: RowList = self.lanes
+        self.detail = DetailView(id="detail")
+        self.third = Vertical(id="third", classes="beside")
+        self.stream: AttemptStream | None = None
+        """What the third pane shows; made when the posture first asks for it."""
+        self.placard = Placard(id="placard")
+        self.list_caption = Caption()
+        self.detail_caption = Caption()
+        self._detail_timer: Timer | None = None
+        self.around = Around(self, self._show_more)
+        self.along = Along(self)
+        self._shown_posture = ""
+        self._archive = classify({}, now=0)
+        self._view = build_view(self.world.queue)
+        self._built: tuple[tuple[object, ...], View] = ((), self._view)
+
+    def compose_body(self) -> ComposeResult:
+        """List, detail, and a third pane that only the widest posture has."""
+        with Panes(id="panes"):
+            with Panes(id="left"):
+                yield self.list_caption
+                yield self.list
+            with Vertical(id="right", classes="beside"):
+                yield self.detail_caption
+                yield self.detail
+            yield self.third
+        yield self.placard
+
+    # --- news ---------------------------------------------------------------------------------------------
+
+    def show_snapshot(self, snapshot: Snapshot, change: Change) -> None:
+        """Rows, detail, or the words in their place."""
+        said = placard(snapshot)
+        self.set_class(said is not None, self.BARE_CLASS)
+        if said is not None:
+            self.placard.show(said)
+        self.world = World(snapshot.queue, runs_by_bead(snapshot.runs), self.console.now())
+        self._show_rows(changed=frozenset() if change.everything else change.beads)
+        self.keep_marks(snapshot.queue)
+        if change.everything:
+            self.follow_with_detail()  # the rows do not wait for it
+        else:
+            self._show_detail()
+        if self.stream is not None and self.posture == "wide":
+            self.stream.show_snapshot(snapshot, change, self.world.now)
+
+    def tick(self) -> None:
+        """Ages and times left go on."""
+        source = self.list.source
+        if isinstance(source, QueueRows):
+            self.world = World(self.world.queue, self.world.runs, self.console.now())
+            self.list.show(source.later(self.world))
+        if self.stream is not None:
+            self.stream.tick(self.world.now)
+        super().tick()
+
+    def show_ages(self) -> None:
+        """Those of the bead's detail."""
+        self._show_detail()
+
+    def on_resize(self) -> None:
+        """Another posture shows other rows."""
+        if self.posture != self._shown_posture:
+            self._shown_posture = self.posture
+            self._show_rows()
+            if self.posture == "wide":
+                self.set_timer(DETAIL_DELAY, self._show_stream)
+
+    async def _show_stream(self) -> None:
+        """Fill the third pane, once the queue is on screen."""
+        if self.stream is None:
+            from helix_tui.screens.loop.attempts_panel import AttemptStream
+
+            self.stream = AttemptStream(id="stream")
+            await self.third.mount(self.stream)
+        self.stream.show_snapshot(self.console.snapshot, Change(everything=True), self.console.now())
+
+    def _rows(self) -> RowSource:
+        view = self._view
+        if not view.rows:
+            return Rows([Row("none", (("  no bead matches; esc shows all", "muted"),), selectable=False)])
+        if self.posture == "strip" and not self.filter and self.prompt is None:
+            return strip_rows(self.world, self.console.needs, max(1, self.size.width - 2))
+        return QueueRows(view, self.world, two_lines=f"-{self.posture}" in NARROW)
+
+    def prepare_snapshot(self, snapshot: Snapshot) -> None:
+        """The rows, in the feed's thread: at 10,000 beads they take a tenth of a second.
+
+        The bead under the cursor stays in its place when it closes, until another snapshot finds the cursor
+        elsewhere.
+        """
+        key = self.list.held_key
+        self.folding = replace(self.folding, keep=frozenset((key,)) if key else frozenset())
+        self._build(snapshot.queue)
+
+    def _build(self, queue: Queue) -> View:
+        """The rows as they are wanted now; built once for each queue and way of looking at it."""
+        wanted = (queue, self.kind, self.filter, self.folding)
+        built_for, view = self._built
+        if built_for != wanted:
+            view = build_view(*wanted)
+            self._built = wanted, view
+        return view
+
+    def _show_rows(self, changed: frozenset[str] = frozenset()) -> None:
+        view = self._view = self._build(self.world.queue)
+        self.list.show(self._rows(), changed=changed)
+        archived = len(self.console.snapshot.archive)
+        total = f"{view.total:,} · {archived:,} archived" if archived else f"{view.total:,}"
+        count = self.filter_count() if self.filter else total
+        self.list_caption.show(self.kind, f"{self.marking} · {count}" if self.marking else count)
+        text = clean_line(self.filter.text, 200)
+        self.tabs.show(filter_text=text, count=count if self.filter else "")
+        if self.prompt is None:
+            narrow = f"-{self.posture}" in NARROW
+            keys = self.MARKED_FOOTER if self.marked else self.FOOTER
+            self.show_keys(keys, f"/ {text}  {count}" if text and narrow and not self.marked else "")
+
+    def marks_changed(self) -> None:
+        """Say how many are marked, and which keys are for them."""
+        self._show_rows()
+
+    # --- the detail ---------------------------------------------------------------------------------------
+
+    @property
+    def selected_bead(self) -> str | None:
+        """The bead under the cursor."""
+        key = self.list.selected_key or ""
+        row = self._row(key)
+        bead_id = row.bead_id if row is not None and row.kind == "bead" else key.partition(":")[2]
+        return bead_id if bead_id in self.world.queue.beads else None
+
+    def _row(self, key: str | None) -> ViewRow | None:
+        index = self.list.source.index(key) if key is not None else None
+        source = self.list.source
+        return source.rows[index] if index is not None and isinstance(source, QueueRows) else None
+
+    @on(RowList.Selected, "#queue")
+    def follow_with_detail(self) -> None:
+        """The detail follows when the cursor rests."""
+        if self._detail_timer is not None:
+            self._detail_timer.stop()
+        self._detail_timer = self.set_timer(DETAIL_DELAY, self._show_detail)
+
+    def _show_detail(self) -> None:
+        if not self.detail.size.width:
+            if not self._shown_posture:
+                self.call_after_refresh(self._show_detail)  # the first frame does not wait for it
+            return
+        row = self._row(self.list.selected_key)
+        self.detail_caption.show("bead" if row is not None and row.bead_id else "")
+        if row is not None and row.kind in ("bead", "missing"):
+            self.detail.show_bead(self.around.facts(row.bead_id, self.world))
+        else:
+            self.detail.show_bead(None)
+
+    def _show_more(self, bead_id: str) -> None:
+        """What was being read of a bead has come."""
+        row = self._row(self.list.selected_key)
+        if row is not None and row.bead_id == bead_id:
+            self._show_detail()
+
+    @on(DetailView.BeadChosen)
+    def go_to_chosen(self, event: DetailView.BeadChosen) -> None:
+        """A line of the detail leads to another bead."""
+        if event.bead_id in self.console.snapshot.archive:
+            self.console.open_bead(event.bead_id)
+        elif not self.go_to(event.bead_id):
+            self.app.notify(f"{event.bead_id} is not in the tracker", markup=False)
+
+    @on(DetailView.AttemptChosen)
+    def open_attempt(self, event: DetailView.AttemptChosen) -> None:
+        """A line of the detail leads to an attempt."""
+        self.console.open_attempt(event.attempt_id)
+
+    def on_running_panel_chosen(self, event: RunningPanel.Chosen) -> None:
+        """A row of the third pane leads to its attempt, or to its bead where there is none yet."""
+        if event.attempt_id:
+            self.console.open_attempt(event.attempt_id)
+        elif event.bead_id:
+            self.go_to(event.bead_id)
+
+    # --- going --------------------------------------------------------------------------------------------
+
+    def go_to(self, bead_id: str) -> bool:
+        """Put the cursor on a bead, opening whatever hides it; False where there is no such bead."""
+        if bead_id not in self.world.queue.beads:
+            return False
+        if self.list.select(bead_id):
+            return True
+        opened = {FOLD_DONE, FOLD_LOOSE, FOLD_REST, f"done:{self.world.queue.beads[bead_id].parent}"}
+        self.folding = replace(self.folding, unfolded=self.folding.unfolded | opened, collapsed=frozenset())
+        self._show_rows()
+        if not self.list.select(bead_id) and self.filter:
+            self.filter = parse_query("")
+            self._show_rows()
+        return self.list.select(bead_id)
+
+    @on(RowList.Opened, "#queue")
+    def open_row(self, event: RowList.Opened) -> None:
+        """Folds open and close; a bead opens beside the list, or over it where there is no beside."""
+        row = self._row(event.key)
+        kind, _, rest = event.key.partition(":")
+        if row is not None and row.kind in ("fold", "heading"):
+            self._toggle(row)
+        elif kind == "count":
+            self.filter_with(f"state:{rest}")
+        elif kind == "more":
+            self.filter_with(f"{rest}:yes")
+        elif kind == "need" and self.selected_bead is None:
+            self.console.list_unread()
+        elif self.detail.size.width:
+            self.detail.focus(scroll_visible=False)
+        elif self.selected_bead is not None:
+            self.console.open_bead(self.selected_bead)
+
+    def _toggle(self, row: ViewRow) -> None:
+        folding = self.folding
+        if row.kind == "fold" or row.key == FOLD_DONE:
+            self.folding = replace(folding, unfolded=folding.unfolded ^ {row.key})
+        else:
+            folded = row.text if row.kind == "heading" else row.bead_id
+            self.folding = replace(folding, collapsed=folding.collapsed ^ {folded})
+        self._show_rows()
+
+    async def action_back(self) -> None:
+        """From the detail to the list; from marks to none; from a filter to all beads."""
+        if self.focused is not self.list:
+            self.list.focus(scroll_visible=False)
+        elif self.drop_marks():
+            return
+        elif self.filter:
+            self.filter_with("")
+
+    def action_fold(self) -> None:
+        """Fold what is open; from the detail, back to the list; in the tree, up to the parent."""
+        row = self._row(self.list.selected_key)
+        if self.focused is not self.list:
+            self.list.focus(scroll_visible=False)
+        elif self.lanes.side_by_side:
+            self.lanes.move_lane(-1)
+        elif row is not None and row.open and (row.kind in ("fold", "heading") or row.count):
+            self._toggle(row)
+        elif row is not None and self.kind == "tree" and row.kind == "bead":
+            self.list.select(self.world.queue.beads[row.bead_id].parent)
+
+    def action_unfold(self) -> None:
+        """Open what is folded; else go to the detail."""
+        row = self._row(self.list.selected_key)
+        if self.focused is self.list and self.lanes.side_by_side:
+            self.lanes.move_lane(1)
+        elif row is not None and not row.open:
+            self._toggle(row)
+        elif self.detail.size.width:
+            self.detail.focus(scroll_visible=False)
+
+    def action_next_tab(self) -> None:
+        """The next view."""
+        self._turn_view(1)
+
+    def action_previous_tab(self) -> None:
+        """Previous view."""
+        self._turn_view(-1)
+
+    def _turn_view(self, step: int) -> None:
+        self.show_view(VIEWS[(VIEWS.index(self.kind) + step) % len(VIEWS)])
+
+    def show_view(self, kind: ViewKind) -> None:
+        """Look at the queue another way, with the same bead under the cursor."""
+        self.kind = kind
+        self.set_class(kind == "lanes", "-board")  # lanes stand side by side: the detail gives its place
+        self._show_rows()
+
+    async def action_dependent(self) -> None:
+        """Along an edge, down."""
+        await self.along.step("dependents")
+
+    async def action_needed(self) -> None:
+        """Along an edge, up."""
+        await self.along.step("needed")
+
+    @on(Chooser.Looked)
+    def look_along(self, event: Chooser.Looked) -> None:
+        """Of several neighbours this one is looked at."""
+        self.along.look(event.key)
+
+    @on(Chooser.Done)
+    async def go_along(self, event: Chooser.Done) -> None:
+        """Of several neighbours this one was chosen, or none."""
+        await self.along.done(event.chooser, event.key)
+
+    # --- the filter ---------------------------------------------------------------------------------------
+
+    @property
+    def filter_text(self) -> str:
+        """The filter in force."""
+        return self.filter.text
+
+    def ways_on(self, text: str, cursor: int) -> list[Completion]:
+        """Fields, and values that the tracker holds."""
+        return complete(text, cursor, self.world.queue, limit=8)
+
+    def filter_problem(self, text: str) -> str:
+        """What the language does not know."""
+        return parse_query(text.strip()).problem
+
+    def filter_with(self, text: str) -> None:
+        """Show what matches."""
+        self.filter = parse_query(text.strip())
+        self._show_rows()
+        self.list.mark_matches(_pattern(self.filter))
+
+    def has_matches(self) -> bool:
+        """Whether any row is left."""
+        return bool(self._view.rows)
+
+    def filter_count(self) -> str:
+        """Beads that match, of all."""
+        count = f"{self._view.matching:,} of {self._view.total:,}"
+        away = self._archived_matching() if self.filter else 0
+        return f"{count}, {away:,} archived (: goes there)" if away else count
+
+    def _archived_matching(self) -> int:
+        """How many archived beads pass the filter."""
+        archive = self.console.snapshot.archive
+        if self._archive.beads is not archive:
+            self._archive = classify(archive, now=self.console.now())
+        return len(matching(self.filter, self._archive))
+
+    # --- taking along -------------------------------------------------------------------------------------
+
+    def action_copy_id(self) -> None:
+        """The id, to the clipboard."""
+        if self.selected_bead is not None:
+            self.console.copy(clean_line(self.selected_bead), clean_line(self.selected_bead, 60))
+
+    def action_ask(self) -> None:
+        """Ask the repository about the bead, in the bead's own words."""
+        if self.selected_bead is not None:
+            bead = self.world.queue.beads[self.selected_bead]
+            said = bead.document().get("description")
+            self.console.ask_about(f"{bead.title}\n\n{said if isinstance(said, str) else ''}".strip())
+
+    def action_copy_markdown(self) -> None:
+        """The bead as text, to the clipboard."""
+        bead_id = self.selected_bead
+        if bead_id is not None:
+            self.console.copy(as_markdown(self.world.queue.beads[bead_id], self.world), "as markdown")
+
+    def commands(self) -> Iterable[tuple[str, str, Callable[[], object]]]:
+        """The four views by name, and what can be done to beads."""
+        for kind in VIEWS:
+            yield f"view {kind}", "another way to look at the queue", partial(self.show_view, kind)
+        yield from super().commands()
+
+    def panes(self) -> list[Widget]:
+        """List, detail and stream, where they show."""
+        panes: list[Widget] = [self.list, self.detail]
+        if self.stream is not None:
+            panes.append(self.stream.list)
+        return [pane for pane in panes if pane.size.width]
+
+
+def _pattern(query: Query) -> re.Pattern[str] | None:
+    """What the words of a filter light up in the rows."""
+    if not query.words:
+        return None
+    return re.compile("|".join(map(re.escape, query.words)), re.IGNORECASE)

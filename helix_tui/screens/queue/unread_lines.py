@@ -1,0 +1,63 @@
+"""Notices in full, and lines of the tracker that are no beads: which, why, and how they begin.
+
+Nothing is dropped silently.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from helix_tui.core.snapshot.snapshot import Change
+from helix_tui.screens.overlay import Overlay
+from helix_tui.screens.status_bar_model import notice_forms
+from helix_tui.widgets.base.line import Span, wrap_spans
+from helix_tui.widgets.base.row_source import Row, Rows
+
+if TYPE_CHECKING:
+    from helix_tui.core.beads.tracker import Tracker
+    from helix_tui.core.snapshot import Snapshot
+
+
+class UnreadScreen(Overlay):
+    """What the notice line has no room for, what the pulse counts as unread, line by line; and ids that
+    stand on several lines.
+    """
+
+    TITLE_TEXT = "notices · unread lines"
+
+    def show_snapshot(self, snapshot: Snapshot, change: Change) -> None:
+        """Every notice; every line, in the order of the file."""
+        tracker = snapshot.tracker
+        self.caption.show(
+            self.TITLE_TEXT, f"{len(tracker.dropped):,} of {tracker.rows:,} in {tracker.path.name}"
+        )
+        rows = [*self._notices(snapshot), *_rows(tracker)]
+        none = Row("none", (("  no notice, and every line is read", "muted"),), selectable=False)
+        self.list.show(Rows(rows or [none]))
+
+    def on_resize(self) -> None:
+        """Another width breaks the notices elsewhere."""
+        self.show_snapshot(self.console.snapshot, Change())
+
+    def _notices(self, snapshot: Snapshot) -> list[Row]:
+        rows = []
+        for number, forms in enumerate(notice_forms(snapshot)):
+            lines = wrap_spans(
+                [("! ", "attention bold"), (forms[0], "attention")], self.app.size.width - 4, 2
+            )
+            rows += [Row(f"notice:{number}/{at}", line, selectable=not at) for at, line in enumerate(lines)]
+        return rows
+
+
+def _rows(tracker: Tracker) -> list[Row]:
+    digits = max((len(str(dropped.line)) for dropped in tracker.dropped), default=1)
+    rows = []
+    for dropped in tracker.dropped:
+        number: Span = (f"{dropped.line:>{digits}}  ", "muted")
+        rows.append(Row(f"line:{dropped.line}", (number, (dropped.reason, "error"))))
+        excerpt = (" " * (digits + 2), "text"), (dropped.excerpt or "(nothing legible)", "muted")
+        rows.append(Row(f"line:{dropped.line}/text", excerpt, selectable=False))
+    for bead_id, lines in tracker.folded.items():
+        said = f"{bead_id} stands on lines {', '.join(map(str, lines[:8]))}; the last one holds, as in DDx"
+        rows.append(Row(f"folded:{bead_id}", ((said, "text"),)))
+    return rows

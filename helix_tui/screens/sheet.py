@@ -1,0 +1,82 @@
+"""A sheet lies on the lower part of a screen, or on all of a narrow one: a caption, a page, its keys."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+from textual.widget import Widget
+
+from helix_tui.keymap import bindings
+from helix_tui.screens.base import NARROW, HelixScreen, TooSmall
+from helix_tui.widgets.base.row_list import RowList
+from helix_tui.widgets.base.row_source import Rows
+from helix_tui.widgets.chrome.caption import Caption
+from helix_tui.widgets.forms.page import Page
+
+SHARE = 0.75
+"""How much of the screen a sheet takes at most, where it does not take all."""
+
+
+class Sheet(HelixScreen, ModalScreen[Any]):
+    """Subclasses write the page; what lies underneath goes on living."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("sheet")]
+    BLANK = False
+    AROUND: ClassVar[int] = 2
+    """Lines of the sheet beside its page."""
+
+    def __init__(self, title: str) -> None:
+        super().__init__()
+        self.caption = Caption(title)
+        self.list = RowList(id="page")
+
+    def compose(self) -> ComposeResult:
+        """The sheet alone: what is around it belongs to the screen underneath."""
+        self.take_posture()
+        with Vertical(id="sheet"):
+            yield self.caption
+            yield from self.compose_body()
+            yield self.footer
+        yield TooSmall()
+
+    def compose_body(self) -> ComposeResult:
+        """The page."""
+        yield self.list
+
+    def on_screen_resume(self) -> None:
+        """The screen underneath goes on preparing snapshots."""
+        self.catch_up()
+
+    def show_pulse(self) -> None:
+        """The top line belongs to the screen underneath."""
+
+    def panes(self) -> list[Widget]:
+        """The page."""
+        return [self.list]
+
+    def write(self, page: Page) -> None:
+        """Fill the page anew."""
+
+    def on_resize(self) -> None:
+        """Other widths break lines elsewhere."""
+        self.rewrite()
+
+    def rewrite(self) -> None:
+        """Write the page for the present width, as high as it needs to be."""
+        page = Page(self.app.size.width - 2)
+        self.write(page)
+        self.fill(page.rows)
+
+    def fill(self, rows: Rows) -> None:
+        """Show rows, on as many lines as they need and the sheet may have; all of them beside an agent."""
+        if f"-{self.posture}" in NARROW:
+            self.list.styles.height = "1fr"
+        else:
+            most = round(self.app.size.height * SHARE) - self.AROUND
+            unfolds = any(rows.paint_more(index, self.app.size.width - 2) for index in range(len(rows)))
+            self.list.styles.height = max(1, min(len(rows) + unfolds, most))
+        self.list.show(rows)

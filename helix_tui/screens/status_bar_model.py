@@ -1,0 +1,150 @@
+"""What the pulse says of a snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from helix_tui.core.beads.counts import QueueCounts, count_queue
+from helix_tui.core.beads.readiness import Queue
+from helix_tui.core.ddx.attempts.book import AttemptBook
+from helix_tui.core.ddx.runs.running import beads_at_work
+from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.time import NS
+from helix_tui.core.supervision.signals.questions import beads_in_question
+from helix_tui.widgets import figures
+from helix_tui.widgets.chrome.status_bar import PulseFacts
+
+if TYPE_CHECKING:
+    from helix_tui.core.snapshot import Snapshot
+    from helix_tui.core.supervision.decide.needs import Need
+    from helix_tui.core.supervision.decide.status_summary import Bearing
+
+_LONGEST = 86_400 * NS
+"""How long before midnight an attempt can have begun whose calls are still of today."""
+
+STALE_AFTER_S = 60
+"""Age of the newest write from which it is called old, while something runs."""
+
+_DRAWN_ELSEWHERE = frozenset(("unread", "status"))
+"""Notices that the pulse counts and that rows show."""
+
+_TROUBLE = {
+    "loading": "reading …",
+    "no-ddx": "no .ddx here",
+    "gone": "the tracker is gone",
+    "unreadable": "the tracker cannot be read",
+}
+
+
+def pulse_facts(
+    snapshot: Snapshot,
+    needs: Sequence[Need],
+    now: int,
+    *,
+    memory: str = "",
+    bearing: Bearing | None = None,
+) -> PulseFacts:
+    """The facts of line 1 at an instant. Before a bearing was taken, what is ready is to be built."""
+    age = max(0.0, (now - snapshot.written_at) / NS) if snapshot.written_at else None
+    running = len(beads_at_work(snapshot.runs))
+    counts = counts_of(snapshot.queue, bearing)
+    refused = snapshot.shut
+    return PulseFacts(
+        project=clean_line(snapshot.project.name, 60),
+        branch=clean_line(snapshot.branch, 60),
+        age_s=age,
+        stale=bool(running) and age is not None and age >= STALE_AFTER_S,
+        running=running,
+        dead=sum(run.verdict == "dead" for run in snapshot.runs),
+        ready=len(counts.ready),
+        needs_me=len(needs),
+        memory=memory,
+        spent=_spent_since(snapshot.attempts, figures.midnight(now)),
+        action=_action(bearing, counts) if refused is None else "GUIDANCE",
+        because=_because(bearing, counts) if refused is None else _in_words(refused.gate.code),
+        loop=_loop(bearing) if bearing is not None else "",
+        focus=_focus(snapshot.queue),
+        rehearsal=snapshot.rehearsal,
+        unread=len(snapshot.tracker.dropped),
+        trouble=_TROUBLE.get(snapshot.condition, "ddx refuses all" if refused is not None else ""),
+    )
+
+
+def notice_forms(snapshot: Snapshot) -> list[tuple[str, ...]]:
+    """What the notice line says: each notice in its forms, the longest first."""
+    return [
+        (clean_line(notice.text, 1_000), *(clean_line(form, 1_000) for form in notice.short))
+        for notice in snapshot.notices
+        if notice.kind not in _DRAWN_ELSEWHERE
+    ]
+
+
+def counts_of(queue: Queue, bearing: Bearing | None) -> QueueCounts:
+    """The counts that line 1 and the screens print."""
+    asked = beads_in_question(bearing.questions) if bearing is not None else {}
+    return count_queue(queue, asked)
+
+
+def _action(bearing: Bearing | None, counts: QueueCounts) -> str:
+    action = bearing.verdict.next_action if bearing is not None else ""
+    if not action or (
+        action == "STOP" and counts.ready
+    ):  # the look is older than the snapshot: no STOP with ready work
+        return "BUILD" if counts.ready else ""
+    return action
+
+
+def _because(bearing: Bearing | None, counts: QueueCounts) -> str:
+    """The reason of NEXT_ACTION in a few words; the whole of it is behind a key.
+
+    How many are ready stands in the middle of the line: here only how many of them are for workers.
+    """
+    if _action(bearing, counts) == "BUILD":
+        notes = bearing.verdict.notes if bearing is not None else ()
+        drift = sum(note.code == "drift" for note in notes)
+        return ", ".join(filter(None, (counts.split, f"{drift:,} drifted" if drift else "")))
+    reasons = bearing.verdict.reasons if bearing is not None else ()
+    return _in_words(reasons[0].code) if reasons else ""
+
+
+def _in_words(code: str) -> str:
+    return clean_line(code.replace("_", " "), 40)
+
+
+def _loop(bearing: Bearing) -> str:
+    """How HELIX's own loop stands, where that is worth a word."""
+    run = bearing.run
+    if run.condition == "died":
+        return "loop died"
+    if run.condition != "active":
+        return ""
+    if run.state.phase == "paused":
+        return "loop paused"
+    return {"stop": "loop stopping", "pause": "loop pausing"}.get(bearing.wish, "loop")
+
+
+@lru_cache(maxsize=4)
+def _focus(queue: Queue) -> str:
+    """The title of the epic in focus; empty where there is none."""
+    epics = [bead for bead in queue.beads.values() if bead.focus_since]
+    newest = max(epics, key=lambda bead: (bead.focus_since, bead.id), default=None)
+    return (clean_line(newest.title, 40) or clean_line(newest.id, 40)) if newest is not None else ""
+
+
+@lru_cache(maxsize=4)
+def _spent_since(book: AttemptBook, start: int) -> str:
+    """Money and tokens of every call of an agent since an instant; ``≥`` where some of them do not say."""
+    from helix_tui.core.ddx.attempts.sums import format_sum, sum_calls  # not before an attempt is there
+
+    calls = list(book.other_calls)
+    for attempt in book:
+        ended = attempt.finished_at
+        if ended is not None and ended < start and (attempt.started_at or 0) < start - _LONGEST:
+            break
+        calls += attempt.spent
+    sums = sum_calls(calls, since=start)
+    if not sums.whole.calls:
+        return ""
+    return f"{format_sum(sums)} · {figures.tokens(sums.tokens)} tok today"

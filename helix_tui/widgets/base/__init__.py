@@ -1,0 +1,1 @@
+"""What lists are built from: lines, rows, the viewport, the painted list."""

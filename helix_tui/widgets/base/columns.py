@@ -1,0 +1,102 @@
+"""Rows with a name on the left and figures in columns on the right; columns without room go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from helix_tui.core.ground.text import clean_line
+from helix_tui.widgets.base.line import Line, Span, cut, fit, spread, width_of
+from helix_tui.widgets.base.row_source import RowSource
+
+NAME_CELLS = 34
+"""Cells that a name has at least before a column goes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of figures."""
+
+    title: str
+    cells: int
+    rank: int = 0
+    """Where there is no room for all, those of a higher rank go first, of one rank the last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figured:
+    """One row: its name, and what stands in each column."""
+
+    key: str
+    name: Line
+    figures: tuple[Line, ...]
+
+
+class FiguredRows(RowSource):
+    """Rows under a line of column titles. Where there is little room, the columns of the first rank stay."""
+
+    def __init__(
+        self, title: str, columns: Sequence[Column], rows: Iterable[Figured], *, empty: str = ""
+    ) -> None:
+        """Make the rows.
+
+        Args:
+            title: what the names are.
+            columns: the columns, the most important first.
+            rows: the rows.
+            empty: what is said where there are none.
+        """
+        self.rows = tuple(rows)
+        self._title, self._columns, self._empty = title, tuple(columns), empty
+        self._places = {row.key: place for place, row in enumerate(self.rows, 1)}
+
+    def __len__(self) -> int:
+        return len(self.rows) + 1
+
+    def key(self, index: int) -> str:
+        return self.rows[index - 1].key if index else "head:"
+
+    def index(self, key: str) -> int | None:
+        return 0 if key == "head:" else self._places.get(key)
+
+    def selectable(self, index: int) -> bool:
+        return index > 0
+
+    def text(self, index: int) -> str:
+        return "".join(text for text, _ in self.rows[index - 1].name) if index else ""
+
+    def row(self, key: str | None) -> Figured | None:
+        """The row of a key."""
+        place = self._places.get(key or "")
+        return self.rows[place - 1] if place is not None else None
+
+    def paint(self, index: int, width: int) -> Line:
+        shown = self._shown(width)
+        if index == 0:
+            if not self.rows:
+                return [(f"  {self._empty}", "muted")]
+            heads: list[Span] = [(f"  {column.title:>{column.cells}}", "muted") for column in shown]
+            return spread([(self._title, "muted")], heads, width)
+        row = self.rows[index - 1]
+        figures: list[Span] = []
+        for column, spans in zip(self._columns, row.figures, strict=True):
+            if column not in shown:
+                continue
+            fitted = fit(spans, column.cells)
+            figures += [(" " * (2 + column.cells - width_of(fitted)), "text"), *fitted]
+        return spread(row.name, figures, width)
+
+    def _shown(self, width: int) -> list[Column]:
+        shown: list[Column] = []
+        left = width - min(NAME_CELLS, width // 2)
+        for column in sorted(self._columns, key=lambda column: column.rank):
+            left -= column.cells + 2
+            if left < 0:
+                break
+            shown.append(column)
+        return [column for column in self._columns if column in shown]
+
+
+def cell(text: str, ink: str = "text") -> Line:
+    """One figure."""
+    return [(cut(clean_line(text, 60), 60), ink)]

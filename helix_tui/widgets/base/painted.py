@@ -1,0 +1,223 @@
+"""Rows as painted: a widget that shows a `RowSource` through a `Viewport`, line by line.
+
+A row is painted when it comes into view and kept by how it looks: its spans, whether the cursor or a tint
+lies on it, its sign, its jump label. What is repainted is what differs between two looks. Who moves the
+cursor, and which rows there are, is said by `helix_tui.widgets.base.row_list.RowList`, which builds on this.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+
+from textual.filter import ANSIToTruecolor
+from textual.geometry import Region
+from textual.strip import Strip
+from textual.widget import Widget
+
+from helix_tui.themes.roles import Palette
+from helix_tui.widgets.base.jump import JumpLabels
+from helix_tui.widgets.base.line import Line, Span, to_strip, with_label
+from helix_tui.widgets.base.row_source import Rows, RowSource
+from helix_tui.widgets.base.viewport import Viewport
+from helix_tui.widgets.palette import ascii_only, palette_of
+
+TINT_SECONDS = 1.5
+"""How long a changed row stays tinted."""
+
+_CACHED_ROWS = 300
+"""Painted rows that a list keeps, 4 KB each, where its view is no higher: three screens, so that paging back
+and forth paints nothing anew. More is never looked at again before the next change of the queue."""
+
+_CACHED_LOOKS = 8
+"""Looks of a row that are kept: with and without cursor, focus, tint and thumb."""
+
+
+class Painted:
+    """What a row looked like when it was last painted, for one width."""
+
+    __slots__ = ("more", "spans", "strips", "width")
+
+    def __init__(self, spans: Line, more: Line | None, width: int) -> None:
+        self.spans = tuple(spans)
+        self.more = None if more is None else tuple(more)
+        self.width = width
+        self.strips: dict[tuple[object, ...], Strip] = {}
+
+    def looks_like(self, other: Painted) -> bool:
+        """Whether nothing of it needs painting again."""
+        return (self.spans, self.more, self.width) == (other.spans, other.more, other.width)
+
+
+class PaintedRows(Widget):
+    """What of a list is on screen, and what it looks like."""
+
+    ALLOW_SELECT = False
+    DEFAULT_CSS = "PaintedRows { height: 1fr; width: 1fr; background: $helix-ground; }"
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self.source: RowSource = Rows()
+        self._view = Viewport()
+        self._cursor_needs_focus = False
+        self._painted: dict[str, Painted] = {}
+        self._painted_for: tuple[object, ...] = ()
+        self._blanks: dict[tuple[bool, int], Strip] = {}
+        self._tinted: dict[str, int] = {}
+        self._tint_round = 0
+        self._pattern: re.Pattern[str] | None = None
+        self._flags: Mapping[str, Span] = {}
+        self._labels = JumpLabels()
+
+    def mark_matches(self, pattern: re.Pattern[str] | None) -> None:
+        """Show what a pattern finds in the rows; ``n`` and ``N`` step through it."""
+        if pattern != self._pattern:
+            self._pattern = pattern
+            self._forget_strips()
+            self.refresh()
+
+    def flag(self, flags: Mapping[str, Span]) -> None:
+        """Signs of one cell at the left edge of rows, by key: what is marked, what is being changed."""
+        before, self._flags = self._look(), dict(flags)
+        self._repaint(before)
+
+    def _in_view(self) -> Iterable[int]:
+        """Rows of which something can be seen."""
+        return self._view.in_view()
+
+    @property
+    def _text_width(self) -> int:
+        """Cells of a row without the cursor's bar and the scrollbar."""
+        return max(1, self.size.width - 2)
+
+    def _width_for(self, index: int) -> int:
+        """Cells that a row is painted for."""
+        return self._text_width
+
+    def _look(self) -> list[tuple[object, ...]]:
+        """What stands on each line of the view: compared before and after, it tells what to repaint."""
+        thumb = self._view.thumb()
+        return [self._line_look(y, thumb) for y in range(self._view.height)]
+
+    def _line_look(self, y: int, thumb: range) -> tuple[object, ...]:
+        place = self._view.locate(y)
+        if place is None:
+            return (None, y in thumb)
+        index, part = place
+        key = self.source.key(index)
+        tinted = bool(self._tinted) and key in self._tinted
+        return (
+            self._entry(index),
+            part,
+            index == self._view.cursor,
+            tinted,
+            y in thumb,
+            self._flags.get(key),
+        )
+
+    def _repaint(self, before: list[tuple[object, ...]]) -> None:
+        after = self._look()
+        if len(before) != len(after):
+            self.refresh()
+            return
+        width = self.size.width
+        changed = [Region(0, y, width, 1) for y, line in enumerate(after) if line != before[y]]
+        if changed:
+            self.refresh(*changed)
+
+    def _entry(self, index: int) -> Painted:
+        key = self.source.key(index)
+        entry = self._painted.get(key)
+        if entry is None:
+            if len(self._painted) >= max(_CACHED_ROWS, 3 * self._view.height):
+                self._painted.clear()
+            width = self._width_for(index)
+            entry = Painted(self.source.paint(index, width), self.source.paint_more(index, width), width)
+            self._painted[key] = entry
+        return entry
+
+    def _keep_unchanged(self, stale: dict[str, Painted]) -> None:
+        """Rows in view that look as before keep their strips."""
+        for index in self._in_view():
+            entry, key = self._entry(index), self.source.key(index)
+            old = stale.get(key)
+            if old is not None and old.looks_like(entry):
+                self._painted[key] = old
+
+    def _forget_strips(self) -> None:
+        self._blanks.clear()
+        for entry in self._painted.values():
+            entry.strips.clear()
+
+    def _tint(self, keys: Collection[str]) -> None:
+        self._tint_round += 1
+        mine = self._tint_round
+        in_view = {self.source.key(index) for index in self._in_view()}
+        fresh = in_view.intersection(keys)
+        if fresh:
+            self._tinted.update(dict.fromkeys(fresh, mine))
+            self.set_timer(TINT_SECONDS, lambda: self._untint(mine))
+
+    def _untint(self, mine: int) -> None:
+        before = self._look()
+        self._tinted = {key: other for key, other in self._tinted.items() if other != mine}
+        self._repaint(before)
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """The strips of a part of the view. Rows keep theirs, so that a key costs little."""
+        palette, plain = palette_of(self), ascii_only(self)
+        if self._painted_for != (palette, plain):
+            self._forget_strips()
+            self._painted_for = (palette, plain)
+        thumb = self._view.thumb()
+        strips = [self._strip(y, y in thumb, palette, plain) for y in crop.line_range]
+        for line_filter in self.get_line_filters():
+            if not isinstance(line_filter, ANSIToTruecolor):  # palettes hold nothing for it
+                behind = self.background_colors[1]
+                strips = [strip.apply_filter(line_filter, behind) for strip in strips]
+        if crop.column_span != (0, self.size.width):
+            strips = [strip.crop(*crop.column_span) for strip in strips]
+        return strips
+
+    def _strip(self, y: int, on_thumb: bool, palette: Palette, plain: bool) -> Strip:
+        place = self._view.locate(y)
+        if place is None:
+            return self._blank(on_thumb, self.size.width, palette, plain)
+        return self._row_strip(*place, self.size.width - 1, on_thumb, palette, plain)
+
+    def _row_strip(
+        self, index: int, part: int, width: int, on_thumb: bool, palette: Palette, plain: bool
+    ) -> Strip:
+        """A line of a row, its mark at the left and the scrollbar at the right; kept by how it looks."""
+        entry = self._entry(index)
+        focused = self.has_focus
+        current = index == self._view.cursor and (focused or not self._cursor_needs_focus)
+        tinted = bool(self._tinted) and self.source.key(index) in self._tinted
+        ground = "selection" if current else "tint" if tinted else ""
+        label = self._labels.of.get(self.source.key(index), "") if self._labels and part == 0 else ""
+        flag = self._flags.get(self.source.key(index)) if self._flags and part == 0 else None
+        look = (part, ground, focused and current, width, on_thumb, label, flag)
+        strip = entry.strips.get(look)
+        if strip is None:
+            ink = "running" if focused else "edge"
+            mark: Span = ("▌" if current else " ", ink)
+            if flag is not None:
+                mark = (flag[0], f"{flag[1]} reverse") if current else flag
+            spans = [mark, *(entry.spans if part == 0 else entry.more or ())]
+            line = to_strip(spans, width, palette, ground=ground, pattern=self._pattern, plain=plain)
+            if label:
+                line = with_label(line, label, palette)
+            strip = Strip.join([line, self._blank(on_thumb, 1, palette, plain)])
+            if len(entry.strips) >= _CACHED_LOOKS:
+                entry.strips.clear()
+            entry.strips[look] = strip
+        return strip
+
+    def _blank(self, on_thumb: bool, width: int, palette: Palette, plain: bool) -> Strip:
+        """Nothing but the scrollbar at the right edge."""
+        strip = self._blanks.get((on_thumb, width))
+        if strip is None:
+            bar: Span = ("▐" if on_thumb else " ", "rule")
+            strip = to_strip([(" " * (width - 1), "text"), bar], width, palette, plain=plain)
+            self._blanks[on_thumb, width] = strip
+        return strip

@@ -1,0 +1,383 @@
+"""The list that everything list-like is built on: one line a row, painted only where somebody looks.
+
+A key costs what the viewport costs, whatever the length: rows are painted when they come into view, a moved
+cursor repaints two lines, a reload repaints the lines that differ. The selection is a row's key, never its
+number: a reload keeps the selected row, and the place on screen where it stood.
+
+Use: subclass `RowSource` (what the rows are), call ``show(source, changed=keys)`` on every new state, and
+listen to `RowList.Selected` and `RowList.Opened`. Lines are cached by row and look; no scrolling is animated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import ClassVar
+
+from textual import events
+from textual.binding import BindingType
+from textual.message import Message
+
+from helix_tui.keymap import bindings
+from helix_tui.widgets.base.painted import PaintedRows
+from helix_tui.widgets.base.row_source import Row, Rows, RowSource
+from helix_tui.widgets.base.viewport import CONTEXT
+from helix_tui.widgets.gesture import Gesture
+
+__all__ = ["Row", "RowList", "RowSource", "Rows"]
+
+WHEEL_LINES = 3
+_NEIGHBOURS = 200
+"""How far from a row that went away a row that is still there is looked for."""
+
+
+class RowList(PaintedRows, can_focus=True):
+    """A list of one-line rows with a cursor; see the module's docstring."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("list")]
+
+    class Selected(Message):
+        """The cursor came to another row, by hand or because its row went away."""
+
+        def __init__(self, rows: RowList, key: str | None) -> None:
+            super().__init__()
+            self.rows = rows
+            self.key = key
+
+        @property
+        def control(self) -> RowList:
+            return self.rows
+
+        def can_replace(self, message: Message) -> bool:
+            """Only where the cursor stands now counts."""
+            return isinstance(message, RowList.Selected) and message.rows is self.rows
+
+    class Opened(Gesture):
+        """Enter or a double click on a row."""
+
+        def __init__(self, rows: RowList, key: str) -> None:
+            super().__init__()
+            self.rows = rows
+            self.key = key
+
+        @property
+        def control(self) -> RowList:
+            return self.rows
+
+    def __init__(
+        self,
+        *,
+        id: str | None = None,
+        classes: str | None = None,
+        follow_top: bool = False,
+        cursor_needs_focus: bool = False,
+    ) -> None:
+        """Make an empty list.
+
+        Args:
+            id: of the widget.
+            classes: of the widget.
+            follow_top: a cursor on the first row stays on the first row when rows come above it.
+            cursor_needs_focus: draw the cursor only while the list has the focus (for text panes).
+        """
+        super().__init__(id=id, classes=classes)
+        self._cursor_needs_focus = cursor_needs_focus
+        self._wanted: str | None = None
+        """The row that was held before it went away, for as long as the cursor stays where that put it."""
+        self._landed: str | None = None
+        self._follow_top = follow_top
+
+    # --- what it shows ------------------------------------------------------------------------------------
+
+    @property
+    def selected_key(self) -> str | None:
+        """The key of the row under the cursor."""
+        cursor = self._view.cursor
+        return self.source.key(cursor) if 0 <= cursor < len(self.source) else None
+
+    @property
+    def held_key(self) -> str | None:
+        """The row that somebody put the cursor on, even while it is away and the cursor stands on another."""
+        here = self.selected_key
+        return self._wanted if self._wanted is not None and here == self._landed else here
+
+    @property
+    def selected_index(self) -> int:
+        """The place of the row under the cursor; -1 in an empty list."""
+        return self._view.cursor
+
+    def show(self, source: RowSource, *, changed: Collection[str] = ()) -> None:
+        """Show a new state; cursor and view stay where they were, rows in ``changed`` are tinted a moment.
+
+        A cursor whose row is gone goes to the nearest that is left, and back as soon as its row is there
+        again, unless somebody has moved it meanwhile.
+        """
+        before, selected, wanted, view = self._look(), self.selected_key, self.held_key, self._view
+        place = view.line_of(view.cursor) - view.top
+        was_in_view = view.cursor >= 0 and 0 <= place < max(1, view.height)
+        at_top = self._follow_top and view.cursor == self._first()
+        top_row = view.locate(0)
+        anchor = self.source.key(top_row[0]) if top_row is not None else None
+        old, self.source = self.source, source
+        stale, self._painted = self._painted, {}
+        view.rows = len(source)
+        self._arrange()
+        self._put_cursor(self._first() if at_top else self._find_again(old, wanted, selected))
+        anchor_index = source.index(anchor) if anchor is not None else None
+        if at_top or wanted is None:
+            view.top = 0
+        elif was_in_view and view.cursor >= 0:
+            view.top = view.line_of(view.cursor) - place
+        elif anchor_index is not None:
+            view.top = view.line_of(anchor_index)
+        view.clamp()
+        if selected is None:
+            view.reveal()
+        self._wanted, self._landed = (None if at_top else wanted), self.selected_key
+        self._keep_unchanged(stale)
+        if changed:
+            self._tint(changed)
+        self._repaint(before)
+        if self.selected_key != selected:
+            self.post_message(self.Selected(self, self.selected_key))
+
+    def _arrange(self) -> None:
+        """The source or the size is another one: where do its rows go? Here, one below the other."""
+
+    def settle(self) -> None:
+        """The cursor is meant to be where it stands now, wherever it came from."""
+        if self.selected_key is not None:
+            self._wanted = None
+
+    def empty(self) -> None:
+        """Nothing is shown and nothing held: the next rows are shown from their beginning."""
+        self._wanted = None
+        self.show(Rows())
+        self._wanted = None
+
+    def select(self, key: str) -> bool:
+        """Move the cursor to a row; False where there is no such row."""
+        index = self.source.index(key)
+        if index is None or not self.source.selectable(index):
+            return False
+        self._move_to(index)
+        return True
+
+    # --- the cursor ---------------------------------------------------------------------------------------
+
+    def action_cursor_down(self) -> None:
+        """One row down."""
+        self._step(1)
+
+    def action_cursor_up(self) -> None:
+        """One row up."""
+        self._step(-1)
+
+    def action_half_down(self) -> None:
+        """Half a page down."""
+        self._step(max(1, self._view.height // 2))
+
+    def action_half_up(self) -> None:
+        """Half a page up."""
+        self._step(-max(1, self._view.height // 2))
+
+    def action_page_down(self) -> None:
+        """A page down."""
+        self._step(max(1, self._view.height - CONTEXT))
+
+    def action_page_up(self) -> None:
+        """A page up."""
+        self._step(-max(1, self._view.height - CONTEXT))
+
+    def action_first(self) -> None:
+        """To the first row."""
+        self._step(-len(self.source))
+
+    def action_last(self) -> None:
+        """To the last row."""
+        self._step(len(self.source))
+
+    def action_open(self) -> None:
+        """Open the row under the cursor."""
+        if (key := self.selected_key) is not None:
+            self.post_message(self.Opened(self, key))
+
+    def action_next_match(self) -> None:
+        """To the next row that matches."""
+        self._step_to_match(1)
+
+    def action_previous_match(self) -> None:
+        """To the previous row that matches."""
+        self._step_to_match(-1)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """While no search is lit, its way back leaves the key to the screen."""
+        return action != "previous_match" or self._pattern is not None
+
+    def action_jump(self) -> None:
+        """Put a letter on every row in view; typing it moves the cursor there."""
+        source = self.source
+        self._labels.put([source.key(index) for index in self._in_view() if source.selectable(index)])
+        self.refresh()
+
+    @property
+    def jumping(self) -> bool:
+        """Labels are shown and the next key belongs to them."""
+        return bool(self._labels)
+
+    def on_key(self, event: events.Key) -> None:
+        """While labels are shown, every key belongs to them."""
+        if not self._labels:
+            return
+        event.stop()
+        event.prevent_default()
+        key = self._labels.type(event.character or "" if event.is_printable else "")
+        if key is not False:
+            self.refresh()
+        if key:
+            self.select(key)
+
+    def _step(self, count: int) -> None:
+        reach = self._reach()
+        if not reach or not count:
+            return
+        target = min(max(self._view.cursor + count, reach[0]), reach[-1])
+        direction = 1 if count > 0 else -1
+        index = self._selectable_from(target, direction)
+        if index is None:
+            index = self._selectable_from(target, -direction)
+        if index is not None:
+            self._move_to(index)
+
+    def _reach(self) -> range:
+        """The rows that single steps lead to."""
+        return range(len(self.source))
+
+    def _selectable_from(self, index: int, direction: int) -> int | None:
+        while 0 <= index < len(self.source):
+            if self.source.selectable(index):
+                return index
+            index += direction
+        return None
+
+    def _step_to_match(self, direction: int) -> None:
+        total = len(self.source)
+        if self._pattern is None or not total:
+            return
+        for offset in range(1, total + 1):
+            index = (self._view.cursor + direction * offset) % total
+            if self.source.selectable(index) and self._pattern.search(self.source.text(index)):
+                self._move_to(index)
+                return
+
+    def _move_to(self, index: int) -> None:
+        before, moved = self._look(), index != self._view.cursor
+        self._wanted = None
+        self._put_cursor(index)
+        self._view.reveal()
+        self._repaint(before)
+        if moved:
+            self.post_message(self.Selected(self, self.selected_key))
+
+    def _put_cursor(self, index: int) -> None:
+        view = self._view
+        view.cursor, view.more = index, 0
+        if index >= 0 and self.size.width:
+            view.more = 0 if self.source.paint_more(index, self._width_for(index)) is None else 1
+
+    def _first(self) -> int:
+        first = self._selectable_from(0, 1)
+        return -1 if first is None else first
+
+    def _find_again(self, old: RowSource, wanted: str | None, selected: str | None) -> int:
+        """The row that was held; where it is gone, the nearest row that is still there."""
+        index = self.source.index(wanted) if wanted is not None else None
+        if index is not None and self.source.selectable(index):
+            return index
+        if selected is None:
+            return self._first()
+        place = old.index(selected) or 0
+        for distance in range(_NEIGHBOURS):
+            for near in (place + distance, place - distance):
+                index = self.source.index(old.key(near)) if 0 <= near < len(old) else None
+                if index is not None and self.source.selectable(index):
+                    return index
+        index = self._selectable_from(min(place, len(self.source) - 1), 1)
+        return self._first() if index is None else index
+
+    # --- the mouse and the size ---------------------------------------------------------------------------
+
+    def scroll_lines(self, count: int) -> None:
+        """Move the view, not the cursor."""
+        before = self._look()
+        self._view.top += count
+        self._view.clamp()
+        self._repaint(before)
+
+    def scroll_at(self, x: int, count: int) -> None:
+        """Move the view under a cell."""
+        self.scroll_lines(count)
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        """The wheel moves the view."""
+        event.stop()
+        self.scroll_at(event.x, WHEEL_LINES)
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        """The wheel moves the view."""
+        event.stop()
+        self.scroll_at(event.x, -WHEEL_LINES)
+
+    def on_click(self, event: events.Click) -> None:
+        """A click selects, a second one opens."""
+        index = self._index_at(event.x, event.y)
+        if self._on_scrollbar(event) or index is None or not self.source.selectable(index):
+            return
+        self._move_to(index)
+        if event.chain == 2:
+            self.action_open()
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """A press on the scrollbar goes there and holds on."""
+        if self._on_scrollbar(event):
+            self.capture_mouse()
+            self._scroll_to_pointer(event.y)
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """Drags the scrollbar."""
+        if self.app.mouse_captured is self:
+            self._scroll_to_pointer(event.y)
+
+    def on_mouse_up(self) -> None:
+        """Lets the scrollbar go."""
+        self.release_mouse()
+
+    def _index_at(self, x: int, y: int) -> int | None:
+        """The row under a cell."""
+        place = self._view.locate(y)
+        return None if place is None else place[0]
+
+    def _on_scrollbar(self, event: events.MouseEvent) -> bool:
+        return self._view.overflows and event.x >= self.size.width - 1
+
+    def _scroll_to_pointer(self, y: int) -> None:
+        before = self._look()
+        self._view.scroll_to(y / max(1, self._view.height - 1))
+        self._repaint(before)
+
+    def on_resize(self) -> None:
+        """Keep the cursor in view at any size."""
+        self._view.height = self.size.height
+        self._painted.clear()
+        self._arrange()
+        self._put_cursor(self._view.cursor)
+        self._view.reveal()
+        self.refresh()
+
+    def on_focus(self) -> None:
+        """The bar of the selection says where the focus is."""
+        self.refresh()
+
+    def on_blur(self) -> None:
+        """Labels belong to the focused list only."""
+        self._labels.drop()
+        self.refresh()

@@ -1,0 +1,217 @@
+"""One line to type in, at the bottom, with ways to go on above it: the filter and *go to* are this.
+
+It is mounted when somebody asks for it and removed afterwards: the text field's code is not loaded before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from rich.cells import cell_len
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.message import Message
+from textual.widgets import Input
+
+from helix_tui.core.beads.query import Completion
+from helix_tui.core.ground.text import clean_line
+from helix_tui.widgets.base.line import Line, column, width_of
+from helix_tui.widgets.base.row_list import RowList
+from helix_tui.widgets.base.row_source import Row, Rows
+from helix_tui.widgets.base.span_line import SpanLine
+from helix_tui.widgets.chrome.caption import Caption
+from helix_tui.widgets.gesture import Gesture
+
+Complete = Callable[[str, int], Sequence[Completion]]
+
+_MOST_WAYS = 8
+_STEPS = {"down": 1, "ctrl+n": 1, "up": -1, "ctrl+p": -1}
+
+
+class _Word(SpanLine):
+    """A word beside the text field, as wide as it is."""
+
+    def __init__(self, spans: Line = ()) -> None:
+        super().__init__()
+        self._spans = spans
+        self.styles.width = width_of(spans)
+
+    def say(self, spans: Line) -> None:
+        self._spans = spans
+        self.styles.width = width_of(spans)
+        self.refresh()
+
+    def spans(self, width: int) -> Line:
+        return self._spans
+
+
+class _Field(Input):
+    """The text field. Keys that are not text belong to the prompt."""
+
+    async def _on_key(self, event: events.Key) -> None:
+        prompt = self.parent.parent if self.parent is not None else None
+        if isinstance(prompt, Prompt) and prompt.take_key(event.key):
+            event.stop()
+            event.prevent_default()
+            return
+        await super()._on_key(event)
+
+
+class Prompt(Vertical):
+    """The line. It says what is typed, and at the end whether it holds."""
+
+    DEFAULT_CSS = """
+    Prompt { dock: bottom; height: auto; background: $helix-ground; layer: prompt; }
+    Prompt RowList { height: auto; max-height: 8; }
+    Prompt > #line { layout: horizontal; height: 1; }
+    Prompt Input { width: 1fr; border: none; height: 1; padding: 0; }
+    """
+
+    class Changed(Message):
+        """The text is another one."""
+
+        def __init__(self, prompt: Prompt, text: str, unfinished: bool) -> None:
+            super().__init__()
+            self.prompt = prompt
+            self.text = text
+            self.unfinished = unfinished
+            """There are ways to go on with the last word."""
+
+    class Done(Gesture):
+        """Typing is over; ``kept`` is false where it was called off."""
+
+        def __init__(self, prompt: Prompt, text: str, kept: bool) -> None:
+            super().__init__()
+            self.prompt = prompt
+            self.text = text
+            self.kept = kept
+
+    def __init__(
+        self,
+        lead: str,
+        complete: Complete,
+        *,
+        text: str = "",
+        must_choose: bool = False,
+        id: str | None = None,
+    ) -> None:
+        """Make a prompt.
+
+        Args:
+            lead: stands before the text.
+            complete: ways to go on, for a text and a place in it.
+            text: what is there to begin with.
+            must_choose: the first way is taken by enter, not only the one that was stepped to.
+            id: of the widget.
+        """
+        super().__init__(id=id)
+        self._complete = complete
+        self._must_choose = must_choose
+        self._ways: Sequence[Completion] = ()
+        self._choice = -1
+        self._lead = _Word([(f"{lead} ", "running bold")])
+        self._note = _Word()
+        self._note.styles.max_width = "60%"
+        self._field = _Field(value=text, select_on_focus=False)
+        self._field.cursor_blink = False  # nothing moves that did not change
+        self._rule = Caption("tab takes one")
+        self._list = RowList()
+        self._list.can_focus = False
+        self._before = text
+        self._stood = False
+
+    def compose(self) -> ComposeResult:
+        """Ways to go on above, the line below."""
+        yield self._rule
+        yield self._list
+        with Vertical(id="line"):
+            yield self._lead
+            yield self._field
+            yield self._note
+
+    def on_mount(self) -> None:
+        """Be ready for the first key."""
+        self._field.cursor_position = len(self._field.value)
+        self._field.focus(scroll_visible=False)
+        self._offer()
+
+    def say(self, spans: Line) -> None:
+        """A word at the right of the line: how many match, or what is not understood."""
+        self._note.say([(" ", "text"), *spans, (" ", "text")])
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Every key tells."""
+        event.stop()
+        self._offer()
+        self.post_message(self.Changed(self, event.value, bool(self._ways)))
+
+    def take_key(self, key: str) -> bool:
+        """What the keys that are not text do; False for text."""
+        if key == "escape":
+            self.post_message(self.Done(self, self._before, kept=False))
+        elif key == "enter":
+            if self._choice >= 0:
+                self._take()
+            self.post_message(self.Done(self, self._field.value, kept=True))
+        elif key == "tab":
+            self._choice = max(self._choice, 0)
+            self._take()
+        elif key in _STEPS and self._ways:
+            self._choice = (self._choice + _STEPS[key]) % len(self._ways)
+            self._list.select(str(self._choice))
+        else:
+            return False
+        return True
+
+    def take_ahead(self, event: events.Key) -> bool:
+        """Take a key that was typed before the line could have the focus; False where it is none."""
+        focused = self.app.focused
+        if self._stood and focused is not self._field:
+            return False  # somebody has left the line: keys are meant for what has the focus
+        if not event.is_printable or event.character is None:
+            return self.take_key(event.key)
+        self._field.insert_text_at_cursor(event.character)
+        return True
+
+    def on_descendant_focus(self) -> None:
+        """From now on keys come by themselves."""
+        self._stood = True
+
+    def on_row_list_opened(self, event: RowList.Opened) -> None:
+        """A double click takes a way."""
+        event.stop()
+        self._choice = int(event.key)
+        self._take()
+
+    def on_row_list_selected(self, event: RowList.Selected) -> None:
+        """Nobody else's business."""
+        event.stop()
+
+    def _take(self) -> None:
+        if not 0 <= self._choice < len(self._ways):
+            return
+        way, field = self._ways[self._choice], self._field
+        rest = field.value[field.cursor_position :]
+        field.value = field.value[: way.replace_from] + way.text + rest
+        field.cursor_position = way.replace_from + len(way.text)
+        self._offer()
+
+    def _offer(self) -> None:
+        self._ways = self._complete(self._field.value, self._field.cursor_position)[:_MOST_WAYS]
+        self._choice = 0 if self._must_choose and self._ways else -1
+        wide = max((cell_len(way.text) for way in self._ways), default=0) + 2
+        self._list.show(
+            Rows(
+                Row(
+                    str(place),
+                    (
+                        (column(clean_line(way.text, 80), min(wide, 40)), "text"),
+                        (clean_line(way.help, 200), "muted"),
+                    ),
+                )
+                for place, way in enumerate(self._ways)
+            )
+        )
+        self._rule.display = self._list.display = bool(self._ways)
+        self._list.styles.height = len(self._ways)

@@ -1,0 +1,226 @@
+"""A form: fields one under the other, ways to go on with the one typed in, and what is wrong so far."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from rich.cells import cell_len
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.message import Message
+from textual.widgets import Input, TextArea
+
+from helix_tui.core.ground.text import clean_line
+from helix_tui.widgets.base.line import Line, Span, column
+from helix_tui.widgets.base.row_list import RowList
+from helix_tui.widgets.base.row_source import Row, Rows
+from helix_tui.widgets.base.span_line import SpanLine
+from helix_tui.widgets.forms.entry import Entry
+from helix_tui.widgets.forms.page import Page
+
+LABEL_CELLS = 13
+MOST_WAYS = 5
+MOST_SAID = 5
+
+Ways = Callable[[str], Sequence[tuple[str, str]]]
+"""For the word that is typed: (what it may become, help)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a form."""
+
+    name: str
+    label: str
+    text: str = ""
+    hint: str = ""
+    lines: int = 1
+    """Lines that it has on screen; more than one: a text of several lines."""
+    ways: Ways | None = None
+    several: bool = False
+    """Several words, separated by commas."""
+
+
+class _Label(SpanLine):
+    def __init__(self, text: str, width: int | None) -> None:
+        super().__init__()
+        self._line: Line = [(f" {text}", "muted")]
+        if width is not None:
+            self.styles.width = width
+
+    def spans(self, width: int) -> Line:
+        return self._line
+
+
+class Form(Vertical):
+    """Says `Changed` with every key; whoever owns it judges and answers with `say`."""
+
+    DEFAULT_CSS = """
+    Form { height: 1fr; }
+    Form > #fields { height: 1fr; }
+    Form .row { height: 1; }
+    Form .row > Input { width: 1fr; }
+    Form .row.-here { background: $helix-selection; }
+    Form TextArea {
+        background: $helix-ground; color: $helix-text; border: none; border-left: outer $helix-rule;
+        padding: 0 0 0 1; margin: 0 1;
+    }
+    Form TextArea:focus { border: none; border-left: outer $helix-running; }
+    Form #ways, Form #said { height: auto; }
+    """
+
+    class Changed(Message):
+        """A text is another one."""
+
+    def __init__(self, fields: Sequence[Field]) -> None:
+        super().__init__()
+        self.fields = tuple(fields)
+        self._entries: dict[str, Entry] = {}
+        self._papers: dict[str, TextArea] = {}
+        self._ways: Sequence[tuple[str, str]] = ()
+        self._choice = -1
+        self._ways_list = RowList(id="ways", cursor_needs_focus=True)
+        self._said = RowList(id="said", cursor_needs_focus=True)
+        self._ways_list.can_focus = self._said.can_focus = False
+
+    def compose(self) -> ComposeResult:
+        """The fields, then what helps with them."""
+        with VerticalScroll(id="fields", can_focus=False):
+            for field in self.fields:
+                if field.lines == 1:
+                    yield self._row(field)
+                else:
+                    yield _Label(f"{field.label}  {field.hint}", None)
+                    paper = TextArea(field.text, id=f"field-{field.name}", soft_wrap=True)
+                    paper.cursor_blink = False
+                    paper.styles.height = field.lines
+                    self._papers[field.name] = paper
+                    yield paper
+        yield self._ways_list
+        yield self._said
+
+    def _row(self, field: Field) -> Horizontal:
+        entry = Entry(
+            field.text,
+            take=self._take,
+            placeholder=field.hint,
+            select_on_focus=field.ways is not None and not field.several,
+            id=f"field-{field.name}",
+        )
+        self._entries[field.name] = entry
+        return Horizontal(_Label(field.label, LABEL_CELLS), entry, classes="row")
+
+    def on_mount(self) -> None:
+        """Nothing is offered and nothing said."""
+        self._ways_list.display = self._said.display = False
+
+    @property
+    def texts(self) -> Mapping[str, str]:
+        """What stands in the fields, by name."""
+        found = {name: entry.value for name, entry in self._entries.items()}
+        found |= {name: paper.text for name, paper in self._papers.items()}
+        return {field.name: found.get(field.name, field.text) for field in self.fields}
+
+    @property
+    def touched(self) -> bool:
+        """Whether anything differs from what was there to begin with."""
+        return any(self.texts[field.name] != field.text for field in self.fields)
+
+    def written(self, name: str) -> bool:
+        """Whether the text of a field differs from what was there to begin with; so does one that is none."""
+        field = next((field for field in self.fields if field.name == name), None)
+        return field is None or self.texts[name] != field.text
+
+    def focus_first(self) -> None:
+        """The first field."""
+        first = self.fields[0].name
+        (self._entries.get(first) or self._papers[first]).focus(scroll_visible=False)
+
+    def say(self, findings: Sequence[tuple[Span, str]]) -> None:
+        """What is wrong so far: a sign and a sentence each."""
+        page = Page(self.size.width - 2)
+        for sign, words in findings:
+            page.paragraph([sign, (clean_line(words, 400), "text")], 2)
+        rows = page.rows
+        self._said.display = bool(len(rows))
+        self._said.styles.height = min(len(rows), MOST_SAID)
+        self._said.show(rows)
+
+    # --- keys ---------------------------------------------------------------------------------------------
+
+    def _take(self, key: str) -> bool:
+        steps = {"down": 1, "ctrl+n": 1, "up": -1, "ctrl+p": -1}
+        if key in steps and self._ways:
+            self._choice = (self._choice + steps[key]) % len(self._ways)
+            self._ways_list.select(str(self._choice))
+            self._ways_list.flag({str(self._choice): ("▸", "running bold")})
+        elif key == "enter" and self._choice >= 0:
+            self._take_way()
+        elif key in ("enter", "down"):
+            self.screen.focus_next()
+        elif key == "up":
+            self.screen.focus_previous()
+        else:
+            return False
+        return True
+
+    @on(RowList.Opened)
+    @on(RowList.Selected)
+    def chosen(self, event: RowList.Opened | RowList.Selected) -> None:
+        """A click on a way chooses it, a second one takes it."""
+        event.stop()
+        if event.rows is self._ways_list and isinstance(event, RowList.Opened):
+            self._choice = int(event.key)
+            self._take_way()
+
+    @on(Input.Changed)
+    @on(TextArea.Changed)
+    def tell(self, event: Message) -> None:
+        """Every key tells."""
+        event.stop()
+        self._offer()
+        self.post_message(self.Changed())
+
+    def on_descendant_focus(self) -> None:
+        """Each field has ways of its own."""
+        self._offer()
+
+    def _here(self) -> tuple[Field, Entry] | None:
+        for field in self.fields:
+            entry = self._entries.get(field.name)
+            if entry is not None and entry.has_focus:
+                return field, entry
+        return None
+
+    def _offer(self) -> None:
+        here = self._here()
+        self._ways, self._choice = (), -1
+        if here is not None:
+            field, entry = here
+            typed = (entry.value.rpartition(",")[2] if field.several else entry.value).strip()
+            found = field.ways(typed) if field.ways is not None else ()
+            self._ways = [way for way in found if way[0] != typed][:MOST_WAYS]
+        wide = max((cell_len(text) for text, _ in self._ways), default=0) + 2
+        self._ways_list.show(
+            Rows(
+                Row(
+                    str(place),
+                    ((column(clean_line(text, 80), min(wide, 30)), "text"), (clean_line(help, 200), "muted")),
+                )
+                for place, (text, help) in enumerate(self._ways)
+            )
+        )
+        self._ways_list.flag({})
+        self._ways_list.styles.height = len(self._ways)
+        self._ways_list.display = bool(self._ways)
+
+    def _take_way(self) -> None:
+        here = self._here()
+        if here is None or not 0 <= self._choice < len(self._ways):
+            return
+        field, entry = here
+        before = entry.value.rpartition(",")[0] if field.several else ""
+        entry.value = (before + ", " if before else "") + self._ways[self._choice][0]
+        entry.cursor_position = len(entry.value)

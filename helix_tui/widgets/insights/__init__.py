@@ -1,1 +1,0 @@
-"""Tables of costs and outcomes."""

@@ -1,1 +1,0 @@
-"""What is remembered, as rows and as one page: data in, messages out."""

@@ -1,0 +1,257 @@
+"""One bead as one line: sign, lanes, title, and on the right what matters about its state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
+
+from rich.cells import cell_len
+
+from helix_tui.core.beads.readiness import Queue, looks_like_epic
+from helix_tui.core.beads.record import TERMINAL, Bead
+from helix_tui.core.beads.views import View, ViewRow
+from helix_tui.core.ddx.runs.running import Run
+from helix_tui.core.ground.text import clean_line, short_id
+from helix_tui.core.ground.time import NS, format_age, format_span, parse_instant
+from helix_tui.themes.alphabet import SIGNS, UNKNOWN, Sign
+from helix_tui.widgets.base.line import Line, Span, cut, rule, spread, width_of
+from helix_tui.widgets.base.row_source import RowSource
+
+TITLE_CELLS = 24
+"""Cells that a title keeps before a column on the right gives way."""
+
+WIDE_ROW = 58
+"""Cells from which a row has room for priority and age beside a note."""
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What a row needs to know beside its bead."""
+
+    queue: Queue
+    runs: Mapping[str, Run]
+    """The run on a bead, by bead id; a live one before a dead one."""
+    now: int
+
+
+def runs_by_bead(runs: tuple[Run, ...]) -> dict[str, Run]:
+    """One run a bead, a live one before a dead one."""
+    found: dict[str, Run] = {}
+    for run in runs:
+        if run.bead_id and (run.bead_id not in found or (run.live and not found[run.bead_id].live)):
+            found[run.bead_id] = run
+    return found
+
+
+def sign_of(bead: Bead, world: World) -> Sign:
+    """The sign of a bead's state; of its run, where something runs."""
+    run = world.runs.get(bead.id)
+    if run is not None and run.verdict != "alive":
+        return SIGNS[run.verdict]
+    return SIGNS.get(world.queue.state(bead.id), UNKNOWN)
+
+
+def note_of(bead: Bead, world: World, *, brief: bool = False) -> Span | None:
+    """What matters about the state, in a few words: time left, progress, who runs it, who replaced it."""
+    run = world.runs.get(bead.id)
+    if run is not None:
+        return _run_note(run, world.now, brief)
+    standing = world.queue.standing(bead.id)
+    state = standing.state
+    if state == "retry_cooldown" and standing.until is not None:
+        return f"in {format_span((standing.until - world.now) / NS)}", "waiting"
+    if state == "superseded":
+        return f"→ {short_id(clean_line(bead.superseded_by, 60))}", "muted"
+    if state == "epic_container" or (looks_like_epic(bead) and world.queue.graph.children.get(bead.id)):
+        done, of = world.queue.graph.progress(bead.id)
+        return (f"in focus {done}/{of}", "running") if bead.focus_since else (f"{done}/{of}", "muted")
+    if state == "unknown_status":
+        return clean_line(bead.status, 40), "attention"
+    if state == "not_eligible" and bead.focus_epic:
+        return "held by focus", "muted"
+    if state in ("proposed", "preserved_review_blocked", "blocked_external", "claimed", "not_eligible"):
+        sign = SIGNS[state]
+        return sign.word, sign.ink.removesuffix(" bold")
+    if bead.injected and bead.status not in TERMINAL:
+        return f"+ {clean_line(bead.injected, 24)}", "edge"
+    return None
+
+
+def _run_note(run: Run, now: int, brief: bool) -> Span:
+    model = "" if brief else clean_line(run.model or run.harness, 24)
+    if run.verdict == "dead":
+        return f"{model} dead".strip(), "error"
+    since = f"{format_span((now - run.started_at) / NS)} " if run.started_at else ""
+    if run.verdict == "silent":
+        quiet = format_age((now - run.last_event_at) / NS) if run.last_event_at else ""
+        return f"silent {quiet}".strip(), "error"
+    return f"{since}{model}".strip() or "running", "running"
+
+
+def age_of(bead: Bead, now: int) -> str:
+    """How long ago the bead was made, in at most four cells."""
+    created = parse_instant(bead.created_at)
+    return "" if created is None else format_age((now - created) / NS)
+
+
+def bead_line(
+    bead: Bead,
+    world: World,
+    width: int,
+    *,
+    lead: Line,
+    gutter: Line = (),
+    links: str = "",
+    faint: bool = False,
+) -> list[Span]:
+    """The whole row: ``lead`` and the sign at the left, then the gutter, the title, and the columns."""
+    sign = sign_of(bead, world)
+    title = clean_line(bead.title, 400) or "(no title)"
+    left: list[Span] = [*lead, (sign.glyph, sign.ink), *gutter, (" ", "text")]
+    left.append((title, "muted" if faint else sign.title_ink))
+    right = _columns(bead, world, width)
+    used, whole = width_of(left[:-1]), width_of(left)
+    if links and whole + width_of(right) + len(links) + 4 <= width:
+        right = [(links, "edge"), ("  ", "text"), *right]
+    return spread(left, _shortened(right, width - used - TITLE_CELLS), width)
+
+
+def _columns(bead: Bead, world: World, width: int) -> list[Span]:
+    """What stands on the right: the note, then priority and age; a narrow list shows one of them."""
+    note = note_of(bead, world, brief=width < WIDE_ROW)
+    right: list[Span] = [] if note is None else [(cut(note[0], max(8, width // 3)), note[1])]
+    if right and width < WIDE_ROW:
+        return right
+    if right:
+        right.append(("  ", "text"))
+    right.append((f"P{bead.priority}", "text" if bead.priority == 0 else "muted"))
+    return [*right, (f" {age_of(bead, world.now):>4}", "muted")] if width >= WIDE_ROW else right
+
+
+def _shortened(right: list[Span], room: int) -> list[Span]:
+    """The columns in the room that the title leaves: the first one gives way."""
+    over = width_of(right) - room
+    if over <= 0 or not right:
+        return right
+    (text, ink), *others = right
+    kept = cell_len(text) - over
+    return [(cut(text, kept), ink), *others] if kept >= 4 else others[1:]
+
+
+class QueueRows(RowSource):
+    """A view of the queue as rows."""
+
+    def __init__(self, view: View, world: World, *, two_lines: bool = False) -> None:
+        self.view = view
+        self.rows = view.rows
+        self._world = world
+        self._two_lines = two_lines
+        self._places = {row.key: place for place, row in enumerate(view.rows)}
+        self._gutters = _gutter_widths(view.rows)
+        self._digits = len(str(len(world.queue.ready)))
+
+    def later(self, world: World) -> QueueRows:
+        """The same rows at a later instant: only ages and times left differ."""
+        other = copy(self)
+        other._world = world
+        return other
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def key(self, index: int) -> str:
+        return self.rows[index].key
+
+    def index(self, key: str) -> int | None:
+        return self._places.get(key)
+
+    def text(self, index: int) -> str:
+        row = self.rows[index]
+        if row.kind != "bead":
+            return row.text
+        return f"{clean_line(self._world.queue.beads[row.bead_id].title)} {row.bead_id}"
+
+    def paint(self, index: int, width: int) -> Line:
+        row = self.rows[index]
+        if row.kind == "heading":
+            fold = "▾" if row.open else "▹"
+            return [(f"{fold} ", "muted"), *rule(f"{row.text} {row.count:,}", width - 2)]
+        if row.kind == "fold":
+            fold = "▾" if row.open else "…"
+            return [("  " * (row.depth + 1), "text"), (f"{fold} {row.text}", "muted")]
+        if row.kind == "missing":
+            missing = clean_line(row.bead_id, 80)
+            return [
+                ("  ", "text"),
+                ("?", "error bold"),
+                *self._lanes(index),
+                (f" {missing}", "text"),
+                (" is not in the tracker", "muted"),
+            ]
+        bead = self._world.queue.beads[row.bead_id]
+        links = " ".join(f"↳ {short_id(clean_line(target, 60))}" for target in row.see[:2])
+        return bead_line(
+            bead,
+            self._world,
+            width,
+            lead=self._lead(row),
+            gutter=self._lanes(index),
+            links=links + (f" +{len(row.see) - 2}" if len(row.see) > 2 else ""),
+            faint=row.context,
+        )
+
+    def paint_more(self, index: int, width: int) -> Line | None:
+        row = self.rows[index]
+        if not self._two_lines or row.kind != "bead":
+            return None
+        return second_line(self._world.queue.beads[row.bead_id], self._world, width)
+
+    def _lead(self, row: ViewRow) -> Line:
+        if self.view.kind == "order":
+            place = str(row.position) if row.position else ""
+            return [(f"{place.rjust(self._digits)} ", "success bold" if row.position == 1 else "muted")]
+        return [("▸ " if row.position == 1 else "  ", "success bold")]
+
+    def _lanes(self, index: int) -> Line:
+        row = self.rows[index]
+        if self.view.kind == "tree":
+            fold = ("▾" if row.open else "▹") if row.count else " "
+            return [("  " * min(row.depth, 8), "text"), (f" {fold}", "muted")]
+        if self.view.kind == "dag":
+            return [(row.gutter.ljust(self._gutters[index]), "edge")]
+        return ()
+
+
+def _gutter_widths(rows: Sequence[ViewRow]) -> list[int]:
+    """Cells of each row's gutter: titles of beads that hang together stand in one column."""
+    widths: list[int] = []
+    run: list[int] = []
+    for row in rows:
+        if row.gutter:
+            run.append(len(row.gutter))
+            continue
+        widths += [max(run)] * len(run) if run else []
+        run = []
+        widths.append(0)
+    return widths + ([max(run)] * len(run) if run else [])
+
+
+def second_line(bead: Bead, world: World, width: int) -> Line:
+    """Below the selected row of a narrow list: id, why it stands there, what it would set free."""
+    run = world.runs.get(bead.id)
+    ident: Span = (f"      {short_id(clean_line(bead.id, 60))} ", "muted")
+    if run is not None:
+        doing = clean_line(run.last_tool or run.phase or run.message, 120)
+        tokens = f"{run.tokens / 1000:.0f}k tok" if run.tokens else ""
+        return spread([ident, (doing, "text")], [(tokens, "muted")], width)
+    queue = world.queue
+    standing = queue.standing(bead.id)
+    words = standing.state.replace("_", " ")
+    if bead.id in queue.position:
+        place = queue.position[bead.id]
+        words = "next" if place == 1 else f"ready, {place} in line"
+    elif standing.reasons:
+        words = clean_line(standing.reasons[0].detail, 160)
+    freed = len(queue.unblocks(bead.id))
+    return [ident, (words, "text"), (f" · unblocks {freed}" if freed else "", "muted")]

@@ -1,0 +1,243 @@
+"""The tables of the Insights screen: what stands in the columns of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from helix_tui.core.ddx.attempts.sums import format_sum, format_whole
+from helix_tui.core.ground.shares import Share
+from helix_tui.core.ground.text import clean_line, short_id
+from helix_tui.core.insights.cells import UNKNOWN, Cell, known, percentile
+from helix_tui.core.insights.experiments import Trial
+from helix_tui.core.insights.report import Report, key_of
+from helix_tui.core.insights.routing import Comparison
+from helix_tui.core.insights.spending import Failing
+from helix_tui.widgets import figures
+from helix_tui.widgets.bar import CELLS, share_bar
+from helix_tui.widgets.base.columns import Column, Figured, FiguredRows, cell
+from helix_tui.widgets.base.line import Line, Span
+from helix_tui.widgets.outcomes import Look, look_of
+
+BY_CELL = (
+    Column("landed", 4),
+    Column("n", 6),
+    Column("$/landed", 9, rank=1),
+    Column("".ljust(CELLS), CELLS, rank=2),
+    Column("95 %", 7),
+    Column("time p50", 8, rank=3),
+    Column("tok p50", 7, rank=3),
+    Column("p95", 5, rank=3),
+    Column("spent", 9, rank=3),
+)
+
+VERDICTS = {
+    "better": ("✓ ", "success"),
+    "as good": ("✓ ", "success"),
+    "worse": ("✗ ", "error"),
+    "unclear": ("? ", "muted"),
+}
+
+
+def percent(part: float | None) -> str:
+    """A share in whole percent; n/a for none."""
+    return figures.UNKNOWN if part is None else f"{part * 100:.0f}%"
+
+
+def spent(row: Cell) -> str:
+    """What attempts are known to have cost; ``≥`` where the cost of some is unknown."""
+    return format_sum(row.sums)
+
+
+def per_landed(row: Cell) -> str:
+    """Known cost of each bead that landed."""
+    return _at_least(row, row.cost_per_landed)
+
+
+def _at_least(row: Cell, dollars: float | None) -> str:
+    mark = "≥" if dollars is not None and not row.cost_complete else ""
+    return mark + figures.money(dollars)
+
+
+def _interval(landed: Share) -> str:
+    low, high = f"{landed.low * 100:.0f}", f"{landed.high * 100:.0f}"
+    return f"{high}%" if low == high else f"{low}–{high}%"
+
+
+def _figures(row: Cell) -> tuple[Line, ...]:
+    """A row's figures, in the order of `BY_CELL`; those of a small one are muted."""
+    ink, landed = ("muted" if row.small else "text"), row.landed
+    return (
+        cell(percent(landed.rate), ink if row.small else "text bold"),
+        cell(f"{row.n:,}", ink),
+        cell(per_landed(row), ink),
+        share_bar(landed.rate, landed.low, landed.high, ink="muted" if row.small else "success"),
+        cell(_interval(landed), "muted"),
+        cell(figures.short_span(percentile(row.durations, 0.5)), "muted"),
+        cell(figures.tokens(percentile(row.tokens, 0.5)), "muted"),
+        cell(figures.short_span(percentile(row.durations, 0.95)), "muted"),
+        cell(spent(row), "muted"),
+    )
+
+
+def _name(row: Cell) -> Line:
+    spans: list[Span] = []
+    for place, value in enumerate(known(value for _, value in row.key)):
+        ink = "text" if not row.small and value != UNKNOWN else "muted"
+        spans += [(" · ", "muted")] if place else []
+        spans.append((clean_line(value, 60), ink))
+    return spans
+
+
+def _by_cell(title: str, rows: Iterable[Cell]) -> FiguredRows:
+    named = [Figured(key_of(row), _name(row), _figures(row)) for row in rows]
+    return FiguredRows(title, BY_CELL, named, empty="no attempt has ended")
+
+
+def _failing(report: Report) -> FiguredRows:
+    columns = (
+        Column("tries", 5),
+        Column("spent", 9),
+        Column("last", 20),
+        Column("tokens", 7),
+        Column("bead", 14),
+    )
+    return FiguredRows(
+        "keeps failing",
+        columns,
+        map(_lost, report.failing),
+        empty="no unfinished bead was tried twice in vain",
+    )
+
+
+def _lost(each: Failing) -> Figured:
+    look = look_of(each.last)
+    last: Line = cell(each.last.status or look.word, look.ink)
+    return Figured(
+        key_of(each.cell),
+        [(clean_line(each.title, 300) or clean_line(each.bead_id, 80), "text")],
+        (
+            cell(f"{each.cell.n:,}×"),
+            cell(spent(each.cell)),
+            last,
+            cell(figures.tokens(each.cell.tokens_total), "muted"),
+            cell(short_id(clean_line(each.bead_id, 60)), "muted"),
+        ),
+    )
+
+
+def _compared(report: Report) -> FiguredRows:
+    columns = (
+        Column("saved", 8),
+        Column("cheaper", 14),
+        Column("dearer", 14),
+        Column("$/landed", 19),
+        Column("rescued", 7),
+    )
+    return FiguredRows(
+        "would a cheaper model have been enough",
+        columns,
+        map(_comparison, report.models),
+        empty="costs of two models on one kind of bead are needed",
+    )
+
+
+def _comparison(each: Comparison) -> Figured:
+    cheaper, dearer = (clean_line(dict(row.key)["model"], 40) for row in (each.cheaper, each.dearer))
+    sign, ink = VERDICTS[each.verdict]
+    name: list[Span] = [
+        (sign, ink),
+        (cheaper, "text"),
+        (f" for {dearer} on {clean_line(each.kind, 30)}", "muted"),
+    ]
+    return Figured(
+        key_of(each),
+        [*name, (f"  {each.verdict}", ink)],
+        (
+            cell(
+                figures.money(each.saved)
+                if (each.saved or 0) >= 0
+                else f"−{figures.money(-(each.saved or 0))}"
+            ),
+            cell(f"{percent(each.cheaper.landed.rate)} of {each.cheaper.n:,}"),
+            cell(f"{percent(each.dearer.landed.rate)} of {each.dearer.n:,}"),
+            cell(f"{per_landed(each.cheaper)} / {per_landed(each.dearer)}", "muted"),
+            cell(f"{each.rescued:,}", "muted"),
+        ),
+    )
+
+
+def _experiments(report: Report) -> FiguredRows:
+    columns = (
+        Column("cost", 8),
+        Column("tries", 5),
+        Column("time", 6),
+        Column("tokens", 7),
+        Column("model", 16),
+    )
+    rows = [
+        _trial(batch.name, trial, best=trial is batch.best)
+        for batch in report.batches
+        for trial in batch.trials
+    ]
+    return FiguredRows(
+        "experiments", columns, rows, empty="no bead carries the label experiment or experiment:NAME"
+    )
+
+
+_NOT_RUN = Look("·", "muted", "not run")
+
+
+def _trial(batch: str, trial: Trial, *, best: bool) -> Figured:
+    look = look_of(trial.shown) if trial.shown is not None else _NOT_RUN
+    row = trial.cell
+    model = trial.shown.model or trial.shown.harness if trial.shown else ""
+    return Figured(
+        key_of(row),
+        [
+            (f"{look.glyph} ", look.ink),
+            (f"{clean_line(batch, 30)}  ", "muted"),
+            (clean_line(trial.bead.title, 300), "text bold" if best else "text"),
+        ],
+        (
+            cell(spent(row)),
+            cell(f"{row.n:,}×", "muted"),
+            cell(figures.short_span(sum(row.durations) or None), "muted"),
+            cell(figures.tokens(row.tokens_total), "muted"),
+            cell(model or "—", "muted"),
+        ),
+    )
+
+
+def totals(report: Report) -> Line:
+    """What was spent lately and what is left to spend, in one line."""
+    burn = report.burn
+    day = burn.last_day
+    spans: list[Span] = [
+        (" 24 h ", "muted"),
+        (f"{day.counts['landed']} landed of {day.n:,}", "text"),
+        (f" {format_whole(day.sums)}", "text"),
+        ("   7 d ", "muted"),
+        (f"{burn.recent.counts['landed']} of {burn.recent.n:,}", "text"),
+        (f" {spent(burn.recent)}", "text"),
+    ]
+    if burn.per_day is not None:
+        spans.append((f" · {figures.money(burn.per_day)} a day", "muted"))
+    if burn.left is not None and burn.open_beads:
+        spans.append((f"   {burn.open_beads:,} open would cost {figures.money(burn.left)}", "muted"))
+    lost = sum(each.cell.cost or 0.0 for each in report.failing)
+    if lost:
+        mark = "" if all(each.cell.cost_complete for each in report.failing) else "≥"
+        spans.append((f"   {mark}{figures.money(lost)} in beads that keep failing", "attention"))
+    return spans
+
+
+TABLES: Mapping[str, Callable[[Report], FiguredRows]] = {
+    "models": lambda report: _by_cell("harness · model · kind", report.tables["models"]),
+    "areas": lambda report: _by_cell("area · kind", report.tables["areas"]),
+    "endings": lambda report: _by_cell("how it ended", report.tables["endings"]),
+    "days": lambda report: _by_cell("day, UTC", report.burn.days),
+    "failing": _failing,
+    "cheaper": _compared,
+    "experiments": _experiments,
+}
+"""Table -> its rows."""

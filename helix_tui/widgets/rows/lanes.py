@@ -1,0 +1,237 @@
+"""The queue's list: one row below the other, or, where there is room, its lanes side by side.
+
+Side by side it is the same list of rows with the same cursor: a lane is a run of rows under a heading, drawn
+as a column with a top of its own. A folded or empty lane takes only the cells of its heading. Where not all
+lanes fit, those around the cursor show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from textual.strip import Strip
+
+from helix_tui.themes.roles import Palette
+from helix_tui.widgets.base.row_list import RowList
+from helix_tui.widgets.rows.bead import QueueRows
+
+BOARD_LEAST = 70
+"""Cells from which lanes stand side by side."""
+
+COLUMN_LEAST = 24
+_THIN_MOST = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """A run of rows: ``rows[0]`` is the heading."""
+
+    key: str
+    rows: range
+    heading_cells: int
+
+    @property
+    def least(self) -> int:
+        """Cells that its column needs."""
+        thin = min(_THIN_MOST, self.heading_cells + 8)
+        return COLUMN_LEAST if len(self.rows) > 1 else thin
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A lane that shows: where, and how wide with the blank at its right."""
+
+    lane: Lane
+    x: int
+    width: int
+
+
+class LaneList(RowList):
+    """A `RowList` that can show lanes as columns."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._lanes: tuple[Lane, ...] = ()
+        """Empty while rows stand one below the other."""
+        self._columns: tuple[Column, ...] = ()
+        self._tops: dict[str, int] = {}
+        self._first_lane = 0
+
+    @property
+    def side_by_side(self) -> bool:
+        """Whether lanes stand side by side."""
+        return bool(self._lanes)
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The lanes in view."""
+        return self._columns
+
+    def move_lane(self, step: int) -> bool:
+        """To the next lane, or the one before, at the same height; False where there is none."""
+        here = self._lane_of(self.selected_index)
+        target = (self._lanes.index(here) if here is not None else 0) + step
+        if here is None or not 0 <= target < len(self._lanes):
+            return False
+        there = self._lanes[target]
+        place = self.selected_index - here.rows[0]
+        place += self._top(there) - self._top(here) if place else 0
+        index = there.rows[0] + place
+        self._move_to(min(index, there.rows[-1]))
+        return True
+
+    def action_first(self) -> None:
+        """To the heading of this lane; where there are no lanes, to the first row."""
+        lane = self._lane_of(self.selected_index)
+        if lane is None:
+            super().action_first()
+        else:
+            self._move_to(lane.rows[0])
+
+    def action_last(self) -> None:
+        """To the last row of this lane."""
+        lane = self._lane_of(self.selected_index)
+        if lane is None:
+            super().action_last()
+        else:
+            self._move_to(lane.rows[-1])
+
+    # --- where rows go ------------------------------------------------------------------------------------
+
+    def _arrange(self) -> None:
+        source = self.source
+        in_lanes = isinstance(source, QueueRows) and source.view.kind == "lanes"
+        self._lanes = tuple(_lanes(source)) if in_lanes and self.size.width >= BOARD_LEAST else ()  # type: ignore[arg-type]
+        self._first_lane = min(self._first_lane, max(0, len(self._lanes) - 1))
+        self._set_columns()
+
+    def _set_columns(self) -> None:
+        """As many lanes as fit, from the first one on; what is left over widens those with rows."""
+        shown: list[Lane] = []
+        left = self.size.width
+        for lane in self._lanes[self._first_lane :]:
+            if shown and lane.least > left:
+                break
+            shown.append(lane)
+            left -= lane.least
+        wide = [lane for lane in shown if len(lane.rows) > 1] or shown
+        columns, x = [], 0
+        for lane in shown:
+            extra = 0
+            if lane in wide and left > 0:
+                extra = left // len(wide) + (wide.index(lane) < left % len(wide))
+            columns.append(Column(lane, x, lane.least + extra))
+            x += lane.least + extra
+        if [column.width for column in columns] != [column.width for column in self._columns]:
+            self._painted.clear()
+        self._columns = tuple(columns)
+
+    def _put_cursor(self, index: int) -> None:
+        super()._put_cursor(index)
+        lane = self._lane_of(index)
+        if lane is None:
+            return
+        number = self._lanes.index(lane)
+        while number < self._first_lane or lane not in (column.lane for column in self._columns):
+            self._first_lane += -1 if number < self._first_lane else 1
+            self._set_columns()
+        self._tops[lane.key] = self._top(lane, index)
+
+    def _top(self, lane: Lane, shown: int | None = None) -> int:
+        """The rows of a lane that lie above its column; ``shown`` is a row that must be in view."""
+        room = max(1, self.size.height - 1)
+        top = self._tops.get(lane.key, 0)
+        if shown is not None and shown > lane.rows[0]:
+            place = shown - lane.rows[0] - 1
+            top = min(max(top, place - room + 1), place)
+        return max(0, min(top, len(lane.rows) - 1 - room))
+
+    def _lane_of(self, index: int) -> Lane | None:
+        return next((lane for lane in self._lanes if index in lane.rows), None)
+
+    def _row_in(self, lane: Lane, y: int) -> int | None:
+        place = 0 if y == 0 else y + self._top(lane)
+        return lane.rows[place] if place < len(lane.rows) else None
+
+    def _index_at(self, x: int, y: int) -> int | None:
+        if not self._lanes:
+            return super()._index_at(x, y)
+        column = self._column_at(x)
+        return None if column is None else self._row_in(column.lane, y)
+
+    def _column_at(self, x: int) -> Column | None:
+        return next((column for column in self._columns if column.x <= x < column.x + column.width), None)
+
+    def _in_view(self) -> Iterator[int]:
+        if not self._lanes:
+            yield from super()._in_view()
+            return
+        for column in self._columns:
+            for y in range(self.size.height):
+                index = self._row_in(column.lane, y)
+                if index is None:
+                    break
+                yield index
+
+    def _width_for(self, index: int) -> int:
+        lane = self._lane_of(index)
+        if lane is None:
+            return super()._width_for(index)
+        width = next((column.width for column in self._columns if column.lane is lane), lane.least)
+        return max(1, width - 2)
+
+    # --- moving -------------------------------------------------------------------------------------------
+
+    def _reach(self) -> range:
+        lane = self._lane_of(self.selected_index)
+        return super()._reach() if lane is None else lane.rows
+
+    def scroll_at(self, x: int, count: int) -> None:
+        """Move the column under a cell."""
+        column = self._column_at(x) if self._lanes else None
+        if column is None:
+            super().scroll_at(x, count)
+            return
+        before = self._look()
+        self._tops[column.lane.key] = self._top(column.lane) + count
+        self._tops[column.lane.key] = self._top(column.lane)
+        self._repaint(before)
+
+    def _on_scrollbar(self, event: object) -> bool:
+        return not self._lanes and super()._on_scrollbar(event)  # type: ignore[arg-type]
+
+    # --- painting -----------------------------------------------------------------------------------------
+
+    def _line_look(self, y: int, thumb: range) -> tuple[object, ...]:
+        if not self._lanes:
+            return super()._line_look(y, thumb)
+        cursor, tinted = self._view.cursor, self._tinted
+        looks: list[object] = []
+        for column in self._columns:
+            index = self._row_in(column.lane, y)
+            if index is None:
+                looks.append((None, column.width))
+                continue
+            tint = bool(tinted) and self.source.key(index) in tinted
+            looks.append((self._entry(index), index == cursor, tint, column.width))
+        return tuple(looks)
+
+    def _strip(self, y: int, on_thumb: bool, palette: Palette, plain: bool) -> Strip:
+        if not self._lanes:
+            return super()._strip(y, on_thumb, palette, plain)
+        pieces = []
+        for column in self._columns:
+            index = self._row_in(column.lane, y)
+            if index is None:
+                pieces.append(self._blank(False, column.width, palette, plain))
+            else:
+                pieces.append(self._row_strip(index, 0, column.width - 1, False, palette, plain))
+        return Strip.join(pieces).adjust_cell_length(self.size.width, palette.style("text"))
+
+
+def _lanes(source: QueueRows) -> Iterator[Lane]:
+    starts = [place for place, row in enumerate(source.rows) if row.kind == "heading"]
+    for start, end in zip(starts, [*starts[1:], len(source.rows)], strict=True):
+        row = source.rows[start]
+        yield Lane(row.key, range(start, end), len(f"{row.text} {row.count:,}"))

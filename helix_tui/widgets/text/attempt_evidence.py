@@ -1,0 +1,409 @@
+"""What is known about one attempt: how it ended, how to read that, checks, review, commits, its siblings.
+
+What the snapshot knows stands there at once; what has to be read from the evidence folder or asked of git
+follows when it comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from helix_tui.core.beads.record import Bead
+from helix_tui.core.ddx.attempts.attempt import Attempt, Review
+from helix_tui.core.ddx.attempts.evidence import Check, Evidence, Reading
+from helix_tui.core.ddx.runs.running import Fact, Run
+from helix_tui.core.ground.text import clean_block, clean_line, short_id
+from helix_tui.core.ground.time import NS, format_age, format_instant, format_span
+from helix_tui.themes.alphabet import SIGNS
+from helix_tui.widgets import figures
+from helix_tui.widgets.base.line import Line, Span, cut
+from helix_tui.widgets.base.span_line import SpanLine
+from helix_tui.widgets.gesture import Gesture
+from helix_tui.widgets.outcomes import look_of
+from helix_tui.widgets.rows.attempts import Board, RunView, paint_attempt, paint_run, title_of
+from helix_tui.widgets.text.diff import DiffFacts, counts_of
+from helix_tui.widgets.text.pane import Para, TextPane, block, section
+
+MOST_LINES = 400
+"""Lines of one text that are shown here; the raw tab has the rest."""
+
+MOST_SIBLINGS = 20
+MOST_FILES = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """One attempt with everything around it that is shown of it; parts that are not read yet are None."""
+
+    attempt: Attempt
+    run: Run | None = None
+    beads: Mapping[str, Bead] | None = None
+    siblings: Sequence[Attempt] = ()
+    """All attempts on its bead, newest first."""
+    reading: Reading | None = None
+    evidence: Evidence | None = None
+    diff: DiffFacts | None = None
+    now: int = 0
+    trouble: str = ""
+    """Why something could not be read, and what to do."""
+
+    @property
+    def key(self) -> str:
+        """What tells it from another: its id, or its bead where the attempt has none yet."""
+        return self.attempt.attempt_id or f"run:{self.attempt.bead_id}"
+
+    @property
+    def running(self) -> bool:
+        """Whether a live worker is at it."""
+        return self.run is not None and self.run.live
+
+
+class EvidencePane(TextPane):
+    """The first tab. Lines that name a bead, an attempt or the diff lead there."""
+
+    class Followed(Gesture):
+        """Enter on a line that leads somewhere: ``bead``, ``attempt``, ``diff``."""
+
+        def __init__(self, kind: str, name: str) -> None:
+            super().__init__()
+            self.kind = kind
+            self.name = name
+
+    def show_subject(self, subject: Subject, *, other: bool) -> None:
+        """Show an attempt; ``other`` is true for another one than before."""
+        paras = list(evidence_paras(subject))
+        if other:
+            self.read(paras)
+        else:
+            self.update_text(paras)
+
+    def action_open(self) -> None:
+        """Go where the line leads."""
+        para = self.para
+        if para is not None and para.opens:
+            kind, _, name = para.key.partition(":")
+            self.post_message(self.Followed(kind, name))
+
+
+def evidence_paras(subject: Subject) -> Iterator[Para]:
+    """Everything, what matters first."""
+    attempt = subject.attempt
+    if subject.run is not None:
+        yield from _run_head(subject, subject.run)
+    else:
+        yield from _end_head(attempt)
+    yield _bead_line(attempt.bead_id, subject.beads)
+    yield Para("figures", tuple(_figures(subject)))
+    yield Para("times", tuple(_times(subject)))
+    if subject.trouble:
+        yield Para("trouble", (("! ", "error bold"), (clean_line(subject.trouble, 600), "error")))
+    yield from _reading(subject)
+    yield from _result(attempt)
+    yield from _evidence(subject)
+    yield from _commits(subject)
+    yield from _changed(subject.diff)
+    if subject.run is not None:
+        yield from _facts(subject.run, subject.now)
+    yield from _siblings(subject)
+
+
+def _run_head(subject: Subject, run: Run) -> Iterator[Para]:
+    sign = SIGNS["running" if run.verdict == "alive" else run.verdict]
+    words = {"alive": "running", "silent": "running, but silent", "dead": "not running: its worker is gone"}
+    spans: list[Span] = [(f"{sign.glyph} {words[run.verdict]}", sign.ink)]
+    if run.started_at is not None and run.live:
+        spans.append((f"  {format_span((subject.now - run.started_at) / NS)}", "text"))
+    if run.phase and run.live:
+        spans.append((f"  {clean_line(run.phase, 60)}", "running"))
+    yield Para("head", tuple(spans))
+    if run.why:
+        yield Para("why", ((clean_line(run.why, 400), "text" if run.verdict == "alive" else "error"),))
+    if run.live and (run.last_tool or run.message):
+        yield Para("doing", (("now  ", "muted"), (clean_line(run.last_tool or run.message, 400), "text")))
+
+
+def _end_head(attempt: Attempt) -> Iterator[Para]:
+    look = look_of(attempt)
+    spans: list[Span] = [(f"{look.glyph} {look.word}", f"{look.ink.removesuffix(' bold')} bold")]
+    status, why = clean_line(attempt.status, 80), clean_line(attempt.verdict.why, 300)
+    if status and status != look.word:
+        spans.append((f"  {status}", "text"))
+    tail = why.removeprefix(f"{status}: ")
+    if tail != status:
+        spans.append((f"{':' if status else ' '} {tail}", "muted" if status else "text"))
+    yield Para("head", tuple(spans))
+
+
+def _bead_line(bead_id: str, beads: Mapping[str, Bead] | None) -> Para:
+    title, ink = title_of(bead_id, beads)
+    shown = clean_line(bead_id, 60)
+    tail: tuple[Span, ...] = ((f"  {shown}", "muted"),) if title != shown else ()
+    known = bead_id in (beads or {})
+    lead: tuple[Span, ...] = (("↳ ", "running"),) if known else ()
+    if bead_id and not known:
+        tail = (("  not in the tracker", "attention"),)
+    return Para(f"bead:{bead_id}", (*lead, (title, f"{ink} bold"), *tail), hang=len(lead) * 2, opens=known)
+
+
+def _figures(subject: Subject) -> Iterator[Span]:
+    attempt, run = subject.attempt, subject.run
+    harness = attempt.harness or (run.harness if run else "")
+    model = attempt.model or (run.model if run else "")
+    by = " ".join(clean_line(part, 60) for part in (harness, model) if part)
+    yield by or "harness and model unknown", "text"
+    if attempt.provider and attempt.provider not in (harness, model):
+        yield f" at {clean_line(attempt.provider, 60)}", "muted"
+    if attempt.duration_ms is not None:
+        yield f" · {format_span(attempt.duration_ms / 1000)}", "text"
+    total = attempt.tokens.total if attempt.tokens.total is not None else run.tokens if run else None
+    yield f" · {figures.tokens(total)} tokens", "text"
+    parts = [
+        f"{figures.tokens(count)} {word}"
+        for count, word in (
+            (attempt.tokens.input, "in"),
+            (attempt.tokens.cached, "cached"),
+            (attempt.tokens.output, "out"),
+        )
+        if count is not None
+    ]
+    if parts:
+        yield f" ({', '.join(parts)})", "muted"
+    cost = figures.money(attempt.cost_usd)
+    yield f" · {'cost ' if cost == figures.UNKNOWN else ''}{cost}", "text"
+
+
+def _times(subject: Subject) -> Iterator[Span]:
+    attempt, run = subject.attempt, subject.run
+    started = attempt.started_at or (run.started_at if run else None)
+    shown = clean_line(attempt.attempt_id, 80)
+    yield f"attempt {shown}" if shown else "no attempt yet", "muted"
+    if started is not None:
+        yield f" · began {_moment(started, subject.now)}", "muted"
+    if attempt.finished_at is not None:
+        yield f" · ended {_moment(attempt.finished_at, subject.now)}", "muted"
+
+
+def _moment(instant: int, now: int) -> str:
+    """A time of the clock: an age would be wrong a second later."""
+    day = figures.day_or_time(instant, now).strip()
+    time = figures.clock_time(instant)
+    return time if ":" in day else f"{day} {time}"
+
+
+def _reading(subject: Subject) -> Iterator[Para]:
+    reading = subject.reading
+    if reading is None or (subject.running and not subject.attempt.finished):
+        return
+    yield section("reading")
+    if reading.interpretation is not None:
+        free = reading.interpretation == "resolvable"
+        ink, meaning = ("success", "can be worked on") if free else ("attention bold", "a person must decide")
+        yield Para("reading", ((reading.interpretation, ink), (f"  {meaning}", "muted")))
+    if reading.follow_up:
+        yield Para("follow-up", (("next  ", "muted"), (clean_line(reading.follow_up, 400), "text")), hang=6)
+
+
+def _result(attempt: Attempt) -> Iterator[Para]:
+    detail, error = clean_block(attempt.detail, 20_000).strip(), clean_block(attempt.error, 20_000).strip()
+    rows: list[tuple[str, str, str]] = []
+    if detail and detail != attempt.status:
+        rows.append(("detail", detail, "text"))
+    if error and error != detail:
+        rows.append(("error", error, "error"))
+    if attempt.failure_mode and attempt.failure_mode != "unknown":
+        rows.append(("failure", clean_line(attempt.failure_mode, 120), "text"))
+    if attempt.exit_code:
+        rows.append(("exit code", str(attempt.exit_code), "text"))
+    if attempt.outcome and attempt.outcome != attempt.status:
+        rows.append(("worker said", clean_line(attempt.outcome, 120), "muted"))
+    if attempt.retry_after is not None:
+        rows.append(("not before", format_instant(attempt.retry_after), "waiting"))
+    if attempt.sources:
+        rows.append(("known from", clean_line(", ".join(attempt.sources), 200), "muted"))
+    if rows:
+        yield section("result")
+    for name, value, ink in rows:
+        yield from _field(name, value, ink)
+
+
+def _field(name: str, value: str, ink: str) -> Iterator[Para]:
+    """A name and a value, which may have several lines."""
+    lead = f"{name:<12}"
+    for number, line in enumerate(value.split("\n")[:MOST_LINES]):
+        spans = ((lead if not number else " " * len(lead), "muted"), (line, ink))
+        yield Para(f"field {name} {number}", spans, hang=len(lead))
+
+
+def _evidence(subject: Subject) -> Iterator[Para]:
+    """What the folder holds; what the snapshot knows of it stands there before the folder is read."""
+    attempt, evidence = subject.attempt, subject.evidence
+    if evidence is None and attempt.bundle is not None and not subject.trouble:
+        yield Para("reading evidence", (("reading its evidence …", "muted"),))
+    if evidence is not None and evidence.missing:
+        yield section("evidence")
+        yield Para("missing", ((clean_line(evidence.missing, 400), "attention"),))
+        yield Para("missing 2", (("What is shown here is what the tracker and the metrics tell.", "muted"),))
+    yield from _checks(evidence.checks if evidence is not None else ())
+    yield from _review(attempt.review, evidence)
+    yield from _captioned("why nothing changed", (evidence and evidence.rationale) or _rationale(attempt))
+    if evidence is not None:
+        yield from _captioned("decisions", evidence.decisions)
+        for number, problem in enumerate(evidence.problems):
+            said = clean_line(problem, 300)
+            yield Para(f"problem {number}", (("! ", "error bold"), (said, "error")), hang=2)
+
+
+def _review(review: Review | None, evidence: Evidence | None) -> Iterator[Para]:
+    """The verdict and its reasons; a reviewer's own words where no verdict was made out."""
+    if review is not None:
+        yield section("review")
+        ink = _verdict_ink(review.verdict)
+        yield Para("verdict", ((clean_line(review.verdict, 60) or "no verdict", ink),))
+        yield from _text("rationale", clean_block(review.rationale, 40_000))
+    elif evidence is not None:
+        yield from _captioned("review", evidence.review)
+
+
+def _rationale(attempt: Attempt) -> str:
+    return clean_block(attempt.no_changes_rationale, 40_000)
+
+
+def _captioned(caption: str, text: str) -> Iterator[Para]:
+    if text.strip():
+        yield section(caption)
+        yield from _text(caption, text)
+
+
+def _text(key: str, text: str) -> Iterator[Para]:
+    if not text.strip():
+        return
+    lines = text.strip("\n").split("\n")
+    yield from block(key, "\n".join(lines[:MOST_LINES]))
+    if len(lines) > MOST_LINES:
+        yield Para(f"{key} more", ((f"… {len(lines) - MOST_LINES:,} more lines, see raw", "attention"),))
+
+
+def _verdict_ink(verdict: str) -> str:
+    found = {"APPROVE": "success bold", "REQUEST_CHANGES": "attention bold", "BLOCK": "error bold"}
+    return found.get(verdict.upper(), "text bold")
+
+
+def _checks(checks: Sequence[Check]) -> Iterator[Para]:
+    if not checks:
+        return
+    failed = sum(check.status not in _OPEN and not check.passed for check in checks)
+    yield section(f"checks {len(checks)}", f"{failed} failed" if failed else "", key="checks")
+    for number, check in enumerate(sorted(checks, key=lambda check: check.passed)):
+        glyph, ink = ("✓", "success") if check.passed else ("✗", "error bold")
+        if check.status in _OPEN:
+            glyph, ink = "◌", "waiting"
+        optional = " (optional)" if check.required is False else ""
+        spans: list[Span] = [(f"{glyph} ", ink), (f"{check.name}{optional}", "text")]
+        yield Para(f"check {number}", tuple(spans), ((check.status or "no verdict", ink),), hang=2)
+        if check.message:
+            said = "muted" if check.passed else "text"
+            yield Para(f"check {number} said", (("  ", "text"), (check.message, said)), hang=2)
+
+
+_OPEN = frozenset({"needs_judgment", "skipped", "pending", ""})
+"""Words of a check that neither passed nor failed."""
+
+
+def _commits(subject: Subject) -> Iterator[Para]:
+    attempt = subject.attempt
+    rows = [
+        ("base", attempt.base_rev, "text"),
+        ("result", attempt.result_rev, "text"),
+        ("landed as", attempt.landed_rev if attempt.landed_rev != attempt.result_rev else "", "success"),
+        ("kept at", attempt.preserve_ref, "attention"),
+    ]
+    rows = [(name, clean_line(value, 200), ink) for name, value, ink in rows if value]
+    if not rows:
+        return
+    yield section("commits")
+    for name, value, ink in rows:
+        shown = value[:12] if len(value) == 40 and value.isalnum() else value
+        yield Para(f"commit {name}", ((f"{name:<12}", "muted"), (shown, ink)), hang=12)
+
+
+def _changed(diff: DiffFacts | None) -> Iterator[Para]:
+    if diff is None:
+        return
+    files, total = diff.files, ""
+    if files:
+        total = f"{len(files)} file{'s' * (len(files) > 1)} +{diff.added:,} −{diff.removed:,}"
+    yield section("changed", total, key="changed")
+    for number, (sentence, ink) in enumerate(diff.before):
+        yield Para(f"diff said {number}", ((sentence, ink),))
+    for number, file in enumerate(files[:MOST_FILES]):
+        verb: tuple[Span, ...] = ((f"  {file.verb}", "waiting"),) if file.verb else ()
+        right = counts_of(file.added, file.removed) if file.verb != "binary" else ()
+        yield Para(f"diff:{number}", ((file.path, "text"), *verb), right, opens=True, hang=2)
+    if len(files) > MOST_FILES:
+        yield Para("diff more", ((f"… {len(files) - MOST_FILES:,} more files, see diff", "muted"),))
+
+
+def _facts(run: Run, now: int) -> Iterator[Para]:
+    """Every statement of every file that speaks of the run, file by file."""
+    if not run.facts:
+        return
+    yield section("Evidence that it is running", key="facts")
+    sources = dict.fromkeys(fact.source for fact in run.facts)
+    for source in sources:
+        said = [fact for fact in run.facts if fact.source == source]
+        written = max((fact.at for fact in said if fact.at is not None), default=None)
+        age = f"  {format_age(max(0.0, (now - written) / NS))} old" if written is not None else ""
+        yield Para(f"source {source}", ((source, "edge bold"), (age, "muted")))
+        for number, fact in enumerate(said):
+            yield Para(f"fact {source} {number}", tuple(_fact(fact)), hang=14)
+
+
+def _fact(fact: Fact) -> Line:
+    return [(f"  {cut(clean_line(fact.name, 40), 11):<12}", "muted"), (clean_line(fact.value, 300), "text")]
+
+
+def _siblings(subject: Subject) -> Iterator[Para]:
+    others = [attempt for attempt in subject.siblings if attempt.attempt_id != subject.attempt.attempt_id]
+    if not others:
+        return
+    yield section(f"other attempts on this bead {len(others)}", key="siblings")
+    for attempt in others[:MOST_SIBLINGS]:
+        look = look_of(attempt)
+        model = clean_line(attempt.model or attempt.harness, 24)
+        left = ((f"{look.glyph} {cut(look.word, 20):<11} ", look.ink), (model, "text"))
+        when = figures.day_or_time(attempt.finished_at or attempt.started_at, subject.now)
+        cost = figures.money(attempt.cost_usd)
+        right = ((f"{figures.short_span(attempt.duration_ms):>4} {cost:>7} {when:>7}", "muted"),)
+        yield Para(f"attempt:{attempt.attempt_id}", left, right, opens=True)
+    if len(others) > MOST_SIBLINGS:
+        yield Para("siblings more", ((f"… {len(others) - MOST_SIBLINGS:,} older", "muted"),))
+
+
+class SubjectLine(SpanLine):
+    """The attempt in one line, for where its row in the list is not in view."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._subject: Subject | None = None
+
+    def show(self, subject: Subject | None) -> None:
+        """Name another attempt, or a newer state of it."""
+        self._subject = subject
+        self.refresh()
+
+    def spans(self, width: int) -> Line:
+        """The row of the list, as that would be at this width."""
+        subject = self._subject
+        if subject is None:
+            return ()
+        board = Board(beads=subject.beads, now=subject.now)
+        room = width - 2
+        if subject.run is not None:
+            return [(" ", "text"), *paint_run(RunView(subject.run), board, room)]
+        return [(" ", "text"), *paint_attempt(subject.attempt, board, room)]
+
+
+def short_name(attempt: Attempt) -> str:
+    """What a caption calls an attempt: when it began, and the end of its id."""
+    return short_id(clean_line(attempt.attempt_id, 80), 28)

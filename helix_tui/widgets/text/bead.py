@@ -1,0 +1,450 @@
+"""One bead, whole: why it is where it is, what it waits on, what waits on it, what was tried."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from helix_tui.core.beads.archive import describe
+from helix_tui.core.beads.cycles import circle_ahead, circle_of
+from helix_tui.core.beads.naming import with_titles
+from helix_tui.core.beads.readiness import Queue
+from helix_tui.core.beads.record import Bead
+from helix_tui.core.ground.memory_block import split_block
+from helix_tui.core.ground.text import clean_line, short_id
+from helix_tui.core.ground.time import NS, format_age, format_span, parse_instant
+from helix_tui.themes.alphabet import SIGNS, UNKNOWN
+from helix_tui.widgets import figures
+from helix_tui.widgets.base.line import Line, Span, rule, spread, width_of, wrap_spans
+from helix_tui.widgets.base.row_list import RowList
+from helix_tui.widgets.base.row_source import Row, Rows
+from helix_tui.widgets.gesture import Gesture
+from helix_tui.widgets.outcomes import look_of
+from helix_tui.widgets.rows.bead import World, age_of, note_of, sign_of
+from helix_tui.widgets.text.markdown import prose, verbatim
+
+if TYPE_CHECKING:
+    from helix_tui.core.ddx.attempts.attempt import Attempt
+
+MAX_EVENTS = 60
+"""Events that are listed, newest first; the last line says how many more there are."""
+
+MAX_LINKS = 40
+MANY_REFS = 8
+MOST_CUTS = 4
+
+_SHOWN_ELSEWHERE = frozenset(
+    {"id", "title", "status", "priority", "issue_type", "labels", "parent", "dependencies", "owner", "notes"}
+    | {"description", "acceptance", "events", "created_at", "updated_at", "schema_version"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DetailFacts:
+    """A bead with everything around it that the pane shows."""
+
+    bead: Bead
+    world: World
+    attempts: Sequence[Attempt] = ()
+    """Newest first."""
+    attached: Sequence[Mapping[str, Any]] = ()
+    """Events that lie beside the row, older than those in it."""
+    causes: Sequence[str] = ()
+    """Why HELIX or a person holds it, as far as somebody can act on it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivedFacts:
+    """A bead of ddx's archive: to be read, not to be changed."""
+
+    bead: Bead
+    world: World
+    attempts: Sequence[Attempt] = ()
+    attached: Sequence[Mapping[str, Any]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MissingFacts:
+    """A bead that others wait on and that the tracker does not hold."""
+
+    bead_id: str
+    world: World
+    last_seen: str = ""
+    """Where it was last seen, in words; empty while that is being looked up."""
+
+
+class DetailView(RowList):
+    """The pane. Its rows are lines of text; those that name a bead lead there."""
+
+    class BeadChosen(Gesture):
+        """Enter on a line that names a bead."""
+
+        def __init__(self, bead_id: str) -> None:
+            super().__init__()
+            self.bead_id = bead_id
+
+    class AttemptChosen(Gesture):
+        """Enter on a line that names an attempt."""
+
+        def __init__(self, attempt_id: str) -> None:
+            super().__init__()
+            self.attempt_id = attempt_id
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id, cursor_needs_focus=True)
+        self._facts: DetailFacts | ArchivedFacts | MissingFacts | None = None
+        self._id = ""
+
+    def show_bead(self, facts: DetailFacts | ArchivedFacts | MissingFacts | None) -> None:
+        """Show a bead, or nothing. The same bead keeps the place that was read."""
+        bead_id = facts.bead_id if isinstance(facts, MissingFacts) else facts.bead.id if facts else ""
+        other = bead_id != self._id
+        self._facts, self._id = facts, bead_id
+        self._layout(from_top=other)
+
+    def on_resize(self) -> None:
+        """Other widths break lines elsewhere."""
+        super().on_resize()
+        self._layout(from_top=False)
+
+    def _layout(self, *, from_top: bool) -> None:
+        if not self.size.width:
+            return
+        rows: list[Row] = []
+        if isinstance(self._facts, DetailFacts):
+            rows = detail_rows(self._facts, self._text_width)
+        elif isinstance(self._facts, ArchivedFacts):
+            rows = archived_rows(self._facts, self._text_width)
+        elif self._facts is not None:
+            rows = missing_rows(self._facts, self._text_width)
+        if from_top:
+            self.empty()
+        self.show(Rows(rows))
+
+    def action_open(self) -> None:
+        """Go to the bead or the attempt that the line names."""
+        kind, _, rest = (self.selected_key or "").partition(":")
+        if kind == "to":
+            self.post_message(self.BeadChosen(rest.partition(":")[2]))
+        elif kind == "attempt":
+            self.post_message(self.AttemptChosen(rest))
+
+
+def detail_rows(facts: DetailFacts, width: int) -> list[Row]:
+    """Every line of the pane, for a width."""
+    bead, world = facts.bead, facts.world
+    document = bead.document()
+    rows = _Rows(width)
+    rows.wrapped([(clean_line(bead.title, 2000) or "(no title)", "text bold")])
+    _standing(rows, bead, world, facts.causes)
+    rows.wrapped(_identity(bead, world))
+    labels_cut = _labels(rows, bead)
+    _links(rows, bead, world)
+    _texts(rows, facts, document)
+    _fields(rows, document, {"labels"} if labels_cut else set())
+    return rows.rows
+
+
+def _texts(rows: _Rows, facts: DetailFacts | ArchivedFacts, document: Mapping[str, Any]) -> None:
+    """What was written of it, and what was tried."""
+    rows.verbatim("acceptance", document.get("acceptance"))
+    description, memories = split_block(str(document.get("description") or ""))
+    rows.prose("description", description)
+    rows.prose("memories shown to the worker", memories)
+    rows.prose("notes", document.get("notes"))
+    _attempts(rows, facts)
+    inline = document.get("events")
+    _events(rows, [*facts.attached, *(inline if isinstance(inline, list) else ())], facts.world.now)
+
+
+def archived_rows(facts: ArchivedFacts, width: int) -> list[Row]:
+    """What became of an archived bead, what starves on it, and its text."""
+    bead, rows = facts.bead, _Rows(width)
+    rows.wrapped([(clean_line(bead.title, 2000) or "(no title)", "text bold")])
+    rows.wrapped([(describe(bead).words, "text")])
+    said = f"{clean_line(bead.id, 80)} · {clean_line(bead.issue_type, 40)} · P{bead.priority}"
+    rows.wrapped([(said, "muted")])
+    labels_cut = _labels(rows, bead)
+    waiting = facts.world.queue.graph.dependents.get(bead.id, ())
+    if waiting:
+        rows.section(f"blocks {len(waiting)}")
+        said = (
+            "ddx does not look into the archive: its waiters never start. Remove the dependency (there, d)."
+        )
+        rows.wrapped([("? ", "error bold"), (said, "text")])
+        for other in waiting[:MAX_LINKS]:
+            rows.bead(other, facts.world, key="waited-on-by")
+    document = bead.document()
+    _texts(rows, facts, document)
+    _fields(rows, document, {"labels"} if labels_cut else set())
+    return rows.rows
+
+
+def missing_rows(facts: MissingFacts, width: int) -> list[Row]:
+    """What can be said of a bead that is not there: who starves on it, where it was last seen."""
+    rows = _Rows(width)
+    rows.wrapped([(clean_line(facts.bead_id, 200), "text bold")])
+    rows.line([])
+    rows.wrapped([("? ", "error bold"), ("not in the tracker: what waits on it waits for ever", "text")])
+    rows.wrapped([("last ", "muted"), (facts.last_seen or "looking …", "text")])
+    waiting = facts.world.queue.graph.dependents.get(facts.bead_id, ())
+    if waiting:
+        rows.section(f"blocks {len(waiting)}")
+        for other in waiting[:MAX_LINKS]:
+            rows.bead(other, facts.world, key="waited-on-by")
+    return rows.rows
+
+
+class _Rows:
+    """Collects lines with keys that stay the same over reloads."""
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+        self.rows: list[Row] = []
+        self._section = ""
+        self._line = 0
+
+    def section(self, caption: str, right: str = "") -> None:
+        """Begin a section."""
+        self._section, self._line = caption.partition(" ")[0], 0
+        self.line(rule(caption, self.width, right))
+
+    def line(self, spans: Line, key: str = "") -> None:
+        """One line, as it is."""
+        self._line += 1
+        self.rows.append(Row(key or f"{self._section}/{self._line}", tuple(spans)))
+
+    def wrapped(self, spans: Line) -> None:
+        """A paragraph."""
+        for line in wrap_spans(spans, self.width):
+            self.line(line)
+
+    def prose(self, caption: str, text: object) -> None:
+        """A section of markdown; nothing when the text is empty."""
+        if isinstance(text, str) and text.strip():
+            self.section(caption)
+            for line in prose(text, self.width):
+                self.line(line)
+
+    def verbatim(self, caption: str, text: object) -> None:
+        """A section of text in which every character counts; nothing when it is empty."""
+        if isinstance(text, str) and text.strip():
+            self.section(caption)
+            for line in verbatim(text, self.width):
+                self.line(line)
+
+    def bead(self, bead_id: str, world: World, *, key: str) -> None:
+        """A line that leads to another bead."""
+        bead = world.queue.beads.get(bead_id)
+        key = f"to:{key}:{bead_id}"
+        if bead is None:
+            ink = "error" if key.startswith("to:blocked-by") else "muted"
+            self.line([("? ", ink), (clean_line(bead_id, 80), "text"), (" is not in the tracker", ink)], key)
+            return
+        sign = sign_of(bead, world)
+        left: list[Span] = [
+            (f"{sign.glyph} ", sign.ink),
+            (short_id(clean_line(bead_id, 60)), "muted"),
+            (" ", "text"),
+        ]
+        left.append((clean_line(bead.title, 300), sign.title_ink))
+        note = note_of(bead, world)
+        self.line(spread(left, [note] if note is not None else [], self.width), key)
+
+
+def _identity(bead: Bead, world: World) -> Line:
+    parts = [clean_line(bead.id, 80), clean_line(bead.issue_type, 40), f"P{bead.priority}"]
+    if bead.queue_rank is not None:
+        parts.append(f"rank {bead.queue_rank}")
+    parent = world.queue.beads.get(bead.parent)
+    if parent is not None:
+        done, of = world.queue.graph.progress(parent.id)
+        parts.append(f"in {clean_line(parent.title, 60)} {done}/{of}")
+    elif bead.parent:
+        parts.append(f"in {clean_line(bead.parent, 60)}, not in the tracker")
+    if bead.owner:
+        parts.append(f"owner {clean_line(bead.owner, 40)}")
+    created, updated = age_of(bead, world.now), parse_instant(bead.updated_at)
+    if created:
+        parts.append(f"created {created} ago")
+    if updated is not None:
+        parts.append(f"updated {format_age((world.now - updated) / NS)} ago")
+    return [(" · ".join(parts), "muted")]
+
+
+def _labels(rows: _Rows, bead: Bead) -> bool:
+    """All labels in one line, or as many as fit and how many more there are; whether some were left out."""
+    labels = [clean_line(label, 60) for label in bead.labels]
+    room = rows.width - len(f" +{len(labels)}")
+    kept: list[Span] = []
+    for label in labels:
+        span: Span = (f"{label}  ", "edge")
+        if width_of([*kept, span]) > room:
+            break
+        kept.append(span)
+    left_out = len(labels) - len(kept)
+    if labels:
+        rows.line([*kept, (f"+{left_out}" if kept else f"{left_out} labels", "muted")] if left_out else kept)
+    return bool(left_out)
+
+
+def _standing(rows: _Rows, bead: Bead, world: World, causes: Sequence[str]) -> None:
+    queue, standing = world.queue, world.queue.standing(bead.id)
+    sign = sign_of(bead, world)
+    run = world.runs.get(bead.id)
+    if bead.id in queue.position:
+        place = queue.position[bead.id]
+        where = "picked next" if place == 1 else f"{place} of {len(queue.ready)} in pick order"
+        rows.wrapped([(f"{sign.glyph} ready", f"{sign.ink} bold"), (f", {where}", "text")])
+    else:
+        word = SIGNS.get(standing.state, UNKNOWN).word
+        rows.wrapped([(f"{sign.glyph} {word}", f"{sign.ink} bold")])
+    if run is not None:
+        rows.wrapped(_run_words(run, world.now))
+    for place, cause in enumerate(causes):
+        lead = "why  " if not place else "and  "
+        rows.wrapped([(lead, "muted"), (clean_line(with_titles(cause, queue.beads), 600), "attention")])
+    for place, reason in enumerate(standing.reasons, len(causes)):
+        lead = "why  " if not place else "and  "
+        room = 600 if len(reason.refs) <= MANY_REFS else 160  # the ids stand below, one a line
+        rows.wrapped([(lead, "muted"), (clean_line(with_titles(reason.detail, queue.beads), room), "text")])
+    _circle(rows, bead, queue)
+    freed = queue.unblocks(bead.id)
+    if freed:
+        more = f" and {len(freed) - 3} more" if len(freed) > 3 else ""
+        first = ", ".join(_named(other, queue) for other in freed[:3])
+        rows.wrapped([("then ", "muted"), (f"unblocks {len(freed)}: {first}{more}", "text")])
+
+
+def _named(bead_id: str, queue: Queue) -> str:
+    return f"{short_id(clean_line(bead_id, 60))} “{clean_line(queue.beads[bead_id].title, 40)}”"
+
+
+def _circle(rows: _Rows, bead: Bead, queue: Queue) -> None:
+    """The circle that the bead is in or waits on, and what would break it."""
+    mine = circle_of(queue, bead.id)
+    circle = mine or circle_ahead(queue, bead.id)
+    if circle is None:
+        return
+    said = "it is in a circle" if mine else "it waits on a circle"
+    path = circle.path(lambda other: short_id(clean_line(other, 60)))
+    rows.wrapped([("ring ", "error"), (f"{said} and can never start: ", "text"), (path, "text bold")])
+    for place, cut in enumerate(circle.cuts[:MOST_CUTS]):
+        waiter, needed = (short_id(clean_line(other, 60)) for other in (cut.waiter, cut.needed))
+        then = f"then {waiter} is ready" if cut.frees else f"{waiter} waits on others too"
+        lead = "cut  " if not place else "or   "
+        rows.wrapped(
+            [(lead, "muted"), (f"{waiter} needs {needed} no longer", "text"), (f" · {then}", "muted")]
+        )
+
+
+def _run_words(run: Any, now: int) -> Line:
+    since = f"for {format_span((now - run.started_at) / NS)}" if run.started_at else ""
+    doing = clean_line(run.last_tool or run.phase or run.message, 300)
+    spans: list[Span] = [("run  ", "muted"), (clean_line(run.why, 300) or "running", "text")]
+    words = " ".join(part for part in (clean_line(run.harness, 40), clean_line(run.model, 60), since) if part)
+    spans.append((f" · {words}" if words else "", "muted"))
+    return [*spans, (f" · {doing}" if doing else "", "text")]
+
+
+def _links(rows: _Rows, bead: Bead, world: World) -> None:
+    graph = world.queue.graph
+    sections = (
+        ("blocked by", bead.depends_on),
+        ("blocks", graph.dependents.get(bead.id, ())),
+        ("children", graph.children.get(bead.id, ())),
+        ("part of", (bead.parent,) if bead.parent else ()),
+        ("superseded by", (bead.superseded_by,) if bead.superseded_by else ()),
+    )
+    for caption, ids in sections:
+        if not ids:
+            continue
+        rows.section(f"{caption} {len(ids)}" if len(ids) > 1 else caption)
+        for other in sorted(ids[:MAX_LINKS], key=lambda other: _is_done(world, other)):
+            rows.bead(other, world, key=caption.replace(" ", "-"))
+        if len(ids) > MAX_LINKS:
+            rows.line([(f"… {len(ids) - MAX_LINKS} more", "muted")])
+
+
+def _is_done(world: World, bead_id: str) -> bool:
+    bead = world.queue.beads.get(bead_id)
+    return bead is not None and bead.status == "closed"
+
+
+def _attempts(rows: _Rows, facts: DetailFacts | ArchivedFacts) -> None:
+    if not facts.attempts:
+        return
+    rows.section(f"attempts {len(facts.attempts)}")
+    for attempt in facts.attempts[:MAX_LINKS]:
+        look = look_of(attempt)
+        rows.line(
+            spread(
+                [
+                    (f"{look.glyph} ", look.ink),
+                    (look.word, "text"),
+                    (f"  {clean_line(attempt.model or attempt.harness, 24)}", "muted"),
+                ],
+                [(_figures(attempt, facts.world.now), "muted")],
+                rows.width,
+            ),
+            key=f"attempt:{attempt.attempt_id}",
+        )
+    if len(facts.attempts) > MAX_LINKS:
+        rows.line([(f"… {len(facts.attempts) - MAX_LINKS} more", "muted")])
+
+
+def _figures(attempt: Attempt, now: int) -> str:
+    duration = figures.short_span(attempt.duration_ms)
+    tokens, cost = figures.tokens(attempt.tokens.total), figures.money(attempt.cost_usd)
+    return f"{duration:>4} {tokens:>5} {cost:>6} {figures.day_or_time(attempt.started_at, now):>7}"
+
+
+def _events(rows: _Rows, events: Sequence[object], now: int) -> None:
+    found = [event for event in events if isinstance(event, dict)]
+    if not found:
+        return
+    rows.section(f"events {len(found)}", "newest first")
+    for event in list(reversed(found))[:MAX_EVENTS]:
+        at = parse_instant(event.get("created_at"))
+        ago = format_age((now - at) / NS) if at is not None else ""
+        kind, summary = clean_line(event.get("kind"), 60), clean_line(event.get("summary"), 300)
+        body = clean_line(event.get("body"), 200)
+        rows.line([(f"{ago:>4} ", "muted"), (f"{kind or 'event'} ", "text bold"), (summary or body, "text")])
+    if len(found) > MAX_EVENTS:
+        rows.line([(f"… {len(found) - MAX_EVENTS} older", "muted")])
+
+
+def _fields(rows: _Rows, document: Mapping[str, Any], cut_short: Set[str]) -> None:
+    """What else the record holds, known to us or not, and what was cut short: nothing in it is hidden."""
+    others = sorted(key for key in document if key not in _SHOWN_ELSEWHERE or key in cut_short)
+    if not others:
+        return
+    rows.section(f"record {len(others)} more fields")
+    for key in others:
+        value = document[key]
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)[:2000]
+        rows.wrapped([(f"{clean_line(key, 80)}  ", "muted"), (clean_line(text, 600), "text")])
+
+
+def as_markdown(bead: Bead, world: World) -> str:
+    """The bead for another text: title, facts, reasons, acceptance and description."""
+    document, standing = bead.document(), world.queue.standing(bead.id)
+    parts = [
+        f"# {clean_line(bead.title)}",
+        "",
+        f"`{clean_line(bead.id)}` · {standing.state} · P{bead.priority}",
+    ]
+    parts += [f"- {clean_line(reason.detail, 600)}" for reason in standing.reasons]
+    for name in ("acceptance", "description", "notes"):
+        text = document.get(name)
+        if isinstance(text, str) and text.strip():
+            parts += ["", f"## {name.capitalize()}", "", *_block(text)]
+    return "\n".join(parts) + "\n"
+
+
+def _block(text: str) -> Iterable[str]:
+    from helix_tui.core.ground.text import clean_block
+
+    return clean_block(text).strip("\n").split("\n")

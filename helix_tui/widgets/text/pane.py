@@ -1,0 +1,251 @@
+"""Text that is read: paragraphs of spans, wrapped to the width of the pane, one row a line.
+
+A pane is a `RowList`, so moving, searching and jumping work in it as everywhere; its cursor shows only while
+it has the focus. Paragraphs carry keys: a repaint, a new width and a new state keep the place.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Literal
+
+from helix_tui.widgets.base.line import Line, Span, rule, spread, width_of, wrap_spans
+from helix_tui.widgets.base.row_list import RowList
+from helix_tui.widgets.base.row_source import RowSource
+
+Wrap = Literal["words", "cells", "no", "rule"]
+
+LEAST_BESIDE = 8
+"""Cells of text below which nothing stands at the right of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Para:
+    """One line of a document before it is wrapped."""
+
+    key: str
+    spans: tuple[Span, ...] = ()
+    right: tuple[Span, ...] = ()
+    """Stands at the right edge of the first line."""
+    wrap: Wrap = "words"
+    """At blanks; anywhere (for code); not at all; or a caption in a rule."""
+    hang: int = 0
+    """Cells by which the lines after the first are indented."""
+    landmark: bool = False
+    """A place that ``J`` and ``K`` go to."""
+    opens: bool = False
+    """Enter does something here."""
+
+
+class Paragraphs(RowSource):
+    """Paragraphs laid out for one width."""
+
+    def __init__(self, paras: Sequence[Para], width: int) -> None:
+        self.paras = paras
+        self.width = max(8, width)
+        self._wrapped: dict[int, list[tuple[Span, ...]]] = {}
+        sizes = [self._size(number, para) for number, para in enumerate(paras)]
+        self._starts = [0, *accumulate(sizes)]
+        self._numbers = {para.key: number for number, para in enumerate(paras)}
+
+    def _size(self, number: int, para: Para) -> int:
+        if para.wrap in ("no", "rule"):
+            return 1
+        room = self._room_beside(para)
+        if room < LEAST_BESIDE:
+            room = self.width
+        if width_of(para.spans) <= room:
+            return 1
+        lines = wrap_spans(para.spans, room, para.hang, words=para.wrap == "words")
+        self._wrapped[number] = lines
+        return len(lines)
+
+    def _room_beside(self, para: Para) -> int:
+        """What the right side leaves of the first line."""
+        return self.width - (width_of(para.right) + 1 if para.right else 0)
+
+    def __len__(self) -> int:
+        return self._starts[-1]
+
+    def number(self, index: int) -> int:
+        """The number of the paragraph that a row belongs to."""
+        return bisect.bisect_right(self._starts, index) - 1
+
+    def place(self, index: int) -> tuple[Para, int]:
+        """The paragraph that a row belongs to, and which of its lines the row is."""
+        number = self.number(index)
+        return self.paras[number], index - self._starts[number]
+
+    def key(self, index: int) -> str:
+        para, part = self.place(index)
+        return f"{para.key}\n{part}"
+
+    def index(self, key: str) -> int | None:
+        name, _, part = key.partition("\n")
+        number = self._numbers.get(name)
+        if number is None:
+            return None
+        index = self._starts[number] + int(part or 0)
+        return min(index, self._starts[number + 1] - 1)
+
+    def paint(self, index: int, width: int) -> Line:
+        number = self.number(index)
+        para, part = self.paras[number], index - self._starts[number]
+        if para.wrap == "rule":
+            caption = "".join(text for text, _ in para.spans)
+            return rule(caption, width, "".join(text for text, _ in para.right))
+        lines = self._wrapped.get(number)
+        spans = para.spans if lines is None else lines[part]
+        beside = part == 0 and para.right and self._room_beside(para) >= LEAST_BESIDE
+        return spread(spans, para.right, width) if beside else spans
+
+    def text(self, index: int) -> str:
+        return "".join(text for text, _ in self.paint(index, self.width))
+
+    def landmark(self, index: int, step: int) -> int | None:
+        """The next row after (or before) a row that begins a landmark."""
+        number = self.number(index) + step
+        while 0 <= number < len(self.paras):
+            if self.paras[number].landmark:
+                return self._starts[number]
+            number += step
+        return None
+
+
+class TextPane(RowList):
+    """A pane of paragraphs. Give it `read` for another document, `update` for a new state of the same one."""
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes, cursor_needs_focus=True)
+        self._paras: Sequence[Para] = ()
+
+    @property
+    def paras(self) -> Sequence[Para]:
+        """What it shows."""
+        return self._paras
+
+    @property
+    def para(self) -> Para | None:
+        """The paragraph under the cursor."""
+        source = self.source
+        if isinstance(source, Paragraphs) and 0 <= self.selected_index < len(source):
+            return source.place(self.selected_index)[0]
+        return None
+
+    def read(self, paras: Sequence[Para]) -> None:
+        """Show another document, from its beginning."""
+        self.empty()
+        self.update_text(paras)
+
+    def update_text(self, paras: Sequence[Para], *, changed: Collection[str] = ()) -> None:
+        """Show a new state of the same document; the place is kept."""
+        self._paras = paras
+        if self.size.width:
+            self.show(Paragraphs(paras, self._text_width), changed=changed)
+
+    def on_resize(self) -> None:
+        """Wrap again for the new width."""
+        source = self.source
+        if self._paras and not (isinstance(source, Paragraphs) and source.width == max(8, self._text_width)):
+            self.show(Paragraphs(self._paras, self._text_width))
+
+    def action_next_part(self) -> None:
+        """To the next section, file or session."""
+        self._to_landmark(1)
+
+    def action_previous_part(self) -> None:
+        """To the section, file or session before."""
+        self._to_landmark(-1)
+
+    def _to_landmark(self, step: int) -> None:
+        if isinstance(self.source, Paragraphs) and len(self.source):
+            index = self.source.landmark(max(0, self.selected_index), step)
+            if index is not None:
+                self.select(self.source.key(index))
+
+
+class FoldPane(TextPane):
+    """A pane whose parts fold. Subclasses build the paragraphs; a folded part is its header alone."""
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self._folded: set[str] = set()
+
+    def build(self, width: int) -> Sequence[Para]:
+        """The paragraphs as they stand, for a width."""
+        raise NotImplementedError
+
+    def begin(self, folded: Collection[str] = ()) -> None:
+        """Another document, from its beginning, with these parts folded."""
+        self._folded = set(folded)
+        self.empty()
+        self.rebuild()
+
+    def rebuild(self) -> None:
+        """Show the paragraphs as they stand now; the place is kept."""
+        if self.size.width:
+            self.update_text(self.build(self._text_width))
+
+    def on_resize(self) -> None:
+        """Build again for the new width."""
+        self.rebuild()
+
+    def is_folded(self, key: str) -> bool:
+        """Whether a part is folded."""
+        return key in self._folded
+
+    def part(self) -> str | None:
+        """The part that the cursor is in: the key of its header."""
+        source = self.source
+        if not isinstance(source, Paragraphs) or not 0 <= self.selected_index < len(source):
+            return None
+        number = source.number(self.selected_index)
+        while number >= 0 and not source.paras[number].opens:
+            number -= 1
+        return source.paras[number].key if number >= 0 else None
+
+    def action_open(self) -> None:
+        """Fold the part under the cursor, or unfold it; only on its header."""
+        para = self.para
+        if para is not None and para.opens:
+            self.set_fold(para.key, on=not self.is_folded(para.key))
+
+    def set_fold(self, key: str, *, on: bool) -> None:
+        """Fold or unfold a part; the cursor stands on its header then."""
+        (self._folded.add if on else self._folded.discard)(key)
+        self.select(f"{key}\n0")
+        self.rebuild()
+
+    def fold(self) -> bool:
+        """Fold the part that the cursor is in; False where nothing is left to fold."""
+        key = self.part()
+        if key is None or self.is_folded(key):
+            return False
+        self.set_fold(key, on=True)
+        return True
+
+    def unfold(self) -> bool:
+        """Unfold the part under the cursor; False where it is open."""
+        para = self.para
+        if para is None or not para.opens or not self.is_folded(para.key):
+            return False
+        self.set_fold(para.key, on=False)
+        return True
+
+
+def section(caption: str, right: str = "", *, key: str = "") -> Para:
+    """A caption in a thin rule; ``J`` and ``K`` stop here."""
+    tail: tuple[Span, ...] = ((right, "muted"),) if right else ()
+    return Para(f"# {key or caption}", ((caption, "muted"),), tail, wrap="rule", landmark=True)
+
+
+def block(key: str, text: str, ink: str = "text", *, indent: int = 0, code: bool = False) -> list[Para]:
+    """A cleaned text of several lines as paragraphs; ``code`` keeps its blanks and breaks anywhere."""
+    pad = " " * indent
+    return [
+        Para(f"{key} {number}", ((pad + line, ink),), wrap="cells" if code else "words", hang=indent)
+        for number, line in enumerate(text.rstrip("\n").split("\n"))
+    ]

@@ -1,0 +1,317 @@
+"""An attempt's transcript: one row an event, growing at the end; enter unfolds what an event holds.
+
+A call's row carries its outcome as soon as that is known; the outcome's own row says what came out. While
+it follows, the pane stays at the end; moving up lets go, the last row takes hold again.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterable, Mapping, Sequence
+
+from helix_tui.core.ddx.events import Event
+from helix_tui.widgets import figures
+from helix_tui.widgets.base.line import Line, Span, cut, spread, wrap_spans
+from helix_tui.widgets.base.row_list import RowList
+from helix_tui.widgets.base.row_source import RowSource
+from helix_tui.widgets.chrome.actions import answers, outcome, target_of
+from helix_tui.widgets.text.pane import Para, Paragraphs
+
+NARROW = 50
+"""Cells below which a row saves on time and tool."""
+
+_LOOK_BACK = 64
+
+
+class Script:
+    """All events of one attempt so far, and which result answers which call. It only grows."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.results: dict[int, int] = {}
+        """Place of a call -> place of its result."""
+        self.calls: dict[int, int] = {}
+        """Place of a result -> place of its call."""
+
+    def add(self, events: Iterable[Event]) -> set[int]:
+        """Append events; the answer is the calls whose outcome became known."""
+        answered = set()
+        for event in events:
+            place = len(self.events)
+            self.events.append(event)
+            if event.kind == "result" and (call := self._call_of(event)) is not None:
+                self.results[call], self.calls[place] = place, call
+                answered.add(call)
+        return answered
+
+    def _call_of(self, result: Event) -> int | None:
+        newest = len(self.events) - 2
+        for place in range(newest, max(-1, newest - _LOOK_BACK), -1):
+            event = self.events[place]
+            free = event.kind == "tool" and place not in self.results
+            if free and answers(result, event.call_id, event.tool):
+                return place
+        return None
+
+
+class ScriptRows(RowSource):
+    """The first ``count`` events of a script; those in ``unfolded`` have their text below them."""
+
+    def __init__(self, script: Script, unfolded: Mapping[int, Sequence[str]]) -> None:
+        self._script = script
+        self._count = len(script.events)
+        self._open = sorted(unfolded)
+        self._lines = [unfolded[place] for place in self._open]
+        self._ahead = [0]
+        """Unfolded lines ahead of the n-th unfolded event."""
+        for lines in self._lines:
+            self._ahead.append(self._ahead[-1] + len(lines))
+        self._rows = [place + ahead for place, ahead in zip(self._open, self._ahead, strict=False)]
+
+    def __len__(self) -> int:
+        return self._count + self._ahead[-1]
+
+    def place(self, index: int) -> tuple[int, int]:
+        """The event that a row belongs to, and which of its lines the row is; 0 is the event itself."""
+        number = bisect.bisect_right(self._rows, index) - 1
+        if number < 0:
+            return index, 0
+        line = index - self._rows[number]
+        if line <= len(self._lines[number]):
+            return self._open[number], line
+        return index - self._ahead[number + 1], 0
+
+    def row_of(self, place: int) -> int:
+        """The row of an event."""
+        return place + self._ahead[bisect.bisect_left(self._open, place)]
+
+    def key(self, index: int) -> str:
+        place, line = self.place(index)
+        return f"{place}.{line}" if line else str(place)
+
+    def index(self, key: str) -> int | None:
+        name, _, line = key.partition(".")
+        place = int(name) if name.isdecimal() else -1  # a note's key where events have taken its place
+        if not 0 <= place < self._count:
+            return None
+        number = bisect.bisect_left(self._open, place)
+        unfolded = number < len(self._open) and self._open[number] == place
+        return self.row_of(place) + (int(line) if line and unfolded else 0)
+
+    def paint(self, index: int, width: int) -> Line:
+        place, line = self.place(index)
+        if line:
+            number = bisect.bisect_left(self._open, place)
+            return [(" " * _margin(width), "text"), ("│ ", "rule"), (self._lines[number][line - 1], "muted")]
+        return paint_event(self._script, place, width)
+
+    def text(self, index: int) -> str:
+        place, line = self.place(index)
+        event = self._script.events[place]
+        return (
+            f"{event.tool} {event.summary}"
+            if not line
+            else "".join(text for text, _ in self.paint(index, 400))
+        )
+
+
+def _margin(width: int) -> int:
+    return 10 if width >= NARROW else 6
+
+
+def paint_event(script: Script, place: int, width: int) -> Line:
+    """One event as a line: when, what with, on what, and how it went."""
+    event = script.events[place]
+    wide = width >= NARROW
+    time = figures.clock_time(event.at)
+    when: Span = ((time if wide else time[:5]) + " ", "muted")
+    column = 9 if wide else 7
+    if event.kind == "tool":
+        answer = script.results.get(place)
+        result = script.events[answer] if answer is not None else None
+        ending = outcome(result.ok, result.duration_ms) if result is not None else []
+        return _row(when, (event.tool, "running"), [(target_of(event), "text")], ending, column, width)
+    if event.kind == "result":
+        return _paint_result(script, place, when, column, width)
+    name, ink = _LOOKS.get(event.kind, ("", "muted"))
+    said = _without(name, event.summary or event.type)
+    return _row(when, (name, "muted" if ink == "text" else ink), [(said, ink)], [], column, width)
+
+
+def _without(name: str, said: str) -> str:
+    """What an event says, without the word that stands before it already."""
+    words = said[len(name) :] if name and said.lower().startswith(name) else said
+    return words.lstrip(" .:") or "…"
+
+
+def _paint_result(script: Script, place: int, when: Span, column: int, width: int) -> Line:
+    event = script.events[place]
+    ink = "error" if event.ok is False else "muted"
+    call = script.calls.get(place)
+    if call is None:
+        target = target_of(event)
+        said = event.summary.partition(" out=")[2]
+        body: list[Span] = [(target, "text"), (f"  {said}" if said else "", ink)]
+        return _row(when, (event.tool or "result", "running"), body, _ending(event), column, width)
+    name = "" if call == place - 1 else event.tool
+    blank: Span = (" " * len(when[0]), "text")
+    return _row(blank, (f"└ {name}", "edge"), [(event.summary or "nothing came out", ink)], [], column, width)
+
+
+def _ending(event: Event) -> list[Span]:
+    return outcome(event.ok, event.duration_ms)
+
+
+def _row(when: Span, name: Span, body: list[Span], ending: list[Span], column: int, width: int) -> Line:
+    label = cut(name[0], column - 1)
+    left: list[Span] = [when, (label + " " * max(1, column - len(label)), name[1]), *body]
+    return spread(left, [(" ", "text"), *ending] if ending else [], width)
+
+
+_LOOKS = {
+    "text": ("says", "text"),
+    "thinking": ("thinking", "muted italic"),
+    "route": ("route", "muted"),
+    "session": ("session", "muted"),
+    "error": ("error", "error bold"),
+}
+
+
+class TranscriptPane(RowList):
+    """The transcript of one attempt."""
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes, cursor_needs_focus=True)
+        self.script = Script()
+        self.following = True
+        self._unfolded: set[int] = set()
+        self._note: Sequence[Para] = ()
+
+    def clear(self, note: Sequence[Para] = (), *, follow: bool = True) -> None:
+        """Another attempt: forget the events; ``note`` stands there until some come."""
+        self.script = Script()
+        self._unfolded.clear()
+        self.following = follow
+        self._note = note
+        self._draw()
+
+    def take(self, script: Script, *, follow: bool) -> None:
+        """Show a script that was read elsewhere, from its beginning or at its end."""
+        self.script = script
+        self._unfolded.clear()
+        self.following = follow
+        self.empty()
+        self._draw()
+
+    def say(self, note: Sequence[Para]) -> None:
+        """What stands in place of events while there are none."""
+        self._note = note
+        if not self.script.events:
+            self._draw()
+
+    def add(self, events: Sequence[Event]) -> None:
+        """Events that came since the last time."""
+        if events:
+            answered = self.script.add(events)
+            self._draw(changed={str(place) for place in answered})
+
+    def follow(self, on: bool) -> None:
+        """Stay at the end, or stop doing so."""
+        self.following = on
+        if on:
+            self._to_end()
+
+    def _draw(self, changed: Iterable[str] = ()) -> None:
+        if not self.size.width:
+            return
+        if self.script.events:
+            lines = {place: self._detail(place) for place in self._unfolded}
+            self.show(ScriptRows(self.script, lines), changed=set(changed))
+        else:
+            self.show(Paragraphs(self._note, self._text_width))
+        if self.following:
+            self._to_end()
+
+    def _to_end(self) -> None:
+        if len(self.source) and self.selected_index != len(self.source) - 1:
+            self._move_to(len(self.source) - 1)
+
+    def _detail(self, place: int) -> Sequence[str]:
+        event = self.script.events[place]
+        width = max(8, self._text_width - _margin(self._text_width) - 2)
+        said = event.detail or event.summary
+        return [
+            "".join(text for text, _ in line)
+            for raw in said.rstrip("\n").split("\n")
+            for line in wrap_spans([(raw, "muted")], width, words=False)
+        ]
+
+    def on_resize(self) -> None:
+        """Lay it out for the new width."""
+        self._draw()
+
+    # --- keys ---------------------------------------------------------------------------------------------
+
+    def _step(self, count: int) -> None:
+        super()._step(count)
+        self.following = self.selected_index == len(self.source) - 1
+
+    def scroll_lines(self, count: int) -> None:
+        """The wheel lets go of the end."""
+        self.following = self.following and count > 0
+        super().scroll_lines(count)
+
+    def _here(self) -> int | None:
+        source = self.source
+        if isinstance(source, ScriptRows) and 0 <= self.selected_index < len(source):
+            return source.place(self.selected_index)[0]
+        return None
+
+    def action_open(self) -> None:
+        """Unfold the event under the cursor, or fold it again."""
+        place = self._here()
+        if place is not None:
+            self._set_fold(place, unfold=place not in self._unfolded)
+
+    def fold(self) -> bool:
+        """Fold the event under the cursor; False when it is folded already."""
+        place = self._here()
+        if place is None or place not in self._unfolded:
+            return False
+        self._set_fold(place, unfold=False)
+        return True
+
+    def unfold(self) -> bool:
+        """Unfold the event under the cursor; False when it is unfolded already."""
+        place = self._here()
+        if place is None or place in self._unfolded:
+            return False
+        self._set_fold(place, unfold=True)
+        return True
+
+    def _set_fold(self, place: int, *, unfold: bool) -> None:
+        self.following = False
+        self._unfolded = self._unfolded | {place} if unfold else self._unfolded - {place}
+        self.select(str(place))
+        self._draw()
+
+    def action_next_part(self) -> None:
+        """To the next failure or session."""
+        self._to_landmark(1)
+
+    def action_previous_part(self) -> None:
+        """To the failure or session before."""
+        self._to_landmark(-1)
+
+    def _to_landmark(self, step: int) -> None:
+        here = self._here()
+        if here is None:
+            return
+        place = here + step
+        while 0 <= place < len(self.script.events):
+            event = self.script.events[place]
+            if event.kind == "error" or event.ok is False or event.type == "session.start":
+                self.following = False
+                self.select(str(place))
+                return
+            place += step

@@ -1,0 +1,368 @@
+"""What a rehearsal does to a project: commits, refs, statuses, signals, two workers at once."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helix_ddx.demo.verb import drain
+from helix_ddx.demo.workspace import bead_id, build_demo
+from helix_ddx.simulator.script import HARNESS
+from helix_ddx.simulator.verb import make_worker
+from helix_ddx.simulator.worker import Orders, Result
+from helix_ddx.store import places
+from helix_ddx.store.git import commit, git, init
+from helix_ddx.store.tracker_file import Row, Store
+from helix_tui.core.ground.time import NS
+
+ERAS = ("april", "head")
+CONTRACT = (
+    *("success", "no_changes", "execution_failed", "land_conflict", "post_run_check_failed"),
+    "structural_validation_failed",
+)
+
+
+@pytest.fixture(params=ERAS)
+def era(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def make_project(folder: Path, era: str, **beads: Any) -> Path:
+    """A repository with one file and one bead an act."""
+    project = folder / "demo"
+    init(project)
+    (project / "README.md").write_text("demo\n")
+    (project / ".gitignore").write_text(".ddx/agent-logs/\n.ddx/*.lock\n.ddx/run-state*\n.ddx/workers/\n")
+    rows: list[Row] = [
+        {
+            "id": f"demo-{number:08x}",
+            "title": title,
+            "status": "open",
+            "priority": 1,
+            "issue_type": "task",
+            "created_at": f"2026-11-21T08:00:{number:02d}Z",
+            "updated_at": "2026-11-21T08:00:00Z",
+            "acceptance": "1. `true` passes\n2. it is done",
+            "rehearse": act,
+        }
+        for number, (title, act) in enumerate(beads.items())
+    ]
+    Store(project / ".ddx", era).write_new(rows)
+    commit(project, "base")
+    return project
+
+
+def work(project: Path, era: str, **orders: Any) -> list[Result]:
+    worker = make_worker(era, project, Orders(pace=0, **orders), out=io.StringIO(), err=io.StringIO())
+    worker.run()
+    return worker.results
+
+
+def row_of(project: Path, number: int = 0) -> Row:
+    return Store(project / ".ddx", "head").read()[f"demo-{number:08x}"]
+
+
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def result_of(project: Path, result: Result) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(
+        (project / ".ddx/executions" / result.attempt / "result.json").read_text()
+    )
+    return document
+
+
+def test_a_drain_ends_in_every_way_of_the_contract(era: str, tmp_path: Path) -> None:
+    project = build_demo(tmp_path / "demo", era).project
+    summary = drain(project, era=era).to_json()
+    statuses = {attempt["status"] for attempt in summary["attempts"]}
+    assert statuses >= {*CONTRACT, "already_satisfied"}
+    assert all(summary["counts"].values())
+    assert len(summary["attempts"]) == sum(summary["counts"].values()) >= 10
+    assert summary["memories"] == {}
+
+
+def test_every_record_says_that_it_is_a_rehearsal(era: str, tmp_path: Path) -> None:
+    project = make_project(tmp_path, era, one={"outcome": "success"}, two={"outcome": "review_block"})
+    results = work(project, era)
+    for result in results:
+        assert result_of(project, result)["harness"] == HARNESS
+        assert result_of(project, result)["model"].startswith(HARNESS)
+    (log,) = (project / ".ddx/agent-logs").glob("agent-loop-*")
+    logs = lines_of(log)
+    assert logs[0]["data"]["harness"] == HARNESS
+    for path in (project / ".ddx/agent-logs/sessions").iterdir():
+        assert {row["harness"] for row in lines_of(path)} == {HARNESS}
+
+
+def test_what_lands_is_a_real_commit_with_trailers(era: str, tmp_path: Path) -> None:
+    project = make_project(tmp_path, era, greet={"edits": [{"path": "greeting.txt", "new": "hello\n"}]})
+    (result,) = work(project, era)
+    assert (project / "greeting.txt").read_text() == "hello\n"
+    row = row_of(project)
+    assert row["status"] == "closed"
+    assert row["closing_commit_sha"] == result.landed
+    made = result_of(project, result)["result_rev"]
+    message = git(project, "log", "-1", "--format=%B", made)
+    assert f"Ddx-Attempt-Id: {result.attempt}" in message
+    assert f"Ddx-Harness: {HARNESS}" in message
+    assert git(project, "merge-base", "--is-ancestor", made, "HEAD") == ""
+    assert git(project, "diff", "--name-only", f"{made}~1", made) == "greeting.txt"
+
+
+CONFLICT = {
+    "outcome": "land_conflict",
+    "edits": [{"path": "README.md", "old": "demo\n", "new": "agent\n"}],
+    "person": {"path": "README.md", "old": "demo\n", "new": "person\n"},
+}
+
+
+def test_a_conflict_is_a_conflict_of_git(era: str, tmp_path: Path) -> None:
+    project = make_project(tmp_path, era, clash=CONFLICT | {"recovers": False})
+    (result,) = work(project, era)
+    assert result.status == "land_conflict"
+    assert (project / "README.md").read_text() == "person\n"
+    assert git(project, "show", f"{result.preserved}:README.md") == "agent"
+    assert row_of(project)["status"] == "open"
+
+
+def test_head_resolves_a_conflict_in_favour_of_the_person(tmp_path: Path) -> None:
+    project = make_project(tmp_path, "head", clash=CONFLICT)
+    (result,) = work(project, "head")
+    assert result.closed
+    assert (project / "README.md").read_text() == "person\n"
+    assert len(git(project, "log", "-1", "--format=%P", result.landed).split()) == 2
+
+
+def test_a_review_that_asks_for_changes(era: str, tmp_path: Path) -> None:
+    project = make_project(
+        tmp_path, era, change={"outcome": "review_request_changes", "rationale": "Too loud."}
+    )
+    (result,) = work(project, era)
+    row = row_of(project)
+    if era == "head":
+        assert (result.status, row["status"]) == ("success", "closed")
+        assert [cycle["review_verdicts"] for cycle in result.row["cycle_trace"]] == [
+            ["REQUEST_CHANGES"],
+            ["APPROVE"],
+        ]
+    else:
+        assert (result.status, row["status"]) == ("review_request_changes", "open")
+        assert "Too loud." in row["notes"]
+        assert "owner" not in row
+
+
+def test_a_failure_rests_in_april_and_waits_at_head(era: str, tmp_path: Path) -> None:
+    project = make_project(tmp_path, era, fail={"outcome": "execution_failed", "detail": "no credit"})
+    (result,) = work(project, era)
+    row = row_of(project)
+    assert (result.status, row["status"]) == ("execution_failed", "open")
+    assert ("execute-loop-retry-after" in row) == (era == "april")
+    assert result_of(project, result)["error"] == "no credit"
+    assert work(project, era, once=True) == [] if era == "april" else work(project, era, once=True)
+
+
+def test_nothing_done_without_a_word_stops_head(tmp_path: Path) -> None:
+    acts = {"outcome": "no_changes", "rationale": ""}
+    project = make_project(tmp_path, "head", first=acts, second={"outcome": "success"})
+    (result,) = work(project, "head")
+    assert (result.status, result.stops) == ("no_evidence_produced", "operator_attention")
+    assert row_of(project)["status"] == "proposed"
+
+
+def test_head_closes_an_epic_with_its_last_child(tmp_path: Path) -> None:
+    project = make_project(tmp_path, "head", child={"outcome": "success"}, parent={"outcome": "success"})
+    with Store(project / ".ddx", "head").change() as rows:
+        rows["demo-00000001"]["issue_type"] = "epic"
+        rows["demo-00000000"]["parent"] = "demo-00000001"
+    work(project, "head")
+    assert row_of(project, 1)["status"] == "closed"
+    assert row_of(project, 1)["events"][-1]["kind"] == "epic_auto_close"
+
+
+def test_unknown_cost_is_nowhere_a_number(era: str, tmp_path: Path) -> None:
+    project = make_project(tmp_path, era, free={"outcome": "success", "cost_usd": None})
+    (result,) = work(project, era)
+    assert "cost_usd" not in result_of(project, result)
+    assert "cost_usd" not in result.row
+    usage = json.loads((project / ".ddx/executions" / result.attempt / "usage.json").read_text())
+    assert "cost_usd" not in usage
+
+
+def test_two_workers_never_take_the_same_bead(era: str, tmp_path: Path) -> None:
+    acts = {f"bead {number}": {"edits": [{"path": f"{number}.txt", "new": "x\n"}]} for number in range(6)}
+    project = make_project(tmp_path, era, **acts)
+    found: list[list[Result]] = []
+    threads = [threading.Thread(target=lambda: found.append(work(project, era))) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    beads = sorted(result.bead for results in found for result in results)
+    assert beads == [f"demo-{number:08x}" for number in range(6)]
+    assert [result.detail for results in found for result in results if not result.closed] == []
+    assert all((project / f"{number}.txt").exists() for number in range(6))
+    assert git(project, "fsck", "--no-dangling") == ""
+
+
+def test_the_heartbeat_is_fresh_while_the_transcript_is_silent(era: str, tmp_path: Path) -> None:
+    project = make_project(tmp_path, era, stall={"outcome": "stall", "silence_beats": 5, "calls": []})
+    clock = iter(range(2_000_000_000 * NS, 3_000_000_000 * NS, 20 * NS))
+    seen: list[tuple[str, str]] = []
+    worker = make_worker(era, project, Orders(pace=0.01), out=io.StringIO(), clock=lambda: next(clock))
+    worker.disk.watchers.append(lambda op, path, text: seen.append((op, str(path.relative_to(path.anchor)))))
+    worker.run()
+    names = [name for _, name in seen]
+    if era == "head":
+        assert sum(name.endswith("/run-state.json") for name in names) > 3
+        assert sum("ddx-claim-heartbeats" in name for name in names) > 2
+        assert sum(name.endswith("/status.json") for name in names) > 2
+    else:
+        assert sum(name.endswith("/beads.jsonl") for name in names) > 6
+
+
+def start(project: Path, era: str, folder: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "helix_ddx",
+            "work",
+            "-C",
+            str(project),
+            "--pace",
+            "30",
+        ],
+        env=os.environ | {"HELIX_DDX_ERA": era, "TMPDIR": str(folder), "HOME": str(folder)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def wait_for_claim(process: subprocess.Popen[str]) -> None:
+    """Until the worker says that it has taken the bead."""
+    assert process.stdout is not None
+    assert any(line.startswith("▶") for line in process.stdout)
+
+
+def test_head_stops_gracefully_once(tmp_path: Path) -> None:
+    project = make_project(tmp_path, "head", long={"outcome": "success"})
+    with start(project, "head", tmp_path) as process:
+        wait_for_claim(process)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "shutting down gracefully" in err
+    assert "worker exited: stopped by signal" in out
+    (log,) = (project / ".ddx/agent-logs").glob("agent-loop-*")
+    assert lines_of(log)[-1]["data"]["exit_reason"] == "sigint"
+    assert row_of(project)["status"] == "open"
+    assert "owner" not in row_of(project)
+    assert not list(places.lease_folder(project, {"TMPDIR": str(tmp_path)}).glob("*"))
+
+
+def test_april_is_ended_at_once_and_leaves_its_claim(tmp_path: Path) -> None:
+    project = make_project(tmp_path, "april", long={"outcome": "success"})
+    with start(project, "april", tmp_path) as process:
+        wait_for_claim(process)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGINT
+    assert row_of(project)["status"] == "in_progress"
+    assert row_of(project)["claimed-pid"] == str(process.pid)
+
+
+def test_a_killed_worker_leaves_what_ddx_leaves(era: str, tmp_path: Path) -> None:
+    project = make_project(tmp_path, era, gone={"outcome": "killed"})
+    done = subprocess.run(
+        [sys.executable, "-m", "helix_ddx", "work", "-C", str(project), "--pace", "0"],
+        env=os.environ | {"HELIX_DDX_ERA": era},
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == -signal.SIGKILL
+    assert row_of(project)["status"] == "in_progress"
+    assert (project / ".ddx/run-state.json").exists()
+    assert bool(list(places.lease_folder(project).glob("*.json"))) == (era == "head")
+
+
+@pytest.mark.parametrize("words", [["agent", "execute-loop"], ["try", "x"]])
+def test_verbs_of_the_other_era_are_unknown(words: list[str]) -> None:
+    era = "head" if words[0] == "agent" else "april"
+    done = subprocess.run(
+        [sys.executable, "-m", "helix_ddx", *words],
+        env=os.environ | {"HELIX_DDX_ERA": era},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert f'unknown command "{words[0]}"' in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("act", "why"),
+    [
+        ({"outcome": "melts"}, "unknown outcome"),
+        ({"colour": "red"}, "colour"),
+        (7, "neither an outcome nor an object"),
+        ({"edits": [{"path": "../out.txt", "new": "x"}]}, "leads out"),
+    ],
+)
+def test_an_act_that_cannot_be_played_is_named(act: Any, why: str, era: str, tmp_path: Path) -> None:
+    project = make_project(tmp_path, era, wrong=act)
+    done = subprocess.run(
+        [sys.executable, "-m", "helix_ddx", "work", "-C", str(project), "--pace", "0"],
+        env=os.environ | {"HELIX_DDX_ERA": era},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert why in done.stderr
+    assert not (tmp_path / "out.txt").exists()
+
+
+def test_a_bead_without_an_act_succeeds_by_editing_the_file_that_it_names(era: str, tmp_path: Path) -> None:
+    project = make_project(tmp_path, era, plain=None)
+    with Store(project / ".ddx", era).change() as rows:
+        del rows["demo-00000000"]["rehearse"]
+        rows["demo-00000000"]["description"] = "## Files\n- notes/today.md\n"
+    (result,) = work(project, era)
+    assert result.closed
+    assert (project / "notes/today.md").exists()
+
+
+def test_the_demo_is_drained_by_the_command(tmp_path: Path) -> None:
+    project = build_demo(tmp_path / "demo").project
+    command = [
+        sys.executable,
+        "-m",
+        "helix_ddx",
+        "drain",
+        "-C",
+        str(project),
+        "--pace",
+        "0",
+        "--json",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert document["workspace"] == str(project)
+    assert document["counts"]["landed"] >= 3
+    assert Store(project / ".ddx", "head").read()[bead_id("accents")]["status"] == "closed"

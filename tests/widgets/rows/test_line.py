@@ -1,0 +1,85 @@
+"""Lines of spans: cut, spread, wrapped and drawn at exactly the width that is asked for."""
+
+from __future__ import annotations
+
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from helix_tui.core.ground.text import clean_line
+from helix_tui.themes import THEMES, Palette
+from helix_tui.widgets.base.line import Span, column, cut, fit, rule, spread, to_strip, width_of, wrap_spans
+
+PALETTE = Palette(THEMES[0].variables)
+
+texts = st.text(max_size=60).map(clean_line)
+spans = st.lists(st.tuples(texts, st.sampled_from(["text", "muted bold", "success"])), max_size=6)
+widths = st.integers(1, 120)
+
+
+@given(texts, widths)
+def test_a_cut_text_fits_and_says_that_it_was_cut(text: str, width: int) -> None:
+    kept = cut(text, width)
+    assert cell_len(kept) <= width
+    assert kept == text or kept.endswith("…")
+
+
+@given(spans, widths)
+def test_fitted_spans_fit(line: list[Span], width: int) -> None:
+    assert width_of(fit(line, width)) <= width
+
+
+@given(texts, st.integers(3, 60))
+def test_a_column_has_its_width_and_parts_from_the_next(text: str, width: int) -> None:
+    written = column(text, width)
+    assert cell_len(written) == width
+    assert written.endswith("  ")
+
+
+@given(spans, spans, widths)
+def test_a_spread_line_fits_and_keeps_its_right_side_whole(
+    left: list[Span], right: list[Span], width: int
+) -> None:
+    line = spread(left, right, width)
+    assert width_of(line) <= width
+    if 0 < width_of(right) < width - 1:
+        assert "".join(text for text, _ in line).endswith("".join(text for text, _ in right))
+        assert width_of(line) == width
+
+
+@given(texts, widths, texts)
+def test_a_rule_never_overflows(caption: str, width: int, right: str) -> None:
+    assert width_of(rule(caption, width, right)) <= max(width, 1)
+
+
+@given(spans, st.integers(4, 80))
+def test_wrapped_spans_fit_and_lose_no_letter(line: list[Span], width: int) -> None:
+    lines = wrap_spans(line, width)
+    assert all(width_of(one) <= width for one in lines)
+    shown = "".join(text for one in lines for text, _ in one)
+    assert "".join(shown.split()) == "".join("".join(text for text, _ in line).split())
+
+
+@given(spans, widths, st.sampled_from(["", "selection", "tint"]), st.booleans())
+def test_a_strip_is_exactly_as_wide_as_asked(line: list[Span], width: int, ground: str, plain: bool) -> None:
+    strip = to_strip(line, width, PALETTE, ground=ground, plain=plain)
+    assert sum(cell_len(segment.text) for segment in strip) == width == strip.cell_length
+    assert not any(segment.control for segment in strip)
+
+
+def test_what_matches_is_drawn_apart_and_nothing_is_lost() -> None:
+    strip = to_strip([("Route the route", "text")], 20, PALETTE, pattern=re.compile("route", re.IGNORECASE))
+    marked = [segment.text for segment in strip if segment.style and segment.style.underline]
+    assert marked == ["Route", "route"]
+    assert strip.text.rstrip() == "Route the route"
+
+
+@given(st.text(max_size=200))
+def test_markup_and_control_characters_never_reach_a_segment(text: str) -> None:
+    hostile = f"[@click=app.quit()]x[/]\x1b]0;owned\x07\x1b[31m{text}[/nope]"
+    strip = to_strip([(clean_line(hostile), "text")], 80, PALETTE)
+    assert "\x1b" not in strip.text
+    assert strip.text.startswith("[@click=app.quit()]x[/]")
+    assert all(segment.style is None or not segment.style.meta for segment in strip)
