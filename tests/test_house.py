@@ -226,7 +226,7 @@ def test_the_queue_on_screen_does_not_load_the_memory() -> None:
 
 
 def test_every_program_that_is_run_is_logged() -> None:
-    """`core.process` logs what it runs; whoever needs another way to run a program logs it the same way."""
+    """`core.ground.process` logs what it runs; whoever runs a program another way logs it the same way."""
     silent = []
     for path in _sources("helix_tui"):
         if _room(_module(path)) in NOBODY_IMPORTS:

@@ -1,6 +1,6 @@
 """The present data of a project, read once, for the commands that print it.
 
-`core.live.take_snapshot` reads more than a queue needs; what one cold process pays counts here.
+`core.snapshot.take_snapshot` reads more than a queue needs; what one cold process pays counts here.
 """
 
 from __future__ import annotations

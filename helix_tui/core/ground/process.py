@@ -1,7 +1,8 @@
 """Running one program to its end: no shell, no terminal, a time limit, a limit on what it may print.
 
 The program gets a session of its own, so that a ``ctrl+c`` meant for the console does not reach it, and so
-that what it started can be told from everything else: a time limit ends the whole session (`core.session`).
+that what it started can be told from everything else: a time limit ends the whole session
+(`process_session`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What the memory holds and what its operations return, as frozen records.
 
-Instants are ``int`` nanoseconds since the epoch (core.clock). ``document()`` gives the shape that the command
-line prints; seeds 003 and 004 and reference/memory.md §2 name its keys.
+Instants are ``int`` nanoseconds since the epoch (``ground.time``). ``document()`` gives the shape that the
+command line prints; seeds 003 and 004 and reference/memory.md §2 name its keys.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Lines made of spans: what every list and pane of the console is drawn from.
 
 A span is ``(text, ink)``; an ink is a role and attributes (``themes.roles``). Text that comes from outside
-has passed through ``core.text`` before it becomes a span; nothing here parses markup. Widths are Rich's,
+has passed ``core.ground.text`` before it becomes a span; nothing here parses markup. Widths are Rich's,
 since Rich cuts the line that reaches the terminal.
 """
 
