@@ -18,7 +18,7 @@ from helix_tui.widgets.base.line import Line, fit
 from helix_tui.widgets.base.span_line import SpanLine
 from helix_tui.widgets.chrome.failure import Failure
 from helix_tui.widgets.chrome.footer import KeyLine
-from helix_tui.widgets.chrome.noticeline import NoticeLine
+from helix_tui.widgets.chrome.notice_line import NoticeLine
 from helix_tui.widgets.chrome.status_bar import Pulse
 from helix_tui.widgets.chrome.tabs import Tabs
 

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
-from helix_tui.core.ask.tokens import count_terms, parts
+from helix_tui.core.ask.tokens import count_terms
 
 MAX_CHARS = 20_000
 LONGEST_ASKED = 20
@@ -132,8 +132,3 @@ def _weights(
         (term, (k3 + 1) * times / (k3 + times) + (title_share if term in in_title else 0.0))
         for term, times in sorted(counts.items())
     )
-
-
-def stem_parts(path: str) -> list[str]:
-    """The parts of a file's name without its ending."""
-    return parts(path.rpartition("/")[2].partition(".")[0])

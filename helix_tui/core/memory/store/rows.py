@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from sqlite_utils import Database
 
-from helix_tui.core.ground.time import NS, format_instant
+from helix_tui.core.ground.time import format_instant
 from helix_tui.core.memory.guard.marks import verdict_of
 from helix_tui.core.memory.ranking import LIFT_SHRINKAGE
 from helix_tui.core.memory.records import Memory
@@ -73,11 +73,6 @@ def as_instant(text: object) -> int | None:
 def as_text(instant: int) -> str:
     """An instant as we store it: RFC 3339 in UTC."""
     return format_instant(instant)
-
-
-def as_sortable(instant: int) -> str:
-    """An instant without its zone: below and above the stored texts as it is below and above their times."""
-    return datetime.fromtimestamp(instant // NS, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def fetch(database: Database, ids: Iterable[int]) -> dict[int, Memory]:

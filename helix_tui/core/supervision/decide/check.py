@@ -9,7 +9,6 @@ import re
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.editing.execute.curator import Curator, Sight
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.text import clean_line
@@ -168,14 +167,6 @@ def undecided(verdict: Verdict) -> Verdict:
         reasons=(*verdict.reasons, reason),
         would_change_if="an agent checks the documents: helix-tui check --ask",
     )
-
-
-def check_or_none(checker: Checker, scope: Scope = EVERYTHING) -> Verdict:
-    """The answer of the facts; of an agent only where one can be asked without failing for lack of a ddx."""
-    try:
-        return checker.check(scope)
-    except DdxError:
-        return undecided(decide(checker.facts(scope)))
 
 
 def facts_text(facts: Facts, verdict: Verdict) -> str:

@@ -37,12 +37,6 @@ def scope_word(scope: Scope) -> str:
     return WORD if scope is None else scope
 
 
-def in_scope(queue: Queue, scope: Scope) -> tuple[str, ...]:
-    """Ids that a scope stands for, in tracker order; one that names nothing here is everything."""
-    named = named_beads(queue, scope)
-    return tuple(queue.beads) if named is None else named
-
-
 def named_beads(queue: Queue, scope: Scope) -> tuple[str, ...] | None:
     """Ids of the beads that a scope names; None where it names none, and for `EVERYTHING`."""
     if scope is None:
