@@ -25,7 +25,7 @@ GLOBAL_FLAGS = (
 
 VERBS = (
     Verb(("bead",), "Beads: the queue's work items", aliases=("beads",)),
-    Verb(("bead", "init"), "Make an empty tracker", "store.workspace:init"),
+    Verb(("bead", "init"), "Make an empty tracker", "verbs.import_export:init"),
     Verb(
         ("bead", "create"),
         "Make a bead and print its id",

@@ -12,11 +12,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from helix_ddx.base.refusal import Refused
 from helix_tui.core.ground.project import Project, find_project
 
 if TYPE_CHECKING:
-    from helix_ddx.store.call import Call
+    pass
 
 _SECTION = re.compile(r"(?m)^(\w+):[ \t]*(\{[^}\n]*\})?[ \t]*(?:#.*)?$")
 _SCALAR = r"[ \t]*:[ \t]*(?:\"([^\"\n]*)\"|'([^'\n]*)'|([^\s#,}][^\n#,}]*))"
@@ -83,25 +82,3 @@ def read_setting(config: str, section: str, name: str) -> str:
         if found:
             return next((group for group in found.groups() if group is not None), "").strip()
     return ""
-
-
-def init(call: Call) -> None:
-    """``bead init``: an empty tracker, and what an older HELIX kept in a file of its own."""
-    path = call.store.path
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.open("ab").close()
-    except OSError as error:
-        raise Refused(f"bead: init file: {error}") from None
-    call.say(f"Initialized bead storage at {path}")
-    older = call.here / ".helix" / "issues.jsonl"
-    if older.exists() and not call.store.read().beads:
-        from helix_ddx.verbs.import_export import merge_file
-
-        try:
-            count = merge_file(call, older)
-        except Refused as problem:
-            call.warn(f"Warning: migration from .helix/issues.jsonl failed: {problem}")
-            return
-        if count:
-            call.say(f"Migrated {count} beads from .helix/issues.jsonl")

@@ -9,12 +9,12 @@ from helix_ddx.base.refusal import Refused
 from helix_ddx.base.stamps import second
 from helix_ddx.store import events as history
 from helix_ddx.store.call import Call
+from helix_ddx.store.changes import change_row
 from helix_ddx.store.commits import writing
 from helix_ddx.store.lifecycle import transition
 from helix_ddx.store.rows import Row
 from helix_ddx.store.tracker import Beads
 from helix_ddx.verbs.close import close_by_hand, note
-from helix_ddx.verbs.create_update import change_row
 from helix_ddx.verbs.edges import edge
 from helix_ddx.verbs.lists import say_ordered
 from helix_tui.core.beads.record import Bead

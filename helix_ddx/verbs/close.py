@@ -12,12 +12,13 @@ from helix_ddx.base.refusal import Refused
 from helix_ddx.base.stamps import second
 from helix_ddx.store import events as history
 from helix_ddx.store.call import Call
+from helix_ddx.store.changes import change_row
 from helix_ddx.store.commits import resolve_commit, writing
 from helix_ddx.store.leases import read_lease, remove_lease
 from helix_ddx.store.lifecycle import Step, transition
 from helix_ddx.store.rows import Row
 from helix_ddx.store.tracker import Beads
-from helix_ddx.verbs.create_update import change_row, clear_claim
+from helix_ddx.verbs.create_update import clear_claim
 from helix_ddx.verbs.edges import open_dependencies, reject_open_dependencies
 from helix_tui.core.beads.graph import Graph
 from helix_tui.core.beads.readiness import looks_like_epic

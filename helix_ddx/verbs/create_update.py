@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
 from typing import Literal
 
 from helix_ddx.base.files import go_json
 from helix_ddx.base.refusal import Refused
 from helix_ddx.base.stamps import second, stamp
 from helix_ddx.store.call import Call
+from helix_ddx.store.changes import change_row
 from helix_ddx.store.commits import resolve_commit, writing
 from helix_ddx.store.events import add_inline, new_event
 from helix_ddx.store.hooks import run_hook
 from helix_ddx.store.leases import claims_of, remove_lease, write_lease
 from helix_ddx.store.lifecycle import Step, check_row, transition
 from helix_ddx.store.rows import KNOWN, Row
-from helix_ddx.store.tracker import Beads, write_whole
+from helix_ddx.store.tracker import write_whole
 from helix_ddx.verbs import edges
 from helix_tui.core.beads.readiness import classify
-from helix_tui.core.beads.record import Bead, UnreadableLine
+from helix_tui.core.beads.record import Bead
 from helix_tui.core.ground.project import machine_name
 
 CLAIM_KEYS = ("claimed-at", "claimed-pid", "claimed-machine", "claimed-session", "claimed-worktree")
@@ -219,23 +219,6 @@ def _set_extra(row: Row, name: str, value: str, era: str) -> None:
         row.put("queue-rank", int(value))
     else:
         row.put(name, value)
-
-
-def change_row(call: Call, beads: Beads, bead_id: str, change: Callable[[Row], None]) -> Bead:
-    """Change one record, with the time, the checks and the hook that go with every change.
-
-    Raises:
-        Refused: there is no such bead, or something objects.
-    """
-    row = beads.row(bead_id)
-    try:
-        change(row)
-    except UnreadableLine as problem:
-        raise Refused(f"bead: {bead_id}: {problem}; nothing was written") from None
-    row.put("updated_at", stamp(call.clock()))
-    check_row(row, call.era)
-    run_hook(call, "validate-bead-update", row.line())
-    return beads.put(row)
 
 
 def claim(call: Call) -> None:

@@ -9,6 +9,7 @@ from helix_ddx.base.go_format import loads
 from helix_ddx.base.refusal import Refused
 from helix_ddx.base.stamps import second, stamp
 from helix_ddx.store.call import Call
+from helix_ddx.store.changes import change_row
 from helix_ddx.store.commits import writing
 from helix_ddx.store.rows import Row
 from helix_ddx.store.tracker import Beads
@@ -51,8 +52,6 @@ def add(call: Call) -> None:
 
 def remove(call: Call) -> None:
     """``bead dep remove``: a dependency that is not there is no error."""
-    from helix_ddx.verbs.create_update import change_row
-
     bead_id, target = call.given.words
 
     def drop(row: Row) -> None:

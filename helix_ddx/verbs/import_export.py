@@ -22,6 +22,26 @@ TIMEOUT_S = 120
 MAX_IMPORT = 1 << 30
 
 
+def init(call: Call) -> None:
+    """``bead init``: an empty tracker, and what an older HELIX kept in a file of its own."""
+    path = call.store.path
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.open("ab").close()
+    except OSError as error:
+        raise Refused(f"bead: init file: {error}") from None
+    call.say(f"Initialized bead storage at {path}")
+    older = call.here / ".helix" / "issues.jsonl"
+    if older.exists() and not call.store.read().beads:
+        try:
+            count = merge_file(call, older)
+        except Refused as problem:
+            call.warn(f"Warning: migration from .helix/issues.jsonl failed: {problem}")
+            return
+        if count:
+            call.say(f"Migrated {count} beads from .helix/issues.jsonl")
+
+
 def export(call: Call) -> None:
     """``bead export``: full records; head adds archived ones and puts events back into their beads."""
     beads = call.store.read()

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from helix_ddx.base.go_format import instant_of
 from helix_ddx.base.refusal import Refused
 from helix_ddx.store.call import Call
+from helix_ddx.store.changes import change_row
 from helix_ddx.store.commits import writing
 from helix_ddx.store.rows import Row
 from helix_ddx.store.tracker import Beads
-from helix_ddx.verbs.create_update import RANK_KEYS, change_row
+from helix_ddx.verbs.create_update import RANK_KEYS
 from helix_tui.core.beads.record import Bead
 
 STEP = 10

@@ -5,9 +5,9 @@ from __future__ import annotations
 from helix_ddx.base.refusal import Refused
 from helix_ddx.base.stamps import stamp
 from helix_ddx.store.call import Call
+from helix_ddx.store.changes import change_row
 from helix_ddx.store.commits import writing
 from helix_ddx.store.events import add_inline, new_event
-from helix_ddx.verbs.create_update import change_row
 from helix_ddx.verbs.lists import say_ordered
 from helix_tui.core.beads.record import Bead
 

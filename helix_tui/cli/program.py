@@ -6,95 +6,24 @@ imported when it is called, and none of the shared modules here imports Textual,
 
 from __future__ import annotations
 
-import argparse
 import gc
 import os
 import sys
-from collections.abc import Iterable
-from importlib import import_module
 from pathlib import Path
 from typing import NoReturn
 
-from helix_tui import __version__
 from helix_tui.cli.call import Call
-from helix_tui.cli.helix.table import HEADINGS, grouped
-from helix_tui.cli.helix.table import TABLE as HELIX
-from helix_tui.cli.options import add_shared
+from helix_tui.cli.commands import COMMANDS
+from helix_tui.cli.parsers import load
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground.errors import DEFECT, HelixError
 from helix_tui.core.ground.text import clean_block, clean_line
-
-CONSOLE = "helix_tui.cli.console"
-"""What runs where no subcommand is named."""
-
-COMMANDS = {
-    "queue": ("helix_tui.cli.show.queue", "the queue as DDx sees it"),
-    "why": ("helix_tui.cli.show.why", "why a bead is or is not next, and what closing it makes ready"),
-    "attempts": ("helix_tui.cli.show.attempts", "what was executed, with evidence, cost and outcome"),
-    "set": ("helix_tui.cli.editing.fields", "set fields of a bead"),
-    "unset": ("helix_tui.cli.editing.fields", "take fields from a bead"),
-    "label": ("helix_tui.cli.editing.fields", "add and remove labels; the others stay"),
-    "dep": ("helix_tui.cli.editing.fields", "let a bead wait on another one, or no longer"),
-    "supersede": ("helix_tui.cli.editing.fields", "say that another bead replaces one"),
-    "eligible": ("helix_tui.cli.editing.fields", "allow or forbid workers to pick a bead"),
-    "rank": ("helix_tui.cli.editing.fields", "order beads inside one priority"),
-    "focus": ("helix_tui.cli.editing.focus", "let workers pick only what one epic needs"),
-    "claim": ("helix_tui.cli.editing.status", "take a bead"),
-    "unclaim": ("helix_tui.cli.editing.status", "release a bead"),
-    "close": ("helix_tui.cli.editing.status", "close a bead by hand"),
-    "reopen": ("helix_tui.cli.editing.status", "open a closed bead again"),
-    "cancel": ("helix_tui.cli.editing.status", "give a bead up for good"),
-    "create": ("helix_tui.cli.editing.create", "make a bead, checked against the authoring rules"),
-    "undo": ("helix_tui.cli.editing.journal", "undo what was changed from here"),
-    "redo": ("helix_tui.cli.editing.journal", "redo what was undone"),
-    "journal": ("helix_tui.cli.editing.journal", "what was changed from here, by whom, and the way back"),
-    "install-hooks": (
-        "helix_tui.cli.editing.hooks",
-        "let ddx ask our authoring rules before it takes a bead, and Claude Code what is remembered",
-    ),
-    "insights": (
-        "helix_tui.cli.show.insights",
-        "what attempts cost and what came of them, with n and interval",
-    ),
-    "memory": ("helix_tui.cli.memory.verbs", "what was learnt: store, recall, inject, feedback and more"),
-    "hook": ("helix_tui.cli.setup.hook", "answer a Claude Code hook: JSON on stdin, JSON on stdout"),
-    "ask": ("helix_tui.cli.show.ask", "a question to the repository, answered from evidence with citations"),
-    "doctor": ("helix_tui.cli.setup.doctor", "what is here, what is not, and whether ddx agrees with us"),
-    "snapshot": ("helix_tui.cli.show.snapshot", "one frame of a screen as text, SVG or JSON"),
-    "demo": ("helix_tui.cli.setup.demo", "the console on a throw-away queue that a rehearsal drains"),
-    "tmux": ("helix_tui.cli.setup.tmux", "the side pane beside the current tmux pane"),
-    **HELIX,
-}
-"""Subcommand -> its module, and what it does in a few words."""
 
 _SEARCH_BY_MEANING = {None, "ask", "demo", "doctor", "hook", "memory", "snapshot"}
 """Commands that may load the weights of the encoder."""
 
 _TAKE_A_VALUE = {"-C", "--now", "--ddx", "--screen", "--theme"}
 """Options that may stand before the subcommand and are followed by a value."""
-
-
-class Parser(argparse.ArgumentParser):
-    """A parser that says which option an unknown one may have meant."""
-
-    def error(self, message: str) -> NoReturn:
-        """End with 2, and say where help is."""
-        from difflib import get_close_matches
-
-        words = message.partition("unrecognized arguments: ")[2].split()
-        shown = [
-            option
-            for option, action in self._option_string_actions.items()
-            if action.help != argparse.SUPPRESS
-        ]
-        near = [
-            close
-            for word in words
-            if word.startswith("--")
-            for close in get_close_matches(word.partition("=")[0], shown, n=1)
-        ]
-        hint = f"did you mean {', '.join(near)}? " if near else ""
-        super().error(f"{clean_line(message, 400)} ({hint}`{self.prog} --help` tells what there is)")
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -161,9 +90,7 @@ def _run(words: list[str]) -> int:
         _refuse(name)
     if name in _SEARCH_BY_MEANING:
         _pass_settings_on()
-    module = import_module(CONSOLE if name is None else COMMANDS[name][0])
-    parser = _parser(name)
-    module.add_arguments(parser)
+    module, parser = load(name)
     arrange = getattr(module, "arrange", None)  # a command that hands words on to another program
     options = parser.parse_args(arrange(rest) if arrange else rest)
     call = Call.of(name or "console", options)
@@ -202,38 +129,6 @@ def split_command(words: list[str]) -> tuple[str | None, list[str]]:
         elif not word.startswith("-"):
             return word, words[:place] + words[place + 1 :]
     return None, words
-
-
-def _parser(name: str | None) -> argparse.ArgumentParser:
-    if name is None:
-        parser = Parser(
-            "helix-tui",
-            usage="helix-tui [COMMAND] [options]",
-            description="Without a command: the console on this project's queue.",
-            epilog=_command_list(),
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            allow_abbrev=False,
-        )
-    else:
-        parser = Parser(f"helix-tui {name}", description=COMMANDS[name][1], allow_abbrev=False)
-    add_shared(parser)
-    parser.add_argument("--version", "-V", action="version", version=f"helix-tui {__version__}")
-    return parser
-
-
-def _command_list() -> str:
-    width = max(map(len, COMMANDS))
-
-    def listed(names: Iterable[str]) -> list[str]:
-        return [f"  {name:<{width}}  {COMMANDS[name][1]}" for name in names]
-
-    lines = [
-        "commands (helix-tui COMMAND --help tells more):",
-        *listed(name for name in COMMANDS if name not in HELIX),
-    ]
-    for group, names in grouped().items():
-        lines += ["", f"{HEADINGS[group]}:", *listed(names)]
-    return "\n".join(lines)
 
 
 def _refuse(name: str) -> NoReturn:

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from helix_tui import __version__
-from helix_tui.cli.program import COMMANDS
+from helix_tui.cli.commands import COMMANDS
 from tests.cli.conftest import Cli
 from tests.cli.test_queue import NOW, ROWS
 from tests.conftest import ProjectFactory

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -26,7 +26,7 @@ from helix_tui.core.editing.overlay import Edits, Scene
 from helix_tui.core.editing.plan.planner import Plan, plan, values_before
 from helix_tui.core.editing.preview.whatif import Consequences, foresee
 from helix_tui.core.editing.steps import Step, Writing
-from helix_tui.core.editing.undo.conflicts import Conflict, Difference, NotUndoable, Unreadable
+from helix_tui.core.editing.undo.conflicts import Conflict, NotUndoable, Unreadable
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.ground.time import now_ns
@@ -386,13 +386,3 @@ def some(ids: Sequence[str], most: int = MOST) -> str:
     return ", ".join(clean_line(bead_id, 80) for bead_id in ids[:most]) + (
         f" and {more} more" if more > 0 else ""
     )
-
-
-def difference_document(difference: Difference) -> Mapping[str, Any]:
-    """A conflict as JSON: both versions."""
-    return {
-        "bead_id": difference.bead_id,
-        "field": difference.field,
-        "expected": difference.ours,
-        "found": difference.theirs,
-    }

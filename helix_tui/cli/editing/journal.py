@@ -12,12 +12,12 @@ from helix_tui.cli.editing.change import (
     add_dry_run,
     consequence_lines,
     curator_of,
-    difference_document,
     how_far,
     some,
     told,
 )
 from helix_tui.cli.paint import counted
+from helix_tui.cli.report.journal_documents import difference_document, entry_document
 from helix_tui.core.editing.contrast import apart
 from helix_tui.core.editing.execute.curator import Curator, Done
 from helix_tui.core.editing.journal import Entry
@@ -25,7 +25,7 @@ from helix_tui.core.editing.preview.whatif import foresee
 from helix_tui.core.editing.undo.conflicts import Conflict, NotUndoable, Unreadable
 from helix_tui.core.editing.undo.undo_plan import Appraiser, Mark, Turn
 from helix_tui.core.ground.text import clean_block, clean_line
-from helix_tui.core.ground.time import NS, format_age, format_instant, now_ns
+from helix_tui.core.ground.time import NS, format_age, now_ns
 
 _NOTHING = {"undo": "nothing to undo", "redo": "nothing to redo"}
 
@@ -325,28 +325,3 @@ def _print_entry(call: Call, entry: Entry, mark: Mark) -> None:
         call.print(f"  no way back: {clean_line(entry.why_not, 400)}")
     if entry.error:
         call.print(f"  failed: {clean_line(entry.error, 400)}")
-
-
-def entry_document(entry: Entry, mark: Mark | None = None) -> dict[str, Any]:
-    """An entry as JSON."""
-    return {
-        "journal_id": entry.id,
-        "at": format_instant(entry.at),
-        "who": {"kind": entry.who.kind, "user": entry.who.user},
-        "kind": entry.kind,
-        "title": entry.title,
-        "commands": list(entry.commands),
-        "before": entry.before,
-        "after": entry.after,
-        "inverse": list(entry.inverse),
-        "result": entry.result,
-        "state": mark.state if mark else None,
-        "changed_since": [difference_document(each) for each in mark.differences] if mark else [],
-        "undoable": entry.undoable,
-        "why_not": entry.why_not,
-        "traces": entry.traces,
-        "undone_by": entry.undone_by or None,
-        "of": entry.of or None,
-        "recovered": entry.recovered,
-        "error": entry.error,
-    }

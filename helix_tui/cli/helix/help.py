@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 
 from helix_tui.cli.call import Call, CliError
-from helix_tui.cli.helix.table import HEADINGS, ROWS, grouped
+from helix_tui.cli.commands import COMMANDS, HEADINGS, ROWS, grouped
+from helix_tui.cli.parsers import load
 from helix_tui.core.ground.text import clean_line
 
 _KEY_OPTIONS = (
@@ -34,13 +35,12 @@ def run(call: Call) -> int:
     """Print the surface, or one command's own help."""
     about = call.options.about
     if about:
-        from helix_tui.cli.program import COMMANDS, main
-
         if about not in COMMANDS:
             raise CliError(
                 f"no command “{clean_line(about, 60)}”", "`helix-tui help` lists them.", exit_code=2
             )
-        return main([about, "--help"])
+        load(about)[1].print_help()
+        return 0
     if call.json:
         groups = {
             group: [{"name": name, "summary": ROWS[name].summary} for name in names]

@@ -8,6 +8,7 @@ import argparse
 from collections.abc import Mapping
 
 from helix_tui.cli.call import Call, CliError
+from helix_tui.cli.commands import ROWS
 from helix_tui.cli.helix.shared import (
     add_agent_options,
     autonomy_of,
@@ -20,7 +21,6 @@ from helix_tui.cli.helix.shared import (
     tell_unheard,
     wishes_of,
 )
-from helix_tui.cli.helix.table import ROWS
 from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.editing.plan.planner import plan

@@ -20,8 +20,15 @@ from helix_tui.core.ground.text import cell_width, clean_line, fit, short_id
 from helix_tui.core.ground.time import NS, format_age, format_instant, format_span
 
 
-def queue_lines(call: Call, present: Present, shown: Sequence[str]) -> list[str]:
-    """The queue: what is unfinished in the order asked for; what is finished is counted."""
+def queue_lines(
+    call: Call, present: Present, shown: Sequence[str], archived: Sequence[str] | None = None
+) -> list[str]:
+    """The queue: what is unfinished in the order asked for; what is finished is counted.
+
+    Args:
+        shown: ids that pass the filter, in the order asked for.
+        archived: ids of the archive that do; None where they are not asked for.
+    """
     if call.options.order == "pick":
         body: Iterable[str] = _by_state(call, present, shown)
     else:
@@ -30,20 +37,18 @@ def queue_lines(call: Call, present: Present, shown: Sequence[str]) -> list[str]
         _headline(call, present, len(shown)),
         "",
         *body,
-        *_archived(call, present),
+        *_archived(call, present, archived),
         "",
         *notes(call, present),
     ]
 
 
-def _archived(call: Call, present: Present) -> list[str]:
+def _archived(call: Call, present: Present, archived: Sequence[str] | None) -> list[str]:
     """Beads of ddx's archive that pass the filter, where they are asked for."""
-    if not call.options.archived:
+    if archived is None:
         return []
-    from helix_tui.cli.show.queue import chosen_archived
-
     beads = read_archive(present.project.archive_file).beads
-    found = [describe(beads[bead_id]) for bead_id in chosen_archived(call, present)]
+    found = [describe(beads[bead_id]) for bead_id in archived]
     lines = [f"{clean_line(each.bead_id, 60)}  {each.day or each.status}  {each.title}" for each in found]
     return ["", f"archived {len(found):,}", *(fit("  " + line, call.paint.width).rstrip() for line in lines)]
 

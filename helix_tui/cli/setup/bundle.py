@@ -22,7 +22,7 @@ from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.report.checks import Check
 from helix_tui.cli.report.loading import locate
 from helix_tui.core.ground import log as logs
-from helix_tui.core.ground.log_file import scrubbed
+from helix_tui.core.ground.log_file import BACKUPS, MAX_BYTES, scrubbed
 from helix_tui.core.ground.opening import files_below
 from helix_tui.core.ground.project import Project
 from helix_tui.settings import settings_file
@@ -77,7 +77,7 @@ def _parts(project: Project, checks: Sequence[Check]) -> Iterator[tuple[str, byt
         yield "settings.toml", clean(_read(settings))
     own, user = logs.log_file(), logs.state_folder() / "logs" / logs.NAME
     for folder, path in (("log", own), *((("log-of-the-user", user),) if user != own else ())):
-        for number in range(logs.BACKUPS + 1):
+        for number in range(BACKUPS + 1):
             each = path.with_name(f"{path.name}.{number}") if number else path
             if each.is_file():
                 yield f"{folder}/{each.name}", clean(_read(each))
@@ -90,7 +90,7 @@ def _json(value: Any) -> str:
 def _read(path: Path) -> str:
     try:
         with path.open("rb") as file:
-            return file.read(2 * logs.MAX_BYTES).decode("utf-8", "replace")
+            return file.read(2 * MAX_BYTES).decode("utf-8", "replace")
     except OSError as error:
         return f"cannot be read: {error}\n"
 

@@ -36,14 +36,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(call: Call) -> int:
     """Print the queue."""
     present = load(call, era=call.options.era, digest=call.json)
+    archived = chosen_archived(call, present) if call.options.archived else None
     if call.json:
-        listed = call.options.archived
-        archived = chosen_archived(call, present) if listed else []
-        call.emit(document(present, chosen(call, present.queue), archived, listed=listed))
+        call.emit(document(present, chosen(call, present.queue), archived))
         return 0
     from helix_tui.cli.report import queue_lines as listing
 
-    for line in listing.queue_lines(call, present, chosen(call, present.queue)):
+    for line in listing.queue_lines(call, present, chosen(call, present.queue), archived):
         call.print(line)
     return 0
 
@@ -88,10 +87,8 @@ def in_view(queue: Queue, order: str, text: str) -> list[str]:
 # --- for machines ----------------------------------------------------------------------------------------
 
 
-def document(
-    present: Present, shown: Sequence[str], archived: Sequence[str] = (), *, listed: bool = False
-) -> dict[str, Any]:
-    """The queue as design/cli.md promises it; ``listed``: with the archived beads that pass, by id."""
+def document(present: Present, shown: Sequence[str], archived: Sequence[str] | None = None) -> dict[str, Any]:
+    """The queue as docs/cli.md promises it; ``archived``: ids of archived beads to list, None for no list."""
     archive = read_archive(present.project.archive_file)
     away = only_archived(archive, present.tracker.beads)
     queue, tracker = present.queue, present.tracker
@@ -115,7 +112,7 @@ def document(
                 {"line": line.line, "reason": line.reason, "excerpt": line.excerpt}
                 for line in archive.dropped
             ],
-            "listed": [_archived_row(away[bead_id]) for bead_id in archived] if listed else None,
+            "listed": None if archived is None else [_archived_row(away[bead_id]) for bead_id in archived],
         },
         "era": queue.default_era,
         "tracker_era": tracker_era(queue.beads),

@@ -23,10 +23,6 @@ if TYPE_CHECKING:
     from logging import Logger
 
 NAME = "helix.log"
-MAX_BYTES = 1 << 20
-"""Size at which the file is put aside, in bytes."""
-BACKUPS = 4
-"""Older files that are kept: helix.log.1 is the youngest. All together take 5 MiB at most."""
 LEVELS = ("debug", "info", "warning", "error", "off")
 """What HELIX_LOG may say; anything else is taken for ``info``."""
 

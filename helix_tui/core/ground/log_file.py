@@ -11,9 +11,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from helix_tui.core.ground.helix_folder import make_folder
-from helix_tui.core.ground.log import BACKUPS, MAX_BYTES
 from helix_tui.core.ground.secret_rules import secrets
 from helix_tui.core.ground.text import clean_block
+
+MAX_BYTES = 1 << 20
+"""Size at which the file is put aside, in bytes."""
+
+BACKUPS = 4
+"""Older files that are kept: helix.log.1 is the youngest. All together take 5 MiB at most."""
 
 MAX_RECORD = 32 << 10
 """Characters of one record, its trace included; the middle of a longer one is left out."""

@@ -61,7 +61,9 @@ from helix_tui.core.memory.records import (
     TYPES,
     VERDICTS,
     Connected,
+    Correction,
     Edge,
+    Edit,
     Injection,
     Memory,
     Outcome,
@@ -84,7 +86,6 @@ from helix_tui.core.memory.reports import (
     Suggestion,
 )
 from helix_tui.core.memory.store.database import database_path
-from helix_tui.core.memory.write.corrections import Correction, Edit
 
 __all__ = [
     "RANKERS",

@@ -24,6 +24,7 @@ from helix_tui.core.memory.recall import approach, graph
 from helix_tui.core.memory.recall import injection as injecting
 from helix_tui.core.memory.recall import recall as recalling
 from helix_tui.core.memory.recall.injection import Screen
+from helix_tui.core.memory.records import Correction, Edit
 from helix_tui.core.memory.store import counts as counting
 from helix_tui.core.memory.store import indexing, revisions, rows
 from helix_tui.core.memory.store.base import Base
@@ -31,7 +32,6 @@ from helix_tui.core.memory.store.base import window_days as set_window
 from helix_tui.core.memory.store.database import BUSY_SECONDS, empty_database, guarded, open_database
 from helix_tui.core.memory.store.index import Index
 from helix_tui.core.memory.write import alike, corrections, storing, upkeep
-from helix_tui.core.memory.write.corrections import Correction, Edit
 
 CATCH_UP = 16
 """Memories without a vector that a call gives one on the way; `embed` does all."""

@@ -471,3 +471,56 @@ class Outcome:
 
 def _stamp(instant: int | None) -> str | None:
     return None if instant is None else format_instant(instant)
+
+
+CorrectionKind = Literal["unchanged", "relabelled", "reworded", "revised", "superseded"]
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """What is to be written in place of what stands there; None leaves it."""
+
+    trigger: str | None = None
+    resolution: str | None = None
+    type: str | None = None
+    source: str | None = None
+    revision: int | None = None
+    """Bring this older revision back instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """What a correction does, or has done."""
+
+    kind: CorrectionKind
+    before: Memory
+    after: Memory
+    """As it is afterwards; of one that is superseded, what holds in its place."""
+    way_back: dict[str, Any]
+
+    @property
+    def sentence(self) -> str:
+        """What becomes of the counts."""
+        counts = f"{self.before.helped:g} helped / {self.before.failed:g} failed"
+        if self.kind == "revised":
+            return (
+                f"revision {self.after.revision} holds; revision {self.before.revision} stays in its history"
+                f" with its {counts}"
+            )
+        if self.kind == "superseded":
+            return f"it stays in the history of {self.after.name} with its {counts}"
+        if self.kind == "unchanged":
+            return "nothing in it changes"
+        return f"it says the same: its {counts} stay"
+
+    def document(self) -> dict[str, Any]:
+        """The JSON shape of a correction."""
+        return {
+            "status": self.kind,
+            "name": self.after.name,
+            "id": self.after.id,
+            "revision": self.after.revision,
+            "sentence": self.sentence,
+            "before": self.before.document(),
+            "after": self.after.document(),
+        }

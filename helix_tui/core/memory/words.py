@@ -14,6 +14,10 @@ import snowballstemmer
 MAX_WORDS = 4_000
 """Words of one text that are looked at."""
 
+MAX_NAME = 50
+"""Characters of a memory's name."""
+
+_SLUG = re.compile(r"[^a-z0-9]+")
 _TOKEN = re.compile(r"\w+(?:[./:\\-]+\w+)*")
 _STEP = re.compile(r"[/\\]+")
 _PART = re.compile(r"[^\W_]+")
@@ -80,3 +84,8 @@ def _wholes(token: str) -> list[str]:
     """The token as one word, and the last step of a path as one."""
     last = _STEP.split(token)[-1]
     return list(dict.fromkeys("".join(_PART.findall(text)).lower() for text in (token, last)))
+
+
+def slug(text: str) -> str:
+    """A name for a text: lower case, words joined by dashes, at most 50 characters (seed 004)."""
+    return _SLUG.sub("-", text.lower()).strip("-")[:MAX_NAME].strip("-")

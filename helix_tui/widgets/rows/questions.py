@@ -9,7 +9,7 @@ from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS, format_age
 from helix_tui.widgets.base.line import Line, Span, rule, spread
 from helix_tui.widgets.base.row_source import RowSource
-from helix_tui.widgets.text.answer import tier_ink
+from helix_tui.widgets.tiers import tier_ink
 
 READY = "ready "
 """Begins the key of a question that nobody has asked yet."""

@@ -14,15 +14,9 @@ from typing import Any
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.widgets.base.line import Span
 from helix_tui.widgets.text.pane import Para, section
+from helix_tui.widgets.tiers import tier_ink
 
 Document = Mapping[str, Any]
-
-TIERS = {
-    "Grounded": ("●", "success"),
-    "Bounded inference": ("◐", "waiting"),
-    "Clarify": ("?", "attention"),
-}
-"""Glyph and role of each tier."""
 
 SENSE_KEYS = ("A", "B")
 _OPEN, _SENSE = "open ", "sense "
@@ -47,11 +41,6 @@ def sense_of(key: str) -> str:
 
 
 _CITED = re.compile(r"(\[\d[\d,;–\- ]*\])")
-
-
-def tier_ink(tier: str) -> tuple[str, str]:
-    """Glyph and role of a tier; an unknown one is shown as such."""
-    return TIERS.get(tier, ("○", "muted"))
 
 
 # --- the answer -------------------------------------------------------------------------------------------

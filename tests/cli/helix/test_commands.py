@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from helix_tui.cli.helix.table import ROWS
+from helix_tui.cli.commands import ROWS
 from tests.cli.conftest import Cli
 from tests.cli.helix.conftest import BUILDABLE
 from tests.core.supervision.conftest import ERAS, row

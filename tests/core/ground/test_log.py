@@ -124,7 +124,7 @@ def test_a_full_file_is_put_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     for number in range(400):
         logs.logger("x").info("record %d %s", number, "x" * 40)
     files = sorted(each.name for each in path.parent.iterdir() if not each.name.endswith(".lock"))
-    assert files == ["helix.log", *(f"helix.log.{number}" for number in range(1, logs.BACKUPS + 1))]
+    assert files == ["helix.log", *(f"helix.log.{number}" for number in range(1, logfile.BACKUPS + 1))]
     assert all((path.parent / name).stat().st_size <= 2_000 for name in files)
     assert "record 399 " in text_of(path)
 
@@ -135,7 +135,7 @@ from pathlib import Path
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground import log_file as logfile
 logfile.MAX_BYTES = 20_000
-logs.BACKUPS = logfile.BACKUPS = 40
+logfile.BACKUPS = 40
 logs.begin(Path(sys.argv[1]), process=sys.argv[2])
 for number in range(300):
     logs.logger("x").info("%s/%d %s", sys.argv[2], number, "y" * (number % 90))

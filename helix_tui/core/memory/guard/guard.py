@@ -16,8 +16,7 @@ from typing import Any, ParamSpec, TypeVar
 from helix_tui.core.memory import plan_records, records, reports
 from helix_tui.core.memory.guard.marks import ORDER, screen, withheld
 from helix_tui.core.memory.records import Memory
-from helix_tui.core.memory.write import corrections
-from helix_tui.core.memory.write.storing import slug
+from helix_tui.core.memory.words import slug
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -191,7 +190,7 @@ _FIELDS: Mapping[type, Mapping[str, _Way]] = {
         "objective": shown_text,
         "withheld": lambda reasons: {shown_name(name): why for name, why in reasons.items()},
     },
-    corrections.Correction: {"before": shown, "after": shown},
+    records.Correction: {"before": shown, "after": shown},
     reports.Similar: {"memory": shown},
     reports.Suggestion: {"from_name": shown_name, "to_name": shown_name},
     reports.Decayed: {"candidates": shown},

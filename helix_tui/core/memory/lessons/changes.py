@@ -17,11 +17,10 @@ from helix_tui.core.memory.errors import MemoryFault
 from helix_tui.core.memory.guard.guard import shown_name
 from helix_tui.core.memory.lessons.proposals import Proposals
 from helix_tui.core.memory.memory_store import MemoryStore
-from helix_tui.core.memory.records import Memory, Stored
+from helix_tui.core.memory.records import Correction, Edit, Memory, Stored
 from helix_tui.core.memory.reports import Decayed, Proposal, Pruned
 from helix_tui.core.memory.store.indexing import Draft
 from helix_tui.core.memory.write import recurrence as recurring
-from helix_tui.core.memory.write.corrections import Correction, Edit
 
 
 @dataclass(frozen=True, slots=True)

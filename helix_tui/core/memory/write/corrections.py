@@ -7,69 +7,17 @@ JSON, for the journal of the memory.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any
 
 from helix_tui.core.memory.errors import MemoryFault, UnknownMemory
-from helix_tui.core.memory.records import Memory
+from helix_tui.core.memory.records import Correction, CorrectionKind, Edit, Memory
 from helix_tui.core.memory.store import indexing, revisions, rows
 from helix_tui.core.memory.store.base import Base
 from helix_tui.core.memory.store.indexing import Draft
 from helix_tui.core.memory.write import upkeep
 from helix_tui.core.memory.write.agreement import one_matter, resolve_alike
 from helix_tui.core.memory.write.storing import clean
-
-Kind = Literal["unchanged", "relabelled", "reworded", "revised", "superseded"]
-
-
-@dataclass(frozen=True, slots=True)
-class Edit:
-    """What is to be written in place of what stands there; None leaves it."""
-
-    trigger: str | None = None
-    resolution: str | None = None
-    type: str | None = None
-    source: str | None = None
-    revision: int | None = None
-    """Bring this older revision back instead."""
-
-
-@dataclass(frozen=True, slots=True)
-class Correction:
-    """What a correction does, or has done."""
-
-    kind: Kind
-    before: Memory
-    after: Memory
-    """As it is afterwards; of one that is superseded, what holds in its place."""
-    way_back: dict[str, Any]
-
-    @property
-    def sentence(self) -> str:
-        """What becomes of the counts."""
-        counts = f"{self.before.helped:g} helped / {self.before.failed:g} failed"
-        if self.kind == "revised":
-            return (
-                f"revision {self.after.revision} holds; revision {self.before.revision} stays in its history"
-                f" with its {counts}"
-            )
-        if self.kind == "superseded":
-            return f"it stays in the history of {self.after.name} with its {counts}"
-        if self.kind == "unchanged":
-            return "nothing in it changes"
-        return f"it says the same: its {counts} stay"
-
-    def document(self) -> dict[str, Any]:
-        """The JSON shape of a correction."""
-        return {
-            "status": self.kind,
-            "name": self.after.name,
-            "id": self.after.id,
-            "revision": self.after.revision,
-            "sentence": self.sentence,
-            "before": self.before.document(),
-            "after": self.after.document(),
-        }
 
 
 def found(base: Base, name_or_id: str | int) -> Memory:
@@ -200,7 +148,7 @@ def _draft(base: Base, memory: Memory, change: Edit) -> Draft:
     raise MemoryFault(f"the correction is refused: {made.reason}", "Nothing was changed.")
 
 
-def _kind(base: Base, memory: Memory, draft: Draft) -> Kind:
+def _kind(base: Base, memory: Memory, draft: Draft) -> CorrectionKind:
     if _texts(memory) == _texts(draft):
         return "unchanged"
     if (memory.trigger, memory.resolution) == (draft.trigger, draft.resolution):

@@ -21,7 +21,7 @@ from helix_tui.core.memory.store import indexing, revisions, rows
 from helix_tui.core.memory.store.base import Base, Vector
 from helix_tui.core.memory.store.index import Index
 from helix_tui.core.memory.store.indexing import Draft
-from helix_tui.core.memory.words import key
+from helix_tui.core.memory.words import key, slug
 from helix_tui.core.memory.write import alike
 from helix_tui.core.memory.write import recurrence as recurring
 from helix_tui.core.memory.write.agreement import one_matter, resolve_alike, same_problem
@@ -31,13 +31,10 @@ CHUNK_SIMILARITY = 0.85
 
 MIN_TRIGGER = 10
 MAX_TEXT = 20_000
-MAX_NAME = 50
 
 APPROACH = "Approach that worked: "
 
 _MOST_OLDER = 20
-
-_SLUG = re.compile(r"[^a-z0-9]+")
 
 
 def store(base: Base, draft: Draft) -> Stored:
@@ -91,11 +88,6 @@ def chunk(base: Base, task: str, outcome: str, approach: str, source: str) -> St
             mode=base.mode,
             revision=shown.revision,
         )
-
-
-def slug(text: str) -> str:
-    """A name for a text: lower case, words joined by dashes, at most 50 characters (seed 004)."""
-    return _SLUG.sub("-", text.lower()).strip("-")[:MAX_NAME].strip("-")
 
 
 def clean(base: Base, draft: Draft) -> Draft | Stored:
