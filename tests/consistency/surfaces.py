@@ -82,6 +82,13 @@ def _file(scene: Scene) -> Iterator[Statement]:
         if unmet or row.get("execution-eligible") is False or status not in ("open", "in_progress"):
             yield ("has a place", name), False
         yield from _of_events(row)
+        for tree, attempt in _WORKTREE.findall(json.dumps(row.get("events")) + name):
+            if tree in rows:
+                yield ("is an attempt", attempt), True
+
+
+_WORKTREE = re.compile(r"execute-bead-wt-([\w.-]{1,80}?)-(\d{8}T\d{6}-[0-9a-f]{8})")
+"""The folder in which a bead was attempted, as an event names it, or a bead that was filed there."""
 
 
 def _of_events(row: dict[str, Any]) -> Iterator[Statement]:

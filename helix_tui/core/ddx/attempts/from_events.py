@@ -5,6 +5,7 @@ Format: reference/ddx.md §1 (events) and §4 (loop logs, which say the same at 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ import msgspec
 
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.ddx.attempts.attempt import Piece, RowFacts
+from helix_tui.core.ddx.attempts.bundles import began_at
 from helix_tui.core.ddx.attempts.loop_log import LoopEntry
 from helix_tui.core.ddx.fields import instant, money, text, whole
 from helix_tui.core.ddx.files import Stamp, decode_object, read_bytes, stamp_of
@@ -82,6 +84,8 @@ class BeadEvents:
         self._attached: dict[str, Stamp] = {}
         self._awaited: set[str] = set()
         self._held: frozenset[str] = frozenset()
+        self._made_in: dict[str, tuple[str, str]] = {}
+        """Beads that were filed in a work tree: the bead and the attempt that it belongs to."""
 
     def refresh(
         self,
@@ -97,13 +101,13 @@ class BeadEvents:
             del self._beads[gone]
             self.rows.pop(gone, None)
             self._attached.pop(gone, None)
-            dirty.add(gone)
+            dirty |= {gone, *self._made_in.pop(gone, ())[:1]}
         hints = None if changed is None else {path.parent.name for path in changed} | self._awaited
         for bead in beads.values():
             new = self._beads.get(bead.id) is not bead  # a row that did not change keeps its object
             if new or bead.id in touched:
                 self._take_row(bead)
-                dirty.add(bead.id)
+                dirty |= {bead.id, *self._made_in.get(bead.id, ())[:1]}
                 if new and not first:
                     self._awaited.add(bead.id)  # its attachment may come after it; one long gone is let be
             elif hints is not None and bead.id not in hints:
@@ -123,12 +127,26 @@ class BeadEvents:
         inline = [_event_row(event) for event in _events_of(bead) if event.kind in _EVENT_KINDS]
         return attached + inline
 
+    def worktrees(self, bead_id: str) -> set[str]:
+        """Attempts at a bead that its row, its attachment or a bead filed there name by their work tree."""
+        filed = {attempt for owner, attempt in self._made_in.values() if owner == bead_id}
+        bead = self._beads.get(bead_id)
+        if bead is None:
+            return filed
+        said = [bead.raw]
+        if bead_id in self._attached:
+            said.append(self._attachment_bytes(bead))
+        named = (in_worktrees(raw.decode("utf-8", "replace"), bead_id) for raw in said if _MARK in raw)
+        return filed.union(*named)
+
     def _take_row(self, bead: Bead) -> None:
         try:
             row = _decode_row(bead.raw)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             row = _lenient_row(bead.document())
         self._beads[bead.id] = bead
+        if made_in := _MADE_IN.match(bead.id):
+            self._made_in[bead.id] = (made_in[1], made_in[2])
         self.rows[bead.id] = RowFacts(
             status=bead.status,
             session_id=row.session_id,
@@ -154,9 +172,12 @@ class BeadEvents:
         self._attached[bead.id] = stamp
         return True
 
-    def _read_attachment(self, bead: Bead) -> list[EventRow]:
+    def _attachment_bytes(self, bead: Bead) -> bytes:
         path = self._attachment(bead)
-        raw = (read_bytes(path, 64 << 20) if path is not None else None) or b""
+        return (read_bytes(path, 64 << 20) if path is not None else None) or b""
+
+    def _read_attachment(self, bead: Bead) -> list[EventRow]:
+        raw = self._attachment_bytes(bead)
         return [event for line in raw.split(b"\n") if (event := _attached_event(line)) is not None]
 
 
@@ -245,8 +266,10 @@ def event_values(body: str) -> dict[str, str]:
     return {key: value.strip() for key, equals, value in pairs if equals and key.isidentifier()}
 
 
-def attempt_named(body: str) -> str:
-    """The attempt an event names: in its JSON body, as ``attempt_id=``, or inside a reference or a path."""
+def attempt_named(body: str, bead_id: str = "") -> str:
+    """The attempt an event names: in its JSON body, as ``attempt_id=``, or inside a reference or a path;
+    last, by the work tree in which ``bead_id`` was attempted.
+    """
     named = text(_json_body(body), "attempt_id") or event_values(body).get("attempt_id", "")
     if named:
         return named
@@ -256,7 +279,28 @@ def attempt_named(body: str) -> str:
             match = ATTEMPT_ID.search(body, at, at + 300)
             if match is not None:
                 return match[0]
-    return ""
+    return max(in_worktrees(body, bead_id), default="") if bead_id else ""
+
+
+_WORKTREE = "execute-bead-wt-"
+"""How the folder of an attempt's work tree begins; the bead and the attempt follow."""
+
+_MARK = _WORKTREE.encode()
+
+_MADE_IN = re.compile(rf"\.{_WORKTREE}(.+)-({ATTEMPT_ID.pattern})-[0-9a-f]{{8}}\Z")
+"""Id of a bead that an agent filed in its work tree: DDx took the folder's name for the project's."""
+
+
+def in_worktrees(said: str, bead_id: str) -> set[str]:
+    """The attempts at a bead whose work trees a text names."""
+    if _WORKTREE not in said:
+        return set()
+    return set(re.findall(rf"{_WORKTREE}{re.escape(bead_id)}-({ATTEMPT_ID.pattern})", said))
+
+
+def worktree_piece(attempt_id: str, bead_id: str) -> Piece:
+    """What the name of a work tree says: there was an attempt, and when it began."""
+    return Piece("name", attempt_id, bead_id, started_at=began_at(attempt_id))
 
 
 def _lenient_row(document: Mapping[str, Any]) -> _Row:

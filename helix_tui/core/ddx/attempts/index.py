@@ -34,6 +34,7 @@ from helix_tui.core.ddx.attempts.from_events import (
     cost_piece,
     event_piece,
     recovery_piece,
+    worktree_piece,
 )
 from helix_tui.core.ddx.attempts.from_events import loop_piece as _loop_piece
 from helix_tui.core.ddx.attempts.from_metrics import MetricsFile, metric_piece
@@ -47,6 +48,9 @@ __all__ = ["Attempt", "AttemptIndex", "Review", "Tokens"]
 
 _NEAR = 180 * NS
 """How far an event may stand from an attempt's end and still tell of it, when nothing else ties them."""
+
+_LONGEST = 12 * 3600 * NS
+"""How long after it began an attempt of which only a work tree is known may have ended."""
 
 MAX_LOOP_RESULTS = 40_000
 """Results that loops told of and that are held, those told last: 0.6 KB each, 24 MB of so many."""
@@ -202,6 +206,8 @@ class AttemptIndex:
                 pieces[piece.attempt_id][piece.source] = piece
         for piece in metrics:
             pieces[piece.attempt_id]["metrics"] = piece
+        for attempt_id in self._events.worktrees(bead_id):
+            pieces[attempt_id].setdefault("name", worktree_piece(attempt_id, bead_id))
         _add_events(pieces, self._events.of(bead_id), bead_id)
         _add_loop_results(pieces, self._loop_results.get(bead_id, {}).values())
         reviews = _assign_reviews(pieces, [one for one in found if one.review is not None])
@@ -254,12 +260,14 @@ def _add_events(pieces: _Pieces, events: Iterable[EventRow], bead_id: str) -> No
                 pieces[piece.attempt_id]["cost"] = piece
                 last_named = piece.attempt_id
         elif event.kind == "execute-bead":
-            attempt_id = attempt_named(event.body) or last_named or _by_commits_or_time(pieces, event)
+            attempt_id = (
+                attempt_named(event.body, bead_id) or last_named or _by_commits_or_time(pieces, event)
+            )
             last_named = ""
             if attempt_id:
                 pieces[attempt_id]["event"] = event_piece(event, attempt_id, bead_id)
         elif event.kind in RECOVERIES:
-            attempt_id = attempt_named(event.body)
+            attempt_id = attempt_named(event.body, bead_id)
             if attempt_id:
                 pieces[attempt_id]["recovery"] = recovery_piece(event, attempt_id, bead_id)
         else:
@@ -280,7 +288,14 @@ def _by_commits_or_time(pieces: _Pieces, event: EventRow) -> str:
         for attempt_id, own in free.items()
         if (ended := _end(own)) is not None and -_NEAR < event.at - ended < _NEAR
     ]
-    return min(near)[1] if near else ""
+    if near:
+        return min(near)[1]
+    began = [
+        (seen, attempt_id)
+        for attempt_id, own in free.items()
+        if own.keys() == {"name"} and 0 <= event.at - (seen := _first_seen(attempt_id, own)[0]) < _LONGEST
+    ]
+    return max(began)[1] if began else ""
 
 
 def _add_loop_results(pieces: _Pieces, results: Iterable[Piece]) -> None:

@@ -331,6 +331,34 @@ def test_a_malformed_file_costs_only_itself(place: Place, text: str) -> None:
     assert all(path.name == "result.json" for path in place.index.problems)
 
 
+def test_an_attempt_of_which_only_its_work_tree_is_named_is_one(place: Place) -> None:
+    tree = f"/tmp/ddx-exec-wt/.execute-bead-wt-b-1-{FIRST}"
+    place.row("b-1", event("disruption_detected", "resource_exhausted", {"detail": f"stat {tree}/.git"}))
+    attempt = place.look()
+    assert (attempt.attempt_id, attempt.bead_id, attempt.status) == (FIRST, "b-1", "")
+    assert attempt.verdict.outcome == "interrupted"
+    assert attempt.started_at == parse_instant("2026-08-01T10:00:00Z")
+    place.row("b-1", event("execute-bead", "execution_failed", f"preparing {tree}/.git: no such file"))
+    attempt = place.look()
+    assert (attempt.attempt_id, attempt.verdict.outcome) == (FIRST, "failed")
+    place.row("b-1", event("execute-bead", "execution_failed", f"preparing {tree.replace('b-1', 'x-1')}"))
+    place.index.refresh(place.beads)
+    assert place.index.attempts == ()  # another bead's work tree
+
+
+def test_a_bead_that_was_filed_in_a_work_tree_names_the_attempt(place: Place) -> None:
+    place.row("b-1", event("execute-bead", "review_block", "post-merge review: BLOCK"))
+    child = f".execute-bead-wt-b-1-{FIRST}-0123abcd"
+    place.row(child)
+    attempt = place.look()
+    assert (attempt.attempt_id, attempt.status, attempt.landed) == (FIRST, "review_block", True)
+    place.row("b-1", event("execute-bead", "success", "success", at="2026-08-02T10:05:00Z"))
+    assert place.look().verdict.outcome == "interrupted"  # a day later is another attempt's end
+    del place.beads[child]
+    place.index.refresh(place.beads)
+    assert place.index.attempts == ()
+
+
 def test_real_folders_hold_38_attempts_and_two_reviews(shared: Path, tmp_path: Path) -> None:
     (tmp_path / ".ddx").mkdir()
     (tmp_path / ".ddx" / "executions").symlink_to(shared / "data" / "ddx" / "executions")
