@@ -27,7 +27,7 @@ from helix_tui.core.editing.preview.whatif import Consequences, foresee
 from helix_tui.core.editing.steps import Refused
 from helix_tui.core.editing.undo.conflicts import Conflict, NotUndoable, Unreadable
 from helix_tui.core.snapshot import Snapshot
-from helix_tui.screens.editing.requests import Wish
+from helix_tui.screens.editing.requests import Request
 
 Trouble = Exception
 TROUBLES = (Conflict, NotUndoable, Refused, WritesForbidden, GateBusy, DdxError, Unreadable, OSError)
@@ -36,7 +36,7 @@ TROUBLES = (Conflict, NotUndoable, Refused, WritesForbidden, GateBusy, DdxError,
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What a wish would do, and what would follow."""
+    """What a request would do, and what would follow."""
 
     plan: Plan
     follows: Consequences
@@ -121,7 +121,7 @@ class Desk:
         self._changes = Errands("curation", host.call_later)
         self._plans = Errands("foresight", host.call_later)
         self._stopped = threading.Event()
-        self._waiting: list[Wish] = []
+        self._waiting: list[Request] = []
         self.curator.progress = self._go_on
 
     # --- looking ------------------------------------------------------------------------------------------
@@ -139,15 +139,17 @@ class Desk:
         """
         self.curator.gate.check()
 
-    def foresee(self, wish: Wish, done: Callable[[Outlook], None], failed: Callable[[Trouble], None]) -> None:
-        """Find what a wish would do and what would follow, on the queue as it stands."""
+    def foresee(
+        self, request: Request, done: Callable[[Outlook], None], failed: Callable[[Trouble], None]
+    ) -> None:
+        """Find what a request would do and what would follow, on the queue as it stands."""
         shown = self._host.snapshot
 
         def work() -> Outlook:
             sight = Sight(shown.tracker, shown.queue, shown.runs, shown.dialect)
             if not _stands(shown):
                 sight = self._scout.look()
-            made = wish.plan(self._scout, sight)
+            made = request.plan(self._scout, sight)
             embedded = self._scout.executable(_vocabulary(sight)).embedded
             return Outlook(made, foresee(sight.queue, made.steps), sight, embedded)
 
@@ -157,23 +159,23 @@ class Desk:
 
     def run(
         self,
-        wish: Wish,
+        request: Request,
         shown: Plan,
         done: Callable[[Done | None], None],
         failed: Callable[[Trouble], None],
     ) -> None:
         """Do what was shown, once the changes before it are done."""
         self._stopped.clear()
-        self._waiting.append(wish)
+        self._waiting.append(request)
         self._show(None)
 
         def ended(call: Callable[[Any], None], result: Any) -> None:
-            self._waiting.remove(wish)
+            self._waiting.remove(request)
             self._show(None)
             call(result)
 
         self._changes.send(
-            lambda: wish.run(self.curator, shown), partial(ended, done), partial(ended, failed)
+            lambda: request.run(self.curator, shown), partial(ended, done), partial(ended, failed)
         )
 
     def stop(self) -> bool:
@@ -194,7 +196,7 @@ class Desk:
 
     def _show(self, progress: tuple[int, int] | None) -> None:
         self.progress = progress if self._waiting else None
-        self.pending = tuple(bead_id for wish in self._waiting for bead_id in wish.beads)
+        self.pending = tuple(bead_id for request in self._waiting for bead_id in request.beads)
         self._host.show_pending()
 
 

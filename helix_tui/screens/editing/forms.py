@@ -18,7 +18,7 @@ from helix_tui.keymap import bindings
 from helix_tui.screens.editing.bead_picker import beads_like, labels_in_use
 from helix_tui.screens.editing.change_runner import Trouble
 from helix_tui.screens.editing.links import whom
-from helix_tui.screens.editing.requests import EditConflict, Wish, edit_wish, wish_for
+from helix_tui.screens.editing.requests import EditConflict, Request, request_for, text_edit
 from helix_tui.screens.editing.texts import texts_of
 from helix_tui.screens.sheet import Sheet
 from helix_tui.widgets.base.line import Span
@@ -66,7 +66,7 @@ class FormSheet(Sheet):
         screen: TargetScreen,
         fields: Sequence[Field],
         judged: Findings,
-        wish: Callable[[Mapping[str, str]], Wish | None],
+        request: Callable[[Mapping[str, str]], Request | None],
         failed: Callable[[Trouble], None] | None = None,
     ) -> None:
         """Make a sheet.
@@ -76,13 +76,13 @@ class FormSheet(Sheet):
             screen: the screen underneath, which shows what it would do.
             fields: of the form.
             judged: what is wrong with texts.
-            wish: what texts ask for; None where they ask for nothing.
+            request: what texts ask for; None where they ask for nothing.
             failed: told why it was not done.
         """
         super().__init__(clean_line(title, 200))
         self.form = Form(fields)
         self._below = screen
-        self._judged, self._wish, self._failed = judged, wish, failed
+        self._judged, self._request, self._failed = judged, request, failed
         self._warned: Mapping[str, str] | None = None
         """The texts that were to be taken with their errors, when that was asked for first."""
         self._leaving: Mapping[str, str] | None = None
@@ -136,12 +136,12 @@ class FormSheet(Sheet):
             self.judge()
             self.console.say(f"{errors[0].message}. Press ctrl+o again to continue anyway", "warning")
             return
-        wish = self._wish(texts)
-        if wish is None:
+        request = self._request(texts)
+        if request is None:
             self.console.say("nothing was changed")
             self.dismiss()
             return
-        self._below.look_ahead(wish, ended=self._ended)
+        self._below.look_ahead(request, ended=self._ended)
 
     def _ended(self, error: Trouble | None) -> None:
         if error is None:
@@ -186,10 +186,10 @@ def create(screen: TargetScreen) -> None:
     def judged(texts: Mapping[str, str]) -> Sequence[Finding]:
         return judge_draft(texts, queue)
 
-    def wish(texts: Mapping[str, str]) -> Wish:
-        return wish_for([draft_operation(texts, queue)])
+    def request(texts: Mapping[str, str]) -> Request:
+        return request_for([draft_operation(texts, queue)])
 
-    screen.console.push_screen(FormSheet("new bead", screen, fields, judged, wish))
+    screen.console.push_screen(FormSheet("new bead", screen, fields, judged, request))
 
 
 def judge_draft(texts: Mapping[str, str], queue: Queue) -> Sequence[Finding]:
@@ -301,15 +301,15 @@ def edit(screen: TargetScreen, beads: Sequence[Bead]) -> None:
         row = bead.document() | {"acceptance": texts["acceptance"]}
         return [finding for finding in judge(row, queue.beads).findings if finding.code == "vague"]
 
-    def wish(texts: Mapping[str, str]) -> Wish | None:
+    def request(texts: Mapping[str, str]) -> Request | None:
         changed = {name: text for name, text in texts.items() if text != base[name]}
         if "title" in changed:
             changed["title"] = " ".join(changed["title"].split())
-        return edit_wish(bead.id, base, changed) if changed else None
+        return text_edit(bead.id, base, changed) if changed else None
 
     def failed(error: Trouble) -> None:
         # both versions were shown: going on once more is a choice
         if isinstance(error, EditConflict):
             base.update({each.field: str(each.theirs or "") for each in error.differences})
 
-    screen.console.push_screen(FormSheet(f"edit {whom(beads)}", screen, fields, judged, wish, failed))
+    screen.console.push_screen(FormSheet(f"edit {whom(beads)}", screen, fields, judged, request, failed))

@@ -12,10 +12,7 @@ from helix_tui.keymap import bindings
 from helix_tui.screens.editing.target import TargetScreen
 
 if TYPE_CHECKING:
-    from helix_tui.screens.editing.requests import Wish
-
-LOWEST = 4
-"""The last priority there is."""
+    pass
 
 
 class BeadKeys(TargetScreen):
@@ -25,78 +22,33 @@ class BeadKeys(TargetScreen):
 
     def action_eligible(self) -> None:
         """Eligible off where any of them is eligible, else on; the same key turns it round."""
-        from helix_tui.core.editing import operations
-        from helix_tui.screens.editing.requests import wish_for
+        from helix_tui.screens.editing.requests import eligibility
 
         beads = self.targets()
-        if not beads:
-            return
-
-        def wish(on: bool) -> Wish:
-            return wish_for([operations.eligible(bead.id, on) for bead in beads])
-
-        state = [all(bead.execution_eligible is False for bead in beads)]
-
-        def turn(key_id: str) -> Wish | None:
-            if key_id != "change.eligible":
-                return None
-            state[0] = not state[0]
-            return wish(state[0])
-
-        self.look_ahead(wish(state[0]), turn)
+        if beads:
+            on = all(bead.execution_eligible is False for bead in beads)
+            self.look_ahead(eligibility([bead.id for bead in beads], on))
 
     def action_priority(self, step: int) -> None:
-        """Priority by a step; the two keys go on in the sheet."""
-        from helix_tui.core.editing import operations
-        from helix_tui.screens.editing.requests import wish_for
+        """Priority by a step; in the sheet the two keys move it further."""
+        from helix_tui.screens.editing.requests import priority_change
 
         beads = self.targets()
-        if not beads:
-            return
-
-        def wish(by: int) -> Wish:
-            levels = [(bead.id, min(max(bead.priority + by, 0), LOWEST)) for bead in beads]
-            word = "raise" if by < 0 else "lower"
-            title = f"{word} {len(levels):,} beads by {abs(by)}" if len(levels) > 1 else ""
-            return wish_for([operations.priority(bead_id, level) for bead_id, level in levels], title)
-
-        moved = [step]
-
-        def turn(key_id: str) -> Wish | None:
-            steps = {"change.raise": -1, "change.lower": 1}
-            if key_id not in steps:
-                return None
-            moved[0] = min(max(moved[0] + steps[key_id], -LOWEST), LOWEST)
-            return wish(moved[0])
-
-        self.look_ahead(wish(step), turn)
+        if beads:
+            self.look_ahead(priority_change({bead.id: bead.priority for bead in beads}, step))
 
     def action_claim(self) -> None:
-        """Let go of what is held, else take it; the same key turns it round."""
-        from helix_tui.core.editing import operations
-        from helix_tui.screens.editing.requests import wish_for
+        """Release what is claimed, else claim it; the same key turns it round."""
+        from helix_tui.screens.editing.requests import holding
 
         beads = self.targets()
         if not beads:
             return
         queue = self.console.snapshot.queue
-        held = [
+        held = any(
             bead.status == "in_progress" or queue.state(bead.id) in ("claimed", "running") for bead in beads
-        ]
-        state = [not any(held)]
-
-        def wish(take: bool) -> Wish:
-            return wish_for(
-                [operations.claim(bead.id) if take else operations.unclaim(bead.id) for bead in beads]
-            )
-
-        def turn(key_id: str) -> Wish | None:
-            if key_id != "change.claim":
-                return None
-            state[0] = not state[0]
-            return wish(state[0])
-
-        self.look_ahead(wish(state[0]), turn)
+        )
+        self.look_ahead(holding([bead.id for bead in beads], take=not held))
 
     def action_supersede(self) -> None:
         """Pick what replaces it."""
@@ -175,25 +127,25 @@ class BeadKeys(TargetScreen):
     def action_what_if(self) -> None:
         """What closing them would lead to."""
         from helix_tui.core.editing import operations
-        from helix_tui.screens.editing.requests import wish_for
+        from helix_tui.screens.editing.requests import request_for
 
         beads = self.targets()
         if beads:
-            self.look_ahead(wish_for([operations.close(bead.id) for bead in beads]))
+            self.look_ahead(request_for([operations.close(bead.id) for bead in beads]))
 
     def action_undo(self) -> None:
         """What taking back the last change would do."""
-        from helix_tui.screens.editing.requests import undo_wish
+        from helix_tui.screens.editing.requests import Reversal
 
         if self.may_change():
-            self.look_ahead(undo_wish())
+            self.look_ahead(Reversal("undo"))
 
     def action_redo(self) -> None:
         """What doing it again would do."""
-        from helix_tui.screens.editing.requests import redo_wish
+        from helix_tui.screens.editing.requests import Reversal
 
         if self.may_change():
-            self.look_ahead(redo_wish())
+            self.look_ahead(Reversal("redo"))
 
     def action_stop_change(self) -> None:
         """Let a change of many beads end after its present command."""

@@ -5,14 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from helix_tui.core.beads.readiness import looks_like_epic
 from helix_tui.core.editing import operations
-from helix_tui.core.editing.execute.curator import Curator, Done, Sight
-from helix_tui.core.editing.overlay import Scene
-from helix_tui.core.editing.plan.planner import Plan
-from helix_tui.core.editing.steps import Writing, called
 from helix_tui.core.ground.text import clean_line
-from helix_tui.core.supervision.signals.focus import plan_focus, plan_unfocus, read_focus
 from helix_tui.screens.editing.bead_picker import (
     NEW,
     NONE,
@@ -25,7 +19,7 @@ from helix_tui.screens.editing.bead_picker import (
     offer_parents,
 )
 from helix_tui.screens.editing.choices import Pick, PickSheet
-from helix_tui.screens.editing.requests import Wish, wish_for
+from helix_tui.screens.editing.requests import Focus, request_for
 
 if TYPE_CHECKING:
     from helix_tui.core.beads.readiness import Queue
@@ -48,7 +42,7 @@ def supersede(screen: TargetScreen, beads: Sequence[Bead]) -> None:
 
     def picked(keys: tuple[str, ...]) -> None:
         by = None if keys[0] == NONE else keys[0]
-        screen.look_ahead(wish_for([operations.supersede(bead.id, by) for bead in beads]))
+        screen.look_ahead(request_for([operations.supersede(bead.id, by) for bead in beads]))
 
     offer = offer_beads(queue, {bead.id for bead in beads}, first=first)
     title = f"{whom(beads)} is replaced by …"
@@ -62,7 +56,7 @@ def depend(screen: TargetScreen, beads: Sequence[Bead]) -> None:
     edges = _Edges(screen.console.snapshot.queue, beads)
 
     def picked(keys: tuple[str, ...]) -> None:
-        screen.look_ahead(wish_for(list(edges.changed(keys[0]))))
+        screen.look_ahead(request_for(list(edges.changed(keys[0]))))
 
     def turn() -> tuple[str, str]:
         edges.onward = not edges.onward
@@ -131,7 +125,7 @@ def parent(screen: TargetScreen, beads: Sequence[Bead]) -> None:
 
     def picked(keys: tuple[str, ...]) -> None:
         under = None if keys[0] == NONE else keys[0]
-        screen.look_ahead(wish_for([operations.parent(bead.id, under) for bead in beads]))
+        screen.look_ahead(request_for([operations.parent(bead.id, under) for bead in beads]))
 
     offer = offer_parents(queue, {bead.id for bead in beads}, first)
     screen.console.push_screen(PickSheet(f"{whom(beads)} stands under …", offer, picked, lead="under"))
@@ -146,7 +140,7 @@ def label(screen: TargetScreen, beads: Sequence[Bead]) -> None:
     def picked(keys: tuple[str, ...]) -> None:
         add = [key.removeprefix(NEW) for key in keys if key not in worn]
         remove = [key for key in keys if key in worn]
-        screen.look_ahead(wish_for([operations.label(bead.id, add=add, remove=remove) for bead in beads]))
+        screen.look_ahead(request_for([operations.label(bead.id, add=add, remove=remove) for bead in beads]))
 
     offer = offer_labels(screen.console.snapshot.queue, beads)
     screen.console.push_screen(PickSheet(f"labels of {whom(beads)}", offer, picked, lead="#", several=True))
@@ -160,7 +154,7 @@ def rank(screen: TargetScreen, beads: Sequence[Bead], place: str) -> None:
         # the last one moved to the top stands first
         ordered = beads[::-1] if place == "top" else beads
         wanted = [operations.rank(bead.id, top=place == "top") for bead in ordered]
-        screen.look_ahead(wish_for(wanted))
+        screen.look_ahead(request_for(wanted))
         return
     level = beads[0].priority
 
@@ -169,7 +163,7 @@ def rank(screen: TargetScreen, beads: Sequence[Bead], place: str) -> None:
             wanted = [operations.rank(bead.id, before=keys[0]) for bead in beads]
         else:
             wanted = [operations.rank(bead.id, after=keys[0]) for bead in beads[::-1]]
-        screen.look_ahead(wish_for(wanted))
+        screen.look_ahead(request_for(wanted))
 
     offer = offer_beads(
         screen.console.snapshot.queue, {bead.id for bead in beads}, fits=lambda bead: bead.priority == level
@@ -184,30 +178,4 @@ def focus(screen: TargetScreen, beads: Sequence[Bead]) -> None:
     if len(beads) > 1:
         screen.console.say("the focus is on one epic; unmark the others", "warning")
         return
-    screen.look_ahead(focus_wish(beads[0]))
-
-
-def focus_wish(bead: Bead) -> Wish:
-    """The wish to put the focus on a bead, or to end the focus there is."""
-
-    def ends(scene: Scene) -> str:
-        """The epic whose focus is ended; empty where one begins."""
-        epic = read_focus(scene).epic
-        whole = looks_like_epic(bead) or bool(scene.children(bead.id))
-        return epic if epic and (epic == bead.id or not whole) else ""
-
-    def make(writing: Writing, _: Sight) -> None:
-        if ends(writing.scene):
-            plan_unfocus(writing)
-        else:
-            plan_focus(writing, bead.id)
-
-    def planned(curator: Curator, sight: Sight) -> Plan:
-        ended = ends(Scene(sight.queue))
-        title = f"end the focus on {called(ended)}" if ended else f"focus on {called(bead.id)}"
-        return curator.plan_steps("focus", title, make, sight)
-
-    def run(curator: Curator, shown: Plan) -> Done:
-        return curator.run_steps("focus", shown.title, make, shown=shown)
-
-    return Wish("focus", (bead.id,), planned, run)
+    screen.look_ahead(Focus(beads[0]))

@@ -12,7 +12,7 @@ from helix_tui.core.editing import operations
 from helix_tui.keymap import BY_ID, KEYS, names, shown
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet
 from helix_tui.screens.editing.links import whom
-from helix_tui.screens.editing.requests import wish_for
+from helix_tui.screens.editing.requests import request_for
 
 if TYPE_CHECKING:
     from helix_tui.core.beads.record import Bead
@@ -73,14 +73,14 @@ def endings(screen: TargetScreen, beads: Sequence[Bead]) -> None:
     unfinished = len(ended) < len(beads)
 
     def close() -> None:
-        screen.look_ahead(wish_for([operations.close(bead.id) for bead in beads]))
+        screen.look_ahead(request_for([operations.close(bead.id) for bead in beads]))
 
     def cancel() -> None:
-        screen.look_ahead(wish_for([operations.cancel(bead.id) for bead in beads]))
+        screen.look_ahead(request_for([operations.cancel(bead.id) for bead in beads]))
 
     def reopen() -> None:
         def told(reason: str) -> None:
-            screen.look_ahead(wish_for([operations.reopen(bead.id, reason) for bead in closed]))
+            screen.look_ahead(request_for([operations.reopen(bead.id, reason) for bead in closed]))
 
         screen.console.push_screen(LineSheet(f"why is {whom(closed)} opened again?", "reason", told))
 

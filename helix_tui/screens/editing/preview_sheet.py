@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from textual import events, on
 
 from helix_tui.core.beads.naming import with_titles
@@ -12,14 +10,11 @@ from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.keymap import id_of
 from helix_tui.screens.editing.change_runner import Outlook, Trouble
 from helix_tui.screens.editing.preview_text import tell_differences, tell_outlook
-from helix_tui.screens.editing.requests import Wish, undo_wish
-from helix_tui.screens.editing.results import Ended, run_wish, tell_trouble
+from helix_tui.screens.editing.requests import Request, Reversal
+from helix_tui.screens.editing.results import Ended, run_request, tell_trouble
 from helix_tui.screens.sheet import Sheet
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.forms.page import Page
-
-Turn = Callable[[str], Wish | None]
-"""Another wish in place of this one, for a key by its id: priority up once more, on instead of off."""
 
 
 class AheadSheet(Sheet):
@@ -29,8 +24,7 @@ class AheadSheet(Sheet):
 
     def __init__(
         self,
-        wish: Wish,
-        turn: Turn | None = None,
+        request: Request,
         ended: Ended | None = None,
         *,
         changed: PlanChanged | None = None,
@@ -38,42 +32,40 @@ class AheadSheet(Sheet):
         """Make a sheet.
 
         Args:
-            wish: what may be done.
-            turn: what other keys make of it.
+            request: what may be done.
             ended: told when it was done, or why it was not; never told when it was left.
             changed: it was shown before, and the queue has changed since, so that other commands would run.
         """
-        super().__init__(clean_line(wish.title, 200))
-        self.wish = wish
+        super().__init__(clean_line(request.title, 200))
+        self.request = request
         self.outlook: Outlook | None = None
-        self._turn = turn
         self._ended = ended
         self._changed = changed
 
     def on_mount(self) -> None:
         """Begin to look ahead."""
         super().on_mount()
-        self._look(self.wish)
+        self._look(self.request)
 
-    def _look(self, wish: Wish) -> None:
-        self.wish, self.outlook = wish, None
-        self.caption.show(clean_line(wish.title, 200))
+    def _look(self, request: Request) -> None:
+        self.request, self.outlook = request, None
+        self.caption.show(clean_line(request.title, 200))
 
         def arrived(outlook: Outlook) -> None:
-            if self.wish is wish and not self.has_left:
+            if self.request is request and not self.has_left:
                 self.outlook = outlook
                 self.caption.show(clean_line(with_titles(outlook.plan.title, outlook.sight.queue.beads), 200))
                 self.footer.show(self.FOOTER if outlook.plan.steps else ("go.back",))
                 self.rewrite()
 
         def failed(error: Trouble) -> None:
-            if self.wish is wish and not self.has_left:
+            if self.request is request and not self.has_left:
                 self.dismiss()
-                tell_trouble(self.console, wish, error)
+                tell_trouble(self.console, request, error)
                 if self._ended is not None:
                     self._ended(error)
 
-        self.console.desk.foresee(wish, arrived, failed)
+        self.console.desk.foresee(request, arrived, failed)
 
     def write(self, page: Page) -> None:
         """The outlook, once it is there."""
@@ -90,7 +82,7 @@ class AheadSheet(Sheet):
     def on_key(self, event: events.Key) -> None:
         """A key of the operation itself turns it into another one."""
         key_id = id_of(event.key, "beads", self.console.keymap)
-        other = self._turn(key_id) if self._turn is not None and key_id else None
+        other = self.request.turned(key_id) if key_id else None
         if other is not None:
             event.stop()
             self._look(other)
@@ -103,9 +95,9 @@ class AheadSheet(Sheet):
             return
         self.dismiss()
         if self.outlook.plan.steps:
-            run_wish(
+            run_request(
                 self.console,
-                self.wish,
+                self.request,
                 self.outlook.plan,
                 self._take_back,
                 self._ended,
@@ -114,16 +106,17 @@ class AheadSheet(Sheet):
 
     def _show_again(self, error: PlanChanged) -> None:
         """Nothing ran: the queue is another one, and so is the plan."""
-        self.console.push_screen(AheadSheet(self.wish, self._turn, self._ended, changed=error))
+        self.console.push_screen(AheadSheet(self.request, self._ended, changed=error))
 
     def _take_back(self) -> None:
-        self.console.push_screen(AheadSheet(undo_wish()))
+        self.console.push_screen(AheadSheet(Reversal("undo")))
 
     async def action_back(self) -> None:
         """Leave it; a text that was written for it is not lost."""
         await super().action_back()
-        if self.wish.kept:
-            self.console.say(f"nothing was changed; your text is kept in {clean_line(self.wish.kept, 400)}")
+        if self.request.draft_file:
+            kept = clean_line(self.request.draft_file, 400)
+            self.console.say(f"nothing was changed; your text is kept in {kept}")
 
     def action_copy_id(self) -> None:
         """The commands, to the clipboard."""

@@ -1,170 +1,375 @@
-"""What somebody is about to do: how it is planned on a state of the queue, and how it is done."""
+"""What somebody asks for, as data: a request plans itself on a state of the queue and runs what was shown."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
+from helix_tui.core.beads.readiness import looks_like_epic
+from helix_tui.core.beads.record import Bead
 from helix_tui.core.editing import operations
 from helix_tui.core.editing.execute.curator import Curator, Done, Sight
 from helix_tui.core.editing.journal import Entry
 from helix_tui.core.editing.operations import Operation
+from helix_tui.core.editing.overlay import Scene
 from helix_tui.core.editing.plan.planner import Plan, describe, plan
-from helix_tui.core.editing.steps import Writing, named
+from helix_tui.core.editing.steps import Writing, called, named
 from helix_tui.core.editing.undo.conflicts import Conflict, Difference, NotUndoable
 from helix_tui.core.editing.undo.undo_plan import Turn, foretell
-from helix_tui.core.supervision.signals.focus import plan_upkeep
+from helix_tui.core.supervision.signals.focus import plan_focus, plan_unfocus, plan_upkeep, read_focus
 from helix_tui.core.supervision.signals.hold import drifted, plan_drifted
 from helix_tui.core.supervision.signals.orphans import Orphan, letting_go
 
-
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """One change that may be made. Both calls are for worker threads, each with a curator of its own."""
-
-    title: str
-    beads: tuple[str, ...]
-    """The beads that it is about, for the mark on their rows."""
-    plan: Callable[[Curator, Sight], Plan]
-    """What it would run; touches nothing."""
-    run: Callable[[Curator, Plan], Done | None]
-    """Do what was shown."""
-    kept: str = ""
-    """A file in which what was typed lies until it is done; empty where none does."""
+LOWEST = 4
+"""The last priority there is."""
 
 
-def wish_for(operations: Sequence[Operation], title: str = "") -> Wish:
-    """The wish to do some operations as one change."""
-    wanted = list(operations)
+class Request(ABC):
+    """One change that may be made. `plan` and `run` are for worker threads, each with its own curator."""
 
-    def planned(curator: Curator, sight: Sight) -> Plan:
-        return plan(wanted, sight.queue, curator.dialect(sight.queue), busy=sight.busy, title=title)
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """What is asked for, in one sentence for people."""
 
-    def run(curator: Curator, shown: Plan) -> Done:
-        return curator.run(wanted, shown=shown, title=title)
+    @property
+    def beads(self) -> tuple[str, ...]:
+        """The beads that it is about, for the mark on their rows."""
+        return ()
 
-    beads = tuple(dict.fromkeys(operation.bead_id for operation in wanted if operation.bead_id))
-    return Wish(title or describe(wanted), beads, planned, run)
+    @property
+    def draft_file(self) -> str:
+        """A file that keeps what was typed until it is done; empty where there is none."""
+        return ""
+
+    def turned(self, key_id: str) -> Request | None:
+        """Another request in place of this one, for a key by its id; None where the key makes none of it."""
+        del key_id
+        return None
+
+    @abstractmethod
+    def plan(self, curator: Curator, sight: Sight) -> Plan:
+        """What it would run; touches nothing."""
+
+    @abstractmethod
+    def run(self, curator: Curator, shown: Plan) -> Done | None:
+        """Do what was shown."""
 
 
-def wish_for_steps(
-    kind: str, title: str, beads: Sequence[str], make: Callable[[Writing, Sight], None]
-) -> Wish:
-    """The wish to run steps that are planned on what the queue then holds."""
+# --- operations -------------------------------------------------------------------------------------------
 
-    def planned(curator: Curator, sight: Sight) -> Plan:
-        return curator.plan_steps(kind, title, make, sight)
 
-    def run(curator: Curator, shown: Plan) -> Done:
-        return curator.run_steps(kind, title, make, shown=shown)
+@dataclass(frozen=True)
+class Operations(Request):
+    """Some operations as one change."""
 
-    return Wish(title, tuple(beads), planned, run)
+    wanted: tuple[Operation, ...]
+    heading: str = ""
+
+    @property
+    def title(self) -> str:
+        return self.heading or describe(self.wanted)
+
+    @property
+    def beads(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(each.bead_id for each in self.wanted if each.bead_id))
+
+    def plan(self, curator: Curator, sight: Sight) -> Plan:
+        dialect = curator.dialect(sight.queue)
+        return plan(self.wanted, sight.queue, dialect, busy=sight.busy, title=self.heading)
+
+    def run(self, curator: Curator, shown: Plan) -> Done:
+        return curator.run(self.wanted, shown=shown, title=self.heading)
+
+
+def request_for(wanted: Sequence[Operation], title: str = "") -> Operations:
+    """The request for some operations as one change."""
+    return Operations(tuple(wanted), title)
+
+
+@dataclass(frozen=True)
+class Eligibility(Operations):
+    """Eligible or not; its key turns it round."""
+
+    def turned(self, key_id: str) -> Request | None:
+        if key_id != "change.eligible":
+            return None
+        return eligibility(self.beads, not self.wanted[0].values["on"])
+
+
+def eligibility(beads: Sequence[str], on: bool) -> Eligibility:
+    """Let workers pick some beads, or keep them from them."""
+    return Eligibility(tuple(operations.eligible(bead_id, on) for bead_id in beads))
+
+
+@dataclass(frozen=True)
+class Holding(Operations):
+    """A claim or its release; the key turns it round."""
+
+    def turned(self, key_id: str) -> Request | None:
+        return holding(self.beads, self.wanted[0].kind != "claim") if key_id == "change.claim" else None
+
+
+def holding(beads: Sequence[str], take: bool) -> Holding:
+    """Claim some beads, or release them."""
+    one = operations.claim if take else operations.unclaim
+    return Holding(tuple(one(bead_id) for bead_id in beads))
+
+
+@dataclass(frozen=True)
+class PriorityChange(Operations):
+    """Priorities moved by some levels; its two keys move them further."""
+
+    levels: Mapping[str, int] = field(default_factory=dict)
+    """Bead -> its priority now."""
+    by: int = 0
+
+    def turned(self, key_id: str) -> Request | None:
+        step = {"change.raise": -1, "change.lower": 1}.get(key_id)
+        return None if step is None else priority_change(self.levels, self.by + step)
+
+
+def priority_change(levels: Mapping[str, int], by: int) -> PriorityChange:
+    """Raise the priority of some beads (``by`` below 0) or lower it, as far as there are priorities."""
+    by = min(max(by, -LOWEST), LOWEST)
+    wanted = [operations.priority(one, min(max(now + by, 0), LOWEST)) for one, now in levels.items()]
+    word = "raise" if by < 0 else "lower"
+    title = f"{word} {len(levels):,} beads by {abs(by)}" if len(levels) > 1 else ""
+    return PriorityChange(tuple(wanted), title, levels, by)
 
 
 class EditConflict(Conflict):
     """Somebody changed a text while it was being edited: both versions are texts."""
 
 
-def edit_wish(bead_id: str, base: Mapping[str, str], texts: Mapping[str, str], kept: str = "") -> Wish:
-    """The wish to give a bead other texts than those that somebody began with."""
-    wish = wish_for([operations.assign(bead_id, texts)])
+@dataclass(frozen=True)
+class TextEdit(Operations):
+    """Other texts for a bead than those that somebody began with."""
 
-    def planned(curator: Curator, sight: Sight) -> Plan:
-        bead = sight.queue.beads.get(bead_id)
+    base: Mapping[str, str] = field(default_factory=dict)
+    kept: str = ""
+
+    @property
+    def draft_file(self) -> str:
+        return self.kept
+
+    def plan(self, curator: Curator, sight: Sight) -> Plan:
+        operation = self.wanted[0]
+        bead = sight.queue.beads.get(operation.bead_id)
         row = bead.document() if bead is not None else {}
         moved = [
-            Difference(bead_id, name, texts[name], row.get(name))
-            for name in texts
-            if bead is None or str(row.get(name) or "") != base[name]
+            Difference(operation.bead_id, name, text, row.get(name))
+            for name, text in operation.values["fields"].items()
+            if bead is None or str(row.get(name) or "") != self.base[name]
         ]
         if moved:
             raise EditConflict(moved)
-        return wish.plan(curator, sight)
-
-    return Wish(wish.title, wish.beads, planned, wish.run, kept)
+        return super().plan(curator, sight)
 
 
-def recovery_wish(orphans: Sequence[Orphan]) -> Wish:
-    """The wish to release orphaned claims; whether they still are orphaned is checked again as it runs."""
-    beads = tuple(orphan.bead_id for orphan in orphans)
-    title = f"release the stale claim on {named(beads)}"
+def text_edit(bead_id: str, base: Mapping[str, str], texts: Mapping[str, str], kept: str = "") -> TextEdit:
+    """The request to give a bead other texts.
 
-    def planned(curator: Curator, sight: Sight) -> Plan:
-        return curator.plan_steps("unclaim", title, letting_go(orphans, curator.project), sight)
-
-    def run(curator: Curator, shown: Plan) -> Done:
-        make = letting_go(orphans, curator.project)
-        return curator.run_steps("unclaim", title, make, shown=shown, again=True)
-
-    return Wish(title, beads, planned, run)
+    Args:
+        base: the texts that somebody began with.
+        kept: the file that keeps what was typed until it is done.
+    """
+    return TextEdit((operations.assign(bead_id, texts),), base=base, kept=kept)
 
 
-def drift_wish(beads: Sequence[str]) -> Wish:
-    """The wish to keep workers from beads whose parent or document changed, beside those that are kept."""
-
-    def make(writing: Writing, sight: Sight) -> None:
-        plan_drifted(writing, {*drifted(sight.queue), *beads})
-
-    return wish_for_steps("hold", f"keep {named(beads)} from workers", beads, make)
+# --- steps that follow from what the queue holds ----------------------------------------------------------
 
 
-def upkeep_wish() -> Wish:
-    """The wish to bring the focus up to date."""
-    return wish_for_steps("focus", "keep the focus", (), lambda writing, _: plan_upkeep(writing))
+@dataclass(frozen=True)
+class Steps(Request):
+    """Steps that are planned on what the queue then holds."""
+
+    kind: str
+    heading: str
+    about: tuple[str, ...]
+    make: Callable[[Writing, Sight], None]
+
+    @property
+    def title(self) -> str:
+        return self.heading
+
+    @property
+    def beads(self) -> tuple[str, ...]:
+        return self.about
+
+    def plan(self, curator: Curator, sight: Sight) -> Plan:
+        return curator.plan_steps(self.kind, self.heading, self.make, sight)
+
+    def run(self, curator: Curator, shown: Plan) -> Done:
+        return curator.run_steps(self.kind, shown.title, self.make, shown=shown)
 
 
-def undo_wish(entry: Entry | None = None) -> Wish:
-    """The wish to take back a change, or the last one of people."""
-    chosen: list[Entry | None] = [entry]
+def upkeep() -> Steps:
+    """The request to bring the focus up to date."""
+    return Steps("focus", "keep the focus", (), lambda writing, _: plan_upkeep(writing))
 
-    def planned(curator: Curator, sight: Sight) -> Plan:
+
+@dataclass(frozen=True)
+class Recovery(Request):
+    """The release of orphaned claims; whether they still are orphaned is checked again as it runs."""
+
+    orphans: tuple[Orphan, ...]
+
+    @property
+    def title(self) -> str:
+        return f"release the stale claim on {named(self.beads)}"
+
+    @property
+    def beads(self) -> tuple[str, ...]:
+        return tuple(orphan.bead_id for orphan in self.orphans)
+
+    def plan(self, curator: Curator, sight: Sight) -> Plan:
+        return curator.plan_steps("unclaim", self.title, letting_go(self.orphans, curator.project), sight)
+
+    def run(self, curator: Curator, shown: Plan) -> Done:
+        make = letting_go(self.orphans, curator.project)
+        return curator.run_steps("unclaim", self.title, make, shown=shown, again=True)
+
+
+@dataclass(frozen=True)
+class DriftHold(Request):
+    """Workers kept from beads whose parent or document changed, beside those that are kept already."""
+
+    about: tuple[str, ...]
+
+    @property
+    def title(self) -> str:
+        return f"keep {named(self.about)} from workers"
+
+    @property
+    def beads(self) -> tuple[str, ...]:
+        return self.about
+
+    def plan(self, curator: Curator, sight: Sight) -> Plan:
+        return curator.plan_steps("hold", self.title, self._make, sight)
+
+    def run(self, curator: Curator, shown: Plan) -> Done:
+        return curator.run_steps("hold", self.title, self._make, shown=shown)
+
+    def _make(self, writing: Writing, sight: Sight) -> None:
+        plan_drifted(writing, {*drifted(sight.queue), *self.about})
+
+
+@dataclass(frozen=True)
+class Focus(Request):
+    """The focus on a bead, or the end of the focus there is."""
+
+    bead: Bead
+
+    @property
+    def title(self) -> str:
+        return "focus"
+
+    @property
+    def beads(self) -> tuple[str, ...]:
+        return (self.bead.id,)
+
+    def plan(self, curator: Curator, sight: Sight) -> Plan:
+        ended = self._ended(Scene(sight.queue))
+        title = f"end the focus on {called(ended)}" if ended else f"focus on {called(self.bead.id)}"
+        return curator.plan_steps("focus", title, self._make, sight)
+
+    def run(self, curator: Curator, shown: Plan) -> Done:
+        return curator.run_steps("focus", shown.title, self._make, shown=shown)
+
+    def _ended(self, scene: Scene) -> str:
+        """The epic whose focus is ended; empty where one begins."""
+        epic = read_focus(scene).epic
+        whole = looks_like_epic(self.bead) or bool(scene.children(self.bead.id))
+        return epic if epic and (epic == self.bead.id or not whole) else ""
+
+    def _make(self, writing: Writing, _: Sight) -> None:
+        if self._ended(writing.scene):
+            plan_unfocus(writing)
+        else:
+            plan_focus(writing, self.bead.id)
+
+
+# --- the journal ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Reversal(Request):
+    """A change undone, or done again after it was; without an entry, the last one of people."""
+
+    word: Literal["undo", "redo"]
+    entry: Entry | None = None
+
+    @property
+    def title(self) -> str:
+        if self.entry is not None:
+            return f"{self.word} {self.entry.id}"
+        return "undo the last change" if self.word == "undo" else "redo what was undone"
+
+    def plan(self, curator: Curator, sight: Sight) -> Plan:
+        """What it would run.
+
+        Raises:
+            Conflict: somebody changed since what it would touch.
+            NotUndoable: it cannot be done.
+        """
+        history = curator.history()
+        found = history.to_undo(curator.me) if self.word == "undo" else history.to_redo(curator.me)
+        entry = self.entry or next(iter(found), None)
         if entry is None:
-            chosen[0] = next(iter(curator.history().to_undo(curator.me)), None)
-        return _plan_turn("undo", "undo", chosen[0], curator, sight)
+            return Plan(self.word, f"there is nothing to {self.word}")
+        dialect = curator.dialect(sight.queue)
+        retreat = foretell([entry], history, sight.queue, dialect, sight.busy)
+        turn = retreat.problem
+        if turn is not None and turn.differences:
+            raise Conflict(turn.differences, entry)
+        if turn is not None:
+            raise NotUndoable(entry, turn.problem)
+        traces = tuple(trace for each in retreat.turns for trace in each.traces)
+        title = f"{self.word} {entry.id}: {entry.title}"
+        return Plan(self.word, title, retreat.steps, notes=traces, of=entry.id)
 
-    title = f"undo {entry.id}" if entry is not None else "undo the last change"
-    return Wish(title, (), planned, lambda curator, shown: curator.undo(chosen[0], shown=shown))
+    def run(self, curator: Curator, shown: Plan) -> Done | None:
+        if not shown.of:
+            return None
+        entry = curator.history().get(shown.of)
+        reverse = curator.undo if self.word == "undo" else curator.redo
+        return reverse(entry, shown=shown)
 
 
-def redo_wish(entry: Entry | None = None) -> Wish:
-    """The wish to do again a change that was taken back, or what was taken back last."""
-    chosen: list[Entry | None] = [entry]
+@dataclass(frozen=True)
+class Restore(Request):
+    """The way back to how the queue was right after an entry."""
 
-    def planned(curator: Curator, sight: Sight) -> Plan:
-        if entry is None:
-            chosen[0] = next(iter(curator.history().to_redo(curator.me)), None)
-        return _plan_turn("redo", "redo", chosen[0], curator, sight)
+    entry: Entry
 
-    title = f"redo {entry.id}" if entry is not None else "redo what was undone"
-    return Wish(title, (), planned, lambda curator, shown: curator.redo(chosen[0], shown=shown))
+    @property
+    def title(self) -> str:
+        return f"restore to just after {self.entry.id}"
 
-
-def restore_wish(entry: Entry) -> Wish:
-    """The wish to lead back to how things stood right after an entry."""
-
-    def planned(curator: Curator, sight: Sight) -> Plan:
+    def plan(self, curator: Curator, sight: Sight) -> Plan:
         history, dialect = curator.history(), curator.dialect(sight.queue)
-        retreat = foretell(history.back_to(entry.id), history, sight.queue, dialect, sight.busy)
+        retreat = foretell(history.back_to(self.entry.id), history, sight.queue, dialect, sight.busy)
         turns = [turn for turn in retreat.turns if not turn.problem]
         notes = [f"{'undoes' if turn.back else 'redoes'} {turn.entry.id}" for turn in turns]
         notes += [trace for turn in turns for trace in turn.traces]
         if retreat.problem is not None:
             notes.append(_where_it_ends(retreat.problem))
-        return Plan("undo", f"restore to just after {entry.id}", retreat.steps, notes=tuple(notes))
+        return Plan("undo", self.title, retreat.steps, notes=tuple(notes))
 
-    def run(curator: Curator, shown: Plan) -> Done | None:
+    def run(self, curator: Curator, shown: Plan) -> Done | None:
         done: tuple[Done, ...] = ()
         problems: tuple[str, ...] = ()
         try:
-            for result in curator.restore(entry.id, shown=shown):
+            for result in curator.restore(self.entry.id, shown=shown):
                 done = (*done, result)  # stays done, also where the next one cannot be
         except (Conflict, NotUndoable) as error:
             if not done:
                 raise
             problems = (f"it ended before its goal: {error}",)
         return _as_one(done, shown, problems)
-
-    return Wish(f"restore to just after {entry.id}", (), planned, run)
 
 
 def _where_it_ends(turn: Turn) -> str:
@@ -185,23 +390,3 @@ def _as_one(done: Sequence[Done], shown: Plan, problems: tuple[str, ...]) -> Don
         problems=(*(problem for each in done for problem in each.problems), *problems),
         ran=sum(each.ran for each in done),
     )
-
-
-def _plan_turn(kind: str, word: str, entry: Entry | None, curator: Curator, sight: Sight) -> Plan:
-    """What taking back or doing again would run.
-
-    Raises:
-        Conflict: somebody changed since what it would touch.
-        NotUndoable: it cannot be done.
-    """
-    if entry is None:
-        return Plan(kind, f"there is nothing to {word}")
-    dialect = curator.dialect(sight.queue)
-    retreat = foretell([entry], curator.history(), sight.queue, dialect, sight.busy)
-    turn = retreat.problem
-    if turn is not None and turn.differences:
-        raise Conflict(turn.differences, entry)
-    if turn is not None:
-        raise NotUndoable(entry, turn.problem)
-    traces = tuple(trace for each in retreat.turns for trace in each.traces)
-    return Plan(kind, f"{word} {entry.id}: {entry.title}", retreat.steps, notes=traces)

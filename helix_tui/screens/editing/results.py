@@ -16,7 +16,7 @@ from helix_tui.core.ground.text import clean_line, short_id
 from helix_tui.keymap import bindings
 from helix_tui.screens.editing.change_runner import Trouble
 from helix_tui.screens.editing.preview_text import tell_differences
-from helix_tui.screens.editing.requests import EditConflict, Wish
+from helix_tui.screens.editing.requests import EditConflict, Request
 from helix_tui.screens.sheet import Sheet
 from helix_tui.widgets.forms.page import Page
 
@@ -28,9 +28,9 @@ Ended = Callable[[Trouble | None], None]
 """Told how a change ended: None when it was made, else why not."""
 
 
-def run_wish(
+def run_request(
     console: Console,
-    wish: Wish,
+    request: Request,
     shown: Plan,
     take_back: Callable[[], object],
     ended: Ended | None = None,
@@ -47,27 +47,27 @@ def run_wish(
     def done(result: Done | None) -> None:
         if ended is not None:
             ended(result.error if result is not None else None)
-        tell_done(console, wish, result, take_back)
+        tell_done(console, request, result, take_back)
 
     def failed(error: Trouble) -> None:
         if isinstance(error, PlanChanged) and again is not None:
             again(error)
             return
-        tell_trouble(console, wish, error)
+        tell_trouble(console, request, error)
         if ended is not None:
             ended(error)
 
-    console.desk.run(wish, shown, done, failed)
+    console.desk.run(request, shown, done, failed)
 
 
-def tell_done(console: Console, wish: Wish, done: Done | None, take_back: Callable[[], object]) -> None:
+def tell_done(console: Console, request: Request, done: Done | None, take_back: Callable[[], object]) -> None:
     """A word, or a sheet where something is not as it was wanted."""
     if done is None or (done.entry is None and not done.plan.refusals):
         console.say("nothing to do")
         return
-    console.changed(wish.beads, tuple(done.created.values()))
+    console.changed(request.beads, tuple(done.created.values()))
     if done.error is not None or done.problems:
-        console.push_screen(HalfWaySheet(wish, done, take_back))
+        console.push_screen(HalfWaySheet(request, done, take_back))
         return
     console.say(_all_well(done))
 
@@ -88,12 +88,12 @@ def _all_well(done: Done) -> str:
     return " · ".join(parts)
 
 
-def tell_trouble(console: Console, wish: Wish, error: Trouble) -> None:
+def tell_trouble(console: Console, request: Request, error: Trouble) -> None:
     """Why nothing was done: both versions of a conflict, or a sentence and what to do."""
     if isinstance(error, WritesForbidden):
         console.say(str(error), "warning")
     else:
-        console.push_screen(TroubleSheet(wish, error))
+        console.push_screen(TroubleSheet(request, error))
 
 
 class TroubleSheet(Sheet):
@@ -101,10 +101,10 @@ class TroubleSheet(Sheet):
 
     FOOTER = ("go.back", "move.down", "move.up")
 
-    def __init__(self, wish: Wish, error: Trouble) -> None:
-        super().__init__(f"not done: {clean_line(wish.title, 160)}")
+    def __init__(self, request: Request, error: Trouble) -> None:
+        super().__init__(f"not done: {clean_line(request.title, 160)}")
         self.error = error
-        self._kept = wish.kept
+        self._kept = request.draft_file
 
     def write(self, page: Page) -> None:
         """What happened, and what to do."""
@@ -156,11 +156,11 @@ class HalfWaySheet(Sheet):
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("half-way")]
     FOOTER = ("change.undo", "go.back", "move.down", "move.up")
 
-    def __init__(self, wish: Wish, done: Done, take_back: Callable[[], object]) -> None:
+    def __init__(self, request: Request, done: Done, take_back: Callable[[], object]) -> None:
         lead = "done, but"
         if done.error is not None:
             lead = "not all done" if done.entry is not None and done.entry.after else "not done"
-        super().__init__(f"{lead}: {clean_line(wish.title, 160)}")
+        super().__init__(f"{lead}: {clean_line(request.title, 160)}")
         self.done = done
         self._take_back = take_back
 

@@ -9,8 +9,7 @@ from helix_tui.screens.base import HelixScreen
 if TYPE_CHECKING:
     from helix_tui.core.beads.record import Bead
     from helix_tui.core.snapshot import Change, Snapshot
-    from helix_tui.screens.editing.preview_sheet import Turn
-    from helix_tui.screens.editing.requests import Wish
+    from helix_tui.screens.editing.requests import Request
     from helix_tui.screens.editing.results import Ended
 
 
@@ -71,8 +70,8 @@ class TargetScreen(HelixScreen):
             return False
         return True
 
-    def look_ahead(self, wish: Wish, turn: Turn | None = None, ended: Ended | None = None) -> None:
-        """Show what a wish would do; enter does it."""
+    def look_ahead(self, request: Request, ended: Ended | None = None) -> None:
+        """Show what a request would do; enter does it."""
         from helix_tui.screens.editing.preview_sheet import AheadSheet
 
-        self.console.push_screen(AheadSheet(wish, turn, ended))
+        self.console.push_screen(AheadSheet(request, ended))

@@ -16,7 +16,7 @@ from textual.app import SuspendNotSupported
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.text import clean_line
 from helix_tui.screens.editing.change_runner import Trouble
-from helix_tui.screens.editing.requests import edit_wish
+from helix_tui.screens.editing.requests import text_edit
 from helix_tui.screens.external_editor import run_editor
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def edit(screen: TargetScreen, beads: Sequence[Bead]) -> None:
         if error is None:
             shutil.rmtree(folder, ignore_errors=True)
 
-    screen.look_ahead(edit_wish(bead.id, base, changed, os.fspath(path)), ended=ended)
+    screen.look_ahead(text_edit(bead.id, base, changed, os.fspath(path)), ended=ended)
 
 
 def _read_back(path: Path, base: Mapping[str, str]) -> dict[str, str]:

@@ -23,7 +23,7 @@ from helix_tui.core.ground.text import clean_line
 from helix_tui.keymap import bindings
 from helix_tui.screens.base import NARROW
 from helix_tui.screens.editing.preview_sheet import AheadSheet
-from helix_tui.screens.editing.requests import Wish, redo_wish, restore_wish, undo_wish
+from helix_tui.screens.editing.requests import Request, Restore, Reversal
 from helix_tui.screens.filter import FilteringScreen
 from helix_tui.screens.jobs import Jobs
 from helix_tui.screens.journal.entries import as_markdown, change_row, facts_of, notices, placard
@@ -264,7 +264,7 @@ class JournalScreen(FilteringScreen):
         if entry is not None and not entry.standing:
             self.console.say(f"{entry.id} has changed nothing that still stands", "warning")
         elif entry is not None:
-            self._look_ahead(undo_wish(entry))
+            self._look_ahead(Reversal("undo", entry))
 
     def action_redo(self) -> None:
         """Do the change under the cursor again."""
@@ -272,7 +272,7 @@ class JournalScreen(FilteringScreen):
         if entry is not None and not entry.undone_by:
             self.console.say(f"{entry.id} has not been undone", "warning")
         elif entry is not None:
-            self._look_ahead(redo_wish(entry))
+            self._look_ahead(Reversal("redo", entry))
 
     def action_restore(self) -> None:
         """Back to how things stood right after the change under the cursor."""
@@ -280,21 +280,21 @@ class JournalScreen(FilteringScreen):
         if entry is not None and not self._history.back_to(entry.id):
             self.console.say(f"nothing stands otherwise than right after {entry.id}")
         elif entry is not None:
-            self._look_ahead(restore_wish(entry))
+            self._look_ahead(Restore(entry))
 
     def _plain_entry(self) -> Entry | None:
         """The change under the cursor; of a taking back, what was taken back."""
         entry = self.entry
         return self._history.get(entry.of) if entry is not None and entry.of else entry
 
-    def _look_ahead(self, wish: Wish) -> None:
+    def _look_ahead(self, request: Request) -> None:
         """Show what it would run and what would follow; nothing runs before somebody agrees."""
         try:
             self.console.desk.check()
         except WritesForbidden as error:
             self.console.say(str(error), "warning")
             return
-        self.console.push_screen(AheadSheet(wish))
+        self.console.push_screen(AheadSheet(request))
 
     def _say_keys(self) -> None:
         forbidden = self.console.desk.curator.gate.read_only

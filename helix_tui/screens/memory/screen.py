@@ -21,7 +21,7 @@ from helix_tui.core.supervision.agents.plan_beads import bead_operations, beads_
 from helix_tui.keymap import bindings
 from helix_tui.screens.base import NARROW
 from helix_tui.screens.editing.preview_sheet import AheadSheet
-from helix_tui.screens.editing.requests import wish_for
+from helix_tui.screens.editing.requests import request_for
 from helix_tui.screens.filter import FilteringScreen
 from helix_tui.screens.jobs import Jobs
 from helix_tui.screens.memory import changes as doing
@@ -448,7 +448,7 @@ class MemoryScreen(FilteringScreen):
             self.console.say("every task of this plan has a bead already")
             return
         title = f"make {len(wanted)} beads of plan {plan.id}"
-        self.app.push_screen(AheadSheet(wish_for(wanted, title)))
+        self.app.push_screen(AheadSheet(request_for(wanted, title)))
 
     def change(self, work: doing.Work, done: Callable[[], object] = lambda: None) -> None:
         """Change the memory in a thread, say what came of it, then call ``done``."""

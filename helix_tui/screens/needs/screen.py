@@ -18,7 +18,7 @@ from helix_tui.core.supervision.signals.hold import drifted, stale
 from helix_tui.keymap import bindings
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet
 from helix_tui.screens.editing.preview_sheet import AheadSheet
-from helix_tui.screens.editing.requests import Wish, drift_wish, recovery_wish, upkeep_wish, wish_for
+from helix_tui.screens.editing.requests import DriftHold, Recovery, Request, request_for, upkeep
 from helix_tui.screens.overlay import Overlay
 from helix_tui.screens.status_bar_model import counts_of
 from helix_tui.widgets.base.line import Line, Span, spread, wrap_spans
@@ -240,12 +240,12 @@ class NeedsScreen(Overlay):
             bead = self.console.snapshot.queue.beads.get(need.bead_id)
             edges = [on for on in (bead.depends_on if bead is not None else ()) if on in gone]
             if edges:
-                wish = wish_for([operations.undepend(need.bead_id, on) for on in edges])
-                self.console.push_screen(AheadSheet(wish))
+                request = request_for([operations.undepend(need.bead_id, on) for on in edges])
+                self.console.push_screen(AheadSheet(request))
         elif need.kind == "focus":
-            self.console.push_screen(AheadSheet(upkeep_wish()))
+            self.console.push_screen(AheadSheet(upkeep()))
         elif claims := self._claims(need) if need.kind in ("orphaned_claim", "dead_run") else []:
-            self.console.push_screen(AheadSheet(recovery_wish(claims)))
+            self.console.push_screen(AheadSheet(Recovery(tuple(claims))))
         else:
             self.console.say("No quick action. Enter opens the bead.")
 
@@ -255,13 +255,13 @@ class NeedsScreen(Overlay):
         if not self._may_be_held(need):
             seen()
             return
-        wish = drift_wish([need.bead_id])
+        request = DriftHold((need.bead_id,))
         keep = Choice(
             "k",
             "k",
             "keep workers off this bead",
             "until the change is acknowledged",
-            partial(self._show, wish),
+            partial(self._show, request),
         )
         accept = Choice("s", "s", "acknowledge", "workers may pick this bead as it is now", seen)
         self.console.push_screen(ChoiceSheet("drift", [keep, accept], clean_line(need.reason, 2_000)))
@@ -272,8 +272,8 @@ class NeedsScreen(Overlay):
         drift = watch.concerns.drift if watch is not None else ()
         return need.bead_id in queue.beads and need.bead_id in stale(drift) - set(drifted(queue))
 
-    def _show(self, wish: Wish) -> None:
-        self.console.push_screen(AheadSheet(wish))
+    def _show(self, request: Request) -> None:
+        self.console.push_screen(AheadSheet(request))
 
     def _answer(self, need: Need) -> None:
         """Ask for the answer: one of those that are offered, or any."""
@@ -303,8 +303,8 @@ class NeedsScreen(Overlay):
             fresh = stale(watch.concerns.drift if watch is not None else ())
             fresh -= set(drifted(self.console.snapshot.queue))
             if fresh:
-                wish = drift_wish(sorted(fresh))
-                yield "keep drifted beads from workers", wish.title, partial(self._show, wish)
+                request = DriftHold(tuple(sorted(fresh)))
+                yield "keep drifted beads from workers", request.title, partial(self._show, request)
 
     @on(RowList.Opened)
     def go_there(self, event: RowList.Opened) -> None:

@@ -46,6 +46,8 @@ class Plan:
     """What somebody should know before it runs."""
     back: WayBack = field(default_factory=WayBack)
     """The way back as far as it is known beforehand."""
+    of: str = ""
+    """The journal entry that it undoes or does again; empty where it is neither."""
 
     @property
     def commands(self) -> tuple[tuple[str, ...], ...]:
