@@ -3,6 +3,7 @@
 Keys and clicks wait in the queues of widgets. When the first of them closes a sheet, or lays another one on
 it, those behind it were meant for a screen that is no longer in view: they are dropped where they are
 dispatched (`is_stale`, asked by `helix_tui.barrier`), and a screen that has left cannot be dismissed again.
+Keys behind one that goes to another of the screens with a number were meant for that screen, and follow.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ from helix_tui.widgets.gesture import Gesture
 GIVEN: tuple[type[Message], ...] = (events.InputEvent, events.Paste)
 """What comes from the terminal."""
 
+TYPED = (events.Key, events.Paste)
+"""What does not depend on the picture that it was typed at, as a click does."""
+
 CAUSED: tuple[type[Message], ...] = (Gesture, Input.Submitted, OptionList.OptionSelected, Button.Pressed)
 """What widgets make of it, where that leads somewhere else."""
 
@@ -35,7 +39,9 @@ _AIM = "_helix_aim"
 
 
 def is_stale(pump: MessagePump, message: Message) -> bool:
-    """Whether a message is input for a screen that is no longer in view.
+    """Whether a message is input that is not for this pump: for a screen no longer in view, or one gone to.
+
+    What was typed ahead of the screen gone to is handed on to it by way of the app, in its order.
 
     Args:
         pump: the app, screen or widget that is about to handle it.
@@ -46,17 +52,46 @@ def is_stale(pump: MessagePump, message: Message) -> bool:
         return False
     if isinstance(pump, App):
         return not pump.screen_stack or (given and _is_stale_for_app(pump, message))
-    return isinstance(pump, Widget) and not in_view(pump)
+    if not isinstance(pump, Widget) or in_view(pump):
+        return False
+    if _went_elsewhere(pump.app, message):
+        pump.app.post_message(message)
+    return True
 
 
 def _is_stale_for_app(app: App[Any], message: Message) -> bool:
     """Input comes to the app twice: from the terminal, when its screen is noted, and from a widget."""
-    stack = app.screen_stack
     if not message.is_forwarded:
-        setattr(message, _AIM, ref(stack[-1]))
+        _aim_at(app, message)
         return False
-    aim = getattr(message, _AIM, None)
-    return aim is not None and aim() is not stack[-1]
+    screen, _ = getattr(message, _AIM, (None, ""))
+    if screen is None or screen() is app.screen_stack[-1]:
+        return False
+    if _went_elsewhere(app, message):
+        _hand_on(app, message)
+    return True
+
+
+def _aim_at(app: App[Any], message: Message) -> None:
+    setattr(message, _AIM, (ref(app.screen_stack[-1]), app.current_mode))
+
+
+def _went_elsewhere(app: App[Any], message: Message) -> bool:
+    """Whether this was typed, and a key before it went to another of the screens with a number."""
+    _, mode = getattr(message, _AIM, (None, app.current_mode))
+    return isinstance(message, TYPED) and mode != app.current_mode
+
+
+def _hand_on(app: App[Any], message: Message) -> None:
+    """Give what was typed to the screen in view, ahead of whatever the terminal sends after it."""
+    typed = events.Paste(message.text) if isinstance(message, events.Paste) else _same_key(message)
+    _aim_at(app, typed)
+    (app.focused or app.screen)._forward_event(typed)
+
+
+def _same_key(message: Message) -> events.Key:
+    key = cast(events.Key, message)
+    return events.Key(key.key, key.character)
 
 
 def in_view(node: Widget) -> bool:

@@ -41,6 +41,15 @@ async def queued(pilot: Pilot[Any], keys: Iterable[str], character: str | None =
     await pilot.pause()
 
 
+async def until(pilot: Pilot[Any], holds: Callable[[], bool]) -> None:
+    """Let the app go on until something holds; fails where it never does."""
+    for _ in range(200):
+        if holds():
+            return
+        await pilot.pause()
+    assert holds()
+
+
 def offered(text: str) -> list[Pick]:
     return [Pick("one", (("one", "text"),)), Pick("two", (("two", "text"),))]
 
@@ -226,6 +235,25 @@ async def test_keys_typed_behind_one_that_leaves_do_nothing_below(console: MakeC
         await queued(pilot, ["escape", "down", "down", "enter"])
         assert queue(app).selected_bead == selected
         assert len(app.screen_stack) == 1
+
+
+@pytest.mark.parametrize("rest", [0, 1, 3], ids="behind {} turns of the loop".format)
+async def test_keys_typed_behind_one_that_goes_to_a_screen_follow_it(console: MakeConsole, rest: int) -> None:
+    """In the order in which they came, wherever the first of them found the screens."""
+    app = console()
+    async with app.run_test(size=(140, 40)) as pilot:
+        first = queue(app).selected_bead
+        for key in "2635216":
+            app.post_message(events.Key(key, key))
+            for _ in range(rest):
+                await asyncio.sleep(0)
+        await until(pilot, lambda: isinstance(app.screen, JournalScreen))
+        for _ in range(20):
+            await pilot.pause()
+        assert isinstance(app.screen, JournalScreen), "the last key goes to the last screen"
+        await queued(pilot, ["1", "j", "j", "k"])
+        await until(pilot, lambda: isinstance(app.screen, QueueScreen))
+        await until(pilot, lambda: queue(app).selected_bead != first)
 
 
 async def test_a_deed_that_went_away_cannot_be_chosen(console: MakeConsole) -> None:
