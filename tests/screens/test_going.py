@@ -140,7 +140,7 @@ async def click_on(app: Console, widget: Widget, words: str) -> None:
 @pytest.mark.parametrize(
     ("words", "arrives"),
     [
-        ("need me", lambda app: isinstance(app.screen, NeedsScreen)),
+        ("need you", lambda app: isinstance(app.screen, NeedsScreen)),
         ("ready", lambda app: queue(app).kind == "order"),
         ("running", lambda app: app.screen.NAME == "loop"),
         ("unread", lambda app: type(app.screen).__name__ == "UnreadScreen"),

@@ -75,7 +75,7 @@ def _dep(call: Call, queue: Queue) -> Iterable[Operation]:
 def _supersede_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("ids", metavar="A", help="the bead that is replaced; several, separated by commas")
     parser.add_argument("by", metavar="B", nargs="?", help="the bead that replaces it")
-    parser.add_argument("--off", action="store_true", help="take the mark back")
+    parser.add_argument("--off", action="store_true", help="clear the mark")
 
 
 def _supersede(call: Call, queue: Queue) -> Iterable[Operation]:

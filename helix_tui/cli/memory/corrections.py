@@ -82,6 +82,6 @@ def tell_removed(call: Call, document: dict[str, Any]) -> Iterator[str]:
 
 def _ending(call: Call, document: dict[str, Any]) -> Iterator[str]:
     if document["done"]:
-        yield "`helix-tui memory undo` takes it back"
+        yield "`helix-tui memory undo` undoes it"
     elif document.get("status") != "unchanged":
         yield call.paint("nothing was changed", "muted")

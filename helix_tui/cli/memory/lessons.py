@@ -126,7 +126,7 @@ def tell_learned(call: Call, document: dict[str, Any]) -> Iterator[str]:
 def tell_proposals(call: Call, document: dict[str, Any]) -> Iterator[str]:
     """``proposals`` for people."""
     if document.get("done"):
-        yield f"{clean_line(document['done']['title'], 200)} · `helix-tui memory undo` takes it back"
+        yield f"{clean_line(document['done']['title'], 200)} · `helix-tui memory undo` undoes it"
     for why in document.get("refused", ()):
         yield call.paint(f"not taken: {clean_line(why, 200)}", "warning")
     for each in document["proposals"]:
@@ -140,4 +140,4 @@ def tell_proposals(call: Call, document: dict[str, Any]) -> Iterator[str]:
 def tell_undone(call: Call, document: dict[str, Any]) -> Iterator[str]:
     """``undo`` for people."""
     deed = document["undone"]
-    yield f"taken back: {clean_line(deed['title'], 200)}" if deed else "there is nothing to take back"
+    yield f"undone: {clean_line(deed['title'], 200)}" if deed else "there is nothing to undo"

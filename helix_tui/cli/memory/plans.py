@@ -202,7 +202,7 @@ def tell_plan(call: Call, document: dict[str, Any]) -> Iterator[str]:
 
 def _way_back(document: dict[str, Any]) -> str:
     if document["undoable"]:
-        return " · `helix-tui undo` takes it back"
+        return " · `helix-tui undo` undoes it"
     return f" · no way back: {_why_not(document)}"
 
 

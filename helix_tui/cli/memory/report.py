@@ -204,7 +204,7 @@ def _decayed(call: Call, document: Document) -> Iterator[str]:
 
 
 def _way_back(document: Document) -> str:
-    return " · `helix-tui memory undo` takes it back" if document.get("done") else ""
+    return " · `helix-tui memory undo` undoes it" if document.get("done") else ""
 
 
 def _related(call: Call, document: Document) -> Iterator[str]:

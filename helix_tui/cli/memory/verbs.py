@@ -267,7 +267,7 @@ VERBS = {
     "learn": _Verb("what attempts that ended have taught; --apply takes it in", _learn),
     "proposals": _Verb("lessons that wait: list, accept, decline", _proposals),
     "undo": _Verb(
-        "take back the last change: correction, removal, lesson, pruning, fading", _nothing, writes=True
+        "undo the last change: correction, removal, lesson, pruning, fading", _nothing, writes=True
     ),
     "plan": _Verb("plans of tasks: list, show, add, apply (make beads)", _plan),
     "exploration": _Verb("what explorers found: list, add", _exploration),

@@ -17,7 +17,7 @@ from helix_tui.widgets.base.line import Line
 Work = Callable[[MemoryStore], str]
 """Does it and says what came of it; runs in a thread."""
 
-UNDOABLE = "u takes it back."
+UNDOABLE = "u undoes it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,4 +111,4 @@ def undo(keeper: Keeper) -> Deed | None:
 
 
 def _said(deed: Deed | None) -> str:
-    return f"{clean_line(deed.title, 200)} · u takes it back" if deed is not None else "nothing was changed"
+    return f"{clean_line(deed.title, 200)} · u undoes it" if deed is not None else "nothing was changed"

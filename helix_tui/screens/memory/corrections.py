@@ -112,7 +112,7 @@ def foresee(
 
     def said(correction: Correction) -> str:
         done_ = clean_line(correction.sentence, 200)
-        return f"{clean_line(correction.after.name, 80)}: {done_} · u takes it back"
+        return f"{clean_line(correction.after.name, 80)}: {done_} · u undoes it"
 
     def show(correction: Correction) -> None:
         if correction.kind == "unchanged":

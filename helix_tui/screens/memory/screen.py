@@ -497,5 +497,5 @@ class MemoryScreen(FilteringScreen):
             self._jobs.start("deed", partial(doing.undo, self.keeper), self._undone, self._not_found)
 
     def _undone(self, deed: Deed | None) -> None:
-        self.console.say(f"taken back: {deed.title}" if deed is not None else "there is nothing to take back")
+        self.console.say(f"undone: {deed.title}" if deed is not None else "there is nothing to undo")
         self.look()

@@ -178,7 +178,7 @@ class Pulse(SpanLine):
         if facts.dead:
             pieces += [gap, _count("dead", "!", facts.dead, "dead", "error bold", words)]
         pieces += [gap, _count("ready", "○", facts.ready, "ready", "success", words)]
-        pieces += [gap, _count("needs", "◆", facts.needs_me, "need me", "attention bold", words)]
+        pieces += [gap, _count("needs", "◆", facts.needs_me, _need(facts.needs_me), "attention bold", words)]
         return pieces
 
 
@@ -194,6 +194,10 @@ def _count(part: str, glyph: str, count: int, word: str, ink: str, words: bool) 
     if not count:
         ink = "muted"
     return part, [(f"{glyph} {count:,} {word}" if words else f"{glyph}{count}", ink)]
+
+
+def _need(count: int) -> str:
+    return "needs you" if count == 1 else "need you"
 
 
 def _rehearsal(facts: PulseFacts) -> Piece:

@@ -37,7 +37,7 @@ async def line(facts: PulseFacts, width: int) -> str:
     [
         (
             140,
-            ["demo ⎇ main · 2s", "◉ 2 running", "○ 12 ready", "◆ 3 need me", "$4.10", "BUILD ▸ 12 ready"],
+            ["demo ⎇ main · 2s", "◉ 2 running", "○ 12 ready", "◆ 3 need you", "$4.10", "BUILD ▸ 12 ready"],
             [],
         ),
         (110, ["demo ⎇ main · 2s", "BUILD ▸ 12 ready"], ["$4.10"]),
@@ -71,7 +71,7 @@ async def test_words_stay_at_80_cells_and_the_place_gives_way() -> None:
         "a-project-of-a-long-name-in-deed", "wt/feature-branch", 2.0, ready=12, running=2, needs_me=3
     )
     said = await line(facts, 80)
-    for words in ("2 running", "12 ready", "3 need me"):
+    for words in ("2 running", "12 ready", "3 need you"):
         assert words in said
 
 
@@ -86,7 +86,7 @@ async def test_each_part_answers_for_its_own_cells_whatever_the_project_is_calle
     assert parts == {
         "dead": "! 1 dead",
         "ready": "○ 12 ready",
-        "needs": "◆ 3 need me",
+        "needs": "◆ 3 need you",
         "unread": "2 lines unread ▸",
         "memory": "5 mem",
         "spent": "$4.10 · 1.2M tok today",

@@ -70,7 +70,7 @@ def plan_supersede(writing: Writing, operation: Operation) -> None:
     if by == bead_id:
         raise Refused("a bead cannot replace itself; name two different beads")
     if bead_id in _chain(by, lambda other: scene.value(other, "superseded-by")):
-        raise Refused(f"{called(by)} is itself superseded by {called(bead_id)}; take that back first")
+        raise Refused(f"{called(by)} is itself superseded by {called(bead_id)}; undo that first")
     writing.update(bead_id, {"superseded-by": by})
     waiting = [
         other
