@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from helix_tui.core.ddx.attempts.bundles import began_at
 from helix_tui.core.ddx.attempts.sums import AgentCall, Sums, sum_calls
-from helix_tui.core.ddx.attempts.verdict import StatusClass, Verdict, decide
+from helix_tui.core.ddx.attempts.verdict import StatusClass, Verdict, decide, found_after_landing
 
 Source = Literal["recovery", "loop", "event", "metrics", "result", "cost", "manifest", "name"]
 
@@ -105,6 +105,11 @@ class Attempt:
     def preserved(self) -> bool:
         """The change is kept beside the branch."""
         return self.verdict.preserved
+
+    @property
+    def faulted(self) -> bool:
+        """It landed, and what ddx says of it is a fault all the same: a review after landing, or a push."""
+        return self.landed and found_after_landing(self.status)
 
     @property
     def kind(self) -> StatusClass:

@@ -117,8 +117,10 @@ class BranchHistory:
         return None if finished.timed_out or finished.truncated or finished.rc != 0 else finished
 
 
-def reported_attempt(branch: BranchHistory, report: Piece) -> Attempt:
+def merge_report(branch: BranchHistory | None, report: Piece) -> Attempt:
     """An attempt of which there is one report only, with git's word on what it made. Runs git."""
     made = revisions({report.source: report})
+    if branch is None:
+        return merge(report.attempt_id, {report.source: report})
     branch.look(made)
     return merge(report.attempt_id, {report.source: report}, on_branch=branch.holds_any(made))

@@ -159,16 +159,16 @@ def interpret(attempt: Attempt, now: int, parked: str = "") -> Reading:
         return Reading(None, _after_landing(attempt))
     if attempt.verdict.outcome == "unfinished":
         return Reading(None, "no result yet" if not attempt.status else "its landing has not been seen")
-    status = status_of(attempt.status)
-    if status.outcome == "no_change" and not attempt.preserved and _contradicts(attempt):
+    if attempt.verdict.outcome == "no_change" and _contradicts(attempt):
         return Reading("physics-level", "a person must decide: the agent says the bead contradicts itself")
     if parked:
         return Reading("parked", parked)
     if not attempt.finished:
         return Reading(None, "it left no result: read its transcript, then try again")
-    if status.successful and not attempt.preserved:
-        unseen = status.outcome == "landed"
-        return Reading(None, "check whether it landed: nothing says so" if unseen else "nothing to do")
+    if attempt.verdict.outcome == "satisfied":
+        return Reading(None, "nothing to do")
+    if attempt.verdict.outcome == "unknown" and status_of(attempt.status).successful:
+        return Reading(None, "check whether it landed: nothing says so")
     return Reading("resolvable", _follow_up(attempt, now))
 
 

@@ -24,7 +24,7 @@ from helix_tui.core.ddx.attempts.attempt import (
     merge,
     revisions,
 )
-from helix_tui.core.ddx.attempts.branch import BranchHistory
+from helix_tui.core.ddx.attempts.branch import BranchHistory, merge_report
 from helix_tui.core.ddx.attempts.from_bundles import BundleFolders, Found
 from helix_tui.core.ddx.attempts.from_events import (
     RECOVERIES,
@@ -129,6 +129,37 @@ class AttemptIndex:
     def get(self, attempt_id: str) -> Attempt | None:
         """One attempt by its id."""
         return next((attempt for attempt in self.attempts if attempt.attempt_id == attempt_id), None)
+
+    def judged(self, report: Piece, since: int = 0) -> Attempt:
+        """What came of an attempt that ddx reports: what its records say, once they know its end.
+
+        Where they know no more than its worker did, the report joins them; where there are none, it stands
+        alone. Either way git is asked about what it made. Runs git.
+
+        Args:
+            since: instant from which on an attempt at the same bead is the one meant, if the report names
+                none.
+        """
+        known = self._meant(report, since)
+        if known is not None and known.finished and not known.only_its_worker_says:
+            return known
+        if known is None:
+            return merge_report(self._branch, report)
+        gathered = self._gather({known.bead_id})[known.bead_id]
+        own = gathered.pieces[known.attempt_id]
+        own["loop"] = report
+        made = revisions(own)
+        if self._branch is not None:
+            self._branch.look(made)
+        row = replace(self._events.rows.get(known.bead_id, NO_ROW), retry_after=None)
+        reviews = gathered.reviews[known.attempt_id]
+        return merge(known.attempt_id, own, row, reviews, on_branch=self._on_branch(made))
+
+    def _meant(self, report: Piece, since: int) -> Attempt | None:
+        if report.attempt_id:
+            return self.get(report.attempt_id)
+        newest = next(iter(self.by_bead(report.bead_id)), None)
+        return newest if newest is not None and (newest.started_at or 0) >= since else None
 
     @property
     def other_calls(self) -> tuple[AgentCall, ...]:

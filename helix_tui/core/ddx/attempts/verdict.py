@@ -71,6 +71,11 @@ def decide(attempt: Attempt) -> Verdict:
     return _by_status(attempt)
 
 
+def found_after_landing(status: str) -> bool:
+    """Whether a status tells of a fault that does not undo a landing: in a review after it, or in a push."""
+    return status.startswith(("review_", "push_"))
+
+
 def _by_git(attempt: Attempt) -> Verdict | None:
     """A revision in the history of the branch has landed; one that is not there has not."""
     if attempt.on_branch is None:

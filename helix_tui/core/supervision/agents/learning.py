@@ -141,11 +141,7 @@ def judge(attempt: Attempt, evidence: Evidence) -> Judged:
         return Judged(None, f"{attempt.failure_mode} says nothing about the work")
     if not status.known or attempt.status in _SAYS_NOTHING:
         return Judged(None, f"{clean_line(attempt.status, 60)}: {status.meaning}")
-    if (
-        attempt.status.startswith(_LANDING)
-        or status.outcome == "landed"
-        or attempt.status == "preserved_needs_review"
-    ):
+    if attempt.status.startswith(_LANDING) or status.successful or attempt.status == "preserved_needs_review":
         if _APPROVED.match(review):
             return Judged("passed", "review approved; landing is another matter")
         return Judged(None, f"{status.meaning}; nobody has judged the work")

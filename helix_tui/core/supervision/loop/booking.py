@@ -54,6 +54,7 @@ class Booking:
         began = parse_instant(str(state.pending.get("started_at") or ""))
         booked = [each for each in state.pending.get("booked") or () if isinstance(each, str) and each]
         sums, unsaid = self.work.account.turn(turn, self.work.clock() if began is None else began, booked)
+        unsaid = self.work.judged(unsaid)
         attempts = max(turn.attempts, len(turn.results) + len(unsaid))
         completed, supervised = [], 0
         good = self.complete(turn.results)
@@ -148,24 +149,25 @@ class Booking:
         work = self.work
         rationale = result.rationale or _rationale(work, result)
         attempt = replace(result.attempt, no_changes_rationale=rationale)
+        status = attempt.status
         reading = interpret(attempt, work.clock())
         if reading.interpretation == "physics-level":
             text = f"{called(result.bead_id)} contradicts itself, says its agent: {rationale}"
             self._ask("physics-level", result.bead_id, text)
             return Stop("physics_level", text, 0, "helix-tui input --questions")
-        if result.status == "structural_validation_failed":
+        if status == "structural_validation_failed":
             work.teller.always(
                 f"{called(result.bead_id)} is malformed: helix-tui polish {called(result.bead_id)}"
             )
         if not ambiguous(result):
             return None
-        known = status_of(result.status)
+        known = status_of(status)
         what = (
             attempt.verdict.why
             if known.successful
             else known.meaning
             if known.known
-            else f"ddx calls it “{result.status}”, which nobody here knows"
+            else f"ddx calls it “{status}”, which nobody here knows"
         )
         text = f"{called(result.bead_id)}: {what}; {reading.follow_up}"
         if work.autonomy.escalates:
@@ -197,7 +199,7 @@ class Booking:
                 return
         about = queue.beads.get(result.bead_id)
         wish = operations.create(
-            f"escalation: {result.status} of {result.bead_id}",
+            f"escalation: {result.word} of {result.bead_id}",
             priority=about.priority if about is not None else 2,
             labels=["helix", f"{injection.activity_prefix(queue)}:iterate", "kind:escalation"],
             spec_id=about.spec_id if about is not None else "",

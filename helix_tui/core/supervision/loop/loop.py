@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -21,6 +22,7 @@ from helix_tui.core.editing.execute.gate import GateBusy, WritesForbidden
 from helix_tui.core.editing.steps import Refused, called, named
 from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.process_session import born_at
+from helix_tui.core.ground.time import format_instant
 from helix_tui.core.supervision.decide.stuck import find_stuck, report_lines
 from helix_tui.core.supervision.decide.verdict import Verdict, decide
 from helix_tui.core.supervision.loop.booking import Booking
@@ -219,11 +221,12 @@ class Loop:
         work = self.work
         try:
             words = work.delegate.drain(work.options.wishes)
+            began = work.clock()
             work.state.pending = {
                 "command": ["ddx", *words],
                 "out": str(out),
                 "pid": 0,
-                "started_at": work.now,
+                "started_at": format_instant(began),
                 "booked": [each.get("attempt_id", "") for each in work.state.last_results],
             }
             work.save("dispatching")
@@ -232,6 +235,7 @@ class Loop:
             turn = read_turn(finished, work.project)
             if work.control.cut:
                 turn = turn.interrupted()
+            turn = replace(turn, results=work.judged(turn.results, began))
         except DdxError as error:
             if work.control.interrupted:
                 self._leave_to_evidence("interrupted")
@@ -325,7 +329,8 @@ class Loop:
             work.teller.brief(f"cycle {number}: {called(result.bead_id)} → COMPLETE ({done})")
             work.teller.verbose(f"cycle {number}: {called(result.bead_id)} → success")
             return
-        kept = f", kept at {result.preserve_ref}" if result.preserve_ref else ""
+        ref = result.attempt.preserve_ref
+        kept = f", kept at {ref}" if ref else ""
         again = f", not before {result.retry_after}" if result.retry_after else ""
         detail = f": {result.detail}" if result.detail and result.detail != result.status else ""
         aside = ", not landed" if result.attempt.preserved else ""
@@ -367,7 +372,7 @@ class Loop:
                 continue
             if queue.state(bead.id) == "ready" or bead.id in before:
                 detail = "" if result.detail == result.status else result.detail
-                tried = Tried(bead.id, result.status, detail, bead_fingerprint(bead))
+                tried = Tried(bead.id, result.word, detail, bead_fingerprint(bead))
                 known[bead.id] = tried.record()
         work.state.tried = list(known.values())
         work.save()

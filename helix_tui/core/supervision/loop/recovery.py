@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -37,13 +38,17 @@ def take_over(work: Work, booking: Booking) -> None:
     if not pending:
         return
     if "aftermath" in pending:
-        results = tuple(_result(row) for row in pending["aftermath"] if isinstance(row, dict))
+        results = work.judged(_result(row) for row in pending["aftermath"] if isinstance(row, dict))
         work.teller.verbose("finishing what the last run began after its last turn")
         work.state.pending["recovered"] = True
         booking.follow_up(results, booking.complete(results))
         return
     _wait(work, pending)
-    turn = _report(work, pending) or _evidence(work, pending)
+    turn = _report(work, pending)
+    if turn is not None:
+        since = parse_instant(pending.get("started_at")) or work.clock()
+        turn = replace(turn, results=work.judged(turn.results, since))
+    turn = turn or _evidence(work, pending)
     if turn is not None and pending.get("why") == "interrupted":
         turn = turn.interrupted()
     how = "ended without a report of ddx" if pending.get("why") else "died while ddx was executing"
@@ -101,12 +106,13 @@ def _evidence(work: Work, pending: Mapping[str, Any]) -> Turn | None:
     found = [
         Result(
             attempt.bead_id,
-            "success" if attempt.landed and attempt.status == "success" else attempt.status,
+            attempt.status,
             attempt.attempt_id,
             base_rev=attempt.base_rev,
             result_rev=attempt.result_rev,
             tokens=attempt.tokens.total or 0,
             cost_usd=attempt.cost_usd or 0.0,
+            judged=attempt,
         )
         for attempt in sorted(index.attempts, key=lambda each: each.started_at or 0)
         if attempt.finished

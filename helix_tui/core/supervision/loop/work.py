@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from helix_tui.core.beads.readiness import Queue
+from helix_tui.core.ddx.attempts.index import AttemptIndex
+from helix_tui.core.ddx.claims import ClaimReader
 from helix_tui.core.ddx.client import MALFORMED, MISSING, TOO_OLD, DdxError
 from helix_tui.core.editing.execute.curator import Curator, Done, Sight
 from helix_tui.core.editing.operations import Operation
@@ -25,6 +27,7 @@ from helix_tui.core.supervision.signals.questions import Questions
 from helix_tui.core.supervision.signals.tried import Tried, still_tried
 from helix_tui.core.supervision.stages.context import refresh_context
 from helix_tui.core.supervision.stages.delegate import Delegate
+from helix_tui.core.supervision.stages.results import Result
 
 
 @dataclass(slots=True)
@@ -47,6 +50,7 @@ class Work:
     """Beads whose outcome this run has escalated: it goes on without them."""
     executed: set[str] = field(default_factory=set)
     """Beads that ddx executed in this run."""
+    _records: AttemptIndex | None = None
 
     @property
     def now(self) -> str:
@@ -132,6 +136,27 @@ class Work:
         """Beads that the run goes on without, and what each waits for."""
         tried = {bead_id: f"tried: {each.why}" for bead_id, each in self.tried(queue).items()}
         return tried | dict.fromkeys(self.awaiting(), FOR_DECISION)
+
+    def judged(self, results: Iterable[Result], since: int = 0) -> tuple[Result, ...]:
+        """The same results with the one verdict on each attempt, by what ddx has written down by now.
+
+        What a loop prints of an attempt is a hint until its records are there.
+
+        Args:
+            since: instant at which the turn began, for results that name no attempt.
+
+        Raises:
+            Stopped: the tracker cannot be read.
+        """
+        told = tuple(results)
+        if not told:
+            return ()
+        if self._records is None:
+            self._records = AttemptIndex.of(self.project)
+        held = {claim.bead_id for claim in ClaimReader(self.project).leases()}
+        self._records.refresh(self.look().queue.beads, held=held)
+        now = self.clock()
+        return tuple(replace(each, judged=self._records.judged(each.piece(now), since)) for each in told)
 
     def refresh_context(self, sight: Sight) -> None:
         """Make the context file anew."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from helix_tui.core.ddx.attempts.attempt import Attempt, Piece
-from helix_tui.core.ddx.attempts.branch import BranchHistory, reported_attempt
+from helix_tui.core.ddx.attempts.branch import BranchHistory, merge_report
 from helix_tui.core.ddx.fields import instant, money, text, whole
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.time import parse_instant
@@ -31,7 +31,7 @@ def with_told(project: Project, attempts: Sequence[Attempt]) -> tuple[Attempt, .
             # Without a name nobody can tell whether the evidence of its bead is of this very attempt.
             if name not in known if name else text(row, "bead_id") not in evident:
                 piece = _piece(name, row, parse_instant(str(cycle.get("at", ""))))
-                told.append(reported_attempt(branch, piece))
+                told.append(merge_report(branch, piece))
     return (*attempts, *told)
 
 

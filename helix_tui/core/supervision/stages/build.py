@@ -18,8 +18,8 @@ import msgspec
 from helix_tui.core.beads.readiness import Queue, looks_like_epic
 from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.ddx.attempts.attempt import Piece
-from helix_tui.core.ddx.attempts.branch import BranchHistory, reported_attempt
 from helix_tui.core.ddx.attempts.evidence import interpret
+from helix_tui.core.ddx.attempts.index import AttemptIndex
 from helix_tui.core.ddx.attempts.loop_log import MalformedReport, parse_report
 from helix_tui.core.ddx.client import last_error
 from helix_tui.core.ddx.dialect import Dialect
@@ -111,14 +111,16 @@ def build_bead(curator: Curator, delegate: Delegate, bead_id: str, wishes: Wishe
     """
     out = logs_folder(curator.project) / f"build-{now_ns()}.out"
     words = delegate.one_bead(bead_id, wishes)
+    began = now_ns()
     finished = delegate.execute(words, out)
     document = _result(finished, out)
     queue = curator.look().queue
     row = queue.beads.get(bead_id)
     closed = row is not None and row.status in TERMINAL
     status = text(document, "status") or _by_exit(finished, closed)
-    attempt = reported_attempt(
-        BranchHistory(curator.project),
+    records = AttemptIndex.of(curator.project)
+    records.refresh(queue.beads)
+    attempt = records.judged(
         Piece(
             "loop",
             text(document, "attempt_id"),
@@ -133,6 +135,7 @@ def build_bead(curator: Curator, delegate: Delegate, bead_id: str, wishes: Wishe
             candidate_ref=text(document, "candidate_ref"),
             no_changes_rationale=text(document, "no_changes_rationale"),
         ),
+        began,
     )
     landed = attempt.landed
     follow_up = interpret(attempt, now_ns(), queue.parked(bead_id)).follow_up

@@ -12,16 +12,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from helix_tui.core.ddx.attempts.attempt import Attempt
+from helix_tui.core.ddx.attempts.attempt import Attempt, Piece, merge
 from helix_tui.core.ddx.attempts.loop_log import MalformedReport, parse_report
 from helix_tui.core.ddx.client import FAILED, MALFORMED, DdxError, advice_for, last_error
 from helix_tui.core.ddx.fields import instant, money, text, whole
 from helix_tui.core.ddx.files import read_bytes
-from helix_tui.core.ddx.names import ATTEMPT_ID, status_of
+from helix_tui.core.ddx.names import ATTEMPT_ID
 from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
-from helix_tui.core.ground.time import format_instant
+from helix_tui.core.ground.time import format_instant, parse_instant
 from helix_tui.core.supervision.stages.delegate import token_count, tokens_in
 
 _WHAT = "execute-loop-json"
@@ -51,30 +51,42 @@ class Result:
     cost_usd: float = 0.0
     duration_ms: int | None = None
     interrupted: bool = False
-    """It failed after its ddx was interrupted by us, so that its status says nothing of the bead."""
+    """Its ddx was interrupted: if it failed, its status says nothing of the bead."""
+    judged: Attempt | None = None
+    """The attempt by its records; None as long as nobody has looked at them."""
 
     @property
     def word(self) -> str:
         """What it is counted as and shown by: ddx's status, or that it was interrupted."""
-        cut = self.interrupted or self.attempt.verdict.outcome == "interrupted"
-        return "interrupted" if cut else self.status
+        outcome = self.attempt.verdict.outcome
+        cut = outcome == "interrupted" or (self.interrupted and outcome == "failed")
+        return "interrupted" if cut else self.attempt.status or self.status
 
     @property
     def success(self) -> bool:
         """Whether ddx says ``success``, the only word that counts a cycle (seed 000), of work that landed."""
-        return self.status == "success" and self.attempt.landed
+        return self.attempt.status == "success" and self.attempt.landed
 
     @property
     def attempt(self) -> Attempt:
-        """The attempt as the loop tells it, with its verdict."""
-        return Attempt(
+        """The attempt with its verdict: by its records, before that as the loop tells it."""
+        return self.judged or merge(self.attempt_id, {"loop": self.piece()})
+
+    def piece(self, at: int | None = None) -> Piece:
+        """What the loop says of the attempt, as one source among others; ``at`` is when it said so."""
+        return Piece(
+            "loop",
             self.attempt_id,
             self.bead_id,
             self.status,
             detail=self.detail,
+            session_id=self.session_id,
+            base_rev=self.base_rev,
             result_rev=self.result_rev,
             preserve_ref=self.preserve_ref,
+            retry_after=parse_instant(self.retry_after),
             no_changes_rationale=self.rationale,
+            at=at,
         )
 
     def record(self) -> dict[str, Any]:
@@ -102,8 +114,7 @@ class Turn:
 
     def interrupted(self) -> Turn:
         """The same, of a ddx that was interrupted: what failed then did not fail by itself."""
-        cut = (replace(each, interrupted=status_of(each.status).outcome == "failed") for each in self.results)
-        return replace(self, results=tuple(cut))
+        return replace(self, results=tuple(replace(each, interrupted=True) for each in self.results))
 
     @property
     def signalled(self) -> bool:
@@ -274,16 +285,15 @@ def _attention(document: Mapping[str, Any]) -> str:
 
 
 def ambiguous(result: Result) -> bool:
-    """Whether a person may have to say what to make of it: preserved work, or a word nobody knows.
+    """Whether a person may have to say what to make of it: preserved work, faults found after landing, or a
+    word nobody knows.
 
     What merely failed, or changed nothing, ddx tries again by itself after its own cooldown.
     """
-    status = status_of(result.status)
-    if result.status in _DDX_GOES_ON:
+    attempt = result.attempt
+    if attempt.status in _DDX_GOES_ON:
         return False
-    if status.successful:
-        return result.attempt.preserved
-    return status.outcome in ("kept_aside", "refused", "unknown")
+    return attempt.faulted or attempt.verdict.outcome in ("kept_aside", "refused", "unknown")
 
 
 _DDX_GOES_ON = frozenset({"review_request_changes", "review_fixable_gap", "land_retry"})
