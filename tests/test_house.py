@@ -1,7 +1,6 @@
-"""The arrows of the house, stated as a test: who may know whom (docs/house.md).
+"""What a process really loads, and rules of the house that no import contract can say (docs/house.md).
 
-Two looks at the same thing. The syntax tree shows every import, those inside functions too; a process of its
-own shows what is really loaded, third-party packages and all.
+Who may know whom is stated in `.importlinter`, which `make lint` checks.
 """
 
 from __future__ import annotations
@@ -20,46 +19,6 @@ from tests.conftest import ProjectFactory
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "helix_tui"
 
-BASICS = {"core.ground"}
-"""What any room may use: instants, texts, files, git, processes, errors, the log."""
-
-MAY_KNOW: dict[str, set[str]] = {
-    "core.ground": set(),
-    "core.embedding": set(),
-    "core.beads": set(),
-    "core.ddx": {"core.beads"},
-    "core.editing": {"core.beads", "core.ddx"},
-    "core.snapshot": {"core.ddx", "core.beads", "core.editing"},
-    "core.memory": {"core.embedding"},
-    "core.ask": {"core.embedding"},
-    "core.supervision": {"core.ddx", "core.beads", "core.memory", "core.editing"},
-    "core.insights": {"core.ddx", "core.beads"},
-    "themes": set(),
-    "keymap": set(),
-    "settings": set(),
-    "widgets": {
-        "themes",
-        "keymap",
-        "core.beads",
-        "core.ddx",
-        "core.snapshot",
-        "core.insights",
-        "core.memory",
-    },
-    "screens": {"widgets", "themes", "keymap", "settings", "core"},
-    "terminal": {"app"},
-    "barrier": {"app", "screens", "widgets", "core"},
-    "app": {"barrier", "terminal", "screens", "widgets", "themes", "keymap", "settings", "core"},
-    "cli": {"app", "screens", "settings", "core"},
-    "__main__": {"cli"},
-    "": set(),
-    "helix_ddx": {"core.beads", "core.ddx", ""},
-}
-"""Room -> the rooms it may import from, beside itself and the basics. ``core`` stands for all of core."""
-
-NOBODY_IMPORTS = {"helix_ddx"}
-"""helix-ddx is another program: it is started, never imported."""
-
 PURE = {"subprocess", "socket", "time", "threading", "watchfiles", "shutil", "sqlite3"}
 """What a widget has no business with: it does no I/O and has no clock."""
 
@@ -74,10 +33,9 @@ def _sources(*folders: str) -> list[Path]:
     return [path for folder in folders for path in sorted((ROOT / folder).rglob("*.py"))]
 
 
-def _room(module: str) -> str:
-    """The room of a module named from the package on: ``core.beads.graph`` -> ``core.beads``."""
-    parts = module.split(".")
-    return ".".join(parts[:2]) if parts[0] == "core" and len(parts) > 1 else parts[0]
+def _module(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(part for part in parts if part != "__init__")
 
 
 def _imports(path: Path) -> Iterator[tuple[int, str]]:
@@ -90,55 +48,6 @@ def _imports(path: Path) -> Iterator[tuple[int, str]]:
             assert not node.level, f"{path}:{node.lineno}: relative import"
             for name in node.names:
                 yield node.lineno, f"{node.module}.{name.name}"
-
-
-def _module(path: Path) -> str:
-    parts = path.relative_to(ROOT).with_suffix("").parts
-    inside = parts[1:] if parts[0] == "helix_tui" else parts
-    return ".".join(part for part in inside if part != "__init__")
-
-
-def _target(imported: str) -> str | None:
-    """The room that an import leads to; None outside the package, and for the package's own version."""
-    if imported.startswith("helix_ddx"):
-        return "helix_ddx"
-    if not imported.startswith("helix_tui."):
-        return None
-    inside = imported.removeprefix("helix_tui.")
-    room = _room(inside)
-    return None if room not in MAY_KNOW and "." not in inside else room
-
-
-def test_every_module_stands_in_a_room() -> None:
-    strangers = (
-        {_room(_module(path)) for path in _sources("helix_tui", "helix_ddx")} - MAY_KNOW.keys() - {"core"}
-    )
-    assert not strangers
-
-
-def test_imports_follow_the_arrows() -> None:
-    broken = []
-    for path in _sources("helix_tui", "helix_ddx"):
-        room = _room(_module(path))
-        allowed = MAY_KNOW.get(room, set()) | BASICS | {room}
-        for line, imported in _imports(path):
-            target = _target(imported)
-            if target is None:
-                continue
-            ok = target in allowed or ("core" in allowed and target.startswith("core."))
-            if not ok or (target in NOBODY_IMPORTS and room != target):
-                broken.append(f"{path.relative_to(ROOT)}:{line} imports {imported}")
-    assert not broken
-
-
-def test_core_knows_no_screen_library() -> None:
-    broken = [
-        f"{path.relative_to(ROOT)}:{line} imports {imported}"
-        for path in _sources("helix_tui/core")
-        for line, imported in _imports(path)
-        if imported.split(".")[0] in {"textual", "rich"}
-    ]
-    assert not broken
 
 
 def test_widgets_do_no_io_and_have_no_clock() -> None:
@@ -204,9 +113,7 @@ def _heavy(modules: set[str], names: tuple[str, ...]) -> set[str]:
 
 
 def test_core_loads_no_screen_library() -> None:
-    modules = [
-        f"helix_tui.{_module(path)}" for path in _sources("helix_tui/core") if path.name != "__main__.py"
-    ]
+    modules = [_module(path) for path in _sources("helix_tui/core") if path.name != "__main__.py"]
     loaded = _loaded("-c", "import " + ", ".join(modules))
     assert "helix_tui.core.beads.readiness" in loaded
     assert not _heavy(loaded, ("textual", "rich"))
@@ -229,8 +136,6 @@ def test_every_program_that_is_run_is_logged() -> None:
     """`core.ground.process` logs what it runs; whoever runs a program another way logs it the same way."""
     silent = []
     for path in _sources("helix_tui"):
-        if _room(_module(path)) in NOBODY_IMPORTS:
-            continue
         for function in ast.walk(ast.parse(path.read_bytes())):
             if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
                 called = {ast.unparse(node.func) for node in ast.walk(function) if isinstance(node, ast.Call)}

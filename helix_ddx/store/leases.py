@@ -1,6 +1,6 @@
 """Head's claims beside the tracker: one small file a bead, in a folder that is named after the project.
 
-Formats: reference/ddx.md §1 (lease) and §4.3. What counts as fresh is decided in `core.ddx`.
+Formats: reference/ddx.md §1 (lease) and §4.3. What counts as fresh is decided in `holders`.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any
 from helix_ddx.base.files import go_json
 from helix_ddx.base.stamps import stamp
 from helix_ddx.store.call import Call
+from helix_ddx.store.holders import held_beads
 from helix_ddx.store.places import lease_folder
 from helix_tui.core.beads.readiness import Claims
-from helix_tui.core.ddx.claims import ClaimReader
 from helix_tui.core.ground.project import lease_roots, machine_name
 
 
@@ -25,8 +25,7 @@ def claims_of(call: Call) -> Claims:
     origin = project.origin_head() or ""
     if not call.head:
         return Claims(origin_head=origin)
-    leases = ClaimReader(project, call.env).fresh_leases(call.clock())
-    return Claims(leases=leases, origin_head=origin)
+    return Claims(leases=held_beads(project, call.env, call.clock()), origin_head=origin)
 
 
 def read_lease(call: Call, bead_id: str) -> dict[str, Any] | None:

@@ -14,6 +14,7 @@ from helix_ddx.store import events as history
 from helix_ddx.store.call import Call
 from helix_ddx.store.changes import change_row
 from helix_ddx.store.commits import resolve_commit, writing
+from helix_ddx.store.holders import FRESH
 from helix_ddx.store.leases import read_lease, remove_lease
 from helix_ddx.store.lifecycle import Step, transition
 from helix_ddx.store.rows import Row
@@ -23,7 +24,6 @@ from helix_ddx.verbs.edges import open_dependencies, reject_open_dependencies
 from helix_tui.core.beads.graph import Graph
 from helix_tui.core.beads.readiness import looks_like_epic
 from helix_tui.core.beads.record import TERMINAL, Bead
-from helix_tui.core.ddx.claims import FRESH
 
 HOLDS = frozenset({"manual-hold", "no-auto-close", "container"})
 """Labels that keep a superseded bead from being closed along."""

@@ -11,9 +11,9 @@ from typing import Any
 
 from helix_ddx.base.stamps import stamp
 from helix_ddx.store.call import Call
+from helix_ddx.store.holders import Holder, read_leases, read_run_records, read_workers
 from helix_ddx.verbs.lists import dependency_blocked, dependency_ready, everything, queue_of, say_ordered
 from helix_tui.core.beads.record import Bead
-from helix_tui.core.ddx.claims import FRESH, Claim, ClaimReader, pid_alive
 
 
 def status(call: Call) -> None:
@@ -88,22 +88,22 @@ def _head_status(call: Call) -> None:
 
 def active_work(call: Call, beads: Mapping[str, Bead]) -> dict[str, Any]:
     """Who is at work, from leases, workers' own files and run records that are fresh."""
-    now = call.clock()
-    reader = ClaimReader(call.workspace.project, call.env)
+    now, project = call.clock(), call.workspace.project
+    holders = (*read_leases(project, call.env), *read_workers(project), *read_run_records(project))
     found: dict[str, tuple[int, dict[str, Any]]] = {}
-    for claim in (*reader.leases(), *reader.sidecars(), *reader.run_states()):
-        bead = beads.get(claim.bead_id)
-        if claim.at is None or not _is_fresh(claim, now):
+    for holder in holders:
+        bead = beads.get(holder.bead_id)
+        if holder.at is None or not holder.is_fresh(now):
             continue
-        if claim.source == "lease" and (bead is None or bead.status not in ("open", "in_progress")):
+        if holder.source == "lease" and (bead is None or bead.status not in ("open", "in_progress")):
             continue
-        key = claim.bead_id or claim.attempt_id or claim.worker_id
+        key = holder.bead_id or holder.attempt_id or holder.worker_id
         known = found.get(key)
-        record = _record(call, claim)
+        record = _record(call, holder)
         if known is None:
-            found[key] = claim.at, record
-        elif claim.at > known[0]:
-            found[key] = claim.at, known[1] | record
+            found[key] = holder.at, record
+        elif holder.at > known[0]:
+            found[key] = holder.at, known[1] | record
         else:
             found[key] = known[0], record | known[1]
     records = [record for _, record in sorted(found.values(), key=lambda pair: (-pair[0], str(pair[1])))]
@@ -124,24 +124,16 @@ _ORDER = (
 )
 
 
-def _is_fresh(claim: Claim, now: int) -> bool:
-    if claim.pid is not None and claim.source != "lease" and not pid_alive(claim.pid):
-        return False
-    if claim.source == "run-state":
-        return claim.expires_at is not None and claim.expires_at > now
-    return claim.at is not None and now - claim.at <= FRESH
-
-
-def _record(call: Call, claim: Claim) -> dict[str, Any]:
-    source = {"lease": "claim", "sidecar": "liveness"}.get(claim.source, claim.source)
+def _record(call: Call, holder: Holder) -> dict[str, Any]:
+    source = {"lease": "claim", "sidecar": "liveness"}.get(holder.source, holder.source)
     record = {
         "project_root": str(call.workspace.root),
-        "worker_id": claim.owner if claim.source == "lease" else claim.worker_id,
-        "bead_id": claim.bead_id,
-        "attempt_id": claim.attempt_id,
-        "owner": claim.owner,
-        "phase": claim.phase if claim.source == "sidecar" else "",
+        "worker_id": holder.owner if holder.source == "lease" else holder.worker_id,
+        "bead_id": holder.bead_id,
+        "attempt_id": holder.attempt_id,
+        "owner": holder.owner,
+        "phase": holder.phase if holder.source == "sidecar" else "",
         "source": source,
-        "last_activity_at": stamp(claim.at or 0),
+        "last_activity_at": stamp(holder.at or 0),
     }
     return {name: value for name, value in record.items() if value}

@@ -12,11 +12,11 @@ from typing import Any
 from helix_ddx.base.go_format import ZERO_TIME, time_text
 from helix_ddx.base.stamps import stamp
 from helix_ddx.store.call import Call
+from helix_ddx.store.holders import Holder, read_run_records, read_workers
 from helix_ddx.verbs.lists import queue_of, say_ordered
 from helix_ddx.verbs.status import active_work
 from helix_tui.core.beads.record import Bead
-from helix_tui.core.ddx.claims import FRESH, ClaimReader, pid_alive
-from helix_tui.core.ddx.runs.running import Run, find_running
+from helix_tui.core.ground.pids import pid_alive
 from helix_tui.core.ground.time import format_age
 
 
@@ -61,8 +61,8 @@ def status(call: Call) -> None:
 
 def _workers(call: Call) -> list[dict[str, Any]]:
     now, found = call.clock(), []
-    for claim in ClaimReader(call.workspace.project, call.env).sidecars():
-        if claim.pid is None or claim.at is None or now - claim.at > FRESH or not pid_alive(claim.pid):
+    for claim in read_workers(call.workspace.project):
+        if claim.pid is None or not claim.is_fresh(now):
             continue
         worker: dict[str, Any] = {"pid": claim.pid}
         if claim.started_at is not None:
@@ -76,7 +76,7 @@ def _workers(call: Call) -> list[dict[str, Any]]:
             "message": claim.message,
         }
         worker |= {name: text for name, text in told.items() if text}
-        found.append(worker | {"last_activity_at": stamp(claim.at)})
+        found.append(worker | {"last_activity_at": stamp(claim.at or 0)})
     return found
 
 
@@ -84,8 +84,10 @@ def workers(call: Call) -> None:
     """``agent workers``: attempts at work in this project; there is no server here that could have others."""
     call.here /= call.given.text("project")
     beads = call.store.read().beads
-    runs = find_running(call.workspace.project, beads, call.clock(), env=call.env)
-    rows = [_at_work(run, beads) for run in runs if run.live and run.bead_id and run.attempt_id]
+    records = read_run_records(call.workspace.project)
+    rows = [
+        _at_work(call, each, beads) for each in records if each.attempt_id and _is_live(each, call.clock())
+    ]
     if call.given.on("json"):
         say_ordered(call, rows)
         return
@@ -96,12 +98,20 @@ def workers(call: Call) -> None:
         call.say("  ".join((*told, row.get("model", "-"), format_age(row.get("elapsed_ms", 0) / 1000))))
 
 
-def _at_work(run: Run, beads: Mapping[str, Bead]) -> dict[str, Any]:
-    row: dict[str, Any] = {"id": f"local-{run.attempt_id}", "kind": "local", "state": "running"}
-    bead = beads.get(run.bead_id or "")
-    told = {"bead_id": run.bead_id, "bead_title": bead.title if bead else ""}
-    told |= {"harness": run.harness, "model": run.model}
+def _is_live(record: Holder, now: int) -> bool:
+    """Whether the process of a run record lives, or, where it names none, its own time has not run out."""
+    if record.pid is not None:
+        return pid_alive(record.pid)
+    return record.expires_at is None or record.expires_at > now
+
+
+def _at_work(call: Call, record: Holder, beads: Mapping[str, Bead]) -> dict[str, Any]:
+    row: dict[str, Any] = {"id": f"local-{record.attempt_id}", "kind": "local", "state": "running"}
+    bead = beads.get(record.bead_id)
+    told = {"bead_id": record.bead_id, "bead_title": bead.title if bead else ""}
+    told |= {"harness": record.harness, "model": record.model}
     row |= {name: text for name, text in told.items() if text}
-    row["started_at"] = stamp(run.started_at) if run.started_at is not None else ZERO_TIME
-    row |= {"elapsed_ms": int(run.age_s * 1000)} if run.age_s else {}
-    return row | ({"pid": run.pid} if run.pid is not None else {})
+    row["started_at"] = stamp(record.started_at) if record.started_at is not None else ZERO_TIME
+    age_ms = (call.clock() - record.started_at) // 1_000_000 if record.started_at is not None else 0
+    row |= {"elapsed_ms": age_ms} if age_ms > 0 else {}
+    return row | ({"pid": record.pid} if record.pid is not None else {})

@@ -13,7 +13,8 @@ from typing import Any, Literal
 
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.fields import instant
-from helix_tui.core.ddx.files import Folder, JsonCache, read_bytes
+from helix_tui.core.ddx.files import Folder, JsonCache
+from helix_tui.core.ground.pids import pid_alive
 from helix_tui.core.ground.project import Project, lease_roots, machine_name
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NEVER, NS
@@ -174,20 +175,6 @@ def lease_is_fresh(claim: Claim, now: int, here: str) -> bool:
         return True
     same = claim.machine != "" and claim.machine == here
     return same and age <= HELD and claim.pid is not None and pid_alive(claim.pid)
-
-
-def pid_alive(pid: int) -> bool:
-    """Whether a process of this host is at work; one that has ended and was not yet reaped is not."""
-    if not 0 < pid < 1 << 31:
-        return False
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    stat = read_bytes(f"/proc/{pid}/stat", 4096)
-    return stat is None or stat.rpartition(b")")[2].split()[:1] != [b"Z"]
 
 
 def run_state_claim(path: Path, document: dict[str, Any]) -> Claim | None:

@@ -23,10 +23,10 @@ from helix_tui.core.ddx.claims import (
     Edits,
     fresh_claims,
     lease_is_fresh,
-    pid_alive,
 )
 from helix_tui.core.ddx.runs.activity import Activities, Doing, Session, Sessions
 from helix_tui.core.ddx.runs.transcript import transcript_folders
+from helix_tui.core.ground.pids import pid_alive
 from helix_tui.core.ground.project import Project, worktree_roots
 from helix_tui.core.ground.time import NS, format_age, format_instant, format_span
 

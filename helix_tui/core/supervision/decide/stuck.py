@@ -13,7 +13,7 @@ from typing import Any
 from helix_tui.core.beads.archive import Archived, find_archived
 from helix_tui.core.beads.readiness import Queue, looks_like_epic
 from helix_tui.core.beads.record import TERMINAL, Bead
-from helix_tui.core.ddx.claims import pid_alive
+from helix_tui.core.ground.pids import pid_alive
 from helix_tui.core.ground.time import NS, format_instant, parse_instant
 from helix_tui.core.supervision.signals.drift import Drift
 from helix_tui.core.supervision.signals.eligibility_hold import causes

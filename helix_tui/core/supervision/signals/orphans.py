@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from helix_tui.core.beads.record import TERMINAL
-from helix_tui.core.ddx.claims import FRESH, Claim, ClaimReader, pid_alive
+from helix_tui.core.ddx.claims import FRESH, Claim, ClaimReader
 from helix_tui.core.editing.execute.curator import Curator, Done, Sight
 from helix_tui.core.editing.plan.lifecycle import add_unclaim
 from helix_tui.core.editing.steps import Refused, Writing, called
+from helix_tui.core.ground.pids import pid_alive
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.time import NS, format_instant, format_span
 

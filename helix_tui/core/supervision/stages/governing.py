@@ -13,7 +13,6 @@ from typing import Literal
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import Bead
-from helix_tui.core.ddx.claims import pid_alive
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.ddx.files import read_bytes
 from helix_tui.core.editing import operations
@@ -22,6 +21,7 @@ from helix_tui.core.editing.operations import Operation
 from helix_tui.core.editing.steps import called
 from helix_tui.core.editing.undo.conflicts import Unreadable
 from helix_tui.core.ground.errors import HelixError
+from helix_tui.core.ground.pids import pid_alive
 from helix_tui.core.ground.project import Project
 from helix_tui.core.supervision.signals.injected_beads import ALIGN, PLANNING, governs_alignment
 from helix_tui.core.supervision.signals.orphans import find_orphans

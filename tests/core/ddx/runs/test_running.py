@@ -15,9 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helix_tui.core.beads.record import Bead, decode_bead
-from helix_tui.core.ddx.claims import Claim, ClaimReader, fresh_claims, pid_alive
+from helix_tui.core.ddx.claims import Claim, ClaimReader, fresh_claims
 from helix_tui.core.ddx.runs.running import RunReader, beads_at_work, find_running, judge
 from helix_tui.core.editing.journal import Entry, History, Who, edits_of
+from helix_tui.core.ground.pids import pid_alive
 from helix_tui.core.ground.project import find_project, lease_roots
 from helix_tui.core.ground.time import NS, format_instant, parse_instant
 

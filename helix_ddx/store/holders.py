@@ -1,0 +1,179 @@
+"""Who says that they are at work here: run records, leases and workers' status files, as they stand on disk.
+
+The stand-in has its own readers: with the client's, neither could show the other's fault.
+Formats and the times for which each counts: reference/ddx.md §1 (lease), §4.1 (run record), §4.2 (worker).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from helix_tui.core.ground.pids import pid_alive
+from helix_tui.core.ground.project import Project, lease_roots, machine_name
+from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.time import NS, parse_instant
+
+FRESH = 90 * NS
+"""How long a sign of life counts, in both eras."""
+
+HELD = 2 * 3600 * NS
+"""How long a lease counts whose process lives on this machine."""
+
+Source = Literal["lease", "run-state", "sidecar"]
+
+_ENDED = frozenset({"exited", "failed", "stopped", "reaped"})
+_MAX_BYTES = 4 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """What one file says about somebody at work."""
+
+    source: Source
+    bead_id: str = ""
+    attempt_id: str = ""
+    worker_id: str = ""
+    owner: str = ""
+    machine: str = ""
+    harness: str = ""
+    model: str = ""
+    phase: str = ""
+    message: str = ""
+    pid: int | None = None
+    started_at: int | None = None
+    at: int | None = None
+    """The last sign of life, in nanoseconds since the epoch."""
+    expires_at: int | None = None
+
+    def is_fresh(self, now: int) -> bool:
+        """Whether `ddx work status` lists it."""
+        if self.pid is not None and self.source != "lease" and not pid_alive(self.pid):
+            return False
+        if self.source == "run-state":
+            return self.expires_at is not None and self.expires_at > now
+        return self.at is not None and now - self.at <= FRESH
+
+    def holds(self, now: int, here: str) -> bool:
+        """Whether a lease keeps others from its bead: fresh, or its process lives on this machine."""
+        if self.at is None or self.at <= 0:
+            return False
+        age = now - self.at
+        if age <= FRESH:
+            return True
+        return (
+            bool(here)
+            and self.machine == here
+            and age <= HELD
+            and self.pid is not None
+            and pid_alive(self.pid)
+        )
+
+
+def read_leases(project: Project, env: Mapping[str, str]) -> list[Holder]:
+    """Leases in every place where some release keeps them; of two on one bead, the fresher."""
+    found: dict[str, Holder] = {}
+    for root in lease_roots(project, env):
+        for path, document in _documents(root.glob("*.json")):
+            bead_id = _word(document, "bead_id") or path.stem
+            lease = _holder("lease", document, bead_id=bead_id, at=_instant(document, "updated_at"))
+            if bead_id not in found or (lease.at or 0) > (found[bead_id].at or 0):
+                found[bead_id] = lease
+    return list(found.values())
+
+
+def held_beads(project: Project, env: Mapping[str, str], now: int) -> dict[str, bool]:
+    """Bead with a lease -> whether that keeps others from it."""
+    here = machine_name(env)
+    return {lease.bead_id: lease.holds(now, here) for lease in read_leases(project, env)}
+
+
+def read_run_records(project: Project) -> list[Holder]:
+    """Run records: one a project (April), one an attempt (later)."""
+    paths = [*(project.ddx_dir / "run-state").glob("*.json"), project.ddx_dir / "run-state.json"]
+    found: dict[tuple[str, str], Holder] = {}
+    for _, document in _documents(paths):
+        bead_id, attempt_id = _word(document, "bead_id"), _word(document, "attempt_id")
+        at = _instant(document, "refreshed_at") or _instant(document, "started_at")
+        phase = _word(document, "candidate_cycle_phase") or _word(document, "phase")
+        record = _holder("run-state", document, bead_id=bead_id, phase=phase, at=at)
+        known = found.get((bead_id, attempt_id))
+        if bead_id and (known is None or (record.at or 0) > (known.at or 0)):
+            found[bead_id, attempt_id] = record
+    return list(found.values())
+
+
+def read_workers(project: Project) -> list[Holder]:
+    """What workers say of themselves, in their own shape or in a server's record of them."""
+    found = []
+    for path, document in _documents((project.ddx_dir / "workers").glob("*/status.json")):
+        ended = _word(document, "state") in _ENDED or _instant(document, "finished_at") is not None
+        if ended and "worker_id" not in document:
+            continue
+        attempt = document.get("current_attempt")
+        both = {**document, **(attempt if isinstance(attempt, dict) else {})}
+        phase = _word(document, "phase") or _word(both, "phase") or _word(document, "substate")
+        bead_id = "" if phase == "terminal" else _word(document, "current_bead") or _word(both, "bead_id")
+        named = _word(document, "worker_id") or _word(document, "id") or path.parent.name
+        at = _instant(document, "last_activity_at")
+        found.append(_holder("sidecar", both, bead_id=bead_id, phase=phase, at=at, worker_id=named))
+    return found
+
+
+def _documents(paths: Iterable[Path]) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Files that hold a JSON object, by name; one that is missing, too large or malformed is left out."""
+    for path in sorted(paths):
+        try:
+            with path.open("rb") as file:
+                raw = file.read(_MAX_BYTES + 1)
+            document = msgspec.json.decode(raw) if len(raw) <= _MAX_BYTES else None
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            continue
+        if isinstance(document, dict):
+            yield path, document
+
+
+def _holder(
+    source: Source,
+    document: Mapping[str, Any],
+    *,
+    bead_id: str,
+    at: int | None,
+    phase: str = "",
+    worker_id: str = "",
+) -> Holder:
+    return Holder(
+        source,
+        bead_id=bead_id,
+        attempt_id=_word(document, "attempt_id"),
+        worker_id=worker_id or _word(document, "worker_id"),
+        owner=_word(document, "owner"),
+        machine=_word(document, "machine"),
+        harness=_word(document, "harness"),
+        model=_word(document, "model"),
+        phase=phase,
+        message=_word(document, "message") or _word(document, "route"),
+        pid=_pid(document.get("pid")),
+        started_at=_instant(document, "started_at"),
+        at=at,
+        expires_at=_instant(document, "expires_at"),
+    )
+
+
+def _word(document: Mapping[str, Any], key: str) -> str:
+    value = document.get(key)
+    return clean_line(value, 400) if isinstance(value, str) else ""
+
+
+def _instant(document: Mapping[str, Any], key: str) -> int | None:
+    return parse_instant(document.get(key))
+
+
+def _pid(value: object) -> int | None:
+    if isinstance(value, str) and value.isdecimal():
+        value = int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
