@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-import snowballstemmer
+from helix_tui.core.ground.stemmer import stem_english
 
 VERSION = 3
 """To be raised with any change of what a text's terms or definitions are: the index of another version is
@@ -216,10 +216,10 @@ STOP_WORDS = frozenset(
     ]
 )
 
-_stemmer = snowballstemmer.stemmer("english")
 _terms: dict[str, tuple[str, ...]] = {}
 _stems: dict[str, str] = {}
-_KEEP = 400_000
+_KEEP = 50_000
+"""Of words, and of parts of words: 18 MB for both. A large repository has ten times as many."""
 
 
 def words(text: str) -> list[str]:
@@ -236,7 +236,7 @@ def stem(part: str) -> str:
     """A lower-case word without its ending."""
     found = _stems.get(part)
     if found is None:
-        found = _stemmer.stemWord(_american(part)) if part.isalpha() and len(part) > 3 else part
+        found = stem_english(_american(part)) if part.isalpha() and len(part) > 3 else part
         if len(_stems) > _KEEP:
             _stems.clear()
         _stems[part] = found

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-import snowballstemmer
+from helix_tui.core.ground.stemmer import stem_english
 
 MAX_WORDS = 4_000
 """Words of one text that are looked at."""
@@ -29,14 +29,12 @@ let may no not of on or our so some such than that the their them then there the
 too up use used using was we were what when where which while who why will with would you your
 """
 _STOP = frozenset(_STOP_WORDS.split())
-_stemmer = snowballstemmer.stemmer("english")
 
 
 @lru_cache(maxsize=50_000)
 def stem(word: str) -> str:
     """A lower-case word without its English endings."""
-    found: str = _stemmer.stemWord(word)
-    return found
+    return stem_english(word)
 
 
 def words(text: str) -> list[str]:
