@@ -27,6 +27,7 @@ from helix_tui import barrier, terminal
 from helix_tui.barrier import Barrier
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground.errors import DEFECT
+from helix_tui.core.ground.heap import give_back
 from helix_tui.core.ground.process import allow_reads, end_reads, end_writes
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import now_ns
@@ -69,8 +70,16 @@ DEEP_EVERY = 20
 """Seconds after which all garbage is collected, not only the young, in the next that brings no key: what
 outlived a young collection would else stay (6 MB for each 1,000 changes on disk)."""
 
-DEEP_AT_LEAST = 120
+DEEP_AT_LEAST = 40
 """Seconds after which it is collected even where every one of them brought a key."""
+
+YOUNG_BUSY = 20_000
+"""Objects made since the last collection from which the young are collected in a second with keys too (2 ms):
+what waits as garbage makes room that the process does not give back."""
+
+SETTLE_EVERY = 600
+"""Seconds after which all is collected, what was frozen as well, in the next that brings no key: else a
+widget that was frozen and went would stay for good."""
 
 FREEZE_FROM_S = 0.015
 """Seconds of the processor that collecting all may take. What then still stands is not looked through again:
@@ -176,7 +185,8 @@ class HelixApp(Traveller):
         self.needs: tuple[Need, ...] = ()
         self.memory_health = ""
         self._closer = LoopCloser(self, read_only=read_only, tell=self._loop_closed)
-        self._keys = self._since_deep = 0
+        self._keys = self._since_deep = self._since_settled = 0
+        self._modules = len(sys.modules)
         self._pending: tuple[Snapshot, Change, tuple[Need, ...]] | None = None
         self.prepare: Callable[[Snapshot], None] | None = None
         self._lock = threading.Lock()
@@ -382,11 +392,22 @@ class HelixApp(Traveller):
     def _tick(self) -> None:
         self._show_time()
         busy, self._keys = bool(self._keys), 0
+        self._collect(busy)
+
+    def _collect(self, busy: bool) -> None:
+        """Let garbage go: all of it after code was imported, for a screen's first showing leaves much."""
+        imported, self._modules = len(sys.modules) != self._modules, len(sys.modules)
         self._since_deep += 1
-        if self._since_deep >= (DEEP_AT_LEAST if busy else DEEP_EVERY):
+        self._since_settled += 1
+        if imported or (not busy and self._since_settled >= SETTLE_EVERY):
+            self._since_deep = self._since_settled = 0
+            settle_memory(freeze=not self.is_headless)
+            give_back()
+        elif self._since_deep >= (DEEP_AT_LEAST if busy else DEEP_EVERY):
             self._since_deep = 0
             collect_all(freeze=not self.is_headless)
-        elif not busy:
+            give_back()
+        elif not busy or gc.get_count()[0] >= YOUNG_BUSY:
             gc.collect(0)
 
     # --- changing -----------------------------------------------------------------------------------------
@@ -506,7 +527,7 @@ class HelixApp(Traveller):
         self.run_worker(work, group="copy", thread=True, exclusive=True)
 
 
-def settle_memory() -> None:
+def settle_memory(*, freeze: bool = True) -> None:
     """Keep the collector off the way of keys: what stands now is not looked through again.
 
     A collection over 10,000 beads costs 30 ms in the middle of a key press (reference/textual.md §2); the
@@ -515,7 +536,8 @@ def settle_memory() -> None:
     """
     gc.unfreeze()
     gc.collect()
-    gc.freeze()
+    if freeze:
+        gc.freeze()
 
 
 def collect_all(*, freeze: bool, limit_s: float = FREEZE_FROM_S) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import gc
 import json
 import weakref
+from importlib import import_module
 from pathlib import Path
 from typing import cast
 
 import pytest
 from rich.color import Color
 
-from helix_tui.app import DEEP_AT_LEAST, DEEP_EVERY, collect_all
+from helix_tui.app import DEEP_AT_LEAST, DEEP_EVERY, SETTLE_EVERY, YOUNG_BUSY, collect_all
 from helix_tui.core.beads.query import fields
 from helix_tui.core.snapshot import merge_changes
 from helix_tui.core.snapshot.snapshot import Change
@@ -390,6 +391,57 @@ async def test_old_garbage_goes_though_somebody_presses_keys(
             app._keys = int(second % key_every == 0)
             app._tick()
         assert gone() is None
+
+
+async def test_what_was_frozen_and_went_is_let_go_in_a_quiet_second(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test():
+        held = _Ring()
+        gc.freeze()
+        gone = weakref.ref(held)
+        del held
+        for _ in range(SETTLE_EVERY):
+            app._keys = 1
+            app._tick()
+        assert gone() is not None  # a key was waiting all the time
+        app._tick()
+        assert gone() is None
+
+
+async def test_old_garbage_goes_when_code_was_imported(
+    console: MakeConsole, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "first_shown_now.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    app = console()
+    async with app.run_test():
+        app._tick()
+        held = _Ring()
+        gc.collect(0)
+        gc.collect(1)
+        gone = weakref.ref(held)
+        del held
+        app._keys = 1
+        app._tick()
+        assert gone() is not None
+        import_module("first_shown_now")
+        app._keys = 1
+        app._tick()
+        assert gone() is None
+
+
+async def test_much_young_garbage_goes_in_a_second_with_keys(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test():
+        app._tick()
+        held = _Ring()
+        gone = weakref.ref(held)
+        del held
+        made: list[list[int]] = [[] for _ in range(2 * YOUNG_BUSY)]
+        app._keys = 1
+        app._tick()
+        assert gone() is None
+        assert made
 
 
 async def test_one_line_says_that_files_are_not_watched(console: MakeConsole) -> None:

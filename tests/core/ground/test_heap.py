@@ -1,0 +1,30 @@
+"""What was freed goes back."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+import sys
+
+import pytest
+
+FREED = """
+from pathlib import Path
+from helix_tui.core.ground.heap import give_back
+def resident():
+    return int(Path("/proc/self/statm").read_text().split()[1])
+blocks = [bytes(3_000) for _ in range(20_000)]
+last = blocks[-1]
+del blocks
+before = resident()
+give_back()
+print((before - resident()) * 4096)
+"""
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_trim"), reason="the C library is not glibc")
+def test_what_lies_free_below_something_held_is_given_back() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FREED], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert int(done.stdout) > 30_000_000
