@@ -9,8 +9,7 @@ from typing import Any
 
 from helix_ddx.base.files import Disk, go_json
 from helix_ddx.base.stamps import attempt_id, second, stamp
-from helix_ddx.demo.beads import ARCHIVED, MALFORMED, QUEUE, Past, Seed
-from helix_ddx.demo.code import HISTORY, QUESTIONS
+from helix_ddx.demo.demo_data import DemoBead, PastAttempt, demo_code, demo_queue
 from helix_ddx.simulator import evidence
 from helix_ddx.simulator.script import HARNESS
 from helix_ddx.store.git import commit, git, head, init
@@ -65,7 +64,9 @@ def build_demo(
     folder = folder.resolve()
     if folder.exists() and any(folder.iterdir()):
         raise DemoError(f"{folder} is not empty: name a folder that does not exist yet")
-    return _Builder(folder, era, now_ns() if now is None else now).build((MALFORMED,) if torn else ())
+    return _Builder(folder, era, now_ns() if now is None else now).build(
+        (demo_queue().malformed,) if torn else ()
+    )
 
 
 class _Builder:
@@ -81,7 +82,7 @@ class _Builder:
         init(self.project)
         self._write_settings()
         self._commit_past()
-        rows = [self._row(seed) for seed in QUEUE]
+        rows = [self._row(seed) for seed in demo_queue().queue]
         self._write_metrics()
         self._write_old_tracker(rows)
         self.store.write_new(rows, strangers)
@@ -96,16 +97,19 @@ class _Builder:
             f'version: "1.0"\nbead:\n    id_prefix: {PREFIX}\ngit:\n    auto_commit: never\n'
             "executions:\n    temp_worktree_root: .exec\n",
         )
-        ready = "".join(f"{question}\n" for question in QUESTIONS)
+        ready = "".join(f"{question}\n" for question in demo_code().questions)
         self.disk.replace(self.project / ".helix" / "ask" / "questions.txt", ready)
 
     def _commit_past(self) -> None:
         """The commits of people and, between them, what past attempts landed."""
         past: list[tuple[float, str, dict[str, str], str, str]] = [
-            (made.days_ago, made.message, made.files, made.author, "") for made in HISTORY
+            (made.days_ago, made.message, made.files, made.author, "") for made in demo_code().commits
         ]
         landed = [
-            (run.hours_ago / 24, seed) for seed in QUEUE for run in seed.past if run.status == "success"
+            (run.hours_ago / 24, seed)
+            for seed in demo_queue().queue
+            for run in seed.past
+            if run.status == "success"
         ]
         past += [
             (days, f"feat: {seed.title[0].lower()}{seed.title[1:]}", {}, "", seed.key)
@@ -122,7 +126,7 @@ class _Builder:
             rev = commit(self.project, message, *files, at=at, **({"author": author} if author else {}))
             self.commits[key] = rev
 
-    def _row(self, seed: Seed) -> Row:
+    def _row(self, seed: DemoBead) -> Row:
         fields = dict(seed.fields)
         row: Row = {
             "id": bead_id(seed.key),
@@ -171,7 +175,7 @@ class _Builder:
             if name in fields:
                 row[f"{prefix}-{name.replace('_', '-')}"] = fields.pop(name)
 
-    def _set_past(self, seed: Seed, row: Row) -> None:
+    def _set_past(self, seed: DemoBead, row: Row) -> None:
         events = [entry for run in seed.past for entry in self._leave_attempt(seed, row, run)]
         if not events:
             return
@@ -186,7 +190,7 @@ class _Builder:
         else:
             row["events"] = events
 
-    def _leave_attempt(self, seed: Seed, row: Row, run: Past) -> list[dict[str, str]]:
+    def _leave_attempt(self, seed: DemoBead, row: Row, run: PastAttempt) -> list[dict[str, str]]:
         """The bundle of one past attempt; its events."""
         begun, ended = self._span(run)
         attempt = _attempt(seed, run, begun)
@@ -232,7 +236,7 @@ class _Builder:
         if self.era != "head":
             return
         rows = []
-        for seed in QUEUE:
+        for seed in demo_queue().queue:
             for run in seed.past:
                 begun, ended = self._span(run)
                 rows.append(
@@ -253,7 +257,7 @@ class _Builder:
 
     def _write_old_tracker(self, rows: list[Row]) -> None:
         """The bead that something still waits on: in the archive at head, only in git's past in April."""
-        old = self._row(ARCHIVED)
+        old = self._row(demo_queue().archived)
         if self.era == "head":
             self.disk.replace(
                 self.project / ".ddx" / "beads-archive.jsonl", go_json(dict(sorted(old.items()))) + "\n"
@@ -262,10 +266,10 @@ class _Builder:
         self.store.write_new([*rows, old])
         commit(self.project, "beads: all of them", ".ddx", at=self.now - 2 * HOUR)
 
-    def _made(self, seed: Seed) -> int:
+    def _made(self, seed: DemoBead) -> int:
         return self.now - round(seed.days_ago * DAY) + int(_digest(seed.key)[:6], 16) * 59
 
-    def _span(self, run: Past) -> tuple[int, int]:
+    def _span(self, run: PastAttempt) -> tuple[int, int]:
         begun = self.now - round(run.hours_ago * HOUR)
         return begun, begun + round(run.minutes * 60 * NS)
 
@@ -279,11 +283,11 @@ def _digest(text: str) -> str:
     return hashlib.sha256(f"{PREFIX}:{text}".encode()).hexdigest()
 
 
-def _attempt(seed: Seed, run: Past, begun: int) -> str:
+def _attempt(seed: DemoBead, run: PastAttempt, begun: int) -> str:
     return attempt_id(begun, _digest(f"{seed.key}@{run.hours_ago}"))
 
 
-def _session(seed: Seed, run: Past) -> str:
+def _session(seed: DemoBead, run: PastAttempt) -> str:
     return f"eb-{_digest(f'session {seed.key}@{run.hours_ago}')[:8]}"
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from helix_ddx.demo.beads import QUEUE
+from helix_ddx.demo.demo_data import demo_queue
 from helix_ddx.demo.workspace import DemoError, bead_id, build_demo
 from helix_ddx.simulator.script import HARNESS, act_for
 from helix_ddx.simulator.worker import HUMAN_PACE_S
@@ -117,7 +117,7 @@ def test_the_tree_is_clean(demo: Path) -> None:
 
 
 def test_the_demo_s_stall_is_seen_and_over_within_a_minute() -> None:
-    acts = [seed.act for seed in QUEUE if isinstance(seed.act, dict)]
+    acts = [seed.act for seed in demo_queue().queue if isinstance(seed.act, dict)]
     silences = [act["silence_beats"] for act in acts if act.get("outcome") == "stall"]
     assert silences
     for beats in silences:
