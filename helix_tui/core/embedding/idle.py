@@ -18,13 +18,19 @@ class IdleModel(Generic[Model]):
     """Makes a model when it is asked for and forgets it after a while without use. For any thread."""
 
     def __init__(
-        self, make: Callable[[], Model], *, forget: Callable[[], None] = lambda: None, idle_s: float = IDLE_S
+        self,
+        make: Callable[[], Model],
+        *,
+        forget: Callable[[], None] = lambda: None,
+        idle_s: float = IDLE_S,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Make the model; ``forget`` is called when it was let go."""
+        """Make the model; ``forget`` is called when it was let go, ``clock`` tells seconds."""
         self.idle_s = idle_s
+        self._clock = clock
         self._make, self._forget = make, forget
         self._lock = threading.Lock()
-        self._used_at = time.monotonic()
+        self._used_at = clock()
         self._timer: threading.Timer | None = None
         self._model: Model | None = make()
         self._wait(idle_s)
@@ -37,7 +43,7 @@ class IdleModel(Generic[Model]):
     def use(self) -> Model:
         """The model, brought back if it was let go; the time without use begins anew."""
         with self._lock:
-            self._used_at = time.monotonic()
+            self._used_at = self._clock()
             if self._model is None:
                 self._model = self._make()
             if self._timer is None:
@@ -53,7 +59,7 @@ class IdleModel(Generic[Model]):
     def let_go_if_idle(self) -> None:
         """Let the model go if it was not used for long; else look again when it may be."""
         with self._lock:
-            left = self._used_at + self.idle_s - time.monotonic()
+            left = self._used_at + self.idle_s - self._clock()
             if left > 0:
                 self._wait(left)
                 return

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
+import queue
 import sys
 import tracemalloc
 from pathlib import Path
@@ -12,6 +14,7 @@ import numpy as np
 import pytest
 
 from helix_tui.core.embedding import DIMENSIONS, MODEL_ID, Encoder, find_weights, load_encoder
+from helix_tui.core.embedding.idle import IdleModel
 from helix_tui.core.embedding.minilm import MiniLM
 from helix_tui.core.embedding.tensors import MappedTensors
 from helix_tui.core.embedding.transformer import SentenceTransformers
@@ -167,6 +170,31 @@ def test_weights_that_nobody_uses_are_let_go_and_come_back(weights: Weights) -> 
     encoder.model.idle_s = 3_600
     assert np.array_equal(encoder.encode(["a lease that was never released"]), before)
     assert encoder.model.loaded
+
+
+def test_a_model_goes_ten_minutes_after_its_last_use_and_not_before() -> None:
+    now, made, gone = 0.0, itertools.count(), []
+    model = IdleModel(lambda: next(made), forget=lambda: gone.append(now), clock=lambda: now)
+    now = 599.0
+    assert model.use() == 0
+    now = 600.0
+    model.let_go_if_idle()
+    assert model.loaded  # it was used a second ago
+    now = 1_198.0
+    model.let_go_if_idle()
+    assert model.loaded
+    now = 1_199.0
+    model.let_go_if_idle()
+    assert (model.loaded, gone) == (False, [1_199.0])
+    assert model.use() == 1
+
+
+def test_it_goes_by_itself_each_time_that_it_was_brought_back() -> None:
+    gone: queue.Queue[bool] = queue.Queue()
+    model = IdleModel(object, forget=lambda: gone.put(True), idle_s=0.01)
+    assert gone.get(timeout=30)
+    model.use()
+    assert gone.get(timeout=30)
 
 
 def test_the_model_of_sentence_transformers_is_let_go_too(
