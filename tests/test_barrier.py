@@ -19,6 +19,7 @@ from helix_tui.barrier import LIMIT, RECENT
 from helix_tui.screens.dismissal import Palette
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet
 from helix_tui.screens.journal.screen import JournalScreen
+from helix_tui.screens.memory.screen import MemoryScreen
 from helix_tui.screens.queue.screen import QueueScreen
 from helix_tui.screens.sheet import Sheet
 from helix_tui.widgets.base.row_list import RowList
@@ -49,6 +50,64 @@ async def test_event_of_a_widget(console: MakeConsole, monkeypatch: pytest.Monke
             await pilot.press("j")
             await pilot.hover(RowList)
             await pilot.click(RowList, offset=(3, 3))
+            await pilot.pause()
+
+
+async def test_watcher_of_a_value(console: MakeConsole, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A value of ours, one of Textual's, and somebody else who watches one."""
+    async with surviving(console) as (app, pilot):
+        with monkeypatch.context() as patched:
+            patched.setattr(RowList, "watch_has_focus", plant, raising=False)
+            app.set_focus(None)
+            await pilot.pause()
+            app.set_focus(queue(app).list)
+            await pilot.pause()
+
+
+async def test_watcher_that_waits(console: MakeConsole) -> None:
+    async def later(*_: object) -> None:
+        await asyncio.sleep(0)
+        plant()
+
+    async with surviving(console) as (app, pilot):
+        queue(app).watch(queue(app).list, "disabled", later, init=False)
+        queue(app).list.disabled = True
+        await pilot.pause()
+        queue(app).list.disabled = False
+        await pilot.pause()
+        app.set_focus(queue(app).list)
+
+
+class _FailsToStand(LineSheet):
+    """A sheet that fails once it is mounted."""
+
+    def on_mount(self) -> None:
+        plant()
+
+
+class _FailsToCompose(LineSheet):
+    """A sheet whose parts cannot be made."""
+
+    def compose(self) -> ComposeResult:
+        yield from plant()
+
+
+@pytest.mark.parametrize("kind", [_FailsToStand, _FailsToCompose])
+async def test_sheet_that_cannot_open(console: MakeConsole, kind: type[LineSheet]) -> None:
+    async with surviving(console) as (app, pilot):
+        app.push_screen(kind("t", "lead", lambda _: None))
+        await pilot.pause()
+        await pilot.pause()
+        assert isinstance(app.screen, QueueScreen), "what cannot open is closed"
+
+
+async def test_screen_that_fails_when_it_is_mounted(
+    console: MakeConsole, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with surviving(console) as (_, pilot):
+        with monkeypatch.context() as patched:
+            patched.setattr(MemoryScreen, "on_mount", plant, raising=False)
+            await pilot.press("3")
             await pilot.pause()
 
 

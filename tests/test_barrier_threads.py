@@ -105,3 +105,31 @@ async def test_snapshot_hook_in_the_thread_of_the_feed(console: MakeConsole) -> 
         app.feed.look()
         await pilot.pause()
         app.prepare = None
+
+
+@pytest.mark.parametrize("thread", [True, False])
+async def test_worker_that_fails_while_the_console_leaves(console: MakeConsole, thread: bool) -> None:
+    """It is cancelled, and raises something else on its way out: the console leaves as it would have."""
+    began, go_on = threading.Event(), threading.Event()
+
+    def in_a_thread() -> None:
+        began.set()
+        go_on.wait(30)
+        plant()
+
+    async def in_the_loop() -> None:
+        began.set()
+        try:
+            await asyncio.sleep(30)
+        finally:
+            plant()
+
+    app = console()
+    async with app.run_test() as pilot:
+        queue(app).run_worker(in_a_thread if thread else in_the_loop, thread=thread)
+        while not began.is_set():
+            await pilot.pause()
+        await pilot.press("q")
+        go_on.set()
+    assert app.return_code == 0
+    assert not [line for line in lines(app) if "Traceback" in line]

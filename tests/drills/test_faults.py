@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from bench.console import Terminal, console_argv
+from tests.drills.clock import Clock
 from tests.drills.projects import EVERY_STATE
 
 pytestmark = pytest.mark.realtime
@@ -300,3 +301,45 @@ def test_a_clock_that_is_set_back_and_forth_changes_no_answer_but_ages(tmp_path:
         assert done.returncode == 0, done.stderr
         ready.append(json.loads(done.stdout)["ready"])
     assert ready[0] == ready[3]
+
+
+@pytest.mark.parametrize("seconds", [1, 365 * 86_400], ids=["a second", "a year"])
+def test_a_clock_that_is_set_back_and_forth_stops_nothing_in_a_running_console(
+    tmp_path: Path, seconds: int
+) -> None:
+    """Keys lead where they lead, news is read and painted, ages follow the clock, nothing is logged."""
+    try:
+        clock = Clock(tmp_path)
+    except OSError as error:
+        pytest.skip(str(error))
+    root = _project(tmp_path / "p")
+    with Terminal([*clock.words, *console_argv(root)], root, tmp_path) as terminal:
+        terminal.wait_for("demo-", "Ready", "READY", timeout=LIMIT_S)
+        for number, ahead in enumerate((seconds, 0, -seconds, 0, seconds, -seconds)):
+            clock.set(ahead)
+            if ahead > 86_400:
+                terminal.wait_for("52w", timeout=LIMIT_S)
+            os.write(terminal.fd, b"2351")
+            _rewrite(root, f"title-{number}-of-now")
+            at = time.time() + ahead
+            os.utime(root / ".ddx" / "beads.jsonl", (at, at))
+            terminal.wait_for(f"title-{number}-of-now", timeout=LIMIT_S)
+        assert _alive(terminal)
+    log = "".join(path.read_text() for path in root.glob(".helix/logs/helix.log*"))
+    assert "ERROR" not in log
+    assert "Traceback" not in log
+
+
+def test_that_clock_is_the_one_which_programs_read(tmp_path: Path) -> None:
+    try:
+        clock = Clock(tmp_path)
+    except OSError as error:
+        pytest.skip(str(error))
+    clock.set(10_000_000)
+    show = "import time, datetime; print(time.time(), datetime.datetime.now().timestamp(), time.monotonic())"
+    command = [*clock.words, sys.executable, "-c", show]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=True)
+    wall, date, steady = map(float, done.stdout.split())
+    assert 9_999_000 < wall - time.time() < 10_001_000
+    assert abs(wall - date) < 100
+    assert abs(steady - time.monotonic()) < 100

@@ -43,7 +43,7 @@ def write_bundle(call: Call, target: Path, checks: Sequence[Check]) -> list[tupl
         CliError: it exists already, or cannot be written.
     """
     project = locate(call)
-    parts = list(_parts(project, checks))
+    parts = _with_contents(list(_parts(project, checks)))
     try:
         with open(target, "xb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
             for name, text in parts:
@@ -55,6 +55,12 @@ def write_bundle(call: Call, target: Path, checks: Sequence[Check]) -> list[tupl
             f"the bundle cannot be written: {target}: {error.strerror or error}", "Name another place."
         ) from None
     return [(name, len(text)) for name, text in parts]
+
+
+def _with_contents(parts: list[tuple[str, bytes]]) -> list[tuple[str, bytes]]:
+    """The parts, and before them one that lists them, for whoever gets the archive without our words."""
+    listed = "".join(f"{len(text):>12,}  {name}\n" for name, text in parts)
+    return [("contents.txt", listed.encode()), *parts]
 
 
 def _parts(project: Project, checks: Sequence[Check]) -> Iterator[tuple[str, bytes]]:
