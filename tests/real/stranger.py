@@ -232,11 +232,22 @@ class Stranger:
         text = (self.project / ".ddx" / "beads.jsonl").read_text()
         return {row["id"]: row for row in map(json.loads, text.splitlines())}
 
+    def claims_and_rows(self) -> tuple[object, ...]:
+        """What tells of beads and who holds them: the rows, and which leases and run records there are."""
+        leases = (path for root in (self.base / "tmp", self.home) for path in root.rglob("project-*.json"))
+        records = (self.project / ".ddx").glob("run-state*/*.json")
+        return (self.project / ".ddx" / "beads.jsonl").read_bytes(), sorted(leases), sorted(records)
+
     def answer(self, *words: str) -> list[dict[str, Any]]:
         """A list that ddx prints; an empty one where it prints nothing."""
         done = self.ddx(*words, "--json", check=True)
         found = json.loads(done.stdout or "null")
         return list(found or [])
+
+    def asks_for_a_person(self) -> bool:
+        """Whether ddx's last loop ended because a person should look, and not because all is done."""
+        logs = sorted((self.project / ".ddx" / "agent-logs").glob("agent-loop-*.jsonl"))
+        return bool(logs) and '"exit_reason":"operator_attention"' in logs[-1].read_text()
 
     def ready(self) -> list[str]:
         """The ids that ddx would give to a worker, in its order."""

@@ -54,7 +54,29 @@ def test_nothing_is_left_at_work(stranger: Stranger, ending: Ending, mode: str) 
     wait_for(lambda: not stranger.processes(), 15)
     status = stranger.tui_json("status")
     assert status["running_bead"] is None
+    outcomes = {row["verdict"]["outcome"] for row in stranger.tui_json("attempts")["attempts"]}
+    assert outcomes <= {"interrupted"}, "it ended because somebody ended it, and failed nothing"
     assert bead not in stranger.closed()
+
+
+def test_of_a_worker_that_was_killed_every_face_says_so(stranger: Stranger) -> None:
+    bead = stranger.bead("Write one")
+    stranger.commit("beads")
+    stranger.mode("hang")
+    process = stranger.begin("ddx", *stranger.release.drain, *stranger.pins)
+    wait_for(lambda: stranger.calls("work"), 120)
+    wait_for(lambda: stranger.tui_json("attempts")["attempts"], 30)
+    (row,) = stranger.tui_json("attempts")["attempts"]
+    assert (row["bead_id"], row["verdict"]["outcome"]) == (bead, "unfinished")
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait(30)
+    stranger.clean_up()
+    told = stranger.tui_json("attempts")
+    (row,) = told["attempts"]
+    assert (row["verdict"]["outcome"], row["verdict"]["proof"]) == ("interrupted", "worker")
+    assert "its worker is gone" in row["verdict"]["why"]
+    assert not told["spent"]["complete"]
+    assert stranger.tui_json("status")["running_bead"] is None
 
 
 def test_an_agent_that_does_not_answer_a_question_is_ended(stranger: Stranger) -> None:

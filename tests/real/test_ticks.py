@@ -74,26 +74,26 @@ def test_every_face_says_what_ddx_says_all_through_a_drain(stranger: Stranger, m
     more = ("--rate-limit-max-wait", "1s") if mode == "ratelimit" and waits else ()
     drain(stranger, ticks, stranger.begin("ddx", *stranger.release.drain, *stranger.pins, *more))
     ticks.look()
-    agree(stranger, complete=None if mode == "killed" else mode != "ratelimit")
+    agree(stranger, complete=mode not in ("ratelimit", "killed"))
     counted(stranger, mode, ticks)
     assert not stranger.processes()
     assert not ticks.differing, "\n".join(ticks.differing[:20])
     assert not ticks.changed_their_minds()
 
 
-def agree(stranger: Stranger, *, complete: bool | None) -> None:
+def agree(stranger: Stranger, *, complete: bool) -> None:
     """Dollars and tokens, whole and in parts, are the agent's own count.
 
     Args:
         stranger: whose agent counted.
-        complete: whether every cost is known; None where not every ddx leaves a trace of what was killed.
+        complete: whether every cost is known.
     """
     calls = stranger.calls()
     spent = stranger.tui_json("attempts")["spent"]
     assert (round(spent["usd"], 4), spent["tokens"], spent["complete"]) == (
         round(sum(call["cost_usd"] for call in calls), 4),
         sum(call["tokens"] for call in calls),
-        spent["complete"] if complete is None else complete,
+        complete,
     ), (spent, calls)
     for part in set(PARTS.values()):
         wanted = [call for call in calls if PARTS[call["kind"]] == part]
@@ -105,7 +105,12 @@ def counted(stranger: Stranger, mode: str, ticks: Ticks) -> None:
     """Write down what was compared, for a closing note."""
     path = os.environ.get("REAL_COUNTS")
     row: dict[str, object] = {"release": stranger.release.name, "mode": mode, "ticks": ticks.ticks}
-    row |= {"compared": ticks.compared, "differing": ticks.differing, "changed": ticks.changed_their_minds()}
+    row |= {
+        "compared": ticks.compared,
+        "differing": ticks.differing,
+        "passing": ticks.passing,
+        "changed": ticks.changed_their_minds(),
+    }
     row |= {"closed": len(stranger.closed())}
     row |= {"calls": len(stranger.calls()), "usd": round(sum(c["cost_usd"] for c in stranger.calls()), 4)}
     if path:

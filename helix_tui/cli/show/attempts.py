@@ -17,11 +17,11 @@ from helix_tui.core.ddx.attempts.evidence import interpret
 from helix_tui.core.ddx.attempts.index import Attempt, AttemptIndex
 from helix_tui.core.ddx.attempts.sums import Sums, format_sum, format_whole, sum_calls
 from helix_tui.core.ddx.attempts.verdict import OUTCOMES, StatusClass
-from helix_tui.core.ddx.claims import ClaimReader
 from helix_tui.core.ddx.names import Outcome
+from helix_tui.core.ddx.runs.running import RunReader, holds
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line, fit, short_id
-from helix_tui.core.ground.time import NS, format_age, format_instant, format_span
+from helix_tui.core.ground.time import NS, format_age, format_instant, format_span, now_ns
 
 KINDS: tuple[StatusClass, ...] = ("landed", "preserved", "failed", "no_changes", "other")
 MOST_LINES = 60
@@ -81,7 +81,7 @@ def run(call: Call) -> int:
 def read_book(project: Project, tracker: Tracker) -> AttemptBook:
     """Every attempt that left evidence, newest first, and the calls of agents that belong to none."""
     index = AttemptIndex.of(project)
-    index.refresh(tracker.beads, held={claim.bead_id for claim in ClaimReader(project).leases()})
+    index.refresh(tracker.beads, holds=holds(RunReader(project).find(tracker.beads, now_ns())))
     return AttemptBook(index.attempts, index.other_calls)
 
 

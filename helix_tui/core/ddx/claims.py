@@ -64,6 +64,20 @@ class Claim:
     """DDx's word for how the attempt ended after which its worker kept the claim; empty while it is at it."""
 
 
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Somebody's hold on a bead."""
+
+    since: int | None = None
+    """When it began: what was attempted before is another's; None where nobody tells."""
+    gone: str = ""
+    """What is known of a holder that is gone, in words that time does not change; empty while it lives."""
+
+    def covers(self, started_at: int | None) -> bool:
+        """Whether an attempt that began then is one of this holder's."""
+        return self.since is None or started_at is None or started_at >= self.since - NS
+
+
 class ClaimReader:
     """Reads every claim of a project; files that did not change are not decoded again.
 
@@ -106,12 +120,9 @@ class ClaimReader:
         return at
 
     def run_states(self) -> list[Claim]:
-        """Run records: one a project (April), one an attempt (head)."""
-        ddx = self._project.ddx_dir
-        paths = [self._run_states.path / name for name in self._run_states.names() if name.endswith(".json")]
-        paths.append(ddx / "run-state.json")
+        """Run records: one a project (April), one an attempt (since May)."""
         by_attempt: dict[tuple[str, str], Claim] = {}
-        for path in paths:
+        for path in run_state_files(self._project.ddx_dir, self._run_states):
             document = self.documents.load(path)
             claim = run_state_claim(path, document) if document is not None else None
             if claim is not None:
@@ -175,6 +186,22 @@ def lease_is_fresh(claim: Claim, now: int, here: str) -> bool:
         return True
     same = claim.machine != "" and claim.machine == here
     return same and age <= HELD and claim.pid is not None and pid_alive(claim.pid)
+
+
+def given_out_again(claims: Iterable[Claim], now: int) -> int:
+    """When ddx gives a bead out again whose worker is gone: its heartbeat is 90 s old then.
+
+    0 where that instant has passed, or where nothing tells it.
+    """
+    beaten = [claim.at for claim in claims if claim.source in ("row", "lease") and claim.at is not None]
+    again = max(beaten, default=0) + FRESH
+    return again if again > now else 0
+
+
+def run_state_files(ddx_dir: Path, folder: Folder) -> list[Path]:
+    """Where run records are: one an attempt in ``run-state/``, and the one of the project."""
+    paths = [folder.path / name for name in folder.names() if name.endswith(".json")]
+    return [*paths, ddx_dir / "run-state.json"]
 
 
 def run_state_claim(path: Path, document: dict[str, Any]) -> Claim | None:

@@ -23,7 +23,7 @@ from helix_tui.core.beads.tracker import Tracker, TrackerReader
 from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.ddx.dialect import Dialect, at_hand, rule_for
 from helix_tui.core.ddx.fit import remarks
-from helix_tui.core.ddx.runs.running import STALL_AFTER_S, Run, RunReader, beads_at_work
+from helix_tui.core.ddx.runs.running import STALL_AFTER_S, Run, RunReader, beads_at_work, holds
 from helix_tui.core.editing.journal import Journal, edits_of
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground.project import Project
@@ -95,7 +95,7 @@ class Gatherer:
         runs, claims = self._running(tracker, now)
         dialect = self._at_hand()
         queue = self._queue(last, tracker, claims, now, dialect)
-        book = self._book(last, tracker, changed, claims.leases) if attempts else last.attempts
+        book = self._book(last, tracker, changed, runs) if attempts else last.attempts
         archive = self._archive = read_archive(self.project.archive_file) if attempts else self._archive
         self.snapshot = Snapshot(
             project=self.project,
@@ -157,14 +157,14 @@ class Gatherer:
         return classify(tracker.beads, now=now, era=era, claims=claims, last=old)
 
     def _book(
-        self, last: Snapshot, tracker: Tracker, changed: Iterable[str] | None, held: Collection[str]
+        self, last: Snapshot, tracker: Tracker, changed: Iterable[str] | None, runs: tuple[Run, ...]
     ) -> AttemptBook:
         if self._attempts is None:
             from helix_tui.core.ddx.attempts.index import AttemptIndex  # not before the queue is on screen
 
             self._attempts = AttemptIndex.of(self.project)
         paths = None if changed is None else [Path(path) for path in changed]
-        if not self._attempts.refresh(tracker.beads, paths, held=held):
+        if not self._attempts.refresh(tracker.beads, paths, holds=holds(runs)):
             return last.attempts
         return AttemptBook(self._attempts.attempts, self._attempts.other_calls)
 

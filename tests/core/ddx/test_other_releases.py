@@ -18,7 +18,7 @@ import pytest
 
 from helix_tui.core.ddx.attempts.index import AttemptIndex
 from helix_tui.core.ddx.events import read_event
-from helix_tui.core.ddx.runs.running import RunReader
+from helix_tui.core.ddx.runs.running import RunReader, holds
 from helix_tui.core.ddx.runs.transcript import TranscriptTail
 from helix_tui.core.ground.project import find_project
 from tests.core.ddx.replay import Replay
@@ -58,8 +58,9 @@ def tell(name: str, root: Path, retelling: Retelling | None = None, pid: int | N
     for step in replay.steps():
         if is_told(step):
             beads, now = record.beads(), replay.now(step.t)
-            runs = [run for run in reader.find(beads, now) if run.bead_id]
-            index.refresh(beads, [step.path], held=reader.fresh_leases(now))
+            found = reader.find(beads, now)
+            runs = [run for run in found if run.bead_id]
+            index.refresh(beads, [step.path], holds=holds(found))
             attempts[step.index] = frozenset(
                 (one.attempt_id, one.status, one.landed, one.preserved) for one in index.attempts
             )

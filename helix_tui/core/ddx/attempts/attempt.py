@@ -15,8 +15,9 @@ from typing import Any, Literal
 from helix_tui.core.ddx.attempts.bundles import began_at
 from helix_tui.core.ddx.attempts.sums import AgentCall, Sums, sum_calls
 from helix_tui.core.ddx.attempts.verdict import StatusClass, Verdict, decide, found_after_landing
+from helix_tui.core.ddx.claims import Hold
 
-Source = Literal["recovery", "loop", "event", "metrics", "result", "cost", "manifest", "name"]
+Source = Literal["recovery", "loop", "event", "metrics", "result", "cost", "manifest", "name", "run-state"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,10 @@ class Attempt:
     """DDx landed it in a later call (event ``dangling-success-recovery``)."""
     held: bool = False
     """Somebody still holds the bead for it: what its worker wrote is not the last word."""
+    gone: str = ""
+    """What is known of its worker that ended without a word; empty where it lives or nobody knows."""
+    stopped: str = ""
+    """Why ddx ended its processes, in ddx's words; empty where they ended by themselves."""
     closed_by_it: bool = False
     """The bead is closed, with a commit, by this attempt's session."""
     on_branch: bool | None = None
@@ -129,7 +134,7 @@ class Attempt:
     @property
     def finished(self) -> bool:
         """Whether somebody said how it ended, or what came of it is known without that."""
-        return bool(self.status) or self.verdict.proof not in ("nothing", "status")
+        return bool(self.status) or self.verdict.proof not in ("nothing", "worker", "status")
 
     @property
     def spent(self) -> tuple[AgentCall, ...]:
@@ -184,6 +189,7 @@ class Piece:
     failure_mode: str = ""
     error: str = ""
     exit_code: int | None = None
+    stopped: str = ""
     review_verdict: str = ""
     review_rationale: str = ""
     candidate_ref: str = ""
@@ -201,15 +207,25 @@ class RowFacts:
     closing_commit: str = ""
     last_status: str = ""
     retry_after: int | None = None
-    claimed: bool = False
-    """Somebody's loop still holds the row, so what the worker wrote is not the last word."""
+    hold: Hold | None = None
+    """Who holds the bead, so that what a worker wrote is not the last word; None where nobody does."""
 
 
 NO_ROW = RowFacts()
 
 _END: tuple[Source, ...] = ("recovery", "loop", "event", "metrics", "result")
 """Whose word on the end counts, strongest first."""
-_OWN: tuple[Source, ...] = ("result", "metrics", "cost", "event", "loop", "recovery", "manifest", "name")
+_OWN: tuple[Source, ...] = (
+    "result",
+    "metrics",
+    "cost",
+    "event",
+    "loop",
+    "recovery",
+    "manifest",
+    "name",
+    "run-state",
+)
 """Who knows best what the attempt was: its own result first."""
 
 _BY_END = ("detail", "result_rev", "preserve_ref", "retry_after")
@@ -231,6 +247,7 @@ _BY_OWN = (
     "failure_mode",
     "error",
     "exit_code",
+    "stopped",
 )
 
 
@@ -250,18 +267,21 @@ def merge(
     fields |= {name: _first(own, name) for name in _BY_OWN}
     status = said.status if said is not None else ""
     session_id = fields["session_id"]
+    started_at = _earliest(own) or began_at(attempt_id)
+    hold = row.hold if row.hold is not None and row.hold.covers(started_at) else None
     attempt = Attempt(
         attempt_id,
         status=status,
         status_source=said.source if said is not None else "",
         merged=any(piece.outcome == "merged" for piece in end),
         recovered=any(piece.recovered for piece in end),
-        held=row.claimed,
+        held=hold is not None and not hold.gone,
+        gone=hold.gone if hold is not None else "",
         closed_by_it=bool(
             row.status == "closed" and row.closing_commit and session_id and row.session_id == session_id
         ),
         on_branch=on_branch,
-        started_at=_earliest(own) or began_at(attempt_id),
+        started_at=started_at,
         finished_at=_finished(end, own),
         tokens=_tokens(own),
         review=_review(end, reviews),

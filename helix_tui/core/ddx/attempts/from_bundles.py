@@ -19,8 +19,12 @@ from helix_tui.core.ground.text import clean_block, clean_line
 
 _PROMPT_BEAD = re.compile(rb'<(execute-bead|bead-review)>.{0,4000}?<bead id="([^"\n]{1,200})"', re.DOTALL)
 _SMALL = 8 << 20
+_CLEANUP = "process-cleanup.json"
+"""Why ddx ended the processes of an attempt (since July); without a reason where they had ended."""
 _YOUNG = 24
 """Newest folders that are looked at without a hint: nobody watches a folder before it is there."""
+
+_READ = ("result.json", "manifest.json", "usage.json", _CLEANUP)
 
 MAX_BUNDLES = 40_000
 """Evidence folders that are read, the newest by name: 3.4 KB are held of each, 140 MB of so many. Real
@@ -141,6 +145,7 @@ class BundleFolders:
         pieces: list[Piece] = []
         if result is not None:
             pieces.append(_result_piece(name, folder, result, self._load(folder / "usage.json")))
+            pieces[0].stopped = clean_line(text(self._load(folder / _CLEANUP), "trigger"), 200)
         if manifest is not None:
             pieces.append(_manifest_piece(name, folder, manifest))
         if not bead_id:
@@ -262,9 +267,7 @@ def _manifest_piece(name: str, folder: Path, manifest: Mapping[str, Any]) -> Pie
 def _folder_stamp(folder: Path) -> int:
     """What tells one state of a folder from the next: the hash of all stamps, a twentieth of their size."""
     place = os.fspath(folder)
-    return hash(
-        (place, *(stamp_of(f"{place}/{name}") for name in ("result.json", "manifest.json", "usage.json")))
-    )
+    return hash((place, *(stamp_of(f"{place}/{name}") for name in _READ)))
 
 
 def _is_under(path: Path, folder: Path) -> bool:

@@ -6,7 +6,7 @@ Format: reference/ddx.md §1 (events) and §4 (loop logs, which say the same at 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.ddx.attempts.attempt import Piece, RowFacts
 from helix_tui.core.ddx.attempts.bundles import began_at
 from helix_tui.core.ddx.attempts.loop_log import LoopEntry
+from helix_tui.core.ddx.claims import Hold
 from helix_tui.core.ddx.fields import instant, money, text, whole
 from helix_tui.core.ddx.files import Stamp, decode_object, read_bytes, stamp_of
 from helix_tui.core.ddx.names import ATTEMPT_ID
@@ -83,7 +84,7 @@ class BeadEvents:
         self._beads: dict[str, Bead] = {}
         self._attached: dict[str, Stamp] = {}
         self._awaited: set[str] = set()
-        self._held: frozenset[str] = frozenset()
+        self._holds: Mapping[str, Hold] | None = None
         self._made_in: dict[str, tuple[str, str]] = {}
         """Beads that were filed in a work tree: the bead and the attempt that it belongs to."""
 
@@ -91,11 +92,16 @@ class BeadEvents:
         self,
         beads: Mapping[str, Bead],
         changed: Iterable[Path] | None = None,
-        held: Collection[str] = (),
+        holds: Mapping[str, Hold] | None = None,
     ) -> set[str]:
-        """Take in rows and attachments that changed; the ids of their beads. ``held`` beads have a lease."""
+        """Take in rows and attachments that changed; the ids of their beads.
+
+        ``holds`` says who holds which bead; without it a row in progress is taken for held.
+        """
         dirty: set[str] = set()
-        touched, self._held = self._held.symmetric_difference(held), frozenset(held)
+        before, now = self._holds or {}, holds or {}
+        touched = {each for each in before.keys() | now.keys() if before.get(each) != now.get(each)}
+        self._holds = holds
         first = not self._beads
         for gone in self._beads.keys() - beads.keys():
             del self._beads[gone]
@@ -153,8 +159,15 @@ class BeadEvents:
             closing_commit=row.closing_commit_sha,
             last_status=bead.work_last_status or bead.loop_last_status,
             retry_after=instant(bead.work_retry_after) or instant(bead.loop_retry_after),
-            claimed=bead.status == "in_progress" or (bead.id in self._held and bead.status not in TERMINAL),
+            hold=self._hold(bead),
         )
+
+    def _hold(self, bead: Bead) -> Hold | None:
+        if bead.status in TERMINAL:
+            return None
+        if self._holds is None:
+            return Hold() if bead.status == "in_progress" else None
+        return self._holds.get(bead.id)
 
     def _attachment(self, bead: Bead) -> Path | None:
         name = bead.events_attachment

@@ -8,7 +8,7 @@ one with the same commits or the nearest end (reference/ddx.md §1, §4, §5).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -38,9 +38,11 @@ from helix_tui.core.ddx.attempts.from_events import (
 )
 from helix_tui.core.ddx.attempts.from_events import loop_piece as _loop_piece
 from helix_tui.core.ddx.attempts.from_metrics import MetricsFile, metric_piece
+from helix_tui.core.ddx.attempts.from_run_states import RunStates
 from helix_tui.core.ddx.attempts.loop_log import LoopLogs
 from helix_tui.core.ddx.attempts.spent import Spent
 from helix_tui.core.ddx.attempts.sums import AgentCall
+from helix_tui.core.ddx.claims import Hold
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.time import NS
 
@@ -76,6 +78,7 @@ class AttemptIndex:
         self._bundles = BundleFolders(ddx_dir)
         self._metrics = MetricsFile(ddx_dir)
         self._events = BeadEvents(ddx_dir)
+        self._run_states = RunStates(ddx_dir)
         self._logs = LoopLogs(ddx_dir)
         self._spent = Spent(ddx_dir)
         self._loop_results: dict[str, dict[str, Piece]] = defaultdict(dict)
@@ -94,18 +97,19 @@ class AttemptIndex:
         beads: Mapping[str, Bead],
         changed: Iterable[Path] | None = None,
         *,
-        held: Collection[str] = (),
+        holds: Mapping[str, Hold] | None = None,
     ) -> set[str]:
         """Take in what changed on disk; the ids of beads whose attempts were merged anew.
 
         Args:
             changed: the only paths that can have changed; None has everything looked at.
-            held: ids of beads with a lease: what a worker wrote of them is not the last word.
+            holds: who holds which bead (`runs.running.holds`); without it a row in progress counts as held.
         """
         changed = None if changed is None else list(changed)
         dirty = self._bundles.refresh(changed)
         dirty |= self._metrics.refresh()
-        dirty |= self._events.refresh(beads, changed, held)
+        dirty |= self._run_states.refresh()
+        dirty |= self._events.refresh(beads, changed, holds)
         dirty |= self._take_loop_results(changed)
         dirty |= self._spent.refresh()
         pieces = self._gather(dirty)
@@ -239,6 +243,8 @@ class AttemptIndex:
             pieces[piece.attempt_id]["metrics"] = piece
         for attempt_id in self._events.worktrees(bead_id):
             pieces[attempt_id].setdefault("name", worktree_piece(attempt_id, bead_id))
+        for piece in self._run_states.of(bead_id):
+            pieces[piece.attempt_id]["run-state"] = piece
         _add_events(pieces, self._events.of(bead_id), bead_id)
         _add_loop_results(pieces, self._loop_results.get(bead_id, {}).values())
         reviews = _assign_reviews(pieces, [one for one in found if one.review is not None])
@@ -257,7 +263,7 @@ class AttemptIndex:
     def _merge_bead(self, bead_id: str, gathered: _Gathered) -> tuple[Attempt, ...]:
         pieces = gathered.pieces
         row = self._events.rows.get(bead_id, NO_ROW)
-        older = replace(row, retry_after=None, claimed=False)
+        older = replace(row, retry_after=None, hold=None)
         made = self._revisions[bead_id]
         merged: list[Attempt] = []
         for attempt_id in sorted(pieces, key=lambda one: _first_seen(one, pieces[one]), reverse=True):

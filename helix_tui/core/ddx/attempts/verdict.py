@@ -17,7 +17,7 @@ from helix_tui.core.ddx.names import Outcome, status_of
 if TYPE_CHECKING:
     from helix_tui.core.ddx.attempts.attempt import Attempt
 
-Proof = Literal["git", "landed revision", "ref", "event", "status", "nothing"]
+Proof = Literal["git", "landed revision", "ref", "event", "status", "worker", "nothing"]
 """What a verdict rests on, the strongest first."""
 
 StatusClass = Literal["landed", "preserved", "failed", "no_changes", "other"]
@@ -59,7 +59,7 @@ class Verdict:
     @property
     def heading(self) -> StatusClass:
         """The heading under which documents count it."""
-        return "other" if self.proof == "nothing" else _HEADINGS.get(self.outcome, "other")
+        return "other" if self.proof in ("worker", "nothing") else _HEADINGS.get(self.outcome, "other")
 
 
 def decide(attempt: Attempt) -> Verdict:
@@ -136,12 +136,15 @@ def _by_status(attempt: Attempt) -> Verdict:
     if not attempt.status:
         if attempt.held:
             return Verdict("unfinished", "nothing", "no result yet")
+        if attempt.gone:
+            return Verdict("interrupted", "worker", f"it left no result: {attempt.gone}")
         return Verdict("interrupted", "nothing", "it left no result")
     known = status_of(attempt.status)
     if known.outcome == "landed":
         return _success(attempt)
-    if known.outcome == "failed" and _was_interrupted(attempt):
-        return Verdict("interrupted", "status", f"{attempt.status}: {attempt.detail or attempt.error}")
+    stop = _stop(attempt) if known.outcome == "failed" else ""
+    if stop:
+        return Verdict("interrupted", "status", f"{attempt.status}: {stop}")
     unverified = attempt.status_source == "result" and known.outcome == "no_change"
     if unverified and _SATISFIED.match(attempt.no_changes_rationale):
         return Verdict(
@@ -198,6 +201,7 @@ _STOPPED = re.compile(
 )
 
 
-def _was_interrupted(attempt: Attempt) -> bool:
-    """Somebody ended it: what DDx says of the failure is that and nothing else."""
-    return any(_STOPPED.match(said) for said in (attempt.detail, attempt.error) if said)
+def _stop(attempt: Attempt) -> str:
+    """How somebody ended it: what DDx says of the failure, or of ending its processes, is that alone."""
+    said = (attempt.detail, attempt.error, attempt.stopped)
+    return next((words for words in said if _STOPPED.match(words)), "")

@@ -21,7 +21,9 @@ from helix_tui.core.ddx.claims import (
     Claim,
     ClaimReader,
     Edits,
+    Hold,
     fresh_claims,
+    given_out_again,
     lease_is_fresh,
 )
 from helix_tui.core.ddx.runs.activity import Activities, Doing, Session, Sessions
@@ -79,9 +81,20 @@ class Run:
     verdict: Verdict = "alive"
     why: str = ""
     """One sentence: what the verdict rests on."""
+    lost: str = ""
+    """Of a dead one: what is known of its worker, and when ddx gives the bead out again."""
     facts: tuple[Fact, ...] = ()
     folders: tuple[Path, ...] = ()
     """Where its transcripts appear: what `transcript.TranscriptTail` follows."""
+
+
+def holds(runs: Iterable[Run]) -> dict[str, Hold]:
+    """Who holds which bead, the living before those that are gone."""
+    found: dict[str, Hold] = {}
+    for run in runs:
+        if run.bead_id is not None and (run.live or run.bead_id not in found):
+            found[run.bead_id] = Hold(run.started_at, run.lost)
+    return found
 
 
 def beads_at_work(runs: Iterable[Run]) -> frozenset[str]:
@@ -187,8 +200,9 @@ class RunReader:
         session = None
         if self._verdict(work, None, now, 1 << 62)[0] != "dead":
             session = self._side_session(work, doing, alone and bundle is not None and bundle.finished)
+        open_session = session if session is not None and not session.ended else None
         last_event = _latest(
-            doing.last_event_at if doing else None, session.last_event_at if session else None
+            doing.last_event_at if doing else None, open_session.last_event_at if open_session else None
         )
         verdict, why = self._verdict(work, last_event, now, stall)
         started = _started(work, record, bundle)
@@ -214,6 +228,7 @@ class RunReader:
             live=verdict != "dead",
             verdict=verdict,
             why=why,
+            lost=lost(work.claims, now, here=self._claims.here) if verdict == "dead" else "",
             facts=_facts(work, bundle, now),
             folders=folders,
         )
@@ -309,6 +324,20 @@ def judge(
     if living:
         return "alive", f"worker alive (pid {living[0]}), last event {format_age((now - seen) / NS)} ago"
     return "alive", f"last event {format_age((now - seen) / NS)} ago" + (f" on {machine}" if machine else "")
+
+
+def lost(claims: Sequence[Claim], now: int, *, here: str) -> str:
+    """What is known of a worker that is gone, and when ddx gives its bead out again: nothing that ages."""
+    pids = [claim.pid for claim in claims if claim.pid is not None and claim.machine in ("", here)]
+    seen = _latest(*(claim.at for claim in claims))
+    if pids and not any(pid_alive(pid) for pid in pids):
+        what = f"its worker is gone (process {pids[0]})"
+    elif seen is not None:
+        what = f"no sign of its worker since {format_instant(seen)[11:]}"
+    else:
+        what = "no sign of its worker"
+    again = given_out_again(claims, now)
+    return f"{what}; ddx gives the bead out again at {format_instant(again)[11:]}" if again else what
 
 
 def _vouched_until(claim: Claim, now: int, here: str) -> int | None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.ddx.attempts.index import AttemptIndex
-from helix_tui.core.ddx.claims import ClaimReader
 from helix_tui.core.ddx.client import MALFORMED, MISSING, TOO_OLD, DdxError
+from helix_tui.core.ddx.runs.running import RunReader, holds
 from helix_tui.core.editing.execute.curator import Curator, Done, Sight
 from helix_tui.core.editing.operations import Operation
 from helix_tui.core.editing.steps import Writing
@@ -153,9 +153,8 @@ class Work:
             return ()
         if self._records is None:
             self._records = AttemptIndex.of(self.project)
-        held = {claim.bead_id for claim in ClaimReader(self.project).leases()}
-        self._records.refresh(self.look().queue.beads, held=held)
-        now = self.clock()
+        beads, now = self.look().queue.beads, self.clock()
+        self._records.refresh(beads, holds=holds(RunReader(self.project).find(beads, now)))
         return tuple(replace(each, judged=self._records.judged(each.piece(now), since)) for each in told)
 
     def refresh_context(self, sight: Sight) -> None:

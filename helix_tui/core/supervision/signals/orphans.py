@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from helix_tui.core.beads.record import TERMINAL
-from helix_tui.core.ddx.claims import FRESH, Claim, ClaimReader
+from helix_tui.core.ddx.claims import FRESH, Claim, ClaimReader, given_out_again
 from helix_tui.core.editing.execute.curator import Curator, Done, Sight
 from helix_tui.core.editing.plan.lifecycle import add_unclaim
 from helix_tui.core.editing.steps import Refused, Writing, called
@@ -138,7 +138,6 @@ def _judge(bead_id: str, claims: list[Claim], now: int, least: int, here: str) -
         return None  # nobody can tell from here whether it lives
     if any(pid_alive(pid) for pid in pids):
         return None
-    beaten = max((claim.at for claim in held if claim.at is not None), default=0)
     if now - oldest > least and any(claim.at is not None and now - claim.at <= FRESH for claim in claims):
         return None  # somebody keeps it alive under another process
     owner = next((claim.owner for claim in held if claim.owner), "")
@@ -146,6 +145,4 @@ def _judge(bead_id: str, claims: list[Claim], now: int, least: int, here: str) -
     pid = next(claim.pid for claim in claims if claim.pid is not None)
     age = (now - oldest) // NS
     sources = tuple(dict.fromkeys(claim.source for claim in held))
-    return Orphan(
-        bead_id, pid, machine, owner, oldest, age, sources, beaten + FRESH if beaten + FRESH > now else 0
-    )
+    return Orphan(bead_id, pid, machine, owner, oldest, age, sources, given_out_again(held, now))

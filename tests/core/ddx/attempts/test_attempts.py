@@ -13,6 +13,7 @@ import pytest
 from helix_tui.core.beads.record import Bead, decode_bead
 from helix_tui.core.ddx.attempts.evidence import read_evidence
 from helix_tui.core.ddx.attempts.index import AttemptIndex
+from helix_tui.core.ddx.claims import Hold
 from helix_tui.core.ddx.names import STATUSES, status_of, worker_key
 from helix_tui.core.ground.time import parse_instant
 
@@ -383,3 +384,50 @@ def test_every_known_status_has_a_meaning_and_an_unknown_one_is_no_success() -> 
     unknown = status_of("landed_sideways")
     assert (unknown.word, unknown.successful, unknown.known) == ("landed_sideways", False, False)
     assert unknown.outcome == "unknown"
+
+
+RECORD = {"bead_id": "b-1", "attempt_id": FIRST, "started_at": "2026-08-01T10:00:01Z", "harness": "claude"}
+
+
+def test_of_a_worker_that_was_killed_the_run_record_tells(place: Place) -> None:
+    """May: its evidence folder comes when the agent has ended; what it had cost by then nobody knows."""
+    place.row()
+    path = place.write(f"run-state/{FIRST}.json", {**RECORD, "refreshed_at": "2026-08-01T10:00:20Z"})
+    place.index.refresh(place.beads, holds={"b-1": Hold(parse_instant("2026-08-01T10:00:00Z"))})
+    (attempt,) = place.index.attempts
+    assert (attempt.verdict.outcome, attempt.harness) == ("unfinished", "claude")
+    gone = "its worker is gone (process 7); ddx gives the bead out again at 10:01:50Z"
+    holds = {"b-1": Hold(parse_instant("2026-08-01T10:00:00Z"), gone)}
+    assert place.index.refresh(place.beads, holds=holds) == {"b-1"}
+    (attempt,) = place.index.attempts
+    assert (attempt.verdict.outcome, attempt.verdict.proof) == ("interrupted", "worker")
+    assert gone in attempt.verdict.why
+    assert (attempt.sums.complete, attempt.sums.whole.calls) == (False, 1)
+    place.write(f"run-state/{FIRST}.json", {**RECORD, "refreshed_at": "2026-08-01T10:00:50Z"})
+    assert not place.index.refresh(place.beads, holds=holds), "a heartbeat is no news"
+    path.unlink()
+    place.index.refresh(place.beads, holds=holds)
+    assert not place.index.attempts
+
+
+def test_a_new_hold_says_nothing_of_an_attempt_that_began_before_it(place: Place) -> None:
+    place.row()
+    place.write(f"run-state/{FIRST}.json", RECORD)
+    place.index.refresh(place.beads, holds={"b-1": Hold(parse_instant("2026-08-01T10:09:00Z"))})
+    (attempt,) = place.index.attempts
+    assert attempt.verdict.outcome == "interrupted"
+    assert "left no result" in attempt.verdict.why
+
+
+@pytest.mark.parametrize(
+    ("trigger", "outcome"),
+    [("context canceled", "interrupted"), ("", "failed"), ("idle timeout", "failed")],
+)
+def test_ddx_says_why_it_ended_the_processes_of_an_attempt(place: Place, trigger: str, outcome: str) -> None:
+    """August: after ctrl-C the result blames the provider; what ddx cleaned up says that it was cancelled."""
+    detail = "agent: provider process exited without emitting a final event"
+    place.bundle(FIRST, status="execution_failed", outcome="task_failed", detail=detail, error=detail)
+    place.row()
+    assert place.look().verdict.outcome == "failed"
+    place.write(f"executions/{FIRST}/process-cleanup.json", {"attempt_id": FIRST, "trigger": trigger})
+    assert place.look().verdict.outcome == outcome

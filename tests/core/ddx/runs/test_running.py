@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from helix_tui.core.beads.record import Bead, decode_bead
 from helix_tui.core.ddx.claims import Claim, ClaimReader, fresh_claims
-from helix_tui.core.ddx.runs.running import RunReader, beads_at_work, find_running, judge
+from helix_tui.core.ddx.runs.running import RunReader, beads_at_work, find_running, holds, judge
 from helix_tui.core.editing.journal import Entry, History, Who, edits_of
 from helix_tui.core.ground.pids import pid_alive
 from helix_tui.core.ground.project import find_project, lease_roots
@@ -410,3 +410,38 @@ def test_the_journal_tells_which_writes_were_ours_and_no_claim() -> None:
         for number, kind in enumerate(("set", "claim"))
     )
     assert edits_of(History(entries)) == {"set": [(NOW, NOW + 9 * NS)]}
+
+
+def test_a_check_that_is_over_makes_no_worker_silent(place: Place) -> None:
+    """May, the last second of an attempt: its run record is gone, its evidence is not there yet."""
+    place.add("a-1")
+    place.lease("a-1", pid=os.getpid(), started_at=ago(700), updated_at=ago(3))
+    told = [("session.start", "MODE: intake a-1"), ("llm.response", "a-1 is ready")]
+    told += [("session.end", "")]
+    lines = [
+        json.dumps({"type": kind, "ts": ago(690 - number), "session_id": "s", "data": {"prompt": text}})
+        for number, (kind, text) in enumerate(told)
+    ]
+    log = place.write(f"agent-logs/svc-{NOW - 690 * NS}.jsonl", "\n".join(lines[:2]) + "\n")
+    reader = RunReader(place.project, place.env)
+    (run,) = reader.find(place.beads, NOW)
+    assert run.verdict == "silent", "a check that is not over, and has told nothing for long"
+    with log.open("a") as more:
+        more.write(lines[2] + "\n")
+    (run,) = reader.find(place.beads, NOW)
+    assert run.verdict == "alive", run.why
+
+
+def test_who_holds_a_bead_and_what_is_known_of_one_that_is_gone(place: Place) -> None:
+    for name in ("a-1", "b-2", "c-3"):
+        place.add(name)
+    place.lease("a-1", pid=os.getpid(), started_at=ago(70), updated_at=ago(3))
+    place.lease("b-2", pid=GONE, started_at=ago(70), updated_at=ago(30))
+    place.lease("c-3", machine="other", started_at=ago(700), updated_at=ago(600))
+    found = holds(place.find())
+    assert (found["a-1"].gone, found["a-1"].since) == ("", NOW - 70 * NS)
+    assert found["b-2"].gone == (
+        f"its worker is gone (process {GONE}); ddx gives the bead out again at 12:01:00Z"
+    )
+    assert found["c-3"].gone == "no sign of its worker since 11:50:00Z"
+    assert holds(place.find(NOW + 5 * NS))["c-3"] == found["c-3"], "time alone is no news"
