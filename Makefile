@@ -59,6 +59,7 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check helix_tui helix_ddx tests bench
 	$(BIN)/ruff check helix_tui helix_ddx tests bench
 	$(BIN)/mypy
+	$(BIN)/vulture
 	$(BIN)/lint-imports --no-cache --no-logo
 
 bench: $(STAMP)

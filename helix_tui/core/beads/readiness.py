@@ -210,10 +210,6 @@ class Queue:
         """Whether a bead would be picked if it did not wait on ``needed``."""
         return self._judge(self.beads[bead_id], closed=needed) is _READY
 
-    def with_claims(self, claims: Claims) -> Queue:
-        """The same tracker judged again with other facts from outside."""
-        return Queue(self.beads, now=self.as_of, era=self.era, claims=claims, last=self)
-
     @cached_property
     def _writes_old_keys(self) -> bool:
         """Whether the DDx that wrote the file still called a worker's keys ``execute-loop-…``."""

@@ -39,11 +39,6 @@ class Rule:
     waiting_is_blocked: bool
     """DDx counts as blocked what waits for others; else only what has the status."""
 
-    @property
-    def worker_keys(self) -> str:
-        """The beginning of the row keys that a worker's notes are read from."""
-        return "work-…" if self.new_keys else "execute-loop-…"
-
 
 APRIL = Rule(
     "april",

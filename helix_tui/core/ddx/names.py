@@ -111,8 +111,3 @@ def status_of(word: str) -> Status:
     if known is not None:
         return known
     return Status(word, "unknown", False, "a status this program does not know", known=False)
-
-
-def worker_key(era: Era, name: str) -> str:
-    """The row key of a worker's note in one era, as ``worker_key("head", "retry-after")``."""
-    return WORKER_PREFIX[era] + name

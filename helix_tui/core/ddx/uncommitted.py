@@ -14,8 +14,6 @@ from pathlib import Path
 
 from helix_tui.core.ground.process import run
 
-OWN_FOLDER = ".ddx/"
-
 _FILES = frozenset(
     (
         ".ddx/beads.jsonl",

@@ -103,11 +103,6 @@ class Plans:
         rows = self._memory.read(f"{_PLAN} WHERE id = ?", (plan_id,))
         return _plan(rows[0]) if rows else None
 
-    def set_status(self, plan_id: int, status: str) -> None:
-        """Say how a plan stands: active, applied, dropped."""
-        with self._memory.write() as db:
-            db.execute("UPDATE plan SET status = ? WHERE id = ?", (status, plan_id))
-
     @outward
     def open_workspace(self, plan: Plan, task: Task, *, bead: str = "", agent: str = "") -> Workspace:
         """Begin a task: recall what is remembered for it, and tell it what its parents delivered."""

@@ -64,11 +64,6 @@ class Snapshot:
         known = {run.harness for run in self.runs if run.harness}  # a claim comes before the harness is known
         return "rehearsal" in (known or {attempt.harness for attempt in self.attempts.newest(1)})
 
-    def run_of(self, bead_id: str) -> Run | None:
-        """The run on a bead, a live one before a dead one."""
-        found = [run for run in self.runs if run.bead_id == bead_id]
-        return next((run for run in found if run.live), found[0] if found else None)
-
 
 @dataclass(frozen=True, slots=True)
 class Change:

@@ -72,8 +72,6 @@ class _Layout:
         self._indents: list[str] = []
         self._counters: list[int | None] = []
         self._bullet = ""
-        self._quotes = 0
-        self._tight = 0
 
     def run(self, tokens: Sequence[Token]) -> list[Line]:
         """The lines of all tokens."""

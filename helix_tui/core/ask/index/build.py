@@ -23,7 +23,6 @@ from helix_tui.core.ground import log as logs
 
 BATCH_BYTES = 2 << 20
 BATCH_FILES = 400
-ALONE_BYTES = 2 << 20
 BATCH_TIMEOUT_S = 120.0
 _HEADER = 8
 

@@ -29,11 +29,6 @@ class State:
     """How far reading is; None where nothing is being read."""
     problem: str = ""
 
-    @property
-    def is_reading(self) -> bool:
-        """Whether it is being made or brought up to date."""
-        return self.progress is not None
-
 
 PATIENCE_S = 3.0
 """How long a question waits for all of the repository once a part of it can be asked: a small one is whole by

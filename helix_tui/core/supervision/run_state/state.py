@@ -116,11 +116,6 @@ class RunState:
         self.total_tokens, self.cost_usd = whole.tokens or 0, whole.usd or 0.0
         self.count("tokens", sums.tokens or 0)
 
-    @property
-    def crashed(self) -> bool:
-        """Whether its process is gone without having said that it stops."""
-        return self.phase != "stopped" and not process_lives(self.pid, self.started_at)
-
 
 def ddx_lives(pending: Mapping[str, Any]) -> bool:
     """Whether the ddx that a run started for a turn is still at work."""

@@ -14,7 +14,7 @@ from helix_tui.core.beads.record import Bead, decode_bead
 from helix_tui.core.ddx.attempts.evidence import read_evidence
 from helix_tui.core.ddx.attempts.index import AttemptIndex
 from helix_tui.core.ddx.claims import Hold
-from helix_tui.core.ddx.names import STATUSES, status_of, worker_key
+from helix_tui.core.ddx.names import STATUSES, status_of
 from helix_tui.core.ground.time import parse_instant
 
 FIRST = "20260801T100000-aaaaaaaa"
@@ -368,11 +368,6 @@ def test_real_folders_hold_38_attempts_and_two_reviews(shared: Path, tmp_path: P
     assert len(index.attempts) == 38
     assert not any(status_of(attempt.status).word == "" for attempt in index.attempts)
     assert all(attempt.cost_usd is None or attempt.cost_usd > 0 for attempt in index.attempts)
-
-
-def test_a_workers_key_is_named_by_era() -> None:
-    assert worker_key("head", "retry-after") == "work-retry-after"
-    assert worker_key("april", "retry-after") == "execute-loop-retry-after"
 
 
 def test_every_known_status_has_a_meaning_and_an_unknown_one_is_no_success() -> None:

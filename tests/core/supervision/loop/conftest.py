@@ -24,7 +24,6 @@ from helix_tui.core.supervision.signals.questions import Question, Questions
 from helix_tui.core.supervision.stages.delegate import Delegate
 from tests.conftest import ProjectFactory
 
-DOUBLE = Path(__file__).with_name("double.py")
 REPOSITORY = Path(__file__).resolve().parents[4]
 
 
