@@ -460,5 +460,6 @@ def test_what_the_beads_block_brings_is_not_told_again(clone: Path) -> None:
     assert "1 memories" in said
     assert "Move shared types" not in said
     assert hook("pre-tool-use", say(session_id="s", cwd=str(clone), **EDIT), clone)[0] == {}
+    hook("session-start", say(session_id="t", cwd=str(clone)), clone)
     with opened(project) as memory:
-        assert len(memory.injections()) == 1
+        assert [(line.bead, line.attempt) for line in memory.injections()] == [("demo-2", ATTEMPT)]

@@ -187,26 +187,23 @@ def _ledger(base: Base, said: Round) -> tuple[dict[int, Memory], dict[int, Memor
     """What the ledger says this attempt was shown, what it may have been shown by way of its bead, and which
     of them for its task.
 
-    A bead's own lines name no attempt. The newest is what the bead carries; a caller who knows when the
-    attempt ran may name what an older one carried.
+    A bead's own lines name no attempt, or the one that has seen them; the newest is what the bead carries. A
+    caller who knows when the attempt ran may name what an older one carried.
     """
     if not (said.attempt or said.bead):
         return {}, {}, frozenset()
     found = base.database.execute(
-        "SELECT i.id, i.attempt, s.memory_id, s.revision, i.scope FROM injection i"
+        "SELECT i.at, i.id, i.attempt, s.memory_id, s.revision, i.scope FROM injection i"
         " JOIN injection_memory s ON s.injection_id = i.id WHERE (i.attempt <> '' AND i.attempt = ?)"
-        " OR (i.attempt = '' AND i.bead <> '' AND i.bead = ?)"
-        " ORDER BY i.id, s.position",
+        " OR ((i.attempt = '' OR i.scope = 'bead') AND i.bead <> '' AND i.bead = ?)"
+        " ORDER BY i.at, i.id, s.position",
         [said.attempt, said.bead or said.attempt],
     ).fetchall()
-    own = {memory_id: revision for _, attempt, memory_id, revision, _ in found if attempt}
-    newest = max((number for number, attempt, *_ in found if not attempt), default=0)
-    carried = {
-        memory_id: revision
-        for number, attempt, memory_id, revision, _ in found
-        if not attempt and (said.injected or number == newest)
-    }
-    for_task = frozenset(memory_id for _, _, memory_id, _, scope in found if scope != "path")
+    own = {row[3]: row[4] for row in found if row[2] and row[2] == said.attempt}
+    beads = [row for row in found if row[2] != said.attempt or not row[2]]
+    newest = beads[-1][1] if beads else 0
+    carried = {row[3]: row[4] for row in beads if said.injected or row[1] == newest}
+    for_task = frozenset(memory_id for _, _, _, memory_id, _, scope in found if scope != "path")
     return _as_shown(base, own), _as_shown(base, carried), for_task
 
 

@@ -262,6 +262,11 @@ class MemoryStore:
         with self._changing():
             return injecting.enter(self._base, injection)
 
+    def enter_attempt(self, line: int, attempt: str) -> None:
+        """Enter under an attempt what the block in its bead showed it, by the block's line of the ledger."""
+        with self._changing():
+            injecting.enter_attempt(self._base, line, attempt)
+
     def take_task(self, session: str, calls: Sequence[str], agent: str) -> str:
         """Which of a session's open tasks an agent has: the first that no other agent took."""
         with self._changing():

@@ -32,9 +32,10 @@ USER_PROVIDED = "user-provided"
 
 Mode = Literal["semantic", "keyword"]
 
-Scope = Literal["task", "path"]
+Scope = Literal["task", "path", "bead"]
 """What a memory was shown for: the task, or only a file that was about to be changed. What is shown for a
-file may well not be needed: that it was not claimed says nothing against it."""
+file may well not be needed: that it was not claimed says nothing against it. ``bead``: for the task, by the
+block in a bead, so that later attempts at that bead see it too."""
 
 Verdict = Literal["passed", "failed", "partial"]
 """What verification said of an attempt."""
@@ -397,6 +398,11 @@ class Injection:
     withheld: Mapping[str, str] = field(default_factory=dict)
     """Name -> why a memory that matched was not shown."""
     scope: Scope = "task"
+
+    @property
+    def in_bead(self) -> bool:
+        """Whether the bead's own block showed it: to an attempt that is known by now, or to none yet."""
+        return bool(self.bead) and (not self.attempt or self.scope == "bead")
 
     def document(self) -> dict[str, Any]:
         """What ``memory inject`` prints."""

@@ -140,6 +140,28 @@ def test_what_landed_with_a_claimed_memory_credits_it_once(world: World) -> None
     assert [outcome.bead for outcome in world.memory.outcomes(name=NAME)] == ["x-1"]
 
 
+def test_each_attempt_that_saw_a_beads_block_is_named_in_the_ledger(world: World) -> None:
+    world.memory.inject("sort sailings by the clock", bead="x-1")
+    first = world.attempt(1, "x-1", f"UTILIZED: [{NAME}]")
+    world.learn()
+    assert [line.attempt for line in world.memory.injections()] == [first]
+    second = world.attempt(2, "x-1", f"UTILIZED: [{NAME}]", **FAILED)
+    world.learn()
+    assert {line.attempt: line.bead for line in world.memory.injections()} == {first: "x-1", second: "x-1"}
+    assert len({line.at for line in world.memory.injections()}) == 1
+    assert world.counts(NAME) == (1, 1, 2)
+    memory = world.memory.get(NAME)
+    assert memory is not None
+    assert memory.shown == 2
+    assert world.learn() == []
+    checks = world.root / ".ddx" / "executions" / first / "checks"
+    checks.mkdir()
+    (checks / "vet.json").write_text(json.dumps({"name": "vet", "status": "fail", "message": "unused"}))
+    world.learn()
+    assert len(world.memory.injections()) == 2
+    assert world.counts(NAME) == (0, 2, 2)
+
+
 def test_a_claim_before_a_failure_is_blamed(world: World) -> None:
     world.memory.inject("sort sailings by the clock", bead="x-1")
     world.attempt(1, "x-1", f"DELIVERED: all done\nUTILIZED: [{NAME}]", **FAILED)

@@ -50,7 +50,7 @@ def inject(base: Base, task: Task, *, screen: Screen | None, record: bool) -> In
         task.objective,
         limit=task.limit,
         files=task.files,
-        expand=task.scope == "task",
+        expand=task.scope != "path",
         gate=recalling.GATE,
         ranker=task.ranker,
     )
@@ -142,7 +142,7 @@ def injections(base: Base, *, name: str, attempt: str, bead: str) -> list[Inject
             kind=row[6],
             mode="semantic" if row[7] == "semantic" else "keyword",
             ranker=row[8],
-            scope="path" if row[9] == "path" else "task",
+            scope=row[9] if row[9] in ("path", "bead") else "task",
             shown=_shown(base, row[0]),
         )
         for row in found
@@ -212,6 +212,35 @@ def enter(base: Base, injection: Injection) -> Injection:
         )
         rows.bump(connection, [each.memory_id for each in injection.shown])
     return replace(injection, id=number)
+
+
+def enter_attempt(base: Base, number: int, attempt: str) -> None:
+    """Enter an attempt that saw what a bead's block shows: under the line of that block, or a copy of it."""
+    with base.writing():
+        connection = base.database.conn
+        took = connection.execute(
+            "UPDATE injection SET attempt = ?, scope = 'bead' WHERE id = ? AND attempt = ''",
+            [attempt, number],
+        )
+        if took.rowcount:
+            return
+        cursor = connection.execute(
+            "INSERT INTO injection (at, attempt, bead, agent, objective, kind, mode, ranker, scope)"
+            " SELECT at, ?, bead, agent, objective, kind, mode, ranker, 'bead' FROM injection WHERE id = ?",
+            [attempt, number],
+        )
+        connection.execute(
+            "INSERT INTO injection_memory (injection_id, position, memory_id, name, score, relevance, label,"
+            " revision) SELECT ?, position, memory_id, name, score, relevance, label, revision"
+            " FROM injection_memory WHERE injection_id = ?",
+            [cursor.lastrowid, number],
+        )
+        seen = connection.execute("SELECT memory_id FROM injection_memory WHERE injection_id = ?", [number])
+        memories = [row[0] for row in seen]
+        connection.executemany(
+            "UPDATE memory_extra SET shown = shown + 1 WHERE memory_id = ?", [(each,) for each in memories]
+        )
+        rows.bump(connection, memories)
 
 
 def take_task(base: Base, session: str, calls: Sequence[str], agent: str) -> str:

@@ -110,7 +110,10 @@ def _session_start(heard: Heard, place: Place, memory: MemoryStore) -> dict[str,
     recurring = [line(each) for each in memory.list(type="systemic") if not each.withheld][:_SYSTEMIC_SHOWN]
     if recurring:
         lines += ["Recurring problems:", *recurring]
-    if place.bead and (objective := _objective_of(place)) and not _told_by_block(place, memory):
+    by_block = bool(place.bead) and _told_by_block(place, memory)
+    if by_block and place.attempt and not memory.read_only:
+        _enter_attempt(place, memory)
+    if place.bead and not by_block and (objective := _objective_of(place)):
         told = memory.inject(
             objective,
             files=mentioned(objective),
@@ -122,11 +125,19 @@ def _session_start(heard: Heard, place: Place, memory: MemoryStore) -> dict[str,
     return _context("SessionStart", "\n".join(lines))
 
 
+def _enter_attempt(place: Place, memory: MemoryStore) -> None:
+    """Enter under this attempt what its bead's block shows it; once, however often a session begins."""
+    lines = [each for each in memory.injections(bead=place.bead) if each.in_bead]
+    newest = max(lines, key=lambda each: (each.at or 0, each.attempt == place.attempt), default=None)
+    if newest is not None and newest.attempt != place.attempt:
+        memory.enter_attempt(newest.id, place.attempt)
+
+
 def _known(who: str, place: Place, memory: MemoryStore) -> set[str]:
     """Names of what an agent was told already: by a hook, or by the block in its bead."""
     ledger = [*(memory.injections(attempt=who) if who else ())]
     if place.bead and _told_by_block(place, memory):
-        ledger += memory.injections(bead=place.bead)
+        ledger += [each for each in memory.injections(bead=place.bead) if each.in_bead]
     return {each.name for told in ledger for each in told.shown}
 
 

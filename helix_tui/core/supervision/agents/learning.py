@@ -99,6 +99,8 @@ class Learned:
     """What was changed; None where nothing was, and in a preview."""
     proposal: Proposal | None = None
     """The lesson, as it stands among the proposals or would stand there."""
+    by_bead: tuple[int, ...] = ()
+    """Lines of the ledger that the bead's block showed it, and that do not name it yet."""
 
     def document(self) -> dict[str, Any]:
         """What ``memory learn`` prints of it."""
@@ -237,22 +239,13 @@ class Learner:
             if each.injected and each.judged.verdict not in (None, each.settled):
                 report = self._settle(each, beads.get(each.attempt.bead_id))
             if report is not None or proposed is not None:
-                done.append(
-                    Learned(
-                        each.attempt,
-                        each.title,
-                        each.judged,
-                        each.injected,
-                        each.claimed,
-                        each.settled,
-                        report,
-                        proposed,
-                    )
-                )
+                done.append(replace(each, report=report, proposal=proposed))
         return done
 
     def _settle(self, each: Learned, bead: Bead | None) -> FeedbackReport:
         attempt = each.attempt
+        for line in each.by_bead:
+            self._memory.enter_attempt(line, attempt.attempt_id)
         if each.claimed:
             self._memory.claim(attempt.attempt_id, each.claimed)
         # The store takes every line of a bead as shown to each of its attempts: it may know the bead only
@@ -311,6 +304,7 @@ class Learner:
                 before,
                 None,
                 proposal,
+                tuple(line.id for line in told if line.attempt != attempt.attempt_id),
             )
 
     def _claims(self, attempt: Attempt) -> tuple[str, ...]:
@@ -325,7 +319,7 @@ class Learner:
 def _given(injections: Iterable[Injection], attempts: Sequence[Attempt]) -> dict[str, tuple[Injection, ...]]:
     """Which lines of the ledger each attempt was shown.
 
-    A line that names an attempt is that one's. A line that only names a bead was shown to attempts that ran
+    A line that names an attempt is that one's. What a bead's block showed was shown to attempts that ran
     when it was written, and to those that began later, until a newer line of the bead took its place.
     """
     by_attempt: dict[str, list[Injection]] = {}
@@ -333,7 +327,7 @@ def _given(injections: Iterable[Injection], attempts: Sequence[Attempt]) -> dict
     for line in sorted(injections, key=lambda line: (line.at or 0, line.id)):
         if line.attempt:
             by_attempt.setdefault(line.attempt, []).append(line)
-        elif line.bead and line.at is not None:
+        if line.in_bead and line.at is not None:
             by_bead.setdefault(line.bead, []).append(line)
     found = {}
     for attempt in attempts:
@@ -341,10 +335,11 @@ def _given(injections: Iterable[Injection], attempts: Sequence[Attempt]) -> dict
         start = attempt.started_at
         if start is not None:
             end = attempt.finished_at or start
-            mine = by_bead.get(attempt.bead_id, [])
+            named = {line.at for line in lines if line.in_bead}
+            mine = [line for line in by_bead.get(attempt.bead_id, []) if line.at not in named]
             before = [line for line in mine if (line.at or 0) <= start + _SLACK]
             while_running = [line for line in mine if start + _SLACK < (line.at or 0) <= end]
-            lines = [*lines, *before[-1:], *while_running]
+            lines = [*lines, *([] if named else before[-1:]), *while_running]
         if lines:
             found[attempt.attempt_id] = tuple(lines)
     return found
