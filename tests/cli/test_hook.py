@@ -436,6 +436,29 @@ def test_ddxs_own_prompt_is_no_question_of_a_person(clone: Path) -> None:
     assert hook("user-prompt-submit", asked, clone)[0] == {}
 
 
+@pytest.mark.parametrize(
+    "opening", ["<bead-review>\n  <bead id='demo-2'>", "MODE: intake\nYou are evaluating"]
+)
+def test_what_a_program_asks_in_the_project_itself_is_no_question_of_a_person(
+    root: Path, opening: str
+) -> None:
+    asked = f"{opening} Repair the circular import of src/auth.py"
+    assert hook("user-prompt-submit", say(session_id="s", prompt=asked), root)[0] == {}
+    with opened(root) as memory:
+        assert not memory.injections()
+    assert "Move shared types" in told(
+        hook("user-prompt-submit", say(session_id="s", prompt=asked[22:]), root)[0]
+    )
+
+
+def test_sessions_of_one_attempt_are_all_told_and_entered_once(clone: Path) -> None:
+    for session in ("work", "review"):
+        answer, _ = hook("session-start", say(session_id=session, cwd=str(clone)), clone)
+        assert "Move shared types" in told(answer)
+    with opened(clone.parent / "project") as memory:
+        assert [each.attempt for each in memory.injections()] == [ATTEMPT]
+
+
 def test_where_the_plugin_answers_the_hooks_of_the_settings_are_silent(root: Path) -> None:
     settings = root / ".claude" / "settings.json"
     settings.parent.mkdir()

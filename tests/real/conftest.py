@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.real.states import Queue, made_queue
 from tests.real.stranger import AGENT, Release, Stranger
 
 DDX = tuple(Path(word) for word in os.environ.get("REAL_DDX", "").split())
@@ -45,6 +46,16 @@ def stranger(release: Release, tmp_path: Path) -> Iterator[Stranger]:
         yield made
     finally:
         made.clean_up()
+
+
+@pytest.fixture(scope="module")
+def queue(release: Release, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Queue]:
+    """A project with one bead of each state, made by this release."""
+    place = Stranger(tmp_path_factory.mktemp(f"queue-{release.name}"), release, SCRIPTED).make()
+    try:
+        yield made_queue(place)
+    finally:
+        place.clean_up()
 
 
 @pytest.fixture(scope="session")

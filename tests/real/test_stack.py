@@ -118,7 +118,7 @@ def test_a_memory_reaches_an_attempt_once_and_is_settled_by_its_landing(
     place.commit("beads")
     done = place.drained("--once")
     assert bead in place.closed(), (done.stdout, done.stderr)
-    assert model.conversation(bead).count(ADVICE) == 1
+    assert model.conversation("<execute-bead>").count(ADVICE) == 1
     assert ".helix" not in place.git("log", "--name-only", "--format=", "main")
     (attempt,) = place.tui_json("attempts")["attempts"]
     assert attempt["landed"]

@@ -8,28 +8,21 @@ from __future__ import annotations
 
 import json
 import random
-import re
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.real.conftest import SCRIPTED
-from tests.real.stranger import Ran, Release, Stranger
+from tests.real.states import STATES, Queue, Rows, masked
+from tests.real.stranger import Ran, Stranger
 
 Words = tuple[str, ...]
-Rows = dict[str, dict[str, Any]]
 
 SEED, PER_RELEASE = 14, 66
 
 REASON = "lifecycle-external-blocker-reason"
 """Why a bead is blocked, as rows name it: ddx of August has a flag for it besides."""
-
-STATES = ("plain", "labelled", "waiting", "awaited", "epic", "child", "closed", "claimed", "off", "custom")
-"""The beads of the project, by what each of them is before the wish."""
 
 
 @dataclass(frozen=True)
@@ -187,59 +180,6 @@ def _chosen() -> list[tuple[Kind, str, str]]:
     ]
 
 
-@dataclass(frozen=True)
-class Queue:
-    """The project before each wish: always at one place, because ddx keeps its claims by that."""
-
-    place: Stranger
-    ids: dict[str, str]
-    kept: dict[str, Path]
-
-    def fresh(self) -> tuple[Rows, list[str]]:
-        """Put it back, with a fresh claim on the bead that is claimed: its rows and what ddx calls ready."""
-        for name, folder in self.kept.items():
-            shutil.rmtree(self.place.base / name)
-            shutil.copytree(folder, self.place.base / name, symlinks=True)
-        self.place.ddx("bead", "update", self.ids["claimed"], "--claim", check=True)
-        return _told(self.place), self.place.ready()
-
-
-@pytest.fixture(scope="module")
-def queue(release: Release, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Queue]:
-    """One bead of each state, made by this release."""
-    place = Stranger(tmp_path_factory.mktemp(f"wishes-{release.name}"), release, SCRIPTED).make()
-    ids = {name: place.bead(name) for name in STATES if name not in ("waiting", "child", "epic")}
-    ids["waiting"] = place.bead("waiting", after=(ids["awaited"],))
-    made = place.ddx("bead", "create", "epic", "--type", "epic", "--priority", "2", check=True)
-    ids["epic"] = made.stdout.split()[-1]
-    ids["child"] = place.bead("child", parent=ids["epic"])
-    for name, words in {
-        "labelled": ("--labels", "one,two"),
-        "off": ("--set", "execution-eligible=false"),
-        "custom": ("--set", "colour=red"),
-    }.items():
-        place.ddx("bead", "update", ids[name], *words, check=True)
-    place.ddx("bead", "close", ids["closed"], check=True)
-    place.commit("beads")
-    kept = {name: place.base / f"{name}.kept" for name in ("project", "tmp")}
-    made_so = Queue(place, ids, kept)
-    for name, folder in kept.items():
-        shutil.copytree(place.base / name, folder, symlinks=True)
-    try:
-        yield made_so
-    finally:
-        place.clean_up()
-
-
-def _told(place: Stranger) -> Rows:
-    """The rows without what no two runs have alike: instants, processes, sessions, commits."""
-    text = json.dumps(place.rows(), sort_keys=True)
-    text = re.sub(r'"\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)"', '"AN INSTANT"', text)
-    text = re.sub(r'"([\w-]*(?:pid|session))": ("[^"]*"|\d+)', r'"\1": "ONE"', text)
-    rows: Rows = json.loads(text)
-    return rows
-
-
 def _said(done: Ran) -> dict[str, Any]:
     assert done.stdout.startswith("{"), (done.returncode, done.stdout, done.stderr)
     said: dict[str, Any] = json.loads(done.stdout)
@@ -258,7 +198,7 @@ def test_wish(
     before, _ = queue.fresh()
     for typed in kind.typed(bead, second, before[bead]):
         queue.place.ddx(*typed)
-    twin = _told(queue.place), queue.place.ready()
+    twin = masked(queue.place), queue.place.ready()
     rows, ready = queue.fresh()
     assert rows == before
     outcome = _compare(queue.place, rows, ready, twin, kind.ours(bead, second))
@@ -270,15 +210,15 @@ def _compare(
 ) -> str:
     """Foretell, wish, compare, undo; what came of it in a word."""
     foretold = _said(place.tui(*words, "--dry-run", "--json"))
-    assert _told(place) == rows, "a preview changed something"
+    assert masked(place) == rows, "a preview changed something"
     done = place.tui(*words, "--json")
     said = _said(done)
     if foretold["refused"]:
         assert done.returncode != 0
         assert said["refused"]
-        assert _told(place) == rows, "refused, and changed"
+        assert masked(place) == rows, "refused, and changed"
         return "refused by both" if twin[0] == rows else f"refused by us: {foretold['refused'][0]['why']}"
-    assert _told(place) == twin[0], (foretold["commands"], done.stderr)
+    assert masked(place) == twin[0], (foretold["commands"], done.stderr)
     assert done.returncode == 0, done.stderr
     told = (set(ready) | set(foretold["newly_ready"])) - set(foretold["newly_blocked"])
     told -= {each["bead_id"] for each in foretold["places"] if each["will"] is None}
@@ -293,15 +233,15 @@ def _compare(
 
 def _taken_back(place: Stranger, rows: Rows, ready: list[str], said: dict[str, Any]) -> str:
     """Undo: equal to what stood, or refused with nothing changed, as was said when it was done."""
-    stood = _told(place)
+    stood = masked(place)
     undone = place.tui("undo", "--json")
     if not said["undoable"]:
         assert undone.returncode != 0
         assert said["why_not"]
-        assert _told(place) == stood
+        assert masked(place) == stood
         return "no way back"
     assert undone.returncode == 0, undone.stderr
-    left = _told(place)
+    left = masked(place)
     kept = {"events", "events_attachment"} if any("history" in each for each in said["traces"]) else set()
     for bead, row in rows.items():
         changed = {key for key in row.keys() | left[bead].keys() if row.get(key) != left[bead].get(key)}

@@ -101,6 +101,10 @@ STATUSES = _rows(
 )
 """Every status seen or read in the sources; the six of CONTRACT-001 among them."""
 
+MADE_PROMPT = re.compile(r"\s*(?:<[a-z]+(?:-[a-z]+)+[\s>]|MODE: [a-z-]+\s)")
+"""How a prompt begins that a program wrote: by a tag of several words (``<bead-review>``), or by a mode of
+DDx's checks (``MODE: intake``)."""
+
 ATTEMPT_ID = re.compile(r"\d{8}T\d{6}-[0-9a-f]{8}(?![0-9a-f])")
 """An attempt's id; its first part is the UTC time at which it began."""
 

@@ -162,6 +162,22 @@ def test_each_attempt_that_saw_a_beads_block_is_named_in_the_ledger(world: World
     assert world.counts(NAME) == (0, 2, 2)
 
 
+def test_what_the_agent_said_is_read_from_its_own_record_where_ddx_kept_none(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
+    world.memory.inject("sort sailings by the clock", bead="x-1")
+    attempt = world.attempt(1, "x-1")
+    folder = tmp_path / "claude" / "projects" / f"-tmp--execute-bead-wt-x-1-{attempt}"
+    folder.mkdir(parents=True)
+    part = {"type": "text", "text": f'Done: it sorts. UTILIZED: ["{NAME}"]'}
+    spoken = {"type": "assistant", "message": {"content": [part]}}
+    (folder / "6bd67120.jsonl").write_text(json.dumps(spoken) + "\n")
+    (folder.parent / f"{folder.name}-other").mkdir()
+    assert [each.claimed for each in world.learn()] == [(NAME,)]
+    assert world.counts(NAME) == (1, 0, 1)
+
+
 def test_a_claim_before_a_failure_is_blamed(world: World) -> None:
     world.memory.inject("sort sailings by the clock", bead="x-1")
     world.attempt(1, "x-1", f"DELIVERED: all done\nUTILIZED: [{NAME}]", **FAILED)

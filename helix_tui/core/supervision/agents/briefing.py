@@ -16,6 +16,7 @@ from typing import Any
 
 from helix_tui.core.beads.tracker import read_tracker
 from helix_tui.core.ddx.attempts.index import AttemptIndex
+from helix_tui.core.ddx.names import MADE_PROMPT
 from helix_tui.core.ground.project import AttemptFolder, Project, find_project
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.ground.time import NS, format_instant, now_ns
@@ -120,7 +121,10 @@ def _session_start(heard: Heard, place: Place, memory: MemoryStore) -> dict[str,
             attempt=place.attempt,
             bead=place.bead,
             agent=heard.agent_type,
+            record=False,
         )
+        if {each.name for each in told.shown} - _known(place.attempt, place, memory) and not memory.read_only:
+            memory.enter(told)  # a repair or a review of the same attempt is another session in its folder
         lines += _told(told)
     return _context("SessionStart", "\n".join(lines))
 
@@ -149,9 +153,12 @@ def _told_by_block(place: Place, memory: MemoryStore) -> bool:
 
 
 def _user_prompt_submit(heard: Heard, place: Place, memory: MemoryStore) -> dict[str, Any]:
-    """What is remembered of what a person asks; nothing that the session was told already."""
+    """What is remembered of what a person asks; nothing that the session was told already.
+
+    The reviews and checks that ddx has an agent make run in the project itself, and are nobody's question.
+    """
     asked = heard.prompt.strip()
-    if place.attempt or len(asked) < _ASKED or asked.startswith(("/", "!", "#")):
+    if place.attempt or len(asked) < _ASKED or asked.startswith(("/", "!", "#")) or MADE_PROMPT.match(asked):
         return {}
     session = heard.session
     told = memory.inject(asked[:1000], files=mentioned(asked[:4000]), attempt=session, limit=3, record=False)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from helix_tui.core.ddx.names import ATTEMPT_ID
 from helix_tui.core.editing.execute.gate import Gate
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.files import replace_file
@@ -37,6 +38,9 @@ EVENTS: dict[str, tuple[str, str | None, int]] = {
 """Claude Code's event -> our event, the tools it is for, and its timeout in seconds."""
 
 MAX_SETTINGS = 4 << 20
+
+MAX_SESSIONS = 50
+"""Records of sessions that are read of one attempt."""
 
 _OURS = re.compile(
     r"\bhelix[-_]tui\S*\s+hook\s+(?:" + "|".join(event for event, *_ in EVENTS.values()) + r")\b"
@@ -61,12 +65,31 @@ PLUGIN = "helix-tui@helix-tui"
 """Our plugin as Claude Code's settings name it: plugin@marketplace."""
 
 
+def config_folder(env: Mapping[str, str]) -> Path:
+    """Where Claude Code keeps a person's settings and the record of each session."""
+    home = env.get("HOME") or os.path.expanduser("~")
+    return Path(env.get("CLAUDE_CONFIG_DIR") or os.path.join(home, ".claude"))
+
+
+def session_records(attempt_id: str, env: Mapping[str, str]) -> list[Path]:
+    """Claude Code's own records of the sessions in an attempt's folder, which is named by the attempt.
+
+    They stay when the folder, and what ddx wrote in it, is gone.
+    """
+    if not ATTEMPT_ID.fullmatch(attempt_id):
+        return []
+    try:
+        return sorted(config_folder(env).glob(f"projects/*-{attempt_id}/*.jsonl"))[:MAX_SESSIONS]
+    except OSError:
+        return []
+
+
 def plugin_enabled(project: Project, env: Mapping[str, str]) -> bool:
     """Whether Claude Code runs the hooks of our plugin here, whoever switched it on: person or project."""
-    home = env.get("CLAUDE_CONFIG_DIR") or os.path.join(env.get("HOME") or os.path.expanduser("~"), ".claude")
+    home = config_folder(env)
     folder = project.root / ".claude"
     enabled = False
-    for path in (Path(home, "settings.json"), folder / "settings.json", folder / "settings.local.json"):
+    for path in (home / "settings.json", folder / "settings.json", folder / "settings.local.json"):
         try:
             switches = _parse(_read(path), path).get("enabledPlugins")
         except UnreadableSettings:

@@ -8,6 +8,7 @@ propose a failure to remember, landed ones a pattern; a person or a policy accep
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,6 +25,7 @@ from helix_tui.core.ground.time import NS, format_instant
 from helix_tui.core.memory import FeedbackReport, Injection, MemoryStore, Verdict
 from helix_tui.core.memory.lessons.proposals import Proposals, matter
 from helix_tui.core.memory.reports import Proposal
+from helix_tui.core.supervision.agents.claude_settings import session_records
 from helix_tui.core.supervision.agents.report_parser import Heard, claim_of
 
 _SAYS_NOTHING = frozenset(
@@ -308,12 +310,16 @@ class Learner:
             )
 
     def _claims(self, attempt: Attempt) -> tuple[str, ...]:
-        """What the attempt's agent says it used, from its transcript."""
+        """What the attempt's agent says it used: from ddx's transcript, else from the agent's own record."""
         folders = transcript_folders(self._project.ddx_dir, attempt.attempt_id, None)
         said = [
             event.detail or event.summary for event in TranscriptTail(folders).poll() if event.kind == "text"
         ]
-        return claim_of(Heard(message="\n".join(said))).utilized
+        if said:
+            return claim_of(Heard(message="\n".join(said))).utilized
+        records = session_records(attempt.attempt_id, os.environ)
+        claims = (claim_of(Heard(transcript=str(path))).utilized for path in records)
+        return tuple(dict.fromkeys(name for names in claims for name in names))
 
 
 def _given(injections: Iterable[Injection], attempts: Sequence[Attempt]) -> dict[str, tuple[Injection, ...]]:
