@@ -6,6 +6,7 @@ import hashlib
 import json
 import lzma
 import os
+import shutil
 import socket
 import tarfile
 from collections.abc import Callable, Iterable
@@ -166,3 +167,30 @@ def tracker(tmp_path: Path, shared: Path) -> Callable[[str, str], Scene]:
         return Scene(ddx.parent, now)
 
     return make
+
+
+@pytest.fixture
+def transcribed(tmp_path: Path, shared: Path) -> Callable[[str, float], Scene]:
+    """The project of the recorded bead commands, as it was after a part of those that changed the tracker."""
+
+    def make(era: str, part: float) -> Scene:
+        text = (shared / "data" / "ddx" / "transcripts" / f"{era}.jsonl").read_text("utf-8")
+        commands = [json.loads(line) for line in text.split("\n") if line]
+        versions = [each["files"] for each in commands if ".ddx/beads.jsonl" in each["files"]]
+        for files in versions[: max(1, int(len(versions) * part))]:
+            for name, content in files.items():
+                path = tmp_path / "transcribed" / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(content or "")
+        return Scene(tmp_path / "transcribed", "2026-11-21T12:00:00Z")
+
+    return make
+
+
+@pytest.fixture
+def evidenced(tracker: Callable[[str, str], Scene], shared: Path) -> Scene:
+    """Head's tracker with its evidence folders, run records, attachments and 3,000 rows of metrics."""
+    scene = tracker("beads-head.jsonl", "2026-08-21T22:00:28Z")
+    for name in ("executions", "runs", "run-state", "attachments"):
+        shutil.copytree(shared / "data" / "ddx" / name, scene.root / ".ddx" / name)
+    return scene

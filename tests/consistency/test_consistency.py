@@ -54,6 +54,26 @@ def test_all_recorded_runs_are_told_alike(timeline: Path, recorded: Callable[[Pa
     assert contradictions(recorded(timeline, 1.0), FAST) == []
 
 
+@pytest.mark.parametrize("timeline", GIVEN, ids=lambda path: path.stem)
+def test_all_recorded_runs_are_told_alike_on_the_way(
+    timeline: Path, recorded: Callable[[Path, float], Scene]
+) -> None:
+    assert contradictions(recorded(timeline, 0.6), FAST) == []
+
+
+@pytest.mark.parametrize("part", [(number + 1) / 8 for number in range(8)])
+@pytest.mark.parametrize("era", ["april", "head"])
+def test_the_trackers_of_recorded_commands_are_told_alike(
+    era: str, part: float, transcribed: Callable[[str, float], Scene]
+) -> None:
+    assert contradictions(transcribed(era, part), FAST) == []
+
+
+def test_a_real_tracker_with_all_its_evidence_is_told_alike(evidenced: Scene) -> None:
+    assert contradictions(evidenced, (*FAST, "screen loop", "screen needs")) == []
+    assert len(evidenced.ask("attempts")["attempts"]) > 3_000
+
+
 @pytest.mark.parametrize(("name", "now"), TRACKERS, ids=[name for name, _ in TRACKERS])
 def test_real_trackers_are_told_alike(name: str, now: str, tracker: Callable[[str, str], Scene]) -> None:
     assert contradictions(tracker(name, now)) == []

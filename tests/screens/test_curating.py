@@ -15,7 +15,7 @@ import pytest
 from textual.pilot import Pilot
 
 from helix_tui.core.editing import operations
-from helix_tui.screens.editing.choices import ChoiceSheet, PickSheet
+from helix_tui.screens.editing.choices import ChoiceSheet, LineSheet, PickSheet
 from helix_tui.screens.editing.forms import FormSheet
 from helix_tui.screens.editing.preview_sheet import AheadSheet
 from helix_tui.screens.editing.results import HalfWaySheet, TroubleSheet
@@ -408,6 +408,42 @@ async def test_esc_asks_also_after_the_errors_were_shown_and_asks_nothing_of_the
         await press(pilot, "escape", "ctrl+o")
         assert isinstance(app.screen, FormSheet)
         assert "Press ctrl+o again to continue anyway" in toasts(app)
+
+
+async def test_esc_asks_once_before_it_discards_a_line(app: Console) -> None:
+    async with app.run_test(size=(120, 40)) as pilot:
+        told: list[str] = []
+        line = LineSheet("why is it opened again?", "reason", told.append)
+        app.push_screen(line)
+        await pilot.pause()
+        await type_text(pilot, "it broke")
+        await press(pilot, "escape")
+        assert app.screen is line
+        assert "Press esc again to discard" in toasts(app)
+        await type_text(pilot, " twice")
+        await press(pilot, "escape")
+        assert app.screen is line, "what was typed since is asked about anew"
+        assert line.entry.value == "it broke twice"
+        await press(pilot, "escape")
+        assert isinstance(app.screen, QueueScreen)
+        assert told == []
+        app.push_screen(LineSheet("why?", "reason", told.append))
+        await pilot.pause()
+        await press(pilot, "escape")
+        assert isinstance(app.screen, QueueScreen), "an empty line asks nothing"
+
+
+async def test_esc_asks_once_where_a_reason_to_reopen_was_typed(app: Console) -> None:
+    async with app.run_test(size=(120, 40)) as pilot:
+        app.go_to_bead("demo-f")
+        await pilot.pause()
+        await press(pilot, "x", "r")
+        assert isinstance(app.screen, LineSheet)
+        await type_text(pilot, "not done")
+        await press(pilot, "escape")
+        assert isinstance(app.screen, LineSheet)
+        await press(pilot, "enter")
+        assert "not done" in ahead(app)
 
 
 async def test_esc_asks_once_before_it_discards_what_was_marked(app: Console) -> None:

@@ -304,6 +304,31 @@ async def test_a_memory_is_edited_in_a_form_shown_first_and_taken_back(app: Cons
         assert memory_of(app).shelf.names[LOCK].helped == 14
 
 
+async def test_esc_asks_once_before_it_discards_a_correction(app: Console) -> None:
+    async with app.run_test(size=SIZE) as pilot:
+        await settled(pilot)
+        memory_of(app).list.select(LOCK)
+        await pilot.press("E")
+        await settled(pilot)
+        assert isinstance(app.screen, CorrectionForm)
+        app.screen.query_one("#field-resolution", TextArea).focus()
+        await pilot.press("x", "y", "escape")
+        await settled(pilot)
+        assert isinstance(app.screen, CorrectionForm)
+        assert any("Press esc again to discard" in each.message for each in app._notifications)
+        assert "xy" in app.screen.form.texts["resolution"]
+        await pilot.press("escape")
+        await settled(pilot)
+        assert isinstance(app.screen, MemoryScreen)
+        before = memory_of(app).shelf.names[LOCK]
+        assert (before.revision, before.helped) == (1, 14)
+        await pilot.press("E")
+        await settled(pilot)
+        await pilot.press("escape")
+        await settled(pilot)
+        assert isinstance(app.screen, MemoryScreen), "an untouched form asks nothing"
+
+
 async def test_a_memory_is_removed_and_another_one_takes_its_place(app: Console) -> None:
     async with app.run_test(size=SIZE) as pilot:
         await settled(pilot)

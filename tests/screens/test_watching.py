@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import socket
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +16,7 @@ import pytest
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.editing.execute.executable import find_executable
 from helix_tui.core.ground.project import find_project
+from helix_tui.core.ground.time import format_instant, now_ns
 from helix_tui.core.supervision.signals.focus import plan_focus
 from helix_tui.core.supervision.signals.tried import Tried, bead_fingerprint
 from helix_tui.screens.editing.preview_sheet import AheadSheet
@@ -144,6 +148,48 @@ async def test_an_orphaned_claim_is_let_go_of_by_one_key_and_a_look(
         await pilot.press("enter")
         await at_rest(pilot)
         assert rows_of(app)["a"]["status"] == "open"
+
+
+@pytest.mark.parametrize("meanwhile", ["claimed by another worker", "closed", "worker's lease", "edited"])
+async def test_a_release_runs_only_what_was_shown(
+    console: MakeConsole, dead_pid: int, meanwhile: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "leases"))
+    held = {"status": "in_progress", "owner": "bot", "claimed__at": "2026-08-01T00:00:00Z"}
+    here = {"claimed__machine": socket.gethostname()}
+    dead = row("a", **held, claimed__pid=str(dead_pid), **here)
+    app = console(lines([dead, row("b")]))
+    async with app.run_test(size=(120, 30)) as pilot:
+        await at_rest(pilot)
+        watched(app)
+        await pilot.press("exclamation_mark")
+        await at_rest(pilot)
+        await pilot.press("a")
+        await at_rest(pilot)
+        assert app.sees("ddx bead update a --unclaim")
+        if meanwhile == "claimed by another worker":
+            again = {"claimed__at": "2026-08-20T00:00:00Z", "claimed__pid": str(os.getpid())}
+            rewrite(app, row("a", **held | again, **here))
+        elif meanwhile == "closed":
+            rewrite(app, dead | {"status": "closed"})
+        elif meanwhile == "edited":
+            rewrite(app, dead | {"owner": "anna"})
+        else:
+            lease(app.root, "a", tmp_path / "leases")
+        before = rows_of(app)["a"]
+        await pilot.press("enter")
+        await at_rest(pilot)
+        assert not isinstance(app.screen, NeedsScreen), "it is shown again, or why nothing was done"
+        assert rows_of(app)["a"] == before, "nothing ran that was not shown"
+
+
+def lease(root: Path, bead_id: str, folder: Path) -> None:
+    """A living worker's lease, as head writes it."""
+    place = folder / "ddx-claim-heartbeats" / hashlib.sha1(os.path.realpath(root).encode()).hexdigest()
+    place.mkdir(parents=True)
+    now = format_instant(now_ns())
+    document = {"bead_id": bead_id, "machine": socket.gethostname(), "pid": os.getpid(), "owner": "w"}
+    (place / f"{bead_id}.json").write_text(json.dumps(document | {"started_at": now, "updated_at": now}))
 
 
 async def test_the_focus_is_drawn_and_an_unminded_one_told(console: MakeConsole) -> None:

@@ -133,7 +133,11 @@ class Attempt:
 
     @property
     def finished(self) -> bool:
-        """Whether somebody said how it ended, or what came of it is known without that."""
+        """Whether somebody said how it ended, or what came of it is known without that; while it is being
+        landed it has not ended.
+        """
+        if self.verdict.outcome == "unfinished":
+            return False
         return bool(self.status) or self.verdict.proof not in ("nothing", "worker", "status")
 
     @property
