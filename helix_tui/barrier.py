@@ -35,6 +35,7 @@ from textual.widget import Widget
 from textual.worker import WorkerFailed
 
 from helix_tui.core.ground import log as logs
+from helix_tui.core.ground.recent import Recent
 from helix_tui.core.ground.text import clean_line
 from helix_tui.screens.base import HelixScreen
 from helix_tui.screens.dismissal import is_stale
@@ -76,7 +77,8 @@ class Barrier:
         self._app = app
         self._failures: WeakKeyDictionary[Screen[Any], deque[float]] = WeakKeyDictionary()
         self._guards: WeakKeyDictionary[Widget, DrawGuard] = WeakKeyDictionary()
-        self._told: dict[str, tuple[float, int]] = {}
+        self._told: Recent[str, tuple[float, int]] = Recent(200)
+        """When each failure was last logged, by its place; one put out is logged in full again."""
         self._without_notice = 0
         """How often even the notice of a failed screen could not be laid out."""
         self.count = 0

@@ -10,6 +10,7 @@ from textual.widget import Widget
 from helix_tui.themes import NIGHT, PREFIX, Palette, make_theme
 
 _palettes: dict[tuple[str, bool], Palette] = {}
+"""By theme, with colours or without: as many as there are themes."""
 
 
 def palette_of(widget: Widget) -> Palette:

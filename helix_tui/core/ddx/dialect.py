@@ -25,6 +25,7 @@ from helix_tui.core.ddx.files import read_bytes, stamp_of
 from helix_tui.core.ddx.names import BARE, Era
 from helix_tui.core.ddx.verbs import Verb
 from helix_tui.core.ground.project import find_ddx, user_cache_dirs
+from helix_tui.core.ground.recent import Recent
 
 if TYPE_CHECKING:
     from helix_tui.core.beads.readiness import Queue
@@ -259,7 +260,8 @@ def dialect_or_family(dialect: Dialect | None, queue: Queue) -> Dialect:
     return dialect or FAMILIES[queue.default_era]
 
 
-_seen: dict[tuple[object, ...], Dialect] = {}
+_seen: Recent[tuple[object, ...], Dialect] = Recent(16)
+"""By binary and its stamp: a console sees the one on its PATH, and what replaces it."""
 
 
 def _key(path: Path, env: Mapping[str, str], fallback: Era) -> tuple[object, ...]:

@@ -16,6 +16,7 @@ from helix_tui.core.beads.record import Bead, UnreadableLine, decode_bead
 from helix_tui.core.ddx.files import Stamp, stamp_of
 from helix_tui.core.ground.process import Finished, run
 from helix_tui.core.ground.project import Project
+from helix_tui.core.ground.recent import Recent
 from helix_tui.core.ground.time import NS, parse_instant
 
 _CAP = 256 << 20
@@ -38,13 +39,17 @@ class LastSeen:
         return self.status == "closed"
 
 
+MOST_KNOWN = 1_000
+"""Answers that are kept, some 500 bytes each: more than a tracker has ever named beads that are missing."""
+
+
 class History:
     """Looks up missing beads; answers are kept until the archive or the branch changes."""
 
     def __init__(self, project: Project, *, timeout: float = 10.0) -> None:
         self._project = project
         self._timeout = timeout
-        self._known: dict[str, LastSeen | None] = {}
+        self._known: Recent[str, LastSeen | None] = Recent(MOST_KNOWN)
         self._state: tuple[Stamp | None, str | None] | None = None
 
     def last_seen(self, bead_id: str) -> LastSeen | None:

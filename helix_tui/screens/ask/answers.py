@@ -11,6 +11,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.worker import Worker
 
+from helix_tui.core.ground.recent import Recent
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import format_instant
 from helix_tui.screens.ask.session import Document, Questions, differences
@@ -24,6 +25,10 @@ from helix_tui.widgets.text.steps import brief_paras, steps_paras
 TABS = ("answer", "evidence", "steps", "compare")
 
 _PARAS = {"answer": answer_paras, "evidence": evidence_paras, "steps": steps_paras}
+
+
+MOST_LOADED = 16
+"""Runs that are held, some 0.1 MB each (8 at most); others are read again from their files."""
 
 
 class AnswerView(Vertical):
@@ -42,7 +47,7 @@ class AnswerView(Vertical):
         self.document: Document | None = None
         """The run that is shown."""
         self.questions: Questions | None = None
-        self.loaded: dict[str, Document] = {}
+        self.loaded: Recent[str, Document] = Recent(MOST_LOADED)
         """Runs that have been read, by id."""
         self.marked = ""
         """Id of the run that others are compared with."""
@@ -103,7 +108,7 @@ class AnswerView(Vertical):
         """Draw the open tab if it differs from what stands there."""
         steps = len(self._asked[1]) if self._asked is not None else -1
         subject = (self._key, id(self.document), self.tab)
-        state = (*subject, steps, self.marked, len(self.loaded))
+        state = (*subject, steps, self.marked, tuple(self.loaded))
         if state == self._drawn or not self.size.width:
             return
         same = self._drawn[:3] == subject

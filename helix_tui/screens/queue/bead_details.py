@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from helix_tui.core.ground.recent import Recent
 from helix_tui.core.supervision.signals.eligibility_hold import causes
 from helix_tui.widgets.text.bead import ArchivedFacts, DetailFacts, MissingFacts
 
@@ -25,7 +26,7 @@ class Around:
         self._screen = screen
         self._tell = tell
         self._events: dict[str, tuple[Bead, tuple[Mapping[str, Any], ...]]] = {}
-        self._last_seen: dict[str, str] = {}
+        self._last_seen: Recent[str, str] = Recent(_KEPT)
 
     def facts(self, bead_id: str, world: World) -> DetailFacts | ArchivedFacts | MissingFacts:
         """Everything that is known of a bead now."""

@@ -54,6 +54,7 @@ class History:
     def __init__(self, helix_dir: Path) -> None:
         self.folder = helix_dir / "ask" / "history"
         self._heads: dict[str, Summary] = {}
+        """By id, of the runs that lie there: `MOST_RUNS` and what others have put there."""
 
     def save(self, document: Mapping[str, Any], asked_at: int) -> str:
         """Keep a run and return its id; the oldest go where there are too many.
@@ -75,8 +76,10 @@ class History:
 
     def list(self) -> Sequence[Summary]:
         """Every run that can be read, newest first."""
-        found = []
-        for name in self._names():
+        found, names = [], self._names()
+        for gone in self._heads.keys() - {name.removesuffix(".json") for name in names}:
+            del self._heads[gone]
+        for name in names:
             ident = name.removesuffix(".json")
             if ident not in self._heads:
                 head = self._head(name)

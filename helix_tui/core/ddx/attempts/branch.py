@@ -32,6 +32,7 @@ class BranchHistory:
         self._project = project
         self._timeout = timeout
         self._answers: dict[str, bool | None] = {}
+        """By revision, 0.2 KB each: no cache, what all attempts on disk name is summed up."""
         self._stamps: tuple[Stamp | None, ...] | None = None
         self._tips: frozenset[str] = frozenset()
 

@@ -76,7 +76,7 @@ class SessionIndex:
     def __init__(self, ddx_dir: Path) -> None:
         self._folder = Folder(ddx_dir / "agent-logs" / "sessions")
         self._tails: dict[str, LineTail] = {}
-        self._by_file: dict[str, list[IndexedCall]] = {}
+        self._by_file: dict[str, list[IndexedCall]] = {}  # no cache: costs are summed over all of them
         self._seen: dict[str, set[int]] = {}  # of each row only its hash: the rows are 1 KB each
         self.calls: tuple[IndexedCall, ...] = ()
         """Every call in the order in which the rows were written."""

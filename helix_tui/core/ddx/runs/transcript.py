@@ -13,12 +13,14 @@ service log without such a partner is shown whole.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from helix_tui.core.ddx.events import Event, read_event
 from helix_tui.core.ddx.files import MAX_POLL, Folder, LineTail, stamp_of
+from helix_tui.core.ground.recent import Recent
 from helix_tui.core.ground.time import NS
 
 EMBEDDED = "embedded"
@@ -41,6 +43,11 @@ def transcript_folders(
     return tuple(dict.fromkeys(places))
 
 
+MOST_LINES = 50_000
+"""Lines and calls of one attempt that are remembered, 0.2 KB each: ten times the longest transcript seen. One
+older than these is shown twice where its file is copied."""
+
+
 class TranscriptTail:
     """The events of one attempt, each exactly once, however its files move.
 
@@ -59,13 +66,13 @@ class TranscriptTail:
         self._folders: dict[Path, Folder] = {}
         self._files: dict[Path, None] = {}
         self._tails: dict[Path, LineTail] = {}
-        self._shown: dict[int, int] = {}
-        self._lives: dict[Path, dict[int, int]] = {}
+        self._shown: Recent[int, int] = Recent(MOST_LINES)
+        self._lives: dict[Path, Recent[int, int]] = {}
         self._window = window
         self._cap = cap
-        self._calls: dict[str, _Call] = {}
+        self._calls: Recent[str, _Call] = Recent(MOST_LINES)
         self._last_calls: dict[Path, _Call] = {}
-        self._work_at: list[int] = []
+        self._work_at: deque[int] = deque(maxlen=MOST_LINES)
         self._last_at: dict[Path, int] = {}
         self.watch(folders, files)
 
@@ -132,11 +139,11 @@ class TranscriptTail:
             tail = self._tails[path] = LineTail(path, start_at_last=self._window, cap=self._cap)
         lines = tail.poll()
         if tail.replaced or path not in self._lives:
-            self._lives[path] = {}
+            self._lives[path] = Recent(MOST_LINES)
         life = self._lives[path]
         return [line for line in lines if line and self._is_news(hash(line), life)]
 
-    def _is_news(self, line: int, life: dict[int, int]) -> bool:
+    def _is_news(self, line: int, life: Recent[int, int]) -> bool:
         """Whether this life of a file holds a line more often than it has been shown."""
         held = life[line] = life.get(line, 0) + 1
         if held <= self._shown.get(line, 0):

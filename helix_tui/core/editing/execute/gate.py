@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.helix_folder import make_folder
 from helix_tui.core.ground.project import Project
+from helix_tui.core.ground.recent import Recent
 
 POLL_S = 0.02
 
-_last_held: dict[str, float] = {}
-"""Per lock file when this process last held it (monotonic seconds)."""
+_last_held: Recent[str, float] = Recent(64)
+"""Per lock file when this process last held it (monotonic seconds); a process has one or two of them."""
 
 
 class WritesForbidden(HelixError):

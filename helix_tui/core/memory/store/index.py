@@ -38,6 +38,9 @@ _FIGURES = 6
 _LOT = 1_000
 _FEW = 400
 """Changes up to which rows are read one by one; beyond, everything is read anew."""
+_MOST_GONE = 256
+"""Places of memories that are gone, 3 KB each with both vectors, beyond which everything is read anew: else a
+console that is left open holds every memory that was ever there."""
 
 
 class Vectors:
@@ -137,11 +140,16 @@ class Index:
                 "SELECT memory_id, gone FROM memory_change WHERE seq > ? ORDER BY seq LIMIT ?",
                 [self.seq, _FEW + 1],
             ).fetchall()
-        if changed and len(changed) <= _FEW:
+        if changed and len(changed) <= _FEW and self._gone <= max(_MOST_GONE, self.size // 4):
             self._apply(database, changed)
         else:
             self._load(database)
         self.seq = newest
+
+    @property
+    def _gone(self) -> int:
+        """Places whose memory is gone."""
+        return self.size - int(self.alive[: self.size].sum())
 
     def forget(self) -> None:
         """Read everything anew the next time."""
