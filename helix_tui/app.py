@@ -545,4 +545,4 @@ def collect_all(*, freeze: bool, limit_s: float = FREEZE_FROM_S) -> None:
     begun = thread_time()
     gc.collect()
     if freeze and thread_time() - begun > limit_s:
-        gc.freeze()
+        settle_memory()

@@ -393,6 +393,20 @@ async def test_old_garbage_goes_though_somebody_presses_keys(
         assert gone() is None
 
 
+def test_what_was_frozen_and_went_goes_before_more_is_frozen() -> None:
+    held = _Ring()
+    try:
+        gc.freeze()
+        gone = weakref.ref(held)
+        del held
+        collect_all(freeze=True, limit_s=3_600)
+        assert gone() is not None
+        collect_all(freeze=True, limit_s=-1)
+        assert gone() is None
+    finally:
+        gc.unfreeze()
+
+
 async def test_what_was_frozen_and_went_is_let_go_in_a_quiet_second(console: MakeConsole) -> None:
     app = console()
     async with app.run_test():
