@@ -26,6 +26,13 @@ from bench.trackers import touch_row, write_tracker
 
 GROWTH_MB = 10.0
 SCREENS = "234561"
+# none with a q, which leaves where no line is open
+QUESTIONS = (
+    "where is a lease released",
+    "how are retries counted",
+    "who lands a branch",
+    "what reads the queue",
+)
 
 
 class Events:
@@ -126,30 +133,39 @@ def unread(root: Path, home: Path, ids: list[str], *, events: int) -> list[float
     return samples
 
 
-def demo(home: Path, *, seconds: float, embedder: str) -> list[float]:
-    """The demo, used on all screens; ``embedder`` as HELIX_EMBEDDER has it."""
-    samples = []
-    words = [
-        "env",
-        f"HELIX_EMBEDDER={embedder}",
-        sys.executable,
-        "-m",
-        "helix_tui",
-        "demo",
-        "--seconds",
-        str(seconds + 30),
-    ]
+def demo(home: Path, *, seconds: float, encoder: bool) -> list[float]:
+    """The demo, used on all screens; with the encoder Memory and Ask are searched again and again."""
+    samples: list[float] = []
+    embedder = f"HELIX_EMBEDDER={'auto' if encoder else 'off'}"
+    lasting = ["--seconds", str(seconds * 2 + 60)]
+    words = ["env", embedder, sys.executable, "-m", "helix_tui", "demo", *lasting]
     with Terminal(words, Path.cwd(), home) as terminal:
         terminal.settle(3, 30)
-        rng, until, turn = random.Random(1), time.monotonic() + seconds, itertools.count(1)
-        while time.monotonic() < until:
+        visit(terminal)
+        if encoder:
+            search(terminal, 0)
+        rng, begun, turn = random.Random(1), time.monotonic(), itertools.count(1)
+        while len(samples) < 10:
             os.write(terminal.fd, rng.choice([*SCREENS, *"jjkklh[]Gg", "\t", "\r", "\x1b"]).encode())
             terminal.settle(0.15, 0.4)
-            if next(turn) % max(1, int(seconds / 4)) == 0:
+            if encoder and next(turn) % 8 == 0:
+                search(terminal, next(turn))
+            if time.monotonic() - begun >= seconds / 10 * (len(samples) + 1):
                 samples.append(terminal.resident_mb())
         os.write(terminal.fd, b"\x1b\x1b\x1bq")
         terminal.settle(2, 5)
     return samples
+
+
+def search(terminal: Terminal, turn: int) -> None:
+    """A question to the repository, and the same words among the memories; no two questions are alike."""
+    words = f"{QUESTIONS[turn % len(QUESTIONS)]} {turn}"
+    for screen, opened in (("4", "i"), ("3", "/")):
+        for keys in ("\x1b\x1b", screen, opened, words, "\r"):
+            os.write(terminal.fd, keys.encode())
+            terminal.settle(0.3, 3)
+        os.write(terminal.fd, b"jj\x1b")
+        terminal.settle(0.2, 1)
 
 
 def _project(folder: Path, beads: int) -> tuple[Path, list[str]]:
@@ -208,8 +224,8 @@ def _scenarios(folder: Path, home: Path, events: int, seconds: float) -> Iterato
     for screens, shown in ((False, ""), (True, ", all screens")):
         yield f"3,018 beads, events{shown}", 100, on(3_018, 0.05, screens)
         yield f"10,000 beads, events{shown}", 200, on(10_000, 0.1, screens)
-    yield "demo, all screens", 150, lambda: demo(home, seconds=seconds, embedder="off")
-    yield "demo, all screens, encoder at work", 220, lambda: demo(home, seconds=seconds, embedder="auto")
+    yield "demo, all screens", 150, lambda: demo(home, seconds=seconds, encoder=False)
+    yield "demo, all screens, encoder at work", 220, lambda: demo(home, seconds=seconds, encoder=True)
 
 
 if __name__ == "__main__":
