@@ -20,8 +20,7 @@ SOURCES = sorted(
 _CODE = re.compile(r"^(```|~~~).*?^\1", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 _PATH = re.compile(r"\bdocs/[\w./-]*\w")
-_SECTIONS = r"(?:(?:,| and|,? or|–|-)?\s*§?\d[\w.]*)"
-_FORMAT = re.compile(rf"docs/formats/(\w+\.md)((?:\s*§\d[\w.]*)?{_SECTIONS}*)")
+_FORMAT = re.compile(r"docs/formats/(\w+\.md)((?:(?:,| and| or)?\s*§\d[\w.]*|[–-]\d[\w.]*)*)")
 _SECTION = re.compile(r"\d[\w.]*")
 _DECISION = re.compile(r"docs/decisions/(\d{4}(?:(?:,| and)\s+\d{4}\b)*)")
 _HEADING = re.compile(r"^#{1,6} §(\d\w*(?:\.\w+)*)", re.MULTILINE)
@@ -75,7 +74,11 @@ def dead_links(folder: Path, text: str) -> Iterator[str]:
         place = target.partition("#")[0]
         if place and "://" not in place and not (folder / place).exists():
             yield target
-    yield from (path for path in _PATH.findall(prose) if not (ROOT / path).exists())
+    for path in _PATH.findall(prose):
+        if not (ROOT / path).exists() and not list(
+            ROOT.glob(f"{path}-*.md")
+        ):  # a record may go by its number
+            yield path
 
 
 def dead_citations(source: str) -> Iterator[str]:
