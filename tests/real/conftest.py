@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -29,13 +30,21 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture(scope="session")
-def release(request: pytest.FixtureRequest) -> Release:
-    """One of the real binaries."""
+def release(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Release:
+    """One of the real binaries, and whether it gets to a reviewer with nothing but the scripted agent."""
     path: Path | None = request.param
     if path is None:
         pytest.skip('no real ddx here: make real DDX="PATH…"')
     assert os.access(path, os.X_OK), f"{path} is no program"
-    return Release.of(path.absolute())
+    found = Release.of(path.absolute())
+    first = Stranger(tmp_path_factory.mktemp("first"), found, SCRIPTED).make()
+    try:
+        first.bead("Write one")
+        first.commit("beads")
+        first.drained("--once")
+        return replace(found, reviews=bool(first.closed()))
+    finally:
+        first.clean_up()
 
 
 @pytest.fixture

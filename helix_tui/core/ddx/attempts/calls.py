@@ -6,7 +6,7 @@ between releases, and is read from what it contains:
 - the work on a bead names its attempt (``bundlePath``) and what it began from (``baseRev``);
 - a review names the attempt alone (August), or follows a successful attempt and names nothing (April);
 - a readiness check names the bead alone (May, August);
-- a triage follows a failed attempt and names nothing (August).
+- a triage follows a failed attempt, or a review that failed, and names nothing (July, August).
 """
 
 from __future__ import annotations
@@ -166,17 +166,18 @@ def _following(indexed: IndexedCall, before: list[IndexedCall]) -> IndexedCall:
     """A call that names nothing: the first one after the end of an attempt is its review or its triage.
 
     The attempt that ended last is meant: one before it may have changed nothing, and then nobody reviews it.
+    What failed, the work or its review, is followed by a triage.
     """
     recent = before[-NEAR_ROWS:]
-    followed = {each.call.attempt_id for each in recent if each.call.part in ("reviews", "triage")}
-    for work in reversed(recent):
-        late = indexed.started_at - work.call.at
-        if work.call.part != "work" or work.call.attempt_id in followed or not 0 <= late < FOLLOWS_S * NS:
+    followed: set[str] = set()
+    for each in reversed(recent):
+        attempt_id, late = each.call.attempt_id, indexed.started_at - each.call.at
+        if not attempt_id or attempt_id in followed or not 0 <= late < FOLLOWS_S * NS:
             continue
-        if work.failed or work.reviewed_apart:
-            part: Part = "triage" if work.failed else "reviews"
-            named = replace(
-                indexed.call, part=part, bead_id=work.call.bead_id, attempt_id=work.call.attempt_id
-            )
+        failed = each.failed and each.call.part in ("work", "reviews")
+        if failed or (each.reviewed_apart and each.call.part == "work"):
+            part: Part = "triage" if failed else "reviews"
+            named = replace(indexed.call, part=part, bead_id=each.call.bead_id, attempt_id=attempt_id)
             return replace(indexed, call=named)
+        followed |= {attempt_id} if each.call.part in ("reviews", "triage") else set()
     return indexed

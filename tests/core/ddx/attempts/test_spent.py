@@ -86,6 +86,19 @@ def test_a_check_and_a_triage_belong_to_the_attempt_between_them(project: Projec
     assert project.index.other_calls == ()
 
 
+def test_a_triage_follows_a_review_that_reached_nobody(project: Project) -> None:
+    """July, where its router finds no reviewer: the work was good, and ddx asks what to make of the rest."""
+    project.attempt(FIRST, cost_usd=EACH, tokens=3000)
+    project.work(5, id="eb-1", promptSHA="s")
+    lost = "ResolveRoute: no viable routing candidate for pins min_power"
+    bundle = {"beadID": "b-1", "bundlePath": f".ddx/executions/{FIRST}"}
+    project.call(6, took=0, cost=None, id="eb-1", outcome="failure", detail=lost, **bundle)
+    project.call(7)
+    project.call(9)
+    told = {name: part for name, part in parts(project.sums()).items() if part[1]}
+    assert told == {"work": (EACH, 1), "triage": (EACH, 1), "other": (EACH, 1)}, "one triage an attempt"
+
+
 def test_a_repaired_attempt_has_the_tokens_of_both_cycles(project: Project) -> None:
     project.attempt(FIRST, cost_usd=2 * EACH, tokens=3000, session_id="eb-1", review_verdict="BLOCK")
     for second in (5, 9):
