@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.real.stranger import Stranger
 
 
@@ -10,6 +12,7 @@ def store(stranger: Stranger) -> None:
     assert stranger.tui("memory", "store", *words).returncode == 0
 
 
+@pytest.mark.usefixtures("lands")
 def test_a_memory_stored_first_stops_no_drain(stranger: Stranger) -> None:
     ids = {stranger.bead("Write one"), stranger.bead("Write two")}
     stranger.commit("beads")
@@ -20,6 +23,7 @@ def test_a_memory_stored_first_stops_no_drain(stranger: Stranger) -> None:
     assert ".helix" not in stranger.git("log", "--name-only", "--format=")
 
 
+@pytest.mark.usefixtures("lands")
 def test_a_run_leaves_the_work_tree_clean_and_nothing_alive(stranger: Stranger) -> None:
     ids = {stranger.bead("Write one"), stranger.bead("Write two")}
     stranger.commit("beads")
@@ -30,6 +34,7 @@ def test_a_run_leaves_the_work_tree_clean_and_nothing_alive(stranger: Stranger) 
     assert not stranger.processes()
 
 
+@pytest.mark.usefixtures("lands")
 def test_hooks_that_were_committed_leave_a_loop_that_works(stranger: Stranger) -> None:
     first = stranger.bead("Write the first")
     stranger.commit("beads")

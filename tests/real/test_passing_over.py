@@ -7,6 +7,7 @@ import pytest
 from tests.real.stranger import Stranger
 
 
+@pytest.mark.usefixtures("lands")
 @pytest.mark.parametrize("mode", ["fail", "nochange"])
 def test_one_failing_bead_keeps_nothing_from_the_others(stranger: Stranger, mode: str) -> None:
     bad = stranger.bead(f"Write one [{mode}]", priority=0)
