@@ -151,8 +151,13 @@ def _list_in(output: str) -> list[Any] | None:
     return None
 
 
-def last_error(finished: Finished) -> str:
-    """What ddx said was wrong: its last ``Error:`` line, else the last line it wrote."""
+def last_error(finished: Finished, meaning: str = "") -> str:
+    """What ddx said was wrong: its last ``Error:`` line, else the last line it wrote.
+
+    Args:
+        finished: how it ended.
+        meaning: what its help says of that exit code, for where it wrote nothing.
+    """
     lines = [line.strip() for line in finished.err.split("\n") if line.strip()]
     errors = [line.removeprefix("Error:").strip() for line in lines if line.startswith("Error:")]
     refusal = _hook_words(lines)
@@ -167,7 +172,9 @@ def last_error(finished: Finished) -> str:
     if status:
         return status
     said = [line.strip() for line in finished.out.split("\n") if line.strip()]
-    return clean_line(said[-1], 1000) if said else f"ddx ended with {finished.rc} and said nothing"
+    if said:
+        return clean_line(said[-1], 1000)
+    return f"ddx ended with {finished.rc} and said nothing" + (f" ({meaning})" if meaning else "")
 
 
 def _hook_words(lines: Sequence[str]) -> str:

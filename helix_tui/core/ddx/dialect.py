@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 NO_TRIAL = "HELIX_DDX_TRIAL"
 """Set to ``off``, nothing is tried: what the help does not say is then taken from the tracker."""
 
-_VERSION = 2
+_VERSION = 3
 """Of the kept file; another one is written anew."""
 
 _MAX_SCRIPT = 1 << 20

@@ -12,10 +12,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from helix_tui.core.ddx.names import VERBS
+from helix_tui.core.ground.text import clean_line
 
 Words = tuple[str, ...]
 
 _ROW = re.compile(r"^\s+(?:-\w, )?(--[\w-]+)", re.MULTILINE)
+_CODE = re.compile(r"^[ \t]*(\d{1,3})[ \t]+(\S.*)$", re.MULTILINE)
 _ANYWHERE = re.compile(r"(?<![\w-])--\w[\w-]*")
 
 
@@ -27,10 +29,16 @@ class Verb:
     """After ``ddx``."""
     flags: frozenset[str] = frozenset()
     """Those that its help names; empty where it names none."""
+    codes: tuple[tuple[int, str], ...] = ()
+    """What its help says that it ends with, and when; empty where it says nothing of that."""
 
     def knows(self, flag: str) -> bool:
         """Whether its help names a flag."""
         return flag in self.flags
+
+    def meaning(self, code: int) -> str:
+        """What its help says of an exit code; empty where it says nothing."""
+        return next((said for number, said in self.codes if number == code), "")
 
     def takes(self, flag: str) -> bool:
         """Whether it takes a flag, as far as anybody can tell: a help without any speaks against none."""
@@ -47,7 +55,9 @@ def read_verbs(ask: Callable[[Words], str | None]) -> dict[str, Verb]:
     found: dict[str, Verb] = {}
     for deed, forms in VERBS.items():
         answers = [(words, text) for words in forms if (text := ask(words)) is not None]
-        own = [Verb(words, flags_in(text)) for words, text in answers if _is_help_of(text, words)]
+        own = [
+            Verb(words, flags_in(text), codes_in(text)) for words, text in answers if _is_help_of(text, words)
+        ]
         # April has `ddx work` too, as another name of its loop; a later one's watches.
         own.sort(key=lambda verb: verb.words == ("work",) and not verb.knows("--watch"))
         if own:
@@ -64,6 +74,12 @@ def read_verbs(ask: Callable[[Words], str | None]) -> dict[str, Verb]:
 def flags_in(text: str) -> frozenset[str]:
     """The flags that a help lists; where it lists none, those that it mentions."""
     return frozenset(_ROW.findall(text.partition("Flags:")[2]) or _ANYWHERE.findall(text))
+
+
+def codes_in(text: str) -> tuple[tuple[int, str], ...]:
+    """The exit codes that a help lists, each with what it means."""
+    listed = re.split(r"\n\s*\n", text.partition("Exit codes:\n")[2], maxsplit=1)[0]
+    return tuple((int(code), clean_line(said, 200)) for code, said in _CODE.findall(listed))
 
 
 def _is_help_of(text: str, words: Words) -> bool:

@@ -12,10 +12,12 @@ import pytest
 
 from helix_tui.core.beads.readiness import classify
 from helix_tui.core.beads.tracker import parse_rows
-from helix_tui.core.ddx.client import Ddx, DdxError, hook_warnings
+from helix_tui.core.ddx.client import Ddx, DdxError, hook_warnings, last_error
 from helix_tui.core.ddx.dialect import APRIL, AUGUST, Dialect, Gate, at_hand, dialect_of, rule_for
 from helix_tui.core.ddx.fit import difference, remarks, shut
 from helix_tui.core.ddx.trial import try_out
+from helix_tui.core.ddx.verbs import read_verbs
+from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.time import parse_now
 
 NOW = parse_now("2026-08-01T12:00:00Z")
@@ -166,3 +168,15 @@ def test_a_hooks_whole_refusal_and_its_warnings_are_read(tmp_path: Path) -> None
     path.write_text("#!/bin/sh\necho 'bead: hook validate-bead-create warning: vague acceptance' >&2\n")
     warned = hook_warnings(Ddx(path, tmp_path).run("0"))
     assert warned == ("hook validate-bead-create warning: vague acceptance",)
+
+
+def test_what_a_help_says_of_exit_codes_is_known() -> None:
+    help_text = (
+        "try executes one bead\n\nExit codes:\n  0  all good\n  1  kept or nothing to do\n\n"
+        "Usage:\n  ddx try <bead-id> [flags]\n\nFlags:\n  --model string\n"
+    )
+    verb = read_verbs(lambda words: help_text if words == ("try",) else None)["one_bead"]
+    assert verb.codes == ((0, "all good"), (1, "kept or nothing to do"))
+    assert (verb.meaning(1), verb.meaning(7)) == ("kept or nothing to do", "")
+    silent = Finished(("ddx", "try"), 1, b"", b"", 0.0)
+    assert last_error(silent, verb.meaning(1)) == "ddx ended with 1 and said nothing (kept or nothing to do)"

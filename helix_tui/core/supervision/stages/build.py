@@ -145,7 +145,7 @@ def build_bead(curator: Curator, delegate: Delegate, bead_id: str, wishes: Wishe
         follow_up = f"helix-tui why {bead_id}"
     detail = text(document, "detail") or text(document, "reason") or text(document, "error")
     if not detail and not document and finished.rc:
-        detail = last_error(finished)
+        detail = last_error(finished, _meaning(delegate.dialect, finished.rc))
     successful = status_of(status).successful
     if successful and attempt.preserved:
         detail = f"not landed: {attempt.verdict.why}"
@@ -197,6 +197,12 @@ def _landed_as(document: dict[str, Any]) -> str:
     if not text(document, "landed_branch"):
         return ""
     return text(document, "implementation_rev") or text(document, "result_rev")
+
+
+def _meaning(dialect: Dialect, code: int) -> str:
+    """What this ddx's help says of an exit code; empty where it says nothing."""
+    verb = dialect.verbs.get("one_bead")
+    return verb.meaning(code) if verb is not None else ""
 
 
 def _by_exit(finished: Finished, closed: bool) -> str:
