@@ -23,6 +23,10 @@ NO_TRACKER = (
 )
 
 
+ASKED = {"april": "DDx of April, as asked", "head": "DDx since May, as asked"}
+"""Whose rules ``--era`` asks for, in words."""
+
+
 @dataclass(frozen=True, slots=True)
 class Present:
     """One project's tracker and the queue that it makes."""
@@ -37,10 +41,11 @@ class Present:
 
     @property
     def judged_by(self) -> str:
-        """Whose rule says what is ready."""
-        if self.dialect is not None and self.dialect.proven:
-            return "the ddx at hand"
-        return self.queue.default_era
+        """Whose rule says what is ready: a DDx of which time, where somebody asked for it by ``--era``."""
+        if self.queue.era == "auto":
+            return "the DDx that wrote it"
+        asked = ASKED.get(self.queue.era) if isinstance(self.queue.era, str) else None
+        return asked or "the ddx at hand"
 
     @property
     def shut(self) -> Shut | None:

@@ -106,7 +106,7 @@ def _headline(call: Call, present: Present, shown: int) -> str:
         else counted(len(queue.beads), "bead"),
         str(counts_of(project, queue)),
         present.shut.short if present.shut is not None else "",
-        f"rules of {present.judged_by}",
+        "" if present.tracker.missing else f"rules of {present.judged_by}",
         "no bead yet" if present.tracker.missing else as_of,
     ]
     return " · ".join(filter(None, parts))

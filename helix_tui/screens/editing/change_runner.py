@@ -17,7 +17,6 @@ from queue import SimpleQueue
 from typing import Any, Protocol
 
 from helix_tui.core.ddx.client import DdxError
-from helix_tui.core.ddx.names import Era
 from helix_tui.core.editing.execute.curator import Curator, Done, Sight
 from helix_tui.core.editing.execute.executable import find_executable
 from helix_tui.core.editing.execute.gate import GateBusy, WritesForbidden
@@ -150,7 +149,7 @@ class Desk:
             if not _stands(shown):
                 sight = self._scout.look()
             made = request.plan(self._scout, sight)
-            embedded = self._scout.executable(_vocabulary(sight)).embedded
+            embedded = self._scout.executable(sight.queue.default_era).embedded
             return Outlook(made, foresee(sight.queue, made.steps), sight, embedded)
 
         self._plans.send(work, done, failed)
@@ -207,10 +206,6 @@ def _stands(shown: Snapshot) -> bool:
     except OSError:
         return False
     return (found.st_mtime_ns, found.st_size) == (shown.tracker.mtime_ns, shown.tracker.size)
-
-
-def _vocabulary(sight: Sight) -> Era:
-    return "april" if sight.queue.default_era == "april" else "head"
 
 
 def open_desk(host: Host, *, read_only: bool, ddx: str | None, clock: Callable[[], int]) -> Desk:

@@ -198,7 +198,7 @@ class Curator:
         Raises:
             DdxError: the ddx that was asked for is not there.
         """
-        era: Vocabulary = "april" if queue.default_era == "april" else "head"
+        era = queue.default_era
         return dialect_for(self.executable(era), fallback=era)
 
     def executable(self, era: Vocabulary) -> Executable:
