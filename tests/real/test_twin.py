@@ -64,6 +64,7 @@ def test_a_run_lands_what_ddx_lands_for_no_more_calls(
     assert not stranger.processes()
 
 
+@pytest.mark.usefixtures("lands")
 def test_a_loop_that_is_paused_starts_nothing_until_it_is_resumed(stranger: Stranger) -> None:
     ids = {stranger.bead(f"Write {number}", acceptance=CHECKED) for number in range(3)}
     stranger.commit("beads")
