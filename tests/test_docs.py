@@ -23,6 +23,9 @@ _PATH = re.compile(r"\bdocs/[\w./-]*\w")
 _FORMAT = re.compile(r"docs/formats/(\w+\.md)((?:(?:,| and| or)?\s*§\d[\w.]*|[–-]\d[\w.]*)*)")
 _SECTION = re.compile(r"\d[\w.]*")
 _DECISION = re.compile(r"docs/decisions/(\d{4}(?:(?:,| and)\s+\d{4}\b)*)")
+_MODULE = re.compile(
+    r"`((?:helix_tui|helix_ddx|core|cli|screens|widgets|themes|tests|bench)/[\w/]+(?:\.py)?)`"
+)
 _HEADING = re.compile(r"^#{1,6} §(\d\w*(?:\.\w+)*)", re.MULTILINE)
 
 
@@ -30,6 +33,12 @@ _HEADING = re.compile(r"^#{1,6} §(\d\w*(?:\.\w+)*)", re.MULTILINE)
 def test_links_and_paths_of_a_document_lead_somewhere(document: Path) -> None:
     """A relative link, and each ``docs/…`` that its text names."""
     assert list(dead_links(document.parent, document.read_text("utf-8"))) == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_modules_that_a_document_names_are_there(document: Path) -> None:
+    """``core/ddx/dialect.py`` and ``helix_tui/core/ddx`` alike; a shorter name is looked for nowhere."""
+    assert list(dead_modules(document.read_text("utf-8"))) == []
 
 
 def test_what_docstrings_cite_of_the_documents_is_there() -> None:
@@ -63,6 +72,10 @@ def test_a_dead_link_and_a_dead_citation_are_found() -> None:
     """The tests above can fail."""
     text = "[a](gone.md) `docs/none.md` [b](formats/ddx.md) [c](https://example.com/x.md)"
     assert list(dead_links(DOCS, text)) == ["gone.md", "docs/none.md"]
+    assert list(dead_modules("`core/gone/`, `core/ddx/`, `helix_ddx/none.py`")) == [
+        "core/gone/",
+        "helix_ddx/none.py",
+    ]
     cited = "docs/formats/ddx.md §4.1 and §77; docs/decisions/0001, 9999; docs/formats/ddx.md §3,\n    §78."
     assert list(dead_citations(cited)) == ["ddx.md §77", "ddx.md §78", "decision 9999"]
 
@@ -78,6 +91,13 @@ def dead_links(folder: Path, text: str) -> Iterator[str]:
         if not (ROOT / path).exists() and not list(
             ROOT.glob(f"{path}-*.md")
         ):  # a record may go by its number
+            yield path
+
+
+def dead_modules(text: str) -> Iterator[str]:
+    """Folders and modules in backticks that are not there; a leading ``helix_tui/`` may be left out."""
+    for path in _MODULE.findall(_CODE.sub("", text)):
+        if not (ROOT / path).exists() and not (ROOT / "helix_tui" / path).exists():
             yield path
 
 
