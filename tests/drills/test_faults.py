@@ -153,7 +153,8 @@ def test_the_console_lives_on_a_full_disk(small_disk: Path, tmp_path: Path) -> N
     _fill(small_disk)
     with _console(root, tmp_path) as terminal:
         _write(terminal, "23456131")
-        _write(terminal, "e")
+        _write(terminal, "-")  # the priority: no editor is asked
+        _write(terminal, "\r")
         _write(terminal, "\x1b\x1b1")
         assert _alive(terminal)
 

@@ -12,6 +12,7 @@ from helix_tui.core.editing.execute.curator import Done
 from helix_tui.core.editing.execute.gate import WritesForbidden
 from helix_tui.core.editing.plan.planner import Plan
 from helix_tui.core.editing.undo.conflicts import Conflict, NotUndoable, PlanChanged
+from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.text import clean_line, short_id
 from helix_tui.keymap import bindings
 from helix_tui.screens.editing.change_runner import Trouble
@@ -140,6 +141,8 @@ class TroubleSheet(Sheet):
             page.paragraph([("Nothing was changed.", "text")])
         else:
             page.paragraph([("✗ ", "error bold"), (clean_line(str(error), 800), "error")], 2)
+            if isinstance(error, HelixError) and error.advice:
+                page.paragraph([("→ ", "attention"), (clean_line(error.advice, 600), "text")], 2)
 
 
 def tell_ddx_error(page: Page, error: DdxError, *, advise: bool = True) -> None:

@@ -34,6 +34,17 @@ class GateBusy(HelixError):
     """Another process of ours has been writing for too long."""
 
 
+class GateBroken(HelixError, OSError):
+    """The disk does not let anybody take the gate: it is full, or may not be written."""
+
+    advice = "Make room on the disk or repair the folder, then retry."
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(
+            f"{error.strerror or error}: .helix/curation.lock cannot be written; nothing was changed"
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Gate:
     """Every write of curation passes here: to the tracker, the journal, the queue's snapshot, the hooks."""
@@ -64,18 +75,32 @@ class Gate:
         Raises:
             WritesForbidden: --read-only.
             GateBusy: another process holds it.
+            GateBroken: the disk is full, or may not be written.
         """
         self.check()
-        path = make_folder(self.project.helix_dir) / "curation.lock"
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        path = self.project.helix_dir / "curation.lock"
+        with self._taken(str(path)) as descriptor:
+            try:
+                yield descriptor
+            finally:
+                _last_held[str(path)] = time.monotonic()
+
+    @contextmanager
+    def _taken(self, path: str) -> Iterator[int]:
+        descriptor = -1
         try:
-            self._take(descriptor)
-            os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, f"{os.getpid()} {time.time_ns()}".encode(), 0)
+            try:
+                make_folder(self.project.helix_dir)
+                descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+                self._take(descriptor)
+                os.ftruncate(descriptor, 0)
+                os.pwrite(descriptor, f"{os.getpid()} {time.time_ns()}".encode(), 0)
+            except OSError as error:
+                raise GateBroken(error) from None
             yield descriptor
         finally:
-            os.close(descriptor)
-            _last_held[str(path)] = time.monotonic()
+            if descriptor >= 0:
+                os.close(descriptor)
 
     def _take(self, descriptor: int) -> None:
         """Wait for one's turn; whoever had the last one lets others go first.
