@@ -219,17 +219,13 @@ def rank_by_relevance(evidence: Evidence) -> Ranked:
 
 CANDIDATES: dict[str, Ranker] = {"none": rank_by_relevance, **RANKERS}
 
-TARGETS = {
-    ("lift", "informative"): 0.21,
-    ("lift", "uninformative"): 0.26,
-    ("seed", "informative"): 0.26,
-    ("seed", "uninformative"): 0.34,
-}
-"""Regret to stay at or below; the seeds' formula lies at 0.25 and 0.33 in the reference."""
+TARGETS = {("lift", "informative"): 0.21, ("lift", "uninformative"): 0.26}
+"""Regret that our ranker must stay at or below. The seeds' formula is printed for comparison, held against
+nothing: it is 0.25 and 0.33 in the reference, and is not ours to improve."""
 
 
 def main() -> int:
-    """Run every ranker in both worlds and print the table; 1 when a figure is missed."""
+    """Run every ranker in both worlds and print the table; 1 when our ranker misses its bound."""
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     arguments.add_argument("--seeds", type=int, default=12)
     arguments.add_argument("--seed0", type=int, default=1000)
@@ -249,7 +245,9 @@ def main() -> int:
             bound = TARGETS.get((name, reports))
             regret = statistics.fmean(result.regret for result in results)
             missed = missed or (bound is not None and regret > bound)
-            verdict = "" if bound is None else f"{bound:.2f} {'ok' if regret <= bound else 'NO'}"
+            verdict = (
+                "for comparison" if bound is None else f"{bound:.2f} {'ok' if regret <= bound else 'NO'}"
+            )
             print(
                 f"{name:8} {reports:14} {_mean(r.regret for r in results)} {_mean(r.auc for r in results)} "
                 f"{_mean(r.success for r in results)}  {verdict}"

@@ -1,6 +1,7 @@
-"""Three more sets of thirty memories and fifteen questions, of other subjects, for `bench.memory_recall`.
+"""Six more sets of thirty memories and fifteen questions, of other subjects, for `bench.memory_recall`.
 
-Written in one go, the questions without a look at what the ranking knows; they are not changed to suit it.
+Written in one go, three and three, the questions without a look at what the ranking knows; they are not
+changed to suit it.
 """
 
 from __future__ import annotations
@@ -212,4 +213,203 @@ APPS: tuple[Memories, Questions] = (
     ),
 )
 
-SETS: dict[str, tuple[Memories, Questions]] = {"data": DATA, "devices": DEVICES, "apps": APPS}
+GAMES: tuple[Memories, Questions] = (
+    (
+        ("Character falls through the floor at low frame rates", "Run the physics with a fixed time step"),
+        ("Textures look blurry on distant walls", "Turn on anisotropic filtering"),
+        ("Save games of the last version crash on load", "Write a version number and convert older saves"),
+        ("Sound effects crackle when many play together", "Limit the voices and mix in a larger buffer"),
+        ("Game stutters every few seconds because of garbage collection", "Reuse objects from a pool"),
+        ("Enemies get stuck in doorways", "Shrink the navigation mesh by the agent's radius"),
+        (
+            "Multiplayer positions jump around for clients with high ping",
+            "Interpolate between two server states",
+        ),
+        (
+            "Shader compiles in the middle of a fight and freezes the frame",
+            "Warm up all variants in the loading screen",
+        ),
+        (
+            "Achievements are granted again after a reinstall",
+            "Ask the platform which are unlocked before granting",
+        ),
+        (
+            "Controller is not recognised when plugged in after the start",
+            "Listen for device events, not only at start",
+        ),
+        ("Shadows flicker while the camera moves", "Snap the shadow map to whole texels"),
+        (
+            "Level takes a minute to load from a hard disk",
+            "Pack the assets in the order in which they are read",
+        ),
+        ("Dialogue lines run out of the box in German", "Let the box grow and test with pseudo translations"),
+        (
+            "Random dungeon cannot be finished because the key lies behind its own door",
+            "Place keys by a graph of reachable rooms",
+        ),
+        (
+            "Inventory duplicates items when two players trade at once",
+            "Move items in one transaction on the server",
+        ),
+        ("Animation slides: feet do not match the ground", "Drive the speed from the root motion"),
+        ("Replays diverge after some minutes", "Use integers and a seeded generator in the simulation"),
+        ("Build for the console exceeds the memory budget", "Stream textures and cap their resolution"),
+        ("Menu cannot be used with the keyboard alone", "Give every widget a focus order"),
+        ("Particles cost half of the frame on integrated graphics", "Draw them at half resolution"),
+        ("Cheaters change their gold in memory", "Keep balances on the server only"),
+        ("Leaderboard shows times that nobody can reach", "Check the replay before a score is accepted"),
+        ("Colours are washed out on HDR screens", "Tone map into the display's colour space"),
+        ("Push to the store fails since the icon has an alpha channel", "Flatten the icon before upload"),
+        (
+            "Water reflects things that are not on screen any more",
+            "Fall back to a probe where the trace fails",
+        ),
+        ("Voice chat echoes", "Cancel the output signal from the microphone's"),
+        ("Localisation keys show up instead of text", "Fail the build on a missing key"),
+        ("Mod files with unknown fields stop the game", "Skip what is unknown and warn"),
+        ("Quest stays open although the target was beaten", "Count kills of the whole party"),
+        ("Touch controls cover the health bar on small phones", "Respect the safe area and scale by size"),
+    ),
+    (
+        ("player drops out of the world on slow machines", 0),
+        ("old progress file makes the program quit", 2),
+        ("audio is distorted with lots of simultaneous effects", 3),
+        ("short hitches at regular intervals from memory cleanup", 4),
+        ("monsters cannot pass narrow openings", 5),
+        ("other players teleport on bad connections", 6),
+        ("hang when an effect is shown for the first time", 7),
+        ("gamepad connected later does nothing", 9),
+        ("translated text does not fit its panel", 12),
+        ("generated map is impossible to complete", 13),
+        ("people clone objects by exchanging them at the same moment", 14),
+        ("recorded match plays back differently from what happened", 16),
+        ("impossible records in the high score table", 21),
+        ("placeholders instead of translated strings", 26),
+        ("buttons overlap the life indicator on tiny displays", 29),
+    ),
+)
+
+SCIENCE: tuple[Memories, Questions] = (
+    (
+        ("MPI job hangs when one rank skips the broadcast", "Let every rank take part in collective calls"),
+        ("Simulation energy drifts over long runs", "Use a symplectic integrator"),
+        (
+            "Results differ between two machines in the last digits",
+            "Fix the order of the reduction and turn off fast math",
+        ),
+        ("Solver does not converge on fine meshes", "Add a multigrid preconditioner"),
+        ("Matrix product is ten times slower than expected", "Link against an optimised BLAS"),
+        ("Checkpoint files fill the scratch space", "Keep the last two and compress them"),
+        ("Fortran arrays arrive transposed in Python", "Ask for column order when they are wrapped"),
+        ("Plot of a million points freezes the notebook", "Rasterise or bin before drawing"),
+        ("Units of two instruments were mixed up", "Carry units with every quantity"),
+        ("Fit returns a huge covariance", "Scale the parameters to the same size"),
+        (
+            "Slurm kills the job for using more memory than asked",
+            "Request memory by core and measure the peak",
+        ),
+        ("Random numbers of the workers are correlated", "Spawn independent streams from one seed"),
+        ("NetCDF reads are slow along the time axis", "Rechunk the file for the way it is read"),
+        ("Genome alignment drops reads with soft clips", "Lower the minimum score"),
+        ("Spectrum shows a peak at the mains frequency", "Notch out 50 Hz before the transform"),
+        ("Integral near the singularity is inaccurate", "Substitute variables or use adaptive quadrature"),
+        ("Citation keys break after merging bibliographies", "Generate keys from author, year and title"),
+        (
+            "Figures in the paper do not match the published data",
+            "Build them in the pipeline from the archived file",
+        ),
+        ("Climate model crashes on leap years", "Use a calendar of the model, not of the system"),
+        ("Image segmentation merges touching cells", "Split by a watershed on the distance map"),
+        ("GPU kernel gives wrong sums for large arrays", "Accumulate in double precision"),
+        ("License server rejects the batch nodes", "Reach it through the login node's tunnel"),
+        ("Interpolation overshoots at steep edges", "Use a monotone cubic"),
+        ("Docker images are not allowed on the cluster", "Convert them to Singularity"),
+        ("Microscope stacks have their frames in the wrong order", "Sort by the time stamp in the metadata"),
+        ("Sparse matrix becomes dense after inversion", "Solve the system instead of inverting"),
+        ("P-values are too good because of many tests", "Correct for multiple comparisons"),
+        ("Survey weights are ignored in the regression", "Pass them to a design-aware estimator"),
+        ("Environment of an old analysis cannot be rebuilt", "Lock exact versions and archive the container"),
+        ("GPS tracks jump across the antimeridian", "Unwrap longitudes before smoothing"),
+    ),
+    (
+        ("parallel program never ends since a process misses a collective operation", 0),
+        ("total energy is not conserved after many steps", 1),
+        ("numbers are not bitwise equal on another computer", 2),
+        ("linear algebra is far below the peak speed", 4),
+        ("restart files eat all the disk", 5),
+        ("rows and columns swapped when calling the old library", 6),
+        ("browser becomes unresponsive when showing big scatter charts", 7),
+        ("metres and feet confused", 8),
+        ("scheduler terminated my run for exceeding its RAM reservation", 10),
+        ("parallel Monte Carlo samples are not independent", 11),
+        ("model stops on 29 February", 18),
+        ("neighbouring nuclei are counted as a single object", 19),
+        ("adding up many floats on the graphics card loses accuracy", 20),
+        ("significance is inflated by running lots of hypotheses", 26),
+        ("cannot reproduce results from two years ago because packages changed", 28),
+    ),
+)
+
+SHOP: tuple[Memories, Questions] = (
+    (
+        ("Stock goes negative when two customers buy the last item", "Reserve with a conditional update"),
+        ("Cart is empty after logging in", "Merge the guest cart into the account"),
+        ("Coupon can be redeemed several times", "Make code and customer unique in the table"),
+        ("VAT is wrong for deliveries abroad", "Take the rate from the delivery country"),
+        ("Refund exceeds what was paid", "Check against the captured amount"),
+        ("Product feed is refused by the comparison portal", "Escape ampersands and send UTF-8"),
+        ("Confirmation mails land in the spam folder", "Set SPF, DKIM and an aligned sender"),
+        ("Checkout breaks for addresses without a postal code", "Make it optional by country"),
+        ("Category pages are slow with many filters", "Precompute facet counts"),
+        ("Search engine indexes every sort order", "Set a canonical link"),
+        ("Payment is captured though the order was cancelled", "Void the authorisation in the same step"),
+        ("Prices flash in the wrong currency", "Render them on the server with the session's currency"),
+        ("Images are huge on mobile phones", "Serve them by width in a modern format"),
+        ("Address autocomplete sends personal data to a third party", "Proxy it and drop the name"),
+        (
+            "Nightly import deletes articles that the supplier left out once",
+            "Deactivate after three missing deliveries",
+        ),
+        ("Bots buy limited sneakers in seconds", "Put a queue with a challenge before the sale"),
+        ("Gift cards are guessed by brute force", "Longer codes and a lockout"),
+        ("Order numbers have gaps and the auditor asks", "Draw numbers in the commit, not before"),
+        ("Courier labels print in the wrong format", "Ask for ZPL at 203 dpi"),
+        ("Reviews contain scripts", "Escape them and allow no markup"),
+        ("Recommendation shows things already bought", "Filter by the order history"),
+        ("Session is lost between the shop and the payment page", "Set SameSite to None on that cookie"),
+        ("Black Friday traffic brings the site down", "Cache pages at the edge and shed load"),
+        ("Return shipments are booked twice", "Use the parcel number as idempotency key"),
+        ("Bundles ignore the discount of their parts", "Sum the discounted parts"),
+        ("Password reset link works for ever", "Let it expire after an hour and one use"),
+        ("Warehouse export misses orders placed at midnight", "Use half-open time ranges"),
+        ("Newsletter consent cannot be proved", "Store time, address and text of the opt-in"),
+        ("Size chart differs between brands", "Map sizes by measured centimetres"),
+        ("Analytics counts every order two times", "Fire the event on the first view of the receipt only"),
+    ),
+    (
+        ("we sold more pieces than there were", 0),
+        ("basket disappears once a visitor signs in", 1),
+        ("same voucher accepted again and again", 2),
+        ("tax is incorrect on international orders", 3),
+        ("order mails are treated as junk", 6),
+        ("cannot pay when the country has no zip", 7),
+        ("listing is sluggish if lots of facets are selected", 8),
+        ("money is taken although the customer called it off", 10),
+        ("pictures are much too heavy for smartphones", 12),
+        ("products vanish when a vendor file is incomplete", 14),
+        ("automated buyers grab the whole drop", 15),
+        ("cross-site scripting through customer comments", 19),
+        ("shop is unavailable on peak days", 22),
+        ("recovery mail can still be used weeks later", 25),
+        ("purchases are tracked twice in the statistics", 29),
+    ),
+)
+
+SETS: dict[str, tuple[Memories, Questions]] = {
+    "data": DATA,
+    "devices": DEVICES,
+    "apps": APPS,
+    "games": GAMES,
+    "science": SCIENCE,
+    "shop": SHOP,
+}

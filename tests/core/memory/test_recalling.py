@@ -7,6 +7,7 @@ import json
 import pytest
 
 from helix_tui.core.memory import MemoryFault, MemoryStore, Recalled
+from helix_tui.core.memory.recall import keywords
 from tests.core.memory.conftest import Clock, Opener, Plane, name_of
 
 QUERY = "what the agent is about to do"
@@ -343,3 +344,24 @@ def test_a_question_is_held_against_the_trigger_as_well(opener: Opener, plane: P
     found = memory.recall(question).found
     assert [hit.relevance for hit in found] == pytest.approx([0.65, 0.5], abs=1e-4)
     assert [hit.similarity for hit in found] == pytest.approx([0.5, 0.6], abs=1e-4)
+
+
+def test_without_an_encoder_a_word_close_in_meaning_finds_a_memory(words_only: MemoryStore) -> None:
+    photo = name_of(words_only, "Photographs are far too heavy", "serve them by width")
+    name_of(words_only, "Deadlock between two workers", "take the locks in one order")
+    found = words_only.recall("huge pictures").found
+    assert [hit.memory.name for hit in found if hit.relevance] == [photo]
+    assert found[0].relevance < 0.8, "another word is worth less than the word itself"
+
+
+def test_without_an_encoder_a_word_of_the_trigger_counts_for_more(words_only: MemoryStore) -> None:
+    named = name_of(words_only, "Rounding of invoices is off", "use integers everywhere")
+    told = name_of(words_only, "Integers overflow in the counter", "note them on the invoices")
+    by_name = _by_name(words_only.recall("invoices").found)
+    assert by_name[named].relevance > by_name[told].relevance > 0
+
+
+def test_words_of_the_query_are_sought_before_those_close_in_meaning() -> None:
+    frequency = {"slow": keywords.MOST_POSTINGS, "sluggish": 1, "fast": 2}
+    assert keywords._rarest(frequency, {"slow"}) == ["slow"]
+    assert keywords._rarest(frequency | {"slow": 9}, {"slow"}) == ["slow", "sluggish", "fast"]
