@@ -132,6 +132,8 @@ def test_any_text_is_stored_and_given_back_or_refused(
     if stored.status == "added":
         found = memory.get(stored.name)
         assert found is not None
+        if found.withheld:  # hidden characters: who hides an order in them uses the same
+            return
         assert found.trigger == trigger.replace("\0", "").encode("utf-8", "replace").decode().strip()
         assert memory.get(found.id) == found
 
