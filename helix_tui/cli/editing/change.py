@@ -17,7 +17,6 @@ from helix_tui.cli.subprocesses import tidy_when_killed
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.ddx.names import Era
 from helix_tui.core.editing.execute.curator import Curator, Done, Sight
-from helix_tui.core.editing.execute.dropped_lines import unread_warning
 from helix_tui.core.editing.execute.executable import Executable, find_executable
 from helix_tui.core.editing.execute.reconciliation import renamed
 from helix_tui.core.editing.journal import Entry
@@ -149,9 +148,8 @@ def _warned(planned: Plan, sight: Sight, curator: Curator) -> Plan:
     """A plan with what else to know: ddx drops lines that it cannot read; another release wrote the rows."""
     if not planned.steps:
         return planned
-    embedded = curator.executable(sight.queue.default_era).embedded
     other = (str(sight.difference),) if sight.difference is not None else ()
-    return replace(planned, notes=(*planned.notes, *unread_warning(sight.tracker, embedded), *other))
+    return replace(planned, notes=(*planned.notes, *curator.unread(sight), *other))
 
 
 def foretell(call: Call, planned: Plan, sight: Sight) -> int:

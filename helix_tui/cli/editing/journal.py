@@ -148,6 +148,7 @@ def _foretell(call: Call, curator: Curator) -> int:
         _check_direction(call, chosen)
         retreat, sight = curator.foretell(chosen)
         follows = foresee(sight.queue, retreat.steps)
+        notes = curator.unread(sight) if retreat.steps else ()
     if call.json:
         operations = [_turn_document(turn) for turn in retreat.turns]
         call.emit(
@@ -156,6 +157,7 @@ def _foretell(call: Call, curator: Curator) -> int:
                 "operations": operations,
                 "newly_ready": follows.newly_ready,
                 "newly_blocked": follows.newly_blocked,
+                "notes": notes,
             }
         )
         return 0
@@ -170,6 +172,8 @@ def _foretell(call: Call, curator: Curator) -> int:
             call.print(f"  cannot be done: {clean_line(turn.problem, 400)}")
         for difference in turn.differences[:5]:
             call.print(f"    {difference}")
+    for note in notes:
+        call.print(f"note: {note}")
     if retreat.steps:
         for line in consequence_lines(call, follows):
             call.print(line)

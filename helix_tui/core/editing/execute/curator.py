@@ -19,7 +19,7 @@ from helix_tui.core.ddx.dialect import Dialect, rule_for
 from helix_tui.core.ddx.fit import Remark, Shut, difference, shut
 from helix_tui.core.ddx.names import Era as Vocabulary
 from helix_tui.core.ddx.runs.running import Run, RunReader, beads_at_work
-from helix_tui.core.editing.execute.dropped_lines import dropped_since
+from helix_tui.core.editing.execute.dropped_lines import dropped_since, unread_warning
 from helix_tui.core.editing.execute.executable import Executable, dialect_for
 from helix_tui.core.editing.execute.execution import insist, interrupted, mentioned, operation_record, shift
 from helix_tui.core.editing.execute.gate import Gate
@@ -217,6 +217,11 @@ class Curator:
     ) -> Plan:
         """What `run_steps` would run on the queue as it stands, or as ``sight`` shows it; touches nothing."""
         return self._planned(kind, title, make, sight or self.look())
+
+    def unread(self, sight: Sight) -> tuple[str, ...]:
+        """What lines that cannot be read mean for a write now."""
+        executable = self.executable(sight.queue.default_era)
+        return tuple(unread_warning(sight.tracker, executable.embedded))
 
     def history(self) -> History:
         """The journal as it stands."""
@@ -433,7 +438,7 @@ class Curator:
         if back.lost:
             raise NotUndoable(entry, "; ".join(back.lost))
         title = f"{kind} {of.id}: {of.title}"
-        made = Plan(kind, title, back.steps, notes=back.traces)
+        made = Plan(kind, title, back.steps, notes=(*back.traces, *self.unread(sight)))
         insist(made, shown, sight.queue)
         return self._execute(made, sight, lock, kind=kind, of=of.id)
 
