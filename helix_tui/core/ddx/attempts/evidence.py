@@ -16,6 +16,7 @@ from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.fields import text, whole
 from helix_tui.core.ddx.files import decode_object, read_bytes
 from helix_tui.core.ddx.names import status_of
+from helix_tui.core.ground.errors import UNROUTED, WHO
 from helix_tui.core.ground.opening import files_below
 from helix_tui.core.ground.process import Finished, run
 from helix_tui.core.ground.text import clean_block, clean_line
@@ -227,6 +228,8 @@ def _follow_up(attempt: Attempt, now: int) -> str:
     if attempt.status.startswith("land_conflict"):
         ref = attempt.preserve_ref or "the preserved change"
         return f"rebase {ref} by hand, or open the bead again for a fresh attempt"
+    if re.search(UNROUTED, f"{attempt.error}\n{attempt.detail}"):
+        return WHO
     known = _BY_STATUS.get(attempt.status) or _BY_FAILURE.get(attempt.failure_mode)
     if known:
         return known

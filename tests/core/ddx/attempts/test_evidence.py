@@ -159,6 +159,16 @@ def test_missing_evidence_says_where_it_was_looked_for() -> None:
             "resolvable",
             "can be tried again",
         ),
+        (
+            Attempt(
+                "a",
+                status="execution_failed",
+                failure_mode="blocked_by_passthrough_constraint",
+                detail="ResolveRoute: no viable routing candidate for pins min_power=7: 5 rejected",
+            ),
+            "resolvable",
+            "HELIX_AGENT",
+        ),
         (Attempt("a", status="brand_new"), "resolvable", "does not know"),
         (
             Attempt("a", status="no_changes", no_changes_rationale="AC 1 and AC 2 contradict each other"),
