@@ -27,11 +27,12 @@ def ddx_says(stranger: Stranger) -> Facts:
     said = _together({name: _ddx(stranger, words) for name, words in verbs.items()})
     blocked = {row["id"]: row.get("blocker", {}).get("kind", "") for row in said["blocked"] or ()}
     status = said["status"]
-    if stranger.release.is_april:
-        waiting = sum(kind == "dependency" for kind in blocked.values())
-        held, workers = status["blocked"], said["workers"] or ()
+    if "dependency_waiting" in status:  # since May; its `bead blocked` is what waits for somebody outside
+        waiting, held = status["dependency_waiting"], len(blocked)
     else:
-        waiting, held, workers = status["dependency_waiting"], len(blocked), said["workers"]["workers"] or ()
+        waiting, held = sum(kind == "dependency" for kind in blocked.values()), status["blocked"]
+    workers = said["workers"] or ()
+    workers = workers["workers"] or () if isinstance(workers, dict) else workers
     return {
         "ready": [row["id"] for row in said["ready"] or ()],
         "closed": {row["id"] for row in said["list"] or () if row["status"] == "closed"},
