@@ -25,6 +25,7 @@ from helix_tui.core.editing.execute.execution import insist, interrupted, mentio
 from helix_tui.core.editing.execute.gate import Gate
 from helix_tui.core.editing.execute.reconciliation import (
     Outcome,
+    beyond_fields,
     born,
     changed_rows,
     lost_births,
@@ -295,12 +296,19 @@ class Curator:
             finished = executable.attempt(args, timeout=timeout, keep=(lock,), cap=cap)
             after = self.look()
             before, now = changed_rows(sight.queue.beads, after.queue.beads)
-            if now:
-                self._record_passed(args, began, before, now, after)
+            beyond = beyond_fields(sight.queue.beads, after.queue.beads, now)
+            if now or beyond:
+                self._record_passed(args, began, before, now, after, beyond)
         return finished
 
     def _record_passed(
-        self, args: Sequence[str], began: int, before: Values, now: Values, after: Sight
+        self,
+        args: Sequence[str],
+        began: int,
+        before: Values,
+        now: Values,
+        after: Sight,
+        beyond: tuple[str, ...],
     ) -> None:
         step = record_of(Step(tuple(args), {bead_id: fields or {} for bead_id, fields in now.items()}))
         title = clean_line(" ".join(args), 120)
@@ -308,7 +316,7 @@ class Curator:
             at=began, who=self.me, kind="tracker", title=title, steps=[step], operations=[], before=before
         )
         back = way_back(Writing(Scene(after.queue), self.dialect(after.queue)), before)
-        self._finish(entry_id, Outcome("done", before, now, back))
+        self._finish(entry_id, Outcome("done", before, now, replace(back, lost=(*back.lost, *beyond))))
 
     def recover(self) -> tuple[Entry, ...]:
         """Settle what processes that died left unsettled; call it at the start.

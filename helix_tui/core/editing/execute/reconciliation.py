@@ -169,6 +169,23 @@ def changed_rows(before: Mapping[str, Bead], after: Mapping[str, Bead]) -> tuple
     return old, new
 
 
+def beyond_fields(before: Mapping[str, Bead], after: Mapping[str, Bead], known: Values) -> tuple[str, ...]:
+    """What no command of ddx takes back: rows that are gone and, where no field differs, a longer history."""
+    gone = [f"{called(bead_id)} left the tracker" for bead_id in before if bead_id not in after]
+    grown = [
+        f"the history of {called(bead_id)} has changed"
+        for bead_id, bead in after.items()
+        if not known and bead_id in before and _history(before[bead_id]) != _history(bead)
+    ]
+    return (*gone, *grown)
+
+
+def _history(bead: Bead) -> tuple[Any, Any]:
+    """The events of a row, or where they are kept."""
+    row = bead.document()
+    return row.get("events"), row.get("events_attachment")
+
+
 def told(value: object) -> str:
     """A value for a sentence."""
     if value is None:
