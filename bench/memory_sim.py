@@ -5,7 +5,7 @@ themselves easier or harder (±1.5 logit). A task belongs to a topic; five memor
 ranker's score; the task succeeds with the probability that topic and memories give it; verification errs in
 15 % of cases; the agent reports which memories it used, either with some truth in it (``informative``:
 70/35/50 % for helpful, neutral and harmful) or with none (``uninformative``: 60 % of whatever it was
-shown). The setting and the figures to reach are those of reference/engines.md §2.4; what ranks and credits
+shown). The setting and the figures to reach are those of docs/formats/memory.md §8; what ranks and credits
 is the product's own code. Constants of `lift` were chosen on seeds 0-15 and 2000-2015, how outcomes are
 attributed and `LIFT_SHRINKAGE` on 5000-5031 and 6000-6047; the seeds that run by default were not among them.
 With ``--kinds one`` nobody knows which topic a task is of.

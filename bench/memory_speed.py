@@ -3,7 +3,7 @@
 One thread, CPU time, in a process of its own, with synthetic clustered unit vectors in place of an encoder:
 what is measured is the store. Recall and store with dedup at 50,000 memories have 15 ms, the first recall of
 a process 400. The published plugin needs 471 and 301 ms, its older versions about 2,800 and 1,600
-(reference/memory.md §8).
+(docs/formats/memory.md §8).
 """
 
 from __future__ import annotations

@@ -530,7 +530,7 @@ class HelixApp(Traveller):
 def settle_memory(*, freeze: bool = True) -> None:
     """Keep the collector off the way of keys: what stands now is not looked through again.
 
-    A collection over 10,000 beads costs 30 ms in the middle of a key press (reference/textual.md §2); the
+    A collection over 10,000 beads costs 30 ms in the middle of a key press (docs/decisions/0022); the
     rest is collected in seconds in which nobody presses one. For a process with one app that somebody looks
     at: what is frozen for an app without a screen would outlive it.
     """

@@ -139,3 +139,20 @@ def headings(name: str) -> frozenset[str] | None:
     """Numbers of the sections of a format; None where there is no such document."""
     path = DOCS / "formats" / name
     return frozenset(_HEADING.findall(path.read_text("utf-8"))) if path.is_file() else None
+
+
+_GONE = re.compile(
+    r"(?<![\w/])(?:reference|design)/[a-z]+\.md|\brulings?(?:\.md)? \d|\bseeds? 00\d|engines\.md",
+    re.IGNORECASE,
+)
+
+
+def test_no_docstring_cites_what_no_clone_has() -> None:
+    """Sources that were outside the repository are in docs/formats and docs/decisions now."""
+    cited = [
+        f"{path.relative_to(ROOT)}: {found}"
+        for path in SOURCES
+        if path != Path(__file__).resolve()
+        for found in _GONE.findall(re.sub(r"\s+", " ", path.read_text("utf-8")))
+    ]
+    assert cited == []

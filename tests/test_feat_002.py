@@ -1,14 +1,17 @@
-"""Where each line of FEAT-002's acceptance list (seed 001) is tested, and which of them a ruling retired.
+"""Where each line of FEAT-002's acceptance list is tested, and which of them a ruling retired.
 
 Retired in their first wording, each with what is left of it and the test of that:
 
-- retry with stale claims or leftovers: ruling 6, no retry and no unclaiming; a failed attempt is left to ddx.
-- orphan recovery by the loop before it stops, and reclaiming by `run`: ruling 7, orphans are named and
-  recovered by an explicit action that looks again first.
-- the parent epic blocked with its intractable child: ruling 6, a view without a store: it is stuck.
-- batches of sibling work: ruling 6, one bead a turn and no selector; siblings are told by `next`.
-- review findings surfaced by a hook before the next cycle: ruling 9, a review is a bead that comes first.
-- ``bash tests/helix-cli.sh``: ruling 16, the commands are ours and this suite verifies them.
+- retry with stale claims or leftovers: docs/decisions/0004, no retry and no unclaiming; a failed attempt
+  is left to ddx.
+- orphan recovery by the loop before it stops, and reclaiming by `run`: docs/decisions/0005, orphans are
+  named and recovered by an explicit action that looks again first.
+- the parent epic blocked with its intractable child: docs/decisions/0004, a view without a store: it is
+  stuck.
+- batches of sibling work: docs/decisions/0004, one bead a turn and no selector; siblings are told by `next`.
+- review findings surfaced by a hook before the next cycle: docs/decisions/0007, a review is a bead that
+  comes first.
+- ``bash tests/helix-cli.sh``: docs/decisions/0012, the commands are ours and this suite verifies them.
 """
 
 from __future__ import annotations

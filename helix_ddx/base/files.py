@@ -1,6 +1,6 @@
 """Every byte that helix-ddx puts on disk goes through a ``Disk``.
 
-DDx replaces whole files by rename and appends to logs with one write a line (reference/ddx.md §3, §4);
+DDx replaces whole files by rename and appends to logs with one write a line (docs/formats/ddx.md §3, §4);
 a reader never sees half a record. A watcher hears of each write in the order in which it happened, which
 is how the tests compare a rehearsal with a recorded run.
 """

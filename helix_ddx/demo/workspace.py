@@ -292,7 +292,7 @@ def _session(seed: DemoBead, run: PastAttempt) -> str:
 
 
 def _as_in_april(row: Row) -> Row:
-    """The same bead where proposed, blocked and cancelled did not exist yet (reference/ddx.md §0)."""
+    """The same bead where proposed, blocked and cancelled did not exist yet (docs/formats/ddx.md §0)."""
     row = {
         key: value
         for key, value in row.items()

@@ -1,4 +1,4 @@
-"""Recorded timelines: what one real ``ddx`` did, one JSON object a line (reference/ddx.md §4)."""
+"""Recorded timelines: what one real ``ddx`` did, one JSON object a line (docs/formats/ddx.md §4)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """An attempt's own copy of the code, and how its commit gets onto the branch.
 
-April works in a linked worktree, head in a local clone (reference/ddx.md §4, Recorded runs). Both land by
+April works in a linked worktree, head in a local clone (docs/formats/ddx.md §4.6). Both land by
 fast forward when nobody committed meanwhile, else by a merge that is made in a folder of its own.
 """
 

@@ -1,4 +1,4 @@
-"""Attempt evidence as DDx leaves it: bundles, metrics rows, and a bead's events (reference/ddx.md §5)."""
+"""Attempt evidence as DDx leaves it: bundles, metrics rows, and a bead's events (docs/formats/ddx.md §5)."""
 
 from __future__ import annotations
 

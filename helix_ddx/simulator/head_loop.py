@@ -264,7 +264,7 @@ class HeadLoop(Worker):
         self.disk.replace(path, json.dumps(status, indent=2) + "\n")
 
     def heartbeat(self) -> None:
-        """Run-state every 10 s, lease and sidecar every 30 s (reference/ddx.md §4)."""
+        """Run-state every 10 s, lease and sidecar every 30 s (docs/formats/ddx.md §4)."""
         attempt, now = self.running, self.clock()
         if attempt is None:
             return

@@ -1,4 +1,5 @@
-"""The two live transcripts of an attempt (reference/ddx.md §4): the agent's own events, and the service's."""
+"""The two live transcripts of an attempt (docs/formats/ddx.md §4): the agent's own events, and the
+service's."""
 
 from __future__ import annotations
 

@@ -248,7 +248,7 @@ class Worker(ABC):
         return None
 
     def leases(self) -> dict[str, bool]:
-        """Per bead with a lease: whether it is fresh (reference/ddx.md §2)."""
+        """Per bead with a lease: whether it is fresh (docs/formats/ddx.md §2)."""
         if self.era != "head":
             return {}
         fresh: dict[str, bool] = {}

@@ -1,6 +1,6 @@
 """What goes with every write: head's tracker-wide lock, and a commit where the settings want one.
 
-Rules: reference/ddx.md §2 (``git.auto_commit``), §3 (``.git-tracker.lock``). The user's own git identity
+Rules: docs/formats/ddx.md §2 (``git.auto_commit``), §3 (``.git-tracker.lock``). The user's own git identity
 signs; only the tracker's files are committed, never what else is staged.
 """
 

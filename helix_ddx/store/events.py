@@ -1,6 +1,7 @@
 """A bead's events: in its record, or, once it is closed at head, in a file of their own.
 
-Formats: reference/ddx.md §1. Events that are there already are kept as they stand, whatever else they hold.
+Formats: docs/formats/ddx.md §1. Events that are there already are kept as they stand, whatever else they
+hold.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Who says that they are at work here: run records, leases and workers' status files, as they stand on disk.
 
 The stand-in has its own readers: with the client's, neither could show the other's fault.
-Formats and the times for which each counts: reference/ddx.md §1 (lease), §4.1 (run record), §4.2 (worker).
+Formats and the times for which each counts: docs/formats/ddx.md §1 (lease), §4.1 (run record), §4.2 (worker).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The project's own say in what may be written: ``.ddx/hooks/validate-bead-create`` and ``-update``.
 
 A hook gets the record on stdin. 0 lets it pass, 1 refuses it, 2 lets it pass with a warning, anything else
-refuses it too (reference/ddx.md §2).
+refuses it too (docs/formats/ddx.md §2).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Head's claims beside the tracker: one small file a bead, in a folder that is named after the project.
 
-Formats: reference/ddx.md §1 (lease) and §4.3. What counts as fresh is decided in `holders`.
+Formats: docs/formats/ddx.md §1 (lease) and §4.3. What counts as fresh is decided in `holders`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Which status may follow which, and what else has to hold of a record (reference/ddx.md §1, Lifecycle H)."""
+"""Which status may follow which, and what else has to hold of a record (docs/formats/ddx.md §1, Lifecycle
+H)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """DDx's lock: a folder that whoever makes it owns, with the owner's pid and the time in it.
 
-Rules: reference/ddx.md §3. A folder whose owner is dead, or that is older than two hours, is broken by
+Rules: docs/formats/ddx.md §3. A folder whose owner is dead, or that is older than two hours, is broken by
 renaming it away; breakers take turns with ``flock``, so that none of them takes away the lock of the one
 that was faster. An owner that was killed before it could sign leaves an empty folder: nobody waits long
 for that.

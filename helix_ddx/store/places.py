@@ -1,8 +1,8 @@
 """Where DDx keeps what does not lie in the project: leases and the workers' copies of the code.
 
-Source: reference/ddx.md §4. The exec root is ``$DDX_EXEC_WT_DIR``, else ``executions.temp_worktree_root`` of
-the project's config or of ``~/.ddx/config.yaml``; without one, leases lie under the system's temporary
-folder and the copies under ``~/.cache/ddx/exec-wt``.
+Source: docs/formats/ddx.md §4. The exec root is ``$DDX_EXEC_WT_DIR``, else
+``executions.temp_worktree_root`` of the project's config or of ``~/.ddx/config.yaml``; without one, leases
+lie under the system's temporary folder and the copies under ``~/.cache/ddx/exec-wt``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A record that is being changed: every field stays the JSON it was until somebody sets it.
 
 So a number like 1.50 or 1e400, a nested object in its own order, a field nobody here has heard of: all of it
-goes back into the file as it came. Fields are written sorted by name, as DDx does (reference/ddx.md §1).
+goes back into the file as it came. Fields are written sorted by name, as DDx does (docs/formats/ddx.md §1).
 """
 
 from __future__ import annotations

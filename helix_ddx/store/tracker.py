@@ -1,8 +1,8 @@
 """The tracker file: read it as it stands, or hold its lock and put a changed one in its place.
 
 A record that nobody touched keeps its exact bytes. A file with a line that is no record is read with a
-warning, and never written: DDx itself would drop the line and keep a copy (reference/ddx.md §3); whoever has
-no ddx shall not lose it to us.
+warning, and never written: DDx itself would drop the line and keep a copy (docs/formats/ddx.md §3);
+whoever has no ddx shall not lose it to us.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The one place that writes ``.ddx/beads.jsonl``: lock directory, whole-file rewrite, rename.
 
-Rules: reference/ddx.md §1 (record) and §3 (locking). Rows keep every field they have, sorted by name as Go's
-maps are; lines that are no records are kept at the end instead of being repaired away.
+Rules: docs/formats/ddx.md §1 (record) and §3 (locking). Rows keep every field they have, sorted by name as
+Go's maps are; lines that are no records are kept at the end instead of being repaired away.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Store:
 
 
 def event(kind: str, summary: str, body: str, at: int, *, actor: str, source: str) -> dict[str, str]:
-    """One entry of a bead's history; its keys are sorted in the file (reference/ddx.md §1)."""
+    """One entry of a bead's history; its keys are sorted in the file (docs/formats/ddx.md §1)."""
     return {
         "actor": actor,
         "body": body[:65_535],

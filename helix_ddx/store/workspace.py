@@ -1,6 +1,6 @@
 """Where the tracker of a command lies, and the few settings of ``.ddx/config.yaml`` that it obeys.
 
-Rules: reference/ddx.md §0 (conventions), §1 (ids), §6 (settings).
+Rules: docs/formats/ddx.md §0 (conventions), §1 (ids), §6 (settings).
 """
 
 from __future__ import annotations

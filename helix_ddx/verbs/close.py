@@ -1,6 +1,6 @@
 """``bead close``, ``reopen`` and ``reap``: how a bead ends, and what ends with it at head.
 
-Rules: reference/ddx.md §1 (Lifecycle H, auto-close cascade) and §2 (close).
+Rules: docs/formats/ddx.md §1 (Lifecycle H, auto-close cascade) and §2 (close).
 """
 
 from __future__ import annotations

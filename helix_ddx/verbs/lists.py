@@ -1,7 +1,7 @@
 """``bead list``, ``ready`` and ``blocked``: beads as DDx's lists have them.
 
 JSON lists hold DDx's own fields only, in the order of its struct; fields of somebody else's are in ``show``,
-in ``export`` and in the file (reference/ddx.md §2). What is ready is decided in `core.beads.readiness`.
+in ``export`` and in the file (docs/formats/ddx.md §2). What is ready is decided in `core.beads.readiness`.
 """
 
 from __future__ import annotations

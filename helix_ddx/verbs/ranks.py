@@ -1,4 +1,4 @@
-"""``bead queue``: a bead's place among those of its priority, as sparse ranks (reference/ddx.md §2)."""
+"""``bead queue``: a bead's place among those of its priority, as sparse ranks (docs/formats/ddx.md §2)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """``bead status``: how many beads there are of what kind, and at head who is at work.
 
-Rules: reference/ddx.md §2 (the fields of both eras).
+Rules: docs/formats/ddx.md §2 (the fields of both eras).
 """
 
 from __future__ import annotations

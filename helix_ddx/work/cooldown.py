@@ -1,4 +1,5 @@
-"""``bead cooldown`` and ``clear-cooldown``: the pause after an attempt that failed (reference/ddx.md §1)."""
+"""``bead cooldown`` and ``clear-cooldown``: the pause after an attempt that failed (docs/formats/ddx.md
+§1)."""
 
 from __future__ import annotations
 

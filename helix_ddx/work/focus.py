@@ -1,6 +1,6 @@
 """``work focus`` of head: what the loop will not take by itself, and whether a worker is called for.
 
-Formats: reference/ddx.md §7. It only reads.
+Formats: docs/formats/ddx.md §7. It only reads.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from helix_tui.core.ground.time import now_ns, parse_now
 
 
 class CliError(HelixError):
-    """A command failed: what happened, what to do about it, and the exit code of design/cli.md."""
+    """A command failed: what happened, what to do about it, and the exit code of docs/cli.md."""
 
 
 @dataclass(frozen=True, slots=True)

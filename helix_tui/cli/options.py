@@ -1,4 +1,4 @@
-"""The options that every command takes, before or after its name (design/cli.md)."""
+"""The options that every command takes, before or after its name (docs/cli.md)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Find the subcommand, read its options, run it, turn what goes wrong into a message and an exit code.
 
-Contract: design/cli.md. A process that prints a queue must not pay for the screen, so a command's module is
-imported when it is called, and none of the shared modules here imports Textual, Rich or asyncio.
+Contract: docs/formats/cli.md. A process that prints a queue must not pay for the screen, so a command's
+module is imported when it is called, and none of the shared modules here imports Textual, Rich or asyncio.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``helix-tui ask``: every field of design/cli.md, exit codes, and nothing on stdout but the answer."""
+"""``helix-tui ask``: every field of docs/formats/cli.md, exit codes, and nothing on stdout but the answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``helix-tui queue``: the contract of design/cli.md, and what people read."""
+"""``helix-tui queue``: the contract of docs/formats/cli.md, and what people read."""
 
 from __future__ import annotations
 

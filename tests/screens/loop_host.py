@@ -104,7 +104,7 @@ async def settled(pilot: Pilot[int]) -> None:
 
 
 class Attempts:
-    """Writes a project with attempts as DDx leaves them (reference/ddx.md §5)."""
+    """Writes a project with attempts as DDx leaves them (docs/formats/ddx.md §5)."""
 
     def __init__(self, root: Path) -> None:
         self.root = root

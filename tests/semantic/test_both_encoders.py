@@ -61,7 +61,7 @@ def test_vectors_are_the_same_to_three_decimals(pair: tuple[Encoder, Encoder]) -
 def test_similarities_are_the_same_to_three_decimals(pair: tuple[Encoder, Encoder]) -> None:
     light, record = (encoder.encode(TEXTS) for encoder in pair)
     assert float(np.abs(light @ light.T - record @ record.T).max()) < 5e-4
-    assert float(record[0] @ record[1]) == pytest.approx(0.680, abs=0.001)  # reference/memory.md §9
+    assert float(record[0] @ record[1]) == pytest.approx(0.680, abs=0.001)  # docs/formats/memory.md §9
 
 
 def test_both_carry_the_same_model_id_because_their_vectors_may_be_compared(

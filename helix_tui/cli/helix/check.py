@@ -143,7 +143,7 @@ def _keep_back(call: Call, checker: Checker) -> None:
 
 
 def document(facts: Facts, verdict: Verdict) -> dict[str, Any]:
-    """The answer as JSON (design/cli.md)."""
+    """The answer as JSON (docs/formats/cli.md)."""
     return {
         **verdict.record(),
         "queue_health": facts.health,

@@ -1,4 +1,4 @@
-"""``helix-tui help``: the command surface, grouped as seed 001 classifies it."""
+"""``helix-tui help``: the command surface, grouped as FEAT-002 classifies it."""
 
 from __future__ import annotations
 

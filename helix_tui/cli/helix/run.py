@@ -1,6 +1,6 @@
 """``helix-tui run | start | stop``: supervise ddx's loop until something says to stop.
 
-Compatibility surfaces (seed 001): execution, landing, closing and retries are ddx's; HELIX curates,
+Compatibility surfaces (FEAT-002): execution, landing, closing and retries are ddx's; HELIX curates,
 counts, interprets.
 """
 

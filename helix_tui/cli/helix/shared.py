@@ -128,7 +128,7 @@ def refuse_in_attempt(call: Call) -> None:
     """Do not act on a project's own work tree from a folder that ddx made of it for one attempt.
 
     Raises:
-        CliError: the call is made in such a folder (rulings.md 38); only ddx works and lands there.
+        CliError: the call is made in such a folder (docs/decisions/0021); only ddx works and lands there.
     """
     project = locate(call)
     if project.attempt is None:

@@ -1,6 +1,6 @@
 """``memory inject``: the block for an agent, written into the bead that the agent will be given.
 
-DDx makes an agent's prompt from a bead's description (reference/ddx.md), so that is where the block goes,
+DDx makes an agent's prompt from a bead's description (docs/formats/ddx.md), so that is where the block goes,
 between two marks of its own; a second call replaces it. The change is one of curation: journalled, and undo
 takes it back.
 """

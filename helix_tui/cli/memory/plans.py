@@ -1,4 +1,4 @@
-"""``memory plan``, ``exploration``, ``workspace``: seed 004's orchestration and its way into the queue."""
+"""``memory plan``, ``exploration``, ``workspace``: helix v1's orchestration and its way into the queue."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""``helix-tui memory VERB``: the operations of both seeds (design/cli.md, reference/memory.md §2).
+"""``helix-tui memory VERB``: the operations of docs/formats/memory.md §3.
 
-Where stdout is no terminal the answer is JSON, as it is in the seeds.
+Where stdout is no terminal the answer is JSON, as it is in helix's.
 """
 
 from __future__ import annotations

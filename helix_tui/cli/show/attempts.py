@@ -103,7 +103,7 @@ def outcomes(attempts: Iterable[Attempt]) -> dict[Outcome, int]:
 
 
 def as_document(attempt: Attempt, now: int, parked: str = "") -> dict[str, Any]:
-    """One attempt as design/cli.md promises it; what nobody recorded is null, never zero."""
+    """One attempt as docs/formats/cli.md promises it; what nobody recorded is null, never zero."""
     tokens, reading = attempt.tokens, interpret(attempt, now, parked)
     return {
         "attempt_id": attempt.attempt_id,

@@ -144,7 +144,7 @@ class PastCommit:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What backs a tree node: the ``evidence`` record of the DAG node schema (reference/ask.md §3.1)."""
+    """What backs a tree node: the ``evidence`` record of the DAG node schema (docs/formats/ask.md §3.1)."""
 
     type: Literal["doc", "code", "test", "telemetry"]
     path: str

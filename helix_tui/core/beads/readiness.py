@@ -1,6 +1,6 @@
 """ReadyExecution of both eras, with a reason for every bead that is not ready.
 
-The rule is DDx's own (reference/ddx.md §2): which bead a worker may pick, in which order, and which of the
+The rule is DDx's own (docs/formats/ddx.md §2): which bead a worker may pick, in which order, and which of the
 reasons against it decides. Two engines exist because the rule changed in May 2026:
 
 * ``april``: open, or in progress with a stale heartbeat; every dependency closed; no epic; no active

@@ -1,6 +1,6 @@
 """The bead record: one line of ``.ddx/beads.jsonl``, of either era.
 
-Format: reference/ddx.md §1. A line is decoded only as far as queue and list need it; the raw line stays
+Format: docs/formats/ddx.md §1. A line is decoded only as far as queue and list need it; the raw line stays
 with the record and ``document()`` decodes the rest when somebody looks at it. Fields are read the way DDx
 reads them: each by itself, so that one field of a wrong type costs that field and not the bead.
 """

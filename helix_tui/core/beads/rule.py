@@ -1,7 +1,7 @@
 """The readiness rule of one release of DDx, as facts that can be proven one by one.
 
-Which row a worker may pick changed in May 2026 and again since (reference/ddx.md §2). What changed is a field
-here, so that a release between two known ones is what it is, and not the nearest of them.
+Which row a worker may pick changed in May 2026 and again since (docs/formats/ddx.md §2). What changed is a
+field here, so that a release between two known ones is what it is, and not the nearest of them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Reading ``.ddx/beads.jsonl``: tolerant line by line, and only what changed.
 
-DDx replaces the file by rename, so a reader needs no lock (reference/ddx.md §3); other programs may not be so
-careful, so a read that raced with a write is done again. Duplicate ids fold as DDx folds them: the last
+DDx replaces the file by rename, so a reader needs no lock (docs/formats/ddx.md §3); other programs may not
+be so careful, so a read that raced with a write is done again. Duplicate ids fold as DDx folds them: the last
 line of an id wins and takes that line's place in the order.
 """
 

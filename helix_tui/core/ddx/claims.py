@@ -1,6 +1,6 @@
 """The files in which DDx says that somebody holds a bead, each read as one kind of claim.
 
-Formats: reference/ddx.md §1 (lease, row), §4.1 (run record), §4.2 (worker sidecar, server worker record).
+Formats: docs/formats/ddx.md §1 (lease, row), §4.1 (run record), §4.2 (worker sidecar, server worker record).
 """
 
 from __future__ import annotations

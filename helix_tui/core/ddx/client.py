@@ -1,6 +1,6 @@
 """Asking ddx: one command at a time, with an error that says what to do.
 
-Rules: reference/ddx.md §0 (CLI conventions), §2 (commands), §9 (quiet environment).
+Rules: docs/formats/ddx.md §0 (CLI conventions), §2 (commands), §9 (quiet environment).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ QUIET = {"DDX_DISABLE_UPDATE_CHECK": "1", "NO_COLOR": "1"}
 """What keeps ddx to the point when a program asks."""
 
 FAILED, MALFORMED, TOO_OLD, MISSING = 1, 65, 69, 127
-"""Exit codes that the console answers with (design/cli.md)."""
+"""Exit codes that the console answers with (docs/cli.md)."""
 
 
 class DdxError(HelixError):
@@ -108,7 +108,7 @@ class Ddx:
             raise self._malformed(finished, str(error)) from None
 
     def report(self, finished: Finished) -> LoopReport:
-        """The report at the end of a loop's output; its exit code tells nothing (reference/ddx.md).
+        """The report at the end of a loop's output; its exit code tells nothing (docs/formats/ddx.md §4.6).
 
         Raises:
             DdxError: there is none (exit code 65).

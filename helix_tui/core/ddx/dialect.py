@@ -1,8 +1,8 @@
 """What the ddx at hand does: asked once per binary, kept by its content, and never guessed.
 
-Three things are told apart (rulings.md 39): the era of a record, the era of a tracker, and the release of
-the ddx at hand. This is the third: what its help names and what a trial on a throw-away queue proved. Nothing
-asks which release it is.
+Three things are told apart (docs/decisions/0003): the era of a record, the era of a tracker, and the
+release of the ddx at hand. This is the third: what its help names and what a trial on a throw-away queue
+proved. Nothing asks which release it is.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """One line of a live transcript as one event that a person can read.
 
-Shapes: reference/ddx.md §4.4. Three writers: DDx's service log (``svc-*``: progress, session, routing), the
-agent's own stream (``agent-<harness>-*``: text_delta, tool_call, tool_result) and the native agent
+Shapes: docs/formats/ddx.md §4.4. Three writers: DDx's service log (``svc-*``: progress, session, routing),
+the agent's own stream (``agent-<harness>-*``: text_delta, tool_call, tool_result) and the native agent
 (``llm.*``, ``tool.call``). The set of types is open: a line of an unknown type is an event of kind ``other``.
 """
 

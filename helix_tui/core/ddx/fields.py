@@ -34,7 +34,7 @@ def whole(value: object, low: int = 0) -> int | None:
 
 
 def money(value: object) -> float | None:
-    """A cost that is known: DDx writes 0 or -1 where it does not know (reference/ddx.md §5)."""
+    """A cost that is known: DDx writes 0 or -1 where it does not know (docs/formats/ddx.md §5)."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) if 0 < value < 1e9 else None

@@ -1,6 +1,6 @@
 """Whether a tracker and the ddx at hand fit: who wrote the one, and what the other reads of it.
 
-Rulings.md 39: where they differ it is said in one line, with the way out.
+docs/decisions/0003: where they differ it is said in one line, with the way out.
 """
 
 from __future__ import annotations

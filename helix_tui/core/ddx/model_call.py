@@ -1,4 +1,4 @@
-"""Asking a model through ddx: this release's command, the prompt in a file (reference/ddx.md §6)."""
+"""Asking a model through ddx: this release's command, the prompt in a file (docs/formats/ddx.md §6)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The one table of DDx's words: verbs and field names of each era, result statuses and what they mean.
 
-Sources: reference/ddx.md §0, §4, §5. A new release with a new word costs a row here and nothing else; a word
-that has no row is shown as it is and never counts as success (rulings.md 3).
+Sources: docs/formats/ddx.md §0, §4, §5. A new release with a new word costs a row here and nothing else; a
+word that has no row is shown as it is and never counts as success (docs/decisions/0002).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ VERBS: dict[str, tuple[tuple[str, ...], ...]] = {
 """What a deed is called, as arguments after ``ddx``, the newest name first; each is asked by its own help."""
 
 BARE = ("agent", "execute-bead")
-"""The verb that lands one bead's change and does nothing else for it (reference/ddx.md, “Recorded runs”)."""
+"""The verb that lands one bead's change and does nothing else for it (docs/formats/ddx.md §4.6)."""
 
 WORKER_PREFIX: dict[Era, str] = {"april": "execute-loop-", "head": "work-"}
 """Start of the row keys that a worker writes: retry-after, last-status, last-detail, heartbeat-at, …"""

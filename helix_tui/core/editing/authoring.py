@@ -1,6 +1,6 @@
 """What a bead must have before it is worth a worker's time: HELIX's authoring rules as a library.
 
-Rules: reference/helix.md §5, design/rulings.md 13 and 14. The judge of *deterministic acceptance* asks
+Rules: docs/formats/helix.md §5, docs/decisions/0010. The judge of *deterministic acceptance* asks
 whether a machine could check it: a command and what it must do, or a named thing and what it must be. The
 text as a whole decides; while it is typed, each item that no machine can check is pointed out.
 """

@@ -1,7 +1,7 @@
 """Rows with planned changes on top, without touching anything.
 
 A change is a mapping of field to value, None standing for an absent field: DDx writes neither null nor an
-empty text, list or parent (reference/ddx.md §1).
+empty text, list or parent (docs/formats/ddx.md §1).
 """
 
 from __future__ import annotations

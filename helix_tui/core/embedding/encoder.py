@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MODEL_ID = "sentence-transformers/all-MiniLM-L6-v2"
-"""The embedder of record (rulings.md 28)."""
+"""The embedder of record (docs/decisions/0020)."""
 
 DIMENSIONS = 384
 

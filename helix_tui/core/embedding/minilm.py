@@ -1,6 +1,6 @@
 """all-MiniLM-L6-v2 in numpy: six layers of BERT, mean pooling, unit length.
 
-Ready in a third of a second where sentence-transformers takes six (reference/memory.md §9), with the same
+Ready in a third of a second where sentence-transformers takes six (docs/formats/memory.md §9), with the same
 vectors to three decimals (tests/semantic compares them). The weights are mapped, not read, and let go after
 ten minutes in which nobody asked for a vector.
 """

@@ -1,4 +1,5 @@
-"""all-MiniLM-L6-v2 through sentence-transformers, the embedder of record (rulings.md 28), kept offline."""
+"""all-MiniLM-L6-v2 through sentence-transformers, the embedder of record (docs/decisions/0020), kept
+offline."""
 
 from __future__ import annotations
 

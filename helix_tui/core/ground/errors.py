@@ -34,7 +34,7 @@ class HelixError(Exception):
     advice: str = ""
     """What to do next, one sentence; empty where the message says all."""
     exit_code: int = FAILED
-    """Exit code of the command line, from design/cli.md."""
+    """Exit code of the command line, from docs/cli.md."""
 
     def __init__(self, message: str = "", advice: str = "", exit_code: int | None = None) -> None:
         super().__init__(message)

@@ -1,8 +1,9 @@
 """The folders of ours in a project, ``.helix`` and ``.helix-logs``, and how git is told to pass over them.
 
 ddx refuses to work beside changes that nobody committed, and ddx of April commits whatever is in the work
-tree: what we write must be invisible to both (rulings.md 37). The place for that is ``info/exclude`` in the
-git folder that all work trees of the repository share, so that no file of the project is changed by it.
+tree: what we write must be invisible to both (docs/decisions/0021). The place for that is ``info/exclude``
+in the git folder that all work trees of the repository share, so that no file of the project is changed by
+it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Which repository this is, where its ``.ddx`` and ``.helix`` are, and which ``ddx`` serves it.
 
-Rules: reference/ddx.md §0 (CLI conventions), §4 (work trees of attempts) and §4.3 (leases). Nothing
+Rules: docs/formats/ddx.md §0 (CLI conventions), §4 (work trees of attempts) and §4.3 (leases). Nothing
 here runs a subprocess: the branch and the head of ``origin/main`` are read from git's own files.
 """
 
@@ -97,7 +97,7 @@ class Project:
         return head[:7] or None
 
     def origin_head(self) -> str | None:
-        """The commit of ``origin/main`` as last fetched, which ends a cooldown (reference/ddx.md §2)."""
+        """The commit of ``origin/main`` as last fetched, which ends a cooldown (docs/formats/ddx.md §2)."""
         return self.ref("refs/remotes/origin/main")
 
     def ref(self, name: str) -> str | None:
@@ -119,8 +119,8 @@ def find_project(start: Path, *, env: Mapping[str, str] | None = None) -> Projec
 
     Where the git root has no ``.ddx`` but ``start`` has one, the project is ``start``: a tracker put into a
     folder of some other repository is still meant. In a folder that ddx made for an attempt the project is
-    the one that the attempt works for (rulings.md 38): the repository of the common git folder, or the origin
-    of a clone.
+    the one that the attempt works for (docs/decisions/0021): the repository of the common git folder, or
+    the origin of a clone.
     """
     env = os.environ if env is None else env
     start = Path(os.path.abspath(start))
@@ -192,7 +192,7 @@ def lease_roots(project: Project, env: Mapping[str, str] | None = None) -> tuple
     """Every folder in which some release of DDx would keep this project's leases, the likeliest first.
 
     The folder is named by the SHA-1 of the real path of the folder that holds ``.ddx``; where it stands has
-    changed between releases (reference/ddx.md §4.3), so all places are candidates.
+    changed between releases (docs/formats/ddx.md §4.3), so all places are candidates.
     """
     env = os.environ if env is None else env
     owners = dict.fromkeys(

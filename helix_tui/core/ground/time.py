@@ -1,6 +1,6 @@
 """Instants as DDx writes them, and how people read them.
 
-DDx writes RFC 3339 in UTC with 0 to 9 fraction digits, trailing zeros cut (reference/ddx.md §1). An
+DDx writes RFC 3339 in UTC with 0 to 9 fraction digits, trailing zeros cut (docs/formats/ddx.md §1). An
 instant here is an ``int``: nanoseconds since the Unix epoch, so that two records that differ only in
 the ninth digit keep DDx's order.
 """

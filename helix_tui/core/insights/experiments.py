@@ -1,7 +1,7 @@
 """Batches of experiment beads side by side, from the metadata of their attempts.
 
 An experiment bead has the type ``experiment`` or a label ``experiment``, ``kind:experiment`` or
-``experiment:NAME``; NAME is its batch, else its parent is. CONTRACT-001 (seed 000): queue a batch, let DDx
+``experiment:NAME``; NAME is its batch, else its parent is. CONTRACT-001: queue a batch, let DDx
 run it, keep what improves; what failed leaves a record of why.
 """
 

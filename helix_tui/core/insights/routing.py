@@ -1,6 +1,6 @@
 """Would a cheaper model have done? Models compared on the same kind of bead, with their intervals.
 
-CONTRACT-001's question for model routing (seed 000, "performance metadata"). Nothing is recommended where
+CONTRACT-001's question for model routing (docs/formats/helix.md). Nothing is recommended where
 too few attempts stand behind a row.
 """
 

@@ -1,4 +1,5 @@
-"""Memory that learns from verified outcomes: store, recall, inject, feedback (seeds 003, 004; rulings 17-23).
+"""Memory that learns from verified outcomes: store, recall, inject, feedback (docs/formats/memory.md;
+docs/decisions/0013, 0014, 0015, 0016).
 
 What other rooms use (names and record types are final; they are only ever added to)::
 
@@ -36,7 +37,7 @@ What other rooms use (names and record types are final; they are only ever added
     remove(names) -> list of rows             put_back(rows): the way back, for undo
     seq                                       grows with every change by any process
     write() is one BEGIN IMMEDIATE transaction, db the sqlite-utils Database: exploration, plan and
-    workspace (seed 004) stand in the same file
+    workspace (helix v1) stand in the same file
 
 Every record has ``document()``, the JSON shape of the command line. A store may be used from any thread, one
 call at a time (it has a lock); close it, or use it as a context manager.

@@ -1,4 +1,4 @@
-"""Feedback: which memories an outcome speaks for or against (rulings.md 18, reference/memory.md §4).
+"""Feedback: which memories an outcome speaks for or against (docs/decisions/0014, docs/formats/memory.md §4).
 
 ====================  =========  ==========  ========================
 verification          claimed    injected    what changes
@@ -11,7 +11,7 @@ failed                no         yes         nothing
 partial               yes        yes         helped + 0.3, failed + 0.7
 partial               no         yes         nothing
 any                   yes        no          nothing, and reported
-none given            yes / no   yes         seed 004: helped + 1 / failed + 1, kept apart as unverified
+none given            yes / no   yes         helix v1: helped + 1 / failed + 1, kept apart as unverified
 ====================  =========  ==========  ========================
 
 Where the ledger knows what an attempt was shown, that is what was injected, whatever the caller says. An

@@ -1,4 +1,4 @@
-"""The memory of a project as one object: every operation of the seeds, under both of their names.
+"""The memory of a project as one object: every operation of helix v1 and v2, under both of their names.
 
 Each method is a line to the module that knows how; what they share is the lock, the database and the encoder.
 What a method marked ``outward`` returns has passed the guard: nothing of a memory leaves unscreened.

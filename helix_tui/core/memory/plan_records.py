@@ -1,6 +1,6 @@
 """Explorations, plans and workspaces as records, and a plan's tasks as a model writes them.
 
-Shapes: seed 004, "Database Schema" and "Workspace Format". A plan comes from a model, so every field is
+Shapes: docs/formats/memory.md §1 and §3. A plan comes from a model, so every field is
 checked before it is stored: names that repeat, dependencies that lead nowhere or in a circle, all at once.
 """
 
@@ -16,7 +16,7 @@ from typing import Any
 from helix_tui.core.ground.time import format_instant
 
 BUDGET = (5, 9)
-"""Tool calls that a task may take (seed 003: 5-9)."""
+"""Tool calls that a task may take (docs/formats/memory.md §3)."""
 
 MAX_TASKS = 200
 MAX_TEXT = 4_000
@@ -28,7 +28,7 @@ _LINEAGE = ("seq", "slug", "delivered")
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One task of a plan (seed 004, Planner)."""
+    """One task of a plan (docs/formats/memory.md §3)."""
 
     seq: str
     slug: str
@@ -42,11 +42,11 @@ class Task:
 
     @property
     def title(self) -> str:
-        """As seed 003 writes a task's subject: ``001: spec-auth-models``."""
+        """As helix v2 writes a task's subject: ``001: spec-auth-models``."""
         return f"{self.seq}: {self.slug}"
 
     def document(self) -> dict[str, Any]:
-        """The keys of the seed."""
+        """The keys of helix v1."""
         return {
             "seq": self.seq,
             "slug": self.slug,
@@ -125,7 +125,7 @@ class Workspace:
     slug: str
     objective: str
     data: Mapping[str, Any] = field(default_factory=dict)
-    """Seed 004's workspace format: delta, verify, budget, failures, patterns, lineage, and what else is
+    """Helix v1's workspace format: delta, verify, budget, failures, patterns, lineage, and what else is
     there."""
     status: str = "active"
     delivered: str = ""

@@ -1,6 +1,6 @@
-"""Explorations, plans and workspaces: what seed 004's orchestrator keeps beside the memories.
+"""Explorations, plans and workspaces: what helix v1's orchestrator keeps beside the memories.
 
-Tables: seed 004, "Database Schema". What comes back has passed the guard, like a memory itself.
+Tables: docs/formats/memory.md §1. What comes back has passed the guard, like a memory itself.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How memories are ordered: the seeds' formula, and ``lift`` beside it.
+"""How memories are ordered: helix's formula, and ``lift`` beside it.
 
 Both are pure functions over arrays, one element a memory, so that a store of 50,000 and a simulation
 (bench/memory_sim.py) are ranked by the same code.
@@ -18,17 +18,17 @@ Array = NDArray[np.float64]
 Number = TypeVar("Number", float, Array)
 
 RELEVANCE, EFFECTIVENESS, RECENCY = 0.5, 0.3, 0.2
-"""Weights of the seeds' formula."""
+"""Weights of helix's formula."""
 
 HALF_LIFE_DAYS = 7.0
 
 LIFT_RELEVANCE, LIFT_WORTH = 0.6, 0.4
-"""Weights of ``lift`` (engines.md §2.5); it has no recency term."""
+"""Weights of ``lift`` (docs/formats/memory.md §5); it has no recency term."""
 
 UNREPORTED = 0.8
 """How much of a trial an injected memory counts for that nobody reports as used.
 
-This and `LIFT_SLOPE` are not engines.md's first guesses (0.35, 1.5) but what its simulation came out best
+This and `LIFT_SLOPE` are not first guesses but what the simulation came out best
 with where self-reports say nothing, at no cost where they tell (bench/memory_sim.py).
 """
 
@@ -56,7 +56,7 @@ class Evidence:
     age_days: Array
     """Days since the last use, else since creation; may be negative where clocks disagree."""
     trials: Array
-    """Weighted verified trials, the ``n`` of engines.md §2.5."""
+    """Weighted verified trials, the ``n`` of docs/formats/memory.md §5."""
     residual: Array
     """Sum of weighted surprises, its ``res``."""
     injected: Array
@@ -94,13 +94,13 @@ def recency(age_days: Array) -> Array:
 
 
 def rank_by_seed(evidence: Evidence) -> Ranked:
-    """``0.5·relevance + 0.3·effectiveness + 0.2·recency`` (seeds 003 and 004)."""
+    """``0.5·relevance + 0.3·effectiveness + 0.2·recency`` (docs/formats/memory.md §5)."""
     worth, fresh = effectiveness(evidence.helped, evidence.failed), recency(evidence.age_days)
     return Ranked(RELEVANCE * evidence.relevance + EFFECTIVENESS * worth + RECENCY * fresh, worth, fresh)
 
 
 def rank_by_lift(evidence: Evidence) -> Ranked:
-    """``0.6·relevance + 0.4·clip(0.5 + 2·lift + 0.5·use, 0, 1)`` (engines.md §2.5)."""
+    """``0.6·relevance + 0.4·clip(0.5 + 2·lift + 0.5·use, 0, 1)`` (docs/formats/memory.md §5)."""
     gain = lift(evidence.trials, evidence.residual)
     use = use_rate(evidence.injected, evidence.used, evidence.mean_use)
     worth: Array = np.clip(0.5 + LIFT_SLOPE * gain + 0.5 * use, 0.0, 1.0)
@@ -110,7 +110,7 @@ def rank_by_lift(evidence: Evidence) -> Ranked:
 
 
 RANKERS: dict[str, Ranker] = {"seed": rank_by_seed, "lift": rank_by_lift}
-"""Name -> ranker; the first is the default (rulings.md 20)."""
+"""Name -> ranker; the first is the default (docs/decisions/0015)."""
 
 
 def lift(trials: Number, residual: Number) -> Number:

@@ -1,7 +1,7 @@
 """What the memory holds and what its operations return, as frozen records.
 
 Instants are ``int`` nanoseconds since the epoch (``ground.time``). ``document()`` gives the shape that the
-command line prints; seeds 003 and 004 and reference/memory.md §2 name its keys.
+command line prints; docs/formats/memory.md §3 names its keys.
 """
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ from helix_tui.core.ground.shares import Share, share
 from helix_tui.core.ground.time import format_instant
 
 TYPES = ("failure", "pattern", "systemic")
-"""Types of memories (rulings.md 17). A database may hold others; they are kept and shown as they are."""
+"""Types of memories (docs/decisions/0013). A database may hold others; they are kept and shown as they
+are."""
 
 RELATIONS = ("co_occurs", "causes", "solves", "similar")
-"""Kinds of edges that the seeds name; ``led_to`` and ``supersedes`` are accepted too."""
+"""Kinds of edges that helix names; ``led_to`` and ``supersedes`` are accepted too."""
 
 MORE_RELATIONS = ("led_to", "supersedes")
 
 SYSTEMIC_NOTE = "This has occurred 3+ times. Consider architectural changes."
-"""Seed 003's words beside a systemic memory."""
+"""Helix v2's words beside a systemic memory."""
 
 PROVEN_AT = 5
 """Verified outcomes from which on a memory may be called proven."""
@@ -64,18 +65,19 @@ class Memory:
     last_used: int | None = None
     source: str = ""
     verified_helped: float = 0.0
-    """The part of ``helped`` that a verified outcome stands behind (rulings.md 18)."""
+    """The part of ``helped`` that a verified outcome stands behind (docs/decisions/0014)."""
     verified_failed: float = 0.0
     seen: int = 1
     """How often it was stored: 1, and one more for each duplicate merged into it."""
     shown: int = 0
     """How often it was injected."""
     lift: float | None = None
-    """Base-rate-adjusted verified outcome (engines.md §2.5); None before any verified trial."""
+    """Base-rate-adjusted verified outcome (docs/formats/memory.md §5); None before any verified trial."""
     trials: float = 0.0
     """Weighted verified trials behind ``lift``."""
     revision: int = 1
-    """Which wording this is: 1, and one more for each resolution that replaced another (rulings.md 30)."""
+    """Which wording this is: 1, and one more for each resolution that replaced another
+    (docs/decisions/0016)."""
 
     marks: tuple[str, ...] = ()
     """Rules of the scanner that its text meets; what stands in the other fields is screened then."""
@@ -94,7 +96,7 @@ class Memory:
 
     @property
     def effectiveness(self) -> float:
-        """``helped / (helped + failed)``, 0.5 without feedback (seed 004, scoring formula)."""
+        """``helped / (helped + failed)``, 0.5 without feedback (docs/formats/memory.md §5)."""
         uses = self.helped + self.failed
         return self.helped / uses if uses > 0 else 0.5
 
@@ -124,7 +126,7 @@ class Memory:
 
     @property
     def label(self) -> str:
-        """``[75%]`` or ``[unproven]``, as seed 003 shows it."""
+        """``[75%]`` or ``[unproven]``, as helix v2 shows it."""
         return f"[{round(100 * self.effectiveness)}%]" if self.tried else "[unproven]"
 
     @property
@@ -133,7 +135,7 @@ class Memory:
         return SYSTEMIC_NOTE if self.type == "systemic" else ""
 
     def document(self) -> dict[str, Any]:
-        """The keys of seed 004's row, and ours after them."""
+        """The keys of helix v1's row, and ours after them."""
         found = {
             "id": self.id,
             "name": self.name,
@@ -196,7 +198,7 @@ class Recalled:
     """Further terms of the ranker: of ``lift`` its ``lift``, ``use`` and ``worth``."""
 
     def document(self) -> dict[str, Any]:
-        """The memory's keys with the terms, under our names and under seed 004's with an underscore."""
+        """The memory's keys with the terms, under our names and under helix v1's with an underscore."""
         found = self.memory.document()
         found |= {
             "score": round(self.score, 4),
@@ -264,7 +266,7 @@ class Stored:
     """The revision that held before a revised one; 0 where none was replaced."""
 
     def document(self) -> dict[str, Any]:
-        """Seed 004's ``status, name, reason``, and ours after them."""
+        """Helix v1's ``status, name, reason``, and ours after them."""
         return {
             "status": self.status,
             "name": self.name,
@@ -315,7 +317,7 @@ class Edge:
     created_at: int | None = None
 
     def document(self) -> dict[str, Any]:
-        """The row's keys, as seed 003's code gives them."""
+        """The row's keys, as helix v2's code gives them."""
         return {
             "id": self.id,
             "from_name": self.from_name,
@@ -335,7 +337,7 @@ class Related:
     reason: str = ""
 
     def document(self) -> dict[str, Any]:
-        """Both seeds' keys."""
+        """The keys of helix v1 and v2."""
         found: dict[str, Any] = {"status": self.status, "reason": self.reason}
         if self.edge is not None:
             edge = self.edge
@@ -355,7 +357,7 @@ class Connected:
     weight: float
 
     def document(self) -> dict[str, Any]:
-        """The memory's keys, with seed 004's ``_hop`` and ``_via``."""
+        """The memory's keys, with helix v1's ``_hop`` and ``_via``."""
         return self.memory.document() | {"_hop": self.hop, "_via": self.via, "weight": count(self.weight)}
 
 
@@ -446,7 +448,7 @@ class Outcome:
     name: str
     at: int | None
     verdict: Verdict | None
-    """None: nobody verified (seed 004's rule was used)."""
+    """None: nobody verified (helix v1's rule was used)."""
     claimed: bool
     helped: float
     failed: float

@@ -20,7 +20,7 @@ class Similar:
     similarity: float
 
     def document(self) -> dict[str, Any]:
-        """The memory's keys, with seed 003's ``_similarity``."""
+        """The memory's keys, with helix v2's ``_similarity``."""
         return self.memory.document() | {
             "_similarity": round(self.similarity, 3),
             "similarity": round(self.similarity, 4),
@@ -38,7 +38,7 @@ class Suggestion:
     confidence: float
 
     def document(self) -> dict[str, Any]:
-        """Seed 003's keys."""
+        """Helix v2's keys."""
         return {
             "from": self.from_name,
             "to": self.to_name,
@@ -75,7 +75,7 @@ class FeedbackReport:
         return self.verdict is not None
 
     def document(self) -> dict[str, Any]:
-        """Seed 004's ``helped, unhelpful, missing`` (two counts and names), and ours after them."""
+        """Helix v1's ``helped, unhelpful, missing`` (two counts and names), and ours after them."""
         return {
             "helped": len(self.helped),
             "unhelpful": len(self.unhelpful),
@@ -102,7 +102,7 @@ class Pruned:
     applied: bool
 
     def document(self) -> dict[str, Any]:
-        """Seed 004's ``pruned, remaining``, seed 003's ``removed``."""
+        """Helix v1's ``pruned, remaining``, helix v2's ``removed``."""
         names = [memory.name for memory in self.removed]
         return {
             "pruned": len(names) if self.applied else 0,
@@ -123,7 +123,7 @@ class Decayed:
     applied: bool
 
     def document(self) -> dict[str, Any]:
-        """Seed 004's keys, and seed 003's ``decayed``."""
+        """Helix v1's keys, and helix v2's ``decayed``."""
         return {
             "candidates_for_decay": [memory.name for memory in self.candidates],
             "count": len(self.candidates),
@@ -145,7 +145,7 @@ class Consolidated:
     """Why nothing could be compared."""
 
     def document(self) -> dict[str, Any]:
-        """Seed 004's ``merged, remaining``, or its ``status, reason``."""
+        """Helix v1's ``merged, remaining``, or its ``status, reason``."""
         if self.skipped:
             return {"status": "skipped", "reason": self.skipped, "merged": 0, "remaining": self.remaining}
         return {
@@ -186,7 +186,7 @@ class Health:
 
     @property
     def healthy(self) -> bool:
-        """Seed 004's rule: there are memories, there is feedback, there are no issues."""
+        """Helix v1's rule: there are memories, there is feedback, there are no issues."""
         return self.total > 0 and self.with_feedback > 0 and not self.issues
 
     @property
@@ -197,7 +197,7 @@ class Health:
         return helped / uses if uses > 0 else 0.5
 
     def document(self) -> dict[str, Any]:
-        """Seed 004's keys, seed 003's names for two of them, and ours."""
+        """Helix v1's keys, helix v2's names for two of them, and ours."""
         return {
             "status": "HEALTHY" if self.healthy else "NEEDS_ATTENTION",
             "total": self.total,
@@ -224,7 +224,7 @@ class Health:
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """Whether to go on with an approach (seed 004, Metacognition)."""
+    """Whether to go on with an approach (docs/formats/memory.md §3)."""
 
     recommendation: Literal["continue", "pivot", "escalate"]
     reason: str
@@ -232,7 +232,7 @@ class Assessment:
     suggested_pivot: str = ""
 
     def document(self) -> dict[str, Any]:
-        """Seed 004's keys."""
+        """Helix v1's keys."""
         return {
             "recommendation": self.recommendation,
             "reason": self.reason,

@@ -85,5 +85,5 @@ def _wholes(token: str) -> list[str]:
 
 
 def slug(text: str) -> str:
-    """A name for a text: lower case, words joined by dashes, at most 50 characters (seed 004)."""
+    """A name for a text: lower case, words joined by dashes, at most 50 characters (helix v1)."""
     return _SLUG.sub("-", text.lower()).strip("-")[:MAX_NAME].strip("-")

@@ -1,7 +1,7 @@
 """Waiting for files to change: few folders, none of them recursive.
 
-DDx replaces files by rename, so folders are watched and not files (reference/ddx.md §3). A project may hold
-thousands of evidence folders and of those only the running ones change, so each folder is named.
+DDx replaces files by rename, so folders are watched and not files (docs/formats/ddx.md §3). A project may
+hold thousands of evidence folders and of those only the running ones change, so each folder is named.
 """
 
 from __future__ import annotations

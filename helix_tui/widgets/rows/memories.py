@@ -1,7 +1,7 @@
 """The table of memories: effectiveness as a bar with its interval, and unproven looks unproven.
 
 The bar is solid up to the lower end of the 95 % interval and shaded up to its upper end: what is solid is
-sure, what is shaded may be. The figure is the seeds' own, ``helped / (helped + failed)``; with fewer outcomes
+sure, what is shaded may be. The figure is helix's own, ``helped / (helped + failed)``; with fewer outcomes
 than `FEW` it would promise too much, and how many there are stands in its place.
 """
 

@@ -1,4 +1,4 @@
-"""Writes a recorded timeline (reference/ddx.md, "Recorded runs") into a folder, step by step.
+"""Writes a recorded timeline (docs/formats/ddx.md §4.6) into a folder, step by step.
 
 What is of the recording's machine is put in place: the project, home and scratch folders, process ids, the
 host, the folder of leases. Times stay; `now` says what time it is at a step.

@@ -58,7 +58,7 @@ def test_vectors_are_unit_rows_in_the_order_of_the_texts(encoder: Encoder) -> No
 
 def test_meaning_is_seen_without_a_shared_word(encoder: Encoder) -> None:
     pair = encoder.encode(["authentication failing silently", "auth errors swallowed without logging"])
-    assert float(pair[0] @ pair[1]) == pytest.approx(0.680, abs=0.002)  # reference/memory.md §9
+    assert float(pair[0] @ pair[1]) == pytest.approx(0.680, abs=0.002)  # docs/formats/memory.md §9
     far = encoder.encode(["use a fixed seed for random data", "the tide table of the northern ferry"])
     assert float(far[0] @ far[1]) < 0.25
 

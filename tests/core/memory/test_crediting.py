@@ -1,4 +1,4 @@
-"""Feedback (rulings.md 18): the truth table, the ledger, once per attempt."""
+"""Feedback (docs/decisions/0014): the truth table, the ledger, once per attempt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an agent is shown, exactly as seed 003 has it, and the ledger of it."""
+"""What an agent is shown, exactly as helix v2 has it, and the ledger of it."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from helix_tui.core.memory import DatabaseMissing, DatabaseReadOnly, look_into
 from helix_tui.core.memory.plans import Plans
 from tests.core.memory.conftest import Opener, Plane
 
-# What each generation's own code runs on opening (reference/memory.md §2, §3, §5); names and types are facts.
+# What each generation's own code runs on opening (docs/formats/memory.md §2); names and types are facts.
 FIRST = """
 CREATE TABLE memory (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT UNIQUE NOT NULL,
     type TEXT NOT NULL CHECK (type IN ('failure', 'pattern')), trigger TEXT NOT NULL,

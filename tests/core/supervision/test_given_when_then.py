@@ -28,7 +28,7 @@ from helix_tui.core.supervision.stages.injection import (
 )
 from tests.core.supervision.conftest import ERAS, World, WorldFactory, queue_of, row
 
-# --- focus: ruling 11 -----------------------------------------------------------------------------------
+# --- focus: docs/decisions/0009 -------------------------------------------------------------------------
 
 
 @pytest.fixture(params=ERAS)
@@ -117,7 +117,7 @@ def test_given_a_focus_when_a_person_makes_a_held_bead_eligible_then_that_is_ref
     assert "focus on e" in refusal.why
 
 
-# --- drift: ruling 12 -----------------------------------------------------------------------------------
+# --- drift: docs/decisions/0008 -------------------------------------------------------------------------
 
 
 def drift_of(here: World) -> list[Drift]:
@@ -189,7 +189,7 @@ def test_given_drift_then_no_bead_is_reopened_or_changed(here: World) -> None:
     assert here.rows() == before
 
 
-# --- injection: ruling 9 --------------------------------------------------------------------------------
+# --- injection: docs/decisions/0007 ---------------------------------------------------------------------
 
 TRIGGER = Trigger("post-cycle-review", 3, "a", "verify-governance-diff")
 
@@ -242,7 +242,7 @@ def test_given_a_hostile_title_then_it_is_one_word_of_one_command() -> None:
     assert "--title=--status=closed" in dashed.steps[0].args
 
 
-# --- claims: ruling 7 -----------------------------------------------------------------------------------
+# --- claims: docs/decisions/0005 ------------------------------------------------------------------------
 
 
 def claim(here: World, pid: int, since: str, machine: str = "") -> None:

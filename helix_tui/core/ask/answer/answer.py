@@ -1,8 +1,8 @@
 """The answer without a model: what the evidence itself says, in its own sentences, each with its source.
 
 Sentences are taken from the spans that were kept; nothing is worded anew but the few words that tie them
-together. The parts are those of seed 002, phase 7: what it is, what bears it out, the code, what was not
-found, the sources.
+together. The parts are those of docs/formats/ask.md §1, phase 7: what it is, what bears it out, the code,
+what was not found, the sources.
 """
 
 from __future__ import annotations

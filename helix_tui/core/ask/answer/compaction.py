@@ -1,8 +1,8 @@
 """What of the evidence reaches the answer: the preference order, the budgets, and why the rest was dropped.
 
-Definitions first, then entry points, contracts and tests (seed 002, phase 3), one or two spans of a file.
-The best span of every covered slot is kept whatever its place in that order, so coverage does not fall here
-either.
+Definitions first, then entry points, contracts and tests (docs/formats/ask.md §1, phase 3), one or two
+spans of a file. The best span of every covered slot is kept whatever its place in that order, so coverage
+does not fall here either.
 """
 
 from __future__ import annotations

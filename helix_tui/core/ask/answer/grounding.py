@@ -1,4 +1,5 @@
-"""The gate that an answer passes: each claim must cite evidence that bears it out (seed 002, phase 8).
+"""The gate that an answer passes: each claim must cite evidence that bears it out (docs/formats/ask.md §1,
+phase 8).
 
 A claim is a sentence or a bullet. It is grounded where it cites a source that exists, every name and number
 in it stands in the sources that it cites, at least half of its words do, and it does not turn the sense of

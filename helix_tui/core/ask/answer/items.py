@@ -1,4 +1,5 @@
-"""The items that an answer is made from, typed, in a stable order, each with a hash (seed 002, phase 2).
+"""The items that an answer is made from, typed, in a stable order, each with a hash (docs/formats/ask.md
+§1, phase 2).
 
 Two runs of one question over the same content have the same hashes on every machine: an item holds no time,
 no score and no path outside the repository. What differs between two runs is what differs between their

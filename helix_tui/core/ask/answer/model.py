@@ -2,7 +2,7 @@
 
 Which program that is, is for the caller to say: `core.ask` knows neither DDx nor any model. ``ddx run
 --json`` and ``ddx agent run --json`` print one JSON object with ``output``, tokens and cost
-(reference/ddx.md §6); any other program may print the same, or plain text.
+(docs/formats/ddx.md §6); any other program may print the same, or plain text.
 """
 
 from __future__ import annotations

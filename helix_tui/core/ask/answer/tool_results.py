@@ -2,8 +2,8 @@
 model.
 
 Nothing that comes from outside can end its block or pass for an instruction of ours: every line of it stands
-behind a bar, and the words that open and close the blocks are broken where they occur inside (seed 002,
-phase 7).
+behind a bar, and the words that open and close the blocks are broken where they occur inside
+(docs/formats/ask.md §1, phase 7).
 """
 
 from __future__ import annotations

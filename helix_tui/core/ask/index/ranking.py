@@ -1,7 +1,7 @@
 """From channels to one order of files: scores scaled to their best, weighted, summed, multiplied with a
 prior.
 
-Weights are round and set by hand: measured sets are too small to fit them (reference/engines.md §1.3). Ties
+Weights are round and set by hand: measured sets are too small to fit them (docs/formats/ask.md §8). Ties
 break by path, so the order is the same everywhere.
 """
 
@@ -23,7 +23,7 @@ WEIGHTS: Mapping[str, float] = {
 OF_A_NAME: Mapping[str, float] = {"symbol": 1.0, "meaning": 0.3}
 OF_A_REPORT: Mapping[str, float] = {"best": 1.5, "path": 0.3, "stem": 0.0, "meaning": 0.0, "recent": 0.25}
 """A long text has words of many files' names by chance, and is about more than one vector can hold; it tells
-of work, which goes on where it was done lately (reference/ask.md §9).
+of work, which goes on where it was done lately (docs/formats/ask.md §8).
 """
 PRIORS: Mapping[Role, float] = {
     "source": 1.0, "test": 0.55, "doc": 0.5, "example": 0.5, "config": 0.8, "data": 0.5, "vendored": 0.4,

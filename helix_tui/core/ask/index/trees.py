@@ -1,6 +1,6 @@
 """Trees of a repository: those that it keeps as JSON of the DAG node schema, and the one its folders make.
 
-The schema is the seed's: id, title, summary, tags, evidence (reference/ask.md §3). Trees guide and narrate,
+The schema: id, title, summary, tags, evidence (docs/formats/ask.md §3). Trees guide and narrate,
 they never stand in for a span.
 """
 

@@ -1,9 +1,10 @@
 """The loop: what is weak decides what is searched next, until evidence suffices or the budget is spent.
 
-Policy (seed 002, phase 1): documents, their sections and trees first; where a slot stays open, queries from
-headings, file names and symbols; then code, the symbol index and one hop of use; then each open slot by
-itself. Evidence is united, so coverage never falls; where a budget would make it fall, the loop keeps what
-it had and says so. Nothing here reads a clock but the caller's, which only ends a run that takes too long.
+Policy (docs/formats/ask.md §1, phase 1): documents, their sections and trees first; where a slot stays
+open, queries from headings, file names and symbols; then code, the symbol index and one hop of use; then
+each open slot by itself. Evidence is united, so coverage never falls; where a budget would make it fall,
+the loop keeps what it had and says so. Nothing here reads a clock but the caller's, which only ends a run
+that takes too long.
 """
 
 from __future__ import annotations

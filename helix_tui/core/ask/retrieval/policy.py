@@ -1,4 +1,4 @@
-"""The thresholds and budgets of a run: seed 002's names, our defaults (reference/ask.md §9), their ranges."""
+"""The thresholds and budgets of a run: names, defaults and ranges (docs/formats/ask.md §5)."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 A word has several senses where different things bear its name: "optical cavity" and "Casimir cavity", or a
 class `Session` in two packages. "Cavity tuning" is a side of the same thing, not another one. What the
-evidence does not part, the user is asked (seed 002, phase 4).
+evidence does not part, the user is asked (docs/formats/ask.md §1, phase 4).
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Weighed:
 
     @property
     def score(self) -> float:
-        """Seed 002, phase 4.3."""
+        """docs/formats/ask.md §1, phase 4."""
         return round(self.evidence_mass * self.slot_coverage_ratio * self.proof_density, 6)
 
 

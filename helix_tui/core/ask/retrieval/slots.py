@@ -1,7 +1,7 @@
 """What a question needs evidence for: its slots, where each came from, and which spans cover it.
 
 Hard requirements come only from the user's own words and from concepts that the repository defines; headings
-and trees are soft, they guide retrieval (seed 002, core principles). A slot is covered by the words of a
+and trees are soft, they guide retrieval (docs/formats/ask.md §2). A slot is covered by the words of a
 span, never by a path, a header that we made, or the text of a tree.
 """
 

@@ -1,8 +1,8 @@
 """Trees of the repository: which nodes speak of a question, and the way from the root to them.
 
 A node is told in an answer only where a span of a document that was kept stands in the node's evidence; any
-other node is a hint for navigation (seed 002, phase 6). Where the repository keeps no tree, the walk follows
-the folders and headings above each document.
+other node is a hint for navigation (docs/formats/ask.md §1, phase 6). Where the repository keeps no tree,
+the walk follows the folders and headings above each document.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MOST_NODES = 24
 MOST_AROUND = 4
 """Children of an anchor that a full path shows."""
 LEAST_SCORE = 4
-"""Score from which a node speaks of a question (reference/ask.md §3.3)."""
+"""Score from which a node speaks of a question (docs/formats/ask.md §3.3)."""
 
 Part = Literal["root", "walk", "anchor", "around"]
 
@@ -74,7 +74,7 @@ def matching_trees(trees: Iterable[Tree], terms: Sequence[str]) -> tuple[Match, 
 
 
 def node_score(node: TreeNode, terms: Sequence[str]) -> int:
-    """How much a node speaks of some stems (weights of reference/ask.md §3.3)."""
+    """How much a node speaks of some stems (weights of docs/formats/ask.md §3.3)."""
     ident, title = terms_in(node.id), terms_in(node.title)
     tags, summary = terms_in(" ".join(node.tags)), terms_in(node.summary)
     return sum(

@@ -1,4 +1,4 @@
-"""A run as the one JSON document of ``helix-tui ask --json`` and of the history (design/cli.md)."""
+"""A run as the one JSON document of ``helix-tui ask --json`` and of the history (docs/formats/cli.md)."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def evidence_of(entry: Entry) -> dict[str, Any]:
 
 
 def step_of(step: Step) -> dict[str, Any]:
-    """A step of the controller; camelCase as the seed writes it (rulings.md 26)."""
+    """A step of the controller; camelCase as docs/formats/ask.md §4 has it."""
     return {
         "step": step.step,
         "action": step.action,
@@ -218,7 +218,7 @@ def _walk_node(node: WalkNode) -> dict[str, Any]:
 
 
 def clarify_of(run: Run) -> dict[str, Any]:
-    """What a clarify must hold (seed 002, clarify response contract); empty where none is asked for."""
+    """What a clarify must hold (docs/formats/ask.md §6); empty where none is asked for."""
     if run.tier != "Clarify":
         return {}
     ambiguity, split = run.ambiguity, run.retrieval.stop == "dominance_split"

@@ -1,7 +1,7 @@
 """A run as a trace: one JSON object a line, at the end a certificate over all that a second run must repeat.
 
-The last line says which of the seed's nine acceptance criteria hold for this run, and the hash of the lines
-above it but for the timings (seed 002, "Verification"; rulings.md 25).
+The last line says which of the nine acceptance criteria hold for this run, and the hash of the lines
+above it but for the timings (docs/formats/ask.md §7; docs/decisions/0017).
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def _events(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def acceptance(document: Mapping[str, Any]) -> dict[str, bool]:
-    """The nine criteria of seed 002, each as it stands for one run."""
+    """The nine criteria of docs/formats/ask.md §7, each as it stands for one run."""
     docs = [span for span in document["evidence"] if span["kind"] == "doc" and span["slots"]]
     cited = {citation["file"] for citation in document["citations"]}
     scores = document["ambiguity_scores"]

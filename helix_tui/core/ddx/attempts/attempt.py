@@ -1,8 +1,8 @@
 """One attempt: its record, and how the sources that speak of it are merged into one.
 
-Rules: reference/ddx.md §5. Landed, preserved and closed are three facts (rulings.md 3). What the loop, the
-bead's event or the metrics say of the end is stronger than ``result.json``, which the worker may have
-written before landing failed. What came of it is `verdict.decide`'s.
+Rules: docs/formats/ddx.md §5. Landed, preserved and closed are three facts (docs/decisions/0002). What the
+loop, the bead's event or the metrics say of the end is stronger than ``result.json``, which the worker may
+have written before landing failed. What came of it is `verdict.decide`'s.
 """
 
 from __future__ import annotations

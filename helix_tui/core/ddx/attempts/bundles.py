@@ -1,7 +1,7 @@
 """Which evidence folder belongs to work that is going on: the only place that names April's second worker.
 
 ``.ddx/run-state.json`` of April holds one attempt; two workers overwrite each other there, and after an
-attempt's end it is gone while review and landing go on (reference/ddx.md §4, "Recorded runs"). The folders
+attempt's end it is gone while review and landing go on (docs/formats/ddx.md §4.6). The folders
 under ``.ddx/executions`` are named by the time they began, so the few that began since a claim are looked at.
 """
 

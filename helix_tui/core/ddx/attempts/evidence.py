@@ -1,6 +1,6 @@
 """Everything about one attempt, read when somebody looks at it: files, checks, prompt, review, diff.
 
-Formats: reference/ddx.md §5. What HELIX reads into an outcome: reference/helix.md §4.
+Formats: docs/formats/ddx.md §5. What HELIX reads into an outcome: docs/formats/helix.md §4.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def interpret(attempt: Attempt, now: int, parked: str = "") -> Reading:
         parked: why its bead is parked for a person; nothing else comes of the attempt before that.
 
     An attempt that was preserved or that failed is never physics-level: only an agent that declined because
-    the bead contradicts itself says so (reference/helix.md §4).
+    the bead contradicts itself says so (docs/formats/helix.md §4).
     """
     if attempt.landed:
         return Reading(None, _after_landing(attempt))

@@ -1,4 +1,4 @@
-"""Evidence folders, each read as an attempt's pieces or as a review. Format: reference/ddx.md §5."""
+"""Evidence folders, each read as an attempt's pieces or as a review. Format: docs/formats/ddx.md §5."""
 
 from __future__ import annotations
 

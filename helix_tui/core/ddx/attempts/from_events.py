@@ -1,6 +1,6 @@
 """Events that tell of attempts: inline in a bead's row, or in the attachment of a closed bead.
 
-Format: reference/ddx.md §1 (events) and §4 (loop logs, which say the same at the same time).
+Format: docs/formats/ddx.md §1 (events) and §4 (loop logs, which say the same at the same time).
 """
 
 from __future__ import annotations

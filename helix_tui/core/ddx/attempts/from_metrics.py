@@ -1,4 +1,4 @@
-"""``.ddx/metrics/attempts.jsonl``: one row an attempt. Format: reference/ddx.md §5."""
+"""``.ddx/metrics/attempts.jsonl``: one row an attempt. Format: docs/formats/ddx.md §5."""
 
 from __future__ import annotations
 

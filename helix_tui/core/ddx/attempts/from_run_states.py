@@ -1,7 +1,7 @@
 """Run records, each read as a piece of an attempt: of one whose worker was killed it may be all there is.
 
-``.ddx/run-state/<attempt>.json`` and ``.ddx/run-state.json`` (reference/ddx.md §4.1). Since May the evidence
-folder comes into the project when the agent has ended; what ddx was killed at has none.
+``.ddx/run-state/<attempt>.json`` and ``.ddx/run-state.json`` (docs/formats/ddx.md §4.1). Since May the
+evidence folder comes into the project when the agent has ended; what ddx was killed at has none.
 """
 
 from __future__ import annotations

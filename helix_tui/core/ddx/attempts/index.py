@@ -2,7 +2,7 @@
 
 What belongs to which attempt: evidence folders and metrics name it; a loop's result names its session; an
 event of April names neither, and belongs to the attempt whose cost was told just before it, or else to the
-one with the same commits or the nearest end (reference/ddx.md §1, §4, §5).
+one with the same commits or the nearest end (docs/formats/ddx.md §1, §4, §5).
 """
 
 from __future__ import annotations

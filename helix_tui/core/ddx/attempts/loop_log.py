@@ -1,7 +1,7 @@
 """What a loop says: its log, and the JSON object at the end of its text stream.
 
-Formats: reference/ddx.md §4 (loop logs, text stream). Types and fields are open sets: an entry of an unknown
-type is kept as it is.
+Formats: docs/formats/ddx.md §4 (loop logs, text stream). Types and fields are open sets: an entry of an
+unknown type is kept as it is.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def parse_report(output: str) -> LoopReport:
 
 
 _REPORTED = frozenset({"project_root", "attempts", "results", "no_ready_work"})
-"""Fields by which a report is known among the objects of a text stream (reference/ddx.md §4)."""
+"""Fields by which a report is known among the objects of a text stream (docs/formats/ddx.md §4)."""
 
 _OBJECT_START = re.compile(r'^\{(?=\r?$|")', re.MULTILINE)
 _DECODER = json.JSONDecoder()

@@ -1,9 +1,9 @@
 """What came of an attempt: one verdict, with what it rests on. Whoever shows an outcome asks here.
 
-What decides, in this order (rulings.md 29): git (is its revision in the history of the target branch), a
-landed revision, a preserve or candidate ref, an event, the status. DDx of April reviews after the merge
-("post-merge review …": refused means landed all the same), later releases before ("pre-land review …":
-refused means not landed, the candidate stays at its ref; reference/ddx.md §4 and §5).
+What decides, in this order (docs/decisions/0002): git (is its revision in the history of the target
+branch), a landed revision, a preserve or candidate ref, an event, the status. DDx of April reviews after
+the merge ("post-merge review …": refused means landed all the same), later releases before ("pre-land
+review …": refused means not landed, the candidate stays at its ref; docs/formats/ddx.md §4 and §5).
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ _REVIEWED_AFTER = frozenset({"review_request_changes", "review_block", "review_m
 """April's words for a review that found fault with what had landed; later releases use them before."""
 
 _SATISFIED = re.compile(r"\s*status:\s*already_satisfied\b")
-"""How an agent says that there was nothing to do; the loop then verifies that (reference/ddx.md §5)."""
+"""How an agent says that there was nothing to do; the loop then verifies that (docs/formats/ddx.md §5)."""
 
 _STOPPED = re.compile(
     r"(escalation exhausted: )?"

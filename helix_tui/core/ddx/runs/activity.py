@@ -1,7 +1,7 @@
 """What a running worker does right now: last tool, phase, tokens, the time of its last event.
 
 An attempt's own transcripts tell most of it. Readiness checks, triage and reviews are model calls of their
-own, whose transcripts lie in ``.ddx/agent-logs`` (reference/ddx.md, "Recorded runs").
+own, whose transcripts lie in ``.ddx/agent-logs`` (docs/formats/ddx.md §4.6).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Events of a bead that lie beside its row: DDx moves a closed bead's events into an attachment.
 
-Format: reference/ddx.md §1; one JSON object a line, under ``.ddx/attachments``.
+Format: docs/formats/ddx.md §1; one JSON object a line, under ``.ddx/attachments``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What is running, from the files that say so: tracker rows, leases, run records, worker sidecars.
 
-Formats: reference/ddx.md §4. No one file is enough: a row stays ``open`` while a worker of the head era
+Formats: docs/formats/ddx.md §4. No one file is enough: a row stays ``open`` while a worker of the head era
 runs it, a run record outlives a killed worker, a heartbeat beats in a worker that is stuck. So every source
 is read, the claims are merged per piece of work, and each fact keeps its source and its age.
 """
@@ -276,7 +276,7 @@ def find_running(
 def judge(
     claims: Sequence[Claim], last_event: int | None, now: int, stall: int, *, here: str
 ) -> tuple[Verdict, str]:
-    """Alive, silent or dead, and the one sentence that says why (reference/ddx.md §4).
+    """Alive, silent or dead, and the one sentence that says why (docs/formats/ddx.md §4).
 
     Dead: its process is gone from this host, its loop has ended the attempt, or every time until which a
     file vouches lies in the past. A process of another host cannot be asked. Silent: an event, then none for

@@ -1,6 +1,6 @@
 """Following the transcripts of one attempt while an agent writes them, and after they have moved.
 
-Rules: reference/ddx.md §4.4 and "Recorded runs". An attempt has one file or many: a pair for each session
+Rules: docs/formats/ddx.md §4.4 and §4.6. An attempt has one file or many: a pair for each session
 (the agent's own stream ``agent-<harness>-<ns>.jsonl`` and DDx's service log ``svc-<ns>.jsonl``), another
 pair for each repair. DDx of August writes them in the attempt's clone and copies them to the project when
 the attempt ends.

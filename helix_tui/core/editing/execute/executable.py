@@ -1,7 +1,7 @@
 """Which executable writes for us.
 
 Where no ddx is found the writer is our embedded tracker, a program of its own that speaks the same contract
-(design/product.md, “Without DDx on the machine”). Detection: reference/ddx.md §0.
+(docs/decisions/0001). Detection: docs/formats/ddx.md §0.
 """
 
 from __future__ import annotations

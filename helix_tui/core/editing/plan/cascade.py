@@ -1,8 +1,8 @@
 """What ddx closes by itself after a bead was closed.
 
-Two rules (reference/ddx.md §1): open beads that the closed one supersedes fall with it, unless somebody has
-worked on them or holds them; and upwards, an epic or a bead that no worker may pick closes once all of its
-children are finished. Which of it a release does stands in its `Dialect`.
+Two rules (docs/formats/ddx.md §1): open beads that the closed one supersedes fall with it, unless somebody
+has worked on them or holds them; and upwards, an epic or a bead that no worker may pick closes once all of
+its children are finished. Which of it a release does stands in its `Dialect`.
 """
 
 from __future__ import annotations

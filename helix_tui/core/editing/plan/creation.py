@@ -1,6 +1,6 @@
 """Planning of a new bead.
 
-``--priority`` is always passed, for without it ddx makes a bead P0 (reference/ddx.md §1); notes and, where
+``--priority`` is always passed, for without it ddx makes a bead P0 (docs/formats/ddx.md §1); notes and, where
 ``--depends-on`` is not known, dependencies follow as commands of their own.
 """
 

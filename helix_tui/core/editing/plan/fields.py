@@ -1,6 +1,6 @@
 """Planning of what changes a bead's fields: eligibility, supersession, edges, parent, order, labels, texts.
 
-DDx's traps stand in reference/ddx.md §1 and §2: ``--labels`` and ``--notes`` replace, ``--set status=`` is
+DDx's traps stand in docs/formats/ddx.md §1 and §2: ``--labels`` and ``--notes`` replace, ``--set status=`` is
 lost, every edge blocks whatever its type.
 """
 

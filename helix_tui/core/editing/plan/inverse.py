@@ -1,8 +1,8 @@
 """The way back: commands that give rows the values they had, and what no command can give back.
 
 Built from the values before, never from the operation, so that it is right whatever the operation did. Rules
-of the commands: reference/ddx.md §2; what is protected from ``--unset``: the claim fields, which only letting
-go of the bead takes away.
+of the commands: docs/formats/ddx.md §2; what is protected from ``--unset``: the claim fields, which only
+letting go of the bead takes away.
 """
 
 from __future__ import annotations

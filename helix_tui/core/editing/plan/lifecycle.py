@@ -1,7 +1,7 @@
 """Planning of what changes a bead's status, with the lifecycle of each era.
 
-Rules: reference/ddx.md §1 (lifecycle, auto-close cascade) and §2. April lets any of its three statuses follow
-any other; head checks each step, and closes further beads by itself.
+Rules: docs/formats/ddx.md §1 (lifecycle, auto-close cascade) and §2. April lets any of its three statuses
+follow any other; head checks each step, and closes further beads by itself.
 """
 
 from __future__ import annotations

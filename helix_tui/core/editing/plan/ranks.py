@@ -1,7 +1,7 @@
 """Order inside one priority: ``bead queue`` and the ranks that it will write (head era).
 
 A rank is sparse: the moved bead gets a number between its neighbours where there is room for one; else every
-bead of the priority is numbered anew in tens (reference/ddx.md §2).
+bead of the priority is numbered anew in tens (docs/formats/ddx.md §2).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A memory is written once and read by agents for months, so it is the best place to hide a key or an order in.
 Text that only describes (a hash, an id, a path, code, "ignore the cache") stays as it is: an injected
 memory that lost its subject is worth nothing. The idea of a scanner before injection is the reference's
-(reference/memory.md §5); the rules are this project's own.
+(docs/formats/memory.md §7); the rules are this project's own.
 """
 
 from __future__ import annotations

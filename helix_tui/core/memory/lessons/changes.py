@@ -2,7 +2,7 @@
 
 Edit, supersede, remove, prune, fade, accept, decline.
 
-What an outcome counted is not among them: evidence is not taken back by hand (reference/memory.md §4).
+What an outcome counted is not among them: evidence is not taken back by hand (docs/formats/memory.md §4).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Lessons that wait for a person: drawn by rule from attempts, stored only when somebody accepts them.
 
-The seeds let agents and orchestrators store at once; what an agent writes is read by agents for months, so
-here a person or a stated policy stands between (rulings.md 19).
+helix lets agents and orchestrators store at once; what an agent writes is read by agents for months, so
+here a person or a stated policy stands between (docs/decisions/0014).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What checks that ran say of a piece of work: the verdict on a session that no tracker judges.
 
-A verdict rests on exit codes of commands that check something, never on what an agent says (rulings.md 18,
-19). What is not certain settles nothing: a command that cannot fail, a check from before the last change, a
-session without any check.
+A verdict rests on exit codes of commands that check something, never on what an agent says
+(docs/decisions/0014). What is not certain settles nothing: a command that cannot fail, a check from before
+the last change, a session without any check.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Metacognition: whether to go on with an approach, turn, or ask (seed 004, assess_approach)."""
+"""Metacognition: whether to go on with an approach, turn, or ask (docs/formats/memory.md §3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Edges between memories: made, strengthened, followed, suggested (both seeds' names, rulings.md 23)."""
+"""Edges between memories: made, strengthened, followed, suggested (both versions' names,
+docs/decisions/0016)."""
 
 from __future__ import annotations
 
@@ -13,10 +14,10 @@ from helix_tui.core.memory.store.base import Base
 from helix_tui.core.memory.store.index import WHOLE
 
 WEAKEST = 0.5
-"""Edges of less weight are not followed (seed 004's code)."""
+"""Edges of less weight are not followed (helix v1's code)."""
 
 SUGGESTED = 0.6
-"""Cosine of two whole memories from which on an edge is suggested (seed 003's code)."""
+"""Cosine of two whole memories from which on an edge is suggested (helix v2's code)."""
 
 MAX_HOPS = 10
 _MOST = 10_000
@@ -71,7 +72,7 @@ def edges(base: Base, name: str, rel_type: str, to_name: str = "") -> list[Edge]
 
 
 def connected(base: Base, name: str, max_hops: int) -> list[Connected]:
-    """What edges lead to in both directions, nearest first; each memory once (seed 004, connected)."""
+    """What edges lead to in both directions, nearest first; each memory once (docs/formats/memory.md §3)."""
     start = rows.find(base.database, name)
     if start is None:
         return []
@@ -95,7 +96,7 @@ def connected(base: Base, name: str, max_hops: int) -> list[Connected]:
 
 
 def suggest(base: Base, name: str, limit: int) -> list[Suggestion]:
-    """Edges that the likeness of two memories suggests, likeliest first (seed 003's code)."""
+    """Edges that the likeness of two memories suggests, likeliest first (helix v2's code)."""
     with base.reading() as index:
         source = rows.find(base.database, name)
         vectors = index.vectors(base.database, WHOLE)

@@ -1,4 +1,4 @@
-"""What is put before an agent, as seed 003 shows it, and the ledger of it.
+"""What is put before an agent, as helix v2 shows it, and the ledger of it.
 
 Only what is relevant is shown; what stands in the ledger is what was shown, so feedback is held against it.
 """
@@ -85,7 +85,7 @@ def in_order(hits: Iterable[Recalled]) -> list[Recalled]:
 
 
 def block(memories: Iterable[Memory]) -> str:
-    """The text that an agent reads, exactly as seed 003 shows it; nothing for no memories."""
+    """The text that an agent reads, exactly as helix v2 shows it; nothing for no memories."""
     chosen = list(memories)
     parts = []
     for head, is_failure in ((FAILURES, True), (PATTERNS, False)):

@@ -1,6 +1,6 @@
 """Recall: meaning, words and files find memories; the ranker orders them; every term is reported.
 
-Two queries run side by side (seed 003): the objective by meaning and by the names of code in it, and the
+Two queries run side by side (helix v2): the objective by meaning and by the names of code in it, and the
 files that may be changed, matched as paths. Edges may bring in neighbours of what was found, with a bounded
 bonus; they take places that nothing relevant wants, never the place of a direct hit.
 """
@@ -24,7 +24,7 @@ from helix_tui.core.memory.words import identifiers, key, telling
 
 GATE = 0.25
 """Relevance from which on a memory is a direct hit: with MiniLM unrelated texts stay below 0.1, paraphrases
-lie between 0.15 and 0.74 (reference/memory.md §5, §9)."""
+lie between 0.15 and 0.74 (docs/formats/memory.md §5, §9)."""
 
 NAMED = 0.6
 """Relevance of a memory that has every name of code in the query: as much as a close paraphrase."""
@@ -37,7 +37,7 @@ MOST_RECONSIDERED = 64
 
 BONUS_PER_WEIGHT = 0.1
 MOST_BONUS = 0.2
-"""What edges may add (seed 003's code)."""
+"""What edges may add (helix v2's code)."""
 
 MOST_RECALLED = 1_000
 MAX_QUERY = 20_000

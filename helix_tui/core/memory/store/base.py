@@ -21,7 +21,7 @@ from helix_tui.core.memory.store.index import Index
 _MOST_KEPT = 512
 
 WINDOW_DAYS = 7.0
-"""The window of promotion by default (seed 003's code, similar_recent)."""
+"""The window of promotion by default (docs/formats/memory.md §6)."""
 
 
 def window_days(env: Mapping[str, str] | None = None) -> float:
@@ -50,7 +50,7 @@ class Base:
     read_only: bool
     index: Index
     window_days: float = WINDOW_DAYS
-    """Days within which three occurrences make a failure systemic (rulings.md 31)."""
+    """Days within which three occurrences make a failure systemic (docs/decisions/0013)."""
     _encoded: dict[str, Vector] = field(default_factory=dict)
 
     @property

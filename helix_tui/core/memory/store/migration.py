@@ -1,6 +1,6 @@
 """From any generation of the plugin's database to ours, inside one transaction that the caller holds.
 
-Generations (reference/memory.md §2, §3, §5): seed 004's ``memory`` with two types; seed 003's with
+Generations (docs/formats/memory.md §2): helix v1's ``memory`` with two types; helix v2's with
 ``file_patterns`` and ``schema_version``; the latest, where ``insight`` has taken the place of ``memory``. The
 plugin's tables are kept. Only the CHECK on ``type`` is widened where it is too narrow, by SQLite's documented
 way for that (lang_altertable, §7): the rows are not touched.

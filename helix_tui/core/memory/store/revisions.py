@@ -1,4 +1,4 @@
-"""Revisions: what a memory said before, kept with its own counts (rulings.md 30).
+"""Revisions: what a memory said before, kept with its own counts (docs/decisions/0016).
 
 The row in the plugin's ``memory`` is the newest revision, so whatever reads that table shows what holds now.
 Each older one is a row of ``memory_revision``, under the id it had while it was shown: an outcome that comes

@@ -88,7 +88,7 @@ def fetch(database: Database, ids: Iterable[int]) -> dict[int, Memory]:
 
 
 def find(database: Database, name_or_id: str | int) -> Memory | None:
-    """The memory of this name, else of this id (rulings.md 21)."""
+    """The memory of this name, else of this id (docs/decisions/0016)."""
     row = None
     if isinstance(name_or_id, str):
         row = _one(database, "m.name = ?", name_or_id)

@@ -1,6 +1,6 @@
-"""The tables of ``.helix/helix.db``: seed 004's as they stand, and ours beside them.
+"""The tables of ``.helix/helix.db``: helix v1's as they stand, and ours beside them.
 
-The published plugin knows the first group, in three generations (reference/memory.md §2, §3, §5). Ours hang
+The published plugin knows the first group, in three generations (docs/formats/memory.md §2). Ours hang
 on ``memory.id`` and are kept in step by triggers, so they stay true when the plugin writes; nothing in a
 trigger needs more than SQLite with FTS5. ``memory_change`` gives every change of a memory, by whatever
 process, the next number: a reader asks for what is newer than what it has.
@@ -102,7 +102,7 @@ where it is added."""
 PLUGIN_VERSION = 9
 """What we enter in the plugin's ``schema_version``: from this number on none of its releases runs the
 migrations that drop ``memory``, ``memory_edge``, ``exploration``, ``plan`` and ``workspace``
-(reference/memory.md §0.8)."""
+(docs/formats/memory.md §2)."""
 
 OUR_VERSION = 1
 """Of the tables below; kept in ``helix_meta``."""

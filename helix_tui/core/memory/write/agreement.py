@@ -1,4 +1,5 @@
-"""When two texts say the same: what must be equal in them, and how alike the rest must be (rulings.md 30).
+"""When two texts say the same: what must be equal in them, and how alike the rest must be
+(docs/decisions/0016).
 
 A model sees nearly one text in "exit code 137" and "exit code 127", in production and staging, in migration
 0042 and 0057. What tells problems apart is read out of the words here: figures, codes, names of code, names
@@ -17,7 +18,7 @@ from helix_tui.core.memory.store.base import Base
 from helix_tui.core.memory.words import identifiers, key, likeness, stem
 
 RESOLVES_ALIKE = 0.85
-"""Cosine of two resolutions from which on they agree: seed 004's threshold."""
+"""Cosine of two resolutions from which on they agree: helix v1's threshold."""
 
 WORDED_ALIKE = 0.8
 """The same without an encoder: share of common words (Dice)."""

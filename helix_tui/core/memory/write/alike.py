@@ -1,7 +1,7 @@
 """Which memories say what a text says: by the nearness of triggers, or by their words.
 
 Like is held against like: a trigger against triggers, vectors of one model against vectors of that model, a
-failure against failures and systemic ones (both seeds; reference/memory.md §0.4).
+failure against failures and systemic ones (docs/formats/memory.md §6).
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from helix_tui.core.memory.store.indexing import Draft
 from helix_tui.core.memory.words import key, likeness, telling
 
 DUPLICATE = 0.85
-"""Cosine of two triggers from which on they are one memory (both seeds)."""
+"""Cosine of two triggers from which on they are one memory (docs/formats/memory.md §6)."""
 
 SIMILAR = 0.65
-"""Cosine from which on two failures are of a kind; seed 003's own pair of like failures scores 0.68."""
+"""Cosine from which on two failures are of a kind; helix v2's own pair of like failures scores 0.68."""
 
 ALIKE = 0.6
 """The same without an encoder: share of common words (Dice)."""
@@ -96,7 +96,7 @@ def worded_alike(one: str, other: str) -> bool:
 def similar_recent(
     base: Base, trigger: str, threshold: float | None, days: float, type_: str | None
 ) -> list[Similar]:
-    """Memories of the last days whose triggers resemble a text, most alike first (seed 003's code)."""
+    """Memories of the last days whose triggers resemble a text, most alike first (helix v2's code)."""
     vectors = base.encode([trigger])
     family = (type_,) if type_ else ()
     with base.reading() as index:

@@ -1,8 +1,8 @@
 """Corrections by a person: another wording, another resolution, one memory in place of another.
 
 A correction that says the same in other words keeps the counts; one that says something else is a revision,
-whose counts begin anew while the older one keeps its own (rulings.md 30). Each returns its way back, as plain
-JSON, for the journal of the memory.
+whose counts begin anew while the older one keeps its own (docs/decisions/0016). Each returns its way back,
+as plain JSON, for the journal of the memory.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""When a failure is systemic: three distinct occurrences of its kind within a window (rulings.md 31).
+"""When a failure is systemic: three distinct occurrences of its kind within a window (docs/decisions/0013).
 
-The same text stored again is no occurrence, nor is what one bead met in several attempts. Seed 003's code
+The same text stored again is no occurrence, nor is what one bead met in several attempts. Helix v2's code
 looks back seven days; how many is a setting.
 """
 
@@ -18,7 +18,7 @@ from helix_tui.core.memory.words import key
 from helix_tui.core.memory.write import alike
 
 SYSTEMIC_AT = 3
-"""Occurrences that make a failure systemic (seed 003)."""
+"""Occurrences that make a failure systemic (helix v2)."""
 
 _NEAREST = 3
 """Near failures whose own kin is looked at."""

@@ -1,9 +1,10 @@
 """Storing a memory: refused, merged into one that says the same, a revision of one, or added.
 
-What stands behind the rules: seed 004's checks and its threshold of 0.85, held against like texts, trigger
-against trigger (the seeds compared a trigger with a trigger and resolution: reference/memory.md §0.4), and
-only where the resolutions agree too; the same trigger with another resolution is a revision (rulings.md 30).
-Looking and writing are one write transaction, so any number of processes may store the same at once.
+What stands behind the rules: helix v1's checks and its threshold of 0.85, held against like texts, trigger
+against trigger (helix compared a trigger with a trigger and resolution: docs/formats/memory.md §6), and
+only where the resolutions agree too; the same trigger with another resolution is a revision
+(docs/decisions/0016). Looking and writing are one write transaction, so any number of processes may store
+the same at once.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from helix_tui.core.memory.write import recurrence as recurring
 from helix_tui.core.memory.write.agreement import one_matter, resolve_alike, same_problem
 
 CHUNK_SIMILARITY = 0.85
-"""From here on a landed approach strengthens the pattern it resembles (seed 004, chunk)."""
+"""From here on a landed approach strengthens the pattern it resembles (docs/formats/memory.md §6)."""
 
 MIN_TRIGGER = 10
 MAX_TEXT = 20_000
@@ -63,7 +64,8 @@ def store_many(base: Base, drafts: Iterable[Draft]) -> list[Stored]:
 
 
 def chunk(base: Base, task: str, outcome: str, approach: str, source: str) -> Stored:
-    """A pattern from a landed task; one that resembles a known pattern strengthens that (seed 004, chunk)."""
+    """A pattern from a landed task; one that resembles a known pattern strengthens that
+    (docs/formats/memory.md §6)."""
     if not outcome.strip().lower().startswith("success"):
         return Stored("skipped", reason="only chunk successful outcomes", mode=base.mode)
     draft = clean(base, Draft(f"Task: {task.strip()}", f"{APPROACH}{approach.strip()}", "pattern", source))
@@ -91,7 +93,7 @@ def chunk(base: Base, task: str, outcome: str, approach: str, source: str) -> St
 
 
 def clean(base: Base, draft: Draft) -> Draft | Stored:
-    """The draft without surrounding blanks, or why it is refused; the order of checks is seed 004's."""
+    """The draft without surrounding blanks, or why it is refused; the order of checks is helix v1's."""
     trigger, resolution = _text(draft.trigger), _text(draft.resolution)
     reason = ""
     if draft.type not in TYPES:

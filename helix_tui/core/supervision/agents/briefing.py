@@ -1,8 +1,8 @@
 """What Claude Code's agents are told from memory, and what they say back: the answers of our hooks.
 
-Protocol: reference/memory.md §6. What is added is told as fact, in seed 003's form; the ledger keeps what
-was shown to whom. What an agent claims is kept as a claim: only a verified outcome settles it (rulings.md
-18, 19).
+Protocol: docs/formats/memory.md §7. What is added is told as fact, in helix v2's form; the ledger keeps what
+was shown to whom. What an agent claims is kept as a claim: only a verified outcome settles it
+(docs/decisions/0014).
 """
 
 from __future__ import annotations

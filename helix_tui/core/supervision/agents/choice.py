@@ -12,7 +12,8 @@ from helix_tui.core.supervision.stages.delegate import Wishes
 
 
 def environment_options(env: Mapping[str, str]) -> dict[str, str]:
-    """What the environment says of a run where nobody says it on the command line (reference/helix.md §1)."""
+    """What the environment says of a run where nobody says it on the command line (docs/formats/helix.md
+    §1)."""
     names = {
         "harness": "HELIX_AGENT",
         "review_harness": "HELIX_REVIEW_AGENT",

@@ -1,7 +1,7 @@
 """Claude Code's own settings: our hooks put into them, and taken out again, with everything else left alone.
 
 Format: ``.claude/settings.json``, key ``hooks``: event -> list of ``{matcher?, hooks: [{type, command,
-timeout}]}`` (reference/memory.md §6). A file that cannot be read in full is not written: what a merge
+timeout}]}`` (docs/formats/memory.md §7). A file that cannot be read in full is not written: what a merge
 cannot see, it would lose.
 """
 

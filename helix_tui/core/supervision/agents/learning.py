@@ -1,6 +1,6 @@
 """The loop's closing: what DDx's evidence says of an attempt settles what was injected into it.
 
-Rulings 18 and 19 (design/rulings.md): the outcome is read from the attempt's status, its checks and its
+docs/decisions/0014: the outcome is read from the attempt's status, its checks and its
 review, never from what the agent says. An attempt is settled once; one of which the evidence says nothing
 about the work (no provider, a swept work tree, a lost push) settles nothing. Blocked and failed attempts
 propose a failure to remember, landed ones a pattern; a person or a policy accepts.

@@ -1,7 +1,7 @@
 """A stored plan becomes beads: one reviewed change, with its dependencies, that can be taken back as one.
 
 A plan's task is a bead whose acceptance is its verify command; what it may touch and spend stands in its
-description, where the agent reads it (seed 004, Planner; seed 003, task metadata).
+description, where the agent reads it (docs/formats/memory.md §3).
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def _stand_in(number: int) -> str:
 
 
 def _phase_label(beads: Iterable[Bead]) -> str:
-    """``phase:build`` or ``activity:build``, whichever this repository uses (rulings.md 13)."""
+    """``phase:build`` or ``activity:build``, whichever this repository uses (docs/decisions/0010)."""
     used = Counter(
         label.partition(":")[0]
         for bead in beads

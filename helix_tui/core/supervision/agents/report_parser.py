@@ -1,8 +1,8 @@
 """What Claude Code tells a hook, and what an agent says in its transcript: read as hostile text.
 
-Shapes: reference/memory.md §6. Every field may be missing or of another type; a transcript may be huge, cut
-off or no transcript at all. Only the end of one is read. A command's result: ``is_error``, and a text that
-begins with ``Exit code N`` where it failed (Claude Code 2.1).
+Shapes: docs/formats/memory.md §7. Every field may be missing or of another type; a transcript may be huge,
+cut off or no transcript at all. Only the end of one is read. A command's result: ``is_error``, and a text
+that begins with ``Exit code N`` where it failed (Claude Code 2.1).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The check: facts first; where they leave it open, an agent looks at the documents.
 
-Rules: reference/helix.md §2, seed 001 (NEXT_ACTION). The answer always says which of the two decided.
+Rules: docs/formats/helix.md §2. The answer always says which of the two decided.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Queue health: everything that a look at the tracker and the files around it can tell, without asking
 anybody.
 
-Numbers: reference/helix.md §2. ``ready`` is ddx's plain notion (open and nothing unclosed before it);
+Numbers: docs/formats/helix.md §2. ``ready`` is ddx's plain notion (open and nothing unclosed before it);
 ``ready_execution`` is what a worker would pick, and both are told.
 """
 

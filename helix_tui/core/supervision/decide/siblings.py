@@ -1,7 +1,7 @@
 """Work that belongs together: shown beside the next bead, never dispatched in one go (ddx takes one bead a
 turn).
 
-Rules: seed 001 (sibling detection), reference/helix.md §3.5: the same parent or specification first; only
+Rules: docs/formats/helix.md §3.5: the same parent or specification first; only
 where that finds nothing, a shared ``area:`` label; three at most, the bead itself included.
 """
 

@@ -1,6 +1,7 @@
 """What does not move and why: a view of ddx's own facts, kept nowhere.
 
-Rules: design/rulings.md 6, reference/helix.md §6 (``stuck``). It takes the place of the blocker store of old.
+Rules: docs/decisions/0004, docs/formats/helix.md §6 (``stuck``). It takes the place of the blocker store
+of old.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """NEXT_ACTION from facts alone, where they decide it.
 
-Order of the rules: reference/helix.md §2. A rule that needs judgement about documents is not decided here:
+Order of the rules: docs/formats/helix.md §2. A rule that needs judgement about documents is not decided here:
 the answer then says so, and the prompt decides.
 """
 

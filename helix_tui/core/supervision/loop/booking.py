@@ -1,8 +1,8 @@
 """What follows from what ddx did: counting, promotion, acceptance follow-ups, reviews, alignment, questions.
 
-Rules: seed 000 (post-cycle behaviour), reference/helix.md §3.8–§3.10 and §4, design/rulings.md 3, 6, 9,
-10, 15. Everything is about the beads that ddx names in its results. Counting comes first and is written
-down before anything else happens; the rest can be done again without doing it twice.
+Rules: docs/formats/helix.md §3.8–3.10 and §4, docs/decisions/0002, 0004, 0007, 0011. Everything is about
+the beads that ddx names in its results. Counting comes first and is written down before anything else
+happens; the rest can be done again without doing it twice.
 """
 
 from __future__ import annotations

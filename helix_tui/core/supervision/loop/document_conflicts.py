@@ -1,6 +1,6 @@
 """What a run does about conflicts between documents before it dispatches anything.
 
-Rules: reference/helix.md §4, design/rulings.md 15. Demands that cannot both hold stop it; what can be
+Rules: docs/formats/helix.md §4, docs/decisions/0011. Demands that cannot both hold stop it; what can be
 resolved is asked about, or at autonomy high passed with an escalation bead; a missing document is asked
 about, or stood in for by a gap bead.
 """

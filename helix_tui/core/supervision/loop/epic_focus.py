@@ -1,6 +1,6 @@
 """Putting the queue in order before ddx picks: epic focus, finished epics, nothing else.
 
-Rules: reference/helix.md §3.2 and §3.3, design/rulings.md 11. What is held back is marked in the rows; a
+Rules: docs/formats/helix.md §3.2 and §3.3, docs/decisions/0009. What is held back is marked in the rows; a
 focus that a person set before the run stays when the run ends, one that a run set (this one, or one that
 died) does not.
 """

@@ -1,6 +1,6 @@
 """The supervisory loop: one turn of ddx's own loop at a time, and policy between the turns.
 
-The synthesis of reference/helix.md §11. ddx picks, executes, lands, closes and decides about retries;
+The synthesis of docs/formats/helix.md §7. ddx picks, executes, lands, closes and decides about retries;
 HELIX orders the queue before, books by the beads that ddx names after, and decides whether to go on. Its
 state is on disk before and after every step, so that a run that is interrupted or killed at any moment can
 be explained and taken over.

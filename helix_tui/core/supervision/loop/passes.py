@@ -1,6 +1,6 @@
 """Carrying out NEXT_ACTION: one bounded planning pass, or the end.
 
-Rules: seed 001 (NEXT_ACTION), reference/helix.md §2, design/rulings.md 8. A pass whose code comes back on
+Rules: docs/formats/helix.md §2, docs/decisions/0006. A pass whose code comes back on
 a queue that it left unchanged is not done again.
 """
 

@@ -2,7 +2,7 @@
 
 ddx writes into a file, not into a pipe of ours: killed, we leave it at work, and its report is there when
 it ends. Where it left none either, its own evidence tells which attempts of that time landed
-(design/rulings.md 19).
+(docs/decisions/0014).
 """
 
 from __future__ import annotations

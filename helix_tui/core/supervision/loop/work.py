@@ -195,7 +195,7 @@ def stop_of(error: DdxError, otherwise: str) -> Stop:
 
 
 def failure_class(stop: Stop) -> str:
-    """Under which class of failed delegations a stop is counted (reference/helix.md §3.12)."""
+    """Under which class of failed delegations a stop is counted (docs/formats/helix.md §3.12)."""
     classes = {
         "missing_binary": "missing_binary",
         "too_old": "too_old",

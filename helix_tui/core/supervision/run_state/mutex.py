@@ -1,6 +1,6 @@
 """One run at a time: a lock that the kernel takes back from the dead, and a pid file that people can read.
 
-``.helix/helix.pid`` holds ``<pid> <ISO 8601 time>`` (reference/helix.md §1a); the same file under
+``.helix/helix.pid`` holds ``<pid> <ISO 8601 time>`` (docs/formats/helix.md §1a); the same file under
 ``.ddx``, of the shell that came before this program, is believed too. A pid that was given to another
 process since is stale.
 """

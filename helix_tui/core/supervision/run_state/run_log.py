@@ -1,6 +1,6 @@
 """What a run says: lines for a person, and a log that holds everything.
 
-Forms: reference/helix.md §1b. With a summary only short lines are said, each with the lines of the log
+Forms: docs/formats/helix.md §1b. With a summary only short lines are said, each with the lines of the log
 that it stands for; the long ones go into the log alone.
 """
 

@@ -1,6 +1,6 @@
 """The state of the loop, on disk at every step: ``.helix/run-state.json``.
 
-Shape: reference/helix.md §1a, with a stop reason that carries a code (§9 row 17), in HELIX's own folder
+Shape: docs/formats/helix.md §1a, with a stop reason that carries a code, in HELIX's own folder
 because ``.ddx/run-state.json`` is ddx's. Counters are those of one run; ``totals`` are those of all. A run
 that died leaves its phase and, while ddx worked, where ddx's answer is being written: the next one books it.
 """

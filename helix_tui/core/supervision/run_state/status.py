@@ -1,6 +1,6 @@
 """What a run is doing, or why it stopped: from its state and the tracker, without asking ddx.
 
-Shape: reference/helix.md §6 (``status --json``). The console's pulse and the command line both show this.
+Shape: docs/formats/helix.md §6 (``status --json``). The console's pulse and the command line both show this.
 """
 
 from __future__ import annotations

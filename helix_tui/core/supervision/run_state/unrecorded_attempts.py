@@ -1,7 +1,7 @@
 """Attempts that ddx's loop told a run of and of which no evidence is left: what its results said of them.
 
-ddx's evidence is the one record of attempts (seed 000); what the run's state keeps of the results stands in
-only where that record has nothing.
+ddx's evidence is the one record of attempts (CONTRACT-001); what the run's state keeps of the results
+stands in only where that record has nothing.
 """
 
 from __future__ import annotations

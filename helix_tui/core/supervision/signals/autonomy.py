@@ -1,6 +1,6 @@
 """How far HELIX goes by itself: low, medium, high.
 
-Rules: design/rulings.md 15, reference/helix.md §4. Low asks before every dispatch, injection and curation
+Rules: docs/decisions/0011, docs/formats/helix.md §4. Low asks before every dispatch, injection and curation
 write; medium goes on until something is ambiguous or in conflict, then asks; high goes on past what can be
 resolved and files an escalation. GUIDANCE and physics-level conflicts stop at every level.
 """

@@ -1,6 +1,6 @@
 """Conflicts between governing documents: what can be resolved, what cannot both hold, and what is missing.
 
-Taxonomy and heuristic: reference/helix.md §4. Only statements under a heading of constraints or
+Taxonomy and heuristic: docs/formats/helix.md §4. Only statements under a heading of constraints or
 requirements are read; the order of authority comes first (a higher document decides over a lower one, so
 only two of the same tier can contradict each other for good); what nothing makes sure of is resolvable.
 Outcomes of ddx are never classified here.

@@ -1,6 +1,6 @@
 """Drift: what others changed in open beads since somebody last looked, found before anything is executed.
 
-Rules: design/rulings.md 12, reference/helix.md §2 (queue drift). A bead seen for the first time is its own
+Rules: docs/decisions/0008, docs/formats/helix.md §2 (queue drift). A bead seen for the first time is its own
 baseline. What the journal says that we wrote is no drift; what somebody changed after us is.
 """
 

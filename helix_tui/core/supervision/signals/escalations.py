@@ -1,8 +1,8 @@
 """Beads that HELIX made for a person: what it assumed meanwhile, and the decision that ends the matter.
 
-Rules: reference/helix.md §4 (autonomy high). No worker picks such a bead; it is closed by deciding. What is
-decided is written where the next agent reads it: ddx puts a bead's notes into its prompt, other fields not
-(reference/ddx.md §5).
+Rules: docs/formats/helix.md §4 (autonomy high). No worker picks such a bead; it is closed by deciding.
+What is decided is written where the next agent reads it: ddx puts a bead's notes into its prompt, other
+fields not (docs/formats/ddx.md §5).
 """
 
 from __future__ import annotations

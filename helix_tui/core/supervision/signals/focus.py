@@ -1,6 +1,6 @@
 """Epic focus: let workers pick only what one epic needs, and give everything back exactly as it was.
 
-Rules: design/rulings.md 11, reference/helix.md §3.2–3.3. DDx knows no focus; it skips beads whose
+Rules: docs/decisions/0009, docs/formats/helix.md §3.2–3.3. DDx knows no focus; it skips beads whose
 ``execution-eligible`` is false. So every other open bead is set to false, with the epic and the value of
 before stamped into the same row by the same command: a bead is marked and held back, or neither. Whether a
 focus is on stands in the epic's own row, set before the first bead is held back and taken away before the

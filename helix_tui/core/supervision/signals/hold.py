@@ -1,7 +1,7 @@
 """Keeping workers from a bead for a while, and giving it back exactly as it was.
 
 The value that ``execution-eligible`` had is stamped into the row by the command that takes it, so the row
-alone says what is to be given back, after a kill at any step too (design/rulings.md 11).
+alone says what is to be given back, after a kill at any step too (docs/decisions/0009).
 """
 
 from __future__ import annotations

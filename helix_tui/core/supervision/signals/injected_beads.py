@@ -1,6 +1,6 @@
 """Telling an injected bead from one of its own kind, and what it was injected for.
 
-Rules: reference/helix.md §3.6: labels ``helix-injected:<type>`` with fields, or a plain label with notes;
+Rules: docs/formats/helix.md §3.6: labels ``helix-injected:<type>`` with fields, or a plain label with notes;
 either is read.
 """
 
@@ -14,7 +14,7 @@ from helix_tui.core.beads.record import Bead
 REVIEW, ALIGNMENT, ACCEPTANCE = "review-finding", "alignment-review", "acceptance-failure"
 
 PLANNING, ALIGN = "kind:planning", "action:align"
-"""Labels of the bead that governs an alignment (reference/helix.md §3.6)."""
+"""Labels of the bead that governs an alignment (docs/formats/helix.md §3.6)."""
 
 _CAUSE = re.compile(r"TRIGGERING_(CYCLE|BEAD)=(\S+)")
 

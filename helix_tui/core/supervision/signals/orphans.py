@@ -1,6 +1,6 @@
 """Orphaned claims: a bead that nobody works on though somebody's claim stands on it.
 
-Rules: design/rulings.md 7. A claim is orphaned when its process is dead on this machine and it is older than
+Rules: docs/decisions/0005. A claim is orphaned when its process is dead on this machine and it is older than
 ``HELIX_ORPHAN_THRESHOLD`` (7200 s). They are only told; recovery is a person's deed, and looks again first.
 """
 

@@ -1,7 +1,7 @@
 """What a question about the queue is about: all of it, or the beads that a name stands for.
 
-Rule: design/rulings.md 33. All of it is `EVERYTHING`, a value that no label, bead or document can be called.
-The seeds' word for it, ``repo``, is read and written at the edges only: on the command line, in the title of
+Rule: docs/decisions/0018. All of it is `EVERYTHING`, a value that no label, bead or document can be called.
+HELIX's word for it, ``repo``, is read and written at the edges only: on the command line, in the title of
 a governing bead, in a prompt.
 """
 
@@ -19,7 +19,7 @@ Scope = str | None
 EVERYTHING: Scope = None
 
 WORD = "repo"
-"""How the seeds write `EVERYTHING` (FEAT-002: ``helix check [scope=repo]``)."""
+"""How HELIX writes `EVERYTHING` (FEAT-002: ``helix check [scope=repo]``)."""
 
 _LABEL = "label:"
 

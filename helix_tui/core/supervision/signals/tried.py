@@ -1,7 +1,7 @@
 """What a run has tried and left open: passed over until its record changes, and named wherever one looks.
 
-ddx itself tries a bead once in a session and then the others (rulings.md 41). A run lets ddx do one bead a
-session, so the memory of what was tried is the run's own: it stands in the run's state.
+ddx itself tries a bead once in a session and then the others (docs/decisions/0004). A run lets ddx do one
+bead a session, so the memory of what was tried is the run's own: it stands in the run's state.
 """
 
 from __future__ import annotations

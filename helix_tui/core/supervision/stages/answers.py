@@ -1,6 +1,6 @@
 """Questions from what agents report, and what an answer does.
 
-Rules: reference/helix.md §4. An answer about a bead is written into the bead, where the next agent reads
+Rules: docs/formats/helix.md §4. An answer about a bead is written into the bead, where the next agent reads
 it; one that was a conflict thereby has its decision, and the path that it stopped is free.
 """
 

@@ -1,6 +1,6 @@
 """One bounded attempt at one chosen bead: which one, by which verb, and what that verb leaves undone.
 
-Facts: reference/ddx.md, “Recorded runs”. ``agent execute-bead`` neither claims nor closes nor looks at
+Facts: docs/formats/ddx.md §4.6. ``agent execute-bead`` neither claims nor closes nor looks at
 dependencies, and prints its result as JSON; ``try`` does all of that, prints its result as lines
 (``status:``, ``detail:``, ``preserve_ref:`` …) and ends with 0 success, 1 kept aside or no change, 2 failed
 or not begun.

@@ -1,7 +1,7 @@
-"""HELIX's commands and how seed 001 classifies each: the one place that lists them.
+"""HELIX's commands and how FEAT-002 classifies each: the one place that lists them.
 
-Seed 001 (execution model): planning, review and steering are HELIX's own and stay; wrappers over ddx are
-kept for people who are used to them; of these, run and build go once ddx shows all that they show.
+FEAT-002 (docs/formats/helix.md §1): planning, review and steering are HELIX's own and stay; wrappers over
+ddx are kept for people who are used to them; of these, run and build go once ddx shows all that they show.
 """
 
 from __future__ import annotations

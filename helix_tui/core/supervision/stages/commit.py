@@ -1,6 +1,6 @@
 """Committing work on a bead: gate, commit, push, close.
 
-Rules: seed 001 (commit), reference/helix.md §6. Rebase and push come before the closing, for a rebase
+Rules: docs/formats/helix.md §6. Rebase and push come before the closing, for a rebase
 gives the commit another name; a push that fails is said, and the bead then stays open. What ddx and HELIX
 write for themselves is nobody's work: it goes into no commit of a bead, and alone it is nothing to commit.
 """

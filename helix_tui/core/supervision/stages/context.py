@@ -1,6 +1,6 @@
 """``.helix/context.md``: what an agent should know of the repository before it does anything.
 
-Format: reference/helix.md §1a. It is made anew when a run starts, when the focus changes and after every
+Format: docs/formats/helix.md §1a. It is made anew when a run starts, when the focus changes and after every
 fifth completed cycle; the build and test commands are those of the Quick Reference in AGENTS.md.
 """
 

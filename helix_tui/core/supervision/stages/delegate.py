@@ -1,7 +1,7 @@
 """HELIX's hand on ddx: which command executes, which asks a model, and what came back.
 
-Rules: reference/helix.md §1 (agents), §3.11 and §3.12 (results, degradation), reference/ddx.md §4 and §6. No
-bead is ever selected for a loop; ddx picks.
+Rules: docs/formats/helix.md §1 (agents), §3.11 and §3.12 (results, degradation), docs/formats/ddx.md §4
+and §6. No bead is ever selected for a loop; ddx picks.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The bead that governs an alignment: found, taken over from the dead, or made, before a prompt goes out.
 
-Rules: reference/helix.md §3.7, seed 001 (align). One that is worked on by somebody is not worked on twice.
+Rules: docs/formats/helix.md §3.7. One that is worked on by somebody is not worked on twice.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Reviews and alignment as beads in the queue, and follow-ups for acceptance that failed.
 
-Rules: seed 000 (queue-injected supervisory beads), reference/helix.md §3.6 and §3.9, design/rulings.md 9.
+Rules: docs/formats/helix.md §3.6 and §3.9, docs/decisions/0007.
 One open bead a (type, trigger); never from a supervisory bead. Their acceptance is such as a machine can
 check.
 """
@@ -35,7 +35,7 @@ CONTRACT = "CONTRACT-001"
 """What supervisory beads are built against where nothing else is: our own hook refuses a task without any."""
 
 THRESHOLD = 100
-"""Changed lines from which a success is reviewed (reference/helix.md §3.6)."""
+"""Changed lines from which a success is reviewed (docs/formats/helix.md §3.6)."""
 
 FILES = 3
 """Changed files from which it is, whatever their size."""

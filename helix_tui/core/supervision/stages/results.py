@@ -1,6 +1,6 @@
 """What one turn of ddx's loop says it did, checked before anything is believed of it.
 
-Shape: seed 000 (execute-loop JSON), reference/helix.md §3.11, reference/ddx.md §4. Exit codes of the loop
+Shape: docs/formats/helix.md §3.11, docs/formats/ddx.md §4. Exit codes of the loop
 say nothing; the object does. Unknown fields are passed over, unknown statuses are kept verbatim and never
 count as success.
 """
@@ -64,7 +64,8 @@ class Result:
 
     @property
     def success(self) -> bool:
-        """Whether ddx says ``success``, the only word that counts a cycle (seed 000), of work that landed."""
+        """Whether ddx says ``success``, the only word that counts a cycle (CONTRACT-001), of work that
+        landed."""
         return self.attempt.status == "success" and self.attempt.landed
 
     @property

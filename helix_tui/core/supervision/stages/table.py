@@ -1,6 +1,6 @@
 """The table of stages: stance, prompt, governing bead or not, effort, permissions and trailers of each.
 
-Rules: seed 000 (stage stances), reference/helix.md §1 (commands), §3.7 and §6 (trailers). A new planning
+Rules: docs/formats/helix.md §1, §3.7 and §6. A new planning
 command costs a row here, a prompt under ``prompts/`` and a row in the command line's table.
 """
 
@@ -17,7 +17,7 @@ STANCES = {
     "alignment": "top-down, conservative, drift-seeking",
     "supervisory": "concise, state-oriented, policy-applying",
 }
-"""Family of stages -> the stance that its prompts are written in (seed 000)."""
+"""Family of stages -> the stance that its prompts are written in (CONTRACT-001)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,9 @@
 """What a stage's answer ends in: ``NAME: value`` lines, read as tolerantly as agents write them.
 
-Rules: reference/helix.md §2 (NEXT_ACTION) and §6. Bold marks and backticks are passed over anywhere; a line
-may be a heading, an item, a cell of a table or a member of an object, and its case may be off. A line that
-repeats the instructions (``A | B | C``, ``<text>``) answers nothing. The first NEXT_ACTION decides, of every
-other trailer the last one does, for answers quote their instructions first.
+Rules: docs/formats/helix.md §2 (NEXT_ACTION) and §6. Bold marks and backticks are passed over anywhere; a
+line may be a heading, an item, a cell of a table or a member of an object, and its case may be off. A line
+that repeats the instructions (``A | B | C``, ``<text>``) answers nothing. The first NEXT_ACTION decides,
+of every other trailer the last one does, for answers quote their instructions first.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ QUESTIONS = (
     "What is a cavity?",
     "Explain the Helix Ask reasoning pipeline.",
 )
-"""Seed 002, "Dry-run checks"."""
+"""The dry-run checks of Ask's build plan."""
 
 AMBIGUOUS = "What is a cavity?"
 

@@ -1,4 +1,5 @@
-"""Seed 002: its nine acceptance criteria, its checks and its clarify contract, each by its own words."""
+"""Ask's build plan: its nine acceptance criteria, its checks and its clarify contract, each by its own
+words."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """FEAT-002's acceptance list, less what the rulings retire; each test quotes the line that it stands for.
 
-Retired by seed 000 and rulings 6 to 8: retries with backoff, blocker store, unclaiming after a failure,
-recovery of claims by the loop, multi-bead dispatch. What of them is left as a view is tested as that.
-Those about a command's own output stand in ``tests/cli/helix``.
+Retired by CONTRACT-001 and docs/decisions/0004, 0005, 0006: retries with backoff, blocker store,
+unclaiming after a failure, recovery of claims by the loop, multi-bead dispatch. What of them is left as a
+view is tested as that. Those about a command's own output stand in ``tests/cli/helix``.
 """
 
 from __future__ import annotations
@@ -318,7 +318,7 @@ def test_run_does_not_discard_unrelated_worktree_changes(stage: StageFactory) ->
 
 
 def test_a_failed_attempt_is_neither_unclaimed_nor_retried_by_us(stage: StageFactory) -> None:
-    """Ruling 6 in the place of “does not retry … with stale claims”."""
+    """docs/decisions/0004 in the place of “does not retry … with stale claims”."""
     world = stage([row("a-1"), row("a-2")])
     claim = ["bead", "update", "{id}", "--claim"]
     world.turns({"results": [{"status": "execution_failed", "fields": LATER, "do": [claim]}]})
@@ -366,7 +366,7 @@ def test_run_stops_after_two_consecutive_build_cycles_with_no_selectable_issue_a
 def test_orphans_are_reclaimed_by_an_explicit_action_when_pid_is_dead_and_the_claim_is_old(
     stage: StageFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ruling 7 in the place of “reclaims orphaned issues”."""
+    """docs/decisions/0005 in the place of “reclaims orphaned issues”."""
     dead = subprocess.Popen([sys.executable, "-c", "pass"])
     dead.wait()
     young = format_instant(now_ns() - 600 * 10**9)

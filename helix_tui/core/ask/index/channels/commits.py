@@ -1,7 +1,7 @@
 """Past commits: those whose messages are like the question vote for the files that they changed.
 
 BM25 over messages; each of the `VOTERS` most similar gives its files its score, divided by the root of how
-many there are (reference/engines.md §1.3: worth about a point of Acc@5, more where history is long).
+many there are (docs/formats/ask.md §8: worth about a point of Acc@5, more where history is long).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""BM25 over chunks, whole files, names (definitions, headings) and paths (reference/engines.md §1.3).
+"""BM25 over chunks, whole files, names (definitions, headings) and paths (docs/formats/ask.md §8).
 
 weight · idf · tf·(k1+1) / (tf + k1·(1 - b + b·length/average)), idf = ln(1 + (N - n + ½)/(n + ½)).
 """

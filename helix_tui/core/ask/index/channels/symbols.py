@@ -1,7 +1,6 @@
 """Names that the question writes as code does, found where they are defined.
 
-A name that many files define says little: each gets the power -0.7 of their number (reference/engines.md
-§1.3).
+A name that many files define says little: each gets the power -0.7 of their number (docs/formats/ask.md §8).
 """
 
 from __future__ import annotations
