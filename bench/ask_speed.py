@@ -51,9 +51,7 @@ def main() -> int:
         index = Index(root, path)
         held = [_timed("index", index.refresh)]
         changed = next(root.rglob("*.py"))
-        changed.write_text(
-            changed.read_text("utf-8", "replace") + "\n\ndef brand_new():\n    pass\n", "utf-8"
-        )
+        changed.write_text(changed.read_text("utf-8", "replace") + "\n\ndef brand_new():\n    pass\n", "utf-8")
         held.append(_timed("one file changed", index.refresh))
         held.append(_warm(index))
         argv = (sys.executable, "-c", _COLD, str(root), str(path), ASKED[0])
@@ -64,9 +62,7 @@ def main() -> int:
 def make_repository(root: Path, files: int) -> int:
     """A git repository of so many files; returns its bytes."""
     places = [Path(sysconfig.get_path(name)) for name in ("purelib", "stdlib")]
-    sources = [
-        path for place in places for path in sorted(place.rglob("*.py")) if 500 < path.stat().st_size < 16_000
-    ]
+    sources = [path for place in places for path in sorted(place.rglob("*.py")) if 500 < path.stat().st_size < 16_000]
     total = 0
     for number, source in zip(range(files), itertools.cycle(sources), strict=False):
         target = root / f"part{number % 50}" / f"{source.stem}_{number}.py"

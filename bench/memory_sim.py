@@ -72,12 +72,7 @@ class World:
     @classmethod
     def planted(cls, rng: random.Random) -> World:
         """A world with memories in an order that tells nothing."""
-        memories = [
-            (topic, worth)
-            for topic in range(TOPICS)
-            for worth, count in PLANTED.items()
-            for _ in range(count)
-        ]
+        memories = [(topic, worth) for topic in range(TOPICS) for worth, count in PLANTED.items() for _ in range(count)]
         rng.shuffle(memories)
         return cls(
             tuple(topic for topic, _ in memories),
@@ -230,9 +225,7 @@ def main() -> int:
     arguments.add_argument("--seeds", type=int, default=12)
     arguments.add_argument("--seed0", type=int, default=1000)
     arguments.add_argument("--tasks", type=int, default=1000)
-    arguments.add_argument(
-        "--kinds", choices=("one", "topic"), default="topic", help="what is known of a task's topic"
-    )
+    arguments.add_argument("--kinds", choices=("one", "topic"), default="topic", help="what is known of a task's topic")
     options = arguments.parse_args()
     missed = False
     print(f"{'ranker':8} {'self-reports':14} {'regret':>14} {'AUC':>14} {'success':>14}  held against")
@@ -245,9 +238,7 @@ def main() -> int:
             bound = TARGETS.get((name, reports))
             regret = statistics.fmean(result.regret for result in results)
             missed = missed or (bound is not None and regret > bound)
-            verdict = (
-                "for comparison" if bound is None else f"{bound:.2f} {'ok' if regret <= bound else 'NO'}"
-            )
+            verdict = "for comparison" if bound is None else f"{bound:.2f} {'ok' if regret <= bound else 'NO'}"
             print(
                 f"{name:8} {reports:14} {_mean(r.regret for r in results)} {_mean(r.auc for r in results)} "
                 f"{_mean(r.success for r in results)}  {verdict}"

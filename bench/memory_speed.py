@@ -123,9 +123,7 @@ def measure(path: Path, count: int, turns: int) -> dict[str, float]:
     """Median CPU milliseconds of each operation."""
     encoder, drafts = Look(), texts(count)
     queries = [f"{draft.trigger} again" for draft in drafts[:turns]]
-    fresh = [f"entirely other matter {number} of the {word}" for number, word in enumerate(_WORDS * 9)][
-        :turns
-    ]
+    fresh = [f"entirely other matter {number} of the {word}" for number, word in enumerate(_WORDS * 9)][:turns]
     encoder.encode(queries)
     figures = {}
     with open_memory(path, encoder) as memory:

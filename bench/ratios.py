@@ -81,8 +81,7 @@ class Table:
         """The table with aligned columns."""
         widths = [max(len(row[column]) for row in self.rows) for column in range(4)]
         return "\n".join(
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            for row in self.rows
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in self.rows
         )
 
 
@@ -190,9 +189,7 @@ def queue_truth(table: Table, project: Path, ids: list[str]) -> None:
         if line:
             json.loads(line)
     floor = time.process_time() - begun
-    table.add(
-        "read + classify, cold, CPU", f"{ms(cold)} = {cold / floor:.2f} x json.loads", "150 ms", cold <= 0.15
-    )
+    table.add("read + classify, cold, CPU", f"{ms(cold)} = {cold / floor:.2f} x json.loads", "150 ms", cold <= 0.15)
     table.add("read + classify, one bead changed, CPU", ms(warm), "30 ms", warm <= 0.03)
 
 
@@ -216,9 +213,7 @@ def _whole_process(argv: list[str], starts: int, cwd: Path | None = None) -> flo
     taken: list[float] = []
     for _ in range(starts + 1):
         begun = time.perf_counter()
-        subprocess.run(
-            argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False, timeout=120, cwd=cwd
-        )
+        subprocess.run(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False, timeout=120, cwd=cwd)
         taken.append(time.perf_counter() - begun)
     return statistics.median(taken[1:])
 

@@ -103,9 +103,7 @@ def visit(terminal: Terminal) -> None:
         terminal.settle(0.2, 2)
 
 
-def soak(
-    root: Path, home: Path, ids: list[str], *, events: int, pause_s: float, screens: bool
-) -> list[float]:
+def soak(root: Path, home: Path, ids: list[str], *, events: int, pause_s: float, screens: bool) -> list[float]:
     """Ten samples while so many events happen; with ``screens`` all of them are visited now and then."""
     happening = Events(root, ids)
     samples = []

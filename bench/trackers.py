@@ -16,9 +16,7 @@ def write_tracker(path: Path, rows: int, seed: int = 1) -> list[str]:
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "w", encoding="utf-8") as file:
         for place, bead_id in enumerate(ids):
-            file.write(
-                json.dumps(_row(rng, bead_id, ids, place), sort_keys=True, separators=(",", ":")) + "\n"
-            )
+            file.write(json.dumps(_row(rng, bead_id, ids, place), sort_keys=True, separators=(",", ":")) + "\n")
     return ids
 
 

@@ -128,9 +128,7 @@ class HelixApp(Traveller):
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("app")]
     HORIZONTAL_BREAKPOINTS = list(POSTURES)
     VERTICAL_BREAKPOINTS = [(0, "-low"), (8, "-tall")]
-    MODES: ClassVar[dict[str, str | Callable[[], Screen[Any]]]] = {
-        name: entry.make for name, entry in SCREENS.items()
-    }
+    MODES: ClassVar[dict[str, str | Callable[[], Screen[Any]]]] = {name: entry.make for name, entry in SCREENS.items()}
     DEFAULT_MODE = "queue"
 
     def __init__(
@@ -426,9 +424,7 @@ class HelixApp(Traveller):
 
         def told(settled: tuple[Entry, ...]) -> None:
             for entry in settled:
-                self.say(
-                    f"settled a change that was cut off: {clean_line(entry.title, 120)} ({entry.result})"
-                )
+                self.say(f"settled a change that was cut off: {clean_line(entry.title, 120)} ({entry.result})")
 
         if self.snapshot.project.helix_dir.joinpath("journal.jsonl").exists():
             self.desk.recover(told, lambda error: self.say(clean_line(str(error), 300), "warning"))

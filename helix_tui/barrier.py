@@ -84,9 +84,7 @@ class Barrier:
         self.count = 0
         """How many exceptions were caught."""
 
-    def caught(
-        self, error: Exception, pump: MessagePump | None = None, message: Message | None = None
-    ) -> None:
+    def caught(self, error: Exception, pump: MessagePump | None = None, message: Message | None = None) -> None:
         """Deal with an exception. Runs in the app's thread; raises nothing.
 
         Args:
@@ -323,9 +321,7 @@ def _title(widget: Widget | None) -> str:
 def _name(error: Exception) -> str:
     from helix_tui.core.ground.log_file import scrubbed
 
-    return clean_line(
-        scrubbed(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__), 80
-    )
+    return clean_line(scrubbed(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__), 80)
 
 
 # --- standing there ---------------------------------------------------------------------------------------

@@ -173,9 +173,7 @@ KEYS: tuple[Key, ...] = (
     Key("ask.depth", "W", "turn_depth", "tree depth", "ask", "How much of the tree the walk shows."),
     Key("ask.model", "m", "turn_model", "model", "ask", "Let a model phrase the answer (toggle)."),
     Key("ask.trace", "T", "trace", "trace", "ask", "Write the run as JSON lines."),
-    Key(
-        "change.actions", "a", "actions", "actions", "beads,needs,memory", "What can be done about this row."
-    ),
+    Key("change.actions", "a", "actions", "actions", "beads,needs,memory", "What can be done about this row."),
     Key(
         "change.mark",
         "space",
@@ -185,9 +183,7 @@ KEYS: tuple[Key, ...] = (
         "Mark the row: beads for a change, a run to compare.",
     ),
     Key("change.range", "v", "mark_range", "range", "queue", "Mark from here to where the cursor goes."),
-    Key(
-        "change.eligible", "e", "eligible", "eligible", "beads", "Allow or forbid workers to pick this bead."
-    ),
+    Key("change.eligible", "e", "eligible", "eligible", "beads", "Allow or forbid workers to pick this bead."),
     Key("change.supersede", "s", "supersede", "superseded", "beads", "Name the bead that replaces this one."),
     Key("change.depend", "d", "depend", "depends", "beads", "Add or remove a dependency."),
     Key("change.parent", "p", "parent", "parent", "beads", "Set or clear the parent."),
@@ -271,9 +267,7 @@ KEYS: tuple[Key, ...] = (
         "memory",
         "Correct what it says; the text before stays in its history.",
     ),
-    Key(
-        "memory.supersede", "s", "supersede_memory", "superseded", "memory", "Say which memory holds instead."
-    ),
+    Key("memory.supersede", "s", "supersede_memory", "superseded", "memory", "Say which memory holds instead."),
     Key("memory.remove", "D", "remove_memory", "remove", "memory", "Remove this memory; u restores it."),
     Key("app.help", "question_mark", "help", "all", "app", "Every key."),
     Key("app.quit", "q", "quit", "quit", "app", "Quit (the loop keeps running)."),

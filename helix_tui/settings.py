@@ -78,9 +78,7 @@ def load_settings(path: Path | None = None) -> Settings:
         problems.append("keys: write a table, key id = key")
         keys = {}
     keymap = {key_id: names for key_id, names in keys.items() if isinstance(names, str)}
-    problems += [
-        f"{clean_line(key_id, 40)}: write a key as a text" for key_id in keys if key_id not in keymap
-    ]
+    problems += [f"{clean_line(key_id, 40)}: write a key as a text" for key_id in keys if key_id not in keymap]
     who = {name: document.get(name, "") for name in ("agent", "model")}
     for name, value in who.items():
         if not isinstance(value, str):

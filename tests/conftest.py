@@ -99,6 +99,4 @@ def project(tmp_path: Path) -> ProjectFactory:
 def _line(row: Row) -> bytes:
     if isinstance(row, bytes):
         return row
-    return (
-        row if isinstance(row, str) else json.dumps(dict(row), sort_keys=True, separators=(",", ":"))
-    ).encode()
+    return (row if isinstance(row, str) else json.dumps(dict(row), sort_keys=True, separators=(",", ":"))).encode()

@@ -53,9 +53,7 @@ def pytest_sessionfinish(session: pytest.Session) -> Generator[None, None, None]
     if session.exitstatus != pytest.ExitCode.TESTS_FAILED or not marked:
         return
     if len(marked) > MOST:
-        _say(
-            session, f"{len(marked)} realtime tests failed, more than the {MOST} that may run twice:", marked
-        )
+        _say(session, f"{len(marked)} realtime tests failed, more than the {MOST} that may run twice:", marked)
         return
     passed = _run_again(session, marked)
     _say(session, f"{len(marked)} realtime run again alone: {'passed' if passed else 'FAILED'}", marked)

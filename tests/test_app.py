@@ -183,9 +183,7 @@ async def test_ascii_leaves_no_other_character_on_screen(console: MakeConsole) -
         assert all(line.isascii() for line in lines), [line for line in lines if not line.isascii()]
 
 
-async def test_no_colour_still_shows_where_the_cursor_is(
-    console: MakeConsole, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_no_colour_still_shows_where_the_cursor_is(console: MakeConsole, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     app, default = console(), Color.default()
     async with app.run_test(size=(100, 30)) as pilot:
@@ -236,9 +234,7 @@ async def test_hostile_text_does_no_harm_on_any_screen(console: MakeConsole, siz
                 "labels": [text[:200]],
                 "description": text,
                 "acceptance": text,
-                "dependencies": [{"issue_id": "x", "depends_on_id": text[:80] or "gone"}]
-                if place % 2
-                else [],
+                "dependencies": [{"issue_id": "x", "depends_on_id": text[:80] or "gone"}] if place % 2 else [],
                 "events": [{"kind": text, "summary": text, "body": text, "created_at": text}],
                 text[:50] or "field": text,
             }
@@ -467,12 +463,8 @@ async def test_one_line_says_that_files_are_not_watched(console: MakeConsole) ->
         assert any("looked at once a second" in one.message for one in app._notifications)
 
 
-@pytest.mark.parametrize(
-    ("limit_s", "freeze", "frozen"), [(-1, True, True), (3_600, True, False), (-1, False, False)]
-)
-def test_what_took_long_to_look_through_is_not_looked_through_again(
-    limit_s: float, freeze: bool, frozen: bool
-) -> None:
+@pytest.mark.parametrize(("limit_s", "freeze", "frozen"), [(-1, True, True), (3_600, True, False), (-1, False, False)])
+def test_what_took_long_to_look_through_is_not_looked_through_again(limit_s: float, freeze: bool, frozen: bool) -> None:
     try:
         collect_all(freeze=freeze, limit_s=limit_s)
         assert (gc.get_freeze_count() > 1_000) is frozen

@@ -101,9 +101,7 @@ async def test_sheet_that_cannot_open(console: MakeConsole, kind: type[LineSheet
         assert isinstance(app.screen, QueueScreen), "what cannot open is closed"
 
 
-async def test_screen_that_fails_when_it_is_mounted(
-    console: MakeConsole, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_screen_that_fails_when_it_is_mounted(console: MakeConsole, monkeypatch: pytest.MonkeyPatch) -> None:
     async with surviving(console) as (_, pilot):
         with monkeypatch.context() as patched:
             patched.setattr(MemoryScreen, "on_mount", plant, raising=False)
@@ -128,9 +126,7 @@ async def test_callback(console: MakeConsole) -> None:
         assert after == [1], "what waits behind it is called too"
 
 
-async def test_widget_of_textual_goes_on_listening(
-    console: MakeConsole, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_widget_of_textual_goes_on_listening(console: MakeConsole, monkeypatch: pytest.MonkeyPatch) -> None:
     async with surviving(console) as (app, pilot):
         field = Input()
         await app.screen.mount(field)
@@ -291,9 +287,7 @@ async def test_screen_that_cannot_be_made(console: MakeConsole, monkeypatch: pyt
             assert isinstance(app.screen, QueueScreen)
 
 
-async def test_news_that_one_screen_cannot_show(
-    console: MakeConsole, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_news_that_one_screen_cannot_show(console: MakeConsole, monkeypatch: pytest.MonkeyPatch) -> None:
     async with surviving(console) as (app, pilot):
         with monkeypatch.context() as patched:
             patched.setattr(QueueScreen, "show_snapshot", plant)
@@ -361,9 +355,7 @@ async def test_sheet_that_fails_is_closed(console: MakeConsole, make: Callable[[
         assert len(app.screen_stack) == 1
 
 
-async def test_sheet_that_cannot_be_drawn_is_closed(
-    console: MakeConsole, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_sheet_that_cannot_be_drawn_is_closed(console: MakeConsole, monkeypatch: pytest.MonkeyPatch) -> None:
     async with surviving(console) as (app, pilot):
         sheet = LineSheet("t", "lead", plant)
         monkeypatch.setattr(sheet.caption, "render_line", plant)
@@ -383,9 +375,7 @@ async def test_palette(console: MakeConsole, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("keys", [["ctrl+p"], ["ctrl+p", "q", "u"], ["colon"]], ids=["all", "some", "go to"])
-async def test_palette_provider(
-    console: MakeConsole, monkeypatch: pytest.MonkeyPatch, keys: list[str]
-) -> None:
+async def test_palette_provider(console: MakeConsole, monkeypatch: pytest.MonkeyPatch, keys: list[str]) -> None:
     async with surviving(console) as (app, pilot):
         with monkeypatch.context() as patched:
             patched.setattr(Console, "_commands", plant)
@@ -453,9 +443,7 @@ async def test_wait_that_is_cancelled(console: MakeConsole) -> None:
         assert "WaitCancelled" in trace()
 
 
-async def test_who_leaves_by_a_key_leaves_with_0(
-    console: MakeConsole, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_who_leaves_by_a_key_leaves_with_0(console: MakeConsole, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(QueueScreen, "on_unmount", plant, raising=False)
     app = console()
     async with app.run_test() as pilot:

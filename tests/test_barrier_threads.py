@@ -66,9 +66,7 @@ async def test_job_of_a_screen(console: MakeConsole) -> None:
         "supervision.decide.background_monitor.Lookout.look",
     ],
 )
-async def test_thread_that_reads_goes_on(
-    console: MakeConsole, monkeypatch: pytest.MonkeyPatch, place: str
-) -> None:
+async def test_thread_that_reads_goes_on(console: MakeConsole, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
     """A watch that fails, a lookout that stumbles: the next look finds what changed."""
     monkeypatch.setattr("helix_tui.core.ground.threads.FIRST_REST_S", 0.01)
     root = console().root

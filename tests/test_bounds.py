@@ -58,9 +58,7 @@ def test_beads_that_are_missing(project: ProjectFactory, monkeypatch: pytest.Mon
 
 def test_words_about_beads_that_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bead_details.Around, "_start", lambda *_: None)
-    screen: Any = SimpleNamespace(
-        console=SimpleNamespace(now=lambda: 0, snapshot=SimpleNamespace(project=None))
-    )
+    screen: Any = SimpleNamespace(console=SimpleNamespace(now=lambda: 0, snapshot=SimpleNamespace(project=None)))
     around = bead_details.Around(screen, lambda _: None)
     for number in range(3 * bead_details._KEPT):
         assert around._last_seen_words(f"gone-{number}") == ""

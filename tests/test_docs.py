@@ -23,9 +23,7 @@ _PATH = re.compile(r"\bdocs/[\w./-]*\w")
 _FORMAT = re.compile(r"docs/formats/(\w+\.md)((?:(?:,| and| or)?\s*§\d[\w.]*|[–-]\d[\w.]*)*)")
 _SECTION = re.compile(r"\d[\w.]*")
 _DECISION = re.compile(r"docs/decisions/(\d{4}(?:(?:,| and)\s+\d{4}\b)*)")
-_MODULE = re.compile(
-    r"`((?:helix_tui|helix_ddx|core|cli|screens|widgets|themes|tests|bench)/[\w/]+(?:\.py)?)`"
-)
+_MODULE = re.compile(r"`((?:helix_tui|helix_ddx|core|cli|screens|widgets|themes|tests|bench)/[\w/]+(?:\.py)?)`")
 _HEADING = re.compile(r"^#{1,6} §(\d\w*(?:\.\w+)*)", re.MULTILINE)
 
 
@@ -88,9 +86,7 @@ def dead_links(folder: Path, text: str) -> Iterator[str]:
         if place and "://" not in place and not (folder / place).exists():
             yield target
     for path in _PATH.findall(prose):
-        if not (ROOT / path).exists() and not list(
-            ROOT.glob(f"{path}-*.md")
-        ):  # a record may go by its number
+        if not (ROOT / path).exists() and not list(ROOT.glob(f"{path}-*.md")):  # a record may go by its number
             yield path
 
 
@@ -124,9 +120,7 @@ def docstrings(path: Path) -> str:
     if "docs/" not in source:
         return ""
     found = (node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Expr))
-    return "\n\n".join(
-        each.value for each in found if isinstance(each, ast.Constant) and isinstance(each.value, str)
-    )
+    return "\n\n".join(each.value for each in found if isinstance(each, ast.Constant) and isinstance(each.value, str))
 
 
 def numbers(sections: str) -> Iterable[str]:

@@ -87,17 +87,14 @@ ACCEPTANCE: dict[str, tuple[str, ...]] = {
         RUN + "test_feat_002.py::test_a_review_is_injected_before_equally_important_later_work",
     ),
     "Running helix run stays focused on a chosen epic": (
-        RUN + "test_feat_002.py::"
-        "test_run_stays_focused_on_a_chosen_epic_until_an_explicit_blocker_forces_release",
+        RUN + "test_feat_002.py::test_run_stays_focused_on_a_chosen_epic_until_an_explicit_blocker_forces_release",
         RUN + "test_loop.py::test_focus_stays_on_an_epic_until_it_is_done_and_gives_everything_back",
     ),
     "Running helix run emits blocker-report output and observability metadata": (
-        RUN + "test_feat_002.py::"
-        "test_run_emits_blocker_report_and_observability_metadata_for_timing_and_tokens",
+        RUN + "test_feat_002.py::test_run_emits_blocker_report_and_observability_metadata_for_timing_and_tokens",
     ),
     "Running helix run batches sibling work by shared area:* labels": (
-        "core/supervision/test_siblings.py::"
-        "test_area_labels_count_only_where_parent_and_specification_find_nothing",
+        "core/supervision/test_siblings.py::test_area_labels_count_only_where_parent_and_specification_find_nothing",
     ),
     "Running helix run does not discard unrelated worktree changes": (
         RUN + "test_feat_002.py::test_run_does_not_discard_unrelated_worktree_changes",

@@ -97,15 +97,9 @@ def test_prescribed_names_are_links_into_the_package(name: str) -> None:
 
 def _loaded(*words: str) -> set[str]:
     """The modules that a process loads, by its own account."""
-    done = subprocess.run(
-        [sys.executable, "-X", "importtime", *words], capture_output=True, text=True, timeout=60
-    )
+    done = subprocess.run([sys.executable, "-X", "importtime", *words], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr[-2000:]
-    return {
-        line.rpartition("|")[2].strip()
-        for line in done.stderr.splitlines()
-        if line.startswith("import time:")
-    }
+    return {line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if line.startswith("import time:")}
 
 
 def _heavy(modules: set[str], names: tuple[str, ...]) -> set[str]:

@@ -22,9 +22,7 @@ def ask(argv: Sequence[str], folder: Path, *, given: bytes = b"", timeout: float
         OtherError: it cannot be started or takes too long.
     """
     try:
-        done = subprocess.run(
-            list(argv), cwd=folder, input=given, capture_output=True, timeout=timeout, check=False
-        )
+        done = subprocess.run(list(argv), cwd=folder, input=given, capture_output=True, timeout=timeout, check=False)
     except subprocess.TimeoutExpired:
         raise OtherError(f"no answer after {timeout:g} s") from None
     except OSError as error:

@@ -79,9 +79,7 @@ class Disk:
             watcher(op, path, text)
 
 
-_HTML = str.maketrans(
-    {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
-)
+_HTML = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 
 
 def go_json(value: Any, *, sort: bool = False, indent: int | None = None) -> str:

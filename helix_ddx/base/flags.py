@@ -187,9 +187,7 @@ def parse_int(text: str) -> int:
     return number
 
 
-_FLOAT = re.compile(
-    r"[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?|inf(?:inity)?|nan)\Z", re.ASCII | re.IGNORECASE
-)
+_FLOAT = re.compile(r"[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?|inf(?:inity)?|nan)\Z", re.ASCII | re.IGNORECASE)
 
 
 def parse_float(text: str) -> float:
@@ -226,8 +224,6 @@ def parse_duration(text: str) -> float:
         if not unit:
             raise ValueError(f"time: missing unit in duration {quoted}")
         if unit not in _UNITS:
-            raise ValueError(
-                f"time: unknown unit {json.dumps(unit, ensure_ascii=False)} in duration {quoted}"
-            )
+            raise ValueError(f"time: unknown unit {json.dumps(unit, ensure_ascii=False)} in duration {quoted}")
         total += float(number) * _UNITS[unit]
     return -total if sign == "-" else total

@@ -69,11 +69,7 @@ def compact(value: Any, *, html: bool = True) -> str:
     if isinstance(value, Number):
         return str(value)
     if isinstance(value, dict):
-        return (
-            "{"
-            + ",".join(f"{_word(key, html)}:{compact(value[key], html=html)}" for key in sorted(value))
-            + "}"
-        )
+        return "{" + ",".join(f"{_word(key, html)}:{compact(value[key], html=html)}" for key in sorted(value)) + "}"
     if isinstance(value, list):
         return "[" + ",".join(compact(item, html=html) for item in value) + "]"
     return _word(value, html)

@@ -8,6 +8,4 @@ from helix_ddx.store.call import Call
 
 def refuse(call: Call) -> None:
     """Say so, instead of answering with somebody else's help."""
-    raise Refused(
-        "this needs ddx itself: the embedded tracker edits beads, it does not execute or migrate them"
-    )
+    raise Refused("this needs ddx itself: the embedded tracker edits beads, it does not execute or migrate them")

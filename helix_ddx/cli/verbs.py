@@ -16,9 +16,7 @@ SET = Flag("set", "stringArray", "write a field of your own, key=value; may be r
 GLOBAL_FLAGS = (
     Flag("config", about="another settings file", default="$HOME/.ddx.yml"),
     Flag("library-base-path", about="another place of the library"),
-    Flag(
-        "no-update-check", "bool", "no look for a newer release; the embedded tracker never looks", eras=HEAD
-    ),
+    Flag("no-update-check", "bool", "no look for a newer release; the embedded tracker never looks", eras=HEAD),
     Flag("verbose", "bool", "say more", short="v"),
 )
 """Flags that every verb of DDx accepts."""
@@ -35,9 +33,7 @@ VERBS = (
         1,
         (
             Flag("type", about="kind of work: task, bug, epic, chore …"),
-            Flag(
-                "priority", "int", "0 is the most urgent, 4 the least; without the flag it is 0", default="2"
-            ),
+            Flag("priority", "int", "0 is the most urgent, 4 the least; without the flag it is 0", default="2"),
             Flag("labels", about="labels, with commas between"),
             Flag("acceptance", about="how to see that it is done"),
             Flag("description", about="what it is about"),

@@ -75,12 +75,8 @@ def add_arguments(parser: argparse.ArgumentParser, verb: str) -> None:
         parser.add_argument("folder", type=Path, metavar="DIR", help="a folder that is absent or empty")
         parser.add_argument("--torn-line", action="store_true", help="with a line that a crash cut off")
     else:
-        parser.add_argument(
-            "-C", dest="folder", type=Path, default=Path(), metavar="DIR", help="project folder"
-        )
-        parser.add_argument(
-            "--pace", type=float, default=HUMAN_PACE_S, metavar="S", help="seconds a step takes"
-        )
+        parser.add_argument("-C", dest="folder", type=Path, default=Path(), metavar="DIR", help="project folder")
+        parser.add_argument("--pace", type=float, default=HUMAN_PACE_S, metavar="S", help="seconds a step takes")
         parser.add_argument("--json", action="store_true", help="one JSON object, nothing else")
     parser.add_argument("--era", choices=("april", "head"), default=era)
 

@@ -50,9 +50,7 @@ class DemoWorkspace:
         }
 
 
-def build_demo(
-    folder: Path, era: str = "head", now: int | None = None, *, torn: bool = False
-) -> DemoWorkspace:
+def build_demo(folder: Path, era: str = "head", now: int | None = None, *, torn: bool = False) -> DemoWorkspace:
     """Make the demo project in a folder that is absent or empty; the same for the same ``now``.
 
     ``torn`` leaves a line in the tracker that a crash cut off, over which nothing may be written.
@@ -64,9 +62,7 @@ def build_demo(
     folder = folder.resolve()
     if folder.exists() and any(folder.iterdir()):
         raise DemoError(f"{folder} is not empty: name a folder that does not exist yet")
-    return _Builder(folder, era, now_ns() if now is None else now).build(
-        (demo_queue().malformed,) if torn else ()
-    )
+    return _Builder(folder, era, now_ns() if now is None else now).build((demo_queue().malformed,) if torn else ())
 
 
 class _Builder:
@@ -106,15 +102,9 @@ class _Builder:
             (made.days_ago, made.message, made.files, made.author, "") for made in demo_code().commits
         ]
         landed = [
-            (run.hours_ago / 24, seed)
-            for seed in demo_queue().queue
-            for run in seed.past
-            if run.status == "success"
+            (run.hours_ago / 24, seed) for seed in demo_queue().queue for run in seed.past if run.status == "success"
         ]
-        past += [
-            (days, f"feat: {seed.title[0].lower()}{seed.title[1:]}", {}, "", seed.key)
-            for days, seed in landed
-        ]
+        past += [(days, f"feat: {seed.title[0].lower()}{seed.title[1:]}", {}, "", seed.key) for days, seed in landed]
         changes = "# Changes\n\n"
         for days, message, files, author, key in sorted(past, key=lambda item: -item[0]):
             if key:
@@ -259,9 +249,7 @@ class _Builder:
         """The bead that something still waits on: in the archive at head, only in git's past in April."""
         old = self._row(demo_queue().archived)
         if self.era == "head":
-            self.disk.replace(
-                self.project / ".ddx" / "beads-archive.jsonl", go_json(dict(sorted(old.items()))) + "\n"
-            )
+            self.disk.replace(self.project / ".ddx" / "beads-archive.jsonl", go_json(dict(sorted(old.items()))) + "\n")
             return
         self.store.write_new([*rows, old])
         commit(self.project, "beads: all of them", ".ddx", at=self.now - 2 * HOUR)
@@ -293,11 +281,7 @@ def _session(seed: DemoBead, run: PastAttempt) -> str:
 
 def _as_in_april(row: Row) -> Row:
     """The same bead where proposed, blocked and cancelled did not exist yet (docs/formats/ddx.md §0)."""
-    row = {
-        key: value
-        for key, value in row.items()
-        if not key.startswith(("needs-human", "lifecycle", "queue-rank"))
-    }
+    row = {key: value for key, value in row.items() if not key.startswith(("needs-human", "lifecycle", "queue-rank"))}
     if row["status"] == "proposed":
         row |= {"status": "open", "execution-eligible": False, "labels": [*row["labels"], "needs_human"]}
     elif row["status"] == "blocked":

@@ -48,9 +48,7 @@ class Timeline:
     @property
     def rc(self) -> int | None:
         """The recorded worker's exit code; a negative one is the signal that killed it."""
-        return next(
-            (step.rc for step in reversed(self.steps) if step.src == "cmd" and step.rc is not None), None
-        )
+        return next((step.rc for step in reversed(self.steps) if step.src == "cmd" and step.rc is not None), None)
 
     @property
     def seconds(self) -> float:

@@ -16,9 +16,7 @@ from helix_ddx.replay.timeline import Step, TimelineError
 def add_arguments(parser: argparse.ArgumentParser, verb: str) -> None:
     """What ``play`` understands."""
     parser.add_argument("file", type=Path, help="a recorded timeline, <era>-<scenario>.jsonl")
-    parser.add_argument(
-        "-C", dest="folder", type=Path, required=True, metavar="DIR", help="folder to write into"
-    )
+    parser.add_argument("-C", dest="folder", type=Path, required=True, metavar="DIR", help="folder to write into")
     pace = parser.add_mutually_exclusive_group()
     pace.add_argument("--speed", type=_speed, default=1.0, metavar="X", help="times as fast; 0 is at once")
     pace.add_argument("--step", action="store_true", help="one step for each line on stdin")

@@ -122,9 +122,7 @@ class AprilWorker(Worker):
             self.out.write(json.dumps(document, indent=2) + "\n")
         else:
             done, good, bad = counts["attempts"], counts["successes"], counts["failures"]
-            self.say(
-                f"\nproject: {self.project}\ncompleted: {done}  |  successes: {good}  |  failures: {bad}"
-            )
+            self.say(f"\nproject: {self.project}\ncompleted: {done}  |  successes: {good}  |  failures: {bad}")
             if failed:
                 self.say("\nfailed:")
                 for result in failed:
@@ -136,9 +134,7 @@ class AprilWorker(Worker):
         """The row says that its worker lives."""
         if self.running is not None and self.clock() - self.beat_at >= HEARTBEAT:
             self.beat_at = self.clock()
-            self.change(
-                self.running.bead, lambda row: row.update({"execute-loop-heartbeat-at": stamp(self.beat_at)})
-            )
+            self.change(self.running.bead, lambda row: row.update({"execute-loop-heartbeat-at": stamp(self.beat_at)}))
 
     # --- the steps --------------------------------------------------------------------------------------
 
@@ -198,18 +194,14 @@ class AprilWorker(Worker):
         self.disk.replace(folder / "manifest.json", evidence.document(manifest))
         self.disk.replace(folder / "prompt.md", evidence.prompt(attempt.row))
         attempt.begun = self.clock()
-        self._play(
-            attempt, AgentStream(self.disk, folder / "embedded", self.clock, records.metadata(attempt))
-        )
+        self._play(attempt, AgentStream(self.disk, folder / "embedded", self.clock, records.metadata(attempt)))
         attempt.ended = self.clock()
         ending = records.ending_of(attempt)
         self.add_session(records.session(attempt, self.project_id, ending))
         self._add_usage_events(attempt, ending)
         self.disk.replace(folder / "usage.json", evidence.document(records.used(attempt)))
         if attempt.act.outcome == "post_run_check_failed":
-            self.disk.replace(
-                folder / "checks.json", evidence.document(records.failed_checks(attempt, self.clock()))
-            )
+            self.disk.replace(folder / "checks.json", evidence.document(records.failed_checks(attempt, self.clock())))
         self.disk.replace(folder / "result.json", evidence.document(records.result(attempt, ending)))
         self.disk.delete(state)
         self.running = None
@@ -373,14 +365,8 @@ class AprilWorker(Worker):
         self._unclaim(bead)
         if ending.cools:
             self.change(bead, lambda row: self._cool(row, ending, retry))
-        self._add_outcome(
-            attempt, ending.status, ending.detail, attempt.base, retry=retry, rationale=rationale
-        )
-        word = (
-            f"error: {ending.detail}"
-            if ending.error
-            else "no_changes" + (f": {rationale}" if rationale else "")
-        )
+        self._add_outcome(attempt, ending.status, ending.detail, attempt.base, retry=retry, rationale=rationale)
+        word = f"error: {ending.detail}" if ending.error else "no_changes" + (f": {rationale}" if rationale else "")
         self.say(f"✓ {bead} → {word}")
         row = records.loop_row(
             attempt,
@@ -453,8 +439,6 @@ class AprilWorker(Worker):
         body = records.outcome_text(attempt, detail, rev, preserve, retry, rationale)
         self.add_event(attempt.bead, self._event("execute-bead", status, body, self.LOOP, self.owner))
 
-    def _event(
-        self, kind: str, summary: str, body: Json | str, source: str, actor: str = "ddx"
-    ) -> dict[str, str]:
+    def _event(self, kind: str, summary: str, body: Json | str, source: str, actor: str = "ddx") -> dict[str, str]:
         text = body if isinstance(body, str) else json.dumps(body, separators=(",", ":"))
         return event(kind, summary, text, self.clock(), actor=actor, source=source)

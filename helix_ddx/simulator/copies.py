@@ -32,9 +32,7 @@ class Copy:
                 git(self.project, "worktree", "add", "-q", "--detach", str(self.path), self.base)
         else:
             with alone(self.project):  # objects that are being written are not all there yet
-                git(
-                    self.project, "clone", "-q", "--local", "--no-checkout", str(self.project), str(self.path)
-                )
+                git(self.project, "clone", "-q", "--local", "--no-checkout", str(self.project), str(self.path))
             git(self.path, "checkout", "-q", "--detach", self.base)
 
     def apply(self, edit: Edit) -> None:
@@ -107,9 +105,7 @@ def land(project: Path, rev: str, message: str, scratch: Path, at: int, *, ours:
     return merged
 
 
-def _merge(
-    project: Path, rev: str, tip: str, message: str, scratch: Path, at: int, strategy: tuple[str, ...]
-) -> str:
+def _merge(project: Path, rev: str, tip: str, message: str, scratch: Path, at: int, strategy: tuple[str, ...]) -> str:
     git(project, "worktree", "add", "-q", "--detach", str(scratch), tip)
     try:
         try:

@@ -238,9 +238,7 @@ def prompt(row: Json) -> str:
     title = f"    <title>{_xml(row.get('title', ''))}</title>\n"
     parts = [f"<execute-bead>\n  <bead id={json.dumps(row['id'])}>\n", title]
     parts += [
-        f"    <{name}>\n{_xml(row[name])}\n    </{name}>\n"
-        for name in ("description", "acceptance")
-        if row.get(name)
+        f"    <{name}>\n{_xml(row[name])}\n    </{name}>\n" for name in ("description", "acceptance") if row.get(name)
     ]
     labels = ", ".join(row.get("labels") or ())
     parts.append(f"    <labels>{_xml(labels)}</labels>\n  </bead>\n")

@@ -93,9 +93,7 @@ class HeadWorker(HeadEnds):
             attempt.act.model,
             str(attempt.copy.path).lstrip("/"),
         )
-        self.disk.create(
-            folder / "manifest.json", evidence.document(manifest | {"prompt_sha": evidence.sha(prompt)})
-        )
+        self.disk.create(folder / "manifest.json", evidence.document(manifest | {"prompt_sha": evidence.sha(prompt)}))
         self.disk.create(folder / "prompt.md", prompt)
         self.write_state(session_id=attempt.session)
         attempt.begun = self.clock()
@@ -201,9 +199,7 @@ class HeadWorker(HeadEnds):
         body = {"candidate_ref": cycle.ref, "cycle_index": cycle.index, "attempt_id": attempt.id}
         body |= {"base_rev": attempt.base, "result_rev": cycle.rev, "review_group_id": cycle.review}
         body |= {"verdict": cycle.verdict, "classification": gap}
-        self.add_event(
-            attempt.bead, self.make_event("candidate-review-classified", gap, body, actor="", source="")
-        )
+        self.add_event(attempt.bead, self.make_event("candidate-review-classified", gap, body, actor="", source=""))
 
     def _start_repair(self, attempt: Attempt, cycle: Cycle) -> None:
         gap = "review_fixable_gap"
@@ -232,9 +228,7 @@ class HeadWorker(HeadEnds):
         self._leave_clone(attempt)
         if act.outcome == "post_run_check_failed":
             return self._blocked_by_checks(attempt)
-        scratch = (
-            copies_folder(self.project, self.era, self.env) / f"ddx-land-wt-{self.chance.getrandbits(32)}"
-        )
+        scratch = copies_folder(self.project, self.era, self.env) / f"ddx-land-wt-{self.chance.getrandbits(32)}"
         scratch.parent.mkdir(parents=True, exist_ok=True)
         with self.lock_folder("offline-coordination.lock"):
             try:
@@ -251,12 +245,8 @@ class HeadWorker(HeadEnds):
         self.add_event(attempt.bead, self._intent(attempt))
         self.hide_sidecar()
         summary = f"provider={HARNESS} model={act.model}"
-        self.add_event(
-            attempt.bead, self.make_event("routing", summary, records.routed(attempt), actor="ddx")
-        )
-        row = self._row(
-            attempt, "success", "success", landed_rev=landed, landed_branch="main", result_rev=landed
-        )
+        self.add_event(attempt.bead, self.make_event("routing", summary, records.routed(attempt), actor="ddx"))
+        row = self._row(attempt, "success", "success", landed_rev=landed, landed_branch="main", result_rev=landed)
         return self._close(attempt, "success", "success", landed, row)
 
     def _conflict(self, attempt: Attempt, why: str, scratch: Path) -> Result:

@@ -26,9 +26,7 @@ class HeadCalls(HeadLoop):
     def ask_readiness(self, row: Row) -> None:
         """Is the bead fit to be worked on? In the rehearsal it always is."""
         bead = str(row["id"])
-        prompt = (
-            f"MODE: intake\nThis is a rehearsal: no model reads this.\n{json.dumps(row.get('title', ''))}\n"
-        )
+        prompt = f"MODE: intake\nThis is a rehearsal: no model reads this.\n{json.dumps(row.get('title', ''))}\n"
         stream = self._service(
             self.ddx / "agent-logs",
             task=bead,
@@ -75,9 +73,7 @@ class HeadCalls(HeadLoop):
     def repair(self, attempt: Attempt, cycle: Cycle) -> None:
         """The agent works once more on what the review found."""
         self.write_record(attempt, records.new_record(attempt, self.clock(), bundled=True))
-        prompt = (
-            f"Repair bead {attempt.bead}.\n\n{records.words_of(attempt.act, cycle)}\n\nThis is a rehearsal.\n"
-        )
+        prompt = f"Repair bead {attempt.bead}.\n\n{records.words_of(attempt.act, cycle)}\n\nThis is a rehearsal.\n"
         folder = attempt.copy.path / evidence.bundle(attempt.id)
         self.disk.create(folder / "repair-1.md", prompt)
         metadata = self._metadata(attempt, evidence.prompt(attempt.row))
@@ -175,9 +171,7 @@ class HeadCalls(HeadLoop):
 
     # --- pieces -----------------------------------------------------------------------------------------
 
-    def _play(
-        self, attempt: Attempt, agent: AgentStream, service: ServiceStream, phase: str, failure: str
-    ) -> None:
+    def _play(self, attempt: Attempt, agent: AgentStream, service: ServiceStream, phase: str, failure: str) -> None:
         act, copy = attempt.act, attempt.copy
         edits = [] if failure or act.outcome in ("no_changes", "already_satisfied") else list(act.edits)
         self.wait(0.3)
@@ -230,9 +224,7 @@ class HeadCalls(HeadLoop):
         if failure:
             row["detail"] = failure
         self.add_session(row)
-        done = records.ended_record(
-            self.course.record, attempt, str(service.path), took, failure, self.clock()
-        )
+        done = records.ended_record(self.course.record, attempt, str(service.path), took, failure, self.clock())
         self.write_record(attempt, done)
 
     def _start_record(self, attempt: Attempt, stream: ServiceStream) -> None:

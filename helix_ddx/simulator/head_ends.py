@@ -45,18 +45,14 @@ class HeadEnds(HeadCalls):
         """Evidence stays out of git, by the repository's own exclude file."""
         path = self.project / ".git" / "info" / "exclude"
         line = "/.ddx/executions/\n"
-        if path.parent.parent.is_dir() and line not in (
-            path.read_text(encoding="utf-8") if path.exists() else ""
-        ):
+        if path.parent.parent.is_dir() and line not in (path.read_text(encoding="utf-8") if path.exists() else ""):
             path.parent.mkdir(exist_ok=True)
             with path.open("a", encoding="utf-8") as out:
                 out.write(line)
 
     def _write_result(self, attempt: Attempt, status: str, outcome: str, detail: str, **more: Any) -> None:
         document = self._document(attempt, status, outcome, detail, **more)
-        self.disk.replace(
-            self.project / evidence.bundle(attempt.id) / "result.json", evidence.document(document)
-        )
+        self.disk.replace(self.project / evidence.bundle(attempt.id) / "result.json", evidence.document(document))
 
     def _journal_landing(self, attempt: Attempt) -> None:
         payload = {"attempt_id": attempt.id, "base_rev": attempt.base, "bead_id": attempt.bead}
@@ -81,9 +77,7 @@ class HeadEnds(HeadCalls):
     def _add_outcome(
         self, attempt: Attempt, status: str, detail: str, *, landed: str = "", reason: str = "", **more: str
     ) -> None:
-        text = records.outcome_text(
-            attempt, self.course, status, detail, landed=landed, reason=reason, **more
-        )
+        text = records.outcome_text(attempt, self.course, status, detail, landed=landed, reason=reason, **more)
         entry = self.make_event("execute-bead", status, text)
         attachment = self.ddx / "attachments" / attempt.bead / "events.jsonl"
         if landed and attachment.exists():
@@ -214,9 +208,7 @@ class HeadEnds(HeadCalls):
         self.hide_sidecar()
         reason = self.triage(attempt, failure, status)
         self._add_outcome(attempt, status, failure, reason=reason)
-        row = self._row(
-            attempt, status, failure, error=failure, ddx_owner_stage="attempt", outcome_reason=reason
-        )
+        row = self._row(attempt, status, failure, error=failure, ddx_owner_stage="attempt", outcome_reason=reason)
         self.say(f"✗ {attempt.bead} → {reason}: {failure}")
         return self._wind_up(attempt, Result(attempt.bead, attempt.id, status, failure, row))
 
@@ -304,9 +296,7 @@ class HeadEnds(HeadCalls):
                 ),
             )
             row = self._row(attempt, "already_satisfied", "already_satisfied", no_changes_rationale=why)
-            return self._close(
-                attempt, "already_satisfied", "already_satisfied", attempt.base, row, rationale=why
-            )
+            return self._close(attempt, "already_satisfied", "already_satisfied", attempt.base, row, rationale=why)
         self.change(
             bead,
             lambda row: row.update({"work-no-changes-count": int(row.get("work-no-changes-count", 0)) + 1}),
@@ -325,9 +315,7 @@ class HeadEnds(HeadCalls):
         self.change(bead, doubt)
         self._release(bead)
         self.add_transition(bead, "open", "operator review required before another automated attempt")
-        self._add_outcome(
-            attempt, "no_changes", "no_changes", reason="no_changes", rationale=why, escalations="1"
-        )
+        self._add_outcome(attempt, "no_changes", "no_changes", reason="no_changes", rationale=why, escalations="1")
         self.say(f"• {bead} → no_changes: {why}")
         row = self._row(
             attempt,
@@ -368,9 +356,7 @@ class HeadEnds(HeadCalls):
         self.add_transition(bead, "open", "no_changes with a reason: retry after a rest")
         self._add_outcome(attempt, status, status, reason=status, rationale=why)
         self.say(f"• {bead} → no_changes: {attempt.act.rationale}")
-        row = self._row(
-            attempt, status, status, no_changes_rationale=why, retry_after=retry, outcome_reason=status
-        )
+        row = self._row(attempt, status, status, no_changes_rationale=why, retry_after=retry, outcome_reason=status)
         return self._wind_up(attempt, Result(bead, attempt.id, status, status, row))
 
     def _exhausted(self, attempt: Attempt) -> Result:
@@ -388,9 +374,7 @@ class HeadEnds(HeadCalls):
         said = records.reviewed(attempt.act, self.course) | {"outcome_reason": EXHAUSTED}
         self.add_event(bead, self.make_event(EXHAUSTED, EXHAUSTED, said))
         self._release(bead)
-        self.add_transition(
-            bead, "open", "repair cycle exhausted: escalating implementer to higher powerClass"
-        )
+        self.add_transition(bead, "open", "repair cycle exhausted: escalating implementer to higher powerClass")
         self.hide_sidecar()
         self._add_outcome(attempt, EXHAUSTED, detail, reason=EXHAUSTED, preserve=ref)
         self.say(f"✗ {bead} → preserved: {detail}")

@@ -94,9 +94,7 @@ class HeadLoop(Worker):
             self._say_passed_over(row)
         if row is not None and self.idled:
             self.idled = False
-            self.say(
-                f"\n{self.hour()} taking next ready bead from queue: {row['id']} — {row.get('title', '')}"
-            )
+            self.say(f"\n{self.hour()} taking next ready bead from queue: {row['id']} — {row.get('title', '')}")
         return row
 
     def _say_passed_over(self, row: Row) -> None:
@@ -157,9 +155,7 @@ class HeadLoop(Worker):
             self.log("resource.preflight", **records.preflight(str(self.project), copies, roots, free))
 
     def _prune_candidates(self) -> None:
-        merged = git(
-            self.project, "for-each-ref", "--merged=HEAD", "--format=%(refname)", "refs/ddx/iterations/"
-        )
+        merged = git(self.project, "for-each-ref", "--merged=HEAD", "--format=%(refname)", "refs/ddx/iterations/")
         for ref in merged.splitlines():
             if ref.count("/") == 4 and ref.rpartition("/")[2].isdecimal():
                 git(self.project, "update-ref", "-d", ref)
@@ -198,9 +194,7 @@ class HeadLoop(Worker):
             for result in failed:
                 self.say(f"  - {result.bead}: {result.detail}")
         if reason in ("drained", "sigint", "sigterm") and set(self.queue().ready) <= self.attempted:
-            self.say(
-                "\nNo execution-ready beads.\n  queue drained: no open work remains in lifecycle queues."
-            )
+            self.say("\nNo execution-ready beads.\n  queue drained: no open work remains in lifecycle queues.")
 
     # --- one attempt's surroundings ---------------------------------------------------------------------
 
@@ -225,9 +219,7 @@ class HeadLoop(Worker):
     def lost_race(self, row: Row) -> None:
         """The log knows who was not the first."""
         rank, priority = row.get("queue-rank"), row.get("priority", 0)
-        self.log(
-            "picker.claim_race", bead_id=row["id"], priority=priority, queue_rank=rank, reason="fresh lease"
-        )
+        self.log("picker.claim_race", bead_id=row["id"], priority=priority, queue_rank=rank, reason="fresh lease")
 
     def show_sidecar(self, bead: str) -> None:
         """The worker's own file names the bead from here on."""
@@ -348,9 +340,7 @@ class HeadLoop(Worker):
                 break
             except FileExistsError:
                 if time.monotonic() > deadline:
-                    raise GitError(
-                        f"{folder} is held by another process; remove it if that process is gone"
-                    ) from None
+                    raise GitError(f"{folder} is held by another process; remove it if that process is gone") from None
                 time.sleep(0.02)
         try:
             self.disk.create(folder / "pid", str(self.pid))
@@ -377,9 +367,7 @@ class HeadLoop(Worker):
         """Commit what the tracker has become."""
         with self.git_section(section):
             paths = [
-                path
-                for path in (".ddx/beads.jsonl", ".ddx/metrics/attempts.jsonl")
-                if (self.project / path).exists()
+                path for path in (".ddx/beads.jsonl", ".ddx/metrics/attempts.jsonl") if (self.project / path).exists()
             ]
             commit(self.project, f"chore: update tracker (execute-bead {name})", *paths, at=self.clock())
 

@@ -17,9 +17,7 @@ from helix_tui.core.ground.time import NS
 RUN_TTL = 120 * NS
 RATE_LIMIT_BUDGET = 300 * NS
 
-_REUSE = {
-    f"reusable_workspace_{name}": 0 for name in ("slot_hits", "slot_misses", "time_saved_ms", "bytes_saved")
-}
+_REUSE = {f"reusable_workspace_{name}": 0 for name in ("slot_hits", "slot_misses", "time_saved_ms", "bytes_saved")}
 _INTENT = {
     "routing_intent_source": "readiness",
     "estimated_difficulty": "easy",
@@ -132,11 +130,7 @@ def ended_record(record: Json, attempt: Attempt, log: str, took_ms: int, error: 
     act = attempt.act
     bundled = "evidence" in record
     verdict = "bundle_present" if bundled else "public_final_only"
-    outcome = (
-        {"status": "failure", "reason": error}
-        if error
-        else {"status": "success", "reason": "public_final_ok"}
-    )
+    outcome = {"status": "failure", "reason": error} if error else {"status": "success", "reason": "public_final_ok"}
     fizeau: Json = {"session_log_path": log, "public_session_ref": record["fizeau"]["public_session_ref"]}
     fizeau |= {"final_status": "failed" if error else "success", "final_exit_code": int(bool(error))}
     fizeau |= {"duration_ms": took_ms} | ({} if act.cost_usd is None else {"cost_usd": act.cost_usd})
@@ -171,9 +165,7 @@ def total_cost(attempt: Attempt, cycles: int) -> float | None:
     return None if attempt.act.cost_usd is None else round(attempt.act.cost_usd * max(1, cycles), 6)
 
 
-def result(
-    attempt: Attempt, course: Course, project: str, status: str, outcome: str, detail: str, **more: Any
-) -> Json:
+def result(attempt: Attempt, course: Course, project: str, status: str, outcome: str, detail: str, **more: Any) -> Json:
     """result.json; ``more`` replaces and adds."""
     usage = used(attempt)
     cost = total_cost(attempt, len(course.cycles))
@@ -292,9 +284,7 @@ def review_result(attempt: Attempt, cycle: Cycle) -> Json:
 def grades(attempt: Attempt, good: bool) -> list[Json]:
     """One grade for each numbered line of the acceptance; when it is not good, the last one fails."""
     lines = re.findall(r"(?m)^\s*(\d+)[.)]\s+(.+)$", str(attempt.row.get("acceptance", "")))
-    items = [(int(number), text.replace("`", "").strip()) for number, text in lines] or [
-        (1, "the bead is done")
-    ]
+    items = [(int(number), text.replace("`", "").strip()) for number, text in lines] or [(1, "the bead is done")]
     return [
         {
             "number": number,
@@ -397,8 +387,7 @@ def preflight(project: str, temp_root: str, roots: list[str], free: tuple[int, i
         "temp_dirs",
     )
     checks = [
-        {"path": root, "writable": True, "bytes_free": free[0], "inodes_free": free[1]}
-        for root in (temp_root, *roots)
+        {"path": root, "writable": True, "bytes_free": free[0], "inodes_free": free[1]} for root in (temp_root, *roots)
     ]
     data: Json = {f"cleanup_{name}": 0 for name in counted}
     data |= {

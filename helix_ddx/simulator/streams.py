@@ -20,9 +20,7 @@ _NEVER = {"observed_at": "0001-01-01T00:00:00Z"}
 class AgentStream:
     """``agent-<harness>-<ns>.jsonl``: text, tool calls and their results as the agent emits them."""
 
-    def __init__(
-        self, disk: Disk, folder: Path, clock: Callable[[], int], metadata: Json | None = None
-    ) -> None:
+    def __init__(self, disk: Disk, folder: Path, clock: Callable[[], int], metadata: Json | None = None) -> None:
         self.disk, self.clock, self.metadata = disk, clock, metadata
         self.path = folder / f"agent-{HARNESS}-{clock()}.jsonl"
         self.sequence = 0
@@ -122,9 +120,7 @@ class ServiceStream:
             self._line(0, "session.start", start),
             self._line(1, "routing_decision", decision),
             self._progress(1, "route", "start", message=f"{self.task} {said}", session_summary=said),
-            self._progress(
-                2, "thinking", "start", round=1, message=f"{self.task} # 1 thinking ...", **self._turn()
-            ),
+            self._progress(2, "thinking", "start", round=1, message=f"{self.task} # 1 thinking ...", **self._turn()),
         )
         self.metadata = metadata
 
@@ -178,9 +174,7 @@ class ServiceStream:
         done |= {"turn_index": 1, "duration_ms": took, "since_last_ms": self._since()}
         done |= {"tok_per_sec": act.output_tokens / max(took / 1000, 0.001), "input_tokens": act.input_tokens}
         done |= {"output_tokens": act.output_tokens, "total_tokens": total} | self._context()
-        self._write(
-            self._line(2, "session.end", data), self._progress(self.seq + 1, "response", "complete", **done)
-        )
+        self._write(self._line(2, "session.end", data), self._progress(self.seq + 1, "response", "complete", **done))
         return took
 
     def _turn(self) -> Json:

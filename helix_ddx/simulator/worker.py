@@ -235,9 +235,7 @@ class Worker(ABC):
         """The first ready bead that was not tried yet, as the file has it."""
         queue = self.queue()
         for bead in queue.ready:
-            if bead not in self.attempted and (
-                not self.orders.label or self.orders.label in queue.beads[bead].labels
-            ):
+            if bead not in self.attempted and (not self.orders.label or self.orders.label in queue.beads[bead].labels):
                 self.passed_over = [
                     other
                     for other in map(queue.beads.__getitem__, queue.ready)
@@ -303,9 +301,7 @@ class Worker(ABC):
     def add_session(self, row: Json) -> None:
         """One line of the session index of this month."""
         month = stamp(self.clock())[:7]
-        self.disk.append(
-            self.ddx / "agent-logs" / "sessions" / f"sessions-{month}.jsonl", go_json(row) + "\n"
-        )
+        self.disk.append(self.ddx / "agent-logs" / "sessions" / f"sessions-{month}.jsonl", go_json(row) + "\n")
 
     def add_event(self, bead: str, entry: dict[str, str]) -> None:
         """Add one entry to a bead's history."""

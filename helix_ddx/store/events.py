@@ -25,9 +25,7 @@ _WORDS = ("actor", "body", "created_at", "kind", "source", "summary")
 Event = dict[str, Any]
 
 
-def new_event(
-    kind: str, at: int, *, summary: str = "", body: str = "", actor: str = "", source: str = ""
-) -> Event:
+def new_event(kind: str, at: int, *, summary: str = "", body: str = "", actor: str = "", source: str = "") -> Event:
     """One entry of a bead's history."""
     return {
         "actor": actor,
@@ -138,9 +136,7 @@ def move_in(row: Row, ddx: Path) -> None:
 def last_verdict(events: list[Event]) -> str:
     """What the last review said, empty where there was none."""
     known = ("APPROVE", "BLOCK", "REQUEST_CHANGES", "REQUEST_CLARIFICATION")
-    verdicts = [
-        str(event.get("summary", "")).strip().upper() for event in events if event.get("kind") == "review"
-    ]
+    verdicts = [str(event.get("summary", "")).strip().upper() for event in events if event.get("kind") == "review"]
     return next((verdict for verdict in reversed(verdicts) if verdict in known), "")
 
 

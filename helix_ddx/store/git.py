@@ -71,9 +71,7 @@ def _environment(at: int | None, author: str) -> dict[str, str]:
         env[f"GIT_{role}_NAME"] = author
         env[f"GIT_{role}_EMAIL"] = EMAIL if author == NAME else f"{author}@localhost"
         if at is not None:
-            env[f"GIT_{role}_DATE"] = datetime.fromtimestamp(at // NS, UTC).strftime(
-                "%Y-%m-%dT%H:%M:%S+00:00"
-            )
+            env[f"GIT_{role}_DATE"] = datetime.fromtimestamp(at // NS, UTC).strftime("%Y-%m-%dT%H:%M:%S+00:00")
     return env
 
 

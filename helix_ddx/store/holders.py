@@ -65,13 +65,7 @@ class Holder:
         age = now - self.at
         if age <= FRESH:
             return True
-        return (
-            bool(here)
-            and self.machine == here
-            and age <= HELD
-            and self.pid is not None
-            and pid_alive(self.pid)
-        )
+        return bool(here) and self.machine == here and age <= HELD and self.pid is not None and pid_alive(self.pid)
 
 
 def read_leases(project: Project, env: Mapping[str, str]) -> list[Holder]:

@@ -123,9 +123,7 @@ class FolderLock:
             if not self._stale():
                 return not self.folder.exists()
             owner = self._owner()
-            tomb = self.folder.with_name(
-                f"{self.folder.name}.tombstone.{os.getpid()}-{time.time_ns()}-0.lock"
-            )
+            tomb = self.folder.with_name(f"{self.folder.name}.tombstone.{os.getpid()}-{time.time_ns()}-0.lock")
             try:
                 self.folder.rename(tomb)
             except OSError:

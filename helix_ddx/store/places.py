@@ -16,9 +16,7 @@ from pathlib import Path
 
 LEASES = "ddx-claim-heartbeats"
 
-_WORKTREE_ROOT = re.compile(
-    r"(?m)^[ \t]+temp_worktree_root:[ \t]*(?:\"([^\"\n]+)\"|'([^'\n]+)'|([^\s#][^\n#]*))"
-)
+_WORKTREE_ROOT = re.compile(r"(?m)^[ \t]+temp_worktree_root:[ \t]*(?:\"([^\"\n]+)\"|'([^'\n]+)'|([^\s#][^\n#]*))")
 
 
 def exec_root(project: Path, env: Mapping[str, str] = os.environ) -> Path | None:

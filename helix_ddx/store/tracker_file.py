@@ -31,9 +31,7 @@ class Store:
         disk: the writer; its watchers hear of every write.
     """
 
-    def __init__(
-        self, ddx: Path, era: str, disk: Disk | None = None, clock: Callable[[], int] = now_ns
-    ) -> None:
+    def __init__(self, ddx: Path, era: str, disk: Disk | None = None, clock: Callable[[], int] = now_ns) -> None:
         self.path = ddx / "beads.jsonl"
         self.lock_folder = ddx / "beads.lock"
         self.era = era

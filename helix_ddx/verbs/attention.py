@@ -50,9 +50,7 @@ def _human_row(bead: Bead) -> dict[str, Any]:
     row = Row.to_read(bead)
     shown: dict[str, Any] = {"id": bead.id, "priority": bead.priority, "title": bead.title}
     shown |= {
-        name.replace("-", "_"): row.text(f"needs-human-{name}")
-        for name in _META
-        if row.text(f"needs-human-{name}")
+        name.replace("-", "_"): row.text(f"needs-human-{name}") for name in _META if row.text(f"needs-human-{name}")
     }
     return shown | ({"labels": list(bead.labels)} if bead.labels else {})
 
@@ -78,8 +76,7 @@ def released(call: Call) -> None:
     for row in rows:
         attempt, last = row.get("attempt_id") or "-", row.get("last_activity_at") or "-"
         call.say(
-            f"{row['bead_id']}  attempt={attempt}  last_activity_at={last}  {row['reason']}  "
-            f"{row.get('diagnosis', '')}"
+            f"{row['bead_id']}  attempt={attempt}  last_activity_at={last}  {row['reason']}  {row.get('diagnosis', '')}"
         )
 
 
@@ -88,9 +85,7 @@ def _release_row(bead_id: str, event: history.Event) -> dict[str, Any]:
         body = loads(str(event.get("body", "")))
     except (ValueError, RecursionError):
         body = None
-    told = (
-        {name: text for name, text in body.items() if isinstance(text, str)} if isinstance(body, dict) else {}
-    )
+    told = {name: text for name, text in body.items() if isinstance(text, str)} if isinstance(body, dict) else {}
     created = parse_instant(event.get("created_at"))
     row = {
         "bead_id": told.get("bead_id") or bead_id,
@@ -122,9 +117,7 @@ def resolve(call: Call) -> None:
         body = f"{why}\nchildren: {', '.join(children)}" if action == "split" else why
         source, actor = "ddx bead human resolve", call.assignee()
         summary, now = f"action={action}", call.clock()
-        said = history.new_event(
-            "needs_human_resolved", now, summary=summary, body=body, actor=actor, source=source
-        )
+        said = history.new_event("needs_human_resolved", now, summary=summary, body=body, actor=actor, source=source)
         note(call, beads, call.id, said)
         if action == "obsolete":
             close_by_hand(call, beads, call.id)

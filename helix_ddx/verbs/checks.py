@@ -108,16 +108,12 @@ _KINDS = (
     ("mechanical", re.compile(r"(?i)\b(?:renamed?|relocated?|moved? to|file exists|documentation|docs)\b")),
     (
         "command",
-        re.compile(
-            r"\s*(?:['\"`][^'\"`]+['\"`]|[a-z][\w./-]*(?: \S+)+) (?:returns|exits|passes|fails|outputs)\b"
-        ),
+        re.compile(r"\s*(?:['\"`][^'\"`]+['\"`]|[a-z][\w./-]*(?: \S+)+) (?:returns|exits|passes|fails|outputs)\b"),
     ),
 )
 """Signs of a line that a machine can check, the surest first; a line without any is prose."""
 
-_NEGATIVE = re.compile(
-    r"(?i)\b(?:no longer|does not|do not|never|removed?|cannot|must not|absence of|without)\b"
-)
+_NEGATIVE = re.compile(r"(?i)\b(?:no longer|does not|do not|never|removed?|cannot|must not|absence of|without)\b")
 
 
 def lint(call: Call) -> None:
@@ -149,9 +145,7 @@ def lint(call: Call) -> None:
         return
     verdict = "PASSES" if passes else "FAILS"
     call.say(f"bead lint for {call.id}")
-    call.say(
-        f"score: {score:.2f} ({checkable}/{len(items)} verifiable)  {verdict} threshold {THRESHOLD:.2f}\n"
-    )
+    call.say(f"score: {score:.2f} ({checkable}/{len(items)} verifiable)  {verdict} threshold {THRESHOLD:.2f}\n")
     for number, text, kind in items:
         told = "prose" if kind == "prose" else "verifiable"
         shown = text if len(text) <= 80 else text[:79] + "…"

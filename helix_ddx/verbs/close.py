@@ -79,9 +79,7 @@ def _close_with_evidence(call: Call, beads: Beads, session: str, commit: str) ->
         row.put_text("closing_commit_sha", commit or row.text("closing_commit_sha"))
         objection = _gate(row)
         if objection:
-            note = (
-                f"[{second(call.clock())}] closure rejected: closure gate: insufficient evidence: {objection}"
-            )
+            note = f"[{second(call.clock())}] closure rejected: closure gate: insufficient evidence: {objection}"
             row.put_text("notes", "\n".join(text for text in (row.text("notes"), note) if text))
         elif call.head:
             transition(row, "closed", Step(manual_close=True))
@@ -166,11 +164,7 @@ def _goes_along(call: Call, beads: Beads, before: Mapping[str, Bead], bead_id: s
         return False
     if bead.superseded_by.strip() != closed and f"superseded-by:{closed}" not in bead.labels:
         return False
-    if any(
-        other.status == "open" and bead_id in other.depends_on
-        for other in before.values()
-        if other.id != bead_id
-    ):
+    if any(other.status == "open" and bead_id in other.depends_on for other in before.values() if other.id != bead_id):
         return False
     for target in open_dependencies(before, bead):
         if target in before and before[target].status != "cancelled":

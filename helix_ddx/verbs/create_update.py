@@ -164,9 +164,7 @@ def _set_status(call: Call, row: Row, status: str, blocker: str) -> None:
             "to_status": status,
         }
         summary = "operator accepted proposed bead"
-        event = new_event(
-            "triaged", call.clock(), summary=summary, body=go_json(body), source="ddx bead update"
-        )
+        event = new_event("triaged", call.clock(), summary=summary, body=go_json(body), source="ddx bead update")
         add_inline(row, event)
 
 

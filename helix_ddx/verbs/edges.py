@@ -114,8 +114,7 @@ def reject_ancestors(beads: Beads, bead: Bead, targets: Iterable[str]) -> None:
     for target in targets:
         if target in chain:
             raise Refused(
-                f"bead: dependency {target} is an ancestor in the parent chain for {bead.id}: "
-                f"{' -> '.join(chain)}"
+                f"bead: dependency {target} is an ancestor in the parent chain for {bead.id}: {' -> '.join(chain)}"
             )
 
 
@@ -178,9 +177,9 @@ def _draw(
             continue
         deeper = prefix + ("    " if last else "│   ") if prefix else ""
         below = children.get(bead_id, [])
-        stack += [
-            (child, deeper, place == len(below) - 1, (*above, bead_id)) for place, child in enumerate(below)
-        ][::-1]
+        stack += [(child, deeper, place == len(below) - 1, (*above, bead_id)) for place, child in enumerate(below)][
+            ::-1
+        ]
 
 
 def _line(bead: Bead) -> str:

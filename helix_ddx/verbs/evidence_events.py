@@ -32,6 +32,4 @@ def list_events(call: Call) -> None:
         say_ordered(call, [history.shown(event) for event in events])
         return
     for event in events:
-        call.say(
-            f"{second_text(event.get('created_at'))}  {event.get('kind', '')}  {event.get('summary', '')}"
-        )
+        call.say(f"{second_text(event.get('created_at'))}  {event.get('kind', '')}  {event.get('summary', '')}")

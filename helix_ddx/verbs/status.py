@@ -51,9 +51,7 @@ def _head_status(call: Call) -> None:
     proposed = states["proposed"]
     work = active_work(call, beads)
     counts: dict[str, Any] = {"total": len(known)}
-    counts |= {
-        name: statuses[name] for name in ("open", "in_progress", "closed", "blocked", "proposed", "cancelled")
-    }
+    counts |= {name: statuses[name] for name in ("open", "in_progress", "closed", "blocked", "proposed", "cancelled")}
     counts |= {"needs_human": proposed, "ready": len(queue.ready), "worker_ready": len(queue.ready)}
     counts |= {
         "dependency_waiting": states["waiting_dependencies"],

@@ -57,9 +57,7 @@ def _proposed(beads: Mapping[str, Bead]) -> list[dict[str, Any]]:
             "reason": row.text("needs-human-reason") or row.text("needs-human-summary"),
             "suggested_action": row.text("needs-human-suggested-action"),
         }
-        found.append(
-            {"id": bead.id, "title": bead.title} | {name: text for name, text in told.items() if text}
-        )
+        found.append({"id": bead.id, "title": bead.title} | {name: text for name, text in told.items() if text})
     return found
 
 

@@ -20,9 +20,7 @@ _OWN = (
     Flag("pace", "float", "seconds that a step takes; 0 is at once", hidden=True),
     Flag("plan", about="a JSON file with the act of each bead", hidden=True),
 )
-_ABOUT_OWN = (
-    "\n\nBeside DDx's flags: -C DIR, --pace SECONDS (0 is at once), --plan FILE (acts by bead id, as JSON)."
-)
+_ABOUT_OWN = "\n\nBeside DDx's flags: -C DIR, --pace SECONDS (0 is at once), --plan FILE (acts by bead id, as JSON)."
 
 
 def _passed_over(kind: Kind, names: str) -> tuple[Flag, ...]:
@@ -86,9 +84,7 @@ LOOP_VERBS = (
         flags=(JSON, Flag("limit", "int", "so many at most, 0 for all", default="10")),
         eras=HEAD,
     ),
-    Verb(
-        ("work", "status"), "Live workers of this project", "work.work_plan:status", flags=(JSON,), eras=HEAD
-    ),
+    Verb(("work", "status"), "Live workers of this project", "work.work_plan:status", flags=(JSON,), eras=HEAD),
     Verb(
         ("work", "focus"),
         "What the loop will not take, and why",
@@ -137,8 +133,6 @@ LOOP_VERBS = (
         _APRIL_ONE,
         eras=APRIL,
     ),
-    Verb(
-        ("agent", "workers"), "Attempts at work", "work.work_plan:workers", flags=(JSON, _PROJECT), eras=APRIL
-    ),
+    Verb(("agent", "workers"), "Attempts at work", "work.work_plan:workers", flags=(JSON, _PROJECT), eras=APRIL),
     *(refused("agent", name, eras=APRIL) for name in _AGENT.split()),
 )

@@ -85,9 +85,7 @@ def workers(call: Call) -> None:
     call.here /= call.given.text("project")
     beads = call.store.read().beads
     records = read_run_records(call.workspace.project)
-    rows = [
-        _at_work(call, each, beads) for each in records if each.attempt_id and _is_live(each, call.clock())
-    ]
+    rows = [_at_work(call, each, beads) for each in records if each.attempt_id and _is_live(each, call.clock())]
     if call.given.on("json"):
         say_ordered(call, rows)
         return

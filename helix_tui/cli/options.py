@@ -19,9 +19,7 @@ def add_shared(parser: argparse.ArgumentParser, *, below: bool = False) -> None:
         ),
         group.add_argument("--now", metavar="TIME", help="judge as of this ISO 8601 time"),
         group.add_argument("--read-only", action="store_true", help="change nothing, whatever is asked"),
-        group.add_argument(
-            "--ddx", metavar="PATH", help="the ddx to use (default: DDX_BIN, else the one on PATH)"
-        ),
+        group.add_argument("--ddx", metavar="PATH", help="the ddx to use (default: DDX_BIN, else the one on PATH)"),
         group.add_argument("--no-color", action="store_true", help="plain text"),
         group.add_argument("--json", action="store_true", help="one JSON document on stdout"),
         group.add_argument("--debug", action="store_true", help="log everything; show the trace of a defect"),

@@ -21,11 +21,7 @@ class Parser(argparse.ArgumentParser):
         from difflib import get_close_matches
 
         words = message.partition("unrecognized arguments: ")[2].split()
-        shown = [
-            option
-            for option, action in self._option_string_actions.items()
-            if action.help != argparse.SUPPRESS
-        ]
+        shown = [option for option, action in self._option_string_actions.items() if action.help != argparse.SUPPRESS]
         near = [
             close
             for word in words

@@ -46,11 +46,7 @@ def main(argv: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        where = (
-            f"{clean_line(os.fspath(error.filename), 200)}: "
-            if isinstance(error.filename, str | Path)
-            else ""
-        )
+        where = f"{clean_line(os.fspath(error.filename), 200)}: " if isinstance(error.filename, str | Path) else ""
         print(f"helix-tui: {where}{error.strerror or error}", file=sys.stderr)
         return 1
     except SystemExit as exit_:  # argparse: 0 after --help, 2 after a usage error

@@ -32,9 +32,7 @@ class Watch:
         project = snapshot.project
         curator = None
         if not read_only:
-            curator = Curator(
-                project, lambda era: find_executable(project, ddx, era=era), who="helix", as_of=clock
-            )
+            curator = Curator(project, lambda era: find_executable(project, ddx, era=era), who="helix", as_of=clock)
             curator.gate = Gate(project, patience_s=0.0)
         self._lookout = Lookout(project, tell, curator=curator, clock=clock)
 

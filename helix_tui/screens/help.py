@@ -127,7 +127,5 @@ def _signs(width: int) -> list[Row]:
     rows = [Row("group:signs", tuple(rule("signs", width)), selectable=False)]
     for state, sign in SIGNS.items():
         rows.append(Row(f"sign:{state}", ((sign.glyph.ljust(_KEY_CELLS), sign.ink), (sign.word, "text"))))
-    rows.append(
-        Row("sign:next", (("▸".ljust(_KEY_CELLS), "success bold"), ("what DDx will pick next", "text")))
-    )
+    rows.append(Row("sign:next", (("▸".ljust(_KEY_CELLS), "success bold"), ("what DDx will pick next", "text"))))
     return rows

@@ -7,9 +7,7 @@ from helix_tui.widgets.base.line import Span
 CELLS = 10
 
 
-def share_bar(
-    rate: float | None, low: float, high: float, *, cells: int = CELLS, ink: str = "text"
-) -> list[Span]:
+def share_bar(rate: float | None, low: float, high: float, *, cells: int = CELLS, ink: str = "text") -> list[Span]:
     """A bar of ``cells`` cells for a share with its interval, all of them between 0 and 1.
 
     Solid up to ``low`` (so much is sure), dark shade up to the share, light shade up to ``high``; where

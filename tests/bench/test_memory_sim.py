@@ -26,9 +26,7 @@ def test_chance_moves_with_own_memories_only() -> None:
 
 
 def test_a_seed_gives_one_result() -> None:
-    assert simulate(CANDIDATES["lift"], "informative", 7, 60) == simulate(
-        CANDIDATES["lift"], "informative", 7, 60
-    )
+    assert simulate(CANDIDATES["lift"], "informative", 7, 60) == simulate(CANDIDATES["lift"], "informative", 7, 60)
 
 
 def test_learning_beats_not_learning_and_lift_beats_the_seeds_formula() -> None:

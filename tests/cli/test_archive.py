@@ -20,9 +20,7 @@ def make(project: ProjectFactory) -> Path:
     return root
 
 
-def test_the_queue_counts_and_lists_the_archive_and_nothing_becomes_ready(
-    cli: Cli, project: ProjectFactory
-) -> None:
+def test_the_queue_counts_and_lists_the_archive_and_nothing_becomes_ready(cli: Cli, project: ProjectFactory) -> None:
     root = make(project)
     document = cli("queue", "--json", "-C", root).document
     assert document["ready"] == []

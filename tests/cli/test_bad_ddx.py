@@ -107,9 +107,7 @@ def make_root(project: ProjectFactory) -> Callable[[str], Path]:
 
 
 def rows_of(root: Path) -> dict[str, dict[str, Any]]:
-    return {
-        each["id"]: each for each in map(json.loads, (root / ".ddx" / "beads.jsonl").read_text().splitlines())
-    }
+    return {each["id"]: each for each in map(json.loads, (root / ".ddx" / "beads.jsonl").read_text().splitlines())}
 
 
 def hold(cli: Cli, root: Path, *ids: str) -> Any:
@@ -139,9 +137,7 @@ def test_missing(era: str, cli: Cli, make_root: Callable[[str], Path], tmp_path:
 
 @pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize("code", [LOUD, CHATTY])
-def test_noise_is_no_harm(
-    code: str, era: str, cli: Cli, ddx: MakeDdx, make_root: Callable[[str], Path]
-) -> None:
+def test_noise_is_no_harm(code: str, era: str, cli: Cli, ddx: MakeDdx, make_root: Callable[[str], Path]) -> None:
     ddx(code, era)
     root = make_root(era)
     assert hold(cli, root).code == 0
@@ -153,9 +149,7 @@ def test_noise_is_no_harm(
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_an_error_with_exit_code_0(
-    era: str, cli: Cli, ddx: MakeDdx, make_root: Callable[[str], Path]
-) -> None:
+def test_an_error_with_exit_code_0(era: str, cli: Cli, ddx: MakeDdx, make_root: Callable[[str], Path]) -> None:
     ddx(ZERO_WITH_AN_ERROR, era)
     root = make_root(era)
     ran = hold(cli, root)
@@ -166,9 +160,7 @@ def test_an_error_with_exit_code_0(
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_another_change_than_was_asked_for(
-    era: str, cli: Cli, ddx: MakeDdx, make_root: Callable[[str], Path]
-) -> None:
+def test_another_change_than_was_asked_for(era: str, cli: Cli, ddx: MakeDdx, make_root: Callable[[str], Path]) -> None:
     ddx(SOMETHING_ELSE, era)
     root = make_root(era)
     ran = hold(cli, root)

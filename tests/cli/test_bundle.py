@@ -22,9 +22,7 @@ def pack(root: Path, target: Path, *words: str) -> int:
 
 @pytest.fixture
 def root(project: ProjectFactory) -> Path:
-    root = project(
-        ['{"id": "demo-00000001", "title": "Plans of a person", "status": "open"}', "no bead"], git=True
-    )
+    root = project(['{"id": "demo-00000001", "title": "Plans of a person", "status": "open"}', "no bead"], git=True)
     (root / ".helix").mkdir()
     settings_file().parent.mkdir(parents=True, exist_ok=True)
     settings_file().write_text(f'theme = "helix-paper"\n# token = "{TOKEN}"\n')
@@ -105,9 +103,7 @@ def test_no_secret_is_in_it_from_wherever_it_came(
     forms = [form.replace("SECRET", secret) for form in FORMS]
     said = "\n".join(forms)
     settings_file().write_text(
-        'theme = "helix-paper"\n'
-        + "".join(f"# {form}\n" for form in forms)
-        + f'[keymap]\n"go.ask" = "{secret}"\n'
+        'theme = "helix-paper"\n' + "".join(f"# {form}\n" for form in forms) + f'[keymap]\n"go.ask" = "{secret}"\n'
     )
     log, written = logs.logger("x"), logs.log_file()
     for form in forms:

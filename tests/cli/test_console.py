@@ -105,9 +105,7 @@ def test_a_tracker_that_appears_later_is_shown(tmp_path: Path) -> None:
     try:
         terminal.read_until(b".ddx")
         (tmp_path / ".ddx").mkdir()
-        (tmp_path / ".ddx" / "beads.jsonl").write_text(
-            '{"id": "late-1", "title": "Better late than never"}\n'
-        )
+        (tmp_path / ".ddx" / "beads.jsonl").write_text('{"id": "late-1", "title": "Better late than never"}\n')
         terminal.read_until(b"Better late than never")
     finally:
         terminal.close()

@@ -174,9 +174,7 @@ def test_create_asks_the_authoring_rules(cli: Cli, root: Path) -> None:
     assert missing.code == 1
     assert "tasks require --spec-id" in missing.err
     assert len(rows_in(root)) == 5
-    made = cli(
-        "create", "New", *good, "--acceptance", "`pytest` passes", "--depends-on", "a1", "--json", "-C", root
-    )
+    made = cli("create", "New", *good, "--acceptance", "`pytest` passes", "--depends-on", "a1", "--json", "-C", root)
     assert made.code == 0
     (bead_id,) = made.document["created"]
     new = rows_in(root)[bead_id]
@@ -255,9 +253,7 @@ def on_path(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
 
 
-def test_the_hook_is_installed_and_asked(
-    cli: Cli, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_hook_is_installed_and_asked(cli: Cli, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     on_path(tmp_path / "bin", monkeypatch)
     first = cli("install-hooks", "--json", "-C", root).document
     assert first["changed"] is True
@@ -310,9 +306,7 @@ def test_what_is_installed_names_no_path_and_asks_to_be_committed(
 
 
 def git(folder: Path, *words: str) -> str:
-    done = subprocess.run(
-        ["git", "-C", str(folder), *words], check=True, timeout=30, capture_output=True, text=True
-    )
+    done = subprocess.run(["git", "-C", str(folder), *words], check=True, timeout=30, capture_output=True, text=True)
     return done.stdout.rstrip()
 
 
@@ -325,9 +319,7 @@ def test_hostile_text_stays_text(cli: Cli, root: Path) -> None:
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_the_embedded_tracker_speaks_the_trackers_own_vocabulary(
-    cli: Cli, project: ProjectFactory, era: str
-) -> None:
+def test_the_embedded_tracker_speaks_the_trackers_own_vocabulary(cli: Cli, project: ProjectFactory, era: str) -> None:
     mark = {"execute-loop-last-status": "x"} if era == "april" else {"work-last-status": "x"}
     root = project([json.dumps(row("demo-a1", era=era, **mark))], name=era, git=True)
     ran = cli("cancel", "demo-a1", "-C", root)

@@ -27,9 +27,7 @@ def broken(monkeypatch: pytest.MonkeyPatch, project: ProjectFactory) -> Path:
     return project(['{"id": "demo-1", "title": "t"}'])
 
 
-def test_a_defect_is_one_line_and_its_trace_is_in_the_log(
-    broken: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_defect_is_one_line_and_its_trace_is_in_the_log(broken: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["queue", "-C", str(broken)]) == 70
     out, err = capsys.readouterr()
     assert out == ""

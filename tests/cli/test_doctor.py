@@ -47,9 +47,7 @@ def test_what_is_not_there_yet_is_said_and_not_judged(cli: Cli, project: Project
     assert "sentence-transformers" in checks["embedder"]["detail"]
 
 
-def test_the_settings_may_name_the_folder_of_the_weights(
-    program: Cli, project: ProjectFactory, tmp_path: Path
-) -> None:
+def test_the_settings_may_name_the_folder_of_the_weights(program: Cli, project: ProjectFactory, tmp_path: Path) -> None:
     found = find_weights(env={"HOME": ""}).weights
     if found is None:
         pytest.skip("no package with the weights here")
@@ -160,9 +158,7 @@ def test_ddx_that_differs_is_shown_with_the_ids(cli: Cli, project: ProjectFactor
     assert "only ddx says ready: demo-z9" in check["detail"]
 
 
-def test_ddx_that_talks_nonsense_has_its_answer_kept(
-    cli: Cli, project: ProjectFactory, fake_ddx: Any
-) -> None:
+def test_ddx_that_talks_nonsense_has_its_answer_kept(cli: Cli, project: ProjectFactory, fake_ddx: Any) -> None:
     ran = cli("doctor", "--json", "--ddx", fake_ddx("panic: nil"), "-C", project([bead("demo-a1")], git=True))
     check = by_name(ran.document)["readiness"]
     assert check["ok"] is False

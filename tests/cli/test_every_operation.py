@@ -104,9 +104,7 @@ def small(era: str) -> list[str]:
 def neutral(line: bytes) -> tuple[str, list[object]]:
     """A line without what an undo may leave: instants, the order of edges, the history of reopenings."""
     document = json.loads(line)
-    edges = sorted(
-        (edge["depends_on_id"], edge.get("type")) for edge in document.pop("dependencies", None) or ()
-    )
+    edges = sorted((edge["depends_on_id"], edge.get("type")) for edge in document.pop("dependencies", None) or ())
     for name in ("updated_at", "events", "events_attachment", "schema_version"):
         document.pop(name, None)
     return json.dumps(document), list(edges)

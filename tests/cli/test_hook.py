@@ -114,9 +114,7 @@ def _in_shell(script: str, root: Path) -> subprocess.CompletedProcess[bytes]:
         ("mkdir gone; cd gone; rmdir ../gone; echo {} | HOOK", True),
     ],
 )
-def test_closed_streams_and_a_folder_that_is_gone_are_survived(
-    root: Path, script: str, answered: bool
-) -> None:
+def test_closed_streams_and_a_folder_that_is_gone_are_survived(root: Path, script: str, answered: bool) -> None:
     done = _in_shell(script, root)
     assert done.returncode == 0, done.stderr
     assert done.stdout == (b"{}\n" if answered else b"")
@@ -177,9 +175,7 @@ def test_an_edit_hears_of_its_file_once(root: Path) -> None:
 
 def test_an_absolute_path_is_the_same_file(root: Path) -> None:
     edit = {"tool_name": "Write", "tool_input": {"file_path": str(root / "src" / "auth.py")}}
-    assert "circular-import" in told(
-        hook("pre-tool-use", say(session_id="s", cwd=str(root), **edit), root)[0]
-    )
+    assert "circular-import" in told(hook("pre-tool-use", say(session_id="s", cwd=str(root), **edit), root)[0])
 
 
 @pytest.mark.parametrize("tool", ["Read", "Bash", ""])
@@ -203,9 +199,7 @@ def test_a_subagent_hears_of_its_task_and_claims_what_it_used(root: Path, tmp_pa
     name = "circular-import-when-editing-src-auth-py"
     assert name in text
     said = f'DELIVERED: done\nUTILIZED: ["{name}", "never-shown"]'
-    assert (
-        hook("subagent-stop", say(session_id="s", agent_id="a1", last_assistant_message=said), root)[0] == {}
-    )
+    assert hook("subagent-stop", say(session_id="s", agent_id="a1", last_assistant_message=said), root)[0] == {}
     with opened(root) as memory:
         found = memory.get(name)
         assert found is not None
@@ -298,9 +292,7 @@ def test_what_blocked_an_agent_waits_as_a_lesson(root: Path) -> None:
 
 
 def test_a_session_that_ends_takes_outcomes_in(root: Path) -> None:
-    (root / ".ddx" / "beads.jsonl").write_text(
-        '{"id": "x-1", "title": "Mend the import", "status": "open"}\n'
-    )
+    (root / ".ddx" / "beads.jsonl").write_text('{"id": "x-1", "title": "Mend the import", "status": "open"}\n')
     name = "circular-import-when-editing-src-auth-py"
     attempt = "20260821T200100-00000001"
     with opened(root) as memory:
@@ -436,19 +428,13 @@ def test_ddxs_own_prompt_is_no_question_of_a_person(clone: Path) -> None:
     assert hook("user-prompt-submit", asked, clone)[0] == {}
 
 
-@pytest.mark.parametrize(
-    "opening", ["<bead-review>\n  <bead id='demo-2'>", "MODE: intake\nYou are evaluating"]
-)
-def test_what_a_program_asks_in_the_project_itself_is_no_question_of_a_person(
-    root: Path, opening: str
-) -> None:
+@pytest.mark.parametrize("opening", ["<bead-review>\n  <bead id='demo-2'>", "MODE: intake\nYou are evaluating"])
+def test_what_a_program_asks_in_the_project_itself_is_no_question_of_a_person(root: Path, opening: str) -> None:
     asked = f"{opening} Repair the circular import of src/auth.py"
     assert hook("user-prompt-submit", say(session_id="s", prompt=asked), root)[0] == {}
     with opened(root) as memory:
         assert not memory.injections()
-    assert "Move shared types" in told(
-        hook("user-prompt-submit", say(session_id="s", prompt=asked[22:]), root)[0]
-    )
+    assert "Move shared types" in told(hook("user-prompt-submit", say(session_id="s", prompt=asked[22:]), root)[0])
 
 
 def test_sessions_of_one_attempt_are_all_told_and_entered_once(clone: Path) -> None:
@@ -466,9 +452,7 @@ def test_where_the_plugin_answers_the_hooks_of_the_settings_are_silent(root: Pat
     begin = say(session_id="s")
     assert hook("session-start", begin, root)[0] == {}
     assert "helix memory" in told(hook("session-start", begin, root, CLAUDE_PLUGIN_ROOT=str(root))[0])
-    (root / ".claude" / "settings.local.json").write_text(
-        '{"enabledPlugins": {"helix-tui@helix-tui": false}}'
-    )
+    (root / ".claude" / "settings.local.json").write_text('{"enabledPlugins": {"helix-tui@helix-tui": false}}')
     assert "helix memory" in told(hook("session-start", begin, root)[0])
 
 

@@ -116,9 +116,7 @@ def test_an_attempt_of_ddx_is_left_to_ddx(clone: Path, tmp_path: Path) -> None:
         ({}, {"content": None, "is_error": "yes"}, 0),
     ],
 )
-def test_how_a_command_ended(
-    asked: dict[str, Any], result: dict[str, Any], code: int | None, tmp_path: Path
-) -> None:
+def test_how_a_command_ended(asked: dict[str, Any], result: dict[str, Any], code: int | None, tmp_path: Path) -> None:
     path = transcript(tmp_path / "t.jsonl", ("Bash", {"command": "pytest", **asked}, result))
     assert [check.exit_code for check in commands_run(Heard(transcript=path)).checks] == [code]
 

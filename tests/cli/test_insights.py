@@ -56,9 +56,7 @@ def test_an_unknown_dimension_is_named_with_what_there_is(program: Cli, history:
     assert "harness, model" in ran.err
 
 
-def test_people_read_what_keeps_failing_and_that_nothing_was_spent_lately(
-    program: Cli, history: Path
-) -> None:
+def test_people_read_what_keeps_failing_and_that_nothing_was_spent_lately(program: Cli, history: Path) -> None:
     out = program("insights", "-C", str(history), "--now", "2026-08-01").out
     assert "claude" in out
     assert "≥$4.00" in out

@@ -72,14 +72,10 @@ def test_a_refused_memory_says_why_and_fails(cli: Cli, root: Path) -> None:
 
 def test_feedback_takes_names_as_json(cli: Cli, root: Path) -> None:
     _run(cli, root, "store", *FAILURE)
-    document = _run(
-        cli, root, "feedback", "--injected", json.dumps([NAME, "x"]), "--utilized", json.dumps([NAME])
-    )
+    document = _run(cli, root, "feedback", "--injected", json.dumps([NAME, "x"]), "--utilized", json.dumps([NAME]))
     assert (document["helped"], document["unhelpful"], document["missing"]) == (1, 0, ["x"])
     assert document["verified"] is False
-    document = _run(
-        cli, root, "feedback", "--injected", f'["{NAME}"]', "--utilized", "[]", "--verified", "passed"
-    )
+    document = _run(cli, root, "feedback", "--injected", f'["{NAME}"]', "--utilized", "[]", "--verified", "passed")
     assert (document["unhelpful"], document["verified"]) == (1, True)
 
 
@@ -207,15 +203,11 @@ def test_a_damaged_database_is_named_and_left(cli: Cli, root: Path) -> None:
     assert (root / ".helix/helix.db").read_bytes() == b"garbage that is no database"
 
 
-def test_a_database_without_vectors_gets_them_on_the_way(
-    cli: Cli, root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_database_without_vectors_gets_them_on_the_way(cli: Cli, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if find_weights(env={"HOME": ""}).weights is None:
         pytest.skip("no package with the weights here")
     for number in range(20):
-        _run(
-            cli, root, "store", "--trigger", f"Matter number {number} of the kin{number}", "--resolution", "r"
-        )
+        _run(cli, root, "store", "--trigger", f"Matter number {number} of the kin{number}", "--resolution", "r")
     monkeypatch.delenv("HELIX_EMBEDDER")
     assert _run(cli, root, "health")["without_vector"] == 20
     document = _run(cli, root, "recall", "what matters")

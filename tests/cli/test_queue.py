@@ -30,9 +30,7 @@ def bead(bead_id: str, *waits_on: str, **fields: Any) -> dict[str, Any]:
         "schema_version": 1,
     }
     if waits_on:
-        row["dependencies"] = [
-            {"issue_id": bead_id, "depends_on_id": target, "type": "blocks"} for target in waits_on
-        ]
+        row["dependencies"] = [{"issue_id": bead_id, "depends_on_id": target, "type": "blocks"} for target in waits_on]
     return row | fields
 
 
@@ -132,9 +130,7 @@ def test_filter_keeps_what_it_matches_and_refuses_what_it_does_not_understand(
 def test_every_order_holds_every_bead_once(cli: Cli, project: ProjectFactory, order: str) -> None:
     document = cli("queue", "--json", "--order", order, "-C", project(ROWS)).document
     ids = [row["id"] for row in document["beads"]]
-    assert sorted(ids) == sorted(
-        f"demo-{name}" for name in ["a1", "b2", "c3", "d4", "e5", "f6", "g7", "h8", "i9"]
-    )
+    assert sorted(ids) == sorted(f"demo-{name}" for name in ["a1", "b2", "c3", "d4", "e5", "f6", "g7", "h8", "i9"])
 
 
 def test_era_forces_one_rule(cli: Cli, project: ProjectFactory) -> None:
@@ -187,9 +183,7 @@ def test_named_folder_wins_over_the_repository_around_it(cli: Cli, project: Proj
     ("beads-head.jsonl", "head-headengine", "2026-08-21T22:00:28Z"),
     ("beads-2026-04.jsonl", "april-oldengine", "2026-04-24T13:41:04Z"),
 ])  # fmt: skip
-def test_ready_is_ddx_own_order(
-    cli: Cli, tmp_path: Path, shared: Path, tracker: str, golden: str, now: str
-) -> None:
+def test_ready_is_ddx_own_order(cli: Cli, tmp_path: Path, shared: Path, tracker: str, golden: str, now: str) -> None:
     import json
 
     (tmp_path / ".ddx").mkdir()

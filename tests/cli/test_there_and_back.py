@@ -69,9 +69,7 @@ def roles(rows: Mapping[str, Mapping[str, Any]]) -> dict[str, list[str]]:
     return {
         "open": which(lambda row: row["issue_type"] != "epic"),
         "free": which(
-            lambda row: (
-                not waits(row) and row["issue_type"] != "epic" and row.get("execution-eligible") is not False
-            )
+            lambda row: not waits(row) and row["issue_type"] != "epic" and row.get("execution-eligible") is not False
         ),
         "held": which(lambda row: row.get("execution-eligible") is False),
         "waiting": which(lambda row: bool(rows.keys() & waits(row))),

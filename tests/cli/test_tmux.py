@@ -41,9 +41,7 @@ def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[st
     subprocess.run([*tmux, "kill-server"], check=False, timeout=10)
 
 
-def test_side_pane_stands_beside_and_leaves_the_focus(
-    cli: Cli, project: ProjectFactory, session: list[str]
-) -> None:
+def test_side_pane_stands_beside_and_leaves_the_focus(cli: Cli, project: ProjectFactory, session: list[str]) -> None:
     root = project([])
     subprocess.run([*session, "set", "-g", "remain-on-exit", "on"], check=True, timeout=10)
     document = cli("tmux", "--json", "--width", "48", "-C", root).document

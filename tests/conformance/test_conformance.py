@@ -19,9 +19,7 @@ from tests.conformance.replay import ERAS, Case, Ddx, Executable, cases, differe
 DDX_BIN = os.environ.get("DDX_BIN", "")
 EMBEDDED = not DDX_BIN or Path(DDX_BIN).name == "helix-ddx"
 
-NEVER_REWRITES = (
-    "reading never writes: ddx drops a line it cannot parse and keeps a .bak, we leave the file alone"
-)
+NEVER_REWRITES = "reading never writes: ddx drops a line it cannot parse and keeps a .bak, we leave the file alone"
 NOT_OURS = {
     "--help": "the list of all of ddx's commands: helix-ddx has bead, work, try, agent and its own",
     "agent run": "a call of a model: helix-ddx calls none",

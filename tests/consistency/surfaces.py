@@ -413,8 +413,7 @@ def contradictions(scene: Scene, names: Iterable[str] = SURFACES) -> list[str]:
         for subject, value in SURFACES[name](scene):
             said.setdefault(subject, {}).setdefault(repr(value), []).append(name)
     found = [
-        f"{' '.join(subject)}: "
-        + ", ".join(f"{value} ({' '.join(dict.fromkeys(by))})" for value, by in values.items())
+        f"{' '.join(subject)}: " + ", ".join(f"{value} ({' '.join(dict.fromkeys(by))})" for value, by in values.items())
         for subject, values in said.items()
         if len(values) > 1
     ]
@@ -437,9 +436,7 @@ def _rules(said: dict[tuple[str, str], dict[str, list[str]]]) -> Iterator[str]:
         yield f"the next bead is {first}, and BUILD begins with {worth}"
     for (kind, name), values in said.items():
         faulted = ("faulted by a review", name) in said
-        good = only("outcome of", name) == "'satisfied'" or (
-            only("outcome of", name) == "'landed'" and not faulted
-        )
+        good = only("outcome of", name) == "'satisfied'" or (only("outcome of", name) == "'landed'" and not faulted)
         if kind == "is an attempt" and ("is known", name) not in said and ("count", "attempts") in said:
             yield f"{name} is named by an event, and no surface knows it"
         if kind == "teaches a failure" and good:

@@ -35,9 +35,7 @@ def test_every_surface_agrees_where_everything_happens_at_once(everything: Scene
 
 
 @pytest.mark.parametrize("timeline", LOOPS, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_recordings_are_told_alike_at_their_end(
-    timeline: Path, recorded: Callable[[Path, float], Scene]
-) -> None:
+def test_recordings_are_told_alike_at_their_end(timeline: Path, recorded: Callable[[Path, float], Scene]) -> None:
     assert contradictions(recorded(timeline, 1.0), (*FAST, "screen loop")) == []
 
 
@@ -55,9 +53,7 @@ def test_all_recorded_runs_are_told_alike(timeline: Path, recorded: Callable[[Pa
 
 
 @pytest.mark.parametrize("timeline", GIVEN, ids=lambda path: path.stem)
-def test_all_recorded_runs_are_told_alike_on_the_way(
-    timeline: Path, recorded: Callable[[Path, float], Scene]
-) -> None:
+def test_all_recorded_runs_are_told_alike_on_the_way(timeline: Path, recorded: Callable[[Path, float], Scene]) -> None:
     assert contradictions(recorded(timeline, 0.6), FAST) == []
 
 
@@ -102,9 +98,7 @@ def rows(draw: st.DrawFn) -> list[dict[str, Any]]:
         row: dict[str, Any] = {
             "id": name,
             "title": draw(st.sampled_from(["Do it", "Epic: all of it", "3 ready"])),
-            "status": draw(
-                st.sampled_from(["open"] * 4 + ["closed", "in_progress", "proposed", "cancelled", "odd"])
-            ),
+            "status": draw(st.sampled_from(["open"] * 4 + ["closed", "in_progress", "proposed", "cancelled", "odd"])),
             "priority": draw(st.integers(0, 2)),
             "created_at": f"2026-08-01T00:00:0{place}Z",
             "updated_at": "2026-08-20T00:00:00Z",

@@ -36,9 +36,7 @@ def mutant(apply: Callable[[Patch], None]) -> Callable[[Patch], None]:
 
 @mutant
 def _a_refused_attempt_counts_as_landed_in_one_property(patch: Patch) -> None:
-    patch.setattr(
-        Attempt, "landed", property(lambda self: self.status == "review_block" or self.verdict.landed)
-    )
+    patch.setattr(Attempt, "landed", property(lambda self: self.status == "review_block" or self.verdict.landed))
 
 
 @mutant
@@ -218,9 +216,7 @@ def _needs_me_does_not_know_the_questions(patch: Patch) -> None:
 @mutant
 def _needs_me_calls_what_was_refused_kept_aside(patch: Patch) -> None:
     found = needs._unlanded
-    patch.setattr(
-        needs, "_unlanded", lambda *given: (("kept_aside", bead, why) for _, bead, why in found(*given))
-    )
+    patch.setattr(needs, "_unlanded", lambda *given: (("kept_aside", bead, why) for _, bead, why in found(*given)))
 
 
 @mutant

@@ -37,9 +37,7 @@ def main(words: Sequence[str] | None = None) -> int:
         begun = time.monotonic()
         done = subprocess.run([sys.executable, "-m", *command], cwd=REPOSITORY, check=False)
         failed += [name] if done.returncode else []
-        print(
-            f"{name}: {'FAILED' if done.returncode else 'ok'}, {time.monotonic() - begun:.0f} s", flush=True
-        )
+        print(f"{name}: {'FAILED' if done.returncode else 'ok'}, {time.monotonic() - begun:.0f} s", flush=True)
     return 1 if failed else 0
 
 

@@ -132,9 +132,7 @@ def _character(key: str) -> str:
     return unicodedata.lookup(_get_unicode_name_from_key(REPLACED_KEYS.get(key, key)))
 
 
-def shorten(
-    actions: Sequence[Action], fails: Callable[[Sequence[Action]], bool], most: int = 80
-) -> list[Action]:
+def shorten(actions: Sequence[Action], fails: Callable[[Sequence[Action]], bool], most: int = 80) -> list[Action]:
     """The fewest of the actions, in their order, that still fail: delta debugging, in so many tries."""
     kept, parts, tries = list(actions), 2, 0
     while len(kept) > 1 and tries < most:

@@ -95,9 +95,5 @@ def isolate(folder: Path) -> None:
         "VISUAL": "true",
         "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_CONFIG_NOSYSTEM": "1",
-        **{
-            f"GIT_{who}_{what}": "tester@example.com"
-            for who in ("AUTHOR", "COMMITTER")
-            for what in ("NAME", "EMAIL")
-        },
+        **{f"GIT_{who}_{what}": "tester@example.com" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
     }

@@ -292,9 +292,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--events", type=int, default=20_000)
     parser.add_argument("--beads", type=int, default=188)
-    parser.add_argument(
-        "--a-second", type=float, default=0.0, help="no more than so many (default: no limit)"
-    )
+    parser.add_argument("--a-second", type=float, default=0.0, help="no more than so many (default: no limit)")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(words)
     with tempfile.TemporaryDirectory(prefix="helix-soak-", ignore_cleanup_errors=True) as scratch:
@@ -312,9 +310,7 @@ def main(words: Sequence[str] | None = None) -> int:
         )
     grown = samples[-1].resident_mb - samples[1].resident_mb
     good = grown <= GROWTH_MB
-    print(
-        f"{options.beads} beads, {options.events:,} events: grown {grown:+.1f} MB: {'ok' if good else 'NO'}"
-    )
+    print(f"{options.beads} beads, {options.events:,} events: grown {grown:+.1f} MB: {'ok' if good else 'NO'}")
     return 0 if good else 1
 
 

@@ -61,9 +61,7 @@ def _project(root: Path) -> Path:
 
 def _run(root: Path, *words: str, given: str = "") -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "helix_tui", "-C", str(root), *words]
-    return subprocess.run(
-        command, input=given, capture_output=True, text=True, timeout=LIMIT_S, check=False, cwd=root
-    )
+    return subprocess.run(command, input=given, capture_output=True, text=True, timeout=LIMIT_S, check=False, cwd=root)
 
 
 def _store(root: Path, trigger: str) -> subprocess.CompletedProcess[str]:
@@ -305,9 +303,7 @@ def test_a_clock_that_is_set_back_and_forth_changes_no_answer_but_ages(tmp_path:
 
 
 @pytest.mark.parametrize("seconds", [1, 365 * 86_400], ids=["a second", "a year"])
-def test_a_clock_that_is_set_back_and_forth_stops_nothing_in_a_running_console(
-    tmp_path: Path, seconds: int
-) -> None:
+def test_a_clock_that_is_set_back_and_forth_stops_nothing_in_a_running_console(tmp_path: Path, seconds: int) -> None:
     """Keys lead where they lead, news is read and painted, ages follow the clock, nothing is logged."""
     try:
         clock = Clock(tmp_path)

@@ -20,9 +20,7 @@ def differences(recorded: Sequence[Token], rehearsed: Sequence[Token], ordered: 
     return wrong
 
 
-def _match_what_stays(
-    recorded: Sequence[Token], rehearsed: Sequence[Token], places: dict[int, int]
-) -> list[str]:
+def _match_what_stays(recorded: Sequence[Token], rehearsed: Sequence[Token], places: dict[int, int]) -> list[str]:
     known = {(token.name, token.count): place for place, token in enumerate(rehearsed) if not token.thing}
     seen = {(token.name, token.count) for token in recorded}
     wrong = [f"not recorded: {name} #{count}" for name, count in known if (name, count) not in seen]

@@ -59,9 +59,7 @@ def facts(name: str) -> list[Token]:
         return tokens_of(_files(_steps(name)))
     document = _committed(name)
     shapes = json.loads((COMMITTED / "shapes.json").read_text(encoding="utf-8"))
-    names = [
-        re.sub(r"@[0-9a-f]{10}", lambda found: str(shapes[found[0]]), name) for name in document["names"]
-    ]
+    names = [re.sub(r"@[0-9a-f]{10}", lambda found: str(shapes[found[0]]), name) for name in document["names"]]
     things = document["things"]
     return [Token(names[name], at, things[thing], count) for name, at, thing, count in document["facts"]]
 

@@ -63,9 +63,7 @@ def test_a_look_may_miss_a_state_that_was_replaced() -> None:
 
 
 def test_the_order_within_one_moment_is_open() -> None:
-    at_once = [
-        Seen(0.5 + place / 1000, change.path, change.op, change.text) for place, change in enumerate(RUN)
-    ]
+    at_once = [Seen(0.5 + place / 1000, change.path, change.op, change.text) for place, change in enumerate(RUN)]
     moved = [*RUN[:1], RUN[3], *RUN[1:3], *RUN[4:]]
     assert differences(facts(at_once), facts(moved)) == []
 

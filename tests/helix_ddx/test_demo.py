@@ -66,11 +66,7 @@ def test_the_shapes_of_a_graph_are_there(demo: Path) -> None:
     missing = bead_id("tide-tables")
     assert missing not in beads
     assert any(missing in bead.depends_on for bead in beads.values())
-    known = (
-        (demo / ".ddx/beads-archive.jsonl").read_text()
-        if is_head(demo)
-        else git(demo, "log", "-p", "--", ".ddx")
-    )
+    known = (demo / ".ddx/beads-archive.jsonl").read_text() if is_head(demo) else git(demo, "log", "-p", "--", ".ddx")
     assert missing in known
 
 
@@ -83,9 +79,7 @@ def test_the_past_is_there_and_calls_itself_a_rehearsal(demo: Path) -> None:
     revisions = {result[key] for result in results for key in ("base_rev", "result_rev")}
     assert {git(demo, "cat-file", "-t", rev) for rev in revisions} == {"commit"}
     if is_head(demo):
-        metrics = [
-            json.loads(line) for line in (demo / ".ddx/metrics/attempts.jsonl").read_text().splitlines()
-        ]
+        metrics = [json.loads(line) for line in (demo / ".ddx/metrics/attempts.jsonl").read_text().splitlines()]
         assert {row["attempt_id"] for row in metrics} == {result["attempt_id"] for result in results}
 
 

@@ -26,9 +26,7 @@ def _dead_pid() -> int:
     ("text", "seconds"),
     [("", 10), ("2", 2), ("0.5", 0.5), ("2s", 2), ("1m30s", 90), ("250ms", 0.25), ("soon", 10), ("nan", 10)],
 )
-def test_the_timeout_is_a_number_or_a_duration(
-    text: str, seconds: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_timeout_is_a_number_or_a_duration(text: str, seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DDX_BEAD_LOCK_TIMEOUT", text)
     assert lock_timeout() == seconds
 

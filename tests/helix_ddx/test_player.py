@@ -45,12 +45,7 @@ def left_by(source: Path) -> dict[str, str]:
 
 
 def tree(*folders: Path) -> set[Path]:
-    return {
-        path
-        for folder in folders
-        for path in folder.rglob("*")
-        if path.is_file() and ".git" not in path.parts
-    }
+    return {path for folder in folders for path in folder.rglob("*") if path.is_file() and ".git" not in path.parts}
 
 
 @pytest.mark.parametrize("source", RECORDED, ids=lambda path: path.stem)
@@ -91,12 +86,8 @@ def test_pid_and_host_are_this_process(tmp_path: Path) -> None:
     assert claim["machine"] == socket.gethostname()
     april = player(LOOPS / "april-killed.jsonl", tmp_path / "april", host="box", pid=77)
     april.play_all()
-    rows = [
-        json.loads(line) for line in (tmp_path / "april/project/.ddx/beads.jsonl").read_text().splitlines()
-    ]
-    assert {(row["claimed-pid"], row["claimed-machine"]) for row in rows if "claimed-pid" in row} == {
-        ("77", "box")
-    }
+    rows = [json.loads(line) for line in (tmp_path / "april/project/.ddx/beads.jsonl").read_text().splitlines()]
+    assert {(row["claimed-pid"], row["claimed-machine"]) for row in rows if "claimed-pid" in row} == {("77", "box")}
 
 
 @pytest.mark.parametrize("place", ["$T/tmp", "$T/tmp/ddx", "$H/.cache/ddx", "$T/my-tmp/a.b"])
@@ -174,9 +165,7 @@ def test_ends_as_the_recorded_worker_did(tmp_path: Path) -> None:
     killed = run(str(LOOPS / "head-killed.jsonl"), "-C", str(tmp_path / "k"), "--speed", "0", env=tmp_path)
     assert killed.returncode == -signal.SIGKILL
     assert (tmp_path / "k/.ddx/run-state.json").exists()
-    refused = run(
-        str(LOOPS / "head-one-blocked.jsonl"), "-C", str(tmp_path / "b"), "--speed", "0", env=tmp_path
-    )
+    refused = run(str(LOOPS / "head-one-blocked.jsonl"), "-C", str(tmp_path / "b"), "--speed", "0", env=tmp_path)
     assert refused.returncode == 2
     assert "unmet dependencies" in refused.stderr
 

@@ -27,8 +27,7 @@ pytestmark = pytest.mark.realtime
 WRITE = {"path": "greeting.txt", "new": "hello\n"}
 OK: dict[str, Any] = {"edits": [WRITE]}
 STEPS = [
-    {"tool": "Bash", "input": {"command": f"step {number}"}, "output": f"step {number} ok\n"}
-    for number in range(14)
+    {"tool": "Bash", "input": {"command": f"step {number}"}, "output": f"step {number} ok\n"} for number in range(14)
 ]
 SLOW = {
     "edits": [{"path": "slow.txt", "new": "x\n"}],
@@ -106,9 +105,7 @@ SCENARIOS = {
     "head-satisfied": Scenario({"": UNPROVEN}),
     "head-conflict": Scenario({"": CONFLICT}),
     "head-review-block": Scenario({"": OK | {"outcome": "review_block"}}),
-    "head-killed": Scenario(
-        {"": {"outcome": "killed", "opening": "", "calls": [*STEPS[:6], NEVER_ENDS]}}, kills=True
-    ),
+    "head-killed": Scenario({"": {"outcome": "killed", "opening": "", "calls": [*STEPS[:6], NEVER_ENDS]}}, kills=True),
     "head-one-bead": Scenario(orders=Orders(once=True, only="x", pace=0), first="Write the greeting"),
     "head-one-blocked": Scenario(orders=Orders(once=True, only="x", pace=0), first="Shout"),
     "head-empty": Scenario(),

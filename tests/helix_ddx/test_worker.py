@@ -76,9 +76,7 @@ def lines_of(path: Path) -> list[dict[str, Any]]:
 
 
 def result_of(project: Path, result: Result) -> dict[str, Any]:
-    document: dict[str, Any] = json.loads(
-        (project / ".ddx/executions" / result.attempt / "result.json").read_text()
-    )
+    document: dict[str, Any] = json.loads((project / ".ddx/executions" / result.attempt / "result.json").read_text())
     return document
 
 
@@ -145,9 +143,7 @@ def test_head_resolves_a_conflict_in_favour_of_the_person(tmp_path: Path) -> Non
 
 
 def test_a_review_that_asks_for_changes(era: str, tmp_path: Path) -> None:
-    project = make_project(
-        tmp_path, era, change={"outcome": "review_request_changes", "rationale": "Too loud."}
-    )
+    project = make_project(tmp_path, era, change={"outcome": "review_request_changes", "rationale": "Too loud."})
     (result,) = work(project, era)
     row = row_of(project)
     if era == "head":

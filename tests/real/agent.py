@@ -87,11 +87,7 @@ def review(mode: str, prompt: str) -> NoReturn:
         end(f"### Verdict: {verdict}\n\n{grades}{why}")
     grade = "pass" if verdict == "APPROVE" else "fail"
     severity = "block" if verdict == "BLOCK" else "warn"
-    findings = (
-        []
-        if grade == "pass"
-        else [{"severity": severity, "summary": "one word too many", "location": "out:1"}]
-    )
+    findings = [] if grade == "pass" else [{"severity": severity, "summary": "one word too many", "location": "out:1"}]
     item = {"number": 1, "item": "the file is there", "grade": grade, "evidence": "out:1"}
     document = {"schema_version": 1, "verdict": verdict, "summary": "scripted", "per_ac": [item]}
     end(f"```json\n{json.dumps(document | {'findings': findings})}\n```")

@@ -91,9 +91,7 @@ def serving(script: Script) -> Iterator[Model]:
                 self._send(b'{"input_tokens": 100}', "application/json")
                 return
             events = model.answer(body)
-            lines = (
-                f"event: {kind}\ndata: {json.dumps({'type': kind, **told})}\n\n" for kind, told in events
-            )
+            lines = (f"event: {kind}\ndata: {json.dumps({'type': kind, **told})}\n\n" for kind, told in events)
             self._send("".join(lines).encode(), "text/event-stream")
 
         def _send(self, body: bytes, kind: str) -> None:

@@ -90,9 +90,7 @@ class Stranger:
     def env(self) -> dict[str, str]:
         person = {"NAME": "Stranger", "EMAIL": "stranger@example.com"}
         git = {f"GIT_{role}_{key}": text for role in ("AUTHOR", "COMMITTER") for key, text in person.items()}
-        places = {
-            f"XDG_{kind}_HOME": str(self.home / kind.lower()) for kind in ("DATA", "CACHE", "CONFIG", "STATE")
-        }
+        places = {f"XDG_{kind}_HOME": str(self.home / kind.lower()) for kind in ("DATA", "CACHE", "CONFIG", "STATE")}
         return {
             "PATH": f"{self.base / 'bin'}:{SYSTEM_PATH}",
             "HOME": str(self.home),

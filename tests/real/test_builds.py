@@ -20,14 +20,8 @@ def on_main(stranger: Stranger, bead: str) -> bool:
 
 def kept(stranger: Stranger, bead: str) -> set[str]:
     """Refs beside main in which the bead's file stands."""
-    refs = [
-        each
-        for each in stranger.git("for-each-ref", "--format=%(refname)").splitlines()
-        if "/heads/" not in each
-    ]
-    return {
-        ref for ref in refs if f"out-{bead}.txt" in stranger.git("ls-tree", "--name-only", ref).splitlines()
-    }
+    refs = [each for each in stranger.git("for-each-ref", "--format=%(refname)").splitlines() if "/heads/" not in each]
+    return {ref for ref in refs if f"out-{bead}.txt" in stranger.git("ls-tree", "--name-only", ref).splitlines()}
 
 
 @pytest.mark.parametrize(

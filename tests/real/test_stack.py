@@ -37,10 +37,7 @@ READY = {
     "score": 0.9,
     "rationale": "one file",
     "difficulty": {"estimated_difficulty": "easy", "reason": "one file"},
-    **{
-        name: []
-        for name in ("readiness_checks", "suggested_fixes", "suggested_child_beads", "waivers_applied")
-    },
+    **{name: [] for name in ("readiness_checks", "suggested_fixes", "suggested_child_beads", "waivers_applied")},
 }
 COMMIT = "echo hello > greeting.txt && git add -A && git commit -qm 'feat: greeting'"
 CHECK = "python3 -B -m unittest -q test_greeting"

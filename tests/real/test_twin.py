@@ -27,11 +27,7 @@ def fill(stranger: Stranger, words: tuple[str, ...]) -> None:
     made: list[str] = []
     for number, word in enumerate(words):
         after = (made[-1],) if number == len(words) - 1 else ()
-        made.append(
-            stranger.bead(
-                f"Write {number} [{word}]", priority=min(number, 4), after=after, acceptance=CHECKED
-            )
-        )
+        made.append(stranger.bead(f"Write {number} [{word}]", priority=min(number, 4), after=after, acceptance=CHECKED))
     stranger.commit("beads")
 
 

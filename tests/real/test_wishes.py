@@ -106,8 +106,7 @@ KINDS = (
         "eligible on",
         lambda bead, other: ("eligible", bead, "on"),
         lambda bead, other, row: [
-            ("bead", "update", bead, "--set", "execution-eligible=true")
-            for _ in range("execution-eligible" in row)
+            ("bead", "update", bead, "--set", "execution-eligible=true") for _ in range("execution-eligible" in row)
         ],
     ),
     Kind(
@@ -120,9 +119,7 @@ KINDS = (
     Kind(
         "reopen",
         lambda bead, other: ("reopen", bead, "--reason", "not done", "--append-notes", "again"),
-        lambda bead, other, row: [
-            ("bead", "reopen", bead, "--reason", "not done", "--append-notes", "again")
-        ],
+        lambda bead, other, row: [("bead", "reopen", bead, "--reason", "not done", "--append-notes", "again")],
     ),
     Kind(
         "cancel",
@@ -191,9 +188,7 @@ def _said(done: Ran) -> dict[str, Any]:
     _chosen(),
     ids=lambda each: each.name.replace(" ", "-") if isinstance(each, Kind) else each,
 )
-def test_wish(
-    queue: Queue, kind: Kind, state: str, other: str, record_property: Callable[[str, object], None]
-) -> None:
+def test_wish(queue: Queue, kind: Kind, state: str, other: str, record_property: Callable[[str, object], None]) -> None:
     bead, second = queue.ids[state], queue.ids[other]
     before, _ = queue.fresh()
     for typed in kind.typed(bead, second, before[bead]):
@@ -205,9 +200,7 @@ def test_wish(
     record_property("outcome", outcome)
 
 
-def _compare(
-    place: Stranger, rows: Rows, ready: list[str], twin: tuple[Rows, list[str]], words: Words
-) -> str:
+def _compare(place: Stranger, rows: Rows, ready: list[str], twin: tuple[Rows, list[str]], words: Words) -> str:
     """Foretell, wish, compare, undo; what came of it in a word."""
     foretold = _said(place.tui(*words, "--dry-run", "--json"))
     assert masked(place) == rows, "a preview changed something"
@@ -248,7 +241,5 @@ def _taken_back(place: Stranger, rows: Rows, ready: list[str], said: dict[str, A
         assert changed <= kept, (bead, changed, said["traces"])
     free = {bead for bead in rows if any(f"the lease of {bead} " in each for each in said["traces"])}
     free |= {bead for bead, row in rows.items() if row["status"] == "in_progress"}  # a claim ages meanwhile
-    assert [bead for bead in place.ready() if bead not in free] == [
-        bead for bead in ready if bead not in free
-    ]
+    assert [bead for bead in place.ready() if bead not in free] == [bead for bead in ready if bead not in free]
     return "taken back"

@@ -97,9 +97,7 @@ def write_journal(root: Path) -> Journal:
         who=BOT,
     )
     entry(f"undo {undone}: label 2 beads +area:x", labelled, {}, ["bead update …"], kind="undo", of=undone)
-    entry(
-        "label demo-3 +area:x", {"demo-3": {"labels": None}}, {"demo-3": {"labels": ["area:x"]}}, ["bead …"]
-    )
+    entry("label demo-3 +area:x", {"demo-3": {"labels": None}}, {"demo-3": {"labels": ["area:x"]}}, ["bead …"])
     entry(
         "set title of demo-4",
         {"demo-4": {"title": "Old title"}},
@@ -123,9 +121,7 @@ def write_journal(root: Path) -> Journal:
         result="partial",
         error="no answer after 60 s",
     )
-    entry(
-        "close demo-7", {"demo-7": {"status": "open"}}, {}, ["bead close demo-7"], pending=True, kind="close"
-    )
+    entry("close demo-7", {"demo-7": {"status": "open"}}, {}, ["bead close demo-7"], pending=True, kind="close")
     return journal
 
 

@@ -141,9 +141,7 @@ class Attempts:
             (folder / "result.json").write_text(json.dumps(document | dict(result)))
         return folder
 
-    def transcript(
-        self, folder: Path, count: int = 3, name: str = "agent-claude-1755806400000000000"
-    ) -> Path:
+    def transcript(self, folder: Path, count: int = 3, name: str = "agent-claude-1755806400000000000") -> Path:
         """A transcript of ``count`` lines."""
         file = folder / "embedded" / f"{name}.jsonl"
         file.parent.mkdir(exist_ok=True)
@@ -164,9 +162,7 @@ def commits(root: Path) -> tuple[str, str]:
 
     def git(*words: str) -> str:
         command = ["git", "-C", str(root), *words]
-        done = subprocess.run(
-            command, check=True, capture_output=True, timeout=30, env={**os.environ, **when}
-        )
+        done = subprocess.run(command, check=True, capture_output=True, timeout=30, env={**os.environ, **when})
         return done.stdout.decode().strip()
 
     if not (root / ".git").exists():

@@ -108,9 +108,7 @@ async def test_two_senses_are_chosen_by_key_and_by_enter(app: Console) -> None:
         assert screen.document["ambiguity_selected"] == "Optical cavity"
 
 
-async def test_enter_on_a_source_opens_the_editor_at_its_line(
-    app: Console, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_enter_on_a_source_opens_the_editor_at_its_line(app: Console, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[tuple[Path, int]] = []
 
     def note(_: object, path: Path, line: int) -> str:
@@ -123,9 +121,7 @@ async def test_enter_on_a_source_opens_the_editor_at_its_line(
         await pilot.press("enter")
         source = screen.view.pane.source
         key = next(
-            source.key(n)
-            for n in range(len(source))
-            if source.text(n).startswith("[1] ") and "md:" in source.text(n)
+            source.key(n) for n in range(len(source)) if source.text(n).startswith("[1] ") and "md:" in source.text(n)
         )
         screen.view.pane.select(key)
         await pilot.press("enter")
@@ -152,9 +148,7 @@ def test_editors_take_a_line_in_their_own_way(tmp_path: Path) -> None:
     assert editor_command(file, 1, {"EDITOR": "none-such", "PATH": str(tmp_path)}) is None
 
 
-async def test_a_bead_in_the_queue_asks_about_itself(
-    console: MakeConsole, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_bead_in_the_queue_asks_about_itself(console: MakeConsole, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(IndexKeeper, "_follow", lambda self, index: None)
     bead = {"id": "s-1", "title": "restore_panels forgets the last panel", "status": "open"}
     app = console([json.dumps(bead | {"description": "See solar/restore.py after a storm."})])
@@ -187,9 +181,7 @@ async def test_questions_that_are_ready_are_offered_and_asked(app: Console) -> N
 async def test_a_model_words_the_answer_only_when_it_is_switched_on(
     app: Console, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said = (
-        "Solar restoration is the work that returns panels to full output after a storm, says the model. [1]"
-    )
+    said = "Solar restoration is the work that returns panels to full output after a storm, says the model. [1]"
     monkeypatch.setenv("HELIX_ASK_MODEL", f"{sys.executable} -c \"print('{said}')\"")
     async with app.run_test(size=(120, 40)) as pilot:
         screen = await asked(pilot, STORM)

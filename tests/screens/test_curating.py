@@ -559,9 +559,7 @@ def editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, console: MakeConsole
 
     def make(code: str) -> None:
         path = tmp_path / "an editor"
-        path.write_text(
-            f"#!{sys.executable}\nimport sys\npath = sys.argv[1]\ntext = open(path).read()\n{code}\n"
-        )
+        path.write_text(f"#!{sys.executable}\nimport sys\npath = sys.argv[1]\ntext = open(path).read()\n{code}\n")
         path.chmod(path.stat().st_mode | stat.S_IXUSR)
         monkeypatch.setenv("EDITOR", f"'{path}'")
         monkeypatch.setattr(Console, "suspend", lambda self: nullcontext())
@@ -590,9 +588,7 @@ async def test_a_text_from_the_editor_is_not_lost_when_its_change_is_left(
         assert "Long thoughts" in await asyncio.to_thread(kept.read_text, encoding="utf-8")
 
 
-async def test_what_the_editor_leaves_as_it_was_changes_nothing(
-    app: Console, editor: Callable[[str], None]
-) -> None:
+async def test_what_the_editor_leaves_as_it_was_changes_nothing(app: Console, editor: Callable[[str], None]) -> None:
     editor("pass")
     async with app.run_test(size=(120, 40)) as pilot:
         on(app, "demo-c")
@@ -603,9 +599,7 @@ async def test_what_the_editor_leaves_as_it_was_changes_nothing(
         assert "the editor ended with 3" in toasts(app)
 
 
-async def test_without_an_editor_a_word_says_what_to_do(
-    app: Console, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_without_an_editor_a_word_says_what_to_do(app: Console, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("VISUAL", raising=False)
     monkeypatch.delenv("EDITOR", raising=False)
     async with app.run_test(size=(120, 40)) as pilot:

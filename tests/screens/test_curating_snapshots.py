@@ -89,9 +89,7 @@ def test_themes(snap_compare: Compare, console: MakeConsole, theme: str) -> None
 def test_ddx_error_in_ascii(snap_compare: Compare, console: MakeConsole) -> None:
     async def run(pilot: Pilot[int]) -> None:
         await thought(pilot)
-        error = DdxError(
-            ("ddx", "bead", "close", "demo-1"), "no answer after 60 s", "see who holds the tracker"
-        )
+        error = DdxError(("ddx", "bead", "close", "demo-1"), "no answer after 60 s", "see who holds the tracker")
         await pilot.app.push_screen(TroubleSheet(Reversal("undo"), error))
         await pilot.pause()
 

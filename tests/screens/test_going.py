@@ -40,9 +40,7 @@ def test_ids_stand_before_words_and_words_before_the_rest() -> None:
     assert ways("demo", *BEADS)[:3] == ["demo-11", "demo-1", "y-demo"]
 
 
-@pytest.mark.parametrize(
-    ("text", "first"), [("q", "quit"), ("quit", "quit"), ("lo", "loop"), ("theme", "theme")]
-)
+@pytest.mark.parametrize(("text", "first"), [("q", "quit"), ("quit", "quit"), ("lo", "loop"), ("theme", "theme")])
 def test_a_command_stands_before_beads_that_hold_its_beginning(text: str, first: str) -> None:
     beads = (("q-1", "loop quit theme"), ("lo-2", "q quit lo theme"), ("theme-3", "themes"))
     assert ways(text, *beads)[0].startswith(first)
@@ -146,9 +144,7 @@ async def click_on(app: Console, widget: Widget, words: str) -> None:
         ("unread", lambda app: type(app.screen).__name__ == "UnreadScreen"),
     ],
 )
-async def test_a_click_on_a_count_leads_to_what_it_counts(
-    console: MakeConsole, words: str, arrives: object
-) -> None:
+async def test_a_click_on_a_count_leads_to_what_it_counts(console: MakeConsole, words: str, arrives: object) -> None:
     app = console()
     async with app.run_test(size=(160, 40)) as pilot:
         app._pilot = pilot  # type: ignore[attr-defined]

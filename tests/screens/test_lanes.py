@@ -20,9 +20,7 @@ def shown(app: Console) -> list[str]:
 
 
 @pytest.mark.parametrize(("width", "least"), [(80, 3), (100, 4), (120, 5), (160, 6)])
-async def test_lanes_stand_side_by_side_from_80_cells_on(
-    console: MakeConsole, width: int, least: int
-) -> None:
+async def test_lanes_stand_side_by_side_from_80_cells_on(console: MakeConsole, width: int, least: int) -> None:
     app = console()
     async with app.run_test(size=(width, 40)) as pilot:
         queue(app).show_view("lanes")
@@ -110,13 +108,9 @@ async def test_the_bead_is_held_over_reloads_filters_and_views(console: MakeCons
 
 async def test_the_mouse_selects_in_a_column_and_the_wheel_scrolls_it_alone(console: MakeConsole) -> None:
     rows = [
-        json.dumps({"id": f"d-{n:03}", "title": f"Bead {n}", "schema_version": 1, "priority": 1})
-        for n in range(60)
+        json.dumps({"id": f"d-{n:03}", "title": f"Bead {n}", "schema_version": 1, "priority": 1}) for n in range(60)
     ]
-    rows += [
-        json.dumps({"id": f"p-{n}", "title": "P", "status": "proposed", "schema_version": 1})
-        for n in range(3)
-    ]
+    rows += [json.dumps({"id": f"p-{n}", "title": "P", "status": "proposed", "schema_version": 1}) for n in range(3)]
     app = console(rows)
     async with app.run_test(size=(120, 30)) as pilot:
         queue(app).show_view("lanes")

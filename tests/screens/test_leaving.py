@@ -71,9 +71,7 @@ async def test_a_tmux_that_refuses_is_said(
     assert "set-clipboard on" in said
 
 
-async def test_outside_tmux_the_terminal_is_trusted(
-    console: MakeConsole, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_outside_tmux_the_terminal_is_trusted(console: MakeConsole, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TMUX", raising=False)
     assert "through the terminal" in await copied(console)
 

@@ -65,9 +65,7 @@ async def test_attempts_stand_newest_first_with_the_evidence_of_the_first(projec
     async with app.run_test(size=(140, 40)) as pilot:
         await settled(pilot)
         shown = app.shown()
-        assert [
-            shown.index(word) for word in ("✓ landed", "◆ kept aside", "✗ interrupted", "○ no change")
-        ] == sorted(
+        assert [shown.index(word) for word in ("✓ landed", "◆ kept aside", "✗ interrupted", "○ no change")] == sorted(
             shown.index(word) for word in ("✓ landed", "◆ kept aside", "✗ interrupted", "○ no change")
         )
         assert "idle" in shown
@@ -142,9 +140,7 @@ async def test_a_tab_that_somebody_chose_stays_for_other_attempts(project: Path)
         (OLD, "evidence", "It was there."),
     ],
 )
-async def test_what_is_not_there_is_said_in_words(
-    project: Path, attempt_id: str, tab: str, said: str
-) -> None:
+async def test_what_is_not_there_is_said_in_words(project: Path, attempt_id: str, tab: str, said: str) -> None:
     app = open_loop(project)
     async with app.run_test(size=(140, 40)) as pilot:
         await settled(pilot)
@@ -228,9 +224,7 @@ async def test_no_tracker_at_all_is_said_as_on_the_queue(tmp_path: Path) -> None
         assert app.sees("No DDx queue here.")
 
 
-async def test_holding_a_key_down_reads_the_last_attempt_only(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_holding_a_key_down_reads_the_last_attempt_only(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
 
     def counted(attempt: Attempt, run: Run | None) -> Evidence:
@@ -434,9 +428,7 @@ async def test_unknown_statuses_hostile_files_and_half_written_json_are_shown(pr
         for file in app.loop.view.raw.files:
             app.loop.view.raw.set_fold(file.name, on=False)
         await settled(pilot)
-        everything = "".join(
-            text for para in app.loop.view.raw.paras for text, _ in (*para.spans, *para.right)
-        )
+        everything = "".join(text for para in app.loop.view.raw.paras for text, _ in (*para.spans, *para.right))
         assert "\x1b" not in everything
         assert "\u202e" not in everything
         assert "Binary, 200 B" in everything

@@ -261,9 +261,7 @@ async def test_no_database_is_made_by_looking(console: MakeConsole) -> None:
         assert not (app.root / ".helix" / "helix.db").exists()
 
 
-async def test_a_locked_database_is_told_and_comes_back(
-    app: Console, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_locked_database_is_told_and_comes_back(app: Console, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("helix_tui.screens.memory.memory_session.BUSY_SECONDS", 0.05)
     path = app.root / ".helix" / "helix.db"
     holder = sqlite3.connect(path, isolation_level=None)

@@ -309,9 +309,7 @@ async def test_a_selected_bead_that_goes_away_leaves_the_cursor_near(console: Ma
         queue(app).go_to("demo-00000014")
         place = queue(app).list.selected_index
         tracker = app.root / ".ddx" / "beads.jsonl"
-        tracker.write_text(
-            "".join(f"{line}\n" for line in tracker.read_text().splitlines() if "00000014" not in line)
-        )
+        tracker.write_text("".join(f"{line}\n" for line in tracker.read_text().splitlines() if "00000014" not in line))
         app.feed.look()
         await pilot.pause()
         assert abs(queue(app).list.selected_index - place) <= 1
@@ -339,9 +337,7 @@ async def test_no_ddx_says_what_was_looked_for_and_fills_when_it_comes(console: 
         app.feed.look()
         await pilot.pause()
         assert app.sees("The queue is empty.")
-        (app.root / ".ddx" / "beads.jsonl").write_text(
-            '{"id":"demo-1","title":"Here at last","status":"open"}\n'
-        )
+        (app.root / ".ddx" / "beads.jsonl").write_text('{"id":"demo-1","title":"Here at last","status":"open"}\n')
         app.feed.look()
         await pilot.pause()
         assert app.sees("Here at last")

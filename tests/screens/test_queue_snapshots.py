@@ -47,9 +47,7 @@ def test_needs_me(snap_compare: Compare, console: MakeConsole, size: tuple[int, 
 @pytest.mark.parametrize("view", ["tree", "lanes", "order"])
 def test_views(snap_compare: Compare, console: MakeConsole, view: str) -> None:
     turns = ["tree", "lanes", "order"].index(view) + 1
-    assert snap_compare(
-        console(), terminal_size=(100, 34), run_before=press(*["right_square_bracket"] * turns)
-    )
+    assert snap_compare(console(), terminal_size=(100, 34), run_before=press(*["right_square_bracket"] * turns))
 
 
 @pytest.mark.parametrize("theme", ["helix-paper", "helix-stark", "helix-16"])

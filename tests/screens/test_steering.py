@@ -285,9 +285,7 @@ async def test_the_loops_own_log_is_followed_on_the_loop_screen(console: MakeCon
         assert not app.sees("x-2 → COMPLETE")
 
 
-async def test_leaving_does_not_wait_for_a_bead_that_is_carried_through(
-    console: MakeConsole, tmp_path: Path
-) -> None:
+async def test_leaving_does_not_wait_for_a_bead_that_is_carried_through(console: MakeConsole, tmp_path: Path) -> None:
     program = tmp_path / "ddx"
     program.write_text(
         f"#!{sys.executable}\nimport sys, time\nif '--help' in sys.argv:\n    print('--harness')\n"
@@ -358,9 +356,7 @@ async def test_a_console_that_only_looks_runs_no_command(console: MakeConsole) -
 
 
 @pytest.mark.parametrize("width", [120, 48])
-async def test_a_question_is_read_in_full_before_and_while_it_is_answered(
-    console: MakeConsole, width: int
-) -> None:
+async def test_a_question_is_read_in_full_before_and_while_it_is_answered(console: MakeConsole, width: int) -> None:
     text = f"which of the two holds: {' '.join(f'word{number}' for number in range(40))} to the end"
     app = console(BEADS, look_out="once")
     project = find_project(app.root)

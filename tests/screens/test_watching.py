@@ -127,9 +127,7 @@ async def test_one_key_keeps_a_drifted_bead_from_workers_until_it_is_acknowledge
         assert not [name for name in after if name.startswith("helix-drift")]
 
 
-async def test_an_orphaned_claim_is_let_go_of_by_one_key_and_a_look(
-    console: MakeConsole, dead_pid: int
-) -> None:
+async def test_an_orphaned_claim_is_let_go_of_by_one_key_and_a_look(console: MakeConsole, dead_pid: int) -> None:
     held = {"status": "in_progress", "owner": "bot", "claimed__at": "2026-08-01T00:00:00Z"}
     dead = {"claimed__pid": str(dead_pid), "claimed__machine": socket.gethostname()}
     app = console(lines([row("a", **held, **dead), row("b")]))

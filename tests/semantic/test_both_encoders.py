@@ -41,9 +41,7 @@ def pair() -> tuple[Encoder, Encoder]:
     """(the light encoder, the encoder of record) on the weights that the venv carries."""
     weights = find_weights(env={"HOME": ""}).weights
     assert weights is not None, "make test-semantic installs the weights"
-    found = [
-        load_encoder(choice, folder=weights.folder).encoder for choice in ("light", "sentence-transformers")
-    ]
+    found = [load_encoder(choice, folder=weights.folder).encoder for choice in ("light", "sentence-transformers")]
     light, record = found
     assert light is not None
     assert record is not None

@@ -130,9 +130,7 @@ def change(
     return (telling or tell)(call, done, curator)
 
 
-def change_steps(
-    call: Call, curator: Curator, kind: str, title: str, make: Callable[[Writing, Sight], None]
-) -> int:
+def change_steps(call: Call, curator: Curator, kind: str, title: str, make: Callable[[Writing, Sight], None]) -> int:
     """The same for steps that are planned on what the queue then holds."""
     with told():
         sight = curator.look()
@@ -300,9 +298,7 @@ def consequence_lines(call: Call, follows: Consequences) -> Iterator[str]:
     for bead_id, status in follows.falls.items():
         yield f"ddx would make {clean_line(bead_id)} {status} by itself"
     for cycle in follows.cycles:
-        yield call.paint(
-            f"would wait in a circle: {' → '.join(map(clean_line, (*cycle, cycle[0])))}", "error"
-        )
+        yield call.paint(f"would wait in a circle: {' → '.join(map(clean_line, (*cycle, cycle[0])))}", "error")
     for orphan in follows.orphaned:
         yield call.paint(
             f"{clean_line(orphan.bead_id)} would wait on {clean_line(orphan.waits_on)}, which {orphan.why}",
@@ -381,6 +377,4 @@ def _print_way_back(call: Call, planned: Plan) -> None:
 def some(ids: Sequence[str], most: int = MOST) -> str:
     """Some ids for a line."""
     more = len(ids) - most
-    return ", ".join(clean_line(bead_id, 80) for bead_id in ids[:most]) + (
-        f" and {more} more" if more > 0 else ""
-    )
+    return ", ".join(clean_line(bead_id, 80) for bead_id in ids[:most]) + (f" and {more} more" if more > 0 else "")

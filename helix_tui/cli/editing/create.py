@@ -38,9 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="fields",
         help="any other field; repeatable",
     )
-    parser.add_argument(
-        "--allow-vague", action="store_true", help="take acceptance that no machine can check"
-    )
+    parser.add_argument("--allow-vague", action="store_true", help="take acceptance that no machine can check")
     parser.add_argument(
         "--no-triage",
         action="store_true",

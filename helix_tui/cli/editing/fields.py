@@ -39,9 +39,7 @@ def _set(call: Call, queue: Queue) -> Iterable[Operation]:
     ids = [word for word in words if "=" not in word]
     fields = {key: value for word in words if "=" in word for key, _, value in [word.partition("=")]}
     if not ids or not fields:
-        raise CliError(
-            "say which bead and what to set", "For example: helix-tui set ID priority=1 title='New'", 2
-        )
+        raise CliError("say which bead and what to set", "For example: helix-tui set ID priority=1 title='New'", 2)
     return [operations.assign(bead_id, fields) for bead_id in resolve(queue, ids)]
 
 
@@ -56,9 +54,7 @@ def _unset(call: Call, queue: Queue) -> Iterable[Operation]:
 
 def _dep_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("deed", choices=("add", "remove"))
-    parser.add_argument(
-        "ids", metavar="A", help="the bead that waits; several, separated by commas, are one change"
-    )
+    parser.add_argument("ids", metavar="A", help="the bead that waits; several, separated by commas, are one change")
     parser.add_argument("on", metavar="B", help="the bead it waits on; several may be separated by commas")
 
 
@@ -121,8 +117,7 @@ def _rank(call: Call, queue: Queue) -> Iterable[Operation]:
     options = call.options
     before, after = (find_bead(queue, text) if text else "" for text in (options.before, options.after))
     return [
-        operations.rank(bead_id, before=before, after=after, top=options.top)
-        for bead_id in resolve(queue, options.ids)
+        operations.rank(bead_id, before=before, after=after, top=options.top) for bead_id in resolve(queue, options.ids)
     ]
 
 

@@ -44,9 +44,7 @@ def run(call: Call) -> int:
     if options.off:
         return change_steps(call, curator, "focus", "end the focus", lambda writing, _: plan_unfocus(writing))
     if options.reconcile:
-        return change_steps(
-            call, curator, "focus", "repair the focus", lambda writing, _: plan_upkeep(writing)
-        )
+        return change_steps(call, curator, "focus", "repair the focus", lambda writing, _: plan_upkeep(writing))
     return _show(call, curator)
 
 
@@ -63,7 +61,5 @@ def _show(call: Call, curator: Curator) -> int:
     else:
         call.print("no focus")
     if focus.leftovers:
-        call.print(
-            f"left over from another focus: {some(focus.leftovers)}; `helix-tui focus --reconcile` mends it"
-        )
+        call.print(f"left over from another focus: {some(focus.leftovers)}; `helix-tui focus --reconcile` mends it")
     return 0

@@ -45,9 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="Claude Code's hooks instead, in .claude/settings.json: what is remembered reaches its agents",
     )
-    parser.add_argument(
-        "--remove", action="store_true", help="take the hook, or with --claude the hooks, out again"
-    )
+    parser.add_argument("--remove", action="store_true", help="take the hook, or with --claude the hooks, out again")
     parser.add_argument("--dry-run", action="store_true", help="print what would be written")
     parser.add_argument(
         "--commit",
@@ -72,9 +70,7 @@ def run(call: Call) -> int:
     if options.claude:
         return _claude(call, project)
     if not project.ddx_dir.is_dir():
-        raise CliError(
-            f"there is no {clean_line(str(project.ddx_dir))}", "Run `ddx init` in the project first."
-        )
+        raise CliError(f"there is no {clean_line(str(project.ddx_dir))}", "Run `ddx init` in the project first.")
     if options.dry_run:
         return _foretell(call, project)
     gate = Gate(project, call.read_only)
@@ -82,9 +78,7 @@ def run(call: Call) -> int:
         with told():
             installed = remove(project, gate) if options.remove else install(project, gate)
     except ForeignHook as error:
-        raise CliError(
-            clean_line(str(error), 400), f"Look at it: {clean_line(str(hook_path(project)))}"
-        ) from None
+        raise CliError(clean_line(str(error), 400), f"Look at it: {clean_line(str(hook_path(project)))}") from None
     except OSError as error:
         raise CliError(f"the hook cannot be written: {error.strerror}") from None
     done, had = ("removed", "no hook of ours") if options.remove else ("installed", "already installed")
@@ -104,9 +98,7 @@ def _claude(call: Call, project: Project) -> int:
                 dry=call.options.dry_run,
             )
     except UnreadableSettings as error:
-        raise CliError(
-            clean_line(str(error), 400), "It stays as it is. Mend it by hand, then try again."
-        ) from None
+        raise CliError(clean_line(str(error), 400), "It stays as it is. Mend it by hand, then try again.") from None
     except OSError as error:
         raise CliError(f"the settings cannot be written: {error.strerror}") from None
     if call.options.dry_run and call.json:

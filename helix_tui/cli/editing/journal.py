@@ -35,9 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     command = parser.prog.split()[-1]
     if command == "journal":
         parser.add_argument("id", nargs="?", metavar="OP", help="one entry in full, as op-12")
-        parser.add_argument(
-            "-n", "--last", type=int, default=20, metavar="N", help="how many (default: 20; 0: all)"
-        )
+        parser.add_argument("-n", "--last", type=int, default=20, metavar="N", help="how many (default: 20; 0: all)")
         return
     parser.add_argument(
         "count",
@@ -120,9 +118,7 @@ def _chosen(call: Call, curator: Curator) -> list[Entry] | None:
     history = curator.history()
     entry = history.get(wanted)
     if entry is None:
-        raise CliError(
-            f"the journal has no {clean_line(wanted, 60)}", "`helix-tui journal` lists what it has."
-        )
+        raise CliError(f"the journal has no {clean_line(wanted, 60)}", "`helix-tui journal` lists what it has.")
     return [history.root(entry)] if options.entry else list(history.back_to(entry.id))
 
 
@@ -262,9 +258,7 @@ def _journal(call: Call) -> int:
     if options.id:
         entry = history.get(options.id)
         if entry is None:
-            raise CliError(
-                f"the journal has no {clean_line(options.id, 60)}", "`helix-tui journal` lists what it has."
-            )
+            raise CliError(f"the journal has no {clean_line(options.id, 60)}", "`helix-tui journal` lists what it has.")
         entries = [entry]
     else:
         entries = list(history.entries[-options.last :] if options.last > 0 else history.entries)[::-1]

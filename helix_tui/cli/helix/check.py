@@ -157,9 +157,7 @@ def document(facts: Facts, verdict: Verdict) -> dict[str, Any]:
             }
             for each in facts.drift
         ],
-        "orphans": [
-            {"bead_id": each.bead_id, "pid": each.pid, "age_s": each.age_s} for each in facts.orphans
-        ],
+        "orphans": [{"bead_id": each.bead_id, "pid": each.pid, "age_s": each.age_s} for each in facts.orphans],
         "stalls": [{"bead_id": run.bead_id, "why": run.why} for run in facts.stalls],
         "cooldowns": [{"bead_id": bead_id, "until_ns": until} for bead_id, until in facts.cooling],
         "dangling": [{"bead_id": bead_id, "missing": target} for bead_id, target in facts.dangling],
@@ -167,9 +165,7 @@ def document(facts: Facts, verdict: Verdict) -> dict[str, Any]:
         "missing_acceptance": facts.unaccepted,
         "missing_authority": facts.ungoverned,
         "cycles": facts.cycles,
-        "conflicts": [
-            {"class": each.kind, "text": each.text, "documents": each.documents} for each in facts.conflicts
-        ],
+        "conflicts": [{"class": each.kind, "text": each.text, "documents": each.documents} for each in facts.conflicts],
         "unread_lines": facts.unread or None,
         "questions": [{"id": each.id, "kind": each.kind, "text": each.text} for each in facts.questions],
         "answer": verdict.text or None,

@@ -36,9 +36,7 @@ def run(call: Call) -> int:
     about = call.options.about
     if about:
         if about not in COMMANDS:
-            raise CliError(
-                f"no command “{clean_line(about, 60)}”", "`helix-tui help` lists them.", exit_code=2
-            )
+            raise CliError(f"no command “{clean_line(about, 60)}”", "`helix-tui help` lists them.", exit_code=2)
         load(about)[1].print_help()
         return 0
     if call.json:
@@ -46,24 +44,17 @@ def run(call: Call) -> int:
             group: [{"name": name, "summary": ROWS[name].summary} for name in names]
             for group, names in grouped().items()
         }
-        call.emit(
-            {"groups": groups, "aliases": {name: row.alias_of for name, row in ROWS.items() if row.alias_of}}
-        )
+        call.emit({"groups": groups, "aliases": {name: row.alias_of for name, row in ROWS.items() if row.alias_of}})
         return 0
     width = max(map(len, ROWS))
-    call.print(
-        "usage: helix-tui COMMAND [options]    (helix-tui --help lists curation and the console's own too)"
-    )
+    call.print("usage: helix-tui COMMAND [options]    (helix-tui --help lists curation and the console's own too)")
     for group, names in grouped().items():
         call.print()
         call.print(call.paint(f"{HEADINGS[group]}:", "bold"))
         for name in names:
             call.print(f"  {name:<{width}}  {ROWS[name].summary}")
     call.print()
-    call.print(
-        "Prefer `input` and ddx's own loop (`ddx work`, `ddx agent execute-loop`) for execution; run "
-        "and build"
-    )
+    call.print("Prefer `input` and ddx's own loop (`ddx work`, `ddx agent execute-loop`) for execution; run and build")
     call.print("delegate every bead to it and own neither claims nor landing, closing or retries.")
     call.print()
     call.print(call.paint("Options that matter:", "bold"))

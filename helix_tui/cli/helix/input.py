@@ -68,9 +68,7 @@ def _request(call: Call) -> int:
         curator.gate.check()
         questions = questions_of(curator)
         try:
-            Autonomy(level, questions).permit(
-                "stage", call.options.request, f"shape: {call.options.request}?"
-            )
+            Autonomy(level, questions).permit("stage", call.options.request, f"shape: {call.options.request}?")
         except ApprovalNeeded as need:
             if need.refused:
                 raise CliError(f"a person said no to it ({need})", "Given again, it asks again.") from None
@@ -168,9 +166,7 @@ def _foretell(call: Call, curator: Curator, question_id: str, text: str) -> int:
 
 
 def _unknown(question_id: str) -> CliError:
-    return CliError(
-        f"no open question {clean_line(question_id, 40)}", "helix-tui input --questions lists them."
-    )
+    return CliError(f"no open question {clean_line(question_id, 40)}", "helix-tui input --questions lists them.")
 
 
 def _decide(call: Call, curator: Curator, bead_id: str, text: str) -> int:

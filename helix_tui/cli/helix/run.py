@@ -50,9 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             help="let the bead in hand end first; without it ddx is interrupted",
         )
         return
-    parser.add_argument(
-        "--max-cycles", type=_number, default=0, metavar="N", help="completed cycles; 0: no limit"
-    )
+    parser.add_argument("--max-cycles", type=_number, default=0, metavar="N", help="completed cycles; 0: no limit")
     parser.add_argument(
         "--review-every",
         type=_number,
@@ -67,9 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"changed lines from which a success is reviewed (default: {THRESHOLD}; 0: always)",
     )
-    parser.add_argument(
-        "--no-auto-align", action="store_true", help="inject no alignment and do not carry ALIGN out"
-    )
+    parser.add_argument("--no-auto-align", action="store_true", help="inject no alignment and do not carry ALIGN out")
     parser.add_argument("--no-auto-review", action="store_true", help="inject no reviews")
     parser.add_argument("--focus", default="", metavar="ID", help="begin with this epic")
     parser.add_argument("--no-focus", action="store_true", help="do not stay with an epic until it is done")
@@ -225,9 +221,7 @@ def _stop(call: Call) -> int:
     try:
         ending = stop_run(project, now=not call.options.after_bead)
     except PermissionError:
-        raise CliError(
-            "the active run belongs to somebody else", "Ask them, or whoever may end it."
-        ) from None
+        raise CliError("the active run belongs to somebody else", "Ask them, or whoever may end it.") from None
     said = {
         "none": "no active run (no PID file)",
         "stale": f"stale PID file removed (pid={ending.pid} was not running)",
@@ -240,9 +234,7 @@ def _stop(call: Call) -> int:
         said += f"; still alive: {', '.join(map(str, ending.alive))}"
     if call.json:
         call.emit({"pid": ending.pid or None, "how": ending.how, "alive": list(ending.alive)})
-    call.note(f"helix: {said}") if call.json or ending.how in ("none", "stale") else call.print(
-        f"helix: {said}"
-    )
+    call.note(f"helix: {said}") if call.json or ending.how in ("none", "stale") else call.print(f"helix: {said}")
     return 1 if ending.how in ("none", "stale") else 0
 
 

@@ -37,9 +37,7 @@ def add_agent_options(parser: argparse.ArgumentParser, *, dry_run: bool = True) 
         help="the harness that ddx is to use",
     )
     for name in ("claude", "codex", "ddx-agent", "embedded", "forge"):
-        group.add_argument(
-            f"--{name}", dest="agent", action="store_const", const=name, help=argparse.SUPPRESS
-        )
+        group.add_argument(f"--{name}", dest="agent", action="store_const", const=name, help=argparse.SUPPRESS)
     group.add_argument(
         "--review-agent",
         default="",
@@ -51,9 +49,7 @@ def add_agent_options(parser: argparse.ArgumentParser, *, dry_run: bool = True) 
     group.add_argument(
         "--timeout", type=float, default=0.0, metavar="S", help="seconds it may take (HELIX_AGENT_TIMEOUT)"
     )
-    parser.add_argument(
-        "-q", "--quiet", action="store_true", help="tell how it ended and what failed, no more"
-    )
+    parser.add_argument("-q", "--quiet", action="store_true", help="tell how it ended and what failed, no more")
     if dry_run:
         parser.add_argument("--dry-run", action="store_true", help="print the exact command; do nothing")
 
@@ -86,9 +82,7 @@ def add_autonomy(parser: argparse.ArgumentParser) -> None:
 
 def autonomy_of(call: Call) -> Level:
     """The level that was asked for, else the environment's, else medium."""
-    wanted = getattr(call.options, "autonomy", None) or environment_options(os.environ).get(
-        "autonomy", "medium"
-    )
+    wanted = getattr(call.options, "autonomy", None) or environment_options(os.environ).get("autonomy", "medium")
     for level in LEVELS:
         if wanted == level:
             return level

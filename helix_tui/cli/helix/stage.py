@@ -48,9 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--artifact", default="", metavar="ID", help="the document to enter it at")
         parser.add_argument("--from", dest="source", default="", metavar="SRC", help="where it comes from")
     else:
-        parser.add_argument(
-            "scope", nargs="?", default=stage.scope, help=f"what it is about (default: {stage.scope})"
-        )
+        parser.add_argument("scope", nargs="?", default=stage.scope, help=f"what it is about (default: {stage.scope})")
     if stage.name in _ROUNDS:
         parser.add_argument(
             "--rounds",
@@ -170,9 +168,7 @@ def _closing(done: StageOutcome) -> list[str]:
         return [f"the answer has no {done.stage.status.name} trailer: read it to see how it ended"]
     if done.stage.name == "review" and done.status == "ISSUES_FOUND" and not done.problems:
         filed = trailers.number("FINDINGS_FILED") or 0
-        return [
-            f"review reported {trailers.number('ISSUES_COUNT')} issue(s), {filed} filed as tracker issues"
-        ]
+        return [f"review reported {trailers.number('ISSUES_COUNT')} issue(s), {filed} filed as tracker issues"]
     if done.stage.name == "backfill" and done.ok:
         return [
             f"research epic={trailers.get('RESEARCH_EPIC')}",
@@ -192,9 +188,7 @@ def _values(call: Call, stage: Stage) -> dict[str, str]:
     values = {"scope": options.scope, "rounds": str(getattr(options, "rounds", 1))}
     if stage.name == "evolve":
         if not options.request.strip():
-            raise CliError(
-                "evolve requires a requirement description", 'helix-tui evolve "what is to change"'
-            )
+            raise CliError("evolve requires a requirement description", 'helix-tui evolve "what is to change"')
         more = {"Artifact": options.artifact, "From": options.source}
         extra = "".join(f"\n{name}: {value}" for name, value in more.items() if value)
         values["request"] = options.request + extra

@@ -72,14 +72,10 @@ def _print_status(call: Call, document: dict[str, Any], counts: QueueCounts, ref
         call.print(call.paint(clean_line(_sentence(worker), 1000), "attention"))
     active = document["active_run"]
     if active:
-        call.print(
-            f"Active run: pid {active['pid']}, started {active['started']}, log {clean_line(active['log'])}"
-        )
+        call.print(f"Active run: pid {active['pid']}, started {active['started']}, log {clean_line(active['log'])}")
     running = document["running_bead"]
     if running:
-        call.print(
-            f"Running: {clean_line(running['id'])} by {clean_line(running['harness'] or running['source'])}"
-        )
+        call.print(f"Running: {clean_line(running['id'])} by {clean_line(running['harness'] or running['source'])}")
     focus = document["focus"]
     if focus:
         call.print(f"Epic focus: {clean_line(focus['epic'] or 'ended half-way')}, {focus['held']} held back")
@@ -88,15 +84,13 @@ def _print_status(call: Call, document: dict[str, Any], counts: QueueCounts, ref
     decided = document["next_action"]
     if decided:
         call.print(
-            f"Next action: {clean_line(decided['next_action'])} (decided by "
-            f"{clean_line(decided['decided_by'])})"
+            f"Next action: {clean_line(decided['next_action'])} (decided by {clean_line(decided['decided_by'])})"
         )
     for question in document["questions"]:
         call.print(call.paint(f"Asks {question['id']}: {clean_line(question['text'], 300)}", "attention"))
     for bead in document["injected_supervisory"][:5]:
         call.print(
-            f"Injected: {clean_line(bead['id'])} {clean_line(bead['type'])} for "
-            f"{clean_line(bead['triggering_bead'])}"
+            f"Injected: {clean_line(bead['id'])} {clean_line(bead['type'])} for {clean_line(bead['triggering_bead'])}"
         )
     parked = document["parked_beads"]
     if parked:
@@ -122,14 +116,10 @@ def _print_run(call: Call, document: dict[str, Any], run: dict[str, Any]) -> Non
     if run["outcomes"]:
         said = ", ".join(f"{count} {clean_line(status, 60)}" for status, count in run["outcomes"].items())
         call.print(f"Outcomes: {said}; {format_whole(read_sums(run['spent']))}")
-    turns = [
-        each for each in run["cycles"] if isinstance(each, dict) and isinstance(each.get("results"), list)
-    ]
+    turns = [each for each in run["cycles"] if isinstance(each, dict) and isinstance(each.get("results"), list)]
     turns = [each for each in turns if each["results"]][-3:]
     for turn in turns:
-        did = ", ".join(
-            f"{clean_line(bead, 60)} {clean_line(status, 60)}" for bead, status in turn["results"]
-        )
+        did = ", ".join(f"{clean_line(bead, 60)} {clean_line(status, 60)}" for bead, status in turn["results"])
         whose = " (of the run before)" if turn.get("recovered") is True else ""
         call.print(f"Recent: {clean_line(turn.get('at'), 20)}  {did}{whose}")
 
@@ -182,9 +172,7 @@ def _stuck(call: Call) -> int:
     if not stuck and not sight.tracker.dropped and sight.shut is None:
         call.print("nothing is stuck")
     for each in stuck:
-        call.print(
-            f"{call.paint(clean_line(each.name), 'bold')}  {each.reason}: {clean_line(each.detail, 300)}"
-        )
+        call.print(f"{call.paint(clean_line(each.name), 'bold')}  {each.reason}: {clean_line(each.detail, 300)}")
         about = f"{clean_line(each.title, 120)} · " if each.title else ""
         call.print(f"    {about}could: {each.suggested_action}")
     return 0
@@ -202,13 +190,9 @@ def _recover(call: Call) -> int:
         left = (*find_orphans(sight, curator.project), *find_dead_claims(sight, curator.project))
         orphans = [each for each in left if not wanted or each.bead_id in wanted]
         if not orphans:
-            raise CliError(
-                "no claim of a dead process here", "`helix-tui stuck` tells why the rest does not move."
-            )
+            raise CliError("no claim of a dead process here", "`helix-tui stuck` tells why the rest does not move.")
         if call.options.dry_run:
-            return show_dry_run(
-                call, [("ddx", "bead", "update", each.bead_id, "--unclaim") for each in orphans]
-            )
+            return show_dry_run(call, [("ddx", "bead", "update", each.bead_id, "--unclaim") for each in orphans])
         done = recover(curator, orphans)
     return tell(call, done, curator)
 

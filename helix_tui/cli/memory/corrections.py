@@ -17,9 +17,7 @@ def edit(call: Call, memory: MemoryStore) -> dict[str, Any]:
     options = call.options
     change = Edit(options.trigger, options.resolution, options.type, options.source, options.revision)
     if change == Edit():
-        raise CliError(
-            "say what to correct", "Give --resolution, --trigger, --type, --source or --revision.", 2
-        )
+        raise CliError("say what to correct", "Give --resolution, --trigger, --type, --source or --revision.", 2)
     if _looks(call):
         return _document(memory.edit(options.name, change, apply=False).document(), None)
     deed, done = Deeds(memory).edit(options.name, change)

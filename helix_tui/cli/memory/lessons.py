@@ -24,9 +24,7 @@ _POLICIES = {"none": (), "failures": ("failure",), "patterns": ("pattern",), "al
 
 def learn_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of ``learn``."""
-    parser.add_argument(
-        "--apply", action="store_true", help="settle outcomes and keep lessons; else only show"
-    )
+    parser.add_argument("--apply", action="store_true", help="settle outcomes and keep lessons; else only show")
     parser.add_argument(
         "--accept", choices=tuple(_POLICIES), default="none", help="with --apply: lessons taken in at once"
     )
@@ -106,9 +104,7 @@ def tell_learned(call: Call, document: dict[str, Any]) -> Iterator[str]:
         yield f"{call.paint(verdict, role)}  {clean_line(each['title'], 80)}  {clean_line(each['why'], 120)}"
         if each["injected"]:
             used = set(each["claimed"])
-            names = ", ".join(
-                clean_line(n, 80) + (" (claimed)" if n in used else "") for n in each["injected"]
-            )
+            names = ", ".join(clean_line(n, 80) + (" (claimed)" if n in used else "") for n in each["injected"])
             yield call.paint(f"    was given {names}", "muted")
         if each["proposal"]:
             lesson = each["proposal"]

@@ -130,9 +130,7 @@ def _open(call: Call, writes: bool) -> MemoryStore:
 
 def _store(call: Call, memory: MemoryStore) -> dict[str, Any]:
     options = call.options
-    stored = memory.store(
-        options.trigger, options.resolution, options.type, options.source, attempt=options.task
-    )
+    stored = memory.store(options.trigger, options.resolution, options.type, options.source, attempt=options.task)
     return stored.document()
 
 
@@ -155,9 +153,7 @@ def _get(call: Call, memory: MemoryStore) -> dict[str, Any]:
     asked = call.options.name
     found = memory.get(asked) or memory.successor(asked)
     if found is None:
-        raise CliError(
-            f"no memory “{clean_line(call.options.name, 80)}”", "`helix-tui memory list` names them all."
-        )
+        raise CliError(f"no memory “{clean_line(call.options.name, 80)}”", "`helix-tui memory list` names them all.")
     return {
         **found.document(),
         "supersedes": "" if memory.get(asked) else asked,

@@ -31,9 +31,7 @@ def plan_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-epic", action="store_true", help="with apply: make no epic of the objective")
     parser.add_argument("--priority", type=int, default=2, metavar="0-4", help="with apply (default 2)")
     parser.add_argument("--spec-id", default="", metavar="ID", help="with apply: what they are built against")
-    parser.add_argument(
-        "--dry-run", action="store_true", help="with apply: show the commands, change nothing"
-    )
+    parser.add_argument("--dry-run", action="store_true", help="with apply: show the commands, change nothing")
 
 
 def exploration_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,9 +47,7 @@ def workspace_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("number", nargs="?", type=int, metavar="N", help="the workspace; with open the plan")
     parser.add_argument("--seq", default="", help="with open: the task of the plan")
     parser.add_argument("--status", choices=("delivered", "blocked"), default="delivered", help="with close")
-    parser.add_argument(
-        "--delivered", default="", metavar="TEXT", help="with close: what is true now, or why not"
-    )
+    parser.add_argument("--delivered", default="", metavar="TEXT", help="with close: what is true now, or why not")
     parser.add_argument("--utilized", default="[]", metavar="JSON", help="with close: names that were used")
 
 
@@ -133,9 +129,7 @@ def workspace(call: Call, memory: MemoryStore) -> dict[str, Any]:
         task = next((each for each in found.tasks if each.seq == options.seq), None)
         if task is None:
             seqs = ", ".join(each.seq for each in found.tasks)
-            raise CliError(
-                f"plan {found.id} has no task “{clean_line(options.seq, 40)}”", f"It has: {seqs}.", 2
-            )
+            raise CliError(f"plan {found.id} has no task “{clean_line(options.seq, 40)}”", f"It has: {seqs}.", 2)
         return {"workspace": plans.open_workspace(found, task).document()}
     if options.number is None:
         raise CliError("say which workspace", "`helix-tui memory workspace` lists them.", 2)

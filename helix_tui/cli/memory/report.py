@@ -27,18 +27,14 @@ def _stored(call: Call, document: Document) -> Iterator[str]:
     role = {"rejected": "error", "skipped": "warning"}.get(status, "success")
     yield f"{call.paint(status, role)} {name}" + (f" ({document['reason']})" if document["reason"] else "")
     if document.get("promoted"):
-        yield call.paint(
-            "systemic now: This has occurred 3+ times. Consider architectural changes.", "attention"
-        )
+        yield call.paint("systemic now: This has occurred 3+ times. Consider architectural changes.", "attention")
     if document.get("similar"):
         yield f"like it: {', '.join(map(clean_line, document['similar']))}"
 
 
 def _recalled(call: Call, document: Document) -> Iterator[str]:
     for hit in document["memories"]:
-        terms = (
-            f"relevance {hit['relevance']:.2f} · effectiveness {_share(hit)} · recency {hit['recency']:.2f}"
-        )
+        terms = f"relevance {hit['relevance']:.2f} · effectiveness {_share(hit)} · recency {hit['recency']:.2f}"
         if hit["bonus"]:
             terms += f" · edges +{hit['bonus']:.2f}"
         if hit["files"]:
@@ -175,9 +171,7 @@ def _near(call: Call, document: Document) -> Iterator[str]:
 
 def _missing(call: Call, document: Document) -> Iterator[str]:
     for name in document.get("missing", ()):
-        yield call.paint(
-            f"no memory “{clean_line(name, 80)}” · `helix-tui memory list` names them", "warning"
-        )
+        yield call.paint(f"no memory “{clean_line(name, 80)}” · `helix-tui memory list` names them", "warning")
 
 
 def _suggested(call: Call, document: Document) -> Iterator[str]:

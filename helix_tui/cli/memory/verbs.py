@@ -55,9 +55,7 @@ def _store(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--source", default="", help="where it comes from; user-provided is never merged away or pruned"
     )
-    parser.add_argument(
-        "--task", default="", metavar="ID", help="the bead or attempt that met it, counted once"
-    )
+    parser.add_argument("--task", default="", metavar="ID", help="the bead or attempt that met it, counted once")
 
 
 def _recall(parser: argparse.ArgumentParser) -> None:
@@ -67,9 +65,7 @@ def _recall(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--min-effectiveness", type=float, default=0.0, metavar="0-1")
     _files(parser)
     parser.add_argument("--expand", action="store_true", help="let edges bring in neighbours")
-    parser.add_argument(
-        "--gate", type=float, default=0.0, metavar="0-1", help="least relevance (default: none)"
-    )
+    parser.add_argument("--gate", type=float, default=0.0, metavar="0-1", help="least relevance (default: none)")
     _ranker(parser)
 
 
@@ -103,9 +99,7 @@ def _preview(parser: argparse.ArgumentParser) -> None:
 
 
 def _feedback(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--injected", metavar="JSON", default="[]", help='names that were shown: \'["a", "b"]\''
-    )
+    parser.add_argument("--injected", metavar="JSON", default="[]", help='names that were shown: \'["a", "b"]\'')
     parser.add_argument("--utilized", metavar="JSON", default="[]", help="names that the agent says it used")
     parser.add_argument(
         "--verified",
@@ -266,9 +260,7 @@ VERBS = {
     "consolidate": _Verb("merge what says nearly the same", _consolidate, writes=True),
     "learn": _Verb("what attempts that ended have taught; --apply takes it in", _learn),
     "proposals": _Verb("lessons that wait: list, accept, decline", _proposals),
-    "undo": _Verb(
-        "undo the last change: correction, removal, lesson, pruning, fading", _nothing, writes=True
-    ),
+    "undo": _Verb("undo the last change: correction, removal, lesson, pruning, fading", _nothing, writes=True),
     "plan": _Verb("plans of tasks: list, show, add, apply (make beads)", _plan),
     "exploration": _Verb("what explorers found: list, add", _exploration),
     "workspace": _Verb("tasks of a plan as they are carried out: list, open, close", _workspace),

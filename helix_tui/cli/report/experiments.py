@@ -45,9 +45,7 @@ def trial_document(trial: Trial, state: str) -> dict[str, Any]:
 def trial_lines(call: Call, trials: Iterable[Trial]) -> list[str]:
     """A comparison as lines, the header first."""
     cells = [list(_HEADER), *map(_cells, trials)]
-    lines = columns(
-        [[fit(clean_line(cell, 200), 60).rstrip() for cell in row] for row in cells], right=(3, 5, 6, 7)
-    )
+    lines = columns([[fit(clean_line(cell, 200), 60).rstrip() for cell in row] for row in cells], right=(3, 5, 6, 7))
     return [call.paint(lines[0], "muted"), *lines[1:]]
 
 

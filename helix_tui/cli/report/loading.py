@@ -18,9 +18,7 @@ from helix_tui.core.ddx.runs.running import Run, RunReader, beads_at_work
 from helix_tui.core.ground.project import Project, find_project
 from helix_tui.core.ground.text import clean_line
 
-NO_TRACKER = (
-    "`ddx init` makes one here; -C DIR names another project; `helix-tui demo` shows a throw-away one."
-)
+NO_TRACKER = "`ddx init` makes one here; -C DIR names another project; `helix-tui demo` shows a throw-away one."
 
 
 ASKED = {"april": "DDx of April, as asked", "head": "DDx since May, as asked"}
@@ -90,9 +88,7 @@ def load(call: Call, *, era: Era = "auto", digest: bool = False) -> Present:
     return present
 
 
-def judge(
-    call: Call, project: Project, tracker: Tracker, *, era: Era = "auto", now: int | None = None
-) -> Present:
+def judge(call: Call, project: Project, tracker: Tracker, *, era: Era = "auto", now: int | None = None) -> Present:
     """What runs, and which bead stands where, as of the call's instant or of another one."""
     now = call.now if now is None else now
     reader = RunReader(project)
@@ -130,9 +126,7 @@ def find_bead(queue: Queue, text: str) -> str:
     """
     if text in queue.beads:
         return text
-    fits = [
-        bead_id for bead_id in queue.beads if text and (bead_id.startswith(text) or bead_id.endswith(text))
-    ]
+    fits = [bead_id for bead_id in queue.beads if text and (bead_id.startswith(text) or bead_id.endswith(text))]
     if len(fits) == 1:
         return fits[0]
     shown = clean_line(text, 60)

@@ -20,9 +20,7 @@ from helix_tui.core.ground.text import cell_width, clean_line, fit, short_id
 from helix_tui.core.ground.time import NS, format_age, format_instant, format_span
 
 
-def queue_lines(
-    call: Call, present: Present, shown: Sequence[str], archived: Sequence[str] | None = None
-) -> list[str]:
+def queue_lines(call: Call, present: Present, shown: Sequence[str], archived: Sequence[str] | None = None) -> list[str]:
     """The queue: what is unfinished in the order asked for; what is finished is counted.
 
     Args:
@@ -60,9 +58,7 @@ def _by_state(call: Call, present: Present, shown: Sequence[str]) -> list[str]:
     for run in present.runs:
         runs.setdefault(run.bead_id or "", []).append(run)
     states = {bead_id: queue.state(bead_id) for bead_id in shown}
-    told = [
-        state for state in STATES if state != "running" and (call.options.filter or state not in TERMINAL)
-    ]
+    told = [state for state in STATES if state != "running" and (call.options.filter or state not in TERMINAL)]
     lines: list[str] = []
     for state in ("running", *told):
         group = [bead_id for bead_id in shown if states[bead_id] == state]
@@ -194,9 +190,7 @@ def notes(call: Call, present: Present) -> list[str]:
         lines.append(f"{counted(len(tracker.folded), 'id')} on more than one line; the last one holds")
     for status, number in queue.unknown_statuses().items():
         lines.append(
-            call.paint(
-                f"{counted(number, 'bead')} with unknown status “{clean_line(status, 40)}”", "attention"
-            )
+            call.paint(f"{counted(number, 'bead')} with unknown status “{clean_line(status, 40)}”", "attention")
         )
     gone = [run for run in present.runs if not run.live]
     if gone:

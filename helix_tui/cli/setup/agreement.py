@@ -52,9 +52,7 @@ def _environment(project: Project) -> dict[str, str] | None:
 def _verbs(dialect: Dialect) -> Check:
     lacking = [deed for deed in VERBS if deed not in dialect.verbs]
     if not dialect.drain:
-        return Check(
-            "verbs", False, "this ddx has no loop that drains a queue", "Use a ddx of April 2026 or later."
-        )
+        return Check("verbs", False, "this ddx has no loop that drains a queue", "Use a ddx of April 2026 or later.")
     detail = f"drains with `ddx {' '.join(dialect.drain)}`"
     if lacking:
         detail += f"; does not know: {', '.join(deed.replace('_', ' ') for deed in lacking)}"

@@ -41,9 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seconds", type=float, metavar="N", help="end after N seconds")
     parser.add_argument("--keep", action="store_true", help="leave the project on disk afterwards")
     parser.add_argument("--era", choices=("april", "head"), default="head", help="the DDx that it plays")
-    parser.add_argument(
-        "--torn-line", action="store_true", help="with a line in the tracker that a crash cut off"
-    )
+    parser.add_argument("--torn-line", action="store_true", help="with a line in the tracker that a crash cut off")
     console.add_arguments(parser)
 
 
@@ -95,9 +93,7 @@ def drain(call: Call, root: Path) -> int:
             call.note(f"helix-tui demo: stopped after {limit:g} s")
         else:
             if process.returncode:
-                raise CliError(
-                    f"the rehearsal failed: {last_words(said)}", "`helix-tui demo --keep` keeps its files."
-                )
+                raise CliError(f"the rehearsal failed: {last_words(said)}", "`helix-tui demo --keep` keeps its files.")
     project = find_project(root)
     tracker = read_tracker(project.beads_file)
     found = evidence.read_attempts(project, tracker)
@@ -143,9 +139,7 @@ def summarise(
         bead = tracker.beads.get(attempt.bead_id)
         title = clean_line(bead.title if bead else attempt.bead_id, 200)
         word = call.paint(fit(evidence.word(outcome), 11), evidence.ROLES.get(outcome, "muted"))
-        call.print(
-            f"  {word}  {fit(clean_line(attempt.status) or 'no result', 18)}  {fit(title, 60).rstrip()}"
-        )
+        call.print(f"  {word}  {fit(clean_line(attempt.status) or 'no result', 18)}  {fit(title, 60).rstrip()}")
     ended = evidence.outcomes(attempts).items()
     said = " · ".join(f"{number} {evidence.word(outcome)}" for outcome, number in ended)
     call.print(f"{counted(len(attempts), 'attempt')} in {seconds:.1f} s: {said or 'nothing was ready'}")
@@ -168,6 +162,4 @@ def watch(call: Call, root: Path) -> int:
     ):
         os.environ["HELIX_DDX_ERA"] = call.options.era  # a loop started from this console plays the same
         ours = replace(call, ddx=call.ddx or programs.helix_ddx_file())
-        return console.open_console(
-            ours, find_project(root), seconds=call.options.seconds, stall_after_s=DEMO_STALL_S
-        )
+        return console.open_console(ours, find_project(root), seconds=call.options.seconds, stall_after_s=DEMO_STALL_S)

@@ -84,9 +84,7 @@ def give(project: Project, tracker: Tracker, env: dict[str, str]) -> Given:
 def _chosen(memory: MemoryStore, bead: Bead) -> Injection:
     row = bead.document()
     said = f"{bead.title}\n{row.get('description') or ''}"
-    return memory.inject(
-        bead.title, files=mentioned(said), bead=bead.id, kind=bead.issue_type, limit=2, record=False
-    )
+    return memory.inject(bead.title, files=mentioned(said), bead=bead.id, kind=bead.issue_type, limit=2, record=False)
 
 
 def take_in(

@@ -199,9 +199,7 @@ def _tracker(project: Project, tracker: Tracker) -> Check:
         return Check("tracker", None if here else False, detail, "`ddx bead create` makes the first bead.")
     if tracker.problem:
         return Check("tracker", False, tracker.problem, "DDx itself needs to read it too.")
-    detail = (
-        f"{counted(len(tracker.beads), 'bead')} in {counted(tracker.rows, 'row')}, {tracker.size:,} bytes"
-    )
+    detail = f"{counted(len(tracker.beads), 'bead')} in {counted(tracker.rows, 'row')}, {tracker.size:,} bytes"
     if tracker.folded:
         detail += f", {counted(len(tracker.folded), 'id')} on more than one line"
     if tracker.dropped:

@@ -52,9 +52,7 @@ def run(call: Call) -> int:
 
 def _reply(call: Call) -> dict[str, Any]:
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ.setdefault(
-            name, "1"
-        )  # one short text: on a busy machine more threads take ten times as long
+        os.environ.setdefault(name, "1")  # one short text: on a busy machine more threads take ten times as long
     from helix_tui.core.embedding import load_encoder
     from helix_tui.core.memory import DatabaseBusy, DatabaseReadOnly, database_path, look_into, open_memory
     from helix_tui.core.supervision.agents.briefing import HOOKS, answer, environment, place_of

@@ -51,9 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--agent", default="", metavar="NAME", help="the harness that asks (HELIX_AGENT)")
     parser.add_argument("--model", default="", metavar="NAME", help="the model behind it (HELIX_MODEL)")
     parser.add_argument("--model-timeout", type=float, metavar="S", default=120.0, help="seconds (120)")
-    parser.add_argument(
-        "--depth", choices=DEPTHS, default="root_to_anchor", help="how much of a tree the walk shows"
-    )
+    parser.add_argument("--depth", choices=DEPTHS, default="root_to_anchor", help="how much of a tree the walk shows")
     parser.add_argument(
         "--budget",
         action="append",
@@ -61,9 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="K=V",
         help="set a threshold or budget, again for more",
     )
-    parser.add_argument(
-        "--sense", metavar="LABEL", default="", help="which sense of an ambiguous word is meant"
-    )
+    parser.add_argument("--sense", metavar="LABEL", default="", help="which sense of an ambiguous word is meant")
     parser.add_argument("--revision", metavar="REV", help="ask about a commit instead of the work tree")
     parser.add_argument("--trace-out", metavar="FILE", type=Path, help="write the run as JSON lines")
 
@@ -80,9 +76,7 @@ def run(call: Call) -> int:
     model = None if options.no_model else _model(call, project)
     index, made_ms = _index(call, project)
     try:
-        found = ask(
-            IndexLibrary(index), text, policy=policy, depth=options.depth, sense=options.sense, model=model
-        )
+        found = ask(IndexLibrary(index), text, policy=policy, depth=options.depth, sense=options.sense, model=model)
     finally:
         index.close()
     document = document_of(found, {"index": made_ms})
@@ -151,9 +145,7 @@ def _command(call: Call, project: Project) -> ModelCommand | None:
     if ddx is None:
         return None
     try:
-        words_of_ddx = model_command(
-            ddx, project.root, prompt=PROMPT_FILE, seconds=int(seconds), who=_who(call)
-        )
+        words_of_ddx = model_command(ddx, project.root, prompt=PROMPT_FILE, seconds=int(seconds), who=_who(call))
     except DdxError as error:
         call.note(f"helix-tui ask: no model: {error.message}")
         return None

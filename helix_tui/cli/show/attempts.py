@@ -51,9 +51,7 @@ def run(call: Call) -> int:
     wanted = find_bead(present.queue, call.options.bead) if call.options.bead else None
     book = read_book(present.project, present.tracker)
     attempts = [
-        attempt
-        for attempt in book
-        if (wanted is None or attempt.bead_id == wanted) and began_since(attempt, since)
+        attempt for attempt in book if (wanted is None or attempt.bead_id == wanted) and began_since(attempt, since)
     ]
     other = [each for each in book.other_calls if wanted is None or each.bead_id == wanted]
     sums = sum_calls(spent for attempt in attempts for spent in attempt.spent) + sum_calls(other, since)
@@ -163,9 +161,7 @@ def listing(call: Call, attempts: list[Attempt], titles: dict[str, str], sums: S
     for attempt, line in zip(newest, lines, strict=True):
         title = clean_line(titles.get(attempt.bead_id, attempt.bead_id), 200)
         room = max(10, call.paint.width - len(line) - 2)
-        out.append(
-            call.paint(line, ROLES.get(attempt.verdict.outcome, "muted")) + "  " + fit(title, room).rstrip()
-        )
+        out.append(call.paint(line, ROLES.get(attempt.verdict.outcome, "muted")) + "  " + fit(title, room).rstrip())
     if older > 0:
         out.append(call.paint(f"… {older:,} older: --since, --bead or --json show them", "muted"))
     return [*out, "", _sums(attempts, sums)]

@@ -208,10 +208,7 @@ def _table(call: Call, by: Sequence[str], cells: Sequence[Cell]) -> list[str]:
     rows = [head, *map(_row, cells[:MOST_ROWS])]
     lines = columns(rows, right=tuple(range(len(by), len(head))))
     out = [call.paint(lines[0], "muted")]
-    out += [
-        call.paint(line, "muted") if cell.small else line
-        for cell, line in zip(cells, lines[1:], strict=False)
-    ]
+    out += [call.paint(line, "muted") if cell.small else line for cell, line in zip(cells, lines[1:], strict=False)]
     if len(cells) > MOST_ROWS:
         out.append(f"… {len(cells) - MOST_ROWS:,} more rows: --json shows them")
     return out
@@ -238,9 +235,7 @@ def _burn_lines(spent: Burn) -> list[str]:
         lines.append(f"{newest.key[0][1]}: {_sum(newest)}, and nothing since")
     if spent.left is not None and spent.open_beads:
         each = format_usd(spent.recent.cost_per_landed)
-        lines.append(
-            f"{each} a landed bead: the {spent.open_beads:,} open ones would cost {format_usd(spent.left)}"
-        )
+        lines.append(f"{each} a landed bead: the {spent.open_beads:,} open ones would cost {format_usd(spent.left)}")
     return lines
 
 

@@ -26,9 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="pick",
         help="as DDx picks, by parent, by dependency",
     )
-    parser.add_argument(
-        "--filter", metavar="QUERY", default="", help="like: status:open label:area:ui p<=1 text"
-    )
+    parser.add_argument("--filter", metavar="QUERY", default="", help="like: status:open label:area:ui p<=1 text")
     parser.add_argument("--archived", action="store_true", help="list the beads of ddx's archive too")
     parser.add_argument("--era", choices=("auto", "april", "head"), default="auto", help="one rule for all")
 
@@ -109,8 +107,7 @@ def document(present: Present, shown: Sequence[str], archived: Sequence[str] | N
             "closed": counts.archived_closed,
             "problem": archive.problem or None,
             "dropped": [
-                {"line": line.line, "reason": line.reason, "excerpt": line.excerpt}
-                for line in archive.dropped
+                {"line": line.line, "reason": line.reason, "excerpt": line.excerpt} for line in archive.dropped
             ],
             "listed": None if archived is None else [_archived_row(away[bead_id]) for bead_id in archived],
         },
@@ -126,9 +123,7 @@ def document(present: Present, shown: Sequence[str], archived: Sequence[str] | N
         "ready": [bead_id for bead_id in queue.ready if bead_id in wanted],
         "beads": _rows(queue, shown),
         "running": [as_running(run) for run in present.runs],
-        "dropped": [
-            {"line": line.line, "reason": line.reason, "excerpt": line.excerpt} for line in tracker.dropped
-        ],
+        "dropped": [{"line": line.line, "reason": line.reason, "excerpt": line.excerpt} for line in tracker.dropped],
         "folded": [{"id": bead_id, "lines": lines} for bead_id, lines in tracker.folded.items()],
         "unknown_statuses": queue.unknown_statuses(),
         "dangling": [{"bead_id": edge.bead_id, "missing": edge.missing} for edge in queue.graph.dangling],

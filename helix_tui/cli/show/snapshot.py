@@ -31,9 +31,7 @@ DRAW_LIMIT = 30.0
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this command."""
     add_app_arguments(parser)
-    parser.add_argument(
-        "--size", type=_size, metavar="WxH", help="columns and rows (the terminal's, or 120x40)"
-    )
+    parser.add_argument("--size", type=_size, metavar="WxH", help="columns and rows (the terminal's, or 120x40)")
     parser.add_argument("--format", choices=("text", "svg", "json"), default="text", help="what to print")
 
 
@@ -136,9 +134,7 @@ async def _draw(call: Call, snapshot: Snapshot, size: tuple[int, int]) -> tuple[
             sheet = _sheet(app, call.options.screen)
             drawn = frame_text(app, colour=call.paint.colour), picture_of(app), sheet
     except TimeoutError:
-        raise CliError(
-            f"the frame was not drawn within {DRAW_LIMIT:.0f} s", "Try a smaller --size."
-        ) from None
+        raise CliError(f"the frame was not drawn within {DRAW_LIMIT:.0f} s", "Try a smaller --size.") from None
     if app.barrier.count:
         raise CliError(
             f"{call.options.screen} could not be shown, by a defect of helix-tui",

@@ -129,9 +129,7 @@ def explanation(call: Call, present: Present, bead_id: str, missing: dict[str, L
     place = queue.position.get(bead_id)
     state = paint.state(standing.state)
     if place:
-        state += f", number {place} of {len(queue.ready)} in the order DDx picks" + (
-            " (next)" if place == 1 else ""
-        )
+        state += f", number {place} of {len(queue.ready)} in the order DDx picks" + (" (next)" if place == 1 else "")
     if standing.state == "ready" and present.shut is not None:
         state += f"; {present.shut.short}"
     lines = [
@@ -184,17 +182,13 @@ def _round_about(queue: Queue, bead_id: str) -> list[str]:
     for number, cut in enumerate(circle.cuts[:MOST_CUTS]):
         lead = f"{'to break' if not number else '':<{_LABEL}}"
         then = f"then {clean_line(cut.waiter)} is ready" if cut.frees else "it goes on waiting on others"
-        lines.append(
-            f"{lead}helix-tui dep remove {clean_line(cut.waiter)} {clean_line(cut.needed)}   ({then})"
-        )
+        lines.append(f"{lead}helix-tui dep remove {clean_line(cut.waiter)} {clean_line(cut.needed)}   ({then})")
     if len(circle.cuts) > MOST_CUTS:
         lines.append(f"{'':<{_LABEL}}or any other edge of the circle")
     return lines
 
 
-def _named(
-    call: Call, queue: Queue, all_ids: Sequence[str], missing: dict[str, LastSeen | None]
-) -> list[str]:
+def _named(call: Call, queue: Queue, all_ids: Sequence[str], missing: dict[str, LastSeen | None]) -> list[str]:
     """A line for each bead; of many the first few, and how many more in which states."""
     ids = all_ids if len(all_ids) <= MOST_NAMED else all_ids[: MOST_NAMED - 1]
     lines = []
@@ -220,10 +214,7 @@ def _missing(present: Present, bead_id: str) -> list[tuple[str, LastSeen | None]
     if not gone:
         return []
     history = History(present.project)
-    return [
-        (target, history.last_seen(target) if place < MOST_LOOKUPS else None)
-        for place, target in enumerate(gone)
-    ]
+    return [(target, history.last_seen(target) if place < MOST_LOOKUPS else None) for place, target in enumerate(gone)]
 
 
 def _circle_document(circle: Circle | None) -> dict[str, object] | None:

@@ -68,9 +68,7 @@ class Graph:
         A bead that waits on itself is a circle of one.
         """
         groups = [tuple(sorted(group)) for group in _components(self.depends_on)]
-        return tuple(
-            sorted(group for group in groups if len(group) > 1 or group[0] in self.depends_on[group[0]])
-        )
+        return tuple(sorted(group for group in groups if len(group) > 1 or group[0] in self.depends_on[group[0]]))
 
     def progress(self, bead_id: str) -> tuple[int, int]:
         """(closed, all) children of an epic; cancelled children count in neither."""
@@ -85,8 +83,7 @@ _OF_EDGES_ALONE = ("depends_on", "dependents", "children", "cycles")
 
 def _same_edges(old: Mapping[str, Bead], new: Mapping[str, Bead]) -> bool:
     return len(old) == len(new) and all(
-        one is other
-        or (one.id == other.id and one.parent == other.parent and one.dependencies == other.dependencies)
+        one is other or (one.id == other.id and one.parent == other.parent and one.dependencies == other.dependencies)
         for one, other in zip(old.values(), new.values(), strict=True)
     )
 

@@ -26,18 +26,14 @@ class GutterRow:
     """Prerequisites that need naming: all but the nearest, and any whose edge found no lane."""
 
 
-def order_rows(
-    ids: Sequence[str], depends_on: Mapping[str, Iterable[str]], rank: Callable[[str], object]
-) -> list[str]:
+def order_rows(ids: Sequence[str], depends_on: Mapping[str, Iterable[str]], rank: Callable[[str], object]) -> list[str]:
     """A topological order of ``ids`` that keeps chains together.
 
     Connected groups stand together, the group with the best rank first; in a group, what the row above has
     just freed comes before the rest. Beads in a circle stand where their group ends, by rank.
     """
     shown = set(ids)
-    needs = {
-        bead_id: [t for t in depends_on.get(bead_id, ()) if t in shown and t != bead_id] for bead_id in ids
-    }
+    needs = {bead_id: [t for t in depends_on.get(bead_id, ()) if t in shown and t != bead_id] for bead_id in ids}
     feeds: dict[str, list[str]] = {}
     for bead_id, targets in needs.items():
         for target in targets:
@@ -120,9 +116,7 @@ def draw(order: Sequence[str], depends_on: Mapping[str, Iterable[str]]) -> list[
         ends = {lane for lane in ties if last_use[lanes[lane]] == row}
         drawn = {lanes[lane] for lane in ties}
         nearest = max((t for t in above[row] if t in drawn), key=row_of.__getitem__, default="")
-        others = tuple(
-            target for target in depends_on.get(bead_id, ()) if target in row_of and target != nearest
-        )
+        others = tuple(target for target in depends_on.get(bead_id, ()) if target in row_of and target != nearest)
         if not lanes and bead_id not in last_use:
             rows.append(GutterRow(bead_id, "", others))
             continue

@@ -83,9 +83,7 @@ class Image:
         for bead in self.found:
             if isinstance(bead, Bead) and bead.where[0] is self.base:
                 move_line(bead, buffer, *bead.where[1:])
-        self.runs = [
-            Run(run.first, buffer, run.offset) if run.buffer is self.base else run for run in self.runs
-        ]
+        self.runs = [Run(run.first, buffer, run.offset) if run.buffer is self.base else run for run in self.runs]
         self.base = buffer
 
     def take(self, at: int, value: Found, run: Run) -> None:

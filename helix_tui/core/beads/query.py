@@ -91,18 +91,14 @@ def complete(text: str, cursor: int, queue: Queue, limit: int = 12) -> list[Comp
         start, term = start + 1, term[1:]
     name, colon, typed = term.partition(":")
     if not colon:
-        found = [
-            Completion(key, start, field.help) for key, field in _COMPLETED.items() if key.startswith(term)
-        ]
+        found = [Completion(key, start, field.help) for key, field in _COMPLETED.items() if key.startswith(term)]
         return found[:limit] if term else found
     field = _FIELDS.get(name.lower())
     if field is None:
         return []
     typed = typed.rpartition(",")[2]
     begin = cursor - len(typed)
-    values = [
-        (value, help_) for value, help_ in field.values(queue) if value.lower().startswith(typed.lower())
-    ]
+    values = [(value, help_) for value, help_ in field.values(queue) if value.lower().startswith(typed.lower())]
     return [
         Completion(f'"{value}"' if " " in value else value, begin, help_)
         for value, help_ in values[:limit]
@@ -183,8 +179,7 @@ def _label(operator: str, value: str) -> _Test:
 
     def test(bead: Bead, queue: Queue) -> bool:
         return any(
-            label.lower() in exact or (bool(prefixes) and label.lower().startswith(prefixes))
-            for label in bead.labels
+            label.lower() in exact or (bool(prefixes) and label.lower().startswith(prefixes)) for label in bead.labels
         )
 
     return test
@@ -267,9 +262,7 @@ def _words_of(words: Iterable[str]) -> Callable[[Queue], Iterable[tuple[str, str
 
 def _parents(queue: Queue) -> Iterable[tuple[str, str]]:
     return [
-        (parent, clean_line(queue.beads[parent].title, 60))
-        for parent in queue.graph.children
-        if parent in queue.beads
+        (parent, clean_line(queue.beads[parent].title, 60)) for parent in queue.graph.children if parent in queue.beads
     ]
 
 
@@ -305,9 +298,7 @@ _FIELDS: dict[str, _Field] = {
         lambda queue: [(target, "") for target in queue.graph.dependents],
     ),
     "id": _Field("part of the id", _part_of(lambda bead, queue: bead.id)),
-    "owner": _Field(
-        "who holds or held it", _one_of(lambda bead, queue: bead.owner), _seen(lambda bead: (bead.owner,))
-    ),
+    "owner": _Field("who holds or held it", _one_of(lambda bead, queue: bead.owner), _seen(lambda bead: (bead.owner,))),
     "spec": _Field(
         "part of the spec id", _part_of(lambda bead, queue: bead.spec_id), _seen(lambda bead: (bead.spec_id,))
     ),
@@ -317,9 +308,7 @@ _FIELDS: dict[str, _Field] = {
         ordered=True,
     ),
     "missing": _Field("yes: waits on a bead that is not there", _yes_no(_missing), _YES_NO),
-    "age": _Field(
-        "since it was made: age<3d", _compared(_age(lambda bead: bead.created_at), _span), ordered=True
-    ),
+    "age": _Field("since it was made: age<3d", _compared(_age(lambda bead: bead.created_at), _span), ordered=True),
     "updated": _Field(
         "since its last change: updated<1h",
         _compared(_age(lambda bead: bead.updated_at), _span),

@@ -130,12 +130,8 @@ class Queue:
         ]
         pickable = [bead_id for bead_id, standing in self._standings.items() if standing is _READY]
         order = pick_order(self.rule)
-        self.picked_by_ddx: tuple[str, ...] = tuple(
-            sorted(pickable, key=lambda bead_id: order(beads[bead_id]))
-        )
-        self.ready: tuple[str, ...] = tuple(
-            bead_id for bead_id in self.picked_by_ddx if bead_id not in claims.running
-        )
+        self.picked_by_ddx: tuple[str, ...] = tuple(sorted(pickable, key=lambda bead_id: order(beads[bead_id])))
+        self.ready: tuple[str, ...] = tuple(bead_id for bead_id in self.picked_by_ddx if bead_id not in claims.running)
         self.position: Mapping[str, int] = {bead_id: place for place, bead_id in enumerate(self.ready, 1)}
 
     def standing(self, bead_id: str) -> Standing:
@@ -411,9 +407,7 @@ def looks_like_epic(bead: Bead, *, titled: bool = True) -> bool:
 def _epic_april(queue: Queue, bead: Bead, closed: str) -> Reason | None:
     if bead.issue_type != "epic":
         return None
-    left = tuple(
-        child for child in queue.graph.children.get(bead.id, ()) if queue.beads[child].status != "closed"
-    )
+    left = tuple(child for child in queue.graph.children.get(bead.id, ()) if queue.beads[child].status != "closed")
     return Reason("epic_container", _NEVER_PICKED, left)
 
 

@@ -136,16 +136,12 @@ class Bead(msgspec.Struct, frozen=True, gc=False):
     @property
     def has_work_keys(self) -> bool:
         """Whether a worker wrote into it under the names that took the place of ``execute-loop-…``."""
-        return bool(
-            self.work_retry_after or self.work_last_status or self.work_heartbeat_at or self.work_base_rev
-        )
+        return bool(self.work_retry_after or self.work_last_status or self.work_heartbeat_at or self.work_base_rev)
 
     @property
     def has_april_keys(self) -> bool:
         """Whether a worker of April wrote into it, or a later release under the same keys."""
-        return bool(
-            self.loop_retry_after or self.loop_last_status or self.loop_heartbeat_at or self.claimed_at
-        )
+        return bool(self.loop_retry_after or self.loop_last_status or self.loop_heartbeat_at or self.claimed_at)
 
     @property
     def era(self) -> str | None:
@@ -195,9 +191,7 @@ def decode_bead(line: bytes) -> Bead:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         bead = _decode_by_field(line)
     if not bead.status or not bead.issue_type:
-        bead = msgspec.structs.replace(
-            bead, status=bead.status or "open", issue_type=bead.issue_type or "task"
-        )
+        bead = msgspec.structs.replace(bead, status=bead.status or "open", issue_type=bead.issue_type or "task")
     if not _is_int64(bead.priority):
         bead = msgspec.structs.replace(bead, priority=0)
     if not bead.id:

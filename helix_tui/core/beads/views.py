@@ -56,9 +56,7 @@ _URGENCY = {
     )
 }
 
-_NEVER_FOLDED = frozenset(
-    {"running", "claimed", "ready", "proposed", "unknown_status", "preserved_review_blocked"}
-)
+_NEVER_FOLDED = frozenset({"running", "claimed", "ready", "proposed", "unknown_status", "preserved_review_blocked"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +107,7 @@ class Folding:
 AS_IT_COMES = Folding()
 
 
-def build_view(
-    queue: Queue, kind: ViewKind = "dag", query: Query | str = "", folding: Folding = AS_IT_COMES
-) -> View:
+def build_view(queue: Queue, kind: ViewKind = "dag", query: Query | str = "", folding: Folding = AS_IT_COMES) -> View:
     """The rows of a view.
 
     Args:
@@ -239,9 +235,7 @@ def _tree(queue: Queue, shown: list[str], filtered: bool, folding: Folding) -> I
     for bead_id in beads:
         if bead_id in visible:
             parent = beads[bead_id].parent
-            (children.setdefault(parent, []) if parent in visible and parent != bead_id else roots).append(
-                bead_id
-            )
+            (children.setdefault(parent, []) if parent in visible and parent != bead_id else roots).append(bead_id)
     roots.extend(_circled(roots, children, visible))
     top: dict[str, list[str]] = {"": roots, **children}
     best = _best_ranks(top, rank)
@@ -252,14 +246,10 @@ def _tree(queue: Queue, shown: list[str], filtered: bool, folding: Folding) -> I
     while stack:
         action, bead_id, depth = stack.pop()
         if action == "fold":
-            done = [
-                child for child in top[bead_id] if child not in folding.keep and _folds(queue, child, top)
-            ]
+            done = [child for child in top[bead_id] if child not in folding.keep and _folds(queue, child, top)]
             key = f"done:{bead_id}" if bead_id else FOLD_DONE
             words = _fold_words(queue, done, "closed")
-            yield ViewRow(
-                key, "fold", bead_id, depth=depth, text=words, count=len(done), open=key in folding.unfolded
-            )
+            yield ViewRow(key, "fold", bead_id, depth=depth, text=words, count=len(done), open=key in folding.unfolded)
             continue
         if bead_id:
             if bead_id in done_rows:
@@ -279,11 +269,7 @@ def _tree(queue: Queue, shown: list[str], filtered: bool, folding: Folding) -> I
             if closed:
                 continue
         kids = top.get(bead_id, [])
-        done = [
-            child
-            for child in kids
-            if not filtered and child not in folding.keep and _folds(queue, child, top)
-        ]
+        done = [child for child in kids if not filtered and child not in folding.keep and _folds(queue, child, top)]
         key = f"done:{bead_id}" if bead_id else FOLD_DONE
         hidden = set(done)
         entries = [("walk", child, depth + 1) for child in kids if child not in hidden]

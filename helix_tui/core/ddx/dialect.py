@@ -140,9 +140,7 @@ class Dialect:
 
 
 _ROUTE = "--effort --harness --model"
-_TRACKER = {
-    deed: Verb(("bead", deed)) for deed in ("ready", "show", "close", "reopen", "dep", "evidence", "export")
-}
+_TRACKER = {deed: Verb(("bead", deed)) for deed in ("ready", "show", "close", "reopen", "dep", "evidence", "export")}
 _APRIL_VERBS = _TRACKER | {
     "drain": Verb(("agent", "execute-loop"), _flags(f"--json --local --once {_ROUTE}")),
     "one_bead": Verb(("agent", "execute-bead"), _flags(f"--json {_ROUTE}")),
@@ -202,9 +200,7 @@ FAMILIES: Mapping[Era, Dialect] = {"april": APRIL, "head": AUGUST}
 """What stands for a family where nothing more is known."""
 
 
-def dialect_of(
-    path: Path, root: Path, *, env: Mapping[str, str] | None = None, fallback: Era = "head"
-) -> Dialect:
+def dialect_of(path: Path, root: Path, *, env: Mapping[str, str] | None = None, fallback: Era = "head") -> Dialect:
     """What a ddx does; the same object as long as its file is the same.
 
     Args:

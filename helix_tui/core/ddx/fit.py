@@ -52,10 +52,7 @@ class Shut:
         """What ddx refuses, and for which beads."""
         named = ", ".join(clean_line(bead_id, 60) for bead_id in self.ids[:SAMPLES])
         more = f" and {len(self.ids) - SAMPLES} more" if len(self.ids) > SAMPLES else ""
-        return (
-            f"ddx refuses every command here ({self.gate.code}): {self.gate.kind} {self.gate.word} on "
-            f"{named}{more}"
-        )
+        return f"ddx refuses every command here ({self.gate.code}): {self.gate.kind} {self.gate.word} on {named}{more}"
 
     @property
     def fix(self) -> str:

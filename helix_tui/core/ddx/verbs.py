@@ -55,9 +55,7 @@ def read_verbs(ask: Callable[[Words], str | None]) -> dict[str, Verb]:
     found: dict[str, Verb] = {}
     for deed, forms in VERBS.items():
         answers = [(words, text) for words in forms if (text := ask(words)) is not None]
-        own = [
-            Verb(words, flags_in(text), codes_in(text)) for words, text in answers if _is_help_of(text, words)
-        ]
+        own = [Verb(words, flags_in(text), codes_in(text)) for words, text in answers if _is_help_of(text, words)]
         # April has `ddx work` too, as another name of its loop; a later one's watches.
         own.sort(key=lambda verb: verb.words == ("work",) and not verb.knows("--watch"))
         if own:

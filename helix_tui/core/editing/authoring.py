@@ -147,11 +147,7 @@ def _findings(bead: Mapping[str, Any], known: Collection[str] | None, strict: bo
 
 
 def _activities(labels: Sequence[str]) -> list[str]:
-    return [
-        text
-        for text in labels
-        if text.startswith(("phase:", "activity:")) and text.partition(":")[2] in PHASES
-    ]
+    return [text for text in labels if text.startswith(("phase:", "activity:")) and text.partition(":")[2] in PHASES]
 
 
 def _targets(bead: Mapping[str, Any]) -> tuple[str, ...]:

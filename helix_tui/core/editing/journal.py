@@ -147,9 +147,7 @@ class History:
         Args:
             me: who asks; None: everything, whoever made it.
         """
-        return tuple(
-            entry for entry in reversed(self.entries) if entry.plain and entry.standing and _of(entry, me)
-        )
+        return tuple(entry for entry in reversed(self.entries) if entry.plain and entry.standing and _of(entry, me))
 
     def to_redo(self, me: Who | None = None) -> tuple[Entry, ...]:
         """What was taken back and may be done again, the last taken back first; a newer change ends that."""
@@ -420,9 +418,7 @@ class Journal:
             return
         if entry.result == "partial" and entry.kind == "undo":
             # What was taken back is no longer ours; the rest still stands and can be taken back.
-            other = replace(
-                other, before=_without(other.before, entry.after), after=_without(other.after, entry.after)
-            )
+            other = replace(other, before=_without(other.before, entry.after), after=_without(other.after, entry.after))
         elif entry.kind == "redo":
             other = replace(
                 other, undone_by="", undone_seq=0, before=entry.before, after=entry.after, result=entry.result
@@ -445,9 +441,7 @@ def _entry(record: dict[str, Any]) -> Entry:
         kind=str(record["kind"]),
         title=str(record["title"]),
         steps=tuple(
-            step
-            for step in record["steps"]
-            if isinstance(step, dict) and isinstance(step.get("command", []), list)
+            step for step in record["steps"] if isinstance(step, dict) and isinstance(step.get("command", []), list)
         ),
         operations=tuple(wish for wish in record.get("operations", ()) if isinstance(wish, dict)),
         of=str(record.get("of", "")),

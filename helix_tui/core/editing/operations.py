@@ -148,8 +148,7 @@ VALUES: Mapping[str, frozenset[str]] = {
         "cancel": "",
         "set": "fields",
         "unset": "names",
-        "create": "title issue_type priority labels parent depends_on spec_id acceptance description notes"
-        " fields",
+        "create": "title issue_type priority labels parent depends_on spec_id acceptance description notes fields",
     }.items()
 }
 """Per kind the names of its values: what an operation that was written down must have to be planned again."""

@@ -164,13 +164,9 @@ class Scene:
 
     def children(self, bead_id: str) -> list[str]:
         """Ids whose parent it is after the changes."""
-        stayed = [
-            child for child in self.queue.graph.children.get(bead_id, ()) if self.parent(child) == bead_id
-        ]
+        stayed = [child for child in self.queue.graph.children.get(bead_id, ()) if self.parent(child) == bead_id]
         known = set(stayed)
-        came = [
-            other for other in self.edits if self.edits[other].get("parent") == bead_id and other not in known
-        ]
+        came = [other for other in self.edits if self.edits[other].get("parent") == bead_id and other not in known]
         return stayed + came
 
     def replaced_by(self, bead_id: str) -> list[str]:

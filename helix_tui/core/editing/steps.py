@@ -123,9 +123,7 @@ class Writing:
         have = self.scene.values(bead_id, ("labels", "status")) if bead_id in self.scene else {}
         for gate in self.dialect.gates:
             if gate.kind == "label":
-                brings = gate.word in (fields.get("labels") or ()) and gate.word not in (
-                    have.get("labels") or ()
-                )
+                brings = gate.word in (fields.get("labels") or ()) and gate.word not in (have.get("labels") or ())
             else:
                 brings = fields.get(gate.kind) == gate.word != have.get(gate.kind)
             if brings:
@@ -144,9 +142,7 @@ class Writing:
     ) -> None:
         """Append one ``bead update`` that leaves the bead with these fields; nothing where it has them."""
         changed = {
-            name: value
-            for name, value in fields.items()
-            if not same(name, self.scene.value(bead_id, name), value)
+            name: value for name, value in fields.items() if not same(name, self.scene.value(bead_id, name), value)
         }
         if changed or flags:
             args = ("bead", "update", bead_id, *flags, *update_words(changed))
@@ -208,8 +204,7 @@ def check_words(words: Iterable[str]) -> None:
             raise Refused("the text holds half a character (a lone surrogate), which is no Unicode") from None
         if size > MAX_VALUE:
             raise Refused(
-                f"the text has {size:,} bytes and a command takes {MAX_VALUE:,}; "
-                "shorten it, or put it in a file"
+                f"the text has {size:,} bytes and a command takes {MAX_VALUE:,}; shorten it, or put it in a file"
             )
 
 

@@ -35,9 +35,7 @@ def load_encoder(
     env = os.environ if env is None else env
     choice = choice or env.get("HELIX_EMBEDDER") or "auto"
     if choice not in CHOICES:
-        return Loaded(
-            None, f"no embedder “{choice[:40]}”", f"HELIX_EMBEDDER is one of: {', '.join(CHOICES)}."
-        )
+        return Loaded(None, f"no embedder “{choice[:40]}”", f"HELIX_EMBEDDER is one of: {', '.join(CHOICES)}.")
     if choice == "off":
         return Loaded(None, "the embedder is switched off", "Unset HELIX_EMBEDDER to search by meaning.")
     search = find_weights(folder, env=env)

@@ -132,9 +132,7 @@ class _Layer:
     def __call__(self, state: Array, hidden: Array) -> Array:
         rows, length, width = state.shape
         shape = (rows, length, _HEADS, width // _HEADS)
-        query, key, value = (
-            (state @ weight + bias).reshape(shape).transpose(0, 2, 1, 3) for weight, bias in self._qkv
-        )
+        query, key, value = ((state @ weight + bias).reshape(shape).transpose(0, 2, 1, 3) for weight, bias in self._qkv)
         weight = query @ key.transpose(0, 1, 3, 2) / np.float32(np.sqrt(width // _HEADS)) + hidden
         weight = np.exp(weight - weight.max(-1, keepdims=True))
         weight /= weight.sum(-1, keepdims=True)

@@ -114,9 +114,7 @@ def _problem(folder: Path, env: Mapping[str, str]) -> str | None:
     except OSError as error:
         return error.strerror or str(error)
     if digest != WEIGHTS_SHA256:
-        return (
-            f"{weights.name} is not the published file (SHA-256 {digest[:12]}…, not {WEIGHTS_SHA256[:12]}…)"
-        )
+        return f"{weights.name} is not the published file (SHA-256 {digest[:12]}…, not {WEIGHTS_SHA256[:12]}…)"
     return None
 
 

@@ -107,9 +107,7 @@ class LogFile(logging.Handler):
     @contextlib.contextmanager
     def _locked(self) -> Iterator[bool]:
         """Whether it is ours to put the file aside; whoever does not get the lock writes on."""
-        lock = os.open(
-            self.path.with_name(f"{self.path.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
-        )
+        lock = os.open(self.path.with_name(f"{self.path.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -206,9 +206,7 @@ def run_to_files(
     begun = time.monotonic()
     with open(out, "wb") as to_out, open(err, "wb") as to_err:
         with contextlib.suppress(OSError):
-            fcntl.flock(
-                to_out, fcntl.LOCK_EX | fcntl.LOCK_NB
-            )  # the program inherits it: `opening.being_written`
+            fcntl.flock(to_out, fcntl.LOCK_EX | fcntl.LOCK_NB)  # the program inherits it: `opening.being_written`
         process = subprocess.Popen(
             words,
             cwd=cwd,
@@ -356,9 +354,7 @@ class _Collected:
         return True
 
 
-def _end(
-    process: subprocess.Popen[bytes], *, leftovers: bool = False, seen: Iterable[session.Member] = ()
-) -> None:
+def _end(process: subprocess.Popen[bytes], *, leftovers: bool = False, seen: Iterable[session.Member] = ()) -> None:
     """End whatever still runs: the program and its session, politely first.
 
     The program is not reaped before its session is gone, so that nobody else gets its number meanwhile.

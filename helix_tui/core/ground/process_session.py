@@ -68,9 +68,7 @@ def family(leader: int) -> tuple[Member, ...]:
             found[pid] = None
             wanted += children.get(pid, ())
     me = os.getpid()
-    return tuple(
-        Member(pid, rows[pid].born) for pid in found if pid in rows and not rows[pid].ended and pid != me
-    )
+    return tuple(Member(pid, rows[pid].born) for pid in found if pid in rows and not rows[pid].ended and pid != me)
 
 
 def alive(members: Iterable[Member]) -> tuple[Member, ...]:
@@ -78,9 +76,7 @@ def alive(members: Iterable[Member]) -> tuple[Member, ...]:
     return tuple(each for each in members if each.alive)
 
 
-def end(
-    members: Iterable[Member], *, signs: Iterable[tuple[signal.Signals, float]] = ()
-) -> tuple[Member, ...]:
+def end(members: Iterable[Member], *, signs: Iterable[tuple[signal.Signals, float]] = ()) -> tuple[Member, ...]:
     """End processes: by each signal in turn, with the seconds that they get, then by force; who still lives.
 
     Args:

@@ -195,9 +195,7 @@ def lease_roots(project: Project, env: Mapping[str, str] | None = None) -> tuple
     changed between releases (docs/formats/ddx.md §4.3), so all places are candidates.
     """
     env = os.environ if env is None else env
-    owners = dict.fromkeys(
-        os.path.realpath(path) for path in (project.ddx_dir.parent, project.root, project.main_root)
-    )
+    owners = dict.fromkeys(os.path.realpath(path) for path in (project.ddx_dir.parent, project.root, project.main_root))
     hashes = [hashlib.sha1(os.fsencode(owner), usedforsecurity=False).hexdigest() for owner in owners]
     return tuple(base / digest for base in _lease_bases(project, env) for digest in hashes)
 

@@ -137,9 +137,7 @@ _PLACEHOLDER = re.compile(
     r"|self|this|not|is|was|must|should|can|and|from|with)$",
     re.I,
 )
-_CODE = re.compile(
-    r"[(\[]|^[A-Za-z_][\w]*(?:\.[A-Za-z_]\w*)+$|->|::|^[A-Za-z_]+$|^/|^\.{1,2}/|^~/|^[a-z]+://"
-)
+_CODE = re.compile(r"[(\[]|^[A-Za-z_][\w]*(?:\.[A-Za-z_]\w*)+$|->|::|^[A-Za-z_]+$|^/|^\.{1,2}/|^~/|^[a-z]+://")
 """An expression, a dotted name, one word, a path: what stands right of ``=`` in ordinary code and prose."""
 
 
@@ -186,9 +184,7 @@ def _told(secret: str, match: re.Match[str]) -> bool:
     if _PLACEHOLDER.match(word) or _ALGORITHM.match(word) or (_CODE.search(word) and not word.isalpha()):
         return False
     mixed = any(c.isdigit() for c in word) and any(c.isalpha() for c in word)
-    return len(word) >= 5 and (
-        mixed or (bool(match["quote"]) and "=" not in match.group() and word.isalpha())
-    )
+    return len(word) >= 5 and (mixed or (bool(match["quote"]) and "=" not in match.group() and word.isalpha()))
 
 
 def _told_token(secret: str, match: re.Match[str]) -> bool:
@@ -260,9 +256,7 @@ def _given(secret: str, *, quoted: bool) -> bool:
 
 def _short_password(secret: str, match: re.Match[str]) -> bool:
     """Six characters are enough where the name says password and nothing else."""
-    named = re.search(
-        r"(?:passw(?:or)?d|passwd|pwd)['\"]?\s{0,3}(?::=|=>|[:=])\s{0,3}\Z", match.group("name"), re.I
-    )
+    named = re.search(r"(?:passw(?:or)?d|passwd|pwd)['\"]?\s{0,3}(?::=|=>|[:=])\s{0,3}\Z", match.group("name"), re.I)
     mixed = re.fullmatch(r"(?=.*\d)(?=.*[A-Za-z])[^\s()\[\]{}$<>/\\]{6,7}", secret)
     return bool(named and mixed)
 

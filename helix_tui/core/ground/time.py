@@ -21,9 +21,7 @@ NEVER = -62_135_596_800 * NS
 _LAST_SECOND = 253_402_300_799
 """The last second of the year 9999: no calendar here goes further."""
 
-_RFC3339 = re.compile(
-    r"(\d{4}-\d\d-\d\d)T((?:[01]\d|2[0-3]):\d\d:\d\d)(?:[.,](\d+))?(Z|[+-]\d\d:\d\d)\Z", re.ASCII
-)
+_RFC3339 = re.compile(r"(\d{4}-\d\d-\d\d)T((?:[01]\d|2[0-3]):\d\d:\d\d)(?:[.,](\d+))?(Z|[+-]\d\d:\d\d)\Z", re.ASCII)
 
 
 def parse_instant(text: object) -> int | None:

@@ -43,9 +43,7 @@ class Report:
         found |= {key_of(cell): cell.attempts for cell in self.burn.days}
         found |= {key_of(each.cell): each.cell.attempts for each in self.failing}
         found |= {key_of(each): (*each.cheaper.attempts, *each.dearer.attempts) for each in self.models}
-        return found | {
-            key_of(trial.cell): trial.cell.attempts for batch in self.batches for trial in batch.trials
-        }
+        return found | {key_of(trial.cell): trial.cell.attempts for batch in self.batches for trial in batch.trials}
 
 
 def key_of(row: Cell | Comparison) -> str:
@@ -56,9 +54,7 @@ def key_of(row: Cell | Comparison) -> str:
     return ",".join(name for name, _ in row.key) + ":" + " · ".join(value for _, value in row.key)
 
 
-def read_report(
-    attempts: Sequence[Attempt], queue: Queue, now: int, other_calls: Sequence[AgentCall] = ()
-) -> Report:
+def read_report(attempts: Sequence[Attempt], queue: Queue, now: int, other_calls: Sequence[AgentCall] = ()) -> Report:
     """Work out every table as of ``now`` (ns since the epoch)."""
     beads = queue.beads
     return Report(

@@ -63,9 +63,7 @@ def compare_models(attempts: Iterable[Attempt], beads: Mapping[str, Bead]) -> tu
             cheaper, dearer = sorted((one, other), key=lambda cell: (cell.cost_per_attempt or 0.0, cell.key))
             found.append(Comparison(one.key[0][1], dearer, cheaper, _rescued(cheaper, dearer)))
     rank: dict[Verdict, int] = {"better": 0, "as good": 1, "unclear": 2, "worse": 3}
-    return tuple(
-        sorted(found, key=lambda each: (rank[each.verdict], -(each.saved or 0.0), each.kind, each.dearer.key))
-    )
+    return tuple(sorted(found, key=lambda each: (rank[each.verdict], -(each.saved or 0.0), each.kind, each.dearer.key)))
 
 
 def _rescued(cheaper: Cell, dearer: Cell) -> int:

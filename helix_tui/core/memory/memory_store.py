@@ -205,9 +205,7 @@ class MemoryStore:
         ranker: str = "seed",
     ) -> records.Recall:
         """Memories for a query and for files, best first, with every term of their scores."""
-        asked = recalling.Query(
-            query, type, limit, min_effectiveness, tuple(files), expand, max(0.0, gate), ranker
-        )
+        asked = recalling.Query(query, type, limit, min_effectiveness, tuple(files), expand, max(0.0, gate), ranker)
         with self._using():
             self._catch_up()
             return recalling.recall(self._base, asked)
@@ -402,9 +400,7 @@ class MemoryStore:
     @contextmanager
     def _changing(self) -> Iterator[None]:
         if self._base.read_only:
-            raise DatabaseReadOnly(
-                f"{self._base.path} is open for reading only", "Leave out --read-only to change it."
-            )
+            raise DatabaseReadOnly(f"{self._base.path} is open for reading only", "Leave out --read-only to change it.")
         with self._using():
             yield
 
@@ -415,9 +411,7 @@ class MemoryStore:
             yield
 
     def _newest(self) -> int:
-        return int(
-            self._base.database.execute("SELECT coalesce(max(seq), 0) FROM memory_change").fetchone()[0]
-        )
+        return int(self._base.database.execute("SELECT coalesce(max(seq), 0) FROM memory_change").fetchone()[0])
 
     def _catch_up(self) -> None:
         """Index what another program has stored since the last time, and encode a few of its texts."""

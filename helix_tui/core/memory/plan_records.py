@@ -141,18 +141,14 @@ class Workspace:
     def injected(self) -> tuple[str, ...]:
         """Names of the memories that it was given."""
         shown = [*_listed(self.data.get("failures")), *_listed(self.data.get("patterns"))]
-        return tuple(
-            name for each in shown if isinstance(each, dict) and (name := field_text(each.get("name")))
-        )
+        return tuple(name for each in shown if isinstance(each, dict) and (name := field_text(each.get("name"))))
 
     @property
     def parents(self) -> tuple[str, ...]:
         """What it builds on: ``seq slug: delivered`` of each parent."""
         lineage = self.data.get("lineage")
         parents = _listed(lineage.get("parents")) if isinstance(lineage, dict) else []
-        said = [
-            [field_text(each.get(name)) for name in _LINEAGE] for each in parents if isinstance(each, dict)
-        ]
+        said = [[field_text(each.get(name)) for name in _LINEAGE] for each in parents if isinstance(each, dict)]
         return tuple(f"{seq} {slug}: {delivered}".strip() for seq, slug, delivered in said)
 
     def document(self) -> dict[str, Any]:
@@ -186,9 +182,7 @@ def read_tasks(document: object) -> tuple[tuple[Task, ...], list[str]]:
     problems += [f"task {seq} stands there twice" for seq in dict.fromkeys(seqs) if seqs.count(seq) > 1]
     for task in tasks:
         problems += [
-            f"task {task.seq} depends on {name}, which is no task"
-            for name in task.depends
-            if name not in seqs
+            f"task {task.seq} depends on {name}, which is no task" for name in task.depends if name not in seqs
         ]
     if not problems:
         problems += _circles(tasks)

@@ -139,9 +139,7 @@ class Plans:
             "bead": bead,
         }
         with self._memory.write() as db:
-            db.execute(
-                "UPDATE workspace SET data = ? WHERE id = ?", (json.dumps(data, ensure_ascii=False), number)
-            )
+            db.execute("UPDATE workspace SET data = ? WHERE id = ?", (json.dumps(data, ensure_ascii=False), number))
         workspace = self.workspace(number)
         assert workspace is not None
         return workspace
@@ -180,8 +178,7 @@ class Plans:
 
 _PLAN = "SELECT id, objective, framework, idioms, tasks, status, created_at FROM plan"
 _WORKSPACE = (
-    "SELECT id, plan_id, task_seq, task_slug, objective, data, status, delivered, utilized, created_at"
-    " FROM workspace"
+    "SELECT id, plan_id, task_seq, task_slug, objective, data, status, delivered, utilized, created_at FROM workspace"
 )
 
 

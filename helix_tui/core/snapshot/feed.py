@@ -146,9 +146,7 @@ class Gatherer:
         """What the ddx at hand does; asked again when its file changes."""
         return at_hand(self._ddx, self.project.root, env=self._env) if self.era == "auto" else None
 
-    def _queue(
-        self, last: Snapshot, tracker: Tracker, claims: Claims, now: int, dialect: Dialect | None
-    ) -> Queue:
+    def _queue(self, last: Snapshot, tracker: Tracker, claims: Claims, now: int, dialect: Dialect | None) -> Queue:
         """The last classification as long as nothing that it rests on is different."""
         old, era = last.queue, rule_for(dialect, self.era)
         same = tracker.beads is old.beads and claims == old.claims and era == old.era
@@ -185,9 +183,7 @@ class Gatherer:
         found = only_archived(archive, tracker.beads)
         return last.archive if found == last.archive else found
 
-    def _notices(
-        self, tracker: Tracker, queue: Queue, dialect: Dialect | None, archive: Tracker
-    ) -> tuple[Notice, ...]:
+    def _notices(self, tracker: Tracker, queue: Queue, dialect: Dialect | None, archive: Tracker) -> tuple[Notice, ...]:
         notices = [Notice("problem", tracker.problem)] if tracker.problem else []
         notices.extend(Notice("ddx", remark.text, remark.short) for remark in remarks(tracker.beads, dialect))
         if tracker.dropped:
@@ -247,9 +243,7 @@ class Live:
         stall_after_s: float | None = None,
         ddx: str | None = None,
     ) -> None:
-        self._gatherer = Gatherer(
-            project, era=era, clock=clock, env=env, stall_after_s=stall_after_s, ddx=ddx
-        )
+        self._gatherer = Gatherer(project, era=era, clock=clock, env=env, stall_after_s=stall_after_s, ddx=ddx)
         self._on_change = on_change
         self._patience = patience
         self._painted = threading.Event()
@@ -333,9 +327,7 @@ class Live:
         """Whether any of the paths matters; a build in the project's root is none of our business."""
         project = self._gatherer.project
         root = str(project.root) + os.sep
-        ours = tuple(
-            map(str, (project.ddx_dir, project.root / ".ddx", project.root / ".git", project.helix_dir))
-        )
+        ours = tuple(map(str, (project.ddx_dir, project.root / ".ddx", project.root / ".git", project.helix_dir)))
         return any(not path.startswith(root) or path.startswith(ours) for path in changed)
 
     def _publish(self, *, attempts: bool, changed: set[str] | None = None) -> bool:

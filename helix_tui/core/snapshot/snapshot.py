@@ -130,6 +130,4 @@ def _moved(old: Mapping[str, int], new: Mapping[str, int]) -> set[str]:
     """Beads that became next, or no longer are: the only place in the order that a row shows."""
     first = next(iter(new), None)
     last_first = next(iter(old), None)
-    return (
-        {bead_id for bead_id in (first, last_first) if bead_id is not None} if first != last_first else set()
-    )
+    return {bead_id for bead_id in (first, last_first) if bead_id is not None} if first != last_first else set()

@@ -73,9 +73,7 @@ class AnswerView(Vertical):
         self._asked, self.document, self._key = None, document, key
         self._draw()
 
-    def show_running(
-        self, question: str, news: Sequence[tuple[str, str]], drafted: Document | None = None
-    ) -> None:
+    def show_running(self, question: str, news: Sequence[tuple[str, str]], drafted: Document | None = None) -> None:
         """Show what is being done, or what there is to read while a model is asked."""
         self._asked, self.document, self._key = (question, news), drafted, ""
         self._draw()

@@ -186,9 +186,7 @@ class AskScreen(HelixScreen):
         past = self.questions.history.list() if self.questions is not None else ()
         marked = self.view.marked
         rows += [
-            RunRow(
-                one.id, one.question, one.tier, one.stop, one.seconds, one.asked_at, marked=one.id == marked
-            )
+            RunRow(one.id, one.question, one.tier, one.stop, one.seconds, one.asked_at, marked=one.id == marked)
             for one in past
         ]
         asked = {one.question for one in past}
@@ -467,9 +465,7 @@ class AskScreen(HelixScreen):
             self.console.say("read-only: nothing is written", "warning")
             return
         work = partial(questions.trace, self.key, document)
-        self._jobs.start(
-            "trace", work, lambda where: self.console.say(f"written: {where}"), self._say_trouble
-        )
+        self._jobs.start("trace", work, lambda where: self.console.say(f"written: {where}"), self._say_trouble)
 
     def action_copy_id(self) -> None:
         """The place under the cursor, or the hash of the run's items."""

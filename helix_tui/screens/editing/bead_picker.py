@@ -24,8 +24,7 @@ NEW = "new:"
 def _words_of(queue: Queue) -> tuple[tuple[str, str], ...]:
     """Per bead what is searched, in lower case; those that are not finished first."""
     words = [
-        (bead.id, f"{bead.id} {bead.title} {' '.join(map(str, bead.labels))}".lower())
-        for bead in queue.beads.values()
+        (bead.id, f"{bead.id} {bead.title} {' '.join(map(str, bead.labels))}".lower()) for bead in queue.beads.values()
     ]
     words.sort(key=lambda pair: queue.beads[pair[0]].status in TERMINAL)
     return tuple(words)
@@ -79,9 +78,7 @@ def offer_beads(
     return offer
 
 
-def offer_parents(
-    queue: Queue, but: Collection[str], first: Sequence[Pick]
-) -> Callable[[str], Iterable[Pick]]:
+def offer_parents(queue: Queue, but: Collection[str], first: Sequence[Pick]) -> Callable[[str], Iterable[Pick]]:
     """Beads, those that are epics or have children already first."""
 
     def offer(text: str) -> Iterator[Pick]:
@@ -107,13 +104,9 @@ def offer_labels(queue: Queue, beads: Sequence[Bead]) -> Callable[[str], Iterabl
         wanted = text.strip().lower()
         for label in known:
             if wanted in label.lower():
-                yield Pick(
-                    label, _label_sign(worn[label], len(beads), label), ((f"{uses[label]:,}", "muted"),)
-                )
+                yield Pick(label, _label_sign(worn[label], len(beads), label), ((f"{uses[label]:,}", "muted"),))
         if wanted and text.strip() not in uses:
-            yield Pick(
-                NEW + text.strip(), (("+ ", "success"), (clean_line(text, 80), "text")), (("new", "muted"),)
-            )
+            yield Pick(NEW + text.strip(), (("+ ", "success"), (clean_line(text, 80), "text")), (("new", "muted"),))
 
     return offer
 

@@ -65,9 +65,7 @@ class Errands:
         self._open = 0
         self._idle = threading.Condition()
 
-    def send(
-        self, work: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[Trouble], None]
-    ) -> None:
+    def send(self, work: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[Trouble], None]) -> None:
         """Have ``work`` done, then ``done`` or ``failed`` called on the app's thread."""
         with self._idle:
             self._open += 1
@@ -85,9 +83,7 @@ class Errands:
         while True:
             self._jobs.get()()
 
-    def _do(
-        self, work: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[Trouble], None]
-    ) -> None:
+    def _do(self, work: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[Trouble], None]) -> None:
         unheard = RuntimeError("it ended unexpectedly; look at the bead before you go on")
         tell: Callable[[], None] = partial(failed, unheard)
         try:
@@ -138,9 +134,7 @@ class Desk:
         """
         self.curator.gate.check()
 
-    def foresee(
-        self, request: Request, done: Callable[[Outlook], None], failed: Callable[[Trouble], None]
-    ) -> None:
+    def foresee(self, request: Request, done: Callable[[Outlook], None], failed: Callable[[Trouble], None]) -> None:
         """Find what a request would do and what would follow, on the queue as it stands."""
         shown = self._host.snapshot
 
@@ -173,9 +167,7 @@ class Desk:
             self._show(None)
             call(result)
 
-        self._changes.send(
-            lambda: request.run(self.curator, shown), partial(ended, done), partial(ended, failed)
-        )
+        self._changes.send(lambda: request.run(self.curator, shown), partial(ended, done), partial(ended, failed))
 
     def stop(self) -> bool:
         """Let the change that runs end after its present command; False where none runs."""

@@ -45,9 +45,7 @@ class BeadKeys(TargetScreen):
         if not beads:
             return
         queue = self.console.snapshot.queue
-        held = any(
-            bead.status == "in_progress" or queue.state(bead.id) in ("claimed", "running") for bead in beads
-        )
+        held = any(bead.status == "in_progress" or queue.state(bead.id) in ("claimed", "running") for bead in beads)
         self.look_ahead(holding([bead.id for bead in beads], take=not held))
 
     def action_supersede(self) -> None:

@@ -68,9 +68,7 @@ def tell_commands(page: Page, plan: Plan) -> None:
 def tell_follows(page: Page, follows: Consequences, queue: Queue) -> None:
     """What would become of the queue."""
     before, after = follows.ready
-    page.caption(
-        "what follows", f"{before:,} ready, then {after:,}" if before != after else f"{before:,} ready"
-    )
+    page.caption("what follows", f"{before:,} ready, then {after:,}" if before != after else f"{before:,} ready")
     if follows.order:
         page.paragraph([(follows.order, "muted")])
     if not follows:

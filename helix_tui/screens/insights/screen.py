@@ -99,10 +99,7 @@ class InsightsScreen(HelixScreen):
         if len(snapshot.attempts):
             self._bare(None)  # else the tables tell whether there is anything
         wanted = (snapshot.attempts, snapshot.queue.beads)
-        if (
-            any(one is not other for one, other in zip(wanted, self._wanted, strict=False))
-            or not self._wanted
-        ):
+        if any(one is not other for one, other in zip(wanted, self._wanted, strict=False)) or not self._wanted:
             self._wanted = wanted
             read = partial(read_figures, snapshot, self.console.now())
             self.run_worker(partial(self._read, read), thread=True, group="insights", exclusive=True)

@@ -53,9 +53,7 @@ def facts_of(entry: Entry, mark: Mark, history: History, beads: Mapping[str, Bea
         who=_who(entry),
         commands=tuple(_command(words) for words in entry.commands),
         fields=tuple(_fields(entry)),
-        titles=tuple(
-            (bead_id, clean_line(beads[bead_id].title, 200)) for bead_id in told if bead_id in beads
-        ),
+        titles=tuple((bead_id, clean_line(beads[bead_id].title, 200)) for bead_id in told if bead_id in beads),
         back=_back(entry, history),
         traces=tuple(clean_line(trace, 300) for trace in entry.traces),
         since=tuple(

@@ -107,9 +107,7 @@ class JournalScreen(FilteringScreen):
 
     def _make_rows(self) -> None:
         none = Mark("done")
-        self._rows = [
-            change_row(entry, self._marks.get(entry.id) or none) for entry in reversed(self._history.entries)
-        ]
+        self._rows = [change_row(entry, self._marks.get(entry.id) or none) for entry in reversed(self._history.entries)]
 
     def _appraise(self, snapshot: Snapshot) -> None:
         """Hold the entries against the rows, in a thread, if either is new."""
@@ -150,9 +148,7 @@ class JournalScreen(FilteringScreen):
             self.list.show(Rows([none]))
         count = self.filter_count()
         self.caption.show("journal", count)
-        self.tabs.show(
-            filter_text=clean_line(self.filter.text, 200), count=count if self.filter.words else ""
-        )
+        self.tabs.show(filter_text=clean_line(self.filter.text, 200), count=count if self.filter.words else "")
 
     # --- the change under the cursor ----------------------------------------------------------------------
 
@@ -177,9 +173,7 @@ class JournalScreen(FilteringScreen):
             return
         mark = self._marks.get(entry.id, Mark("done"))
         snapshot = self.console.snapshot
-        self.detail.show_change(
-            facts_of(entry, mark, self._history, snapshot.queue.beads, self.console.now())
-        )
+        self.detail.show_change(facts_of(entry, mark, self._history, snapshot.queue.beads, self.console.now()))
 
     @on(RowList.Opened, "#changes")
     def open_change(self) -> None:

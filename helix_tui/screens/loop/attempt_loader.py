@@ -37,9 +37,7 @@ def load_evidence(attempt: Attempt, run: Run | None) -> Evidence:
             attempt = replace(attempt, bundle=own)
     evidence = read_evidence(attempt)
     if evidence.missing and run is not None and run.live:
-        return replace(
-            evidence, missing="It has no evidence folder yet: DDx makes one when the agent starts."
-        )
+        return replace(evidence, missing="It has no evidence folder yet: DDx makes one when the agent starts.")
     return evidence
 
 
@@ -111,9 +109,7 @@ def _indented(raw: bytes) -> bytes:
 
 
 def _short(line: str) -> str:
-    return (
-        line if len(line) <= LONG_LINE else f"{line[:LONG_LINE]}… {len(line) - LONG_LINE:,} more characters"
-    )
+    return line if len(line) <= LONG_LINE else f"{line[:LONG_LINE]}… {len(line) - LONG_LINE:,} more characters"
 
 
 def no_transcript(attempt: Attempt, folders: Sequence[Path], *, running: bool) -> list[Para]:

@@ -209,9 +209,7 @@ class AttemptView(Vertical):
             failed = partial(self._excuse, kind)
             attempt = subject.attempt
             if kind == "evidence":
-                self._jobs.start(
-                    kind, partial(load_evidence, attempt, subject.run), self._take_evidence, failed
-                )
+                self._jobs.start(kind, partial(load_evidence, attempt, subject.run), self._take_evidence, failed)
             elif kind == "diff":
                 work = partial(load_diff, project, attempt, running=subject.running)
                 self._jobs.start(kind, work, self._take_diff, failed)

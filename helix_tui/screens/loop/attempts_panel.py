@@ -117,9 +117,7 @@ class AttemptStream(RunningPanel):
         runs = self._snapshot.runs if self._snapshot is not None else ()
         if self._filter is not None:
             return [run for run in runs if self._filter.matches_run(run)], 0
-        gone = sorted(
-            (run for run in runs if not run.live), key=lambda run: run.started_at or 0, reverse=True
-        )
+        gone = sorted((run for run in runs if not run.live), key=lambda run: run.started_at or 0, reverse=True)
         return [*(run for run in runs if run.live), *gone[:MOST_GONE]], max(0, len(gone) - MOST_GONE)
 
     # --- transcripts --------------------------------------------------------------------------------------

@@ -88,9 +88,7 @@ class NextSheet(Sheet):
         )
         self._reasons(page, verdict.reasons, "text")
         if verdict.recommended_command:
-            page.paragraph(
-                [("run     ", "muted"), (clean_line(verdict.recommended_command, 300), "running")], 8
-            )
+            page.paragraph([("run     ", "muted"), (clean_line(verdict.recommended_command, 300), "running")], 8)
         if verdict.would_change_if:
             page.paragraph([("until   ", "muted"), (clean_line(verdict.would_change_if, 400), "text")], 8)
         if verdict.next_eligible:
@@ -220,9 +218,7 @@ class LoopSheet(ChoiceSheet):
                 partial(helm.stop, now=False),
                 idle,
             ),
-            Choice(
-                "X", "X", "stop now", "interrupts ddx and the attempt", partial(helm.stop, now=True), idle
-            ),
+            Choice("X", "X", "stop now", "interrupts ddx and the attempt", partial(helm.stop, now=True), idle),
         ]
         for pid in self._workers():
             words = "A ddx worker started elsewhere; it can only be interrupted"

@@ -47,12 +47,8 @@ def choices(shelf: Shelf, key: str) -> list[Choice]:
     if waiting > 1 or (waiting and kind != "proposal"):
         found.append(Choice("accept-all", f"accept all {waiting} lessons that wait …"))
         found.append(Choice("decline-all", f"decline all {waiting} lessons that wait …"))
-    found.append(
-        Choice("prune", f"prune {len(shelf.harmful)} harmful …", "" if shelf.harmful else "nothing does harm")
-    )
-    found.append(
-        Choice("fade", f"fade {len(shelf.dormant)} dormant …", "" if shelf.dormant else "nothing is dormant")
-    )
+    found.append(Choice("prune", f"prune {len(shelf.harmful)} harmful …", "" if shelf.harmful else "nothing does harm"))
+    found.append(Choice("fade", f"fade {len(shelf.dormant)} dormant …", "" if shelf.dormant else "nothing is dormant"))
     return found
 
 
@@ -63,9 +59,7 @@ def foresee(shelf: Shelf, key: str, choice: str) -> Foreseen | None:
     if choice == "remove" and key in shelf.names:
         memory = shelf.names[key]
         lines = prune_lines([memory])
-        return Foreseen(
-            f"remove {clean_line(key, 80)}", lines, lambda store: _said(Deeds(store).remove([key]))
-        )
+        return Foreseen(f"remove {clean_line(key, 80)}", lines, lambda store: _said(Deeds(store).remove([key])))
     if choice == "prune":
         gone = [shelf.names[name] for name in sorted(shelf.harmful) if name in shelf.names]
         title = f"prune {len(gone)} harmful: used 3 times or more, helped in under 25 %"

@@ -49,9 +49,7 @@ class CorrectionForm(FormSheet):
     def action_go_on(self) -> None:
         """Show what it would do; what was not touched stays as it is stored."""
         first = {field.name: field.text for field in self.form.fields}
-        changed = {
-            name: text for name, text in self.form.texts.items() if text.strip() != first[name].strip()
-        }
+        changed = {name: text for name, text in self.form.texts.items() if text.strip() != first[name].strip()}
         if not changed:
             self.console.say("nothing was changed")
             self.dismiss()

@@ -114,9 +114,7 @@ class Keeper:
             return _shelf(store, seq)
         except MemoryFault as fault:
             self.close()
-            condition = next(
-                (word for kind, word in CONDITIONS.items() if isinstance(fault, kind)), "unreadable"
-            )
+            condition = next((word for kind, word in CONDITIONS.items() if isinstance(fault, kind)), "unreadable")
             return Shelf(condition, fault.message, fault.advice, path=str(self.path))
 
 

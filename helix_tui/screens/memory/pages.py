@@ -114,9 +114,7 @@ def _workspace(each: Workspace) -> Iterator[Para]:
     used = set(each.utilized)
     for name in each.injected:
         word, ink = ("used", "success") if name in used else ("shown", "muted")
-        yield Para(
-            f"memory {name}\t{each.id}", ((clean_line(name, 200), "text"),), ((word, ink),), opens=True
-        )
+        yield Para(f"memory {name}\t{each.id}", ((clean_line(name, 200), "text"),), ((word, ink),), opens=True)
     if each.parents:
         yield section("lineage")
         for number, parent in enumerate(each.parents):

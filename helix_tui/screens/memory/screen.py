@@ -120,9 +120,7 @@ class MemoryScreen(FilteringScreen):
     def keeper(self) -> Keeper:
         """The memory of the project, opened when it is first asked for."""
         if self._keeper is None:
-            self._keeper = Keeper(
-                self.console.snapshot.project, read_only=self.read_only, clock=self.console.now
-            )
+            self._keeper = Keeper(self.console.snapshot.project, read_only=self.read_only, clock=self.console.now)
         return self._keeper
 
     @property
@@ -194,9 +192,7 @@ class MemoryScreen(FilteringScreen):
         self.heading.show(lambda width: heading(width, mode, searched=searched) if table else ())
         self.views.show(self.view, shelving.counts(self.shelf, self.size.width))
         self.alerts.show(lambda width: [(" ", "text"), *shelving.alerts(self.shelf)])
-        self.tabs.show(
-            filter_text=clean_line(self._query, 200), count=self.filter_count() if self._query else ""
-        )
+        self.tabs.show(filter_text=clean_line(self._query, 200), count=self.filter_count() if self._query else "")
         self._show_page()
 
     def _mode(self) -> str:

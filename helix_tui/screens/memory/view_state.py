@@ -166,9 +166,7 @@ def alerts(shelf: Shelf) -> Line:
     if not parts and shelf.health is not None:
         issue = next(iter(shelf.health.issues), "")
         parts.append((clean_line(issue, 200), "muted") if issue else ("the loop is closed", "success"))
-    return [
-        piece for place, part in enumerate(parts) for piece in ((("   ", "text"),) if place else ()) + (part,)
-    ]
+    return [piece for place, part in enumerate(parts) for piece in ((("   ", "text"),) if place else ()) + (part,)]
 
 
 def placard(shelf: Shelf) -> list[Line] | None:

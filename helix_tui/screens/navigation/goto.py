@@ -33,10 +33,7 @@ class Command:
 
 def commands() -> list[Command]:
     """Every command there is, in the order in which they are offered."""
-    found = [
-        Command(entry.name, f"screen {entry.key}", f"show_screen('{entry.name}')")
-        for entry in SCREENS.values()
-    ]
+    found = [Command(entry.name, f"screen {entry.key}", f"show_screen('{entry.name}')") for entry in SCREENS.values()]
     found += [
         Command("needs me", "what waits on a person, ranked", "needs_me"),
         Command("next action", "NEXT_ACTION with its reasons", "next_action"),
@@ -49,9 +46,7 @@ def commands() -> list[Command]:
     return [*found, Command("quit", "leave; the loop goes on", "quit", also="q")]
 
 
-def ways_to(
-    text: str, queue: Queue, among: Sequence[Command], archive: Iterable[Bead] = ()
-) -> list[Completion]:
+def ways_to(text: str, queue: Queue, among: Sequence[Command], archive: Iterable[Bead] = ()) -> list[Completion]:
     """Commands and beads that a text may mean, the likeliest first.
 
     In this order: what is called exactly so, commands that begin so, ids that begin so, ids whose part after

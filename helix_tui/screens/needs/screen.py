@@ -114,9 +114,7 @@ class NeedRows(RowSource):
         left.append((title, "text"))
         if bead is not None and width >= REASON_LEAST:
             left.append((f"  {clean_line(need.reason, 300)}", "muted"))
-        right: list[Span] = (
-            [(f"{need.waiting} wait{'s' * (need.waiting == 1)}", "muted")] if need.waiting else []
-        )
+        right: list[Span] = [(f"{need.waiting} wait{'s' * (need.waiting == 1)}", "muted")] if need.waiting else []
         if bead is not None and width >= 60:
             right.append((f"  P{bead.priority}", "muted"))
         return left, right

@@ -62,10 +62,7 @@ class Along:
     async def _offer(self, here: str, direction: Direction, ways: Sequence[str]) -> None:
         self._choosing = here, direction
         world, width = self._screen.world, max(8, self._screen.size.width - 3)
-        rows = [
-            Row(bead_id, tuple(bead_line(world.queue.beads[bead_id], world, width, lead=())))
-            for bead_id in ways
-        ]
+        rows = [Row(bead_id, tuple(bead_line(world.queue.beads[bead_id], world, width, lead=()))) for bead_id in ways]
         caption = _CAPTIONS[direction].format(len(ways), short_id(clean_line(here, 60)))
         await self._screen.mount(Chooser(caption, rows, id="ways"))
 

@@ -31,9 +31,7 @@ def strip_rows(world: World, needs: Sequence[Need], width: int) -> Rows:
     if needs:
         rows.append(Row("caption:needs", tuple(rule("needs me", width, f"{len(needs)}")), selectable=False))
         rows += [_need_row(need, world) for need in needs[:MOST_NEEDS]]
-    rows.append(
-        Row("caption:counts", tuple(rule("all", width, f"{len(world.queue.beads):,}")), selectable=False)
-    )
+    rows.append(Row("caption:counts", tuple(rule("all", width, f"{len(world.queue.beads):,}")), selectable=False))
     for state, count in world.queue.counts().items():
         sign = SIGNS.get(state, UNKNOWN)
         rows.append(
@@ -64,8 +62,6 @@ def _bead_row(bead_id: str, caption: str, world: World, width: int) -> Row:
 
 def _need_row(need: Need, world: World) -> Row:
     bead = world.queue.beads.get(need.bead_id)
-    said = (
-        title_of(bead.id, world.queue.beads) if bead is not None else (clean_line(need.reason, 200), "text")
-    )
+    said = title_of(bead.id, world.queue.beads) if bead is not None else (clean_line(need.reason, 200), "text")
     key = f"need:{need.bead_id}" if bead is not None else f"need:{need.key}"
     return Row(key, (("◆ ", "attention bold"), said))

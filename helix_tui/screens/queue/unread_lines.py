@@ -28,9 +28,7 @@ class UnreadScreen(Overlay):
     def show_snapshot(self, snapshot: Snapshot, change: Change) -> None:
         """Every notice; every line, in the order of the file."""
         tracker = snapshot.tracker
-        self.caption.show(
-            self.TITLE_TEXT, f"{len(tracker.dropped):,} of {tracker.rows:,} in {tracker.path.name}"
-        )
+        self.caption.show(self.TITLE_TEXT, f"{len(tracker.dropped):,} of {tracker.rows:,} in {tracker.path.name}")
         rows = [*self._notices(snapshot), *_rows(tracker)]
         none = Row("none", (("  no notice, and every line is read", "muted"),), selectable=False)
         self.list.show(Rows(rows or [none]))
@@ -42,9 +40,7 @@ class UnreadScreen(Overlay):
     def _notices(self, snapshot: Snapshot) -> list[Row]:
         rows = []
         for number, forms in enumerate(notice_forms(snapshot)):
-            lines = wrap_spans(
-                [("! ", "attention bold"), (forms[0], "attention")], self.app.size.width - 4, 2
-            )
+            lines = wrap_spans([("! ", "attention bold"), (forms[0], "attention")], self.app.size.width - 4, 2)
             rows += [Row(f"notice:{number}/{at}", line, selectable=not at) for at, line in enumerate(lines)]
         return rows
 

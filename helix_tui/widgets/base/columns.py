@@ -35,9 +35,7 @@ class Figured:
 class FiguredRows(RowSource):
     """Rows under a line of column titles. Where there is little room, the columns of the first rank stay."""
 
-    def __init__(
-        self, title: str, columns: Sequence[Column], rows: Iterable[Figured], *, empty: str = ""
-    ) -> None:
+    def __init__(self, title: str, columns: Sequence[Column], rows: Iterable[Figured], *, empty: str = "") -> None:
         """Make the rows.
 
         Args:

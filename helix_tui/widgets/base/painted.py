@@ -185,9 +185,7 @@ class PaintedRows(Widget):
             return self._blank(on_thumb, self.size.width, palette, plain)
         return self._row_strip(*place, self.size.width - 1, on_thumb, palette, plain)
 
-    def _row_strip(
-        self, index: int, part: int, width: int, on_thumb: bool, palette: Palette, plain: bool
-    ) -> Strip:
+    def _row_strip(self, index: int, part: int, width: int, on_thumb: bool, palette: Palette, plain: bool) -> Strip:
         """A line of a row, its mark at the left and the scrollbar at the right; kept by how it looks."""
         entry = self._entry(index)
         focused = self.has_focus

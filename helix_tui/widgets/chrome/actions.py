@@ -61,9 +61,7 @@ class ActionLog:
                 return
         if result.type == "progress":  # a service log tells call and outcome in one line
             self._kept.append(
-                Action(
-                    result.tool, target_of(result), result.at, ok=result.ok, duration_ms=result.duration_ms
-                )
+                Action(result.tool, target_of(result), result.at, ok=result.ok, duration_ms=result.duration_ms)
             )
 
 

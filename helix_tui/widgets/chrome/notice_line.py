@@ -67,7 +67,5 @@ class NoticeLine(SpanLine):
             if width_of(told) + width_of(right) + 2 <= width:
                 return spread(told, [*right, (" ", "text")], width)
         return (
-            spread(told, [(f"+{more} ▸" if more else "▸", "attention bold")], width)
-            if width > 8
-            else fit(told, width)
+            spread(told, [(f"+{more} ▸" if more else "▸", "attention bold")], width) if width > 8 else fit(told, width)
         )

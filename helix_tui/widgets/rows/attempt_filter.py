@@ -27,9 +27,7 @@ class AttemptFilter:
     def problem(self) -> str:
         """What is not understood, in one sentence; empty when all is."""
         keys = (word.lstrip("-").partition(":") for word in self.words)
-        strange = next(
-            (key for key, colon, _ in keys if colon and key.isalpha() and key not in self.FIELDS), ""
-        )
+        strange = next((key for key, colon, _ in keys if colon and key.isalpha() and key not in self.FIELDS), "")
         return f"no field “{clean_line(strange, 20)}”; there are {', '.join(self.FIELDS)}" if strange else ""
 
     def matches(self, attempt: Attempt) -> bool:
@@ -72,9 +70,5 @@ class AttemptFilter:
         if key not in ("status", "harness", "model"):
             return []
         counts = Counter(getattr(attempt, key) for attempt in attempts)
-        found = [
-            (f"{key}:{name}", f"{count:,}") for name, count in counts.most_common() if value in name.lower()
-        ]
-        return [
-            (clean_line(way, 80), count) for way, count in found if " " not in way and not way.endswith(":")
-        ]
+        found = [(f"{key}:{name}", f"{count:,}") for name, count in counts.most_common() if value in name.lower()]
+        return [(clean_line(way, 80), count) for way, count in found if " " not in way and not way.endswith(":")]

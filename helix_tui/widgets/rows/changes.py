@@ -158,6 +158,4 @@ class ChangeFilter:
             return [(f"{name}:", "") for name in self.FIELDS if start and name.startswith(key)]
         if key != "state":
             return []
-        return [
-            (f"state:{state}", sign.word) for state, sign in STATE_SIGNS.items() if state.startswith(value)
-        ]
+        return [(f"state:{state}", sign.word) for state, sign in STATE_SIGNS.items() if state.startswith(value)]

@@ -153,11 +153,7 @@ def _comparison(each: Comparison) -> Figured:
         key_of(each),
         [*name, (f"  {each.verdict}", ink)],
         (
-            cell(
-                figures.money(each.saved)
-                if (each.saved or 0) >= 0
-                else f"−{figures.money(-(each.saved or 0))}"
-            ),
+            cell(figures.money(each.saved) if (each.saved or 0) >= 0 else f"−{figures.money(-(each.saved or 0))}"),
             cell(f"{percent(each.cheaper.landed.rate)} of {each.cheaper.n:,}"),
             cell(f"{percent(each.dearer.landed.rate)} of {each.dearer.n:,}"),
             cell(f"{per_landed(each.cheaper)} / {per_landed(each.dearer)}", "muted"),
@@ -174,14 +170,8 @@ def _experiments(report: Report) -> FiguredRows:
         Column("tokens", 7),
         Column("model", 16),
     )
-    rows = [
-        _trial(batch.name, trial, best=trial is batch.best)
-        for batch in report.batches
-        for trial in batch.trials
-    ]
-    return FiguredRows(
-        "experiments", columns, rows, empty="no bead carries the label experiment or experiment:NAME"
-    )
+    rows = [_trial(batch.name, trial, best=trial is batch.best) for batch in report.batches for trial in batch.trials]
+    return FiguredRows("experiments", columns, rows, empty="no bead carries the label experiment or experiment:NAME")
 
 
 _NOT_RUN = Look("·", "muted", "not run")

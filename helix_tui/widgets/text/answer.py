@@ -161,9 +161,7 @@ def _walk(document: Document) -> Iterator[Para]:
             file, _, lines = place.rpartition(":")
             key = open_key(file, lines.partition("-")[0], f"walk {number}")
             spans.append((f"  {clean_line(place, 120)}", "muted"))
-        yield Para(
-            key if number == 0 or is_bound else f"walk {number}", tuple(spans), wrap="no", opens=is_bound
-        )
+        yield Para(key if number == 0 or is_bound else f"walk {number}", tuple(spans), wrap="no", opens=is_bound)
 
 
 def _coverage(document: Document) -> Iterator[Para]:

@@ -170,9 +170,7 @@ def archived_rows(facts: ArchivedFacts, width: int) -> list[Row]:
     waiting = facts.world.queue.graph.dependents.get(bead.id, ())
     if waiting:
         rows.section(f"blocks {len(waiting)}")
-        said = (
-            "ddx does not look into the archive: its waiters never start. Remove the dependency (there, d)."
-        )
+        said = "ddx does not look into the archive: its waiters never start. Remove the dependency (there, d)."
         rows.wrapped([("? ", "error bold"), (said, "text")])
         for other in waiting[:MAX_LINKS]:
             rows.bead(other, facts.world, key="waited-on-by")
@@ -335,9 +333,7 @@ def _circle(rows: _Rows, bead: Bead, queue: Queue) -> None:
         waiter, needed = (short_id(clean_line(other, 60)) for other in (cut.waiter, cut.needed))
         then = f"then {waiter} is ready" if cut.frees else f"{waiter} waits on others too"
         lead = "cut  " if not place else "or   "
-        rows.wrapped(
-            [(lead, "muted"), (f"{waiter} needs {needed} no longer", "text"), (f" · {then}", "muted")]
-        )
+        rows.wrapped([(lead, "muted"), (f"{waiter} needs {needed} no longer", "text"), (f" · {then}", "muted")])
 
 
 def _run_words(run: Any, now: int) -> Line:

@@ -42,11 +42,7 @@ def verbatim(text: object, width: int) -> list[Line]:
     for line in clean_block(text, MAX_CHARS).strip("\n").split("\n"):
         item = _ITEM.match(line)
         hang = len(item.group()) if item else len(line) - len(line.lstrip())
-        spans = [
-            (part, "running" if number % 2 else "text")
-            for number, part in enumerate(_CODE.split(line))
-            if part
-        ]
+        spans = [(part, "running" if number % 2 else "text") for number, part in enumerate(_CODE.split(line)) if part]
         lines += wrap_spans(spans, max(8, width), hang) if spans else [[]]
     return lines if any(lines) else []
 

@@ -131,9 +131,7 @@ def brief_of(document: Document) -> list[tuple[str, str]]:
         lines.append(("senses", f"{said} → {document.get('ambiguity_selected') or 'undecided'}"))
     resolved = document.get("symbols_resolved") or ()
     if resolved:
-        lines.append(
-            ("align", f"{', '.join(resolved[:4])}: +{document.get('code_spans_added', 0)} spans of code")
-        )
+        lines.append(("align", f"{', '.join(resolved[:4])}: +{document.get('code_spans_added', 0)} spans of code"))
     kept, dropped = document.get("compaction_kept", 0), document.get("compaction_dropped", 0)
     lines.append(("compact", f"{kept + dropped} → {kept} spans"))
     ratio, least = document.get("grounded_claim_ratio", 0.0), document.get("grounded_claim_threshold", 0.0)

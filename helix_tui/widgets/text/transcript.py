@@ -108,11 +108,7 @@ class ScriptRows(RowSource):
     def text(self, index: int) -> str:
         place, line = self.place(index)
         event = self._script.events[place]
-        return (
-            f"{event.tool} {event.summary}"
-            if not line
-            else "".join(text for text, _ in self.paint(index, 400))
-        )
+        return f"{event.tool} {event.summary}" if not line else "".join(text for text, _ in self.paint(index, 400))
 
 
 def _margin(width: int) -> int:

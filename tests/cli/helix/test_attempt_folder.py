@@ -15,9 +15,7 @@ PERSON = ("-c", "user.name=T", "-c", "user.email=t@example.com")
 
 
 def git(folder: Path, *words: str) -> str:
-    done = subprocess.run(
-        ["git", "-C", str(folder), *words], check=True, capture_output=True, text=True, timeout=30
-    )
+    done = subprocess.run(["git", "-C", str(folder), *words], check=True, capture_output=True, text=True, timeout=30)
     return done.stdout
 
 

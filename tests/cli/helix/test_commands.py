@@ -22,10 +22,7 @@ from tests.core.supervision.loop.conftest import StageFactory
 def test_help_shows_the_command_surface_and_key_options(cli: Cli) -> None:
     ran = cli("help")
     assert ran.code == 0
-    surface = (
-        "run status build check align backfill evolve design polish next review experiment triage "
-        "commit tracker"
-    )
+    surface = "run status build check align backfill evolve design polish next review experiment triage commit tracker"
     for name in (*surface.split(), "frame", "input", "stuck", "start", "stop", "help", "implement", "plan"):
         assert f"\n  {name} " in ran.out
     for heading in ("first-class", "compatibility", "deprecation candidates"):
@@ -35,10 +32,7 @@ def test_help_shows_the_command_surface_and_key_options(cli: Cli) -> None:
 
 
 def test_execution_surfaces_are_classified(cli: Cli) -> None:
-    groups = {
-        group: [row["name"] for row in rows]
-        for group, rows in cli("help", "--json").document["groups"].items()
-    }
+    groups = {group: [row["name"] for row in rows] for group, rows in cli("help", "--json").document["groups"].items()}
     assert {"input", "check", "align", "review", "design", "polish", "backfill"} <= set(groups["first-class"])
     assert {"tracker", "start", "stop", "plan"} <= set(groups["compatibility"])
     assert set(groups["deprecation"]) == {"run", "build", "implement"}
@@ -72,9 +66,7 @@ def test_check_decides_build_from_facts_without_asking(helix: Any, stage: StageF
 
 def test_check_asks_an_agent_where_facts_do_not_decide(helix: Any, stage: StageFactory) -> None:
     world = stage([row("a-1", status="closed")])
-    world.answers(
-        "Some talk.\n**NEXT_ACTION:** `ALIGN`\nScope: docs\n\n## Stop Or Escalation Condition\nno gaps left"
-    )
+    world.answers("Some talk.\n**NEXT_ACTION:** `ALIGN`\nScope: docs\n\n## Stop Or Escalation Condition\nno gaps left")
     document = helix(world, "check", "--json").document
     assert (document["next_action"], document["decided_by"]) == ("ALIGN", "prompt")
     assert document["would_change_if"] == "no gaps left"
@@ -134,9 +126,7 @@ def test_drift_is_found_at_check_and_stays_until_it_is_acknowledged(helix: Any, 
 
 
 def test_proposed_beads_alone_are_guidance(helix: Any, stage: StageFactory) -> None:
-    assert (
-        helix(stage([row("a-1", status="proposed")]), "check", "--json").document["next_action"] == "GUIDANCE"
-    )
+    assert helix(stage([row("a-1", status="proposed")]), "check", "--json").document["next_action"] == "GUIDANCE"
 
 
 def files_of(root: Path) -> dict[Path, bytes]:
@@ -214,9 +204,7 @@ def test_backfill_enforces_trailers_and_report(helix: Any, stage: StageFactory) 
     assert "backfill report=docs/report.md" in runs[4].err
 
 
-def test_a_report_outside_the_repository_does_not_count(
-    helix: Any, stage: StageFactory, tmp_path: Path
-) -> None:
+def test_a_report_outside_the_repository_does_not_count(helix: Any, stage: StageFactory, tmp_path: Path) -> None:
     (tmp_path / "elsewhere.md").write_text("x")
     world = stage([row("a-1")])
     world.answers("BACKFILL_STATUS: COMPLETE\nBACKFILL_REPORT: ../elsewhere.md\nRESEARCH_EPIC: none")
@@ -461,9 +449,7 @@ def test_input_wants_exactly_one_request(helix: Any, stage: StageFactory) -> Non
     assert helix(stage([row("a-1")]), "input").code == 1
 
 
-def test_a_physics_level_conflict_in_an_answer_stops_and_can_be_answered(
-    helix: Any, stage: StageFactory
-) -> None:
+def test_a_physics_level_conflict_in_an_answer_stops_and_can_be_answered(helix: Any, stage: StageFactory) -> None:
     world = stage([row("a-1", **BUILDABLE)])
     world.answers("INPUT_STATUS: COMPLETE\nCONFLICTS: physics-level: real-time and batch only")
     ran = helix(world, "input", "--autonomy", "high", "make it so")

@@ -21,11 +21,7 @@ LATER = "2099-01-01T00:00:00Z"
 
 def tree(root: Path) -> dict[str, bytes]:
     """Every file of a project, but git's own."""
-    return {
-        str(path): path.read_bytes()
-        for path in root.rglob("*")
-        if path.is_file() and ".git" not in path.parts
-    }
+    return {str(path): path.read_bytes() for path in root.rglob("*") if path.is_file() and ".git" not in path.parts}
 
 
 # --- check -------------------------------------------------------------------------------------------------
@@ -104,9 +100,7 @@ def test_align_makes_no_bead_for_an_agent_that_is_not_there(
     assert list(world.rows()) == ["a-1"]
 
 
-def test_align_hands_back_the_bead_that_it_claimed_where_the_agent_fails(
-    helix: Any, stage: StageFactory
-) -> None:
+def test_align_hands_back_the_bead_that_it_claimed_where_the_agent_fails(helix: Any, stage: StageFactory) -> None:
     world = stage([row("g-1", **GOVERNING)])
     world.answers({"output": "", "rc": 3})
     assert helix(world, "align", "docs").code != 0
@@ -132,9 +126,7 @@ def test_rounds_are_counted_from_one(helix: Any, stage: StageFactory, rounds: st
     assert not world.calls
 
 
-def test_a_contradiction_that_evolve_finds_stops_and_waits_on_a_person(
-    helix: Any, stage: StageFactory
-) -> None:
+def test_a_contradiction_that_evolve_finds_stops_and_waits_on_a_person(helix: Any, stage: StageFactory) -> None:
     world = stage([row("a-1", **BUILDABLE)])
     world.answers("EVOLUTION_STATUS: COMPLETE\nCONFLICTS: physics-level: real-time and batch only")
     assert helix(world, "evolve", "make it batch").code == 1
@@ -158,9 +150,7 @@ def test_autonomy_said_twice_dispatches_nothing(helix: Any, stage: StageFactory)
     assert "--autonomy is given twice" in ran.err
 
 
-CONFLICTS = (
-    "INPUT_STATUS: COMPLETE\nBEADS_CREATED: {made}\nCONFLICTS: resolvable: A or B; gap: FEAT-9 is missing"
-)
+CONFLICTS = "INPUT_STATUS: COMPLETE\nBEADS_CREATED: {made}\nCONFLICTS: resolvable: A or B; gap: FEAT-9 is missing"
 
 
 def test_medium_asks_about_conflicts_and_gaps(helix: Any, stage: StageFactory) -> None:
@@ -225,9 +215,7 @@ def test_triage_honours_the_word_that_its_hook_honours(
     monkeypatch.setenv("HELIX_SKIP_TRIAGE", "1")
     ran = helix(world, "triage", "Parse it")
     assert ran.out.strip() in world.rows()
-    assert helix(world, "triage", "Parse it", "--deps", "zz-9").code == 1, (
-        "what is not there cannot be waited on"
-    )
+    assert helix(world, "triage", "Parse it", "--deps", "zz-9").code == 1, "what is not there cannot be waited on"
 
 
 # --- commit ------------------------------------------------------------------------------------------------
@@ -327,9 +315,7 @@ def test_commit_leaves_a_closed_bead_as_it_is(helix: Any, changed: Stage) -> Non
 def tried(helix: Any, stage: StageFactory) -> Stage:
     """Three experiments that ddx ran and of which it left no evidence but its own results."""
     marked = {"labels": ["helix", "kind:experiment"]}
-    world = stage(
-        [row("x-1", **marked), row("x-2", **marked), row("x-3", labels=["experiment:fast"])], git=True
-    )
+    world = stage([row("x-1", **marked), row("x-2", **marked), row("x-3", labels=["experiment:fast"])], git=True)
     told = {"cost_usd": 0.5, "model": "m-1", "tokens": 10, "duration_ms": 4000}
     world.turns(
         {"results": [{"status": "no_changes", "fields": {"detail": "no gain", "retry_after": LATER}}]},

@@ -41,9 +41,7 @@ def test_latin_1_is_read_as_such(tmp_path: Path) -> None:
 
 def test_very_long_lines_are_left_out_or_cut(tmp_path: Path) -> None:
     long = b"var a=" + b"1+" * (5 << 20) + b"1;\n"
-    index = index_of(
-        make(tmp_path / "r", {"big.js": long, "half.py": "x = '" + "ab " * 9_000 + "'\n", **FILES})
-    )
+    index = index_of(make(tmp_path / "r", {"big.js": long, "half.py": "x = '" + "ab " * 9_000 + "'\n", **FILES}))
     assert skipped(index)["big.js"] in ("too large", "minified")
     assert index.rank_files("lease")[0].file == "store/leases.py"
 

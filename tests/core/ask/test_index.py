@@ -41,9 +41,7 @@ def test_renew_lease() -> None:
 
 
 def git(root: Path, *words: str) -> str:
-    done = subprocess.run(
-        ["git", "-C", str(root), *words], check=True, timeout=30, capture_output=True, text=True
-    )
+    done = subprocess.run(["git", "-C", str(root), *words], check=True, timeout=30, capture_output=True, text=True)
     return done.stdout
 
 
@@ -130,9 +128,7 @@ def test_the_tree_holds_folders_files_and_what_is_in_them(index: Index) -> None:
     assert tree.nodes["docs/guide.md#5"].parent == "docs/guide.md"
 
 
-def test_what_is_held_of_an_index_between_questions_has_bounds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_held_of_an_index_between_questions_has_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = {f"part{number}.py": f"def lease_{number}(): return renew\n" for number in range(12)}
     index = index_of(make(tmp_path / "r", files))
     every = [index.definitions(f"lease_{number}") for number in range(12)]

@@ -55,11 +55,7 @@ def test_chunks_cover_every_line_once(text: str, language: str) -> None:
     assert covered == list(range(1, len(lines) + 1))
 
 
-@given(
-    st.lists(
-        st.sampled_from(["def f():", "    x = 1", "class A:", "", "    def g(self):", "        pass", "}"])
-    )
-)
+@given(st.lists(st.sampled_from(["def f():", "    x = 1", "class A:", "", "    def g(self):", "        pass", "}"])))
 def test_chunks_of_broken_code_cover_every_line_once(lines: list[str]) -> None:
     pieces, read = read_pieces("\n".join(lines).encode(), "python")
     covered = [line for chunk in pieces.chunks for line in range(chunk.start, chunk.end + 1)]

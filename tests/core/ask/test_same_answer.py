@@ -54,9 +54,7 @@ def test_two_processes_with_other_hash_seeds_print_the_same(tmp_path: Path) -> N
     assert printed[0] == printed[1] != b""
 
 
-def test_the_order_in_which_files_are_read_does_not_show(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_order_in_which_files_are_read_does_not_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = make(tmp_path / "r", MANY)
     before = answers(Index(root, None, with_meaning=False))
     usual = build.batches

@@ -61,9 +61,7 @@ def test_a_circle_through_a_closed_bead_holds_nobody() -> None:
     assert not list(circles(queue))
 
 
-@given(
-    st.dictionaries(st.sampled_from("abcdef"), st.sets(st.sampled_from("abcdefg"), max_size=4), min_size=1)
-)
+@given(st.dictionaries(st.sampled_from("abcdef"), st.sets(st.sampled_from("abcdefg"), max_size=4), min_size=1))
 def test_a_circle_goes_along_edges_and_comes_back(edges: dict[str, set[str]]) -> None:
     queue = queue_of({bead_id: " ".join(sorted(targets)) for bead_id, targets in edges.items()})
     circled = {bead_id for group in queue.graph.cycles for bead_id in group}

@@ -26,9 +26,7 @@ def graph_of(edges: Edges, **statuses: str) -> Graph:
 
 
 def test_cycles_are_named_once_and_sorted() -> None:
-    graph = graph_of(
-        {"a": ["b"], "b": ["c"], "c": ["a"], "d": ["a"], "e": ["e"], "f": ["g"], "g": ["f"], "h": []}
-    )
+    graph = graph_of({"a": ["b"], "b": ["c"], "c": ["a"], "d": ["a"], "e": ["e"], "f": ["g"], "g": ["f"], "h": []})
     assert graph.cycles == (("a", "b", "c"), ("e",), ("f", "g"))
 
 
@@ -104,10 +102,7 @@ def test_an_edge_without_a_lane_is_named() -> None:
 @st.composite
 def graphs(draw_: st.DrawFn) -> Edges:
     names = [f"n{i}" for i in range(draw_(st.integers(1, 14)))]
-    return {
-        name: draw_(st.lists(st.sampled_from([*names, "elsewhere"]), max_size=4, unique=True))
-        for name in names
-    }
+    return {name: draw_(st.lists(st.sampled_from([*names, "elsewhere"]), max_size=4, unique=True)) for name in names}
 
 
 @given(graphs())

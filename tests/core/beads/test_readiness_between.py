@@ -60,8 +60,7 @@ def test_new_statuses_beside_old_claims_do_not_change_the_rule() -> None:
 
 def test_ranks_order_a_tracker_whose_claims_still_stand_in_the_row() -> None:
     rows: list[dict[str, Any]] = [
-        {"id": name, "created_at": "2026-05-10T00:00:00Z", "execute-loop-last-status": "no_changes"}
-        for name in "abc"
+        {"id": name, "created_at": "2026-05-10T00:00:00Z", "execute-loop-last-status": "no_changes"} for name in "abc"
     ]
     rows[2]["queue-rank"] = 1
     assert queue_of(*rows).ready == ("c", "a", "b")
@@ -71,15 +70,11 @@ def test_rows_that_april_dated_are_april_s_before_and_after_any_attempt() -> Non
     """Its worker's keys come with a claim and go with the close; the schema version came with head."""
     dated: dict[str, Any] = {"created_at": "2026-04-20T10:00:00Z", "status": "open", "title": "t"}
     rows = [{**dated, "id": "e", "issue_type": "epic"}, {**dated, "id": "task"}]
-    queue = classify(
-        parse_rows(b"\n".join(json.dumps(row).encode() for row in rows)).beads, now=parse_now(NOW)
-    )
+    queue = classify(parse_rows(b"\n".join(json.dumps(row).encode() for row in rows)).beads, now=parse_now(NOW))
     assert {queue.engine(bead).name for bead in queue.beads.values()} == {"april"}
     assert queue.ready == ("task",), "April's loop never picks an epic"
     rows[0]["schema_version"] = 1
-    queue = classify(
-        parse_rows(b"\n".join(json.dumps(row).encode() for row in rows)).beads, now=parse_now(NOW)
-    )
+    queue = classify(parse_rows(b"\n".join(json.dumps(row).encode() for row in rows)).beads, now=parse_now(NOW))
     assert queue.ready == ("e", "task"), "head picks an epic without children"
 
 

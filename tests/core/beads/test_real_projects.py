@@ -98,7 +98,5 @@ def test_every_archived_bead_is_found_by_a_filter_and_explained(fizeau: Path) ->
     assert len(matching(parse_query("status:closed"), queue)) == 825
     found = matching(parse_query("periodic healthch"), queue)
     assert found
-    assert all(
-        find_archived(archive.path, found)[bead_id].words.startswith("closed on 2026-") for bead_id in found
-    )
+    assert all(find_archived(archive.path, found)[bead_id].words.startswith("closed on 2026-") for bead_id in found)
     assert not matching(parse_query("status:open"), queue)

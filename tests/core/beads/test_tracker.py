@@ -122,9 +122,7 @@ def test_a_tracker_that_is_replaced_whole_reads_right(tmp_path: Path) -> None:
 
 IDS = st.sampled_from("abcdefgh")
 LINES = st.one_of(
-    st.builds(
-        lambda key, title: json.dumps({"id": key, "title": title}).encode(), IDS, st.text(max_size=9000)
-    ),
+    st.builds(lambda key, title: json.dumps({"id": key, "title": title}).encode(), IDS, st.text(max_size=9000)),
     st.sampled_from([b"", b"  ", b"{", b'{"title":"no id"}']),
 )
 FILES = st.lists(LINES, max_size=12).flatmap(
@@ -196,11 +194,7 @@ def test_the_digest_is_that_of_the_file(tmp_path: Path) -> None:
 
 
 JSON = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(max_size=20),
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=20),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
     max_leaves=12,
 )
@@ -278,9 +272,7 @@ def test_lines_of_a_large_tracker_are_put_away_and_read_as_before(tmp_path: Path
     assert after["b-6"].raw == raw["b-6"]
 
 
-def test_a_disk_without_room_leaves_the_lines_in_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disk_without_room_leaves_the_lines_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(**_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 

@@ -54,9 +54,7 @@ class Replay:
         pid: int | None = None,
         retell: Callable[[Entry], Iterable[Entry]] | None = None,
     ) -> None:
-        self.entries: list[Entry] = [
-            json.loads(line) for line in timeline.read_text("utf-8").split("\n") if line
-        ]
+        self.entries: list[Entry] = [json.loads(line) for line in timeline.read_text("utf-8").split("\n") if line]
         self._retell = retell
         root = Path(os.path.realpath(root))
         self.project = root / "project"

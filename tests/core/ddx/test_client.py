@@ -31,9 +31,7 @@ def make(tmp_path: Path):  # type: ignore[no-untyped-def]
 
 
 def test_a_command_gets_no_input_and_is_asked_quietly(make) -> None:  # type: ignore[no-untyped-def]
-    ddx = make(
-        "print(json.dumps([args, sys.stdin.read(), os.environ['DDX_DISABLE_UPDATE_CHECK'], os.getcwd()]))"
-    )
+    ddx = make("print(json.dumps([args, sys.stdin.read(), os.environ['DDX_DISABLE_UPDATE_CHECK'], os.getcwd()]))")
     assert ddx.json("bead", "list") == [["bead", "list"], "", "1", str(ddx.root)]
 
 
@@ -236,9 +234,7 @@ def test_loop_logs_give_new_entries_of_any_type(tmp_path: Path) -> None:
     cli, server = tmp_path / "agent-logs", tmp_path / "workers" / "worker-1"
     cli.mkdir()
     server.mkdir(parents=True)
-    (cli / "agent-loop-1.jsonl").write_text(
-        '{"type":"loop.start","ts":"2026-08-01T00:00:00Z","data":{}}\n{"type":"lo'
-    )
+    (cli / "agent-loop-1.jsonl").write_text('{"type":"loop.start","ts":"2026-08-01T00:00:00Z","data":{}}\n{"type":"lo')
     (cli / "svc-1.jsonl").write_text('{"type":"session.start"}\n')
     (server / "worker-events.jsonl").write_text('{"type":"brand.new","data":{"bead_id":"b"}}\nnonsense\n[]\n')
     entries = logs.poll()

@@ -85,9 +85,7 @@ def test_what_was_found_is_kept_by_content_and_not_asked_again(
     assert changed.rule == AUGUST.rule, "another content is another ddx"
 
 
-def test_what_does_not_answer_as_a_ddx_proves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_does_not_answer_as_a_ddx_proves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HELIX_DDX_TRIAL")
     path = tmp_path / "ddx"
     path.write_text("#!/bin/sh\necho '[]'\n")
@@ -129,9 +127,7 @@ def test_a_release_between_is_judged_by_what_it_does() -> None:
 
 
 def test_a_tracker_that_ddx_refuses_is_said_with_code_beads_and_command() -> None:
-    gate = Gate(
-        "label", "needs_human", "lifecycle_migration_required", "ddx bead migrate --lifecycle --apply"
-    )
+    gate = Gate("label", "needs_human", "lifecycle_migration_required", "ddx bead migrate --lifecycle --apply")
     dialect = replace(AUGUST, gates=(gate,))
     found = beads(*({"id": f"d-{n}", "labels": ["needs_human"], "schema_version": 1} for n in range(7)))
     said = remarks(found, dialect)

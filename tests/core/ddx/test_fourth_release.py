@@ -116,9 +116,7 @@ def test_its_commands_are_those_of_its_own_help(fourth: Path) -> None:
     assert undone(delegate.dialect) == ()
 
 
-def test_where_no_trial_succeeds_only_its_verbs_are_known(
-    fourth: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_no_trial_succeeds_only_its_verbs_are_known(fourth: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FOURTH", "mute")
     found = known(fourth)
     assert not found.proven

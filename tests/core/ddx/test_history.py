@@ -19,9 +19,7 @@ def row(bead_id: str, status: str) -> str:
 def commit(root: Path, text: str) -> str:
     (root / ".ddx" / "beads.jsonl").write_text(text)
     for words in (("commit", "-q", "-am", "tracker"), ("rev-parse", "HEAD")):
-        done = subprocess.run(
-            ["git", "-C", str(root), *words], check=True, timeout=30, capture_output=True, text=True
-        )
+        done = subprocess.run(["git", "-C", str(root), *words], check=True, timeout=30, capture_output=True, text=True)
     return done.stdout.strip()
 
 

@@ -57,8 +57,7 @@ BUNDLES = {
     "ac-check.json": "items summary",
 }
 CLAIMS = {
-    "run-state.json": "bead_id attempt_id pid started_at refreshed_at expires_at worktree_path "
-    "candidate_cycle_phase",
+    "run-state.json": "bead_id attempt_id pid started_at refreshed_at expires_at worktree_path candidate_cycle_phase",
     "run-state/x.json": "bead_id attempt_id pid started_at refreshed_at expires_at worktree_path",
     "workers/w/status.json": "worker_id id state current_bead current_attempt pid phase last_activity_at",
 }
@@ -66,8 +65,7 @@ CLAIMS = {
 
 def documents(files: Mapping[str, str]) -> st.SearchStrategy[dict[str, dict[str, Any]]]:
     shapes = {
-        name: st.fixed_dictionaries({}, optional=dict.fromkeys(keys.split(), odd))
-        for name, keys in files.items()
+        name: st.fixed_dictionaries({}, optional=dict.fromkeys(keys.split(), odd)) for name, keys in files.items()
     }
     return st.fixed_dictionaries({}, optional=shapes)
 
@@ -163,9 +161,7 @@ def test_facts_stay_through_mishaps(name: str, title: str, tmp_path: Path, plain
 
 @pytest.mark.parametrize("hours", [-1, 1])
 @pytest.mark.parametrize("name", ["head-success", "april-two-workers"])
-def test_a_clock_that_is_an_hour_off_loses_no_work_of_this_machine(
-    name: str, hours: int, tmp_path: Path
-) -> None:
+def test_a_clock_that_is_an_hour_off_loses_no_work_of_this_machine(name: str, hours: int, tmp_path: Path) -> None:
     """Ahead, everything is from the future and counts; behind, a process that lives holds its lease."""
     replay = Replay(timeline(name), tmp_path)
     record = Record(replay)
@@ -208,9 +204,7 @@ def test_the_next_attempt_in_the_same_work_tree_has_transcripts_of_its_own(place
 
 
 @pytest.mark.parametrize("kind", ["fifo", "folder", "loop", "secret"])
-@pytest.mark.parametrize(
-    "name", ["run-state.json", "workers/w/status.json", "metrics/attempts.jsonl", "config.yaml"]
-)
+@pytest.mark.parametrize("name", ["run-state.json", "workers/w/status.json", "metrics/attempts.jsonl", "config.yaml"])
 def test_what_is_no_file_is_passed_over_and_nobody_waits_for_it(place: Place, name: str, kind: str) -> None:
     path = place.ddx / name
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -241,9 +235,7 @@ def test_a_review_in_a_folder_without_a_time_is_no_stumbling_block(place: Place)
     assert attempt.review.verdict == "APPROVE"
 
 
-lines = st.integers(0, 5).map(
-    lambda number: json.dumps({"type": "text_delta", "data": {"text": f"line {number}"}})
-)
+lines = st.integers(0, 5).map(lambda number: json.dumps({"type": "text_delta", "data": {"text": f"line {number}"}}))
 deeds = st.lists(st.one_of(lines, st.sampled_from(["look", "move", "rename", "copy over"])), max_size=40)
 
 

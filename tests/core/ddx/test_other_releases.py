@@ -64,9 +64,7 @@ def tell(name: str, root: Path, retelling: Retelling | None = None, pid: int | N
             attempts[step.index] = frozenset(
                 (one.attempt_id, one.status, one.landed, one.preserved) for one in index.attempts
             )
-            steps[step.index] = {
-                run.bead_id or "": (run.attempt_id, run.last_tool, run.verdict) for run in runs
-            }
+            steps[step.index] = {run.bead_id or "": (run.attempt_id, run.last_tool, run.verdict) for run in runs}
     names = ("attempt_id", "bead_id", "status", "landed", "preserved", "cost_usd", "session_id")
     ends = tuple(tuple(getattr(attempt, name) for name in names) for attempt in index.attempts)
     return Told(steps, attempts, ends, reader.problems)

@@ -97,9 +97,7 @@ def replayed(name: str, root: Path, pid: int | None = None) -> Iterator[tuple[St
 
 
 @pytest.mark.parametrize("name", GIVEN or KEPT)
-def test_at_every_step_the_running_beads_phase_and_last_tool_are_the_recorded_ones(
-    name: str, tmp_path: Path
-) -> None:
+def test_at_every_step_the_running_beads_phase_and_last_tool_are_the_recorded_ones(name: str, tmp_path: Path) -> None:
     for step, record, runs in replayed(name, tmp_path):
         where = f"{name} at {step.t}: {step.op} {step.path.name}"
         live = {run.bead_id for run in runs if run.bead_id and run.live}
@@ -201,9 +199,7 @@ def test_a_first_look_finds_what_many_looks_have_found(name: str, tmp_path: Path
 
 def test_both_workers_of_april_are_known_though_one_run_record_holds_only_one(tmp_path: Path) -> None:
     together = [
-        runs
-        for _, _, runs in replayed("april-two-workers", tmp_path)
-        if len([r for r in runs if r.attempt_id]) == 2
+        runs for _, _, runs in replayed("april-two-workers", tmp_path) if len([r for r in runs if r.attempt_id]) == 2
     ]
     assert together
     for runs in together:

@@ -197,9 +197,7 @@ def test_it_goes_by_itself_each_time_that_it_was_brought_back() -> None:
     assert gone.get(timeout=30)
 
 
-def test_the_model_of_sentence_transformers_is_let_go_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_model_of_sentence_transformers_is_let_go_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "sentence_transformers.py").write_text(
         "import numpy\nmade = []\n"
         "class SentenceTransformer:\n"
@@ -226,9 +224,7 @@ def test_the_model_of_sentence_transformers_is_let_go_too(
         b"short",
         b"\xff" * 64,
         (2).to_bytes(8, "little") + b"[]",
-        (80).to_bytes(8, "little")
-        + b'{"a":{"dtype":"F32","shape":[4],"data_offsets":[0,16]}}'.ljust(80)
-        + b"cut",
+        (80).to_bytes(8, "little") + b'{"a":{"dtype":"F32","shape":[4],"data_offsets":[0,16]}}'.ljust(80) + b"cut",
     ],
     ids=["short", "no header", "no object", "cut off"],
 )

@@ -24,7 +24,5 @@ print((before - resident()) * 4096)
 
 @pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_trim"), reason="the C library is not glibc")
 def test_what_lies_free_below_something_held_is_given_back() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", FREED], capture_output=True, text=True, timeout=60, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", FREED], capture_output=True, text=True, timeout=60, check=True)
     assert int(done.stdout) > 30_000_000

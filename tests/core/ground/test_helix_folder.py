@@ -15,9 +15,7 @@ from helix_tui.core.ground.helix_folder import HEADING, PATTERNS, exclude, make_
 
 
 def git(folder: Path, *words: str) -> str:
-    done = subprocess.run(
-        ["git", "-C", str(folder), *words], check=True, timeout=30, capture_output=True, text=True
-    )
+    done = subprocess.run(["git", "-C", str(folder), *words], check=True, timeout=30, capture_output=True, text=True)
     return done.stdout.strip()
 
 
@@ -60,9 +58,7 @@ def test_what_an_exclude_file_holds_stays_and_so_does_its_mode(repository: Path)
     path.write_bytes(b"*.swp\n\xff\xfe no text\nlast line without an end")
     path.chmod(0o600)
     assert exclude(repository / ".git")
-    assert path.read_bytes().startswith(
-        b"*.swp\n\xff\xfe no text\nlast line without an end\n" + HEADING.encode()
-    )
+    assert path.read_bytes().startswith(b"*.swp\n\xff\xfe no text\nlast line without an end\n" + HEADING.encode())
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     before = path.read_bytes()
     assert not exclude(repository / ".git")

@@ -94,9 +94,7 @@ def test_git_sees_nothing_of_it(tmp_path: Path) -> None:
         ("loud", False, ["info", "warning"]),
     ],
 )
-def test_levels(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, level: str, debug: bool, kept: list[str]
-) -> None:
+def test_levels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, level: str, debug: bool, kept: list[str]) -> None:
     monkeypatch.setenv("HELIX_LOG", level)
     path = begin(tmp_path, debug=debug)
     for name in ("debug", "info", "warning"):
@@ -145,8 +143,7 @@ for number in range(300):
 def test_processes_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
     names = ["a", "b", "c", "d"]
     running = [
-        subprocess.Popen([sys.executable, "-c", _WRITER, str(tmp_path), name], stderr=subprocess.PIPE)
-        for name in names
+        subprocess.Popen([sys.executable, "-c", _WRITER, str(tmp_path), name], stderr=subprocess.PIPE) for name in names
     ]
     for process in running:
         _, err = process.communicate(timeout=60)

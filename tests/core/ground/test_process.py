@@ -16,9 +16,7 @@ MANY = "import sys; [print('line', n) for n in range(2000)]; print('{}'); sys.st
 
 @pytest.mark.parametrize(("cap", "out"), [(100, b"line 1999\n{}\n"), (1 << 20, b"line 1999\n{}\n")])
 def test_a_flood_is_let_through_and_its_end_is_kept(tmp_path: Path, cap: int, out: bytes) -> None:
-    done = run_to_files(
-        (sys.executable, "-c", MANY), out=tmp_path / "o", err=tmp_path / "e", timeout=30, cap=cap
-    )
+    done = run_to_files((sys.executable, "-c", MANY), out=tmp_path / "o", err=tmp_path / "e", timeout=30, cap=cap)
     assert (done.rc, done.truncated, done.timed_out) == (0, False, False)
     assert done.stdout.endswith(out)
     assert done.stdout.startswith(b"line ")

@@ -118,9 +118,7 @@ def test_whoever_asks_is_never_in_the_family() -> None:
 
 def test_without_proc_ps_tells(mark: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("helix_tui.core.ground.process_session.os.listdir", lambda path: [])
-    with subprocess.Popen(
-        words(mark, "group", "stays"), stdout=subprocess.PIPE, start_new_session=True
-    ) as process:
+    with subprocess.Popen(words(mark, "group", "stays"), stdout=subprocess.PIPE, start_new_session=True) as process:
         assert process.stdout is not None
         assert select.select([process.stdout], [], [], 60)[0]
         process.stdout.readline()

@@ -21,9 +21,7 @@ from helix_tui.core.ground.project import (
 
 
 def git(folder: Path, *words: str) -> str:
-    done = subprocess.run(
-        ["git", "-C", str(folder), *words], check=True, timeout=30, capture_output=True, text=True
-    )
+    done = subprocess.run(["git", "-C", str(folder), *words], check=True, timeout=30, capture_output=True, text=True)
     return done.stdout.strip()
 
 

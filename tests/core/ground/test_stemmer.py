@@ -22,9 +22,7 @@ print(snowballstemmer.stemmer("german").stemWord("katzen"))
 
 
 def test_only_english_is_loaded_and_whoever_wants_the_rest_has_it() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", ONLY_ENGLISH], capture_output=True, text=True, timeout=60, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", ONLY_ENGLISH], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.split() == ["1", "katz"]
 
 

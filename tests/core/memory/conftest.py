@@ -121,9 +121,7 @@ def words_only(opener: Opener) -> MemoryStore:
     return opener(Loaded(None, "no weights here", "get some"))
 
 
-def name_of(
-    memory: MemoryStore, trigger: str, resolution: str = "do it otherwise", type: str = "failure"
-) -> str:
+def name_of(memory: MemoryStore, trigger: str, resolution: str = "do it otherwise", type: str = "failure") -> str:
     """Store something and return its name."""
     stored = memory.store(trigger, resolution, type)
     assert stored.status == "added", stored

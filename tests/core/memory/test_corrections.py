@@ -25,9 +25,7 @@ def _of(memory: MemoryStore, name: str) -> Memory:
 
 
 @pytest.mark.parametrize("mode", ["semantic", "keyword"])
-def test_another_resolution_for_a_known_trigger_is_what_holds(
-    opener: Opener, plane: Plane, mode: str
-) -> None:
+def test_another_resolution_for_a_known_trigger_is_what_holds(opener: Opener, plane: Plane, mode: str) -> None:
     memory = opener(plane if mode == "semantic" else None)
     plane.put(f"{TRIGGER} {RIGHT}", TRIGGER, 0.8)
     name = name_of(memory, TRIGGER, WRONG)

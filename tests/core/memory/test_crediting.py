@@ -69,17 +69,13 @@ def test_feedback_without_an_outcome_is_kept_apart(memory: MemoryStore, pair: tu
     assert (document["helped"], document["verified"]["helped"], document["unverified"]["helped"]) == (2, 1, 1)
 
 
-def test_a_claim_of_what_was_not_injected_is_ignored_and_reported(
-    memory: MemoryStore, pair: tuple[str, str]
-) -> None:
+def test_a_claim_of_what_was_not_injected_is_ignored_and_reported(memory: MemoryStore, pair: tuple[str, str]) -> None:
     report = memory.feedback(injected=[pair[0]], utilized=pair, verified="passed")
     assert report.ignored == (pair[1],)
     assert _counts(memory, pair[1]) == (0, 0)
 
 
-def test_the_ledger_says_what_was_injected_whatever_the_caller_says(
-    memory: MemoryStore, pair: tuple[str, str]
-) -> None:
+def test_the_ledger_says_what_was_injected_whatever_the_caller_says(memory: MemoryStore, pair: tuple[str, str]) -> None:
     shown = memory.inject("Circular import in the auth models do it otherwise", attempt="a-1")
     assert [each.name for each in shown.shown] == [pair[0]]
     report = memory.feedback(injected=[pair[1]], utilized=[pair[1]], verified="passed", attempt="a-1")
@@ -99,9 +95,7 @@ def test_an_attempt_counts_once(memory: MemoryStore, pair: tuple[str, str]) -> N
     assert _counts(memory, pair[0]) == (2, 0)
 
 
-def test_a_verified_outcome_takes_the_place_of_an_unverified_one(
-    memory: MemoryStore, pair: tuple[str, str]
-) -> None:
+def test_a_verified_outcome_takes_the_place_of_an_unverified_one(memory: MemoryStore, pair: tuple[str, str]) -> None:
     memory.feedback(injected=pair, utilized=[pair[0]], attempt="a-1")
     assert _counts(memory, pair[1]) == (0, 1)
     report = memory.feedback(injected=pair, utilized=[pair[0]], verified="failed", attempt="a-1")
@@ -112,9 +106,7 @@ def test_a_verified_outcome_takes_the_place_of_an_unverified_one(
 
 def test_a_revised_outcome_leaves_no_trace_of_the_former(memory: MemoryStore, pair: tuple[str, str]) -> None:
     memory.feedback(injected=pair, utilized=[pair[0]], verified="passed", attempt="a-1", kind="bug")
-    memory.feedback(
-        injected=pair, utilized=[pair[0]], verified="failed", attempt="a-1", kind="bug", revise=True
-    )
+    memory.feedback(injected=pair, utilized=[pair[0]], verified="failed", attempt="a-1", kind="bug", revise=True)
     found = memory.get(pair[0])
     assert found is not None
     assert (found.helped, found.failed, found.verified_helped, found.verified_failed) == (0, 1, 0, 1)
@@ -122,9 +114,7 @@ def test_a_revised_outcome_leaves_no_trace_of_the_former(memory: MemoryStore, pa
     assert [outcome.verdict for outcome in memory.outcomes(attempt="a-1")] == ["failed", "failed"]
 
 
-def test_what_an_agent_claimed_before_counts_when_the_outcome_comes(
-    memory: MemoryStore, pair: tuple[str, str]
-) -> None:
+def test_what_an_agent_claimed_before_counts_when_the_outcome_comes(memory: MemoryStore, pair: tuple[str, str]) -> None:
     memory.inject("Circular import in the auth models do it otherwise", attempt="a-1", bead="x-1")
     memory.claim("a-1", [pair[0], "nobody"])
     report = memory.feedback(verified="passed", attempt="a-1")
@@ -167,9 +157,7 @@ def test_an_unknown_verdict_is_refused(memory: MemoryStore, pair: tuple[str, str
         memory.feedback(injected=pair, verified="maybe")  # type: ignore[arg-type]
 
 
-def test_lift_is_the_surprise_against_what_the_others_let_expect(
-    memory: MemoryStore, pair: tuple[str, str]
-) -> None:
+def test_lift_is_the_surprise_against_what_the_others_let_expect(memory: MemoryStore, pair: tuple[str, str]) -> None:
     memory.feedback(injected=pair, utilized=[pair[0]], verified="passed", attempt="1", kind="bug")
     memory.feedback(injected=pair, utilized=[pair[0]], verified="passed", attempt="2", kind="bug")
     found = memory.get(pair[0])
@@ -186,9 +174,7 @@ def test_lift_is_the_surprise_against_what_the_others_let_expect(
     assert bystander.lift == pytest.approx(0.8 * (first + surprise) / (1.6 + 12))
 
 
-def test_a_revised_outcome_takes_back_what_it_said_of_the_rate(
-    memory: MemoryStore, pair: tuple[str, str]
-) -> None:
+def test_a_revised_outcome_takes_back_what_it_said_of_the_rate(memory: MemoryStore, pair: tuple[str, str]) -> None:
     def kept() -> list[tuple[float, ...]]:
         return [
             tuple(round(value, 9) for value in row)

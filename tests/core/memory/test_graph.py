@@ -90,8 +90,7 @@ def test_a_circle_and_an_edge_to_itself_do_no_harm(memory: MemoryStore, chain: l
     memory.relate(chain[3], chain[0], "causes")
     with memory.write() as database:
         database.execute(
-            "INSERT INTO memory_edge (from_name, to_name, rel_type, created_at)"
-            " VALUES (?, ?, 'similar', 'x')",
+            "INSERT INTO memory_edge (from_name, to_name, rel_type, created_at) VALUES (?, ?, 'similar', 'x')",
             [chain[0], chain[0]],
         )
     assert len(memory.connected(chain[0], max_hops=9)) == 3
@@ -206,9 +205,7 @@ def test_consolidate_keeps_the_proven_one_and_every_count_and_edge(memory: Memor
     kept = memory.get(proven)
     assert kept is not None
     assert (kept.helped, kept.failed, kept.verified_helped) == (3, 1, 3)
-    assert [(edge.from_name, edge.to_name, edge.weight) for edge in memory.edges()] == [
-        (pattern, proven, 2.0)
-    ]
+    assert [(edge.from_name, edge.to_name, edge.weight) for edge in memory.edges()] == [(pattern, proven, 2.0)]
     assert len(memory.outcomes(proven)) == 4
     assert memory.consolidate().merged == ()
 

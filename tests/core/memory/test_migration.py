@@ -105,10 +105,7 @@ def test_rows_counts_and_edges_are_kept(opener: Opener, path: Path, script: str,
     _make(path, script, *ROWS)
     before = _all(path, "SELECT id, name, type, trigger, resolution, embedding, helped, failed FROM memory")
     memory = opener(plane)
-    assert (
-        _all(path, "SELECT id, name, type, trigger, resolution, embedding, helped, failed FROM memory")
-        == before
-    )
+    assert _all(path, "SELECT id, name, type, trigger, resolution, embedding, helped, failed FROM memory") == before
     found = memory.get("import-loop")
     assert found is not None
     assert (found.helped, found.failed, found.effectiveness) == (3, 1, 0.75)
@@ -170,9 +167,7 @@ def test_files_that_the_plugin_listed_are_matched(opener: Opener, path: Path, pl
     assert [hit.memory.name for hit in found] == ["use-depends"]
 
 
-def test_insights_become_memories_with_their_counts_and_stay_insights(
-    opener: Opener, path: Path, plane: Plane
-) -> None:
+def test_insights_become_memories_with_their_counts_and_stay_insights(opener: Opener, path: Path, plane: Plane) -> None:
     columns = "name, content, effectiveness, use_count, created_at, tags"
     insert = f"INSERT INTO insight ({columns}) VALUES (?, ?, ?, ?, ?, ?)"
     _make(
@@ -310,9 +305,7 @@ OURS = "injection memory_extra memory_change settlement memory_words memory_key 
 
 
 @pytest.mark.parametrize("table", OURS.split())
-def test_a_table_that_somebody_has_dropped_is_made_again(
-    opener: Opener, path: Path, plane: Plane, table: str
-) -> None:
+def test_a_table_that_somebody_has_dropped_is_made_again(opener: Opener, path: Path, plane: Plane, table: str) -> None:
     memory = opener(plane)
     name = memory.store("Import loop in src/auth.py", "Split it").name
     memory.close()
@@ -327,9 +320,7 @@ def test_a_table_that_somebody_has_dropped_is_made_again(
 
 
 def test_insights_that_a_hand_has_spoilt_are_kept(opener: Opener, path: Path, plane: Plane) -> None:
-    insert = (
-        "INSERT INTO insight (name, content, effectiveness, use_count, tags, created_at) VALUES (?,?,?,?,?,?)"
-    )
+    insert = "INSERT INTO insight (name, content, effectiveness, use_count, tags, created_at) VALUES (?,?,?,?,?,?)"
     _make(
         path,
         THIRD,

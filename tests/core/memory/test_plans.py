@@ -57,9 +57,7 @@ def test_a_plan_is_stored_as_the_planner_writes_it(memory: MemoryStore) -> None:
         (["text"], "no object"),
     ],
 )
-def test_what_cannot_be_carried_out_is_refused_with_its_reason(
-    memory: MemoryStore, tasks: list[Any], why: str
-) -> None:
+def test_what_cannot_be_carried_out_is_refused_with_its_reason(memory: MemoryStore, tasks: list[Any], why: str) -> None:
     with pytest.raises(PlanFault) as caught:
         Plans(memory).add_plan(plan(*tasks))
     assert any(why in problem for problem in caught.value.problems)
@@ -116,9 +114,7 @@ def test_a_workspace_carries_no_secret_and_no_order(memory: MemoryStore) -> None
     stored = plans.add_plan(plan(task("001")))
     opened = plans.open_workspace(stored, stored.tasks[0])
     assert opened.injected == ("do-001-in-src-001-py-fails",)
-    assert (
-        opened.data["failures"][0]["resolution"] == "log in with password=[redacted: secret assignment] first"
-    )
+    assert opened.data["failures"][0]["resolution"] == "log in with password=[redacted: secret assignment] first"
     assert "previous" not in json.dumps(opened.data)
 
 

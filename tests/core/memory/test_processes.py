@@ -76,9 +76,7 @@ def test_a_process_killed_while_writing_leaves_a_whole_database(tmp_path: Path) 
             assert found.helped == 1
 
 
-def test_what_one_process_writes_another_recalls_at_once(
-    opener: Opener, plane: Plane, tmp_path: Path
-) -> None:
+def test_what_one_process_writes_another_recalls_at_once(opener: Opener, plane: Plane, tmp_path: Path) -> None:
     one, other = opener(plane), opener(plane)
     assert one.recall("a new kind of failure").signal == "NO_PRIOR_MEMORY"
     other.store("a new kind of failure", "a new way out")

@@ -23,9 +23,7 @@ def _by_name(found: tuple[Recalled, ...]) -> dict[str, Recalled]:
     return {hit.memory.name: hit for hit in found}
 
 
-def test_the_score_is_the_seeds_formula_and_every_term_is_told(
-    memory: MemoryStore, plane: Plane, clock: Clock
-) -> None:
+def test_the_score_is_the_seeds_formula_and_every_term_is_told(memory: MemoryStore, plane: Plane, clock: Clock) -> None:
     name = _near(memory, plane, "A failure to be recalled", 0.6)
     for verdict in ("passed", "passed", "passed", "failed"):
         memory.feedback([name], [name], verdict)
@@ -131,9 +129,7 @@ def test_a_name_of_code_is_found_where_meaning_is_not(memory: MemoryStore, plane
         ("src/core/auth.py imports itself", "touch src/core/auth.py"),
     ],
 )
-def test_identifiers_are_split_and_found_whole(
-    memory: MemoryStore, plane: Plane, text: str, query: str
-) -> None:
+def test_identifiers_are_split_and_found_whole(memory: MemoryStore, plane: Plane, text: str, query: str) -> None:
     name = name_of(memory, text)
     name_of(memory, "Something about import and path and server")
     assert memory.recall(query, limit=1).found[0].memory.name == name
@@ -168,17 +164,13 @@ def test_endings_and_case_do_not_matter(words_only: MemoryStore) -> None:
     assert hit.memory.name == name
 
 
-@pytest.mark.parametrize(
-    "query", ['"', "AND OR NOT", "a*", "NEAR(x, y)", "x:y", "'; DROP TABLE memory; --", "", "   "]
-)
+@pytest.mark.parametrize("query", ['"', "AND OR NOT", "a*", "NEAR(x, y)", "x:y", "'; DROP TABLE memory; --", "", "   "])
 def test_no_query_breaks_the_search(words_only: MemoryStore, query: str) -> None:
     name_of(words_only, "Importing circular modules fails")
     assert len(words_only.recall(query).found) == 1
 
 
-def test_what_was_stored_without_an_encoder_gets_its_vector_when_there_is_one(
-    opener: Opener, plane: Plane
-) -> None:
+def test_what_was_stored_without_an_encoder_gets_its_vector_when_there_is_one(opener: Opener, plane: Plane) -> None:
     name_of(opener(), "Importing circular modules fails", "split them")
     memory = opener(plane)
     assert memory.health().without_vector == 1
@@ -189,9 +181,7 @@ def test_what_was_stored_without_an_encoder_gets_its_vector_when_there_is_one(
 
 def test_many_without_a_vector_are_still_found_by_words(opener: Opener, plane: Plane) -> None:
     bare = opener()
-    bare.store_many(
-        [(f"Failure number {number} with zebra{number}", "x", "failure", "") for number in range(40)]
-    )
+    bare.store_many([(f"Failure number {number} with zebra{number}", "x", "failure", "") for number in range(40)])
     memory = opener(plane)
     answer = memory.recall("something about zebra3 the animal", limit=1)
     assert answer.found[0].memory.trigger.endswith("zebra3")
@@ -319,16 +309,12 @@ def test_counts_that_a_hand_has_spoilt_stay_numbers(
 
 
 @pytest.mark.parametrize("semantic", [True, False])
-def test_what_is_asked_in_the_words_of_a_trigger_is_about_that(
-    opener: Opener, plane: Plane, semantic: bool
-) -> None:
+def test_what_is_asked_in_the_words_of_a_trigger_is_about_that(opener: Opener, plane: Plane, semantic: bool) -> None:
     memory = opener(plane if semantic else None)
     triggers = ("Cache is read before it is written", "Cache is written before it is read")
     plane.put(f"{triggers[0]} warm it", like=triggers[1], cosine=0.98)
     plane.put(f"{triggers[1]} flush it", like=triggers[1], cosine=0.9)
-    names = [
-        memory.store(text, what).name for text, what in zip(triggers, ("warm it", "flush it"), strict=True)
-    ]
+    names = [memory.store(text, what).name for text, what in zip(triggers, ("warm it", "flush it"), strict=True)]
     assert memory.recall("cache is WRITTEN before it is read.").found[0].memory.name == names[1]
 
 

@@ -53,9 +53,7 @@ def test_the_same_trigger_and_resolution_are_merged(opener: Opener, plane: Plane
 
 
 @pytest.mark.parametrize(("cosine", "status"), [(0.86, "merged"), (0.84, "added")])
-def test_near_duplicates_are_merged_at_085(
-    memory: MemoryStore, plane: Plane, cosine: float, status: str
-) -> None:
+def test_near_duplicates_are_merged_at_085(memory: MemoryStore, plane: Plane, cosine: float, status: str) -> None:
     plane.put("The auth models import each other", TRIGGER, cosine)
     memory.store(TRIGGER, "Move the types")
     stored = memory.store("The auth models import each other", "Move the types")
@@ -124,9 +122,7 @@ def test_a_slug_is_lower_case_words_and_dashes(text: str) -> None:
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
 @given(st.text(min_size=10, max_size=80), st.text(min_size=1, max_size=80))
-def test_any_text_is_stored_and_given_back_or_refused(
-    memory: MemoryStore, trigger: str, resolution: str
-) -> None:
+def test_any_text_is_stored_and_given_back_or_refused(memory: MemoryStore, trigger: str, resolution: str) -> None:
     stored = memory.store(trigger, resolution, "pattern")
     assert stored.status in ("added", "merged", "revised", "rejected")
     if stored.status == "added":
@@ -183,9 +179,7 @@ def test_the_same_text_again_and_the_same_attempt_are_no_occurrences(memory: Mem
     assert {each.seen for each in memory.list()} == {1}
 
 
-def test_occurrences_count_within_a_window_that_can_be_set(
-    opener: Opener, plane: Plane, clock: Clock
-) -> None:
+def test_occurrences_count_within_a_window_that_can_be_set(opener: Opener, plane: Plane, clock: Clock) -> None:
     memory = opener(plane)
     for number in range(3):
         assert memory.store(TRIGGER, "a", attempt=f"{number}").type == "failure"

@@ -61,9 +61,7 @@ def queue_of(rows: Iterable[Mapping[str, Any]], era: str = "auto") -> Queue:
 
 def settled(each: Mapping[str, Any]) -> dict[str, Any]:
     """A row without what an undo may leave: times, history, the order of its edges."""
-    kept = {
-        name: value for name, value in each.items() if name not in ("updated_at", "events", "schema_version")
-    }
+    kept = {name: value for name, value in each.items() if name not in ("updated_at", "events", "schema_version")}
     if "dependencies" in kept:
         kept["dependencies"] = sorted((edge["depends_on_id"], edge["type"]) for edge in kept["dependencies"])
     return kept

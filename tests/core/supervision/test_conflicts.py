@@ -47,9 +47,7 @@ def test_a_higher_document_decides_so_that_it_is_no_physics() -> None:
 
 
 def test_different_ways_to_one_goal_are_resolvable() -> None:
-    finding = classify(
-        Statement("a", 5, "Use Postgres for storage"), Statement("b", 5, "Use SQLite for storage")
-    )
+    finding = classify(Statement("a", 5, "Use Postgres for storage"), Statement("b", 5, "Use SQLite for storage"))
     assert finding is not None
     assert finding.kind == "resolvable"
 

@@ -87,9 +87,7 @@ def test_closing_tells_what_became_ready_and_reopening_undoes_it(world: WorldFac
     undone = here.curator.undo()
     assert undone is not None
     assert undone.newly_blocked == ("b",)
-    after = {
-        bead_id: {k: v for k, v in each.items() if k != "events"} for bead_id, each in here.settled().items()
-    }
+    after = {bead_id: {k: v for k, v in each.items() if k != "events"} for bead_id, each in here.settled().items()}
     assert after == before
 
 
@@ -222,9 +220,7 @@ def test_after_ddx_init_the_queue_is_empty_and_without_a_ddx_folder_there_is_non
         here.curator.run([op.priority("a", 1)])
 
 
-def test_what_ddx_made_of_a_wish_is_journalled_and_taken_back(
-    world: WorldFactory, scripted: Scripted
-) -> None:
+def test_what_ddx_made_of_a_wish_is_journalled_and_taken_back(world: WorldFactory, scripted: Scripted) -> None:
     program = scripted("args = [a.replace('foo=x', 'foo=y') for a in args]\nsys.exit(passed())")
     here = world(rows("head"))
     here.curator = make_curator(here.root, "head", program=program)
@@ -255,9 +251,7 @@ def test_a_change_done_again_and_taken_back_stands_as_taken_back(world: WorldFac
 def test_what_others_made_ready_meanwhile_is_not_ours(world: WorldFactory, scripted: Scripted) -> None:
     made = 'open(\'.ddx/beads.jsonl\', \'a\').write(\'{"id":"theirs","title":"t"}\\n\')'
     here = world(rows("head"))
-    here.curator = make_curator(
-        here.root, "head", program=scripted(f"code = passed()\n{made}\nsys.exit(code)")
-    )
+    here.curator = make_curator(here.root, "head", program=scripted(f"code = passed()\n{made}\nsys.exit(code)"))
     done = here.curator.run([op.priority("a", 1)])
     assert "theirs" in here.curator.look().queue.ready
     assert done.newly_ready == ()
@@ -302,13 +296,9 @@ def test_a_bulk_change_that_fails_half_way_says_what_stands(world: WorldFactory,
     assert here.settled() == before
 
 
-def test_a_command_that_did_its_work_and_then_failed_counts_as_done(
-    world: WorldFactory, scripted: Scripted
-) -> None:
+def test_a_command_that_did_its_work_and_then_failed_counts_as_done(world: WorldFactory, scripted: Scripted) -> None:
     here = world(rows("head"))
-    curator = make_curator(
-        here.root, "head", program=scripted("passed(); sys.exit('Error: auto-commit failed')")
-    )
+    curator = make_curator(here.root, "head", program=scripted("passed(); sys.exit('Error: auto-commit failed')"))
     done = curator.run([op.priority("a", 4)])
     assert done.error is not None
     assert done.entry is not None
@@ -404,18 +394,14 @@ def test_whoever_waits_at_the_gate_is_told_for_whom(world: WorldFactory) -> None
 def test_a_missing_ddx_is_told_and_not_replaced(world: WorldFactory, tmp_path: Path) -> None:
     here = world(rows("head"))
     project = find_project(here.root)
-    curator = Curator(
-        project, lambda era: executable.find_executable(project, str(tmp_path / "none"), era=era)
-    )
+    curator = Curator(project, lambda era: executable.find_executable(project, str(tmp_path / "none"), era=era))
     with pytest.raises(DdxError) as caught:
         curator.run([op.priority("a", 4)])
     assert caught.value.exit_code == MISSING
     assert not curator.history().entries
 
 
-def test_somebody_who_changes_the_bead_meanwhile_is_not_overwritten(
-    world: WorldFactory, scripted: Scripted
-) -> None:
+def test_somebody_who_changes_the_bead_meanwhile_is_not_overwritten(world: WorldFactory, scripted: Scripted) -> None:
     here = world(rows("head"))
     meddle = (
         "code = passed()\n"
@@ -507,8 +493,7 @@ def test_several_processes_lose_nothing(world: WorldFactory) -> None:
     )
     root = Path(__file__).resolve().parents[3]
     crowd = [
-        subprocess.Popen([sys.executable, "-c", code, str(here.root), f"p{number}"], cwd=root)
-        for number in range(4)
+        subprocess.Popen([sys.executable, "-c", code, str(here.root), f"p{number}"], cwd=root) for number in range(4)
     ]
     assert [process.wait(100) for process in crowd] == [0] * 4
     labels = set(here.rows()["a"]["labels"])
@@ -522,23 +507,15 @@ def test_several_processes_lose_nothing(world: WorldFactory) -> None:
 
 
 @pytest.mark.parametrize(("era", "name"), [("head", "beads-head.jsonl"), ("april", "beads-2026-04.jsonl")])
-def test_the_given_trackers_come_back_as_they_were(
-    shared: Path, world: WorldFactory, era: str, name: str
-) -> None:
-    given = [
-        json.loads(line) for line in (shared / "data" / "ddx" / name).read_text("utf-8").split("\n") if line
-    ]
+def test_the_given_trackers_come_back_as_they_were(shared: Path, world: WorldFactory, era: str, name: str) -> None:
+    given = [json.loads(line) for line in (shared / "data" / "ddx" / name).read_text("utf-8").split("\n") if line]
     here = world(given, era)
     before = here.settled()
     queue = here.curator.look().queue
     first, second, third = queue.ready[:3]
-    waiting = next(
-        bead_id for bead_id in queue.beads if set(queue.beads[bead_id].depends_on) & queue.beads.keys()
-    )
+    waiting = next(bead_id for bead_id in queue.beads if set(queue.beads[bead_id].depends_on) & queue.beads.keys())
     target = next(other for other in queue.beads[waiting].depends_on if other in queue.beads)
-    closed = next(
-        bead_id for bead_id, bead in queue.beads.items() if bead.status == "closed" and not bead.parent
-    )
+    closed = next(bead_id for bead_id, bead in queue.beads.items() if bead.status == "closed" and not bead.parent)
     wishes = [
         op.eligible(first, False),
         op.supersede(second, first),
@@ -601,7 +578,5 @@ def test_what_falls_by_itself_comes_back_with_the_undo(world: WorldFactory) -> N
     undone = here.curator.undo()
     assert undone is not None
     assert undone.problems == ()
-    after = {
-        bead_id: {k: v for k, v in each.items() if k != "events"} for bead_id, each in here.settled().items()
-    }
+    after = {bead_id: {k: v for k, v in each.items() if k != "events"} for bead_id, each in here.settled().items()}
     assert after == before

@@ -112,9 +112,7 @@ def test_a_bead_that_vanished_is_told_unless_it_was_archived(here: World) -> Non
     assert settle(here) == ()
 
 
-@pytest.mark.parametrize(
-    "garbage", [b"", b"{", b"[]", b'{"beads": 5}', b"\xff", b'{"beads":{"a":[]},"taken_at":1}']
-)
+@pytest.mark.parametrize("garbage", [b"", b"{", b"[]", b'{"beads": 5}', b"\xff", b'{"beads":{"a":[]},"taken_at":1}'])
 def test_a_broken_snapshot_is_taken_anew(here: World, garbage: bytes) -> None:
     watch(here).path.write_bytes(garbage)
     assert watch(here).read().problem

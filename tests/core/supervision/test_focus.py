@@ -110,9 +110,7 @@ def test_what_workers_pass_by_is_not_held_back_and_what_they_pick_is() -> None:
 def test_a_text_for_a_truth_comes_back_as_what_workers_took_it_for(
     value: object, held_back: bool, then: object
 ) -> None:
-    rows = rows_of(
-        row("e", issue_type="epic"), row("child", parent="e"), row("odd", **{"execution-eligible": value})
-    )
+    rows = rows_of(row("e", issue_type="epic"), row("child", parent="e"), row("odd", **{"execution-eligible": value}))
     made = focused(rows)
     assert held(made) == ({"odd"} if held_back else set())
     assert unfocused(made)["odd"].get("execution-eligible") == then
@@ -120,9 +118,7 @@ def test_a_text_for_a_truth_comes_back_as_what_workers_took_it_for(
 
 @pytest.mark.parametrize("dialect", [APRIL, AUGUST])
 def test_what_was_held_back_comes_back_as_it_was(dialect: Dialect) -> None:
-    rows = {
-        bead_id: {k: v for k, v in each.items() if k != "schema_version"} for bead_id, each in TREE.items()
-    }
+    rows = {bead_id: {k: v for k, v in each.items() if k != "schema_version"} for bead_id, each in TREE.items()}
     assert unfocused(focused(rows, dialect=dialect)) == rows
 
 
@@ -130,13 +126,10 @@ def test_each_bead_costs_one_command_and_those_that_are_ready_come_first() -> No
     steps = steps_of(TREE, lambda writing: plan_focus(writing, "e"))
     assert list(steps[0].edits) == ["e"]
     assert len(steps) == 6
-    last_ready = max(
-        n for n, step in enumerate(steps) if next(iter(step.edits)) in ("other", "true", "working")
-    )
+    last_ready = max(n for n, step in enumerate(steps) if next(iter(step.edits)) in ("other", "true", "working"))
     assert all(next(iter(step.edits)) in ("waits",) for step in steps[last_ready + 1 :])
-    assert (
-        "--set execution-eligible=false --set helix-focus-suppressed=e --set helix-focus-prior=absent"
-        in " ".join(steps[1].args)
+    assert "--set execution-eligible=false --set helix-focus-suppressed=e --set helix-focus-prior=absent" in " ".join(
+        steps[1].args
     )
     assert steps_of(focused(TREE), lambda writing: plan_focus(writing, "e")) == []
 
@@ -257,9 +250,7 @@ IDS = [f"b{number}" for number in range(9)]
 def forests(draw: st.DrawFn) -> Rows:
     rows = {}
     for number, bead_id in enumerate(IDS):
-        fields: dict[str, Any] = {
-            "status": draw(st.sampled_from(["open", "open", "open", "in_progress", "closed"]))
-        }
+        fields: dict[str, Any] = {"status": draw(st.sampled_from(["open", "open", "open", "in_progress", "closed"]))}
         if number and draw(st.booleans()):
             fields["parent"] = draw(st.sampled_from(IDS[:number]))
         if draw(st.integers(0, 3)) == 0:

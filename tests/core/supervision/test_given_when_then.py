@@ -136,20 +136,14 @@ def drift_of(here: World) -> list[Drift]:
         ("execution-eligible", False),
     ],
 )
-def test_given_a_snapshot_when_a_field_of_it_changes_then_that_is_drift(
-    here: World, field: str, value: Any
-) -> None:
+def test_given_a_snapshot_when_a_field_of_it_changes_then_that_is_drift(here: World, field: str, value: Any) -> None:
     drift_of(here)
     here.rewrite("child", **{field.replace("-", "__"): value})
     assert [(each.bead_id, each.field) for each in drift_of(here)] == [("child", field)]
 
 
-@pytest.mark.parametrize(
-    ("field", "value"), [("title", "other"), ("priority", 0), ("labels", ["x"]), ("notes", "n")]
-)
-def test_given_a_snapshot_when_another_field_changes_then_that_is_none(
-    here: World, field: str, value: Any
-) -> None:
+@pytest.mark.parametrize(("field", "value"), [("title", "other"), ("priority", 0), ("labels", ["x"]), ("notes", "n")])
+def test_given_a_snapshot_when_another_field_changes_then_that_is_none(here: World, field: str, value: Any) -> None:
     drift_of(here)
     here.rewrite("child", **{field: value})
     assert drift_of(here) == []
@@ -196,9 +190,7 @@ TRIGGER = Trigger("post-cycle-review", 3, "a", "verify-governance-diff")
 
 @pytest.mark.parametrize("spec", [None, "S-1"])
 def test_given_an_injected_bead_then_our_own_hook_would_take_it(spec: str | None) -> None:
-    queue = queue_of(
-        [row("a", labels=["helix", "phase:build", "area:x"], **({"spec__id": spec} if spec else {}))]
-    )
+    queue = queue_of([row("a", labels=["helix", "phase:build", "area:x"], **({"spec__id": spec} if spec else {}))])
     for made in (
         review_bead(queue, TRIGGER, scope="commit:abc"),
         alignment_bead(queue, TRIGGER),
@@ -272,17 +264,13 @@ def test_given_a_dead_process_and_an_old_claim_then_it_is_an_orphan(here: World,
 
 
 @pytest.mark.parametrize("why", ["young", "alive", "elsewhere"])
-def test_given_a_young_a_living_or_a_foreign_claim_then_it_is_none(
-    here: World, dead_pid: int, why: str
-) -> None:
+def test_given_a_young_a_living_or_a_foreign_claim_then_it_is_none(here: World, dead_pid: int, why: str) -> None:
     pid = os.getpid() if why == "alive" else dead_pid
     claim(here, pid, NEW if why == "young" else OLD, "another" if why == "elsewhere" else "")
     assert find_orphans(here.curator.look(), here.curator.project) == ()
 
 
-def test_given_another_threshold_then_it_is_asked(
-    here: World, dead_pid: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_given_another_threshold_then_it_is_asked(here: World, dead_pid: int, monkeypatch: pytest.MonkeyPatch) -> None:
     claim(here, dead_pid, OLD)
     monkeypatch.setenv("HELIX_ORPHAN_THRESHOLD", str(10**10))
     assert find_orphans(here.curator.look(), here.curator.project) == ()

@@ -94,9 +94,7 @@ class World:
         if said:
             (folder / "embedded").mkdir()
             line = {"type": "text_delta", "sequence": 1, "data": {"text": said}}
-            (folder / "embedded" / "agent-claude-1755806400000000000.jsonl").write_text(
-                json.dumps(line) + "\n"
-            )
+            (folder / "embedded" / "agent-claude-1755806400000000000.jsonl").write_text(json.dumps(line) + "\n")
         return attempt_id
 
     def look(self) -> tuple[Any, tuple[Attempt, ...]]:
@@ -208,9 +206,7 @@ def test_an_outcome_that_evidence_turns_round_is_turned_round(world: World) -> N
 def test_failures_and_what_landed_afterwards_become_lessons_that_wait(world: World) -> None:
     world.attempt(1, "x-1", **FAILED)
     landed = world.attempt(2, "x-1")
-    (world.root / ".ddx" / "executions" / landed / "decisions.md").write_text(
-        "Parse times with their zone.\n"
-    )
+    (world.root / ".ddx" / "executions" / landed / "decisions.md").write_text("Parse times with their zone.\n")
     learned = world.learn()
     lessons = {each.proposal.type: each.proposal for each in learned if each.proposal}
     assert lessons["failure"].resolution == "the clock has no zone"
@@ -280,9 +276,7 @@ def test_a_bead_that_fails_four_times_in_one_way_teaches_one_lesson(world: World
     world.attempt(6, "x-1", **FAILED)
     assert world.learn() == []
     world.attempt(7, "x-1", **FAILED | {"error": "the harbour has no table"})
-    assert [each.proposal.resolution for each in world.learn() if each.proposal] == [
-        "the harbour has no table"
-    ]
+    assert [each.proposal.resolution for each in world.learn() if each.proposal] == ["the harbour has no table"]
 
 
 def test_three_beads_that_fail_in_one_way_make_it_systemic(world: World) -> None:
@@ -291,8 +285,7 @@ def test_three_beads_that_fail_in_one_way_make_it_systemic(world: World) -> None
     for number in range(4):  # as an earlier release kept them: four equal ones of one bead
         with world.memory.write() as db:
             db.execute(
-                "INSERT INTO proposal (attempt, bead, type, trigger, resolution, at)"
-                " VALUES (?, ?, ?, ?, ?, ?)",
+                "INSERT INTO proposal (attempt, bead, type, trigger, resolution, at) VALUES (?, ?, ?, ?, ?, ?)",
                 [f"a-{number}", "x-1", "failure", trigger, resolution, "2026-08-21T20:00:00Z"],
             )
     Deeds(world.memory).accept(learner.proposals.all())

@@ -28,9 +28,7 @@ LONG_AGO = "2026-08-01T00:00:00Z"
 
 
 def lookout(here: World, *, may_write: bool = True) -> Lookout:
-    return Lookout(
-        here.curator.project, lambda _: None, curator=here.again(who="helix") if may_write else None
-    )
+    return Lookout(here.curator.project, lambda _: None, curator=here.again(who="helix") if may_write else None)
 
 
 def look(here: World, watch: Lookout) -> Concerns:

@@ -37,9 +37,7 @@ def test_needs_are_ranked_by_urgency_then_by_what_waits() -> None:
     ]
     data = "\n".join([*(json.dumps({"title": "t", **row}) for row in rows), "{broken"]).encode()
     tracker = parse_rows(data)
-    queue = classify(
-        tracker.beads, now=NOW, claims=Claims(leases={"fine": True}, running=frozenset({"quiet"}))
-    )
+    queue = classify(tracker.beads, now=NOW, claims=Claims(leases={"fine": True}, running=frozenset({"quiet"})))
     runs = (
         Run("fine", verdict="dead", live=False, why="pid 7 is gone"),
         Run("lower", verdict="silent", why="no event for 9m"),

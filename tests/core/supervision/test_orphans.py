@@ -79,9 +79,7 @@ def test_the_threshold_is_a_setting(world: WorldFactory, dead: int, monkeypatch:
     assert orphans(here) == ()
 
 
-def test_a_lease_without_its_worker_is_an_orphan_though_the_row_is_open(
-    world: WorldFactory, dead: int
-) -> None:
+def test_a_lease_without_its_worker_is_an_orphan_though_the_row_is_open(world: WorldFactory, dead: int) -> None:
     here = world([row("a")])
     folder = lease_roots(find_project(here.root))[0]
     folder.mkdir(parents=True)

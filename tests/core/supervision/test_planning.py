@@ -79,9 +79,7 @@ def words(*operations: Operation, dialect: Dialect = AUGUST) -> list[str]:
         (op.clear("a", ["nothing"]), []),
     ],
 )  # fmt: skip
-def test_both_vocabularies_say_it_the_same(
-    dialect: Dialect, operation: Operation, expected: list[str]
-) -> None:
+def test_both_vocabularies_say_it_the_same(dialect: Dialect, operation: Operation, expected: list[str]) -> None:
     assert words(operation, dialect=dialect) == expected
 
 
@@ -164,8 +162,7 @@ def test_april_refuses_what_it_does_not_know() -> None:
 def test_a_new_bead_always_says_its_priority() -> None:
     wish = op.create("New", labels=["helix", "x"], parent="epic", depends_on=["a"], spec_id="S-1", notes="n")
     assert words(wish) == [
-        "bead create New --type task --priority 2 --labels helix,x --parent epic --set spec-id=S-1"
-        " --depends-on a",
+        "bead create New --type task --priority 2 --labels helix,x --parent epic --set spec-id=S-1 --depends-on a",
         "bead update (new) --notes n",
     ]
     assert words(wish, dialect=APRIL) == [
@@ -240,9 +237,7 @@ def test_what_has_no_way_back_says_so_beforehand() -> None:
 def test_recorded_commands_are_what_we_write(shared: Path) -> None:
     """The words we would use stand in the recorded transcripts of both eras with rc 0."""
     for era, dialect in (("april", APRIL), ("head", AUGUST)):
-        lines = (
-            (shared / "data" / "ddx" / "transcripts" / f"{era}.jsonl").read_text(encoding="utf-8").split("\n")
-        )
+        lines = (shared / "data" / "ddx" / "transcripts" / f"{era}.jsonl").read_text(encoding="utf-8").split("\n")
         recorded = [json.loads(line) for line in lines if line]
         flags = {
             word.partition("=")[0]
@@ -252,9 +247,7 @@ def test_recorded_commands_are_what_we_write(shared: Path) -> None:
         }
         made = plan(
             [
-                op.create(
-                    "New", labels=["x"], parent="epic", depends_on=["a"], acceptance="x", description="y"
-                ),
+                op.create("New", labels=["x"], parent="epic", depends_on=["a"], acceptance="x", description="y"),
                 op.assign("a", {"title": "t", "owner": "me", "notes": "n", "priority": "1"}),
                 op.depend("grandchild", "a"),
                 op.claim("off"),

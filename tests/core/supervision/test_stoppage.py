@@ -31,9 +31,7 @@ def stopped(project: ProjectFactory) -> Project:
     root = project([ROW], git=True)
     (root / ".gitignore").write_text(".ddx/\n.gitignore\n")
     (root / "stray.txt").write_text("x\n")
-    loop(
-        root / ".ddx", ("loop.operator_attention", DIRTY), ("loop.end", {"exit_reason": "operator_attention"})
-    )
+    loop(root / ".ddx", ("loop.operator_attention", DIRTY), ("loop.end", {"exit_reason": "operator_attention"}))
     return find_project(root)
 
 
@@ -76,9 +74,7 @@ def test_nothing_is_said_while_another_worker_is_at_work(stopped: Project) -> No
     assert find_stoppage(stopped, [Run("b-1", verdict="alive")]) is None
 
 
-def test_a_cause_that_cannot_be_seen_from_here_is_not_called_gone(
-    project: ProjectFactory, tmp_path: Path
-) -> None:
+def test_a_cause_that_cannot_be_seen_from_here_is_not_called_gone(project: ProjectFactory, tmp_path: Path) -> None:
     root = project([ROW], git=True)
     why = {"detail": "ResolveRoute: no viable routing candidate"}
     loop(root / ".ddx", ("disruption_detected", why), ("loop.end", {"exit_reason": "routing_unavailable"}))

@@ -56,10 +56,7 @@ def test_what_names_no_code_is_no_answer(answer: str) -> None:
 
 def test_the_instructions_repeated_are_no_answer() -> None:
     assert parse_next_action(f"NEXT_ACTION: {ALL}") == ""
-    echoed = (
-        "BACKFILL_STATUS: COMPLETE | GUIDANCE_NEEDED | BLOCKED\n"
-        "BACKFILL_REPORT: <text>\nRESEARCH_EPIC: <text>"
-    )
+    echoed = "BACKFILL_STATUS: COMPLETE | GUIDANCE_NEEDED | BLOCKED\nBACKFILL_REPORT: <text>\nRESEARCH_EPIC: <text>"
     assert len(parse_trailers(echoed, STAGES["backfill"]).problems) == 3
 
 

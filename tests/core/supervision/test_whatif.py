@@ -95,14 +95,11 @@ def test_what_if_equals_judging_everything_anew(era: str, data: st.DataObject) -
     assert follows.ready == (len(queue.ready), len(then.ready))
     assert follows.next_after == then.ready[:10]
     assert follows.newly_ready == tuple(bead_id for bead_id in then.ready if bead_id not in queue.position)
-    assert all(
-        bead_id in queue.position and bead_id not in then.position for bead_id in follows.newly_blocked
-    )
+    assert all(bead_id in queue.position and bead_id not in then.position for bead_id in follows.newly_blocked)
     moved = {bead_id for bead_id in queue.ready if bead_id not in then.position} - set(follows.newly_blocked)
     assert all(then.state(bead_id) in ("closed", "cancelled", "claimed") for bead_id in moved)
     states = {
-        bead_id: (queue.state(bead_id) if bead_id in queue.beads else "", then.state(bead_id))
-        for bead_id in then.beads
+        bead_id: (queue.state(bead_id) if bead_id in queue.beads else "", then.state(bead_id)) for bead_id in then.beads
     }
     told = dict(follows.changed)
     for bead_id, held in scene.leases.items():

@@ -56,9 +56,7 @@ def test_a_record_that_was_touched_keeps_the_spelling_of_every_other_field(era: 
 
 
 def test_bytes_that_are_no_text_survive(desk: MakeDesk) -> None:
-    bench = desk(
-        {"id": "demo-1"}, b'{"id":"demo-2","title":"\xff\xfe","status":"open","x":"\\ud800"}', era="head"
-    )
+    bench = desk({"id": "demo-1"}, b'{"id":"demo-2","title":"\xff\xfe","status":"open","x":"\\ud800"}', era="head")
     bench.must("update", "demo-1", "--priority", "1")
     bench.must("update", "demo-2", "--priority", "1")
     data = bench.tracker.read_bytes()
@@ -104,9 +102,7 @@ def test_times_are_written_as_go_writes_them(written: str, again: str) -> None:
     "spoiled",
     ['{"id": "demo-9", ', "not json", "[1]", '{"title":"no id"}', '{"id":"demo-9","x":NaN}', "\x00\x01"],
 )
-def test_a_file_with_a_line_that_is_no_record_is_read_but_never_written(
-    era: str, spoiled: str, desk: MakeDesk
-) -> None:
+def test_a_file_with_a_line_that_is_no_record_is_read_but_never_written(era: str, spoiled: str, desk: MakeDesk) -> None:
     bench = desk({"id": "demo-1"}, spoiled, {"id": "demo-2"}, era=era)
     before = bench.tracker.read_bytes()
     listed = bench("list", "--json")

@@ -124,9 +124,7 @@ def test_claim_and_unclaim(era: str, desk: MakeDesk) -> None:
 @pytest.mark.parametrize("era", ["april", "head"])
 def test_a_stale_claim_is_taken_over(era: str, desk: MakeDesk) -> None:
     beat = "execute-loop-heartbeat-at" if era == "april" else "work-heartbeat-at"
-    bench = desk(
-        {"id": "demo-1", "status": "in_progress", "owner": "gone", beat: "2026-01-01T00:00:00Z"}, era=era
-    )
+    bench = desk({"id": "demo-1", "status": "in_progress", "owner": "gone", beat: "2026-01-01T00:00:00Z"}, era=era)
     bench.must("update", "demo-1", "--claim")
     assert bench.rows()["demo-1"]["owner"] == "tester"
 
@@ -139,9 +137,7 @@ def test_only_what_is_open_can_be_claimed(status: str, desk: MakeDesk) -> None:
 
 def test_head_neither_claims_nor_closes_what_waits(desk: MakeDesk) -> None:
     waits = [{"depends_on_id": target, "type": "blocks"} for target in ("demo-3", "demo-2", "gone")]
-    bench = desk(
-        {"id": "demo-1", "dependencies": waits}, {"id": "demo-2", "status": "cancelled"}, {"id": "demo-3"}
-    )
+    bench = desk({"id": "demo-1", "dependencies": waits}, {"id": "demo-2", "status": "cancelled"}, {"id": "demo-3"})
     why = "bead: unclosed blocking dependencies: bead demo-1: demo-2, demo-3, gone"
     assert bench("update", "demo-1", "--claim").error == why
     assert bench("close", "demo-1").error == why
@@ -186,9 +182,7 @@ def test_april_keeps_events_in_the_row(desk: MakeDesk) -> None:
 
 def test_a_verdict_that_a_person_contradicts_is_noted(desk: MakeDesk) -> None:
     def review(verdict: str) -> list[dict[str, str]]:
-        return [
-            {"kind": "review", "summary": verdict, "body": "because", "created_at": "2026-04-01T00:00:00Z"}
-        ]
+        return [{"kind": "review", "summary": verdict, "body": "because", "created_at": "2026-04-01T00:00:00Z"}]
 
     bench = desk({"id": "demo-1", "events": review("BLOCK")}, {"id": "demo-2", "events": review("APPROVE")})
     bench.must("close", "demo-1")
@@ -276,9 +270,7 @@ def test_april_closes_nothing_along(desk: MakeDesk) -> None:
 
 
 def test_reap_closes_epics_whose_parts_have_ended(desk: MakeDesk) -> None:
-    bench = desk(
-        {"id": "demo-1", "issue_type": "epic"}, {"id": "demo-2", "parent": "demo-1", "status": "closed"}
-    )
+    bench = desk({"id": "demo-1", "issue_type": "epic"}, {"id": "demo-2", "parent": "demo-1", "status": "closed"})
     assert "demo-1  bead demo-1" in bench.must("reap")
     assert bench.rows()["demo-1"]["status"] == "open"
     assert bench.must("reap", "--apply") == "closed demo-1  bead demo-1"
@@ -336,9 +328,7 @@ def test_a_hook_that_cannot_be_executed_is_no_hook(desk: MakeDesk) -> None:
 
 def test_every_write_is_committed_where_the_settings_want_it(desk: MakeDesk) -> None:
     bench = desk({"id": "demo-1"}, git=True)
-    (bench.root / ".ddx" / "config.yaml").write_text(
-        "git:\n    auto_commit: always\n    commit_prefix: chore\n"
-    )
+    (bench.root / ".ddx" / "config.yaml").write_text("git:\n    auto_commit: always\n    commit_prefix: chore\n")
     (bench.root / "staged").write_text("mine")
     _git(bench.root, "add", "staged")
     bench.must("update", "demo-1", "--priority", "1")

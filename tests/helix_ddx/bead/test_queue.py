@@ -22,9 +22,7 @@ def edge(target: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("era", ["april", "head"])
 def test_dependencies_are_added_once_and_removed(era: str, desk: MakeDesk) -> None:
-    bench = desk(
-        {"id": "demo-1"}, {"id": "demo-2"}, {"id": "demo-3", "dependencies": [edge("gone")]}, era=era
-    )
+    bench = desk({"id": "demo-1"}, {"id": "demo-2"}, {"id": "demo-3", "dependencies": [edge("gone")]}, era=era)
     bench.must("dep", "add", "demo-1", "demo-2")
     once = bench.tracker.read_bytes()
     bench.must("dep", "add", "demo-1", "demo-2")
@@ -108,9 +106,7 @@ def test_list_filters_as_ddx_does(era: str, desk: MakeDesk) -> None:
 
     assert ids("--label", "a") == ["demo-1", "demo-2"]
     assert ids("--label", "a", "--status", "open") == ["demo-1"]
-    assert ids("--where", "spec-id=S", "--where", "assignee=me", "--where", "n=5", "--where", "on=true") == [
-        "demo-1"
-    ]
+    assert ids("--where", "spec-id=S", "--where", "assignee=me", "--where", "n=5", "--where", "on=true") == ["demo-1"]
     assert ids("--where", "spec-id=") == ["demo-2"]
     assert ids("--where", "priority=2") == []
     assert ids("--where", "no equals sign") == ["demo-1", "demo-2"]
@@ -226,9 +222,7 @@ def _three(desk: MakeDesk, **ranks: int | None) -> Desk:
         ({"a": 5}, ("move", "d", "--after", "a"), {"a": 5, "d": 6}),
     ],
 )
-def test_ranks_are_sparse(
-    ranks: dict[str, int], words: tuple[str, ...], order: dict[str, int], desk: MakeDesk
-) -> None:
+def test_ranks_are_sparse(ranks: dict[str, int], words: tuple[str, ...], order: dict[str, int], desk: MakeDesk) -> None:
     bench = _three(desk, **ranks)
     bench.must("queue", *words)
     assert {name: row["queue-rank"] for name, row in bench.rows().items() if "queue-rank" in row} == order
@@ -303,9 +297,7 @@ def test_focus_tells_what_the_loop_will_not_take(
         (("queue", "clear", "demo-1"), None),
     ],
 )
-def test_head_writes_one_rank_under_one_name(
-    words: tuple[str, ...], rank: int | None, desk: MakeDesk
-) -> None:
+def test_head_writes_one_rank_under_one_name(words: tuple[str, ...], rank: int | None, desk: MakeDesk) -> None:
     bench = desk({"id": "demo-1", "queue_rank": 7}, {"id": "demo-2", "queue_rank": 2})
     bench.must(*words)
     row = bench.rows()["demo-1"]
@@ -330,9 +322,7 @@ def test_a_cooldown_is_shown_and_ended(desk: MakeDesk) -> None:
         "work-last-status": "no_changes",
         "work-last-detail": "why",
     }
-    bench = desk(
-        {"id": "demo-1", **pause}, {"id": "demo-2"}, {"id": "demo-3", **pause, "work-last-status": "x"}
-    )
+    bench = desk({"id": "demo-1", **pause}, {"id": "demo-2"}, {"id": "demo-3", **pause, "work-last-status": "x"})
     assert bench.must("cooldown", "show", "demo-1").split("\n") == [
         "bead:        demo-1",
         "retry_after: 2099-01-01T00:00:00Z",
@@ -370,9 +360,7 @@ def test_claims_that_a_stuck_worker_gave_up(desk: MakeDesk) -> None:
             "created_at": "2026-05-01T00:00:00Z",
         }
     ]
-    assert bench.must("operator-attention").startswith(
-        "demo-1  attempt=a-1  last_activity_at=t  consecutive_wedge"
-    )
+    assert bench.must("operator-attention").startswith("demo-1  attempt=a-1  last_activity_at=t  consecutive_wedge")
 
 
 @pytest.mark.parametrize(
@@ -441,14 +429,9 @@ def test_import_puts_right_what_cannot_be_and_tells_what_it_skips(desk: MakeDesk
     ]
     (bench.root / "circle.jsonl").write_text("\n".join(map(json.dumps, circle)))
     before = bench.tracker.read_bytes()
-    assert (
-        "would create circular dependency involving x"
-        in bench("import", "--from", "jsonl", "circle.jsonl").error
-    )
+    assert "would create circular dependency involving x" in bench("import", "--from", "jsonl", "circle.jsonl").error
     assert bench.tracker.read_bytes() == before
-    assert bench("import", "--from", "jsonl", "nope.jsonl").error.endswith(
-        "nope.jsonl: no such file or directory"
-    )
+    assert bench("import", "--from", "jsonl", "nope.jsonl").error.endswith("nope.jsonl: no such file or directory")
 
 
 def test_init_takes_over_what_an_older_helix_kept(desk: MakeDesk) -> None:
@@ -508,9 +491,7 @@ def test_the_tracker_can_lie_elsewhere(desk: MakeDesk, monkeypatch: pytest.Monke
 
 def test_attempts_are_summed_up(desk: MakeDesk) -> None:
     bench = desk({"id": "demo-1"})
-    for number, result in enumerate(
-        ({"tokens": 10, "cost_usd": 0.5, "duration_ms": 100}, {"tokens": 5}, None)
-    ):
+    for number, result in enumerate(({"tokens": 10, "cost_usd": 0.5, "duration_ms": 100}, {"tokens": 5}, None)):
         folder = bench.root / ".ddx" / "executions" / f"20260401T00000{number}-0000000{number}"
         folder.mkdir(parents=True)
         text = "broken" if result is None else json.dumps({"bead_id": "demo-1", **result})
@@ -522,9 +503,7 @@ def test_attempts_are_summed_up(desk: MakeDesk) -> None:
 
 
 def test_doctor_finds_what_ddx_would_stumble_over(desk: MakeDesk) -> None:
-    bench = desk(
-        {"id": "demo-1", "notes": "x" * 70_000}, {"id": "demo-2", "dependencies": [edge("gone")]}, "rubbish"
-    )
+    bench = desk({"id": "demo-1", "notes": "x" * 70_000}, {"id": "demo-2", "dependencies": [edge("gone")]}, "rubbish")
     answer = bench("doctor", "--json")
     found = {(finding["kind"], finding["bead_id"]) for finding in answer.json["findings"]}
     assert found == {
@@ -538,9 +517,7 @@ def test_doctor_finds_what_ddx_would_stumble_over(desk: MakeDesk) -> None:
 
 
 def test_lint_tells_what_a_machine_can_check(desk: MakeDesk) -> None:
-    acceptance = (
-        "1. `parse_rows` exists\n2. The tests pass\n3. it is nice\n   and friendly\n4. never calls `eval`"
-    )
+    acceptance = "1. `parse_rows` exists\n2. The tests pass\n3. it is nice\n   and friendly\n4. never calls `eval`"
     report = desk({"id": "demo-1", "acceptance": acceptance})("lint", "demo-1", "--json").json
     assert [item["kind"] for item in report["items"]] == ["symbol", "build-gate", "prose", "negative"]
     assert report["items"][2]["text"] == "it is nice and friendly"

@@ -34,8 +34,7 @@ def _project(project: ProjectFactory, weight: int) -> Path:
     """Six shared beads among others that make every write take its time; each has an oddly spelt number."""
     rows = [{**ROW, "id": f"demo-{number:08x}", "title": f"shared {number}"} for number in range(6)]
     rows += [
-        {**ROW, "id": f"demo-f{number:07x}", "title": "weight", "description": "x" * 4_000}
-        for number in range(weight)
+        {**ROW, "id": f"demo-f{number:07x}", "title": "weight", "description": "x" * 4_000} for number in range(weight)
     ]
     root = project()
     lines = [json.dumps(row, sort_keys=True, separators=(",", ":")).replace('"1.50"', "1.50") for row in rows]
@@ -54,9 +53,7 @@ def _start(root: Path, name: str, count: int, era: str, *more: str) -> subproces
         era,
     ]
     env = {**os.environ, "HELIX_DDX_ERA": era, "DDX_BEAD_LOCK_TIMEOUT": "60", "DDX_BEAD_PREFIX": "demo"}
-    return subprocess.Popen(
-        [*argv, *more], env=env, stdout=subprocess.PIPE, text=True, start_new_session=True
-    )
+    return subprocess.Popen([*argv, *more], env=env, stdout=subprocess.PIPE, text=True, start_new_session=True)
 
 
 def _rows(root: Path) -> dict[str, dict[str, Any]]:

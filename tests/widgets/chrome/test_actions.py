@@ -39,9 +39,7 @@ def test_a_result_without_an_id_ends_the_newest_open_call_of_its_tool() -> None:
 
 
 def test_a_service_log_tells_call_and_outcome_in_one_line() -> None:
-    line = Event(
-        5, "result", "progress", tool="Bash", summary="Bash go test out=2 kB", ok=True, duration_ms=9
-    )
+    line = Event(5, "result", "progress", tool="Bash", summary="Bash go test out=2 kB", ok=True, duration_ms=9)
     (action,) = log(line).last(3)
     assert (action.name, action.target, action.ok) == ("Bash", "go test", True)
 

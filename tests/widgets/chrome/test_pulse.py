@@ -55,9 +55,7 @@ async def test_parts_go_in_order(width: int, there: list[str], gone: list[str]) 
 
 async def test_a_rehearsal_says_so_at_any_width() -> None:
     for width in (160, 80, 48, 32):
-        assert "REHEARSAL" in await line(
-            PulseFacts(project="demo", ready=3, action="BUILD", rehearsal=True), width
-        )
+        assert "REHEARSAL" in await line(PulseFacts(project="demo", ready=3, action="BUILD", rehearsal=True), width)
 
 
 async def test_trouble_stands_in_place_of_counts() -> None:
@@ -67,9 +65,7 @@ async def test_trouble_stands_in_place_of_counts() -> None:
 
 
 async def test_words_stay_at_80_cells_and_the_place_gives_way() -> None:
-    facts = PulseFacts(
-        "a-project-of-a-long-name-in-deed", "wt/feature-branch", 2.0, ready=12, running=2, needs_me=3
-    )
+    facts = PulseFacts("a-project-of-a-long-name-in-deed", "wt/feature-branch", 2.0, ready=12, running=2, needs_me=3)
     said = await line(facts, 80)
     for words in ("2 running", "12 ready", "3 need you"):
         assert words in said

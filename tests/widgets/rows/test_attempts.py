@@ -42,9 +42,7 @@ def attempt(number: int, status: str = "success", **fields: object) -> Attempt:
 
 
 def run(**fields: object) -> RunView:
-    made = Run(
-        "ddx-2", "20260821T999999-0000abcd", started_at=NOW - 4 * MINUTE, harness="claude", model="sonnet"
-    )
+    made = Run("ddx-2", "20260821T999999-0000abcd", started_at=NOW - 4 * MINUTE, harness="claude", model="sonnet")
     actions = fields.pop("actions", ())
     return RunView(replace(made, **fields), actions)  # type: ignore[arg-type]
 
@@ -127,9 +125,7 @@ async def test_a_running_entry_has_its_last_actions_with_outcome_and_time() -> N
 
 async def test_silent_and_gone_are_told_apart_with_the_reason_in_words() -> None:
     silent = run(verdict="silent", why="its heartbeat is fresh, but it has done nothing for 12m")
-    gone = run(
-        attempt_id="20260821T888888-0000abcd", verdict="dead", live=False, why="its process 77 is gone"
-    )
+    gone = run(attempt_id="20260821T888888-0000abcd", verdict="dead", live=False, why="its process 77 is gone")
     rows = AttemptList()
     app = Host(rows)
     async with app.run_test(size=(80, 12)) as pilot:
@@ -180,9 +176,7 @@ async def test_following_stays_on_top_and_stops_when_somebody_moves() -> None:
 async def test_the_selection_goes_along_when_a_run_ends() -> None:
     rows = AttemptList()
     async with Host(rows).run_test(size=(80, 20)) as pilot:
-        rows.show_board(
-            board([attempt(5)], run(), run(attempt_id="20260821T777777-0000abcd", bead_id="ddx-1"))
-        )
+        rows.show_board(board([attempt(5)], run(), run(attempt_id="20260821T777777-0000abcd", bead_id="ddx-1")))
         rows.focus()
         await pilot.press("j")
         ended = rows.selected_key

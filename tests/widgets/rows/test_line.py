@@ -39,9 +39,7 @@ def test_a_column_has_its_width_and_parts_from_the_next(text: str, width: int) -
 
 
 @given(spans, spans, widths)
-def test_a_spread_line_fits_and_keeps_its_right_side_whole(
-    left: list[Span], right: list[Span], width: int
-) -> None:
+def test_a_spread_line_fits_and_keeps_its_right_side_whole(left: list[Span], right: list[Span], width: int) -> None:
     line = spread(left, right, width)
     assert width_of(line) <= width
     if 0 < width_of(right) < width - 1:

@@ -17,11 +17,7 @@ def viewports(draw: st.DrawFn) -> Viewport:
 
 
 def all_lines(view: Viewport) -> list[tuple[int, int]]:
-    return [
-        (row, part)
-        for row in range(view.rows)
-        for part in range(1 + (view.more if row == view.cursor else 0))
-    ]
+    return [(row, part) for row in range(view.rows) for part in range(1 + (view.more if row == view.cursor else 0))]
 
 
 @given(viewports())
@@ -52,9 +48,7 @@ def test_the_thumb_is_in_the_window_and_says_where(view: Viewport) -> None:
     assert bool(thumb) == view.overflows
     if thumb:
         assert 0 <= thumb.start < thumb.stop <= view.height
-        assert (thumb.start == 0) == (
-            round(view.top / (view.lines - view.height) * (view.height - len(thumb))) == 0
-        )
+        assert (thumb.start == 0) == (round(view.top / (view.lines - view.height) * (view.height - len(thumb))) == 0)
 
 
 @given(viewports(), st.floats(-1, 2))

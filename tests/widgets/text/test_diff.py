@@ -73,9 +73,7 @@ def test_what_git_itself_prints_of_new_deleted_renamed_binary_and_merged_files(t
     git(tmp_path, "checkout", "-q", "main")
     (tmp_path / "both.txt").write_text("ours\ntwo\n")
     git(tmp_path, "commit", "-qam", "ours")
-    subprocess.run(
-        ["git", "-C", str(tmp_path), "merge", "-q", "other"], check=False, capture_output=True, timeout=30
-    )
+    subprocess.run(["git", "-C", str(tmp_path), "merge", "-q", "other"], check=False, capture_output=True, timeout=30)
     (tmp_path / "both.txt").write_text("ours\ntheirs\n")
     git(tmp_path, "commit", "-qam", "merged")
     (file,) = parse_diff(git(tmp_path, "show", "--format=", "--cc", "HEAD"))
@@ -137,9 +135,7 @@ async def test_no_character_of_a_line_is_lost_at_any_width(width: int) -> None:
     pane = DiffPane()
     app = Host(pane)
     async with app.run_test(size=(width, 60)) as pilot:
-        pane.show_diff(
-            DiffFacts(parse_diff(f"diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -0,0 +1 @@\n+{long}\n"))
-        )
+        pane.show_diff(DiffFacts(parse_diff(f"diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -0,0 +1 @@\n+{long}\n")))
         await pilot.pause()
         letters = "".join(char for line in app.rows()[3:] for char in line if char in "abcdefghij")
         assert letters.endswith(long)

@@ -55,9 +55,7 @@ def test_a_preserved_attempt_says_what_it_is_where_it_is_kept_and_what_to_do() -
 
 
 def test_a_physics_level_reading_asks_for_a_person() -> None:
-    text = text_of(
-        Subject(attempt(1, "no_changes"), reading=Reading("physics-level", "a person must decide"))
-    )
+    text = text_of(Subject(attempt(1, "no_changes"), reading=Reading("physics-level", "a person must decide")))
     assert "physics-level" in text
     assert "a person must decide" in text
 
@@ -116,9 +114,7 @@ def test_keys_are_unique_whatever_is_known() -> None:
         attempt(1, detail="a\nb", error="c"),
         run=Run("ddx-1", facts=(fact, fact)),
         siblings=siblings,
-        evidence=Evidence(
-            decisions="x\ny", review="z", checks=(Check("a", "pass", "m"), Check("a", "fail", "m"))
-        ),
+        evidence=Evidence(decisions="x\ny", review="z", checks=(Check("a", "pass", "m"), Check("a", "fail", "m"))),
         diff=DiffFacts(parse_diff(PLAIN * 3)),
         reading=Reading("resolvable", "x"),
     )
@@ -142,9 +138,7 @@ async def test_enter_on_a_line_that_leads_somewhere_goes_there() -> None:
     app.followed = []
     diff = DiffFacts(parse_diff(PLAIN))
     async with app.run_test(size=(60, 40)) as pilot:
-        pane.show_subject(
-            Subject(attempt(1), beads=BEADS, siblings=[attempt(1), attempt(2)], diff=diff), other=True
-        )
+        pane.show_subject(Subject(attempt(1), beads=BEADS, siblings=[attempt(1), attempt(2)], diff=diff), other=True)
         pane.focus()
         for line in ("bead:ddx-1", f"attempt:{attempt(2).attempt_id}", "diff:0", "figures"):
             assert pane.select(f"{line}\n0")

@@ -62,9 +62,7 @@ def test_sizes() -> None:
 
 def test_a_prompt_is_whole() -> None:
     text = "<bead>\n# Title\n\nwords [/x]\n"
-    assert ["".join(part for part, _ in para.spans) for para in prompt_paras(text)] == text.rstrip(
-        "\n"
-    ).split("\n")
+    assert ["".join(part for part, _ in para.spans) for para in prompt_paras(text)] == text.rstrip("\n").split("\n")
 
 
 def test_a_prompt_that_ddx_wrote_as_xml_is_shown_as_its_reader_takes_it() -> None:

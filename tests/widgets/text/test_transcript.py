@@ -39,9 +39,7 @@ def done(number: int, *, ok: bool = True, said: str = "it went well") -> Event:
 
 
 def words(number: int) -> Event:
-    return Event(
-        number * SECOND, "text", "text_delta", summary=f"word {number}", detail=f"word {number}\nand more"
-    )
+    return Event(number * SECOND, "text", "text_delta", summary=f"word {number}", detail=f"word {number}\nand more")
 
 
 async def test_a_call_carries_its_outcome_and_the_result_stands_below() -> None:
@@ -170,9 +168,7 @@ def test_rows_keys_and_places_agree(count: int, unfolded: dict[int, list[str]]) 
 async def test_a_row_says_its_kind_once_and_the_hour_at_any_width() -> None:
     at = 1_780_000_000 * 1_000_000_000
     script = Script()
-    script.add(
-        [Event(at, "thinking", summary="thinking about locks"), Event(at, "thinking", type="thinking")]
-    )
+    script.add([Event(at, "thinking", summary="thinking about locks"), Event(at, "thinking", type="thinking")])
     for width in (100, 36):
         rows = ["".join(text for text, _ in ScriptRows(script, {}).paint(place, width)) for place in (0, 1)]
         assert rows[0].count("think") == 1

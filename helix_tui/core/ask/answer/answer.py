@@ -102,8 +102,7 @@ class Answer:
 def with_sources(body: str, cited: Sequence[Citation]) -> str:
     """A text and below it the sources that it cites."""
     lines = [
-        f"[{one.number}] {clean_line(one.place, 400)}  {clean_line(one.span.header, 200)}".rstrip()
-        for one in cited
+        f"[{one.number}] {clean_line(one.place, 400)}  {clean_line(one.span.header, 200)}".rstrip() for one in cited
     ]
     return f"{body}\n\nSources:\n" + "\n".join(lines) if lines else body
 
@@ -150,9 +149,7 @@ def compose(
     more = [_told(span, sentence, sources) for span, sentence in told[first:]]
     if more:
         sections.append(Section("Also", tuple(more)))
-    code = [
-        line for line in _code(kept, required, {said.text for _, said in told}, sources) if line not in lead
-    ]
+    code = [line for line in _code(kept, required, {said.text for _, said in told}, sources) if line not in lead]
     if code:
         sections.append(Section("In the code", tuple(code)))
     docs = [one.entry.span for one in kept if one.entry.is_doc]
@@ -162,9 +159,7 @@ def compose(
         )
     if not sections and kept:
         span = kept[0].entry.span
-        sections.append(
-            Section("", (f"The nearest is {_named(span)} in {_file(span)} {sources.whole(span)}",))
-        )
+        sections.append(Section("", (f"The nearest is {_named(span)} in {_file(span)} {sources.whole(span)}",)))
     if missing:
         sections.append(Section("Not found", tuple(_not_found(missing, queries))))
     for one in kept:
@@ -192,8 +187,7 @@ def _telling(question: Question, kept: Sequence[Kept], slots: Sequence[Slot]) ->
     for score, _, span, sentence in scored:
         words = terms_in(sentence.text)
         untold = any(
-            covers(slot, sentence.text) and not any(covers(slot, told.text) for _, told in chosen)
-            for slot in slots
+            covers(slot, sentence.text) and not any(covers(slot, told.text) for _, told in chosen) for slot in slots
         )
         wanted = untold or (len(chosen) < MOST_SENTENCES and score >= KEEP_SHARE * best)
         if wanted and words and not any(len(words & other) / len(words) >= ALIKE for other in said):
@@ -245,9 +239,7 @@ def _whose(span: Span, sentence: Sentence) -> str:
     return f"`{clean_line(of, 120)}`: "
 
 
-def _places(
-    question: Question, kept: Sequence[Kept], slots: Sequence[Slot], sources: _Sources
-) -> Iterator[str]:
+def _places(question: Question, kept: Sequence[Kept], slots: Sequence[Slot], sources: _Sources) -> Iterator[str]:
     """Where it is, or who uses it: the first lines of an answer to such a question."""
     if question.kind == "usage":
         yield from _uses(kept, slots, sources)
@@ -278,9 +270,7 @@ def _uses(kept: Sequence[Kept], slots: Sequence[Slot], sources: _Sources) -> Ite
         )
         for rank, span in enumerate(code)
         for at, line in enumerate(span.text.split("\n"))
-        if any(covers(slot, line) for slot in names)
-        and not is_definition(line, names)
-        and not is_comment(line)
+        if any(covers(slot, line) for slot in names) and not is_definition(line, names) and not is_comment(line)
     ]
     seen: set[tuple[str, int]] = set()
     for *_, at, span in sorted(found, key=lambda row: row[:-1]):
@@ -348,10 +338,7 @@ def searched(queries: Sequence[str]) -> str:
 def ask_which(ambiguity: Ambiguity, threshold: float, queries: Sequence[str]) -> Answer:
     """Two options with the evidence of each, what was searched, and what would decide."""
     sources = _Sources()
-    lines = [
-        f"“{clean_line(ambiguity.term, 80)}” means more than one thing here,"
-        " and the evidence does not decide."
-    ]
+    lines = [f"“{clean_line(ambiguity.term, 80)}” means more than one thing here, and the evidence does not decide."]
     options = [_option(number, one, sources) for number, one in enumerate(ambiguity.weighed[:2], 1)]
     first, second = ambiguity.weighed[:2]
     why = (
@@ -392,10 +379,7 @@ def best_evidence(one: Weighed) -> tuple[Span, Sentence] | None:
     spans = sorted(
         one.spans,
         key=lambda span: (
-            not any(
-                span.file == at.file and span.start <= at.end and at.start <= span.end
-                for at in one.sense.anchors
-            )
+            not any(span.file == at.file and span.start <= at.end and at.start <= span.end for at in one.sense.anchors)
         ),
     )
     found = [(span, sentence) for span in spans for sentence in sentences_of(span)]
@@ -413,13 +397,8 @@ def say_nothing_found(kept: Sequence[Kept], missing: Sequence[Slot], queries: Se
     """Nothing speaks of what is asked: say so, with what was searched, what would do, what came nearest."""
     sources = _Sources()
     labels = ", ".join(f"“{clean_line(slot.label, 80)}”" for slot in missing) or "the question"
-    near = [
-        f"{_named(one.entry.span)} in {_file(one.entry.span)} {sources.whole(one.entry.span)}"
-        for one in kept[:3]
-    ]
-    sections = [
-        Section("", (f"Nothing that was searched speaks of {labels}. Which file or name do you mean?",))
-    ]
+    near = [f"{_named(one.entry.span)} in {_file(one.entry.span)} {sources.whole(one.entry.span)}" for one in kept[:3]]
+    sections = [Section("", (f"Nothing that was searched speaks of {labels}. Which file or name do you mean?",))]
     if near:
         sections.append(Section("Nearest", tuple(near)))
     sections.append(Section("Not found", tuple(_not_found(missing, queries))))

@@ -22,9 +22,7 @@ from helix_tui.core.ask.retrieval.slots import Slot, terms_in
 Part = Literal["definition", "entrypoint", "contract", "test", "other"]
 """What a span is to the answer."""
 
-POLICY = (
-    "definition > entrypoint > contract > test; the best span of each slot first; at most {per_file} a file"
-)
+POLICY = "definition > entrypoint > contract > test; the best span of each slot first; at most {per_file} a file"
 
 _WORTH: dict[Part, float] = {
     "definition": 0.35,
@@ -123,9 +121,7 @@ def compact(
     dropped |= {key: why for key, why in choice.refused.items() if key not in choice.taken}
     kept = tuple(Kept(entry, parts[entry.span.key], choice.taken[entry.span.key]) for entry in choice.order)
     left = [entry for entry in entries if entry.span.key not in choice.taken]
-    out = tuple(
-        Dropped(entry, parts[entry.span.key], dropped.get(entry.span.key, "over budget")) for entry in left
-    )
+    out = tuple(Dropped(entry, parts[entry.span.key], dropped.get(entry.span.key, "over budget")) for entry in left)
     return Compaction(
         kept,
         out,

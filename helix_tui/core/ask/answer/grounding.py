@@ -83,9 +83,7 @@ def judge(answer: str, sources: Mapping[int, Span], threshold: float) -> Groundi
     return Grounding(tuple(_judge(text, sources) for text in claims_of(answer)), threshold)
 
 
-def tier_of(
-    grounding: Grounding, *, evidence_ok: bool, coverage_ok: bool, anything_covered: bool, split: bool
-) -> Tier:
+def tier_of(grounding: Grounding, *, evidence_ok: bool, coverage_ok: bool, anything_covered: bool, split: bool) -> Tier:
     """The label of an answer: no claim is better than the gate and the coverage allow."""
     if split or not anything_covered or not grounding.claims:
         return "Clarify"
@@ -107,11 +105,7 @@ def claims_of(answer: str) -> Iterator[str]:
             continue
         for sentence in _joined(_SENTENCE.split(text)):
             words = terms_in(_CITED.sub(" ", sentence))
-            if (
-                len(words) >= LEAST_WORDS
-                and not sentence.rstrip().endswith("?")
-                and not _NO_CLAIM.match(sentence)
-            ):
+            if len(words) >= LEAST_WORDS and not sentence.rstrip().endswith("?") and not _NO_CLAIM.match(sentence):
                 yield sentence
 
 

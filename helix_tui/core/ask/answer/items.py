@@ -89,9 +89,7 @@ class ItemChange:
     after: str
 
 
-def compare(
-    before: Sequence[dict[str, object]], after: Sequence[dict[str, object]]
-) -> tuple[ItemChange, ...]:
+def compare(before: Sequence[dict[str, object]], after: Sequence[dict[str, object]]) -> tuple[ItemChange, ...]:
     """Two runs item by item, as their records list them (``type, path, header, hash``).
 
     An item with an equal hash is the same one; of the rest, those of one type and place are paired as
@@ -111,9 +109,7 @@ def compare(
     return tuple(sorted(changes, key=lambda one: (rank.get(one.type, 99), one.path, one.header, one.kind)))  # type: ignore[call-overload]
 
 
-def _change(
-    kind: ChangeKind, before: dict[str, object] | None, after: dict[str, object] | None
-) -> ItemChange:
+def _change(kind: ChangeKind, before: dict[str, object] | None, after: dict[str, object] | None) -> ItemChange:
     shown = after or before or {}
     return ItemChange(
         kind,

@@ -119,14 +119,8 @@ def _read(out: str, label: str, seconds: float) -> ModelReply:
 
 
 def _count(value: object) -> int | None:
-    return (
-        int(value) if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0 else None
-    )
+    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0 else None
 
 
 def _cost(value: object) -> float | None:
-    return (
-        float(value)
-        if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
-        else None
-    )
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0 else None

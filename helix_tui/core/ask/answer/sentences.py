@@ -18,9 +18,7 @@ MOST_CHARS = 420
 MOST_LINES = 200
 
 _FENCE = re.compile(r"^\s*(```|~~~)")
-_SKIP = re.compile(
-    r"^\s*(?:#{1,6}\s|\||[-=*_]{3,}\s*$|<!--|\[?!\[|\[[^\]]+\]:|\.\. |:\w+:|</?\w|\.(?:[A-Z]{2}|sp\b))"
-)
+_SKIP = re.compile(r"^\s*(?:#{1,6}\s|\||[-=*_]{3,}\s*$|<!--|\[?!\[|\[[^\]]+\]:|\.\. |:\w+:|</?\w|\.(?:[A-Z]{2}|sp\b))")
 _BULLET = re.compile(r"^\s*(?:[-*+•]|\d+[.)])\s+")
 _QUOTE = re.compile(r"^\s*>\s?")
 _END = re.compile(r"(?<=[.!?])[\"'”’)\]*_]*\s+(?=[\"'“‘(\[`*_]*[A-Z0-9`])")
@@ -42,9 +40,7 @@ _COMMENT = re.compile(r"^\s*(?:#(?!!)|//[/!]?|--|;+|\*(?!/)|/\*+|%|\"\"\"|''')\s
 _COMMENT_END = re.compile(r"\s*(?:\*+/|\"\"\"|''')\s*$")
 _RULE = re.compile(r"[-=~*_#^+.]{3,}|@\w.*|:\w+(?: [^:]+)?:(?: .*)?")
 """Lines of a comment without a sentence: drawn ones, and tags as ``@param x`` and ``:returns:``."""
-_RIGHTS = re.compile(
-    r"\bcopyright\b|\(c\)\s*\d{4}|\blicen[cs]ed?\b|\bSPDX\b|all rights reserved", re.IGNORECASE
-)
+_RIGHTS = re.compile(r"\bcopyright\b|\(c\)\s*\d{4}|\blicen[cs]ed?\b|\bSPDX\b|all rights reserved", re.IGNORECASE)
 _HEAD = 40
 """Lines of a file among which a comment may say who owns it."""
 _DEFINES = re.compile(
@@ -54,9 +50,7 @@ _DEFINES = re.compile(
     r"(?:\([^)]*\)\s*)?(?P<named>\w+)"
     r"|(?!(?:if|for|while|switch|catch|return|with|else|elif)\b)(?P<called>[A-Za-z_$][\w$]*)\s*\([^;]*\{\s*$)"
 )
-_IMPORT = re.compile(
-    r"^\s*(?:import|from|use|#\s*include|export\s+(?:default|\{)|module\.exports)\b|\brequire\("
-)
+_IMPORT = re.compile(r"^\s*(?:import|from|use|#\s*include|export\s+(?:default|\{)|module\.exports)\b|\brequire\(")
 _DOCSTRING = re.compile(r"^\s*[rRuUbB]?(\"\"\"|''')")
 
 
@@ -209,9 +203,7 @@ def _split(block: Block) -> Iterator[tuple[str, int, int]]:
         marks.append((len(whole), number))
         whole += line + " "
     at = 0
-    ends = [
-        found.start() for found in _END.finditer(whole) if not _ABBREVIATED.search(whole[: found.start()])
-    ]
+    ends = [found.start() for found in _END.finditer(whole) if not _ABBREVIATED.search(whole[: found.start()])]
     for end in [*ends, len(whole)]:
         text = plain(whole[at:end])
         if len(text) > 2 and any(char.isalpha() for char in text):

@@ -44,9 +44,7 @@ class Source:
         if not self.git.is_repository():
             self.git = None
             if revision is not None:
-                raise NothingToAsk(
-                    f"{root} is no git repository, so it has no revision {revision}: ask without one"
-                )
+                raise NothingToAsk(f"{root} is no git repository, so it has no revision {revision}: ask without one")
         self.revision = revision
         if self.git is not None and revision is None and self.git.is_bare():
             self.revision = "HEAD"
@@ -66,9 +64,7 @@ class Source:
             return _sift(Listing(entries, self.git.commit_of("HEAD"), _digits(entries)))
         commit = self.git.commit_of(self.revision)
         if commit is None:
-            raise NothingToAsk(
-                f"{self.root} has no revision {self.revision}: `git log --oneline` shows what there is"
-            )
+            raise NothingToAsk(f"{self.root} has no revision {self.revision}: `git log --oneline` shows what there is")
         entries = self.git.tree(commit)
         return _sift(Listing(entries, commit, _digits(entries)))
 
@@ -141,9 +137,7 @@ def _walk(root: Path) -> tuple[list[Entry], list[str]]:
     found: list[Entry] = []
     notes = [f"{root} is no git repository: every file below it was read, and there is no history"]
     for folder, folders, files in os.walk(root, onerror=None, followlinks=False):
-        folders[:] = sorted(
-            name for name in folders if not name.startswith(".") and left_out(f"{name}/x") is None
-        )
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and left_out(f"{name}/x") is None)
         place = os.path.relpath(folder, root)
         found += [Entry(name if place == "." else f"{place}/{name}", "") for name in files]
         if len(found) > MAX_FOLDER_FILES:

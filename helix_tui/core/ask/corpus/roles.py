@@ -98,9 +98,7 @@ _DOC = re.compile(
     r"|code_of_conduct|security)(?:\.[^/.]*)?$",
     re.IGNORECASE,
 )
-_CODE_IN_DOCS = re.compile(
-    r"\.(?:py|go|rs|[cm]?[jt]sx?|java|c|cc|cpp|h|hpp|rb|php|cs|kt|swift|scala)$", re.IGNORECASE
-)
+_CODE_IN_DOCS = re.compile(r"\.(?:py|go|rs|[cm]?[jt]sx?|java|c|cc|cpp|h|hpp|rb|php|cs|kt|swift|scala)$", re.IGNORECASE)
 _DATA = re.compile(
     r"\.(?:json|jsonl|ndjson|json5|csv|tsv|svg|xml|html?|xhtml|po|pot|ipynb|geojson|lock|log|sql|sum|plist|xlf|resx|srt"
     r"|ics|css|scss|less|sass|golden|snap|patch|diff)$",

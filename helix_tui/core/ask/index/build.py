@@ -70,9 +70,7 @@ def batches(raws: Iterable[Raw]) -> Iterator[list[Raw]]:
         yield batch
 
 
-def read_all(
-    raws: Iterable[Raw], stop: Callable[[], bool], *, workers: int | None = None
-) -> Iterator[Segment]:
+def read_all(raws: Iterable[Raw], stop: Callable[[], bool], *, workers: int | None = None) -> Iterator[Segment]:
     """Segments of all contents, each as soon as it is ready; order may vary and does not matter."""
     source = batches(raws)
     first = next(source, None)

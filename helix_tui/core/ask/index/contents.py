@@ -73,9 +73,7 @@ class Contents:
         with self._lock:
             self._database.close()
 
-    def refresh(
-        self, progress: Report | None = None, *, stop: Callable[[], bool] = lambda: False
-    ) -> Refreshed:
+    def refresh(self, progress: Report | None = None, *, stop: Callable[[], bool] = lambda: False) -> Refreshed:
         """Bring the index up to date: list, read what is new, and see the present tree from then on.
 
         A damaged index is made anew; one that cannot be written to goes on in memory.
@@ -113,9 +111,7 @@ class Contents:
             self._rankings.clear()
             stored = self._database.stored()
             refused = [
-                (path, stored[key].refused)
-                for path, key in self._files
-                if key in stored and stored[key].refused
+                (path, stored[key].refused) for path, key in self._files if key in stored and stored[key].refused
             ]
             self._skipped = sorted(listing.skipped + refused)
         seconds = time.monotonic() - begun
@@ -209,9 +205,7 @@ class Contents:
             self._database.add_past(commits.packed(commit) for commit in git.commits(batch))
         self._history = commits.History(shas, self._database.past())
 
-    def _read_meaning(
-        self, begun: float, report: Report, stop: Callable[[], bool]
-    ) -> meaning.Meanings | None:
+    def _read_meaning(self, begun: float, report: Report, stop: Callable[[], bool]) -> meaning.Meanings | None:
         """The vectors of the files, where the repository is small enough and there are weights."""
         with self._lock:
             self._look_at(self._files)

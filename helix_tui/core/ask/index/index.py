@@ -117,9 +117,7 @@ class Index(Contents):
             return [ranking.file(at) for at in ranking.order[:limit]]
 
     @_asking
-    def search(
-        self, query: str | Question, k: int = 20, *, per_file: int = 3, files: Sequence[str] = ()
-    ) -> list[Span]:
+    def search(self, query: str | Question, k: int = 20, *, per_file: int = 3, files: Sequence[str] = ()) -> list[Span]:
         """The best ``k`` spans, at most ``per_file`` of one file; only of ``files`` where some are named."""
         with self._lock:
             ranking = self._rank(query)
@@ -318,9 +316,7 @@ class Index(Contents):
             here = set(self._view.row_of[chunks].tolist())
             rows = here if rows is None else rows & here
         return [
-            path
-            for path, row in zip(self._view.paths, self._view.row.tolist(), strict=True)
-            if row in (rows or ())
+            path for path, row in zip(self._view.paths, self._view.row.tolist(), strict=True) if row in (rows or ())
         ]
 
     def _paths_of(self, key: str) -> list[str]:

@@ -122,9 +122,7 @@ def _kinds(text: str) -> frozenset[str]:
     return frozenset(kind for kind, words in _KINDS.items() if words.search(prose))
 
 
-def _weights(
-    text: str, title: str, k3: float = 2.0, title_share: float = 0.5
-) -> tuple[tuple[str, float], ...]:
+def _weights(text: str, title: str, k3: float = 2.0, title_share: float = 0.5) -> tuple[tuple[str, float], ...]:
     """A term's weight grows with its count but not without end; one of the title counts more."""
     counts = count_terms(text)
     in_title: Counter[str] = count_terms(title) if "\n" in text else Counter()

@@ -35,9 +35,7 @@ _ROLE_OF_KIND: Mapping[str, Role] = {"test": "test", "doc": "doc", "example": "e
 class Ranking:
     """The order of files for one question, and the scores that it rests on."""
 
-    def __init__(
-        self, view: View, parts: Mapping[str, np.ndarray], weights: np.ndarray, chunks: np.ndarray
-    ) -> None:
+    def __init__(self, view: View, parts: Mapping[str, np.ndarray], weights: np.ndarray, chunks: np.ndarray) -> None:
         """``parts`` are the channels after their weights, ``weights`` the priors, both by file."""
         self.chunks = chunks
         """float64 (chunks,): BM25 of every chunk."""
@@ -87,9 +85,7 @@ def features(
     return {name: _scaled(name, found[name]) for name in sorted(found)}, words.chunks
 
 
-def rank(
-    question: Question, view: View, history: commits.History, about: meaning.Meanings | None = None
-) -> Ranking:
+def rank(question: Question, view: View, history: commits.History, about: meaning.Meanings | None = None) -> Ranking:
     """Every file that some channel speaks for, best first."""
     scaled, chunks = features(question, view, history, about)
     weights = weights_for(question)

@@ -60,9 +60,7 @@ def _node(row: object) -> TreeNode | None:
     if not number or not title:
         return None
     links = tuple(
-        (_text(link.get("rel")), _text(link.get("to")))
-        for link in _list(row.get("links"))
-        if isinstance(link, dict)
+        (_text(link.get("rel")), _text(link.get("to"))) for link in _list(row.get("links")) if isinstance(link, dict)
     )
     parent = next((to for rel, to in links if rel == "parent" and to), "")
     return TreeNode(
@@ -113,9 +111,7 @@ def derived_tree(
         nodes[document.file] = _row(
             document.file.rpartition("/")[2], "file", parent, (evidence,), (document.role, document.language)
         )
-        for node_id, row in _inside(
-            document, headings.get(document.file, ()), definitions.get(document.file, ())
-        ):
+        for node_id, row in _inside(document, headings.get(document.file, ()), definitions.get(document.file, ())):
             if len(nodes) < MAX_NODES:
                 nodes.setdefault(node_id, row)
     children: dict[str, list[str]] = {}
@@ -144,9 +140,7 @@ def _inside(
     for heading in headings:
         if heading.level <= 3:
             evidence = (Evidence("doc", document.file, heading=heading.title),)
-            rows.append(
-                (f"{document.file}#{heading.start}", _row(heading.title, "section", document.file, evidence))
-            )
+            rows.append((f"{document.file}#{heading.start}", _row(heading.title, "section", document.file, evidence)))
     for one in definitions:
         if one.kind in _TOP and "." not in one.header:
             evidence = (Evidence(_type_of(document), document.file, symbol=one.name),)

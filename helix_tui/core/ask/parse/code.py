@@ -68,12 +68,7 @@ def imports(lines: list[str]) -> list[str]:
 
 def _may_import(line: str) -> bool:
     return (
-        "import" in line
-        or '"' in line
-        or "require" in line
-        or "use " in line
-        or "include" in line
-        or " from " in line
+        "import" in line or '"' in line or "require" in line or "use " in line or "include" in line or " from " in line
     )
 
 
@@ -269,10 +264,7 @@ def _merged(runs: list[Chunk]) -> list[Chunk]:
 
 def _belong(one: Chunk, two: Chunk) -> bool:
     return (
-        one.header == two.header
-        or two.end - two.start < 3
-        or one.end - one.start < 3
-        or _parent(one) == _parent(two)
+        one.header == two.header or two.end - two.start < 3 or one.end - one.start < 3 or _parent(one) == _parent(two)
     )
 
 

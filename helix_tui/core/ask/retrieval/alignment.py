@@ -138,9 +138,7 @@ def _one_hop(library: Library, symbol: str, found: Definition) -> tuple[Use | No
     return code, next((use for use in uses if use.role == "test"), None)
 
 
-def _spans(
-    library: Library, found: Definition, use: Use | None, test: Use | None
-) -> Iterator[tuple[Span, Via, float]]:
+def _spans(library: Library, found: Definition, use: Use | None, test: Use | None) -> Iterator[tuple[Span, Via, float]]:
     places: list[tuple[Via, tuple[str, int, int]]] = [("alignment", (found.file, found.start, found.end))]
     places += [("use", (use.file, max(1, use.line - 2), use.line + 2))] if use is not None else []
     places += [("test", (test.file, max(1, test.line - 2), test.line + 4))] if test is not None else []
@@ -150,9 +148,7 @@ def _spans(
             yield span, via, WORTH[via]
 
 
-def _fitting(
-    spans: Iterable[tuple[Span, Via, float]], pool: Pool, policy: Policy
-) -> list[tuple[Span, Via, float]]:
+def _fitting(spans: Iterable[tuple[Span, Via, float]], pool: Pool, policy: Policy) -> list[tuple[Span, Via, float]]:
     """As many as the budget has room for: definitions before uses, uses before tests."""
     kept: list[tuple[Span, Via, float]] = []
     count, room = policy.max_code_spans, policy.max_code_bytes

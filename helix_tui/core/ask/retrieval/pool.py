@@ -83,9 +83,7 @@ class Pool:
         """Spans of documents that speak of a slot, best first."""
         return [entry for entry in self.ordered if entry.is_doc and (entry.slots or not self.slots)]
 
-    def with_spans(
-        self, spans: Iterable[tuple[Span, Via, float]], *, step: int, query: str, policy: Policy
-    ) -> Pool:
+    def with_spans(self, spans: Iterable[tuple[Span, Via, float]], *, step: int, query: str, policy: Policy) -> Pool:
         """The union with some spans and what each is worth; of the same span the better way in counts."""
         entries = dict(self.entries)
         for span, via, relevance in spans:
@@ -112,9 +110,7 @@ class Pool:
         for entry in ordered:
             if len(kept) < most_files:
                 kept.setdefault(entry.span.file)
-        return Pool(
-            self.slots, {key: entry for key, entry in self.entries.items() if entry.span.file in kept}
-        )
+        return Pool(self.slots, {key: entry for key, entry in self.entries.items() if entry.span.file in kept})
 
 
 def cut_to(span: Span, most_bytes: int, slots: Sequence[Slot]) -> Span:

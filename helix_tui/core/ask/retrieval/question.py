@@ -60,9 +60,7 @@ _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ),
     (
         "location",
-        re.compile(
-            r"\bwhere\b|\bwhich (file|module|function|class|method|package|line|test)s?\b|\bin what file"
-        ),
+        re.compile(r"\bwhere\b|\bwhich (file|module|function|class|method|package|line|test)s?\b|\bin what file"),
     ),
     (
         "mechanism",
@@ -111,9 +109,7 @@ def understand(text: str) -> Question:
     text = text[:MOST_CHARS].strip()
     head = text.split("\n", 1)[0]
     quoted = tuple(dict.fromkeys(next(filter(None, found)).strip() for found in _QUOTED.findall(text)))
-    paths = tuple(
-        dict.fromkeys(found.strip("./") for found in _PATH.findall(text) if "/" in found or _is_file(found))
-    )
+    paths = tuple(dict.fromkeys(found.strip("./") for found in _PATH.findall(text) if "/" in found or _is_file(found)))
     names = names_in(text)
     names += [quote.removesuffix("()") for quote in quoted if re.fullmatch(r"[A-Za-z_]\w*(\(\))?", quote)]
     names = [name for name in dict.fromkeys(names) if not any(name in path for path in paths)]
@@ -123,9 +119,7 @@ def understand(text: str) -> Question:
         kind=kind,
         names=tuple(names),
         quoted=tuple(
-            quote
-            for quote in quoted
-            if quote.removesuffix("()") not in names and quote.strip("./") not in paths
+            quote for quote in quoted if quote.removesuffix("()") not in names and quote.strip("./") not in paths
         ),
         paths=paths,
         words=_content_words(text, names, paths),

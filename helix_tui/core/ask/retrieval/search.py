@@ -166,8 +166,7 @@ class Searcher:
         spans = list(spans)
         best = max([self.best, *(span.score for span in spans)], default=0.0) or 1.0
         return [
-            (span, via, worth * span.score / best * (HISTORY if _NEWS.search(span.file) else 1.0))
-            for span in spans
+            (span, via, worth * span.score / best * (HISTORY if _NEWS.search(span.file) else 1.0)) for span in spans
         ]
 
     def _near(self, terms: tuple[str, ...]) -> tuple[Heading, ...]:

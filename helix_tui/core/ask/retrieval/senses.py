@@ -210,9 +210,7 @@ def _apart(senses: list[Sense]) -> list[Sense]:
 
 
 def _words_at(library: Library, sense: Sense) -> frozenset[str]:
-    texts = (
-        library.span_at(at.file, at.start, max(at.end, at.start)) for at in sense.anchors if at.kind != "tree"
-    )
+    texts = (library.span_at(at.file, at.start, max(at.end, at.start)) for at in sense.anchors if at.kind != "tree")
     return frozenset().union(*(terms_in(span.text) for span in texts if span is not None))
 
 

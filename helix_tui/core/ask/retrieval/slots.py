@@ -110,12 +110,8 @@ def terms_in(text: str) -> frozenset[str]:
 @lru_cache(maxsize=512)
 def _name_pattern(name: str) -> re.Pattern[str]:
     """The name, or its parts side by side: ``retry_after`` finds retryAfter and retry-after."""
-    pieces = [
-        re.escape(piece) for piece in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", name.rpartition(".")[2])
-    ]
-    return re.compile(
-        r"(?<![^\W_])" + r"[\W_]?".join(pieces or [re.escape(name)]) + r"(?![^\W_])", re.IGNORECASE
-    )
+    pieces = [re.escape(piece) for piece in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", name.rpartition(".")[2])]
+    return re.compile(r"(?<![^\W_])" + r"[\W_]?".join(pieces or [re.escape(name)]) + r"(?![^\W_])", re.IGNORECASE)
 
 
 def covers(slot: Slot, text: str) -> bool:

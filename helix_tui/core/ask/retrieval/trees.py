@@ -63,9 +63,7 @@ def matching_trees(trees: Iterable[Tree], terms: Sequence[str]) -> tuple[Match, 
     matches = []
     for tree in trees:
         scores = {ident: node_score(node, terms) for ident, node in tree.nodes.items()}
-        best = sorted(
-            (ident for ident in scores if scores[ident] >= LEAST_SCORE), key=lambda i: (-scores[i], i)
-        )
+        best = sorted((ident for ident in scores if scores[ident] >= LEAST_SCORE), key=lambda i: (-scores[i], i))
         if best:
             top = best[:MOST_ANCHORS]
             matches.append(Match(tree, tuple(top), sum(scores[ident] for ident in top)))
@@ -78,8 +76,7 @@ def node_score(node: TreeNode, terms: Sequence[str]) -> int:
     ident, title = terms_in(node.id), terms_in(node.title)
     tags, summary = terms_in(" ".join(node.tags)), terms_in(node.summary)
     return sum(
-        max(8 * (term in ident), 6 * (term in title), 5 * (term in tags), 3 * (term in summary))
-        for term in terms
+        max(8 * (term in ident), 6 * (term in title), 5 * (term in tags), 3 * (term in summary)) for term in terms
     )
 
 
@@ -112,9 +109,7 @@ def walk(
     return tuple(nodes[:MOST_NODES])
 
 
-def _walk_tree(
-    match: Match, docs: Sequence[Span], depth: Depth, hashes: Mapping[str, str]
-) -> Iterator[WalkNode]:
+def _walk_tree(match: Match, docs: Sequence[Span], depth: Depth, hashes: Mapping[str, str]) -> Iterator[WalkNode]:
     tree = match.tree
     binding = {ident: _bound_to(node, docs) for ident, node in tree.nodes.items()}
     anchors = [ident for ident in match.nodes if binding[ident] is not None] or list(match.nodes[:1])
@@ -135,14 +130,10 @@ def _walk_tree(
             yield _stop(tree, tree.nodes[ident], level, part, binding[ident], hashes)
 
 
-def _stop(
-    tree: Tree, node: TreeNode, level: int, part: Part, span: Span | None, hashes: Mapping[str, str]
-) -> WalkNode:
+def _stop(tree: Tree, node: TreeNode, level: int, part: Part, span: Span | None, hashes: Mapping[str, str]) -> WalkNode:
     proofs = [proof for proof in node.evidence if proof.type == "doc"] or list(node.evidence)
     stale = any(
-        proof.content_hash
-        and proof.path in hashes
-        and hashes[proof.path] != proof.content_hash.removeprefix("sha256:")
+        proof.content_hash and proof.path in hashes and hashes[proof.path] != proof.content_hash.removeprefix("sha256:")
         for proof in node.evidence
     )
     return WalkNode(
@@ -170,11 +161,7 @@ def _bound_to(node: TreeNode, docs: Sequence[Span]) -> Span | None:
 
 
 def _in_heading(span: Span, heading: str) -> bool:
-    return (
-        not heading
-        or heading.strip().lower() in span.header.lower()
-        or heading.strip().lower() in span.text.lower()
-    )
+    return not heading or heading.strip().lower() in span.header.lower() or heading.strip().lower() in span.text.lower()
 
 
 def _walk_folders(docs: Sequence[Span], depth: Depth) -> Iterator[WalkNode]:

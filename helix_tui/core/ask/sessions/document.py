@@ -37,12 +37,8 @@ def document_of(run: Run, timings: Mapping[str, float] | None = None) -> dict[st
             }
             for one in run.citations
         ],
-        "evidence": [
-            evidence_of(one.entry) | {"part": one.part, "why": one.why} for one in run.compaction.kept
-        ],
-        "dropped": [
-            evidence_of(one.entry) | {"part": one.part, "why": one.why} for one in run.compaction.dropped
-        ],
+        "evidence": [evidence_of(one.entry) | {"part": one.part, "why": one.why} for one in run.compaction.kept],
+        "dropped": [evidence_of(one.entry) | {"part": one.part, "why": one.why} for one in run.compaction.dropped],
         "slots": [
             {
                 "id": slot.id,
@@ -107,9 +103,7 @@ def _chosen(one: Kept | Dropped) -> dict[str, Any]:
 def evidence_of(entry: Entry) -> dict[str, Any]:
     """A span of evidence."""
     span = entry.span
-    kind = (
-        "doc" if entry.is_doc else "test" if span.role == "test" else "code" if entry.is_code else span.role
-    )
+    kind = "doc" if entry.is_doc else "test" if span.role == "test" else "code" if entry.is_code else span.role
     return {
         "file": span.file,
         "start": span.start,

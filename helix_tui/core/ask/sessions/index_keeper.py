@@ -92,9 +92,7 @@ class IndexKeeper:
         def report(progress: Progress) -> None:
             if progress.phase == "parse" and progress.done:
                 self._ready.set()  # what has been read can be asked
-            self._say(
-                State(len(index.documents()) if progress.phase == "done" else self.state.files, progress)
-            )
+            self._say(State(len(index.documents()) if progress.phase == "done" else self.state.files, progress))
 
         done = index.refresh(report, stop=self._stop.is_set)
         self._ready.set()

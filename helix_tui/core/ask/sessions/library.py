@@ -102,9 +102,7 @@ class IndexLibrary:
 
     def opening(self) -> Span | None:
         """The beginning of the repository's README, the one nearest its root; None where it has none."""
-        files = [
-            one.file for one in self._index.documents() if _README.search(one.file) and one.role == "doc"
-        ]
+        files = [one.file for one in self._index.documents() if _README.search(one.file) and one.role == "doc"]
         first = min(files, key=lambda file: (file.count("/"), file), default=None)
         return None if first is None else self.span_at(first, 1, MOST_OPENING)
 
@@ -123,9 +121,7 @@ class IndexLibrary:
         definitions = self._index.definitions_in(file)
         middle = (start + end) // 2
         around = [one for one in definitions if one.start <= start and end <= one.end]
-        around = around or [
-            one for one in definitions if one.start == start or one.start <= middle <= one.end
-        ]
+        around = around or [one for one in definitions if one.start == start or one.start <= middle <= one.end]
         if around:
             inner = max(around, key=lambda one: (one.start, -one.end))
             exact = inner.start == start

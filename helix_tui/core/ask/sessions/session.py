@@ -120,9 +120,7 @@ def ask(
 
 
 class _Asking:
-    def __init__(
-        self, library: Library, question: Question, policy: Policy, depth: Depth, tell: Tell
-    ) -> None:
+    def __init__(self, library: Library, question: Question, policy: Policy, depth: Depth, tell: Tell) -> None:
         self._library = library
         self._question = question
         self._policy = policy
@@ -174,9 +172,7 @@ class _Asking:
         unwanted = frozenset(entry.span.key for entry, wanted in belongs if not wanted)
         compaction = compact(pool.ordered, slots, policy, unwanted)
         size = sum(len(one.entry.span.text.encode("utf-8", "replace")) for one in compaction.kept)
-        self._tell(
-            News("compact", f"{len(pool.entries)} → {len(compaction.kept)} spans, {size / 1000:.1f} kB")
-        )
+        self._tell(News("compact", f"{len(pool.entries)} → {len(compaction.kept)} spans, {size / 1000:.1f} kB"))
         self._timed("compact")
         return self._answered(slots, searcher, retrieval, pool, ambiguity, alignment, compaction)
 
@@ -214,8 +210,7 @@ class _Asking:
         tier = tier_of(
             grounding,
             evidence_ok=bool(retrieval.steps) and retrieval.steps[-1].evidence_ok,
-            coverage_ok=coverage >= policy.min_slot_coverage_ratio
-            and not (missing and question.kind == "check"),
+            coverage_ok=coverage >= policy.min_slot_coverage_ratio and not (missing and question.kind == "check"),
             anything_covered=anything and bool(compaction.kept),
             split=split,
         )
@@ -320,9 +315,7 @@ def _items(
     for one in compaction.kept:
         span = one.entry.span
         items.append(Item("proof_spans", span.file, span.header, span.start, span.end, span.text))
-    report = "\n".join(
-        f"{slot.id}: {', '.join(covered_by[slot.id]) or 'open'}" for slot in slots if slot.required
-    )
+    report = "\n".join(f"{slot.id}: {', '.join(covered_by[slot.id]) or 'open'}" for slot in slots if slot.required)
     items.append(Item("slot_coverage_report", "", "", 0, 0, report))
     if walked:
         items.append(Item("tree_walk", "", "", 0, 0, "\n".join(map(walk_line, walked))))

@@ -100,8 +100,7 @@ def acceptance(document: Mapping[str, Any]) -> dict[str, bool]:
         "evidence is not denied": not docs or not denies(document["answer"], ()),
         "a matching file is cited": not docs or bool(cited),
         "the tree walk is in the envelope": isinstance(document["tree_walk"], list),
-        "ambiguity is resolved or asked": resolved
-        and (not split or len(document["clarify"].get("options", ())) == 2),
+        "ambiguity is resolved or asked": resolved and (not split or len(document["clarify"].get("options", ())) == 2),
         "documents lead to code": not document["symbols_resolved"] or document["code_alignment_applied"],
         "one model call at most": document["model_calls"] <= 1,
         "item hashes are stable": len({(item["type"], item["hash"]) for item in document["items"]}) > 0,

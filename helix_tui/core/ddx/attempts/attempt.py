@@ -147,9 +147,7 @@ class Attempt:
         at = self.finished_at or self.started_at or 0
         more = []
         if "work" not in had:
-            more.append(
-                AgentCall("work", at, self.cost_usd, self.tokens.total, self.bead_id, self.attempt_id)
-            )
+            more.append(AgentCall("work", at, self.cost_usd, self.tokens.total, self.bead_id, self.attempt_id))
         if "reviews" not in had and self.review is not None and self.review.verdict:
             more.append(AgentCall("reviews", at, bead_id=self.bead_id, attempt_id=self.attempt_id))
         return (*self.calls, *more)
@@ -319,9 +317,7 @@ def _first(pieces: Iterable[Piece], name: str) -> Any:
 
 
 _TEXTS = frozenset(
-    name
-    for name in (*_BY_END, *_BY_OWN)
-    if name not in {"retry_after", "duration_ms", "cost_usd", "exit_code"}
+    name for name in (*_BY_END, *_BY_OWN) if name not in {"retry_after", "duration_ms", "cost_usd", "exit_code"}
 )
 
 

@@ -87,9 +87,7 @@ class BranchHistory:
             return None
         lines = found.out.split("\n")
         present = [name for name, _, kind in (line.partition(" ") for line in lines) if kind == "commit"]
-        tips = frozenset(
-            line.partition(" ")[0] for line in lines[: len(_TARGETS)] if line.endswith(" commit")
-        )
+        tips = frozenset(line.partition(" ")[0] for line in lines[: len(_TARGETS)] if line.endswith(" commit"))
         here = set(present) & set(asked)
         outside: set[str] = set()
         if here and tips:
@@ -110,9 +108,7 @@ class BranchHistory:
             with tempfile.NamedTemporaryFile("w", prefix="helix-revs-", encoding="ascii") as file:
                 file.write("".join(f"{line}\n" for line in lines))
                 file.flush()
-                finished = run(
-                    argv, env=env, timeout=self._timeout, cap=_CAP, stop_at_cap=True, stdin=Path(file.name)
-                )
+                finished = run(argv, env=env, timeout=self._timeout, cap=_CAP, stop_at_cap=True, stdin=Path(file.name))
         except OSError:
             return None
         return None if finished.timed_out or finished.truncated or finished.rc != 0 else finished

@@ -85,9 +85,7 @@ class SessionIndex:
 
     def refresh(self) -> list[IndexedCall]:
         """Take in appended rows: those that are new, or all where a file was replaced or is gone."""
-        names = [
-            name for name in self._folder.names() if name.startswith("sessions-") and name[-6:] == ".jsonl"
-        ]
+        names = [name for name in self._folder.names() if name.startswith("sessions-") and name[-6:] == ".jsonl"]
         new: list[IndexedCall] = []
         again = bool(self._tails.keys() - set(names))
         for gone in self._tails.keys() - set(names):
@@ -138,9 +136,7 @@ def _read(line: bytes, before: list[IndexedCall]) -> IndexedCall | None:
     made = bool(row.cost or total) or not any(mark in row.detail for mark in _NOT_REACHED)
     known = total > 0
     usd = row.cost if row.cost and money(row.cost) else 0.0 if row.cost_present or not made else None
-    call = AgentCall(
-        _part(row), ended, usd, total if known or not made else None, row.bead_id, attempt_id, made
-    )
+    call = AgentCall(_part(row), ended, usd, total if known or not made else None, row.bead_id, attempt_id, made)
     indexed = IndexedCall(
         call,
         row.id,

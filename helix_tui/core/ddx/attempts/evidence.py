@@ -264,9 +264,7 @@ def _read_checks(bundle: Path, problems: list[str]) -> tuple[Check, ...]:
         said = text(gate, "message") or text(gate, "stdout") or text(gate, "stderr")
         code = whole(gate.get("exit_code"), low=-(1 << 31))
         said = said or (f"exit code {code}" if code else "")
-        checks.append(
-            _check(name, text(gate, "status"), said, required if isinstance(required, bool) else None)
-        )
+        checks.append(_check(name, text(gate, "status"), said, required if isinstance(required, bool) else None))
     try:
         names = sorted(path for path in (bundle / "checks").iterdir() if path.suffix == ".json")
     except OSError:
@@ -276,9 +274,7 @@ def _read_checks(bundle: Path, problems: list[str]) -> tuple[Check, ...]:
         if document:
             checks.append(_check(path.stem, text(document, "status"), text(document, "message")))
     criteria = _dicts(_object(bundle / "ac-check.json", problems).get("items"))
-    accepted = [
-        _check(f"acceptance {c.get('ac', '')}", text(c, "result"), text(c, "evidence")) for c in criteria
-    ]
+    accepted = [_check(f"acceptance {c.get('ac', '')}", text(c, "result"), text(c, "evidence")) for c in criteria]
     return (*checks, *accepted)
 
 

@@ -67,9 +67,7 @@ class Archive:
         held: dict[Path, tuple[str, ...]] = {}
         for year in self._years.names():
             months = self._folder(self._years.path / year)
-            held |= {
-                months.path / month: self._folder(months.path / month).names() for month in months.names()
-            }
+            held |= {months.path / month: self._folder(months.path / month).names() for month in months.names()}
         if held != self._held:
             self._held = held
             self.folders = {name: month / name for month, names in held.items() for name in names}
@@ -119,9 +117,7 @@ class BundleFolders:
             names, archived = tuple(name for name in names if name in ours), archived & ours
         return names, archived, unread
 
-    def _changed_names(
-        self, changed: Iterable[Path] | None, names: Sequence[str], archived: Set[str]
-    ) -> Iterable[str]:
+    def _changed_names(self, changed: Iterable[Path] | None, names: Sequence[str], archived: Set[str]) -> Iterable[str]:
         if changed is None:
             return [*names, *archived]
         base = self.folder.path
@@ -197,17 +193,13 @@ def _of_prompt(folder: Path) -> tuple[str, str]:
     return (match[1].decode(), match[2].decode("utf-8", "replace")) if match is not None else ("", "")
 
 
-def _result_piece(
-    name: str, folder: Path, result: Mapping[str, Any], usage: Mapping[str, Any] | None
-) -> Piece:
+def _result_piece(name: str, folder: Path, result: Mapping[str, Any], usage: Mapping[str, Any] | None) -> Piece:
     trace = result.get("cycle_trace")
     cycles = [cycle for cycle in trace if isinstance(cycle, dict)] if isinstance(trace, list) else []
     usage = usage or {}
     rationale = text(result, "no_changes_rationale")
     if not rationale:
-        rationale = (read_bytes(folder / "no_changes_rationale.txt", 64 << 10) or b"").decode(
-            "utf-8", "replace"
-        )
+        rationale = (read_bytes(folder / "no_changes_rationale.txt", 64 << 10) or b"").decode("utf-8", "replace")
     return Piece(
         "result",
         name,

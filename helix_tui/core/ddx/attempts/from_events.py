@@ -326,9 +326,7 @@ def _events_of(bead: Bead) -> list[_Event]:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         events = bead.document().get("events")
     rows = [event for event in events if isinstance(event, dict)] if isinstance(events, list) else []
-    return [
-        _Event(*(text(event, key) for key in ("kind", "summary", "body", "created_at"))) for event in rows
-    ]
+    return [_Event(*(text(event, key) for key in ("kind", "summary", "body", "created_at"))) for event in rows]
 
 
 def _attached_event(line: bytes) -> EventRow | None:

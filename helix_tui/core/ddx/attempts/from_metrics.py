@@ -112,6 +112,4 @@ def metric_piece(row: MetricRow) -> Piece:
 
 
 _METRIC_TEXTS = tuple(f.name for f in msgspec.structs.fields(MetricRow) if f.type is str)
-_METRIC_COUNTS = tuple(
-    f.name for f in msgspec.structs.fields(MetricRow) if f.type is not str and f.name != "cost_usd"
-)
+_METRIC_COUNTS = tuple(f.name for f in msgspec.structs.fields(MetricRow) if f.type is not str and f.name != "cost_usd")

@@ -230,8 +230,7 @@ class AttemptIndex:
             if row.bead_id in dirty:
                 metrics_by_bead[row.bead_id].append(metric_piece(row))
         return {
-            bead_id: self._gather_bead(bead_id, found_by_bead[bead_id], metrics_by_bead[bead_id])
-            for bead_id in dirty
+            bead_id: self._gather_bead(bead_id, found_by_bead[bead_id], metrics_by_bead[bead_id]) for bead_id in dirty
         }
 
     def _gather_bead(self, bead_id: str, found: list[Found], metrics: list[Piece]) -> _Gathered:
@@ -297,9 +296,7 @@ def _add_events(pieces: _Pieces, events: Iterable[EventRow], bead_id: str) -> No
                 pieces[piece.attempt_id]["cost"] = piece
                 last_named = piece.attempt_id
         elif event.kind == "execute-bead":
-            attempt_id = (
-                attempt_named(event.body, bead_id) or last_named or _by_commits_or_time(pieces, event)
-            )
+            attempt_id = attempt_named(event.body, bead_id) or last_named or _by_commits_or_time(pieces, event)
             last_named = ""
             if attempt_id:
                 pieces[attempt_id]["event"] = event_piece(event, attempt_id, bead_id)
@@ -338,10 +335,7 @@ def _by_commits_or_time(pieces: _Pieces, event: EventRow) -> str:
 def _add_loop_results(pieces: _Pieces, results: Iterable[Piece]) -> None:
     """Give each of a loop's results to the attempt with its id, its session, or the nearest end."""
     by_session = {
-        piece.session_id: attempt_id
-        for attempt_id, own in pieces.items()
-        for piece in own.values()
-        if piece.session_id
+        piece.session_id: attempt_id for attempt_id, own in pieces.items() for piece in own.values() if piece.session_id
     }
     for piece in results:
         attempt_id = piece.attempt_id or by_session.get(piece.session_id, "")

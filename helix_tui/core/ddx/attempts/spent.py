@@ -93,8 +93,7 @@ def _with_calls(attempt: Attempt, calls: Iterable[IndexedCall]) -> Attempt:
         changed = replace(changed, cost_usd=sum(usd))
     if len(total) == len(work) and any(total):
         parts = [
-            sum(filter(None, (getattr(each, name) for each in work))) or None
-            for name in ("input", "cached", "output")
+            sum(filter(None, (getattr(each, name) for each in work))) or None for name in ("input", "cached", "output")
         ]
         changed = replace(changed, tokens=Tokens(parts[0], parts[1], parts[2], sum(total)))
     return changed

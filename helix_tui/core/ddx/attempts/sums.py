@@ -144,9 +144,7 @@ def read_sums(document: object) -> Sums:
     for part in PARTS:
         row = parts.get(part) if isinstance(parts, dict) else None
         if isinstance(row, dict):
-            counts = [
-                whole(row.get(name)) or 0 for name in ("tokens", "calls", "without_usd", "without_tokens")
-            ]
+            counts = [whole(row.get(name)) or 0 for name in ("tokens", "calls", "without_usd", "without_tokens")]
             found[part] = Amount(money(row.get("usd")) or 0.0, *counts)
     return Sums(found)
 

@@ -147,9 +147,7 @@ def _by_status(attempt: Attempt) -> Verdict:
         return Verdict("interrupted", "status", f"{attempt.status}: {stop}")
     unverified = attempt.status_source == "result" and known.outcome == "no_change"
     if unverified and _SATISFIED.match(attempt.no_changes_rationale):
-        return Verdict(
-            "unknown", "status", "its agent says that it was done already; ddx has not said so yet"
-        )
+        return Verdict("unknown", "status", "its agent says that it was done already; ddx has not said so yet")
     reviewed_after = attempt.status in _REVIEWED_AFTER and not attempt.of_later_release
     if reviewed_after:
         return Verdict("landed", "status", f"{attempt.status}: this release reviews after landing")
@@ -166,9 +164,7 @@ def _success(attempt: Attempt) -> Verdict:
         if attempt.held:
             return _landing()
         if attempt.candidate_ref and not attempt.land_status:
-            return Verdict(
-                "unknown", "status", "success, written before landing; nothing says that it landed"
-            )
+            return Verdict("unknown", "status", "success, written before landing; nothing says that it landed")
     return Verdict("landed", "status", "success")
 
 
@@ -180,9 +176,7 @@ def _aside(attempt: Attempt, proof: Proof, why: str) -> Verdict:
     """Kept beside the branch: refused where a review said so, else merely kept."""
     known = status_of(attempt.status)
     refused = known.outcome == "refused"
-    return Verdict(
-        "refused" if refused else "kept_aside", proof, f"{why}; {known.meaning}" if refused else why
-    )
+    return Verdict("refused" if refused else "kept_aside", proof, f"{why}; {known.meaning}" if refused else why)
 
 
 _NOTHING_TO_LAND: frozenset[Outcome] = frozenset({"failed", "no_change", "satisfied"})

@@ -65,9 +65,7 @@ def read_ending(ddx_dir: Path) -> Ending | None:
 def _names(folder: Path, prefix: str, most: int = 3) -> list[Path]:
     """The newest entries of a folder; their names end with a time."""
     try:
-        return sorted((path for path in folder.iterdir() if path.name.startswith(prefix)), reverse=True)[
-            :most
-        ]
+        return sorted((path for path in folder.iterdir() if path.name.startswith(prefix)), reverse=True)[:most]
     except OSError:
         return []
 
@@ -98,9 +96,7 @@ def _from_entries(end: LoopEntry, entries: list[LoopEntry]) -> Ending:
         own or reason,
         clean_line(message, 600),
         clean_line(last.bead_id, 120),
-        tuple(clean_line(path, 300) for path in paths if isinstance(path, str))
-        if isinstance(paths, list)
-        else (),
+        tuple(clean_line(path, 300) for path in paths if isinstance(path, str)) if isinstance(paths, list) else (),
     )
 
 
@@ -115,9 +111,7 @@ def _server_ending(ddx_dir: Path) -> Ending | None:
         if result.get("operator_attention") is True:
             reason = "operator_attention"
         elif text(status, "state") in ("exited", "stopped") and not text(status, "error"):
-            reason = _word(text(result, "stop_condition")) or (
-                "drained" if whole(status.get("pid")) else reason
-            )
+            reason = _word(text(result, "stop_condition")) or ("drained" if whole(status.get("pid")) else reason)
         said = _said(read_end(folder / "worker.log", _TAIL))
         message = said.get("message") or text(result, "last_failure_detail") or text(status, "error") or ""
         paths = tuple(path for path in said.get("dirty paths", "").split(", ") if path)

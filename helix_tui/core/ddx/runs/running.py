@@ -133,9 +133,7 @@ class _Work:
         """When the claim began or earlier, as far as a file tells; None where none does."""
         known = [c.started_at for c in self.claims if c.start_known and c.started_at is not None]
         own = [
-            c.started_at
-            for c in self.claims
-            if c.start_known and c.started_at is not None and c.source != "sidecar"
+            c.started_at for c in self.claims if c.start_known and c.started_at is not None and c.source != "sidecar"
         ]
         return min(own or known, default=None)
 
@@ -273,9 +271,7 @@ def find_running(
     return reader.find(beads, now, stall_after_s=stall_after_s)
 
 
-def judge(
-    claims: Sequence[Claim], last_event: int | None, now: int, stall: int, *, here: str
-) -> tuple[Verdict, str]:
+def judge(claims: Sequence[Claim], last_event: int | None, now: int, stall: int, *, here: str) -> tuple[Verdict, str]:
     """Alive, silent or dead, and the one sentence that says why (docs/formats/ddx.md §4).
 
     Dead: its process is gone from this host, its loop has ended the attempt, or every time until which a

@@ -83,9 +83,7 @@ class Sight:
     def busy(self) -> frozenset[str]:
         """Beads that a live worker is on, by more than a claim."""
         return frozenset(
-            run.bead_id
-            for run in self.runs
-            if run.live and run.bead_id and run.source in ("run-state", "sidecar")
+            run.bead_id for run in self.runs if run.live and run.bead_id and run.source in ("run-state", "sidecar")
         )
 
     def alive(self, bead_id: str) -> bool:
@@ -329,9 +327,7 @@ class Curator:
             return ()
         with self.gate.open():
             self._settled()
-        return tuple(
-            entry for entry in self.journal.read().entries if entry.id in before and entry.result != "pending"
-        )
+        return tuple(entry for entry in self.journal.read().entries if entry.id in before and entry.result != "pending")
 
     def undo(self, entry: Entry | None = None, *, shown: Plan | None = None) -> Done | None:
         """Take back a change, or the last one of people (of an agent: its own); None where there is none.
@@ -433,9 +429,7 @@ class Curator:
         steps, notes = tuple(writing.steps), tuple(dict.fromkeys(writing.notes))
         return Plan(kind, title, steps, notes=notes, back=plan_back(steps, sight.queue, dialect))
 
-    def _take_back(
-        self, entry: Entry, sight: Sight, lock: int, kind: str, of: Entry, shown: Plan | None
-    ) -> Done:
+    def _take_back(self, entry: Entry, sight: Sight, lock: int, kind: str, of: Entry, shown: Plan | None) -> Done:
         """Give the rows that an entry changed their values of before."""
         if not entry.standing:
             raise NotUndoable(entry, f"{entry.id} has changed nothing that still stands")
@@ -521,9 +515,7 @@ class Curator:
                 shown = ("ddx", *step.args)
                 return number, ids, DdxError(shown, "stopped on request", "undo reverts what was done"), []
             (current,) = renamed([step], ids)
-            before = {
-                bead_id: fields for bead_id, fields in current.before.items() if bead_id != step.creates
-            }
+            before = {bead_id: fields for bead_id, fields in current.before.items() if bead_id != step.creates}
             moved = differences(before, self._reader.read().beads)
             if moved:
                 return number, ids, None, moved

@@ -61,9 +61,7 @@ class Executable:
         finished = self.attempt(args, timeout=timeout, keep=keep, reads=reads)
         if finished.rc != 0:
             message = last_error(finished)
-            raise DdxError(
-                shown, message, advice_for(message, shown), 69 if _too_old(message) else 1, finished.stdout
-            )
+            raise DdxError(shown, message, advice_for(message, shown), 69 if _too_old(message) else 1, finished.stdout)
         return finished
 
     def attempt(
@@ -97,9 +95,7 @@ class Executable:
             here = os.path.exists(self.words[0])
             if isinstance(error, FileNotFoundError) and not here:
                 message = clean_line(f"there is no ddx at {self.words[0]}", 300)
-                raise DdxError(
-                    shown, message, "install ddx, or name it with --ddx or DDX_BIN", MISSING
-                ) from None
+                raise DdxError(shown, message, "install ddx, or name it with --ddx or DDX_BIN", MISSING) from None
             why = error.strerror if isinstance(error, OSError) else error
             message = clean_line(f"{self.words[0]} does not start: {why}", 300)
             raise DdxError(shown, message, "see that it is an executable for this machine", MISSING) from None

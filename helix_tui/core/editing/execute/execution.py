@@ -28,19 +28,12 @@ def insist(made: Plan, shown: Plan | None, queue: Queue) -> None:
 def interrupted(step: Step, stop: BaseException) -> DdxError:
     """A person, or a polite kill, ended a command; with the exit code that a shell gives that."""
     code = stop.code if isinstance(stop, SystemExit) and isinstance(stop.code, int) else 130
-    return DdxError(
-        ("ddx", *step.args), "interrupted", "look at the bead, and do it again if you still want it", code
-    )
+    return DdxError(("ddx", *step.args), "interrupted", "look at the bead, and do it again if you still want it", code)
 
 
 def mentioned(history: History, but: set[str]) -> set[str]:
     """Ids of all beads that entries name, ``but`` some entries."""
-    return {
-        bead_id
-        for entry in history.entries
-        if entry.id not in but
-        for bead_id in (*entry.before, *entry.after)
-    }
+    return {bead_id for entry in history.entries if entry.id not in but for bead_id in (*entry.before, *entry.after)}
 
 
 def shift(before: Queue, after: Queue, steps: Iterable[Step]) -> tuple[tuple[str, ...], tuple[str, ...]]:

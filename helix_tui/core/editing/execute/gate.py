@@ -40,9 +40,7 @@ class GateBroken(HelixError, OSError):
     advice = "Make room on the disk or repair the folder, then retry."
 
     def __init__(self, error: OSError) -> None:
-        super().__init__(
-            f"{error.strerror or error}: .helix/curation.lock cannot be written; nothing was changed"
-        )
+        super().__init__(f"{error.strerror or error}: .helix/curation.lock cannot be written; nothing was changed")
 
 
 @dataclass(frozen=True, slots=True)

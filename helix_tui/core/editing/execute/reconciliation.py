@@ -160,9 +160,7 @@ def changed_rows(before: Mapping[str, Bead], after: Mapping[str, Bead]) -> tuple
             old[bead_id], new[bead_id] = None, now
             continue
         then = {name: value for name, value in was.document().items() if name not in _KEPT_BY_DDX}
-        names = [
-            name for name in dict.fromkeys((*then, *now)) if not same(name, then.get(name), now.get(name))
-        ]
+        names = [name for name in dict.fromkeys((*then, *now)) if not same(name, then.get(name), now.get(name))]
         if names:
             old[bead_id] = {name: then.get(name) for name in names}
             new[bead_id] = {name: now.get(name) for name in names}

@@ -35,9 +35,7 @@ def plan_create(writing: Writing, operation: Operation) -> None:
     for target in targets:
         must_exist(scene, target, "ddx takes no edge to a bead that is not in the tracker")
         if not writing.dialect.waits_on_parents and _above(writing, wanted["parent"], target):
-            raise Refused(
-                f"{called(target)} stands above the new bead in the tree, and ddx lets none wait on that"
-            )
+            raise Refused(f"{called(target)} stands above the new bead in the tree, and ddx lets none wait on that")
     place = NEW if NEW not in scene else f"(new {len(scene.added) + 1})"
     extra = _extra(writing, wanted)
     row: dict[str, Any] = {
@@ -59,9 +57,7 @@ def plan_create(writing: Writing, operation: Operation) -> None:
         if row[name]:
             words += option(FLAGS[name], ",".join(row[name]) if name == "labels" else row[name])
     for name, value in extra.items():
-        words += option(
-            "--set", f"{name}={'true' if value is True else 'false' if value is False else value}"
-        )
+        words += option("--set", f"{name}={'true' if value is True else 'false' if value is False else value}")
     if targets and writing.dialect.depends_on:
         words += option("--depends-on", ",".join(targets))
         row["dependencies"] = [edge(place, target) for target in targets]
@@ -87,9 +83,7 @@ def _extra(writing: Writing, wanted: Any) -> dict[str, Any]:
     extra = {}
     for name, text in fields.items():
         if name in KEPT_BY_DDX or name in OWN_COMMAND or name in FLAGS or name in ("status", "issue_type"):
-            raise Refused(
-                f"“{called(name)}” is not set with --set at creation; it has its own option or none"
-            )
+            raise Refused(f"“{called(name)}” is not set with --set at creation; it has its own option or none")
         if text:
             value = stored(name, text, writing.dialect)
             # At creation a rank stays the text that was given.

@@ -78,9 +78,7 @@ def plan_supersede(writing: Writing, operation: Operation) -> None:
         if scene.status(other) not in TERMINAL and bead_id in scene.depends_on(other)
     ]
     if waiting:
-        writing.notes.append(
-            f"{named(waiting)} still wait on {called(bead_id)}; let them wait on {called(by)} instead"
-        )
+        writing.notes.append(f"{named(waiting)} still wait on {called(bead_id)}; let them wait on {called(by)} instead")
 
 
 def plan_depend(writing: Writing, operation: Operation) -> None:
@@ -95,9 +93,7 @@ def plan_depend(writing: Writing, operation: Operation) -> None:
         return
     path = _path(scene, on, bead_id)
     if path:
-        raise Refused(
-            f"they would wait in a circle: {' → '.join(map(called, (bead_id, *path)))}; remove one of these"
-        )
+        raise Refused(f"they would wait in a circle: {' → '.join(map(called, (bead_id, *path)))}; remove one of these")
     if not writing.dialect.waits_on_parents and on in _chain(bead_id, scene.parent):
         raise Refused(f"{called(on)} is above {called(bead_id)} in the tree, and ddx lets none wait on that")
     edges = [*(scene.value(bead_id, "dependencies") or ()), edge(bead_id, on)]
@@ -123,9 +119,7 @@ def plan_parent(writing: Writing, operation: Operation) -> None:
     if under:
         must_exist(scene, under)
         if bead_id in _chain(under, scene.parent):
-            raise Refused(
-                f"{called(under)} stands under {called(bead_id)} already; the tree would be a circle"
-            )
+            raise Refused(f"{called(under)} stands under {called(bead_id)} already; the tree would be a circle")
     writing.update(bead_id, {"parent": under or None})
 
 

@@ -189,9 +189,7 @@ def _edges(writing: Writing, bead_id: str, wanted: Fields, findings: _Findings) 
             continue
         kind, *more = (known[target].get(name) for name in ("type", "created_by", "metadata"))
         if kind != "blocks":
-            findings.traces.append(
-                f"the edge to {called(target)} was of type {called(str(kind))}; it is “blocks” now"
-            )
+            findings.traces.append(f"the edge to {called(target)} was of type {called(str(kind))}; it is “blocks” now")
         if any(more):
             findings.traces.append(f"who made the edge to {called(target)}, and its notes, are not kept")
         findings.traces.append(
@@ -201,9 +199,7 @@ def _edges(writing: Writing, bead_id: str, wanted: Fields, findings: _Findings) 
         writing.add(("bead", "dep", "add", bead_id, target), {bead_id: {"dependencies": edges}})
 
 
-def _reach_status(
-    writing: Writing, bead_id: str, status: str, fields: dict[str, Any], findings: _Findings
-) -> None:
+def _reach_status(writing: Writing, bead_id: str, status: str, fields: dict[str, Any], findings: _Findings) -> None:
     """The status itself, in the same command as the fields where ddx allows it."""
     scene = writing.scene
     have = scene.status(bead_id)

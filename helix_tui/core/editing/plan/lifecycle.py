@@ -41,9 +41,7 @@ def plan_claim(writing: Writing, operation: Operation) -> None:
         raise Refused(f"{called(bead_id)} is {status}; only an open bead can be taken")
     if _held(scene, bead_id):
         owner = scene.value(bead_id, "owner") or "somebody"
-        raise Refused(
-            f"{called(bead_id)} is held by {called(str(owner))} and the claim is fresh; let them finish"
-        )
+        raise Refused(f"{called(bead_id)} is held by {called(str(owner))} and the claim is fresh; let them finish")
     waits = unclosed(scene, bead_id)
     if waits and not writing.dialect.gives_out_waiting:
         raise Refused(f"{called(bead_id)} waits on {named(waits)}; ddx gives out no bead that waits")
@@ -85,9 +83,7 @@ def add_unclaim(writing: Writing, bead_id: str) -> None:
     scene = writing.scene
     kept = writing.dialect.kept_heartbeat
     edits: dict[str, Any] = {
-        field: None
-        for field in ("owner", *CLAIM_FIELDS)
-        if field != kept and scene.value(bead_id, field) is not None
+        field: None for field in ("owner", *CLAIM_FIELDS) if field != kept and scene.value(bead_id, field) is not None
     }
     if scene.status(bead_id) == "in_progress":
         edits["status"] = "open"
@@ -105,9 +101,7 @@ def plan_close(writing: Writing, operation: Operation) -> None:
         raise Refused(f"{called(bead_id)} is cancelled, which is as final as closed")
     waits = unclosed(scene, bead_id)
     if waits and not writing.dialect.closes_waiting:
-        raise Refused(
-            f"{called(bead_id)} waits on {named(waits)}; close those first, or remove the dependency"
-        )
+        raise Refused(f"{called(bead_id)} waits on {named(waits)}; close those first, or remove the dependency")
     if waits:
         writing.notes.append(f"{called(bead_id)} still waits on {named(waits)}")
     if bead_id in writing.busy:
@@ -140,11 +134,7 @@ def plan_reopen(writing: Writing, operation: Operation) -> None:
     must_exist(scene, bead_id)
     status = scene.status(bead_id)
     if status != "closed":
-        hint = (
-            "a cancelled bead stays cancelled"
-            if status == "cancelled"
-            else "only a closed bead can be reopened"
-        )
+        hint = "a cancelled bead stays cancelled" if status == "cancelled" else "only a closed bead can be reopened"
         raise Refused(f"{called(bead_id)} is {status}; {hint}")
     add_reopen(writing, bead_id, operation.values["reason"], operation.values["notes"])
 

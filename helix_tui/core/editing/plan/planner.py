@@ -113,9 +113,7 @@ def plan_back(steps: Sequence[Step], queue: Queue, dialect: Dialect) -> WayBack:
     for step in steps:
         after.apply(step.edits, step.leases)
         after.apply(step.ripple)
-    goal = {
-        bead_id: fields for bead_id, fields in values_before(steps, queue).items() if bead_id in after.edits
-    }
+    goal = {bead_id: fields for bead_id, fields in values_before(steps, queue).items() if bead_id in after.edits}
     return way_back(Writing(after, dialect), goal)
 
 
@@ -154,9 +152,7 @@ def touched_by(steps: Iterable[Step]) -> dict[str, tuple[str, ...]]:
                 found.setdefault(bead_id, {}).update(dict.fromkeys(fields))
         for bead_id, name in step.watched:
             found.setdefault(bead_id, {})[name] = None
-    return {
-        bead_id: tuple(name for name in fields if name not in TRACES) for bead_id, fields in found.items()
-    }
+    return {bead_id: tuple(name for name in fields if name not in TRACES) for bead_id, fields in found.items()}
 
 
 def _up_to(writing: Writing, queue: Queue, mark: int) -> Writing:
@@ -172,9 +168,7 @@ def _up_to(writing: Writing, queue: Queue, mark: int) -> Writing:
 
 _SAYINGS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "eligible": lambda v: "allow workers to pick {}" if v["on"] else "forbid workers to pick {}",
-    "supersede": lambda v: (
-        f"mark {{}} as superseded by {called(v['by'])}" if v["by"] else "clear superseded-by of {}"
-    ),
+    "supersede": lambda v: f"mark {{}} as superseded by {called(v['by'])}" if v["by"] else "clear superseded-by of {}",
     "depend": lambda v: f"add dependency: {{}} waits on {called(v['on'])}",
     "undepend": lambda v: f"remove dependency: {{}} no longer waits on {called(v['on'])}",
     "parent": lambda v: f"set parent of {{}} to {called(v['under'])}" if v["under"] else "clear parent of {}",

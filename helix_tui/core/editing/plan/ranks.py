@@ -39,14 +39,10 @@ def plan_rank(writing: Writing, operation: Operation) -> None:
     if other not in scene:
         raise Refused(f"there is no bead {called(other)} in the tracker; look it up with `helix-tui queue`")
     if other not in others:
-        raise Refused(
-            f"{called(other)} has another priority than {called(bead_id)}; give both the same first"
-        )
+        raise Refused(f"{called(other)} has another priority than {called(bead_id)}; give both the same first")
     place = others.index(other) + (1 if after else 0)
     words = ("bead", "queue", "move", bead_id, "--before" if before else "--after", other)
-    ripple = {
-        moved: {"queue-rank": number} for moved, number in _ranks(scene, others, bead_id, place).items()
-    }
+    ripple = {moved: {"queue-rank": number} for moved, number in _ranks(scene, others, bead_id, place).items()}
     writing.add(words, {}, watched=[(moved, "queue-rank") for moved in bucket], ripple=ripple)
 
 

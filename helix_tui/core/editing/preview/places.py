@@ -54,9 +54,7 @@ def places(now: Queue, then: Queue, edited: Iterable[str]) -> tuple[Place, ...]:
 def others_keep_order(now: Queue, then: Queue, edited: Iterable[str]) -> bool:
     """Whether all beads that are ready before and after, but for the edited ones, keep their order."""
     left_out = {*edited, *(set(now.ready) ^ set(then.ready))}
-    return [each for each in now.ready if each not in left_out] == [
-        each for each in then.ready if each not in left_out
-    ]
+    return [each for each in now.ready if each not in left_out] == [each for each in then.ready if each not in left_out]
 
 
 def ordinal(number: int) -> str:

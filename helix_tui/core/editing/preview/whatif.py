@@ -103,9 +103,7 @@ def foresee(queue: Queue, steps: Iterable[Step]) -> Consequences:
     return Consequences(
         newly_ready=tuple(bead_id for bead_id in then.ready if bead_id not in was),
         newly_blocked=tuple(
-            bead_id
-            for bead_id in queue.ready
-            if bead_id not in now and then.state(bead_id) not in TERMINAL | _TAKEN
+            bead_id for bead_id in queue.ready if bead_id not in now and then.state(bead_id) not in TERMINAL | _TAKEN
         ),
         next_before=queue.ready[:SHOWN],
         next_after=then.ready[:SHOWN],

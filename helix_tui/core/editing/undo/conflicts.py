@@ -79,9 +79,7 @@ def differences(
     return found
 
 
-def differences_in(
-    expected: Edits | Mapping[str, Mapping[str, Any] | None], scene: Scene
-) -> list[Difference]:
+def differences_in(expected: Edits | Mapping[str, Mapping[str, Any] | None], scene: Scene) -> list[Difference]:
     """The same against rows as planned changes leave them."""
     return [
         Difference(bead_id, name, value, scene.value(bead_id, name))

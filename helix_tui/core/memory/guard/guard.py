@@ -52,9 +52,7 @@ def shown_texts(texts: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
     """Texts that stand together as they may be shown, and the rules that they meet, also read as one."""
     read = [screen(text) for text in texts]
     rules = tuple(rule for met, _ in read for rule in met)
-    whole, _ = (
-        screen(" ".join(texts)) if len(texts) > 1 and sum(map(len, texts)) < _MAX_TOGETHER else ((), "")
-    )
+    whole, _ = screen(" ".join(texts)) if len(texts) > 1 and sum(map(len, texts)) < _MAX_TOGETHER else ((), "")
     split = tuple(rule for rule in whole if rule.startswith(ORDER) and rule not in rules)
     return [withheld(split)] * len(texts) if split else [safe for _, safe in read], rules + split
 
@@ -90,8 +88,7 @@ def _memory(value: Memory) -> Memory:
     if not rules:
         return value if _clean_name(value.name) else replace(value, name=str(value.id))
     hidden = (trigger, resolution) != (value.trigger, value.resolution) and not (
-        slug(trigger).startswith(value.name.rstrip("-0123456789"))
-        or value.name.startswith(f"{value.type}-marked")
+        slug(trigger).startswith(value.name.rstrip("-0123456789")) or value.name.startswith(f"{value.type}-marked")
     )
     name = str(value.id) if hidden or not _clean_name(value.name) else value.name
     return replace(value, name=name, trigger=trigger, resolution=resolution, source=source, marks=rules)

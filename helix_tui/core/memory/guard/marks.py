@@ -41,9 +41,7 @@ def screen(text: str) -> tuple[tuple[str, ...], str]:
     if found.clean:
         return (), text
     rules = tuple(
-        dict.fromkeys(
-            (ORDER if each.kind == "instruction" else SECRET) + each.rule for each in found.findings
-        )
+        dict.fromkeys((ORDER if each.kind == "instruction" else SECRET) + each.rule for each in found.findings)
     )
     return rules, withheld(rules) if found.withheld else found.text
 

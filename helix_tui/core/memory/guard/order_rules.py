@@ -13,9 +13,7 @@ import unicodedata
 from collections.abc import Iterator
 
 _EARLIER = r"(?:previous|prior|earlier|above|preceding|existing|original|system|safety|developer|your)"
-_RULES = (
-    r"(?:instructions?|prompts?|directions?|guidelines?|rules|guardrails?|messages?|constraints?|policies)"
-)
+_RULES = r"(?:instructions?|prompts?|directions?|guidelines?|rules|guardrails?|messages?|constraints?|policies)"
 _SAYS_TO_AGENT: tuple[tuple[str, re.Pattern[str]], ...] = (
     (
         "overrides instructions",

@@ -89,9 +89,7 @@ def _hidden(text: str) -> list[Finding]:
     found = _found(bare) if bare != text else []
     if not found:
         found = [
-            Finding("instruction", *place)
-            for other in rereadings(bare)
-            for place in (*orders(other), *harm(other))
+            Finding("instruction", *place) for other in rereadings(bare) for place in (*orders(other), *harm(other))
         ]
     return [Finding(each.kind, each.rule, 0, len(text)) for each in found]
 

@@ -163,9 +163,7 @@ class Deeds:
         if "removed" in way:
             count = self._memory.put_back(way["removed"])
             if count < len(way["removed"].get("memory", ())):
-                raise MemoryFault(
-                    "a memory of the same name was stored since", "Rename or forget that one first."
-                )
+                raise MemoryFault("a memory of the same name was stored since", "Rename or forget that one first.")
         if "corrected" in way:
             self._memory.take_back(way["corrected"])
         for each in way.get("counts", ()):
@@ -209,9 +207,7 @@ class Deeds:
         with self._memory.write() as db:
             db.execute("UPDATE memory SET helped = ?, failed = ? WHERE id = ?", [*each["before"], memory.id])
 
-    def _gain(
-        self, stored: Stored, proposal: Proposal, before: dict[int, tuple[str | None, int]]
-    ) -> dict[str, Any]:
+    def _gain(self, stored: Stored, proposal: Proposal, before: dict[int, tuple[str | None, int]]) -> dict[str, Any]:
         """What a lesson added to a memory that was there, for the way back; nothing for a new memory."""
         if stored.status == "added" or stored.id is None:
             return {}

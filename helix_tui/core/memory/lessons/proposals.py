@@ -57,9 +57,7 @@ class Proposals:
     @outward
     def all(self, state: State | None = "open") -> list[Proposal]:
         """Those in a state, or all of them; newest first."""
-        query = (
-            f"{_SELECT} ORDER BY id DESC" if state is None else f"{_SELECT} WHERE state = ? ORDER BY id DESC"
-        )
+        query = f"{_SELECT} ORDER BY id DESC" if state is None else f"{_SELECT} WHERE state = ? ORDER BY id DESC"
         return [Proposal(*row) for row in self._memory.read(query, () if state is None else (state,))]
 
     @outward
@@ -102,9 +100,7 @@ class Proposals:
     def _decide(self, proposals: Iterable[Proposal], state: State, memory: str) -> None:
         with self._memory.write() as db:
             for proposal in proposals:
-                db.execute(
-                    "UPDATE proposal SET state = ?, memory = ? WHERE id = ?", (state, memory, proposal.id)
-                )
+                db.execute("UPDATE proposal SET state = ?, memory = ? WHERE id = ?", (state, memory, proposal.id))
 
 
 def matter(proposal: Proposal) -> tuple[str, ...]:

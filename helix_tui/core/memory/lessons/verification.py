@@ -76,9 +76,7 @@ def judge_session(checks: Sequence[Check], last_change: int | None = None) -> Ju
             last[told] = check
     if not last:
         return Judgement(None, "no check ran whose exit code tells anything")
-    current = {
-        told: check for told, check in last.items() if last_change is None or check.position > last_change
-    }
+    current = {told: check for told, check in last.items() if last_change is None or check.position > last_change}
     if not current:
         return Judgement(None, "files were changed after the last check")
     unknown = [told for told, check in current.items() if check.exit_code is None]

@@ -52,10 +52,7 @@ def assess(base: Base, task: str, approach: str, history: Sequence[str] | None) 
 
 
 def _recorded(base: Base, name: str) -> list[str]:
-    return [
-        row[0]
-        for row in base.database.execute("SELECT approach FROM approach WHERE task = ? ORDER BY id", [name])
-    ]
+    return [row[0] for row in base.database.execute("SELECT approach FROM approach WHERE task = ? ORDER BY id", [name])]
 
 
 def _same(base: Base, one: str, other: str) -> bool:

@@ -149,9 +149,7 @@ def injections(base: Base, *, name: str, attempt: str, bead: str) -> list[Inject
     ]
 
 
-def _injection(
-    base: Base, task: Task, answer: Recall, hits: Sequence[Recalled], seen: Sequence[Memory]
-) -> Injection:
+def _injection(base: Base, task: Task, answer: Recall, hits: Sequence[Recalled], seen: Sequence[Memory]) -> Injection:
     """A line of the ledger for hits, under the names and in the words in which an agent sees them."""
     return Injection(
         id=0,

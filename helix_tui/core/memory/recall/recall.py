@@ -99,9 +99,7 @@ def recall(base: Base, query: Query) -> Recall:
     return Recall(tuple(found), base.mode, _detail(base, field), "" if found else "NO_MATCHING")
 
 
-def _field(
-    base: Base, index: Index, query: Query, text: str, vector: NDArray[np.float32] | None, total: int
-) -> _Field:
+def _field(base: Base, index: Index, query: Query, text: str, vector: NDArray[np.float32] | None, total: int) -> _Field:
     size = index.size
     vectors = index.vectors(base.database, WHOLE)
     similarity, compared = None, np.zeros(size, np.bool_)
@@ -143,8 +141,7 @@ def _reconsider(base: Base, index: Index, vector: NDArray[np.float32], relevance
         nearest = np.arange(size)
     ids = index.ids[nearest].tolist()
     found = base.database.execute(
-        f"SELECT memory_id, vector FROM {TRIGGER} WHERE model = ?"
-        f" AND memory_id IN ({', '.join('?' * len(ids))})",
+        f"SELECT memory_id, vector FROM {TRIGGER} WHERE model = ? AND memory_id IN ({', '.join('?' * len(ids))})",
         [base.model, *ids],
     ).fetchall()
     for memory_id, blob in found:
@@ -156,9 +153,7 @@ def _reconsider(base: Base, index: Index, vector: NDArray[np.float32], relevance
             relevance[place] = (relevance[place] + min(1.0, max(0.0, own))) / 2
 
 
-def _keyword_leg(
-    base: Base, index: Index, text: str, compared: NDArray[np.bool_], total: int
-) -> dict[int, float]:
+def _keyword_leg(base: Base, index: Index, text: str, compared: NDArray[np.bool_], total: int) -> dict[int, float]:
     """Memory id -> relevance by words: all words where there is no vector, names of code everywhere.
 
     What is asked in the very words of a trigger is about that: to the model the order of words, or one of
@@ -175,9 +170,7 @@ def _asked_for(base: Base, text: str) -> dict[int, float]:
     return {row[0]: 1.0 for row in known} if said else {}
 
 
-def _named_leg(
-    base: Base, index: Index, text: str, compared: NDArray[np.bool_], total: int
-) -> dict[int, float]:
+def _named_leg(base: Base, index: Index, text: str, compared: NDArray[np.bool_], total: int) -> dict[int, float]:
     if base.encoder is None:
         return keywords.coverage(base.database, telling(text), total, kin=True)
     named = keywords.coverage(base.database, identifiers(text), total)
@@ -323,9 +316,7 @@ def _records(
             terms={name: float(values[place]) for name, values in ranked.terms.items()},
         )
         found.append(hit)
-    found.sort(
-        key=lambda hit: (not (hit.direct and hit.memory.type == "systemic"), -hit.score, hit.memory.id)
-    )
+    found.sort(key=lambda hit: (not (hit.direct and hit.memory.type == "systemic"), -hit.score, hit.memory.id))
     return found
 
 
@@ -342,6 +333,4 @@ def _detail(base: Base, field: _Field) -> str:
     lacking = int((field.index.alive[: field.index.size] & ~field.compared).sum())
     if not lacking or field.similarity is None:
         return base.detail
-    return (
-        f"{base.detail}; {lacking} without a vector of this model, found by words (`helix-tui memory embed`)"
-    )
+    return f"{base.detail}; {lacking} without a vector of this model, found by words (`helix-tui memory embed`)"

@@ -10,8 +10,7 @@ from helix_tui.core.memory.store.base import Base
 def is_newest(base: Base, memory_id: int, revision: int) -> bool:
     """Whether a memory stands in its table, in this revision."""
     row = base.database.execute(
-        "SELECT coalesce(e.revision, 1) FROM memory m LEFT JOIN memory_extra e ON e.memory_id = m.id"
-        " WHERE m.id = ?",
+        "SELECT coalesce(e.revision, 1) FROM memory m LEFT JOIN memory_extra e ON e.memory_id = m.id WHERE m.id = ?",
         [memory_id],
     ).fetchone()
     return row is not None and row[0] == revision

@@ -131,9 +131,7 @@ def _fault(path: Path, error: sqlite3.DatabaseError) -> MemoryFault:
             "Try again; `lsof` on the file tells who has it.",
         )
     if "readonly" in said or "unable to open" in said:
-        return DatabaseReadOnly(
-            f"{path} cannot be written: {said}", "Look at its permissions and its folder's."
-        )
+        return DatabaseReadOnly(f"{path} cannot be written: {said}", "Look at its permissions and its folder's.")
     if "not a database" in said:
         return DatabaseCorrupt(
             f"{path} is not an SQLite database",
@@ -146,9 +144,7 @@ def _fault(path: Path, error: sqlite3.DatabaseError) -> MemoryFault:
             "`sqlite3 helix.db .recover`.",
         )
     if any(sign in said for sign in _NO_ROOM):
-        return DatabaseFull(
-            f"{path} cannot be written: {said}", "Make room on the disk; nothing was half written."
-        )
+        return DatabaseFull(f"{path} cannot be written: {said}", "Make room on the disk; nothing was half written.")
     return MemoryFault(
         f"{path} refuses it: {said}",
         "Nothing was changed. A constraint or trigger of somebody else's in it may be the cause: "
@@ -159,9 +155,7 @@ def _fault(path: Path, error: sqlite3.DatabaseError) -> MemoryFault:
 def _refuse_strange_file(path: Path, *, read_only: bool) -> None:
     if not path.exists():
         if read_only:
-            raise DatabaseMissing(
-                f"no memory here: there is no {path}", "`helix-tui memory store` makes one."
-            )
+            raise DatabaseMissing(f"no memory here: there is no {path}", "`helix-tui memory store` makes one.")
         return
     if not path.is_file():
         raise DatabaseForeign(f"{path} is not a file", "Move it away.")
@@ -183,9 +177,7 @@ def _refuse_read_only(path: Path) -> None:
 
 
 def _connect(target: str, busy_seconds: float, *, uri: bool = False) -> sqlite3.Connection:
-    connection = sqlite3.connect(
-        target, timeout=busy_seconds, isolation_level=None, check_same_thread=False, uri=uri
-    )
+    connection = sqlite3.connect(target, timeout=busy_seconds, isolation_level=None, check_same_thread=False, uri=uri)
     try:
         connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")  # opens the file
     except BaseException:

@@ -138,8 +138,7 @@ def _vectors_lacking(base: Base) -> bool:
     """Whether some memory has no vector of this model: by counting, which touches no vector."""
     every = _count(base, "SELECT count(*) FROM memory")
     return any(
-        _count(base, f"SELECT count(*) FROM {table} WHERE model = ?", base.model) < every
-        for table in (WHOLE, TRIGGER)
+        _count(base, f"SELECT count(*) FROM {table} WHERE model = ?", base.model) < every for table in (WHOLE, TRIGGER)
     )
 
 

@@ -45,9 +45,7 @@ _MAX_TRIGGER = 200
 
 def tables(connection: sqlite3.Connection) -> set[str]:
     """Names of the tables there are, SQLite's own left out."""
-    rows = connection.execute(
-        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
-    )
+    rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
     return {name for (name,) in rows}
 
 
@@ -140,8 +138,7 @@ def _noted(connection: sqlite3.Connection, key: str) -> int:
 
 def _note(connection: sqlite3.Connection, key: str, value: int) -> None:
     connection.execute(
-        "INSERT INTO helix_meta (key, value) VALUES (?, ?)"
-        " ON CONFLICT(key) DO UPDATE SET value = excluded.value",
+        "INSERT INTO helix_meta (key, value) VALUES (?, ?) ON CONFLICT(key) DO UPDATE SET value = excluded.value",
         (key, str(value)),
     )
 
@@ -169,9 +166,7 @@ def _statements(script: str) -> Iterator[str]:
 
 def _narrow_check(connection: sqlite3.Connection) -> str:
     """The table's own statement where its CHECK leaves out one of the types, else nothing."""
-    row = connection.execute(
-        "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = 'memory'"
-    ).fetchone()
+    row = connection.execute("SELECT sql FROM sqlite_master WHERE type = 'table' AND name = 'memory'").fetchone()
     found = _CHECK.search(row[0]) if row and row[0] else None
     return row[0] if found and any(repr(name) not in found[1] for name in TYPES) else ""
 
@@ -181,9 +176,7 @@ def _widen_check(connection: sqlite3.Connection) -> None:
     version = connection.execute("PRAGMA schema_version").fetchone()[0]
     connection.execute("PRAGMA writable_schema = ON")
     try:
-        connection.execute(
-            "UPDATE sqlite_master SET sql = ? WHERE type = 'table' AND name = 'memory'", (wide,)
-        )
+        connection.execute("UPDATE sqlite_master SET sql = ? WHERE type = 'table' AND name = 'memory'", (wide,))
         connection.execute(f"PRAGMA schema_version = {version + 1}")
     finally:
         connection.execute("PRAGMA writable_schema = OFF")
@@ -201,8 +194,7 @@ def _take_over_insights(connection: sqlite3.Connection, now: int) -> None:
     taken = {row[0] for row in connection.execute("SELECT name FROM memory")}
     optional = ", ".join(name if name in have else "NULL" for name in ("last_used", "tags"))
     rows = connection.execute(
-        f"SELECT name, content, effectiveness, use_count, created_at, {optional} FROM insight"
-        " WHERE id > ? ORDER BY id",
+        f"SELECT name, content, effectiveness, use_count, created_at, {optional} FROM insight WHERE id > ? ORDER BY id",
         (_insights_taken(connection),),
     ).fetchall()
     names = {}
@@ -241,8 +233,7 @@ def _take_over_insight_edges(connection: sqlite3.Connection, added: set[str], no
         "JOIN insight a ON a.id = e.src_id JOIN insight b ON b.id = e.dst_id"
     ).fetchall()
     connection.executemany(
-        "INSERT OR IGNORE INTO memory_edge (from_name, to_name, rel_type, weight, created_at)"
-        " VALUES (?, ?, ?, ?, ?)",
+        "INSERT OR IGNORE INTO memory_edge (from_name, to_name, rel_type, weight, created_at) VALUES (?, ?, ?, ?, ?)",
         [(*row, format_instant(now)) for row in rows if row[0] in added or row[1] in added],
     )
 

@@ -146,9 +146,7 @@ def _candidates(database: Database, file: str) -> list[tuple[int, str]]:
         rows = database.execute("SELECT memory_id, path FROM memory_path").fetchall()
     else:
         marks = ", ".join("?" * len(steps))
-        rows = database.execute(
-            f"SELECT memory_id, path FROM memory_path WHERE last IN ({marks})", steps
-        ).fetchall()
+        rows = database.execute(f"SELECT memory_id, path FROM memory_path WHERE last IN ({marks})", steps).fetchall()
     return rows
 
 

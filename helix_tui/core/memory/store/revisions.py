@@ -20,10 +20,7 @@ from helix_tui.core.memory.store.indexing import Draft
 Reason = Literal["revised", "edited", "superseded"]
 
 _TEXTS = "name, type, trigger, resolution, source, created_at, last_used, helped, failed"
-_EVIDENCE = (
-    "verified_helped, verified_failed, shown, lift_trials, lift_residual, lift_injected, lift_used,"
-    " lift_passed"
-)
+_EVIDENCE = "verified_helped, verified_failed, shown, lift_trials, lift_residual, lift_injected, lift_used, lift_passed"
 _SELECT = f"SELECT id, former_id, number, replaced_at, reason, {_TEXTS}, {_EVIDENCE} FROM memory_revision"
 
 
@@ -35,9 +32,7 @@ def history(base: Base, memory_id: int) -> list[Revision]:
 
 def former(base: Base, memory_id: int, number: int) -> Revision | None:
     """The revision that was shown under this id and number, where it is not the newest any more."""
-    row = base.database.execute(
-        f"{_SELECT} WHERE former_id = ? AND number = ?", [memory_id, number]
-    ).fetchone()
+    row = base.database.execute(f"{_SELECT} WHERE former_id = ? AND number = ?", [memory_id, number]).fetchone()
     return None if row is None else _revision(row)
 
 
@@ -69,8 +64,7 @@ def revise(base: Base, memory: Memory, draft: Draft, vectors: tuple[Vector | Non
     archive(base, memory.id, memory.id, why)
     connection = base.database.conn
     connection.execute(
-        "UPDATE memory SET type = ?, source = ?, helped = 0, failed = 0, created_at = ?, last_used = NULL"
-        " WHERE id = ?",
+        "UPDATE memory SET type = ?, source = ?, helped = 0, failed = 0, created_at = ?, last_used = NULL WHERE id = ?",
         (draft.type, draft.source, rows.as_text(base.now()), memory.id),
     )
     connection.execute(
@@ -163,8 +157,7 @@ def _take_from_history(base: Base, memory_id: int, row_id: int, number: int) -> 
 def discard(base: Base, memory_id: int, number: int) -> None:
     """Take out of the history a revision that was never shown and never counted."""
     base.database.conn.execute(
-        "DELETE FROM memory_revision WHERE former_id = ? AND number = ? AND shown = 0 AND helped = 0"
-        " AND failed = 0",
+        "DELETE FROM memory_revision WHERE former_id = ? AND number = ? AND shown = 0 AND helped = 0 AND failed = 0",
         (memory_id, number),
     )
 
@@ -187,9 +180,7 @@ def supersede(base: Base, old: Memory, new: Memory) -> dict[str, Any]:
 def separate(base: Base, way: dict[str, Any]) -> None:
     """Take a superseded memory, whose row is back, out of the history of what superseded it."""
     connection = base.database.conn
-    row = base.database.execute(
-        "SELECT number FROM memory_revision WHERE id = ?", [way["archived"]]
-    ).fetchone()
+    row = base.database.execute("SELECT number FROM memory_revision WHERE id = ?", [way["archived"]]).fetchone()
     if row is not None:
         _take_from_history(base, way["old"], way["archived"], row[0])
     _move(connection, way["earlier"], way["old"])
@@ -198,9 +189,7 @@ def separate(base: Base, way: dict[str, Any]) -> None:
 
 
 def _move(connection: Any, row_ids: Iterable[int], owner: int) -> None:
-    connection.executemany(
-        "UPDATE memory_revision SET memory_id = ? WHERE id = ?", [(owner, each) for each in row_ids]
-    )
+    connection.executemany("UPDATE memory_revision SET memory_id = ? WHERE id = ?", [(owner, each) for each in row_ids])
 
 
 def _inherit_edges(base: Base, old: str, new: str) -> list[int]:

@@ -18,9 +18,7 @@ MEMORY_COLUMNS = """m.id, m.name, m.type, m.trigger, m.resolution, m.helped, m.f
 m.last_used, m.source, e.verified_helped, e.verified_failed, e.seen, e.shown, e.lift_trials,
 e.lift_residual, e.revision, k.digest, k.rules"""
 
-MEMORY_TABLES = (
-    "memory m LEFT JOIN memory_extra e ON e.memory_id = m.id LEFT JOIN memory_mark k ON k.memory_id = m.id"
-)
+MEMORY_TABLES = "memory m LEFT JOIN memory_extra e ON e.memory_id = m.id LEFT JOIN memory_mark k ON k.memory_id = m.id"
 
 MOST_COUNTED = 1e12
 """A count that a hand has spoilt may be anything up to infinity; sums and shares must stay numbers."""

@@ -93,9 +93,7 @@ def worded_alike(one: str, other: str) -> bool:
     return one == other or (key(one) == key(other) != "") or likeness(one, other) >= ALIKE
 
 
-def similar_recent(
-    base: Base, trigger: str, threshold: float | None, days: float, type_: str | None
-) -> list[Similar]:
+def similar_recent(base: Base, trigger: str, threshold: float | None, days: float, type_: str | None) -> list[Similar]:
     """Memories of the last days whose triggers resemble a text, most alike first (helix v2's code)."""
     vectors = base.encode([trigger])
     family = (type_,) if type_ else ()
@@ -124,9 +122,7 @@ def _near(
     return {int(index.ids[place]): float(alike[place]) for place in order}
 
 
-def _near_by_words(
-    base: Base, index: Index, text: str, threshold: float, family: Sequence[str]
-) -> dict[int, float]:
+def _near_by_words(base: Base, index: Index, text: str, threshold: float, family: Sequence[str]) -> dict[int, float]:
     candidates = keywords.coverage(base.database, telling(text), int(index.alive[: index.size].sum()))
     known = rows.fetch(base.database, candidates)
     alike = {
@@ -141,9 +137,7 @@ def _near_by_words(
     }
 
 
-def _similarities(
-    base: Base, index: Index, vector: Vector | None, family: Sequence[str]
-) -> Similarities | None:
+def _similarities(base: Base, index: Index, vector: Vector | None, family: Sequence[str]) -> Similarities | None:
     """Cosine with the trigger at every place, -1 where it is out of the question; None without vectors."""
     vectors = index.vectors(base.database, TRIGGER)
     if vector is None or vectors is None:

@@ -81,9 +81,7 @@ def supersede(base: Base, old_name: str | int, new_name: str | int, *, apply: bo
     """
     old, new = found(base, old_name), found(base, new_name)
     if old.id == new.id:
-        raise MemoryFault(
-            "a memory does not supersede itself", "Correct it with `helix-tui memory edit` instead."
-        )
+        raise MemoryFault("a memory does not supersede itself", "Correct it with `helix-tui memory edit` instead.")
     if not apply:
         return Correction("superseded", old, new, {})
     way = revisions.supersede(base, old, new)
@@ -104,9 +102,7 @@ def take_back(base: Base, way: dict[str, Any]) -> None:
         unrevise(base, way["revised"])
     if "superseded" in way:
         if not upkeep.put_back(base, way["superseded"]["removed"]):
-            raise MemoryFault(
-                "a memory of the same name was stored since", "Rename or remove that one first."
-            )
+            raise MemoryFault("a memory of the same name was stored since", "Rename or remove that one first.")
         revisions.separate(base, way["superseded"])
 
 
@@ -125,9 +121,7 @@ def unrevise(base: Base, change: dict[str, Any]) -> None:
 def _return_to(base: Base, memory: Memory, number: int, *, apply: bool) -> Correction:
     older = revisions.former(base, memory.id, number)
     if older is None:
-        raise MemoryFault(
-            f"{memory.name} has no older revision {number}", "`helix-tui memory get` lists its history."
-        )
+        raise MemoryFault(f"{memory.name} has no older revision {number}", "`helix-tui memory get` lists its history.")
     way = {"revised": {"id": memory.id, "from": memory.revision, "to": number}}
     if apply:
         revisions.bring_back(base, memory.id, number)

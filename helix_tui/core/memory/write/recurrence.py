@@ -41,9 +41,7 @@ def mark(draft: Draft) -> str:
     return f"text {hashlib.sha256(said.encode()).hexdigest()[:32]}"
 
 
-def recurs(
-    base: Base, index: Index, draft: Draft, near: Mapping[int, float], own_id: int | None = None
-) -> bool:
+def recurs(base: Base, index: Index, draft: Draft, near: Mapping[int, float], own_id: int | None = None) -> bool:
     """Whether a failure, with those near it, has occurred often enough, and none of them is systemic yet.
 
     What hangs together is of a kind: those near the nearest ones belong to it too. ``own_id`` is the failure
@@ -74,6 +72,4 @@ def _occurrences(base: Base, memory_ids: Iterable[int]) -> set[str]:
         f" LEFT JOIN memory_occurrence o ON o.memory_id = m.id WHERE m.id IN ({marks})",
         wanted,
     ).fetchall()
-    return {
-        name for _, name, at in found if (instant := rows.as_instant(at)) is not None and instant >= since
-    }
+    return {name for _, name, at in found if (instant := rows.as_instant(at)) is not None and instant >= since}

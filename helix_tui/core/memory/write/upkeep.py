@@ -68,9 +68,7 @@ def prune(base: Base, *, threshold: float, min_uses: float, apply: bool) -> Prun
     with base.writing() if apply else base.reading():
         used = listed(base, None, ">= ?", min_uses)
         bad = tuple(
-            memory
-            for memory in used
-            if memory.tried and memory.effectiveness < threshold and not memory.protected
+            memory for memory in used if memory.tried and memory.effectiveness < threshold and not memory.protected
         )
         if apply:
             take_out(base, [memory.name for memory in bad])
@@ -78,9 +76,7 @@ def prune(base: Base, *, threshold: float, min_uses: float, apply: bool) -> Prun
     return Pruned(bad, remaining, apply)
 
 
-def take_out(
-    base: Base, names: Iterable[str], *, without: tuple[str, ...] = ()
-) -> dict[str, list[dict[str, Any]]]:
+def take_out(base: Base, names: Iterable[str], *, without: tuple[str, ...] = ()) -> dict[str, list[dict[str, Any]]]:
     """Remove memories with their edges; returns every row that went, as plain JSON, for `put_back`.
 
     Rows of the tables in ``without`` are somebody else's already.
@@ -170,13 +166,9 @@ def health(base: Base) -> Health:
                 "SELECT type, count(*), sum(helped), sum(failed) FROM memory GROUP BY type ORDER BY type",
             )
         }
-        edge_types = dict(
-            _all(base, "SELECT rel_type, count(*) FROM memory_edge GROUP BY rel_type ORDER BY rel_type")
-        )
+        edge_types = dict(_all(base, "SELECT rel_type, count(*) FROM memory_edge GROUP BY rel_type ORDER BY rel_type"))
         with_feedback = _number(base, "SELECT count(*) FROM memory WHERE helped + failed > 0")
-        verified = _number(
-            base, "SELECT count(*) FROM memory_extra WHERE verified_helped + verified_failed > 0"
-        )
+        verified = _number(base, "SELECT count(*) FROM memory_extra WHERE verified_helped + verified_failed > 0")
         vectors = _number(base, f"SELECT count(*) FROM {WHOLE} WHERE model = ?", base.model)
         injections = _number(base, "SELECT count(*) FROM injection")
         settled = _number(base, "SELECT count(*) FROM settlement")
@@ -238,9 +230,7 @@ def _plain(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _insert(table: str, row: dict[str, Any]) -> tuple[str, list[Any]]:
-    values = [
-        base64.b64decode(value["base64"]) if isinstance(value, dict) else value for value in row.values()
-    ]
+    values = [base64.b64decode(value["base64"]) if isinstance(value, dict) else value for value in row.values()]
     names = ", ".join(f'"{name}"' for name in row)
     return f"INSERT OR IGNORE INTO {table} ({names}) VALUES ({', '.join('?' * len(row))})", values
 

@@ -102,11 +102,7 @@ def _session_start(heard: Heard, place: Place, memory: MemoryStore) -> dict[str,
     kinds = ", ".join(f"{each.count} {kind}" for kind, each in health.by_type.items() if each.count)
     lines = [
         f"helix memory of {place.project.name}: {health.total} memories"
-        + (
-            f" ({kinds}), {health.with_verified_feedback} with verified outcomes, {mode}."
-            if health.total
-            else "."
-        )
+        + (f" ({kinds}), {health.with_verified_feedback} with verified outcomes, {mode}." if health.total else ".")
     ]
     recurring = [line(each) for each in memory.list(type="systemic") if not each.withheld][:_SYSTEMIC_SHOWN]
     if recurring:
@@ -211,11 +207,7 @@ def _subagent_start(heard: Heard, place: Place, memory: MemoryStore) -> dict[str
         kind=heard.agent_type.rpartition(":")[2],
     )
     if not told.shown:
-        return (
-            _context("SubagentStart", f"helix memory: {told.signal or 'nothing matches'}")
-            if told.signal
-            else {}
-        )
+        return _context("SubagentStart", f"helix memory: {told.signal or 'nothing matches'}") if told.signal else {}
     return _context("SubagentStart", "\n".join(_told(told)))
 
 
@@ -245,9 +237,7 @@ def _stop(heard: Heard, place: Place, memory: MemoryStore) -> dict[str, Any]:
     if attempt and claim.report == "blocked" and claim.summary and objective:
         at = format_instant(now_ns())
         reason = f"an agent reported BLOCKED: {attempt}"
-        lesson = Proposal(
-            0, attempt, place.bead, "failure", objective[:300], claim.summary, reason, "open", at
-        )
+        lesson = Proposal(0, attempt, place.bead, "failure", objective[:300], claim.summary, reason, "open", at)
         Proposals(memory).add(lesson)
     _settle(heard, place, memory)
     return {}

@@ -49,6 +49,4 @@ def chosen(
     given = environment_options(env)
     harness = agent or given.get("harness", "") or set_agent
     model = model or given.get("model", "") or (set_model if harness == set_agent else "")
-    return Wishes(
-        harness, model, effort or given.get("effort", ""), review_agent or given.get("review_harness", "")
-    )
+    return Wishes(harness, model, effort or given.get("effort", ""), review_agent or given.get("review_harness", ""))

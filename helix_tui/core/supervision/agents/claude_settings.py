@@ -42,9 +42,7 @@ MAX_SETTINGS = 4 << 20
 MAX_SESSIONS = 50
 """Records of sessions that are read of one attempt."""
 
-_OURS = re.compile(
-    r"\bhelix[-_]tui\S*\s+hook\s+(?:" + "|".join(event for event, *_ in EVENTS.values()) + r")\b"
-)
+_OURS = re.compile(r"\bhelix[-_]tui\S*\s+hook\s+(?:" + "|".join(event for event, *_ in EVENTS.values()) + r")\b")
 
 
 class UnreadableSettings(HelixError, ValueError):
@@ -105,9 +103,7 @@ def settings_path(project: Project) -> Path:
     return path.resolve() if path.is_symlink() else path
 
 
-def merge(
-    project: Project, gate: Gate, command: Sequence[str], *, remove: bool = False, dry: bool = False
-) -> Merged:
+def merge(project: Project, gate: Gate, command: Sequence[str], *, remove: bool = False, dry: bool = False) -> Merged:
     """Write our hooks into the project's settings, or take them out.
 
     Args:
@@ -146,11 +142,7 @@ def hooks_of(command: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
     return {
         name: [
             ({"matcher": matcher} if matcher else {})
-            | {
-                "hooks": [
-                    {"type": "command", "command": f"{shlex.join(command)} hook {event}", "timeout": timeout}
-                ]
-            }
+            | {"hooks": [{"type": "command", "command": f"{shlex.join(command)} hook {event}", "timeout": timeout}]}
         ]
         for name, (event, matcher, timeout) in EVENTS.items()
     }

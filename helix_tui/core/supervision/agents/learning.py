@@ -263,9 +263,7 @@ class Learner:
             revise=True,
         )
 
-    def _look(
-        self, beads: Mapping[str, Bead], attempts: Sequence[Attempt], since: int | None
-    ) -> Iterator[Learned]:
+    def _look(self, beads: Mapping[str, Bead], attempts: Sequence[Attempt], since: int | None) -> Iterator[Learned]:
         """Ended attempts that have anything to teach that was not taken in yet."""
         settled = self._memory.settled()
         drawn = self.proposals.attempts()
@@ -285,9 +283,7 @@ class Learner:
             before = settled.get(attempt.attempt_id)
             lesson = None
             if not known:
-                failed = sum(
-                    not other.landed and _older(other, attempt) for other in by_bead[attempt.bead_id]
-                )
+                failed = sum(not other.landed and _older(other, attempt) for other in by_bead[attempt.bead_id])
                 lesson = draw_lesson(attempt, beads.get(attempt.bead_id), evidence, judged, failed)
             if lesson is None and (not told or judged.verdict in (None, before)):
                 continue
@@ -312,9 +308,7 @@ class Learner:
     def _claims(self, attempt: Attempt) -> tuple[str, ...]:
         """What the attempt's agent says it used: from ddx's transcript, else from the agent's own record."""
         folders = transcript_folders(self._project.ddx_dir, attempt.attempt_id, None)
-        said = [
-            event.detail or event.summary for event in TranscriptTail(folders).poll() if event.kind == "text"
-        ]
+        said = [event.detail or event.summary for event in TranscriptTail(folders).poll() if event.kind == "text"]
         if said:
             return claim_of(Heard(message="\n".join(said))).utilized
         records = session_records(attempt.attempt_id, os.environ)

@@ -100,10 +100,7 @@ def _stand_in(number: int) -> str:
 def _phase_label(beads: Iterable[Bead]) -> str:
     """``phase:build`` or ``activity:build``, whichever this repository uses (docs/decisions/0010)."""
     used = Counter(
-        label.partition(":")[0]
-        for bead in beads
-        for label in bead.labels
-        if label.startswith(("phase:", "activity:"))
+        label.partition(":")[0] for bead in beads for label in bead.labels if label.startswith(("phase:", "activity:"))
     )
     return "activity:build" if used["activity"] > used["phase"] else "phase:build"
 

@@ -274,19 +274,13 @@ def _exit_code(result: dict[str, Any], entry: dict[str, Any], asked: dict[str, A
     said = _text(content, 100_000) if isinstance(content, str) else _joined(content)
     told = entry.get("toolUseResult")
     told = told if isinstance(told, dict) else {}
-    if (
-        asked.get("run_in_background") is True
-        or told.get("backgroundTaskId")
-        or told.get("interrupted") is True
-    ):
+    if asked.get("run_in_background") is True or told.get("backgroundTaskId") or told.get("interrupted") is True:
         return None
     if result.get("is_error") is True:
         found = re.match(r"(?:Error: )?Exit code (\d{1,3})\b", said)
         code = int(found[1]) if found else 0
         return code if code and code not in _CUT_OFF else None
-    if re.search(
-        r"^Command (?:was |is )?(?:manually )?(?:running in |backgrounded)|^Ran 0 tests\b", said, re.M
-    ):
+    if re.search(r"^Command (?:was |is )?(?:manually )?(?:running in |backgrounded)|^Ran 0 tests\b", said, re.M):
         return None
     return 0
 

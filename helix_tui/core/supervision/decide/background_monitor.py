@@ -151,9 +151,7 @@ class Lookout:
             minded, why = self._mind(self._curator)
             unminded, trouble = (() if minded else unminded), why or trouble
         dead = find_dead_claims(sight, self.project, env=self._env, now=self._clock())
-        bearing = take_bearing(
-            sight, self.project, drift=drift, orphans=orphans, dead=dead, authority=self._authority
-        )
+        bearing = take_bearing(sight, self.project, drift=drift, orphans=orphans, dead=dead, authority=self._authority)
         missing = {edge.missing for edge in sight.queue.graph.dangling}
         archived = find_archived(self.project.archive_file, missing)
         return Concerns(drift, orphans, dead, focus, unminded, minded, trouble, archived, bearing)

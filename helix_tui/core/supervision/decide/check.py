@@ -63,9 +63,7 @@ class Checker:
     delegate: Delegate | None = None
     wishes: Wishes = NOBODY
 
-    def facts(
-        self, scope: Scope = EVERYTHING, *, sight: Sight | None = None, documents: bool = True
-    ) -> Facts:
+    def facts(self, scope: Scope = EVERYTHING, *, sight: Sight | None = None, documents: bool = True) -> Facts:
         """What is known now. New beads and our own changes are taken into the drift snapshot on the way.
 
         Args:
@@ -135,9 +133,7 @@ class Checker:
             tokens, cost = done.answer.tokens, done.answer.cost_usd
             return replace(facts, notes=(*facts.notes, denied), tokens=tokens, cost_usd=cost)
         about = read_scope(_named_scope(done.answer.text, code)) or facts.scope
-        said = _section(
-            done.answer.text, ("Remaining Work Assessment", "Remaining Work", "Reason", "Reasons")
-        )
+        said = _section(done.answer.text, ("Remaining Work Assessment", "Remaining Work", "Reason", "Reasons"))
         rest = " ".join(line for line in done.answer.text.split("\n") if "NEXT_ACTION" not in line)
         detail = said or clean_line(rest, 300).strip() or "the agent gives no reason"
         return replace(
@@ -146,9 +142,7 @@ class Checker:
             reasons=(Reason("agent", detail),),
             notes=(*facts.reasons, *facts.notes),
             recommended_command=command_for(code, about, facts.drain),
-            would_change_if=_section(
-                done.answer.text, ("Stop Or Escalation Condition", "Would Change If", "Condition")
-            )
+            would_change_if=_section(done.answer.text, ("Stop Or Escalation Condition", "Would Change If", "Condition"))
             or facts.would_change_if,
             decided_by="prompt",
             text=done.answer.text,
@@ -174,9 +168,7 @@ def facts_text(facts: Facts, verdict: Verdict) -> str:
     health = facts.health
     numbers = ("total", "open", "in_progress", "closed", "ready", "ready_execution", "blocked", "cooling")
     lines = ["Queue health: " + ", ".join(f"{name}={health[name]}" for name in numbers)]
-    lines.append(
-        f"without area: {health['without_area']}, without context digest: {health['without_digest']}"
-    )
+    lines.append(f"without area: {health['without_area']}, without context digest: {health['without_digest']}")
     lines += [f"- {each.code}: {clean_line(each.detail, 400)}" for each in (*verdict.reasons, *verdict.notes)]
     for bead_id in facts.left[:40]:
         bead = facts.queue.beads[bead_id]
@@ -198,8 +190,6 @@ def _section(text: str, names: tuple[str, ...]) -> str:
 
 def _named_scope(text: str, code: str) -> str:
     """The scope of the command that an answer recommends."""
-    verb = {"BACKFILL": "backfill", "DESIGN": "(?:design|plan)", "POLISH": "polish", "ALIGN": "align"}.get(
-        code
-    )
+    verb = {"BACKFILL": "backfill", "DESIGN": "(?:design|plan)", "POLISH": "polish", "ALIGN": "align"}.get(code)
     found = re.search(rf"\bhelix(?:-tui)? {verb} +([^\s`*<>]+)", text) if verb else None
     return clean_line(found.group(1), 120) if found and not found.group(1).startswith("-") else ""

@@ -126,9 +126,7 @@ def gather_facts(
     left = [bead for bead in unfinished if not governs_alignment(bead) or sight.alive(bead.id)]
     chosen = frozenset(inside)
     ready = tuple(bead_id for bead_id in queue.ready if bead_id in chosen)
-    judged = [
-        queue.beads[bead_id] for bead_id in ready[:MOST_JUDGED] if not looks_like_epic(queue.beads[bead_id])
-    ]
+    judged = [queue.beads[bead_id] for bead_id in ready[:MOST_JUDGED] if not looks_like_epic(queue.beads[bead_id])]
     acceptance = {bead.id: str(bead.document().get("acceptance") or "") for bead in judged}
     cooling = [
         (bead.id, until)
@@ -140,9 +138,7 @@ def gather_facts(
     every = tuple(questions)
     asked = tuple(question for question in every if not question.answered)
     away = only_archived(read_archive(archive), queue.beads) if archive else {}
-    counts = count_queue(
-        queue, beads_in_question(asked), among=None if named is None else chosen, archive=away
-    )
+    counts = count_queue(queue, beads_in_question(asked), among=None if named is None else chosen, archive=away)
     decided = {question.key for question in every if question.answered}
     return Facts(
         scope=scope,
@@ -153,17 +149,13 @@ def gather_facts(
         ready=ready,
         cooling=tuple(sorted(cooling, key=lambda pair: pair[1])),
         moving=tuple(
-            bead.id
-            for bead in left
-            if queue.state(bead.id) in ("running", "claimed") and bead.id not in dying
+            bead.id for bead in left if queue.state(bead.id) in ("running", "claimed") and bead.id not in dying
         ),
         dead=tuple(each for each in dying.values() if each.bead_id in chosen),
         stalls=tuple(
             run
             for run in sight.runs
-            if run.verdict != "alive"
-            and run.bead_id in chosen
-            and not governs_alignment(queue.beads[run.bead_id])
+            if run.verdict != "alive" and run.bead_id in chosen and not governs_alignment(queue.beads[run.bead_id])
         ),
         orphans=tuple(
             orphan
@@ -173,13 +165,9 @@ def gather_facts(
         drift=tuple(each for each in drift if each.bead_id in chosen or not each.field),
         dangling=tuple(_dangling(queue, left)),
         cycles=tuple(cycle for cycle in queue.graph.cycles if _turns(queue, cycle, chosen)),
-        vague=tuple(
-            bead_id for bead_id, text in acceptance.items() if text.strip() and not deterministic(text)
-        ),
+        vague=tuple(bead_id for bead_id, text in acceptance.items() if text.strip() and not deterministic(text)),
         unaccepted=tuple(bead_id for bead_id, text in acceptance.items() if not text.strip()),
-        ungoverned=tuple(
-            bead.id for bead in judged if authority is not None and authority.lacks(bead.spec_id)
-        ),
+        ungoverned=tuple(bead.id for bead in judged if authority is not None and authority.lacks(bead.spec_id)),
         hollow=tuple(bead.id for bead in epics if not queue.graph.children.get(bead.id)),
         finished_epics=tuple(bead.id for bead in epics if _all_closed(queue, bead.id)),
         superseded=tuple(bead.id for bead in left if bead.superseded_by.strip()),

@@ -18,9 +18,7 @@ def siblings(queue: Queue, bead_id: str) -> tuple[str, ...]:
     bead = queue.beads[bead_id]
     others = [queue.beads[each] for each in queue.ready if each != bead_id]
     others = [each for each in others if not looks_like_epic(each)]
-    related = [
-        each for each in others if _same(bead.parent, each.parent) or _same(bead.spec_id, each.spec_id)
-    ]
+    related = [each for each in others if _same(bead.parent, each.parent) or _same(bead.spec_id, each.spec_id)]
     if not related:
         areas = _areas(bead)
         related = [each for each in others if areas & _areas(each)]

@@ -112,12 +112,8 @@ def find_stuck(
     found += [_drifted(queue, bead_id, many) for bead_id, many in drifted.items() if bead_id in queue.beads]
     found += [_waiting(queue, question) for question in asked]
     found += _stalled_epics(queue, epic)
-    failed = {
-        each.bead_id: each for each in tried if each.bead_id not in waiting and each.bead_id not in left
-    }
-    found += [
-        _tried(queue.beads[bead_id], each) for bead_id, each in failed.items() if bead_id in queue.beads
-    ]
+    failed = {each.bead_id: each for each in tried if each.bead_id not in waiting and each.bead_id not in left}
+    found += [_tried(queue.beads[bead_id], each) for bead_id, each in failed.items() if bead_id in queue.beads]
     found += [
         stuck
         for bead in queue.beads.values()
@@ -137,9 +133,7 @@ def _explained(stuck: Stuck, away: Mapping[str, Archived]) -> Stuck:
         return stuck
     said = "; ".join(f"{each.bead_id} is {each.words}" for each in gone)
     words = "; ".join(f"helix-tui dep remove {stuck.bead_id} {each.bead_id}" for each in gone)
-    return replace(
-        stuck, detail=f"{said}, where ddx does not look: {words}", suggested_action="remove the dependency"
-    )
+    return replace(stuck, detail=f"{said}, where ddx does not look: {words}", suggested_action="remove the dependency")
 
 
 def retry_delay(attempt: int, env: Mapping[str, str] | None = None) -> float:
@@ -246,12 +240,8 @@ def _stalled_epics(queue: Queue, focused: str) -> list[Stuck]:
         if bead.status in TERMINAL or not children or not looks_like_epic(bead):
             continue
         left = [child for child in children if queue.beads[child].status not in TERMINAL]
-        moving = [
-            child for child in left if queue.state(child) in ("ready", "running", "claimed", "epic_container")
-        ]
+        moving = [child for child in left if queue.state(child) in ("ready", "running", "claimed", "epic_container")]
         if left and not moving:
             why = "in focus, and nothing under it" if bead.id == focused else "nothing under it"
-            found.append(
-                Stuck(bead.id, bead.title, "epic-stalled", f"{why} can be picked", "escalate", tuple(left))
-            )
+            found.append(Stuck(bead.id, bead.title, "epic-stalled", f"{why} can be picked", "escalate", tuple(left)))
     return found

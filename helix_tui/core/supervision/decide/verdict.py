@@ -124,9 +124,7 @@ def _unread(facts: Facts) -> Verdict | None:
     if not facts.unread:
         return None
     reason = Reason("unreadable_line", f"{facts.unread}; ddx fails on it, or drops it when it next writes")
-    return Verdict(
-        "GUIDANCE", (reason,), "helix-tui doctor", would_change_if="the line is repaired or deleted"
-    )
+    return Verdict("GUIDANCE", (reason,), "helix-tui doctor", would_change_if="the line is repaired or deleted")
 
 
 def _refused(facts: Facts) -> Verdict | None:
@@ -134,9 +132,7 @@ def _refused(facts: Facts) -> Verdict | None:
     if facts.shut is None:
         return None
     reason = Reason(facts.shut.gate.code, str(facts.shut), facts.shut.ids)
-    return Verdict(
-        "GUIDANCE", (reason,), facts.shut.command, would_change_if=f"somebody runs `{facts.shut.command}`"
-    )
+    return Verdict("GUIDANCE", (reason,), facts.shut.command, would_change_if=f"somebody runs `{facts.shut.command}`")
 
 
 def _blocked_by_a_person(facts: Facts) -> Verdict | None:
@@ -159,9 +155,7 @@ def _stale(facts: Facts) -> Verdict | None:
     return Verdict(
         "POLISH",
         reasons,
-        would_change_if=(
-            "a polish pass goes over them, or somebody acknowledges them: helix-tui check --acknowledge"
-        ),
+        would_change_if=("a polish pass goes over them, or somebody acknowledges them: helix-tui check --acknowledge"),
     )
 
 
@@ -199,12 +193,8 @@ def _ready(facts: Facts) -> Verdict | None:
             facts.ungoverned,
         )
         return Verdict("DESIGN", (reason,), would_change_if="the documents that the beads name are written")
-    reason = Reason(
-        "vague_acceptance", f"no machine can check what is ready: {named(work)}", tuple(work[:20])
-    )
-    return Verdict(
-        "POLISH", (reason,), would_change_if="their acceptance names a command or a thing to look at"
-    )
+    reason = Reason("vague_acceptance", f"no machine can check what is ready: {named(work)}", tuple(work[:20]))
+    return Verdict("POLISH", (reason,), would_change_if="their acceptance names a command or a thing to look at")
 
 
 def _missing_acceptance(facts: Facts) -> list[str]:
@@ -220,9 +210,7 @@ def _unready(facts: Facts) -> Verdict:
     """Nothing is ready: what the beads that hold the rest up are held up by."""
     mend = list(_mendable(facts))
     if mend:
-        return Verdict(
-            "POLISH", tuple(mend), would_change_if="the dependencies or epics named here are repaired"
-        )
+        return Verdict("POLISH", tuple(mend), would_change_if="the dependencies or epics named here are repaired")
     asked = [question for question in facts.questions if question.kind != "approval"]
     if asked and not facts.moving:
         return _for_answers(asked)
@@ -236,9 +224,7 @@ def _unready(facts: Facts) -> Verdict:
         return Verdict("WAIT", tuple(waits), would_change_if=ends)
     person = _in_states(facts, ("proposed", "preserved_review_blocked", "unknown_status"))
     if person:
-        return Verdict(
-            "GUIDANCE", tuple(person), "helix-tui stuck", would_change_if="a person decides on them"
-        )
+        return Verdict("GUIDANCE", tuple(person), "helix-tui stuck", would_change_if="a person decides on them")
     outside = _in_states(facts, ("blocked_external",))
     if outside:
         return Verdict("WAIT", tuple(outside), would_change_if="what they wait for outside has happened")
@@ -266,9 +252,7 @@ def _mendable(facts: Facts) -> Iterable[Reason]:
         gone = "is cancelled" if target in facts.queue.beads else "is not in the tracker"
         if target in facts.archived:
             away = facts.archived[target].words
-            gone = (
-                f"is {away}, where ddx does not look: helix-tui dep remove {called(bead_id)} {called(target)}"
-            )
+            gone = f"is {away}, where ddx does not look: helix-tui dep remove {called(bead_id)} {called(target)}"
         yield Reason(
             "dangling_dependency",
             f"{called(bead_id)} waits on {called(target)}, which {gone}",
@@ -299,9 +283,7 @@ def _in_states(facts: Facts, states: tuple[str, ...]) -> list[Reason]:
         ids = tuple(bead_id for bead_id in facts.left if facts.queue.state(bead_id) == state)
         if ids:
             why = facts.queue.standing(ids[0]).reasons
-            detail = f"{state.replace('_', ' ')}: {named(ids)}" + (
-                f" ({called(why[0].detail)})" if why else ""
-            )
+            detail = f"{state.replace('_', ' ')}: {named(ids)}" + (f" ({called(why[0].detail)})" if why else "")
             found.append(Reason(state, detail, ids))
     return found
 

@@ -156,9 +156,7 @@ class Booking:
             self._ask("physics-level", result.bead_id, text)
             return Stop("physics_level", text, 0, "helix-tui input --questions")
         if status == "structural_validation_failed":
-            work.teller.always(
-                f"{called(result.bead_id)} is malformed: helix-tui polish {called(result.bead_id)}"
-            )
+            work.teller.always(f"{called(result.bead_id)} is malformed: helix-tui polish {called(result.bead_id)}")
         if not ambiguous(result):
             return None
         known = status_of(status)
@@ -174,9 +172,7 @@ class Booking:
             self._escalate(result, text)
             work.affected.add(result.bead_id)
         else:
-            self._ask(
-                "conflict" if attempt.verdict.outcome == "kept_aside" else "ambiguous", result.bead_id, text
-            )
+            self._ask("conflict" if attempt.verdict.outcome == "kept_aside" else "ambiguous", result.bead_id, text)
         return None
 
     def _asked_about(self, script: str) -> bool:
@@ -237,17 +233,11 @@ class Booking:
             if injection.acceptance_standing(queue, script) or self._asked_about(script):
                 continue
             done = queue.beads.get(result.bead_id)
-            if (
-                done is not None
-                and injection.injected_type(done) == injection.ACCEPTANCE
-                and done.spec_id == script
-            ):
+            if done is not None and injection.injected_type(done) == injection.ACCEPTANCE and done.spec_id == script:
                 text = f"{called(result.bead_id)} was to make {script} pass, succeeded, and it still fails"
                 self._ask("ambiguous", result.bead_id, text, key=f"acceptance:{script}")
                 continue
-            trigger = Trigger(
-                "acceptance-failure", work.state.completed_cycles, result.bead_id, "make-the-check-pass"
-            )
+            trigger = Trigger("acceptance-failure", work.state.completed_cycles, result.bead_id, "make-the-check-pass")
             wish = injection.acceptance_bead(queue, trigger, script=script, output=output)
             inject(work, wish, injection.ACCEPTANCE, trigger)
             work.teller.brief(f"cycle {work.state.completed_cycles}: acceptance failures filed as issues")
@@ -263,26 +253,21 @@ class Booking:
             return
         if injection.standing(queue, injection.REVIEW, result.bead_id) or self._injected_before(result):
             return
-        why = injection.why_unreviewed(
-            work.project.root, result.base_rev, result.result_rev, options.review_threshold
-        )
+        why = injection.why_unreviewed(work.project.root, result.base_rev, result.result_rev, options.review_threshold)
         if why:
             work.teller.always(f"no review of {called(result.bead_id)}: {why}")
             return
         trigger = Trigger("post-cycle-review", work.state.completed_cycles, result.bead_id)
         scope = f"commit:{result.result_rev}" if result.result_rev else "last-commit"
         epic = work.state.focused_epic
-        wish = injection.review_bead(
-            queue, trigger, scope=scope, epic=epic, reviewer=options.wishes.review_harness
-        )
+        wish = injection.review_bead(queue, trigger, scope=scope, epic=epic, reviewer=options.wishes.review_harness)
         inject(work, wish, injection.REVIEW, trigger)
 
     def _injected_before(self, result: Result) -> bool:
         """Whether this very attempt has had its review: a booking that is done again finds it so."""
         seen = self.work.state.injected
         return bool(self.work.state.pending.get("recovered")) and any(
-            each.get("triggering_bead") == result.bead_id and each.get("type") == injection.REVIEW
-            for each in seen
+            each.get("triggering_bead") == result.bead_id and each.get("type") == injection.REVIEW for each in seen
         )
 
     def _align(self, last: str) -> None:
@@ -290,9 +275,7 @@ class Booking:
         queue = work.look().queue
         if injection.standing(queue, injection.ALIGNMENT):
             return
-        trigger = Trigger(
-            "periodic-alignment", work.state.completed_cycles, last, "re-run-with-explicit-scope"
-        )
+        trigger = Trigger("periodic-alignment", work.state.completed_cycles, last, "re-run-with-explicit-scope")
         areas = [f"area:{name}" for name in scope_areas(work.project, EVERYTHING)]
         wish = injection.alignment_bead(queue, trigger, epic=work.state.focused_epic, areas=areas)
         inject(work, wish, injection.ALIGNMENT, trigger)

@@ -116,16 +116,10 @@ class Curating:
         fresh = {bead_id for bead_id in stale - have if bead_id in queue.beads}
         if not fresh and have <= stale:
             return False
-        title = (
-            f"keep {named(sorted(fresh))} from workers" if fresh else "give back what drifted and was seen"
-        )
-        done = self.work.change_steps(
-            "hold", title, lambda writing, _: plan_drifted(writing, stale), free=not fresh
-        )
+        title = f"keep {named(sorted(fresh))} from workers" if fresh else "give back what drifted and was seen"
+        done = self.work.change_steps("hold", title, lambda writing, _: plan_drifted(writing, stale), free=not fresh)
         if done.entry is not None and fresh:
-            self.work.teller.always(
-                f"keeping workers from {named(sorted(fresh))}: parent or document changed"
-            )
+            self.work.teller.always(f"keeping workers from {named(sorted(fresh))}: parent or document changed")
         return done.entry is not None
 
     def _choose(self, sight: Sight) -> None:
@@ -181,9 +175,7 @@ class Curating:
         """Whether something that the epic needs is ready, or being worked on."""
         queue = scene.queue
         wanted = needed(scene, epic, descendants(scene, epic)) - {epic}
-        return any(
-            queue.state(each) in ("ready", "running", "claimed") for each in wanted if each in queue.beads
-        )
+        return any(queue.state(each) in ("ready", "running", "claimed") for each in wanted if each in queue.beads)
 
     def _open_epic(self, bead: Bead) -> bool:
         """Whether it is an epic that workers have, as far as anybody knows: nobody has set it aside."""
@@ -204,9 +196,7 @@ class Curating:
         if not work.options.auto_review or injection.standing(queue, injection.REVIEW, epic):
             return
         scope = queue.beads[epic].spec_id or "last-commit"
-        trigger = injection.Trigger(
-            "post-epic-close", work.state.completed_cycles, epic, "re-run-with-explicit-scope"
-        )
+        trigger = injection.Trigger("post-epic-close", work.state.completed_cycles, epic, "re-run-with-explicit-scope")
         inject(
             work,
             injection.review_bead(queue, trigger, scope=scope, reviewer=work.options.wishes.review_harness),

@@ -239,9 +239,7 @@ class Loop:
         except DdxError as error:
             if work.control.interrupted:
                 self._leave_to_evidence("interrupted")
-                raise Stopped(
-                    Stop("interrupted", "while ddx was executing; it gave no report", 130)
-                ) from None
+                raise Stopped(Stop("interrupted", "while ddx was executing; it gave no report", 130)) from None
             self._failed(error)
         return finished, turn
 
@@ -334,17 +332,13 @@ class Loop:
         again = f", not before {result.retry_after}" if result.retry_after else ""
         detail = f": {result.detail}" if result.detail and result.detail != result.status else ""
         aside = ", not landed" if result.attempt.preserved else ""
-        work.teller.always(
-            f"cycle {number}: {called(result.bead_id)} → {result.word}{aside}{detail}{kept}{again}"
-        )
+        work.teller.always(f"cycle {number}: {called(result.bead_id)} → {result.word}{aside}{detail}{kept}{again}")
 
     def _after(self, turn: Turn, sight: Sight) -> None:
         """Whether to go on after a turn."""
         work = self.work
         if turn.attention and not turn.results:
-            work.questions.ask(
-                "guidance", turn.attention, key=f"attention:{turn.attention}", run_id=work.state.run_id
-            )
+            work.questions.ask("guidance", turn.attention, key=f"attention:{turn.attention}", run_id=work.state.run_id)
             raise Stopped(Stop("operator_attention", turn.attention))
         if not turn.results:
             work.teller.verbose("ddx found nothing to execute" + (f": {turn.idle}" if turn.idle else ""))

@@ -103,9 +103,7 @@ class Passes:
         if code not in _PASSES:
             self._end(verdict, why)
         if code == "ALIGN" and not work.options.auto_align:
-            raise Stopped(
-                Stop("next_action:ALIGN", "alignment is switched off", 0, verdict.recommended_command)
-            )
+            raise Stopped(Stop("next_action:ALIGN", "alignment is switched off", 0, verdict.recommended_command))
         state_of_queue = queue_fingerprint(work.look().queue)
         if self._seen.get(code) == state_of_queue:
             detail = f"{_PASSES[code]} left the queue as it was, and {code} is the answer again"
@@ -125,9 +123,7 @@ class Passes:
             verdict = work.checker.check(stamp=f"{work.state.run_id}-check{self._runs}")
         except CheckFailed as error:
             work.state.spend(work.account.question(began, error.tokens, error.cost_usd))
-            detail = (
-                str(error) if error.kind == "check_unreadable" else f"check failed after queue drain: {error}"
-            )
+            detail = str(error) if error.kind == "check_unreadable" else f"check failed after queue drain: {error}"
             raise Stopped(Stop(error.kind, detail, 1)) from None
         except DdxError as error:
             if error.exit_code != TOO_OLD:
@@ -145,9 +141,7 @@ class Passes:
         if code == "GUIDANCE":
             key = f"guidance:{scope_word(verdict.scope)}:{why[:200]}"
             if verdict.decided_by != "facts":
-                work.questions.ask(
-                    "guidance", why or "a person must decide", key=key, run_id=work.state.run_id
-                )
+                work.questions.ask("guidance", why or "a person must decide", key=key, run_id=work.state.run_id)
         detail = why
         if verdict.next_eligible:
             detail += f"; next eligible at {verdict.next_eligible}"
@@ -220,9 +214,7 @@ class Passes:
         """The drift that led to a polish pass has been looked at."""
         if ids := drifted_in(verdict):
             curator = self.work.curator
-            DriftWatch(curator.project, curator.gate).acknowledge(
-                self.work.look().queue.beads, curator.history(), ids
-            )
+            DriftWatch(curator.project, curator.gate).acknowledge(self.work.look().queue.beads, curator.history(), ids)
 
 
 def drifted_in(verdict: Verdict) -> frozenset[str]:

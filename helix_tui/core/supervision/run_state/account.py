@@ -50,12 +50,7 @@ class Account:
         worked = {call.attempt_id for call in calls if call.part == "work"}
         missing = [result for result in turn.results if result.attempt_id not in worked]
         calls += [_from_report(result) for result in missing]
-        if (
-            missing
-            and missing == list(turn.results)
-            and not any(result.tokens for result in missing)
-            and turn.tokens
-        ):
+        if missing and missing == list(turn.results) and not any(result.tokens for result in missing) and turn.tokens:
             calls[-1] = replace(calls[-1], tokens=turn.tokens)  # a harness that tells its tokens on stderr
         unsaid = {call.attempt_id: call.bead_id for call in calls if call.part == "work" and call.attempt_id}
         left_out = [self._result(name, unsaid[name]) for name in sorted(unsaid.keys() - told)]
@@ -94,6 +89,4 @@ def _key(each: IndexedCall) -> tuple[str, int]:
 
 
 def _from_report(result: Result) -> AgentCall:
-    return AgentCall(
-        "work", 0, result.cost_usd or None, result.tokens or None, result.bead_id, result.attempt_id
-    )
+    return AgentCall("work", 0, result.cost_usd or None, result.tokens or None, result.bead_id, result.attempt_id)

@@ -27,9 +27,7 @@ class Teller:
         last: the last line that everybody was told.
     """
 
-    def __init__(
-        self, path: Path, say: Callable[[str], None], *, summary: bool = False, quiet: bool = False
-    ) -> None:
+    def __init__(self, path: Path, say: Callable[[str], None], *, summary: bool = False, quiet: bool = False) -> None:
         self.path = path
         self.summary = summary
         self.last = ""

@@ -123,10 +123,7 @@ def _active(state: RunState, holder: Holder) -> str:
     what = PHASES.get(state.phase, state.phase).replace("it was ", "").replace("it had ", "")
     doing = "executing a bead" if state.phase == "dispatching" else what
     stage = f" ({state.stage})" if state.stage else ""
-    return (
-        f"running ({since}): {doing}{stage}; "
-        f"{state.completed_cycles} of {state.attempted_cycles} cycles completed"
-    )
+    return f"running ({since}): {doing}{stage}; {state.completed_cycles} of {state.attempted_cycles} cycles completed"
 
 
 def _died(state: RunState) -> str:
@@ -181,8 +178,7 @@ def _parked(queue: Queue) -> Iterable[dict[str, Any]]:
 
 def _marked(bead: Bead) -> bool:
     return any(
-        label.startswith("helix-injected:")
-        or label in ("review-finding", "alignment-review", "acceptance-failure")
+        label.startswith("helix-injected:") or label in ("review-finding", "alignment-review", "acceptance-failure")
         for label in bead.labels
     )
 

@@ -16,9 +16,7 @@ from helix_tui.core.ddx.files import read_bytes
 _HEAD = 4096
 _MOST = 4000
 _ID = re.compile(rb"(?m)^\s*id:\s*[\"']?([\w.-]+)")
-_PASSED_OVER = frozenset(
-    {".git", ".ddx", ".helix", ".helix-logs", "node_modules", ".venv", "venv", "target", "dist"}
-)
+_PASSED_OVER = frozenset({".git", ".ddx", ".helix", ".helix-logs", "node_modules", ".venv", "venv", "target", "dist"})
 
 
 class Authority:
@@ -37,9 +35,7 @@ class Authority:
             self._look()
         if not self._ids or spec_id in self._ids:
             return False
-        return not any(
-            name == spec_id or name.startswith((f"{spec_id}-", f"{spec_id}.")) for name in self._names
-        )
+        return not any(name == spec_id or name.startswith((f"{spec_id}-", f"{spec_id}.")) for name in self._names)
 
     def _has_path(self, spec_id: str) -> bool:
         path = spec_id.partition("#")[0].partition(":")[0]

@@ -53,9 +53,7 @@ EXCLUSIVE = (
 _HEADING = re.compile(r"^#{1,6}\s+(.*)")
 _ITEM = re.compile(r"\s*(?:[-*•]|\d+[.)])\s+(.*\S)")
 _WANTED = re.compile(r"\b(constraints?|requirements?)\b", re.IGNORECASE)
-_NOT = re.compile(
-    r"\b(must not|shall not|should not|may not|cannot|can not|never|must never|no longer|not)\b", re.I
-)
+_NOT = re.compile(r"\b(must not|shall not|should not|may not|cannot|can not|never|must never|no longer|not)\b", re.I)
 _MODAL = re.compile(
     r"\b(must|shall|should|will|may|has to|have to|needs? to|always|only|is|are|be|the|a|an|to)\b", re.I
 )
@@ -203,9 +201,7 @@ def contradict(one: str, other: str) -> bool:
     for left, right in EXCLUSIVE:
         for first, second in ((one, other), (other, one)):
             if re.search(left, first, re.I) and re.search(right, second, re.I):
-                return _about_the_same(
-                    re.sub(left, " ", first, flags=re.I), re.sub(right, " ", second, flags=re.I)
-                )
+                return _about_the_same(re.sub(left, " ", first, flags=re.I), re.sub(right, " ", second, flags=re.I))
     if (_NOT.search(one) is None) == (_NOT.search(other) is None):
         return False
     first_words, second_words = _words(one), _words(other)
@@ -236,9 +232,7 @@ _COMMON = frozenset(
 
 def _between(statements: list[Statement]) -> Iterator[Finding]:
     by_word: dict[str, list[Statement]] = {}
-    special = [
-        each for each in statements if any(re.search(p, each.text, re.I) for pair in EXCLUSIVE for p in pair)
-    ]
+    special = [each for each in statements if any(re.search(p, each.text, re.I) for pair in EXCLUSIVE for p in pair)]
     for each in statements:
         for word in _words(each.text):
             by_word.setdefault(word, []).append(each)

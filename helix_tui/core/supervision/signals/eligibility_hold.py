@@ -37,9 +37,7 @@ def causes(bead: Bead, questions: Iterable[Question] = ()) -> tuple[str, ...]:
     elif not found and f'"{UNDECIDED}"'.encode() in bead.raw:
         found.append("waits for your decision on its last attempt")
     if f'"{DRIFTED}"'.encode() in bead.raw:
-        found.append(
-            "its parent or document changed: polish it, or accept that (helix-tui check --acknowledge)"
-        )
+        found.append("its parent or document changed: polish it, or accept that (helix-tui check --acknowledge)")
     if bead.focus_epic:
         found.append(f"held back by the focus on {bead.focus_epic}")
     if _ESCALATIONS & set(bead.labels):

@@ -31,9 +31,7 @@ def hold(writing: Writing, bead_id: str, mark: str, why: str, prior_key: str) ->
     elif isinstance(value, str):
         prior = f"={value}"
     else:
-        writing.notes.append(
-            f"{called(bead_id)} is left alone: its execution-eligible is no truth and no text"
-        )
+        writing.notes.append(f"{called(bead_id)} is left alone: its execution-eligible is no truth and no text")
         return
     writing.update(bead_id, {"execution-eligible": False, mark: why, prior_key: prior})
 
@@ -46,9 +44,7 @@ def release(writing: Writing, bead_id: str, mark: str, prior_key: str) -> None:
         prior = scene.value(bead_id, prior_key)
         text = prior[1:] if isinstance(prior, str) and prior.startswith("=") else ""
         # ddx would make a real false of the text: workers took the bead before, and take it again without
-        fields["execution-eligible"] = (
-            prior is True or stored("execution-eligible", text, writing.dialect) or None
-        )
+        fields["execution-eligible"] = prior is True or stored("execution-eligible", text, writing.dialect) or None
     writing.update(bead_id, fields)
 
 

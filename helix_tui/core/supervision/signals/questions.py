@@ -139,9 +139,7 @@ class Questions:
 
     def take_approval(self, key: str) -> bool | None:
         """Use an answer that was given: whether it was a yes; None where none was given."""
-        given = next(
-            (each for each in self.all() if each.key == key and each.answered and not each.used), None
-        )
+        given = next((each for each in self.all() if each.key == key and each.answered and not each.used), None)
         if given is None:
             return None
         self._change(lambda each: each.id == given.id, lambda each: replace(each, used=True), given.id)
@@ -152,9 +150,7 @@ class Questions:
         given = [each for each in self.all() if each.key == key and each.answered]
         return bool(given) and given[-1].approved
 
-    def _change(
-        self, which: Callable[[Question], bool], change: Callable[[Question], Question], name: str
-    ) -> Question:
+    def _change(self, which: Callable[[Question], bool], change: Callable[[Question], Question], name: str) -> Question:
         with self._gate.open():
             have = list(self.all())
             place = next((n for n, each in enumerate(have) if which(each)), None)

@@ -48,9 +48,7 @@ def named_beads(queue: Queue, scope: Scope) -> tuple[str, ...] | None:
     named = tuple(
         bead_id
         for bead_id, bead in queue.beads.items()
-        if label in bead.labels
-        or f"area:{label}" in bead.labels
-        or (label == scope and bead.spec_id == scope)
+        if label in bead.labels or f"area:{label}" in bead.labels or (label == scope and bead.spec_id == scope)
     )
     return named or None
 

@@ -54,9 +54,7 @@ def _done(done: Done) -> None:
         raise done.error
 
 
-def raise_from(
-    curator: Curator, questions: Questions, done: StageOutcome, level: Level
-) -> tuple[Question, ...]:
+def raise_from(curator: Curator, questions: Questions, done: StageOutcome, level: Level) -> tuple[Question, ...]:
     """The questions that a stage's answer raises: contradictions always, the rest as far as the level
     asks; where it does not, each conflict and gap gets a bead for a person instead.
 
@@ -98,9 +96,7 @@ def conflicts_in(trailer: str) -> Iterable[tuple[str, str]]:
 def _file(curator: Curator, done: StageOutcome, passed: Iterable[tuple[str, str, str]]) -> None:
     """A bead for each conflict and gap, unless the agent has made one, or one stands already."""
     queue = curator.look().queue
-    made = [
-        queue.beads[word] for word in _IDS.split(done.trailers.get("BEADS_CREATED")) if word in queue.beads
-    ]
+    made = [queue.beads[word] for word in _IDS.split(done.trailers.get("BEADS_CREATED")) if word in queue.beads]
     wishes = []
     for kind, text, key in passed:
         label, title = _FILED[kind]

@@ -47,9 +47,7 @@ ROWS: dict[str, Row] = {
     "start": Row("run in the background", "compatibility", asks=None),
     "stop": Row("end the run that is active", "compatibility", asks=None),
     "build": Row("one bounded execution of one bead", "compatibility", leaving=True, asks="selector"),
-    "implement": Row(
-        "the old name of build", "compatibility", leaving=True, alias_of="build", asks="selector"
-    ),
+    "implement": Row("the old name of build", "compatibility", leaving=True, alias_of="build", asks="selector"),
     "tracker": Row("ddx's own bead commands, as they are", "compatibility", asks="command"),
     "help": Row("every command, grouped, and the options all of them take"),
 }

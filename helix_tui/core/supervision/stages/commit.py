@@ -141,9 +141,7 @@ def commit(curator: Curator, bead_id: str, title: str, say: Callable[[str], None
         closed = _close(curator, bead_id, sha)
         say(f"closed {bead_id}" if closed else f"{bead_id} was closed already")
     elif bead_id:
-        raise CommitError(
-            f"committed as {sha[:12]}, but {note}; {bead_id} stays open", "Push, then close the bead."
-        )
+        raise CommitError(f"committed as {sha[:12]}, but {note}; {bead_id} stays open", "Push, then close the bead.")
     return Committed(subject, sha, gate, pushed, note, closed)
 
 

@@ -203,9 +203,7 @@ class Delegate:
         except FileNotFoundError as error:
             if error.filename and Path(error.filename) == out:
                 raise
-            raise DdxError(
-                argv, f"there is no ddx at {ddx.path}", "install ddx or set DDX_BIN", MISSING
-            ) from None
+            raise DdxError(argv, f"there is no ddx at {ddx.path}", "install ddx or set DDX_BIN", MISSING) from None
         except PermissionError as error:
             if error.filename and Path(error.filename).parent == out.parent:
                 raise

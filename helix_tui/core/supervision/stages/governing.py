@@ -120,9 +120,7 @@ def hand_back(curator: Curator, governing: Governing) -> str:
             return ""
         if bead.pid is not None and bead.pid != os.getpid() and pid_alive(bead.pid):
             return ""
-        error: Exception | None = curator.run(
-            [operations.unclaim(governing.bead_id)], title=f"hand back {name}"
-        ).error
+        error: Exception | None = curator.run([operations.unclaim(governing.bead_id)], title=f"hand back {name}").error
     except (DdxError, Unreadable) as failure:
         error = failure
     return "" if error is None else f"{name} stays claimed ({error}): helix-tui unclaim {name}"

@@ -71,9 +71,7 @@ def standing(queue: Queue, kind: str, trigger: str = "") -> str:
     return ""
 
 
-def review_bead(
-    queue: Queue, trigger: Trigger, *, scope: str, epic: str = "", reviewer: str = ""
-) -> Operation:
+def review_bead(queue: Queue, trigger: Trigger, *, scope: str, epic: str = "", reviewer: str = "") -> Operation:
     """A review of what a bead changed, before equally important later work."""
     bead = queue.beads.get(trigger.bead_id)
     areas = _areas(bead)

@@ -152,9 +152,7 @@ def read_turn(finished: Finished, project: Project) -> Turn:
         if finished.truncated:
             raise _failed(finished, "ddx printed more than anybody can keep and was ended") from None
         if finished.rc < 0:
-            raise _failed(
-                finished, f"ddx was ended by {_signal(-finished.rc)} while it was at work"
-            ) from None
+            raise _failed(finished, f"ddx was ended by {_signal(-finished.rc)} while it was at work") from None
         if finished.rc != 0 and not _begins_json(finished.out):
             raise _failed(finished, last_error(finished)) from None
         why = "empty payload" if not finished.out.strip() else _top_level(finished.out) or str(error)
@@ -167,9 +165,7 @@ def read_turn(finished: Finished, project: Project) -> Turn:
         raise malformed(finished, "results field is not an array")
     missing = [problem for place, row in enumerate(rows or ()) for problem in _missing(place, row)]
     if missing:
-        raise malformed(
-            finished, "missing required field(s):\n" + "\n".join(f"  - {each}" for each in missing)
-        )
+        raise malformed(finished, "missing required field(s):\n" + "\n".join(f"  - {each}" for each in missing))
     results = tuple(_result(row, project) for row in rows or ())
     said = whole(document.get("attempts"))
     tokens = sum(result.tokens for result in results) or token_count(document)
@@ -193,9 +189,7 @@ def read_turn(finished: Finished, project: Project) -> Turn:
 def malformed(finished: Finished, why: str) -> DdxError:
     """The error for output that nobody can trust (65)."""
     message = f"{_WHAT}: {why}"
-    return DdxError(
-        finished.argv, message, "a newer ddx may have changed its output", MALFORMED, finished.stdout
-    )
+    return DdxError(finished.argv, message, "a newer ddx may have changed its output", MALFORMED, finished.stdout)
 
 
 def _failed(finished: Finished, message: str) -> DdxError:
@@ -224,9 +218,7 @@ def _missing(place: int, row: object) -> list[str]:
         return [f"results[{place}]"]
     wanted = ("bead_id", "status")
     return [
-        f"results[{place}].{name}"
-        for name in wanted
-        if not isinstance(row.get(name), str) or not row[name].strip()
+        f"results[{place}].{name}" for name in wanted if not isinstance(row.get(name), str) or not row[name].strip()
     ]
 
 

@@ -62,9 +62,7 @@ def span(text: str, file: str, role: Role = "source", kind: Kind = "function", h
         ),
     ],
 )
-def test_a_comment_is_told_of_the_definition_it_stands_at(
-    file: str, text: str, told: list[tuple[str, str]]
-) -> None:
+def test_a_comment_is_told_of_the_definition_it_stands_at(file: str, text: str, told: list[tuple[str, str]]) -> None:
     assert [(one.text, one.about) for one in sentences_of(span(text, file))] == told
 
 
@@ -125,9 +123,7 @@ def test_a_question_about_everything_is_answered_by_the_readme(tmp_path: Path, q
 
 
 @pytest.mark.parametrize("question", ["?!", "what is this"])
-def test_a_question_without_a_word_and_a_repository_without_an_introduction(
-    tmp_path: Path, question: str
-) -> None:
+def test_a_question_without_a_word_and_a_repository_without_an_introduction(tmp_path: Path, question: str) -> None:
     found = document(make(tmp_path, {"new.py": "x = 1\n"}), question)
     assert (found["tier_selected"], found["retrieval_stop_reason"]) == ("Clarify", "empty")
     assert "Which file or name do you mean?" in found["answer"]

@@ -38,13 +38,9 @@ class Place:
         return path
 
     def bundle(self, attempt: str, bead: str = "b-1", **result: Any) -> None:
-        self.write(
-            f"executions/{attempt}/manifest.json", {"attempt_id": attempt, "bead_id": bead, "base_rev": "aaa"}
-        )
+        self.write(f"executions/{attempt}/manifest.json", {"attempt_id": attempt, "bead_id": bead, "base_rev": "aaa"})
         if result:
-            self.write(
-                f"executions/{attempt}/result.json", {"bead_id": bead, "attempt_id": attempt, **result}
-            )
+            self.write(f"executions/{attempt}/result.json", {"bead_id": bead, "attempt_id": attempt, **result})
 
     def row(self, bead: str = "b-1", *events: Mapping[str, Any], **fields: object) -> None:
         row = {"id": bead, "title": "t", "status": "open", "events": list(events), **fields}
@@ -88,12 +84,8 @@ def test_the_sources_of_one_attempt_become_one_record(place: Place) -> None:
     usage = {"input_tokens": 20, "cached_tokens": 5, "output_tokens": 10, "tokens": 30}
     place.write(f"executions/{FIRST}/usage.json", usage)
     place.write("metrics/attempts.jsonl", metric(FIRST, "success", session_id="eb-1", provider="p"))
-    place.row(
-        "b-1", event("cost", "", {"attempt_id": FIRST, "cost_usd": 0.5}), event("execute-bead", "success")
-    )
-    place.write(
-        "agent-logs/agent-loop-1.jsonl", loop_result(status="success", session_id="eb-1", result_rev="ccc")
-    )
+    place.row("b-1", event("cost", "", {"attempt_id": FIRST, "cost_usd": 0.5}), event("execute-bead", "success"))
+    place.write("agent-logs/agent-loop-1.jsonl", loop_result(status="success", session_id="eb-1", result_rev="ccc"))
     attempt = place.look()
     assert attempt.attempt_id == FIRST
     assert (attempt.status, attempt.status_source, attempt.kind) == ("success", "loop", "landed")
@@ -114,9 +106,7 @@ def test_the_sources_of_one_attempt_become_one_record(place: Place) -> None:
 def test_what_the_loop_says_is_stronger_than_what_the_worker_wrote(place: Place) -> None:
     ref = f"refs/ddx/iterations/b-1/{FIRST}-0123456789ab"
     place.bundle(FIRST, status="success", outcome="task_succeeded", session_id="eb-1")
-    place.row(
-        "b-1", event("execute-bead", "land_conflict", f"merge conflict\npreserve_ref={ref}\nbase_rev=aaa")
-    )
+    place.row("b-1", event("execute-bead", "land_conflict", f"merge conflict\npreserve_ref={ref}\nbase_rev=aaa"))
     attempt = place.look()
     assert (attempt.status, attempt.status_source) == ("land_conflict", "event")
     assert (attempt.landed, attempt.preserved, attempt.preserve_ref) == (False, True, ref)
@@ -183,9 +173,7 @@ def test_a_review_is_no_attempt_but_a_verdict_on_one(place: Place, with_manifest
     place.write(f"executions/{review}/result.json", {"verdict": "BLOCK", "rationale": "no test"})
     place.write(f"executions/{review}/prompt.md", '<bead-review>\n  <bead id="b-1" iter=1>')
     if with_manifest:
-        place.write(
-            f"executions/{review}/manifest.json", {"verdict": "BLOCK", "bead_id": "b-1", "result_rev": "ccc"}
-        )
+        place.write(f"executions/{review}/manifest.json", {"verdict": "BLOCK", "bead_id": "b-1", "result_rev": "ccc"})
     place.index.refresh({})
     first, second = place.index.by_bead("b-1")[::-1]
     assert [attempt.attempt_id for attempt in place.index.attempts] == [SECOND, FIRST]
@@ -309,9 +297,7 @@ def test_metrics_are_taken_in_row_by_row_and_from_the_start_when_rewritten(place
     assert place.index.unread_metrics == 2
     with path.open("a") as more:
         more.write(
-            json.dumps(metric(SECOND, "no_changes", duration_ms="long", cost_usd=2))
-            + "\n"
-            + '{"attempt_id": "cut'
+            json.dumps(metric(SECOND, "no_changes", duration_ms="long", cost_usd=2)) + "\n" + '{"attempt_id": "cut'
         )
     assert place.index.refresh({}, []) == {"b-1"}
     assert [(a.attempt_id, a.cost_usd) for a in place.index.attempts] == [(SECOND, 2.0), (FIRST, None)]
@@ -320,9 +306,7 @@ def test_metrics_are_taken_in_row_by_row_and_from_the_start_when_rewritten(place
     assert [(a.attempt_id, a.status) for a in place.index.attempts] == [(SECOND, "success")]
 
 
-@pytest.mark.parametrize(
-    "text", ["", "{", "[]", '{"bead_id": 5}', "\x00", '{"verdict": {}}', '{"cycle_trace": 7}']
-)
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"bead_id": 5}', "\x00", '{"verdict": {}}', '{"cycle_trace": 7}'])
 def test_a_malformed_file_costs_only_itself(place: Place, text: str) -> None:
     place.bundle(FIRST, status="success")
     place.write(f"executions/{SECOND}/result.json", text)

@@ -28,9 +28,7 @@ def _ids(index: AttemptIndex) -> list[str]:
     return sorted(attempt.attempt_id for attempt in index.attempts)
 
 
-def test_of_more_evidence_than_is_held_the_newest_is_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_more_evidence_than_is_held_the_newest_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(f"{MODULE}.from_bundles.MAX_BUNDLES", 3)
     bundles = [_bundle(tmp_path, number) for number in range(5)]
     index = AttemptIndex(tmp_path)
@@ -58,9 +56,7 @@ def _metric(ddx: Path, attempt_id: str) -> None:
         file.write(json.dumps({"attempt_id": attempt_id, "bead_id": "b-1", "outcome": "merged"}) + "\n")
 
 
-def test_the_rows_of_metrics_that_were_written_last_are_held(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_rows_of_metrics_that_were_written_last_are_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(f"{MODULE}.from_metrics.MAX_ROWS", 3)
     index = AttemptIndex(tmp_path)
     for name in ("a", "b", "c", "a", "d"):

@@ -17,9 +17,7 @@ NOW = parse_instant("2026-08-01T12:00:00Z") or 0
 
 
 def git(root: Path, *words: str) -> str:
-    done = subprocess.run(
-        ["git", "-C", str(root), *words], check=True, timeout=30, capture_output=True, text=True
-    )
+    done = subprocess.run(["git", "-C", str(root), *words], check=True, timeout=30, capture_output=True, text=True)
     return done.stdout.strip()
 
 
@@ -114,9 +112,7 @@ def test_evidence_of_both_eras_is_read(tmp_path: Path) -> None:
     (bundle / "checks.json").write_text(json.dumps(gates))
     (bundle / "checks" / "dead.json").write_text('{"status": "pass", "message": "fine"}')
     (bundle / "checks" / "bad.json").write_text("{")
-    (bundle / "ac-check.json").write_text(
-        '{"items": [{"ac": 1, "result": "needs_judgment", "evidence": "prose"}]}'
-    )
+    (bundle / "ac-check.json").write_text('{"items": [{"ac": 1, "result": "needs_judgment", "evidence": "prose"}]}')
     evidence = read_evidence(Attempt("x", bundle=bundle))
     assert [(c.name, c.status, c.passed) for c in evidence.checks] == [
         ("build", "fail", False),
@@ -183,9 +179,7 @@ def test_missing_evidence_says_where_it_was_looked_for() -> None:
         (Attempt("a", status="execution_failed", no_changes_rationale="contradicts"), "resolvable", "model"),
     ],
 )
-def test_what_helix_reads_into_an_outcome(
-    attempt: Attempt, interpretation: str | None, follow_up: str
-) -> None:
+def test_what_helix_reads_into_an_outcome(attempt: Attempt, interpretation: str | None, follow_up: str) -> None:
     reading = interpret(attempt, NOW)
     assert reading.interpretation == interpretation
     parked = interpret(attempt, NOW, "look at it").interpretation

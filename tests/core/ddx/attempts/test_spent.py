@@ -134,9 +134,7 @@ def test_a_review_that_nobody_counted_is_unknown_and_not_nothing(project: Projec
 
 
 def test_where_ddx_found_no_agent_nothing_was_spent(project: Project) -> None:
-    project.call(
-        3, cost=None, outcome="failure", exitCode=1, detail="ResolveRoute: no viable routing candidate"
-    )
+    project.call(3, cost=None, outcome="failure", exitCode=1, detail="ResolveRoute: no viable routing candidate")
     project.call(4, took=3)
     sums = project.sums()
     assert (sums.complete, sums.whole.calls, sums.usd) == (True, 1, EACH)

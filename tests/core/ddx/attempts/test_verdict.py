@@ -128,9 +128,7 @@ class Repository:
         self.index = AttemptIndex.of(find_project(root, env={}))
 
     def git(self, *args: str) -> str:
-        return subprocess.run(
-            ["git", *args], cwd=self.root, check=True, capture_output=True, text=True
-        ).stdout.strip()
+        return subprocess.run(["git", *args], cwd=self.root, check=True, capture_output=True, text=True).stdout.strip()
 
     def commit(self, text: str) -> str:
         self.git("commit", "-q", "--allow-empty", "-m", text)
@@ -157,9 +155,7 @@ def test_git_decides_and_is_asked_again_when_the_branch_moves(repository: Reposi
     here = repository
     candidate = here.aside("candidate", CANDIDATE)
     here.place.bundle(FIRST, status="success", base_rev=here.base, result_rev=candidate)
-    here.place.row(
-        "b-1", event("execute-bead", "success", f"success\nresult_rev={candidate}\nbase_rev={here.base}")
-    )
+    here.place.row("b-1", event("execute-bead", "success", f"success\nresult_rev={candidate}\nbase_rev={here.base}"))
     assert here.outcomes() == {FIRST: ("kept_aside", "git")}
     here.git("merge", "-q", "--no-ff", "-m", "land", candidate)
     assert here.outcomes() == {FIRST: ("landed", "git")}
@@ -197,9 +193,7 @@ def test_landed_here_and_not_pushed_is_landed(repository: Repository) -> None:
     assert here.outcomes() == {FIRST: ("landed", "git")}
 
 
-def test_a_linked_work_tree_asks_about_the_branch_of_the_main_one(
-    repository: Repository, tmp_path: Path
-) -> None:
+def test_a_linked_work_tree_asks_about_the_branch_of_the_main_one(repository: Repository, tmp_path: Path) -> None:
     here = repository
     candidate = here.aside("candidate", CANDIDATE)
     here.git("worktree", "add", "-q", "--detach", str(tmp_path / "w"), candidate)
@@ -234,9 +228,7 @@ def test_head_trackers_reviewed_attempts_are_not_landed(shared: Path, tmp_path: 
 
 def test_attempts_stand_in_the_order_of_the_date_that_is_shown(tmp_path: Path) -> None:
     place = Place(tmp_path)
-    place.bundle(
-        FIRST, status="success", started_at="2026-08-08T10:00:00Z", finished_at="2026-08-10T10:00:00Z"
-    )
+    place.bundle(FIRST, status="success", started_at="2026-08-08T10:00:00Z", finished_at="2026-08-10T10:00:00Z")
     place.bundle(SECOND, "b-2", status="success", started_at="2026-08-09T10:00:00Z",
                  finished_at="2026-08-09T11:00:00Z")  # fmt: skip
     place.row("b-1")

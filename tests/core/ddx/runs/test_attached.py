@@ -19,9 +19,7 @@ def test_events_come_in_the_order_of_the_file_and_bad_lines_are_passed_over(tmp_
     assert [event["kind"] for event in attached_events(tmp_path, bead)] == ["one", "two"]
 
 
-@pytest.mark.parametrize(
-    "name", ["", "../secret.jsonl", "b/../../secret.jsonl", "/etc/passwd", "none.jsonl", "a\0b"]
-)
+@pytest.mark.parametrize("name", ["", "../secret.jsonl", "b/../../secret.jsonl", "/etc/passwd", "none.jsonl", "a\0b"])
 def test_a_name_that_leads_elsewhere_or_nowhere_reads_nothing(tmp_path: Path, name: str) -> None:
     (tmp_path / "attachments").mkdir()
     (tmp_path / "secret.jsonl").write_text('{"kind":"secret"}\n')

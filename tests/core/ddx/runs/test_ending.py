@@ -17,8 +17,7 @@ def loop(ddx: Path, *entries: tuple[str, dict[str, Any]], name: str = LOOP, seco
     folder = ddx / "agent-logs"
     folder.mkdir(exist_ok=True, parents=True)
     rows = [
-        {"type": kind, "data": data, "session_id": name, "ts": f"2026-08-21T10:00:{second}Z"}
-        for kind, data in entries
+        {"type": kind, "data": data, "session_id": name, "ts": f"2026-08-21T10:00:{second}Z"} for kind, data in entries
     ]
     (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 

@@ -73,9 +73,7 @@ def place(tmp_path: Path) -> Place:
     return Place(Path(os.path.realpath(tmp_path)))
 
 
-def run_state(
-    bead_id: str, attempt: str, *, pid: int | None = None, seen: float = 5, **more: object
-) -> dict[str, Any]:
+def run_state(bead_id: str, attempt: str, *, pid: int | None = None, seen: float = 5, **more: object) -> dict[str, Any]:
     state: dict[str, Any] = {
         "bead_id": bead_id,
         "attempt_id": attempt,
@@ -97,9 +95,7 @@ def test_one_run_of_four_sources_is_one_run(place: Place) -> None:
     me = os.getpid()
     place.add("a-1", status="in_progress")
     place.write("run-state.json", run_state("a-1", "20260801T115900-aaaaaaaa", pid=me))
-    place.write(
-        "run-state/20260801T115900-aaaaaaaa.json", run_state("a-1", "20260801T115900-aaaaaaaa", pid=me)
-    )
+    place.write("run-state/20260801T115900-aaaaaaaa.json", run_state("a-1", "20260801T115900-aaaaaaaa", pid=me))
     place.lease("a-1", pid=me, started_at=ago(70), updated_at=ago(3), owner="tester")
     sidecar = {"worker_id": "agent-loop-1", "current_bead": "a-1", "attempt_id": "other", "phase": "running"}
     sidecar |= {"message": "at it", "last_activity_at": ago(3)}
@@ -122,9 +118,7 @@ def others() -> Iterator[list[int]]:
         child.communicate(timeout=30)
 
 
-def test_two_workers_are_two_runs_and_a_third_between_beads_has_no_bead(
-    place: Place, others: list[int]
-) -> None:
+def test_two_workers_are_two_runs_and_a_third_between_beads_has_no_bead(place: Place, others: list[int]) -> None:
     for number, pid in (("1", os.getpid()), ("2", others[0])):
         place.write(f"run-state/a{number}.json", run_state(f"b-{number}", f"a{number}", pid=pid))
         worker = {"worker_id": f"w{number}", "current_bead": f"b-{number}", "pid": pid}
@@ -138,9 +132,7 @@ def test_two_workers_are_two_runs_and_a_third_between_beads_has_no_bead(
 
 
 @pytest.mark.parametrize(("at", "left"), [(20, True), (60, False)])
-def test_a_claim_that_a_loop_kept_after_its_attempt_is_not_at_work(
-    place: Place, at: float, left: bool
-) -> None:
+def test_a_claim_that_a_loop_kept_after_its_attempt_is_not_at_work(place: Place, at: float, left: bool) -> None:
     me = str(os.getpid())
     claim = {"claimed-at": ago(50), "claimed-pid": me, "claimed-machine": HERE, "status": "in_progress"}
     event = {"kind": "execute-bead", "summary": "review_malfunction", "created_at": ago(at)}
@@ -220,9 +212,7 @@ def test_an_unreadable_lease_is_absent_and_told_as_a_problem(place: Place) -> No
     assert [path.name for path in reader.documents.problems] == ["g-1.json"]
 
 
-@pytest.mark.parametrize(
-    "text", ["", "{", "[]", "null", '{"bead_id": 7}', "\0\xff", '{"bead_id":"x","pid":"many"}']
-)
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"bead_id": 7}', "\0\xff", '{"bead_id":"x","pid":"many"}'])
 def test_a_half_written_record_hides_nothing_else(place: Place, text: str) -> None:
     place.write("run-state/bad.json", text)
     place.write("workers/w/status.json", text)
@@ -393,9 +383,7 @@ def test_our_own_write_is_no_sign_of_life_at_the_first_look_either(place: Place)
 
 
 @pytest.mark.parametrize(("pid", "verdict"), [(os.getpid(), "alive"), (GONE, "dead")], ids=["lives", "gone"])
-def test_a_claim_by_hand_without_a_heartbeat_lives_as_long_as_its_process(
-    place: Place, pid: int, verdict: str
-) -> None:
+def test_a_claim_by_hand_without_a_heartbeat_lives_as_long_as_its_process(place: Place, pid: int, verdict: str) -> None:
     claimed = {"claimed-at": ago(5000), "claimed-pid": str(pid), "claimed-machine": HERE}
     place.beads["b-1"] = held("b-1", ago(5000), **claimed)
     (run,) = place.find()
@@ -404,9 +392,7 @@ def test_a_claim_by_hand_without_a_heartbeat_lives_as_long_as_its_process(
 
 def test_the_journal_tells_which_writes_were_ours_and_no_claim() -> None:
     entries = tuple(
-        Entry(
-            kind, number, NOW + number * NS, Who("user"), kind, "t", before={kind: {}}, ended_at=NOW + 9 * NS
-        )
+        Entry(kind, number, NOW + number * NS, Who("user"), kind, "t", before={kind: {}}, ended_at=NOW + 9 * NS)
         for number, kind in enumerate(("set", "claim"))
     )
     assert edits_of(History(entries)) == {"set": [(NOW, NOW + 9 * NS)]}
@@ -440,8 +426,6 @@ def test_who_holds_a_bead_and_what_is_known_of_one_that_is_gone(place: Place) ->
     place.lease("c-3", machine="other", started_at=ago(700), updated_at=ago(600))
     found = holds(place.find())
     assert (found["a-1"].gone, found["a-1"].since) == ("", NOW - 70 * NS)
-    assert found["b-2"].gone == (
-        f"its worker is gone (process {GONE}); ddx gives the bead out again at 12:01:00Z"
-    )
+    assert found["b-2"].gone == (f"its worker is gone (process {GONE}); ddx gives the bead out again at 12:01:00Z")
     assert found["c-3"].gone == "no sign of its worker since 11:50:00Z"
     assert holds(place.find(NOW + 5 * NS))["c-3"] == found["c-3"], "time alone is no news"

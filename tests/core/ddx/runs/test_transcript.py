@@ -90,20 +90,14 @@ def test_a_poll_is_capped_and_says_that_there_is_more(tmp_path: Path) -> None:
 def test_a_tool_that_two_files_tell_is_shown_once(tmp_path: Path) -> None:
     (tmp_path / "agent-claude-2.jsonl").write_text(
         said(2)
-        + line(
-            "tool_call", 3, id="t1", name="Edit", input={"file_path": "/x/.execute-bead-wt-a-b/src/main.go"}
-        )
+        + line("tool_call", 3, id="t1", name="Edit", input={"file_path": "/x/.execute-bead-wt-a-b/src/main.go"})
         + line("tool_result", 5, id="t1", output="ok")
     )
     (tmp_path / "svc-1.jsonl").write_text(
         line("session.start", 0, resolved_harness="claude", resolved_model="sonnet", prompt="do it")
         + line("progress", 1, phase="thinking", state="start", message="thinking ...")
-        + line(
-            "progress", 6, phase="tool", state="complete", tool_name="Edit", tool_call_id="t1", command="{}"
-        )
-        + line(
-            "progress", 7, phase="tool", state="complete", tool_name="Bash", tool_call_id="t9", command="{}"
-        )
+        + line("progress", 6, phase="tool", state="complete", tool_name="Edit", tool_call_id="t1", command="{}")
+        + line("progress", 7, phase="tool", state="complete", tool_name="Bash", tool_call_id="t9", command="{}")
         + line("session.end", 8, status="success", tokens={"total": 3000}, cost_usd=0.04)
     )
     events = TranscriptTail([tmp_path]).poll()

@@ -63,10 +63,7 @@ def _help(verb: tuple[str, ...], folder: Path, era: str) -> int:
     flags = HELPS[era][verb]
     if (folder / "no-json").exists():
         flags = flags.replace("--json", "")
-    say(
-        f"Does it.\n\nUsage:\n  ddx {' '.join(verb)} [flags]\n\nFlags:\n"
-        + "\n".join(f"  {f}" for f in flags.split())
-    )
+    say(f"Does it.\n\nUsage:\n  ddx {' '.join(verb)} [flags]\n\nFlags:\n" + "\n".join(f"  {f}" for f in flags.split()))
     return 0
 
 
@@ -224,9 +221,7 @@ def _evidence(bead_id: str, status: str) -> str:
 
 def _commit(bead_id: str, lines: int) -> dict[str, str]:
     def git(*words: str) -> str:
-        return subprocess.run(
-            ["git", *words], check=True, capture_output=True, text=True, timeout=30
-        ).stdout.strip()
+        return subprocess.run(["git", *words], check=True, capture_output=True, text=True, timeout=30).stdout.strip()
 
     base = git("rev-parse", "HEAD")
     Path(f"{bead_id}.txt").write_text("line\n" * lines)

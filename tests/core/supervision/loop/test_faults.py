@@ -78,9 +78,7 @@ def test_an_interrupted_ddx_that_reports_is_booked(stage: StageFactory) -> None:
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_a_killed_run_is_explained_and_its_turn_is_booked_once_by_the_next(
-    stage: StageFactory, era: str
-) -> None:
+def test_a_killed_run_is_explained_and_its_turn_is_booked_once_by_the_next(stage: StageFactory, era: str) -> None:
     world = stage([row("a-1", era=era), row("a-2", era=era)], era)
     world.turns({"results": [{}], "kill_parent": True})
     assert world.process(*QUIET).returncode == -signal.SIGKILL
@@ -364,9 +362,7 @@ def test_fields_of_a_wrong_type_in_the_state_cost_only_themselves(stage: StageFa
     world = stage()
     path = world.root / ".helix" / "run-state.json"
     path.parent.mkdir()
-    path.write_text(
-        json.dumps({"run_id": 7, "completed_cycles": "x", "stop_reason": "max_cycles", "newer": [1]})
-    )
+    path.write_text(json.dumps({"run_id": 7, "completed_cycles": "x", "stop_reason": "max_cycles", "newer": [1]}))
     state = load_state(find_project(world.root))
     assert (state.run_id, state.completed_cycles, state.stop_reason) == ("", 0, "max_cycles")
     assert state.rest == {"newer": [1]}

@@ -151,9 +151,7 @@ def test_a_review_is_injected_before_equally_important_later_work(stage: StageFa
         era,
     )
     outcome = world.run(auto_review=True, review_threshold=0, auto_align=False)
-    reviews = [
-        each for each in world.rows().values() if "helix-injected:review-finding" in each.get("labels", ())
-    ]
+    reviews = [each for each in world.rows().values() if "helix-injected:review-finding" in each.get("labels", ())]
     reviews.sort(key=lambda each: each["helix-trigger-cycle"])
     assert [each["helix-trigger-bead"] for each in reviews] == ["a-1", "a-2"]
     first = reviews[0]
@@ -185,9 +183,7 @@ def test_no_auto_review_injects_nothing(stage: StageFactory) -> None:
 
 
 @pytest.mark.parametrize(("lines", "reviewed"), [(5, False), (150, True)])
-def test_only_changes_from_the_threshold_on_are_reviewed(
-    stage: StageFactory, lines: int, reviewed: bool
-) -> None:
+def test_only_changes_from_the_threshold_on_are_reviewed(stage: StageFactory, lines: int, reviewed: bool) -> None:
     world = stage([row("a-1")], git=True)
     world.turns({"results": [{"commit_lines": lines}]})
     world.run(auto_review=True, max_cycles=1)
@@ -199,9 +195,7 @@ def test_alignment_is_injected_on_the_step_to_each_nth_cycle_and_once(stage: Sta
     fail = {"results": [{"status": "execution_failed", "fields": LATER}]}
     world.turns({"results": [{}]}, {"results": [{}]}, fail, {"results": [{"bead_id": "a-3"}]})
     world.run(review_every=2, max_cycles=3)
-    made = [
-        each for each in world.rows().values() if "helix-injected:alignment-review" in each.get("labels", ())
-    ]
+    made = [each for each in world.rows().values() if "helix-injected:alignment-review" in each.get("labels", ())]
     assert [each["helix-trigger-cycle"] for each in made] == ["2"]
     assert made[0]["helix-trigger-source"] == "periodic-alignment"
     assert (made[0]["helix-trigger-bead"], made[0]["title"]) == ("a-1", "align: repo after 2 cycles")
@@ -240,9 +234,7 @@ def test_run_stays_focused_on_a_chosen_epic_until_an_explicit_blocker_forces_rel
 
 
 def test_a_bead_made_while_the_focus_is_on_is_held_back_too(stage: StageFactory) -> None:
-    world = stage(
-        [row("e-1", issue_type="epic"), row("c-1", parent="e-1"), row("c-2", parent="e-1", priority=3)]
-    )
+    world = stage([row("e-1", issue_type="epic"), row("c-1", parent="e-1"), row("c-2", parent="e-1", priority=3)])
     late = ["bead", "create", "Late", "--priority", "0"]
     world.turns({"results": [{"do": [late]}]})
     world.run()
@@ -271,17 +263,11 @@ def test_an_operators_own_focus_stays(stage: StageFactory) -> None:
 @pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize("focus", [True, False], ids=["focused", "unfocused"])
 @pytest.mark.parametrize("threshold", [0, 100], ids=["each-reviewed", "none-reviewed"])
-def test_a_closed_epic_is_reviewed_as_a_whole(
-    stage: StageFactory, era: str, focus: bool, threshold: int
-) -> None:
+def test_a_closed_epic_is_reviewed_as_a_whole(stage: StageFactory, era: str, focus: bool, threshold: int) -> None:
     epic = row("e-1", era=era, issue_type="epic", **{"spec-id": "FEAT-3"})
     world = stage([epic, row("c-1", era=era, parent="e-1"), row("c-2", era=era, parent="e-1")], era)
-    outcome = world.run(
-        auto_review=True, auto_align=False, auto_focus=focus, review_threshold=threshold, max_cycles=3
-    )
-    (review,) = [
-        each for each in world.rows().values() if each.get("helix-trigger-source") == "post-epic-close"
-    ]
+    outcome = world.run(auto_review=True, auto_align=False, auto_focus=focus, review_threshold=threshold, max_cycles=3)
+    (review,) = [each for each in world.rows().values() if each.get("helix-trigger-source") == "post-epic-close"]
     assert review["description"].startswith("Scope: FEAT-3")
     assert world.rows()["e-1"]["status"] == "closed"
     assert outcome.state.completed_cycles == 2
@@ -495,9 +481,7 @@ def test_low_confirms_each_curation_write(stage: StageFactory) -> None:
 
 def test_medium_asks_about_a_conflict_and_does_not_go_on_with_what_it_touches(stage: StageFactory) -> None:
     world = stage([row("a-1")])
-    world.turns(
-        {"results": [{"status": "land_conflict", "fields": {"preserve_ref": "refs/ddx/iterations/a-1/x"}}]}
-    )
+    world.turns({"results": [{"status": "land_conflict", "fields": {"preserve_ref": "refs/ddx/iterations/a-1/x"}}]})
     outcome = world.run(autonomy="medium")
     assert (outcome.stop.reason, outcome.stop.code) == ("question", 0)
     (question,) = world.questions
@@ -520,9 +504,7 @@ def test_high_files_an_escalation_for_a_resolvable_conflict_and_goes_on(stage: S
 def test_physics_level_stops_at_every_level(stage: StageFactory, level: str) -> None:
     world = stage([row("a-1"), row("a-2")])
     rationale = "The two requirements contradict each other: it must be real-time and it must be batch only."
-    world.turns(
-        {"results": [{"status": "no_changes", "fields": {"no_changes_rationale": rationale, **LATER}}]}
-    )
+    world.turns({"results": [{"status": "no_changes", "fields": {"no_changes_rationale": rationale, **LATER}}]})
     assert world.run(autonomy=level).stop.reason == "physics_level"
     assert world.executed == ["a-1 no_changes"]
     again = world.run(autonomy=level)
@@ -563,9 +545,7 @@ def test_a_failing_acceptance_script_is_filed_once(stage: StageFactory) -> None:
     world.run()
     filed = [each for each in world.rows().values() if "acceptance-failure" in each.get("labels", ())]
     assert len(filed) == 1
-    assert [question.key for question in world.questions] == [
-        "acceptance:scripts/check-acceptance-coverage.sh"
-    ]
+    assert [question.key for question in world.questions] == ["acceptance:scripts/check-acceptance-coverage.sh"]
     assert filed[0]["title"] == "Acceptance failure: scripts/check-acceptance-coverage.sh after a-1"
     assert "no coverage for AC-1" in filed[0]["description"]
     assert filed[0]["execution-eligible"] is True
@@ -666,9 +646,7 @@ def _documents(root: Path, first: str, second: str) -> None:
 
 
 @pytest.mark.parametrize("level", ["medium", "high"])
-def test_documents_that_cannot_both_hold_stop_before_anything_is_dispatched(
-    stage: StageFactory, level: str
-) -> None:
+def test_documents_that_cannot_both_hold_stop_before_anything_is_dispatched(stage: StageFactory, level: str) -> None:
     world = stage([row("a-1")])
     _documents(world.root, "must answer in real-time", "must be batch-only")
     assert world.run(autonomy=level).stop.reason == "physics_level"

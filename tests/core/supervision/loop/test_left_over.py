@@ -9,9 +9,7 @@ from tests.core.supervision.loop.conftest import StageFactory
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_an_epic_whose_last_child_an_earlier_run_closed_is_closed_and_reviewed(
-    stage: StageFactory, era: str
-) -> None:
+def test_an_epic_whose_last_child_an_earlier_run_closed_is_closed_and_reviewed(stage: StageFactory, era: str) -> None:
     rows = [row("e-1", era=era, issue_type="epic"), row("a-1", era=era, parent="e-1", status="closed")]
     world = stage(rows, era)
     world.run(auto_review=True)

@@ -27,9 +27,7 @@ CYCLES = 200 if os.environ.get("HELIX_LOAD") == "full" else 10
 TURNS: dict[str, dict[str, Any]] = {
     "success": {"results": [{}]},
     "failure": {"results": [{"status": "execution_failed"}]},
-    "conflict": {
-        "results": [{"status": "land_conflict", "fields": {"preserve_ref": "refs/ddx/iterations/x/1"}}]
-    },
+    "conflict": {"results": [{"status": "land_conflict", "fields": {"preserve_ref": "refs/ddx/iterations/x/1"}}]},
     "malformed": {"raw": '{"results": [{"bead_id"'},
     "text": {"raw": "panic: runtime error", "rc": 2},
     "killed": {"results": [{}], "kill_parent": True},

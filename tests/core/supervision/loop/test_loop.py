@@ -31,9 +31,7 @@ def test_no_selector_is_ever_given_to_the_loop(stage: StageFactory, era: str) ->
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_only_success_counts_a_cycle_and_an_unknown_status_is_kept_verbatim(
-    stage: StageFactory, era: str
-) -> None:
+def test_only_success_counts_a_cycle_and_an_unknown_status_is_kept_verbatim(stage: StageFactory, era: str) -> None:
     world = stage([row(f"a-{n}", era=era) for n in range(1, 8)], era)
     later = {"retry_after": "2099-01-01T00:00:00Z"}
     statuses = [
@@ -85,9 +83,7 @@ def test_backfill_stops_and_names_the_exact_command(stage: StageFactory) -> None
 
 
 @pytest.mark.parametrize("code", ["DESIGN", "POLISH", "ALIGN"])
-def test_a_planning_pass_is_made_once_and_not_again_on_an_unchanged_queue(
-    stage: StageFactory, code: str
-) -> None:
+def test_a_planning_pass_is_made_once_and_not_again_on_an_unchanged_queue(stage: StageFactory, code: str) -> None:
     world = stage([row("a-1", status="closed")])
     world.answers(f"NEXT_ACTION: {code}", "done", f"NEXT_ACTION: {code}")
     outcome = world.run()
@@ -137,9 +133,7 @@ def test_tokens_count_even_from_stderr(stage: StageFactory) -> None:
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_focus_stays_on_an_epic_until_it_is_done_and_gives_everything_back(
-    stage: StageFactory, era: str
-) -> None:
+def test_focus_stays_on_an_epic_until_it_is_done_and_gives_everything_back(stage: StageFactory, era: str) -> None:
     world = stage(
         [
             row("e-1", era=era, issue_type="epic"),

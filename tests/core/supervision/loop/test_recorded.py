@@ -65,9 +65,7 @@ def run_over(path: Path, project: ProjectFactory) -> tuple[Path, RunOutcome]:
     ddx = root.parent / "ddx"
     era = path.name.partition("-")[0]
     module = "tests.core.supervision.loop.recorded"
-    ddx.write_text(
-        f'#!/bin/sh\nPYTHONPATH="{REPOSITORY}" exec "{sys.executable}" -m {module} "{path}" {era} "$@"\n'
-    )
+    ddx.write_text(f'#!/bin/sh\nPYTHONPATH="{REPOSITORY}" exec "{sys.executable}" -m {module} "{path}" {era} "$@"\n')
     ddx.chmod(0o755)
     found = find_project(root)
     curator = Curator(found, lambda era: find_executable(found, str(ddx), era=era), who="human")

@@ -56,9 +56,7 @@ class History:
             row = rows.get(sha)
             if row is not None:
                 terms = _terms.decode(row[1])
-                self._messages.append(
-                    _Message(sha, row[0], terms, sum(terms.values()), tuple(_files.decode(row[2])))
-                )
+                self._messages.append(_Message(sha, row[0], terms, sum(terms.values()), tuple(_files.decode(row[2]))))
         self._average = max(sum(one.length for one in self._messages) / max(len(self._messages), 1), 1e-9)
         self._frequency: dict[str, int] = {}
         for one in self._messages:

@@ -28,9 +28,7 @@ def score(question: Question, view: View) -> np.ndarray:
 
 def unknown_words(question: Question, view: View) -> list[str]:
     """The words of a question that stand in no file, in order."""
-    found = {
-        word for word in words(question.title) if len(word) >= SHORTEST and word.lower() not in STOP_WORDS
-    }
+    found = {word for word in words(question.title) if len(word) >= SHORTEST and word.lower() not in STOP_WORDS}
     return sorted(word for word in found if not any(_known(term, view) for term in terms_of(word)))
 
 

@@ -98,10 +98,7 @@ def gather(
             return None
         report(at, len(missing))
         # one text at a time: a batch's vectors depend in their last digits on what else is in it
-        rows = [
-            (_key(text), model.encode([text])[0].astype("<f2").tobytes())
-            for text in missing[at : at + _AT_ONCE]
-        ]
+        rows = [(_key(text), model.encode([text])[0].astype("<f2").tobytes()) for text in missing[at : at + _AT_ONCE]]
         database.add_meanings(rows)
         known.update(rows)
     packed = b"".join(known[_key(text)] for text in wanted)

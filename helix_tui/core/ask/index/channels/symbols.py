@@ -21,9 +21,7 @@ def score(question: Question, view: View) -> np.ndarray:
     """What each file defines of the names in the question, float64 (files,)."""
     scores = np.zeros(len(view))
     plain = (name for name in question.capitals if name not in question.symbols)
-    for name, share in [(name, 1.0) for name in question.symbols] + [
-        (name, SHARE_OF_CAPITAL) for name in plain
-    ]:
+    for name, share in [(name, 1.0) for name in question.symbols] + [(name, SHARE_OF_CAPITAL) for name in plain]:
         files = defining(name, view)
         if not files:
             continue

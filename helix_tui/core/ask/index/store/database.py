@@ -147,9 +147,7 @@ class Database:
 
     def stored(self) -> dict[str, StoredBlob]:
         """Every blob by its key."""
-        rows = self._connection.execute(
-            "SELECT key, segment, position, refused, language, lines, size FROM blob"
-        )
+        rows = self._connection.execute("SELECT key, segment, position, refused, language, lines, size FROM blob")
         return {row[0]: StoredBlob(*row[1:]) for row in rows}
 
     def segments(self) -> list[StoredSegment]:
@@ -175,9 +173,7 @@ class Database:
 
     def names_like(self, folded: str, limit: int = 60) -> list[str]:
         """Defined names in lower case that share trigrams with a word."""
-        grams = sorted(
-            {folded[at : at + 3] for at in range(len(folded) - 2) if folded[at : at + 3].isalnum()}
-        )
+        grams = sorted({folded[at : at + 3] for at in range(len(folded) - 2) if folded[at : at + 3].isalnum()})
         if not grams:
             return []
         query = (
@@ -189,9 +185,7 @@ class Database:
 
     def past(self) -> dict[str, tuple[str, bytes, bytes]]:
         """sha -> (subject, packed terms, packed files) of every commit read so far."""
-        return {
-            row[0]: row[1:] for row in self._connection.execute("SELECT sha, subject, terms, files FROM past")
-        }
+        return {row[0]: row[1:] for row in self._connection.execute("SELECT sha, subject, terms, files FROM past")}
 
     def past_shas(self) -> set[str]:
         """The commits read so far."""
@@ -291,9 +285,7 @@ def _merge(connection: sqlite3.Connection, numbers: Sequence[int]) -> None:
         f"SELECT term, segment, list FROM posting WHERE segment IN ({marks}) ORDER BY term, segment", numbers
     ).fetchall()
     connection.execute(f"DELETE FROM posting WHERE segment IN ({marks})", numbers)
-    connection.executemany(
-        "INSERT INTO posting VALUES(?, ?, ?)", _merged_rows(rows, merged, chunk_base, blob_base)
-    )
+    connection.executemany("INSERT INTO posting VALUES(?, ?, ?)", _merged_rows(rows, merged, chunk_base, blob_base))
     for number in numbers:
         connection.execute(
             "UPDATE blob SET segment = ?, position = position + ? WHERE segment = ?",

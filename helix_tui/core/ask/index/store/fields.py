@@ -63,9 +63,7 @@ def index_paths(files: list[str]) -> PathIndex:
             numbers, tally = lists.setdefault(term, ([], []))
             numbers.append(at)
             tally.append(times)
-    packed = {
-        term: (np.array(numbers), np.array(tally, np.float64)) for term, (numbers, tally) in lists.items()
-    }
+    packed = {term: (np.array(numbers), np.array(tally, np.float64)) for term, (numbers, tally) in lists.items()}
     return PathIndex(
         Field.of(lengths, np.ones(len(files), bool)),
         packed,

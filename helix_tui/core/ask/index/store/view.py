@@ -33,9 +33,7 @@ class StaleView(Exception):
 class View:
     """One set of files over a database. Not for two threads at once."""
 
-    def __init__(
-        self, database: Database, files: Sequence[tuple[str, str]], before: View | None = None
-    ) -> None:
+    def __init__(self, database: Database, files: Sequence[tuple[str, str]], before: View | None = None) -> None:
         """``files`` are (path, blob key) in any order; what is not indexed yet or was refused is left out.
 
         ``before`` lends what it knows of the paths, where they are the same.
