@@ -22,8 +22,8 @@ from pathlib import Path
 
 from bench.ask_sets import Asked, commits_of, packages_of, rows_of
 from helix_tui.core.ask.index import ranking
-from helix_tui.core.ask.index.index import Index
-from helix_tui.core.ask.index.question import Question
+from helix_tui.core.ask.index.index import RepositoryIndex
+from helix_tui.core.ask.index.question import IndexQuery
 
 QUESTIONS = Path(__file__).resolve().parents[2] / "shared/data/ask/semble_subset.jsonl"
 BUDGETS = (2_000, 8_000)
@@ -39,7 +39,7 @@ index.refresh()
 index.rank_files(sys.argv[3])
 """
 
-_Weigh = Callable[[Question], Mapping[str, float]]
+_Weigh = Callable[[IndexQuery], Mapping[str, float]]
 Answer = tuple[list[str], list[tuple[str, int]]]
 """Files best first; and (file, characters) of what a reader is given, in that order."""
 
@@ -92,7 +92,7 @@ def _measure(name: str, asked: Sequence[Asked], cache: Path, ablation: bool) -> 
     _print_times(asked, places)
 
 
-def _ours(index: Index, query: str) -> Answer:
+def _ours(index: RepositoryIndex, query: str) -> Answer:
     files = [one.file for one in index.rank_files(query)]
     return files, [(span.file, len(span.text)) for span in index.search(query, 40)]
 
@@ -177,7 +177,7 @@ class _Places:
 
     def __init__(self, cache: Path) -> None:
         self._cache = cache
-        self._indexes: dict[tuple[Path, str | None, bool], Index] = {}
+        self._indexes: dict[tuple[Path, str | None, bool], RepositoryIndex] = {}
         self._plain: dict[tuple[Path, str | None], _Plain] = {}
         self.seconds = 0.0
         self.files = 0
@@ -187,11 +187,11 @@ class _Places:
         """Where the index of a tree lies."""
         return self._cache / "indexes" / one.root.name / "index.db"
 
-    def index(self, one: Asked, *, with_meaning: bool) -> Index:
+    def index(self, one: Asked, *, with_meaning: bool) -> RepositoryIndex:
         """The index of a tree, up to date."""
         key = (one.root, one.revision, with_meaning)
         if key not in self._indexes:
-            index = Index(one.root, self.path(one), one.revision, with_meaning=with_meaning)
+            index = RepositoryIndex(one.root, self.path(one), one.revision, with_meaning=with_meaning)
             done = index.refresh()
             self.seconds += done.seconds
             self.files += done.files
@@ -210,7 +210,7 @@ class _Places:
 class _Plain:
     """What people use today: whole files, words as they stand."""
 
-    def __init__(self, index: Index) -> None:
+    def __init__(self, index: RepositoryIndex) -> None:
         self._words: dict[str, Counter[str]] = {}
         self._sizes: dict[str, int] = {}
         for document in index.documents():

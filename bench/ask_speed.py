@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from helix_tui.core.ask.index.index import Index
+from helix_tui.core.ask.index.index import RepositoryIndex
 
 ASKED = (
     "how are requests routed to a handler",
@@ -48,7 +48,7 @@ def main() -> int:
         root, path = Path(scratch, "repository"), Path(scratch, "index.db")
         size = make_repository(root, options.files)
         print(f"{options.files:,} files, {size / 1e6:.0f} MB")
-        index = Index(root, path)
+        index = RepositoryIndex(root, path)
         held = [_timed("index", index.refresh)]
         changed = next(root.rglob("*.py"))
         changed.write_text(changed.read_text("utf-8", "replace") + "\n\ndef brand_new():\n    pass\n", "utf-8")
@@ -75,7 +75,7 @@ def make_repository(root: Path, files: int) -> int:
     return total
 
 
-def _warm(index: Index) -> bool:
+def _warm(index: RepositoryIndex) -> bool:
     index.rank_files("a first question")
     walls, computed = [], []
     for question in ASKED:

@@ -31,9 +31,9 @@ from helix_tui.core.memory.feedback import change
 from helix_tui.core.memory.ranking import (
     RANKERS,
     Array,
-    Evidence,
     Ranked,
     Ranker,
+    RankingEvidence,
     Tally,
     attribute,
     base_rate,
@@ -123,7 +123,7 @@ class Learner:
     def rank(self, relevance: Array, day: float) -> Ranked:
         """Scores for a task of a day."""
         return self._ranker(
-            Evidence(
+            RankingEvidence(
                 relevance,
                 self.helped,
                 self.failed,
@@ -206,7 +206,7 @@ def _auc(ranked: Ranked, world: World) -> float:
     return wins / pairs
 
 
-def rank_by_relevance(evidence: Evidence) -> Ranked:
+def rank_by_relevance(evidence: RankingEvidence) -> Ranked:
     """No learning, to compare with."""
     nothing = np.full(evidence.relevance.shape, 0.5)
     return Ranked(evidence.relevance, nothing, nothing)

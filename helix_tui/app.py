@@ -43,12 +43,12 @@ from helix_tui.settings import Settings
 from helix_tui.themes import DEFAULT_THEME, PLAIN_THEME, THEMES
 
 if TYPE_CHECKING:
-    from helix_tui.core.editing.journal import Entry
+    from helix_tui.core.editing.journal import JournalEntry
     from helix_tui.core.supervision.decide.background_monitor import Concerns
-    from helix_tui.core.supervision.decide.status_summary import Bearing
-    from helix_tui.screens.background import Watch
-    from helix_tui.screens.editing.change_runner import Desk
-    from helix_tui.screens.loop.controls import Helm
+    from helix_tui.core.supervision.decide.status_summary import StatusSummary
+    from helix_tui.screens.background import ConsoleMonitor
+    from helix_tui.screens.editing.change_runner import ChangeRunner
+    from helix_tui.screens.loop.controls import LoopControls
     from helix_tui.widgets.chrome.prompt import Prompt
 
 TICK_SECONDS = 1.0
@@ -174,10 +174,10 @@ class HelixApp(Traveller):
         self.now = clock
         self.ddx_named = ddx
         self._own = tuple(own)
-        self._desk: Desk | None = None
-        self._helm: Helm | None = None
+        self._desk: ChangeRunner | None = None
+        self._helm: LoopControls | None = None
         self._look_out = look_out
-        self.lookout: Watch | None = None
+        self.lookout: ConsoleMonitor | None = None
         self._feed = open_feed(self._news_from_thread)
         self.snapshot = self._feed.snapshot
         self.needs: tuple[Need, ...] = ()
@@ -301,10 +301,10 @@ class HelixApp(Traveller):
             )
         return self.lookout.needs(snapshot)
 
-    def _open_watch(self, snapshot: Snapshot, *, read_only: bool) -> Watch:
-        from helix_tui.screens.background import Watch
+    def _open_watch(self, snapshot: Snapshot, *, read_only: bool) -> ConsoleMonitor:
+        from helix_tui.screens.background import ConsoleMonitor
 
-        self.lookout = Watch(
+        self.lookout = ConsoleMonitor(
             snapshot, self._concerns_from_thread, read_only=read_only, ddx=self.ddx_named, clock=self.now
         )
         return self.lookout
@@ -411,7 +411,7 @@ class HelixApp(Traveller):
     # --- changing -----------------------------------------------------------------------------------------
 
     @property
-    def desk(self) -> Desk:
+    def desk(self) -> ChangeRunner:
         """What changes the queue; made when it is first asked for."""
         if self._desk is None:
             from helix_tui.screens.editing.change_runner import open_desk
@@ -422,7 +422,7 @@ class HelixApp(Traveller):
     def _settle_journal(self) -> None:
         """Settle what a program that died left in the journal, where there is one."""
 
-        def told(settled: tuple[Entry, ...]) -> None:
+        def told(settled: tuple[JournalEntry, ...]) -> None:
             for entry in settled:
                 self.say(f"settled a change that was cut off: {clean_line(entry.title, 120)} ({entry.result})")
 
@@ -473,17 +473,17 @@ class HelixApp(Traveller):
     # --- steering -----------------------------------------------------------------------------------------
 
     @property
-    def bearing(self) -> Bearing | None:
+    def bearing(self) -> StatusSummary | None:
         """Where the work stands and what should come next; None before anybody looked."""
         return self.lookout.concerns.bearing if self.lookout is not None else None
 
     @property
-    def helm(self) -> Helm:
+    def helm(self) -> LoopControls:
         """What can be done to the loop; made when it is first asked for."""
         if self._helm is None:
-            from helix_tui.screens.loop.controls import Helm
+            from helix_tui.screens.loop.controls import LoopControls
 
-            self._helm = Helm(self, own=self._own, ddx=self.ddx_named, read_only=self.read_only)
+            self._helm = LoopControls(self, own=self._own, ddx=self.ddx_named, read_only=self.read_only)
         return self._helm
 
     # --- looks and words ----------------------------------------------------------------------------------

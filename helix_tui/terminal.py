@@ -46,7 +46,7 @@ class Decoder(IncrementalDecoder):
         return super().decode(data, final)
 
 
-class Parser(XTermParser):
+class TerminalParser(XTermParser):
     """Reads what terminals send; a key that there is none of is passed over."""
 
     def _sequence_to_key_events(self, sequence: str, alt: bool = False) -> Iterable[events.Key]:
@@ -155,5 +155,5 @@ class TerminalDriver(LinuxDriver):
 def install() -> None:
     """Let Textual's driver use our decoder, parser and writer from now on."""
     linux_driver.getincrementaldecoder = lambda _: Decoder  # type: ignore[assignment, attr-defined]
-    linux_driver.XTermParser = Parser  # type: ignore[attr-defined]
+    linux_driver.XTermParser = TerminalParser  # type: ignore[attr-defined]
     linux_driver.WriterThread = _Writer  # type: ignore[attr-defined]

@@ -49,17 +49,17 @@ def test_lines_of_a_live_transcript(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_beads_that_are_missing(project: ProjectFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ddx_history, "MOST_KNOWN", 5)
-    monkeypatch.setattr(ddx_history.History, "_in_git", lambda *_: None)
-    history = ddx_history.History(find_project(project([]), env={}))
+    monkeypatch.setattr(ddx_history.BeadHistory, "_in_git", lambda *_: None)
+    history = ddx_history.BeadHistory(find_project(project([]), env={}))
     for number in range(12):
         assert history.last_seen(f"gone-{number}") is None
     assert list(history._known) == [f"gone-{number}" for number in range(7, 12)]
 
 
 def test_words_about_beads_that_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bead_details.Around, "_start", lambda *_: None)
+    monkeypatch.setattr(bead_details.BeadDetails, "_start", lambda *_: None)
     screen: Any = SimpleNamespace(console=SimpleNamespace(now=lambda: 0, snapshot=SimpleNamespace(project=None)))
-    around = bead_details.Around(screen, lambda _: None)
+    around = bead_details.BeadDetails(screen, lambda _: None)
     for number in range(3 * bead_details._KEPT):
         assert around._last_seen_words(f"gone-{number}") == ""
     assert len(around._last_seen) == bead_details._KEPT
@@ -67,7 +67,7 @@ def test_words_about_beads_that_are_missing(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_past_questions_and_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ask_history, "MOST_RUNS", 3)
-    history = ask_history.History(tmp_path)
+    history = ask_history.AskHistory(tmp_path)
     for number in range(10):
         history.save({"question": str(number)}, (1_787_313_600 + number) * 10**9)
         assert len(history.list()) == len(history._heads) <= 3

@@ -38,7 +38,7 @@ class Flag:
 
 
 @dataclass(slots=True)
-class Given:
+class GivenFlags:
     """What somebody gave: flag values as texts, and the other words."""
 
     words: list[str] = field(default_factory=list)
@@ -69,7 +69,7 @@ class Given:
         return list(self.values.get(name, ()))
 
 
-def parse(flags: Sequence[Flag], argv: Sequence[str]) -> Given:
+def parse(flags: Sequence[Flag], argv: Sequence[str]) -> GivenFlags:
     """Sort words from flags.
 
     Raises:
@@ -77,7 +77,7 @@ def parse(flags: Sequence[Flag], argv: Sequence[str]) -> Given:
     """
     by_name = {flag.name: flag for flag in flags}
     by_short = {flag.short: flag for flag in flags if flag.short}
-    given = Given()
+    given = GivenFlags()
     rest = list(argv)
     while rest:
         token = rest.pop(0)
@@ -93,7 +93,7 @@ def parse(flags: Sequence[Flag], argv: Sequence[str]) -> Given:
     return given
 
 
-def _long(by_name: dict[str, Flag], token: str, rest: list[str], given: Given) -> None:
+def _long(by_name: dict[str, Flag], token: str, rest: list[str], given: GivenFlags) -> None:
     name, equals, value = token[2:].partition("=")
     if not name or name[0] in "-=":
         raise UsageError(f"bad flag syntax: {token}")
@@ -110,7 +110,7 @@ def _long(by_name: dict[str, Flag], token: str, rest: list[str], given: Given) -
     _take(flag, value, given)
 
 
-def _short(by_short: dict[str, Flag], token: str, rest: list[str], given: Given) -> None:
+def _short(by_short: dict[str, Flag], token: str, rest: list[str], given: GivenFlags) -> None:
     letters = token[1:]
     while letters:
         flag = by_short.get(letters[0])
@@ -129,7 +129,7 @@ def _short(by_short: dict[str, Flag], token: str, rest: list[str], given: Given)
         _take(flag, value, given)
 
 
-def _take(flag: Flag, value: str, given: Given) -> None:
+def _take(flag: Flag, value: str, given: GivenFlags) -> None:
     try:
         if flag.kind == "bool":
             parse_bool(value)

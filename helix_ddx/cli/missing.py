@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from helix_ddx.base.refusal import Refused
-from helix_ddx.store.call import Call
+from helix_ddx.store.call import VerbCall
 
 
-def refuse(call: Call) -> None:
+def refuse(call: VerbCall) -> None:
     """Say so, instead of answering with somebody else's help."""
     raise Refused("this needs ddx itself: the embedded tracker edits beads, it does not execute or migrate them")

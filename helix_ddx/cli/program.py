@@ -9,12 +9,12 @@ import importlib
 import sys
 from collections.abc import Sequence
 
-from helix_ddx.base.flags import Flag, Given, UsageError, parse
+from helix_ddx.base.flags import Flag, GivenFlags, UsageError, parse
 from helix_ddx.base.refusal import Refused
 from helix_ddx.base.verb import REFUSED, Verb
 from helix_ddx.cli.usage import check_words, find_verb, help_text, usage
 from helix_ddx.cli.verbs import flags_of, global_flags
-from helix_ddx.store.call import Call
+from helix_ddx.store.call import VerbCall
 from helix_tui.core.beads.record import UnreadableLine
 
 
@@ -37,7 +37,7 @@ def main(argv: Sequence[str], era: str) -> int:
     except UsageError as problem:
         return _complain(str(problem), verb, era)
 
-    call = Call(era, given)
+    call = VerbCall(era, given)
     module, _, function = verb.run.partition(":")
     module = module if module.startswith("helix_ddx.") else f"helix_ddx.{module}"
     try:
@@ -49,21 +49,21 @@ def main(argv: Sequence[str], era: str) -> int:
     return code or 0
 
 
-def _given(verb: Verb, flags: Sequence[Flag], rest: Sequence[str]) -> Given:
+def _given(verb: Verb, flags: Sequence[Flag], rest: Sequence[str]) -> GivenFlags:
     """What was given; of a verb that is not offered nobody here knows the flags."""
     if verb.run != REFUSED:
         return parse(flags, rest)
     helped = {"help": ["true"]} if {"-h", "--help"} & set(rest) else {}
-    return Given([word for word in rest if not word.startswith("-")], helped)
+    return GivenFlags([word for word in rest if not word.startswith("-")], helped)
 
 
-def _require(flags: Sequence[Flag], given: Given) -> None:
+def _require(flags: Sequence[Flag], given: GivenFlags) -> None:
     missing = [f'"{flag.name}"' for flag in flags if flag.required and not given.has(flag.name)]
     if missing:
         raise UsageError(f"required flag(s) {', '.join(missing)} not set")
 
 
-def _tell(call: Call) -> None:
+def _tell(call: VerbCall) -> None:
     """Print what the command has to say; what is for people first, so that it does not drown."""
     for line in call.err:
         _warn(line + "\n")

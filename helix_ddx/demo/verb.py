@@ -15,7 +15,7 @@ from typing import Any
 from helix_ddx.demo.workspace import DemoError, build_demo
 from helix_ddx.simulator.script import ScriptError
 from helix_ddx.simulator.verb import cancel_on_signals, find_root, make_worker
-from helix_ddx.simulator.worker import HUMAN_PACE_S, Orders, Result
+from helix_ddx.simulator.worker import HUMAN_PACE_S, Orders, SimulatedResult
 from helix_ddx.store.git import GitError
 from helix_ddx.store.tracker_file import LockTimeout
 from helix_tui.core.ground.text import clean_line
@@ -25,11 +25,11 @@ MAX_LOOPS = 100
 
 
 @dataclass
-class Summary:
+class DrainSummary:
     """What came of a drain."""
 
     workspace: Path
-    results: list[Result] = field(default_factory=list)
+    results: list[SimulatedResult] = field(default_factory=list)
     seconds: float = 0.0
     cancelled: bool = False
 
@@ -49,9 +49,9 @@ class Summary:
         }
 
 
-def drain(project: Path, pace: float = 0.0, era: str = "head", quiet: bool = True) -> Summary:
+def drain(project: Path, pace: float = 0.0, era: str = "head", quiet: bool = True) -> DrainSummary:
     """Work until nothing is ready that was not tried; a loop that stops for a person is started again."""
-    summary = Summary(project)
+    summary = DrainSummary(project)
     begun = time.monotonic()
     tried: set[str] = set()
     for _ in range(MAX_LOOPS):
@@ -110,7 +110,7 @@ def _drain(args: argparse.Namespace) -> int:
     return 130 if summary.cancelled else 0
 
 
-def _kind(result: Result) -> str:
+def _kind(result: SimulatedResult) -> str:
     """One of four: how the result counts in a summary."""
     if result.landed and result.closed:
         return "landed"

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from helix_ddx.base.files import Disk, go_json
-from helix_ddx.replay.timeline import Step, Timeline, TimelineError, read_timeline
+from helix_ddx.replay.timeline import Timeline, TimelineError, TimelineStep, read_timeline
 from helix_ddx.store import places
 from helix_tui.core.ground.time import NS, format_instant, now_ns, parse_instant
 
@@ -84,11 +84,11 @@ class Player:
                 text = "".join(go_json(row, sort=True) + "\n" for row in rows)
                 self.disk.replace(self.target / ".ddx" / "beads.jsonl", self.translate(text))
 
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[TimelineStep, ...]:
         """The steps to apply, in order; what was asked after the run is none of them."""
         return self.timeline.steps
 
-    def apply(self, step: Step) -> Path | None:
+    def apply(self, step: TimelineStep) -> Path | None:
         """Do what one step did; the file that it changed, or None for a line of output."""
         if not step.is_file:
             return None
@@ -111,7 +111,7 @@ class Player:
         for step in self.steps():
             self.apply(step)
 
-    def locate(self, step: Step) -> Path:
+    def locate(self, step: TimelineStep) -> Path:
         """Where a step's file lies here.
 
         Raises:
@@ -179,7 +179,7 @@ class Player:
         """Nanosecond stamps in names move with the times, so that a log is still called after its start."""
         return _NS_STAMP.sub(lambda found: str(int(found[0]) + self.shift), text) if self.shift else text
 
-    def _own_pid(self, step: Step, text: str) -> str:
+    def _own_pid(self, step: TimelineStep, text: str) -> str:
         return text.replace(text.strip(), self.pid) if _LOCK_PID.search(step.path) and text.strip() else text
 
     def _worker_pids(self) -> set[str]:

@@ -18,7 +18,7 @@ class TimelineError(ValueError):
 
 
 @dataclass(frozen=True)
-class Step:
+class TimelineStep:
     """One line of a timeline: a file that changed, a line of output, or the worker's start and end."""
 
     line: int
@@ -41,8 +41,8 @@ class Step:
 class Timeline:
     """A whole recorded run."""
 
-    steps: tuple[Step, ...]
-    after: tuple[Step, ...]
+    steps: tuple[TimelineStep, ...]
+    after: tuple[TimelineStep, ...]
     """What reading commands said when the run was over."""
 
     @property
@@ -68,8 +68,8 @@ def read_timeline(path: Path) -> Timeline:
         raw = path.read_bytes()
     except OSError as error:
         raise TimelineError(f"{path}: {error.strerror or error}") from None
-    steps: list[Step] = []
-    after: list[Step] = []
+    steps: list[TimelineStep] = []
+    after: list[TimelineStep] = []
     last = 0.0
     for number, line in enumerate(raw.split(b"\n"), 1):
         if not line.strip():
@@ -85,7 +85,7 @@ def read_timeline(path: Path) -> Timeline:
     return Timeline(tuple(steps), tuple(after))
 
 
-def _step(number: int, line: bytes, last: float, path: Path) -> Step:
+def _step(number: int, line: bytes, last: float, path: Path) -> TimelineStep:
     def refuse(why: str) -> TimelineError:
         return TimelineError(f"{path}: line {number}: {why}")
 
@@ -104,7 +104,7 @@ def _step(number: int, line: bytes, last: float, path: Path) -> Step:
     if rc is not None and (isinstance(rc, bool) or not isinstance(rc, int)):
         raise refuse('"rc" is no exit code')
     argv = row.get("argv") or []
-    step = Step(
+    step = TimelineStep(
         line=number,
         t=max(float(moment), last),
         src=row["src"],

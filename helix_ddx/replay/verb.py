@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from helix_ddx.replay.player import Player
-from helix_ddx.replay.timeline import Step, TimelineError
+from helix_ddx.replay.timeline import TimelineError, TimelineStep
 
 
 def add_arguments(parser: argparse.ArgumentParser, verb: str) -> None:
@@ -81,7 +81,7 @@ def _step_by_step(player: Player) -> bool:
     return True
 
 
-def _echo(player: Player, step: Step) -> None:
+def _echo(player: Player, step: TimelineStep) -> None:
     stream = {"stdout": sys.stdout, "stderr": sys.stderr}.get(step.src)
     if stream is not None:
         stream.write(player.translate(step.text) + "\n")

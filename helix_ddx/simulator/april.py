@@ -14,7 +14,15 @@ from helix_ddx.simulator import evidence
 from helix_ddx.simulator.copies import LandConflict, land, subject
 from helix_ddx.simulator.script import HARNESS, SAY
 from helix_ddx.simulator.streams import AgentStream
-from helix_ddx.simulator.worker import LEASE_TTL, Attempt, ClaimRaceError, Json, Result, Worker, why_nothing
+from helix_ddx.simulator.worker import (
+    LEASE_TTL,
+    ClaimRaceError,
+    Json,
+    SimulatedAttempt,
+    SimulatedResult,
+    Worker,
+    why_nothing,
+)
 from helix_ddx.store import places
 from helix_ddx.store.git import GitError, commit, git, head
 from helix_ddx.store.tracker_file import Row, event
@@ -46,7 +54,7 @@ class AprilWorker(Worker):
     def begin(self) -> None:
         """The loop's log begins."""
         self.beat_at = self.clock()
-        self.running: Attempt | None = None
+        self.running: SimulatedAttempt | None = None
         self.disk.create(self.log_path)
         self.log(
             "loop.start",
@@ -66,7 +74,7 @@ class AprilWorker(Worker):
         """The log knows that the bead was passed over."""
         self.log("preclaim.skipped", bead_id=row["id"], reason="claimed by another worker")
 
-    def attempt(self, row: Row) -> Result:
+    def attempt(self, row: Row) -> SimulatedResult:
         """Claim, work, land, review, close."""
         claimed = self.clock()
         row = self._claim(str(row["id"]))
@@ -158,7 +166,7 @@ class AprilWorker(Worker):
 
         return self.change(bead, take)
 
-    def _prepare(self, row: Row, track: bool = True) -> Attempt:
+    def _prepare(self, row: Row, track: bool = True) -> SimulatedAttempt:
         """Commit what lies about, and check out a worktree."""
         if track:
             now = self.clock()
@@ -175,7 +183,7 @@ class AprilWorker(Worker):
         attempt.copy.make()
         return attempt
 
-    def _execute(self, attempt: Attempt) -> records.Ending | None:
+    def _execute(self, attempt: SimulatedAttempt) -> records.AttemptEnding | None:
         """The agent at work, from run-state to result.json; how it ended when it made no commit."""
         self.running = attempt
         state = self.ddx / "run-state.json"
@@ -207,7 +215,7 @@ class AprilWorker(Worker):
         self.running = None
         return ending
 
-    def _play(self, attempt: Attempt, stream: AgentStream) -> None:
+    def _play(self, attempt: SimulatedAttempt, stream: AgentStream) -> None:
         """The transcript, with the edits made when they are told."""
         act, copy = attempt.act, attempt.copy
         self.wait(0.3)
@@ -248,7 +256,7 @@ class AprilWorker(Worker):
             }
             attempt.rev = copy.commit(subject(str(attempt.row.get("title", ""))), trailers, self.clock())
 
-    def _land_and_review(self, attempt: Attempt) -> Result:
+    def _land_and_review(self, attempt: SimulatedAttempt) -> SimulatedResult:
         bead, act = attempt.bead, attempt.act
         if act.outcome == "post_run_check_failed":
             return self._preserved(attempt, "post_run_check_failed", act.detail or "post-run checks failed")
@@ -267,9 +275,9 @@ class AprilWorker(Worker):
         self.last_success = stamp(self.clock())
         self.say(f"✓ {bead} → merged ({landed[:8]})")
         row = records.loop_row(attempt, "success", "success", result_rev=landed, review_verdict=verdict)
-        return Result(bead, attempt.id, "success", "success", row, landed=landed, closed=True)
+        return SimulatedResult(bead, attempt.id, "success", "success", row, landed=landed, closed=True)
 
-    def _land(self, attempt: Attempt) -> str:
+    def _land(self, attempt: SimulatedAttempt) -> str:
         """Onto the branch, with the evidence committed behind it; the new tip."""
         short = attempt.id[:16]
         scratch = places.temp_folder(self.env) / f"ddx-land-wt-{self.chance.getrandbits(32)}"
@@ -282,21 +290,21 @@ class AprilWorker(Worker):
             at=self.clock(),
         )
 
-    def _preserve(self, attempt: Attempt) -> str:
+    def _preserve(self, attempt: SimulatedAttempt) -> str:
         ref = f"refs/ddx/iterations/{attempt.bead}/{attempt.id}-{head(self.project)[:12]}"
         attempt.copy.keep(ref, attempt.rev)
         return ref
 
-    def _preserved(self, attempt: Attempt, status: str, detail: str) -> Result:
+    def _preserved(self, attempt: SimulatedAttempt, status: str, detail: str) -> SimulatedResult:
         """The work could not land: it gets a ref, and the bead goes back."""
         ref = self._preserve(attempt)
         self._unclaim(attempt.bead)
         self._add_outcome(attempt, status, detail, attempt.rev, preserve=ref)
         self.say(f"✓ {attempt.bead} → preserved: {detail}")
         row = records.loop_row(attempt, status, detail, result_rev=attempt.rev, preserve_ref=ref)
-        return Result(attempt.bead, attempt.id, status, detail, row, preserved=ref)
+        return SimulatedResult(attempt.bead, attempt.id, status, detail, row, preserved=ref)
 
-    def _review(self, attempt: Attempt, landed: str) -> str:
+    def _review(self, attempt: SimulatedAttempt, landed: str) -> str:
         """A reviewer looks at what has landed; its verdict."""
         review = attempt_id(self.clock(), f"{self.chance.getrandbits(32):08x}")
         folder = self.project / evidence.bundle(review)
@@ -329,7 +337,7 @@ class AprilWorker(Worker):
         self.add_event(attempt.bead, self._event("review", verdict, artifact, self.LOOP, self.owner))
         return verdict
 
-    def _reopen(self, attempt: Attempt, landed: str, verdict: str) -> Result:
+    def _reopen(self, attempt: SimulatedAttempt, landed: str, verdict: str) -> SimulatedResult:
         """The review was not content: the code stays, the bead is open again with the review in its notes."""
         bead = attempt.bead
         detail = f"post-merge review: {verdict}"
@@ -347,9 +355,9 @@ class AprilWorker(Worker):
         self._add_outcome(attempt, status, detail, landed)
         self.say(f"✓ {bead} → error: {detail}")
         row = records.loop_row(attempt, status, detail, result_rev=landed, review_verdict=verdict)
-        return Result(bead, attempt.id, status, detail, row, landed=landed)
+        return SimulatedResult(bead, attempt.id, status, detail, row, landed=landed)
 
-    def _release(self, attempt: Attempt, ending: records.Ending) -> Result:
+    def _release(self, attempt: SimulatedAttempt, ending: records.AttemptEnding) -> SimulatedResult:
         """Nothing to land: the bead is done already, or goes back, mostly to rest for a while."""
         bead, act = attempt.bead, attempt.act
         rationale = evidence.rationale(attempt.row, act).strip() if act.outcome == "already_satisfied" else ""
@@ -360,7 +368,7 @@ class AprilWorker(Worker):
             self.last_success = stamp(self.clock())
             self.say(f"✓ {bead} → already_satisfied")
             done = records.loop_row(attempt, "already_satisfied", rationale, result_rev=attempt.base)
-            return Result(bead, attempt.id, "already_satisfied", rationale, done, closed=True)
+            return SimulatedResult(bead, attempt.id, "already_satisfied", rationale, done, closed=True)
         retry = second(self.clock() + COOLDOWN) if ending.cools else ""
         self._unclaim(bead)
         if ending.cools:
@@ -376,7 +384,7 @@ class AprilWorker(Worker):
             retry_after=retry,
             no_changes_rationale=rationale,
         )
-        return Result(bead, attempt.id, ending.status, ending.detail, row)
+        return SimulatedResult(bead, attempt.id, ending.status, ending.detail, row)
 
     def _unclaim(self, bead: str) -> None:
         def give_back(row: Row) -> None:
@@ -386,14 +394,14 @@ class AprilWorker(Worker):
 
         self.change(bead, give_back)
 
-    def _cool(self, row: Row, ending: records.Ending, retry: str) -> None:
+    def _cool(self, row: Row, ending: records.AttemptEnding, retry: str) -> None:
         row["execute-loop-retry-after"] = retry
         row["execute-loop-last-status"] = ending.status
         row["execute-loop-last-detail"] = ending.detail
         if ending.status == "no_changes":
             row["execute-loop-no-changes-count"] = int(row.get("execute-loop-no-changes-count", 0)) + 1
 
-    def _report(self, attempt: Attempt, result: Result) -> None:
+    def _report(self, attempt: SimulatedAttempt, result: SimulatedResult) -> None:
         self.log(
             "bead.result",
             base_rev=attempt.base,
@@ -407,7 +415,7 @@ class AprilWorker(Worker):
             status=result.status,
         )
 
-    def _add_usage_events(self, attempt: Attempt, ending: records.Ending | None) -> None:
+    def _add_usage_events(self, attempt: SimulatedAttempt, ending: records.AttemptEnding | None) -> None:
         act = attempt.act
         route = {"resolved_provider": HARNESS, "resolved_model": act.model, "fallback_chain": []}
         said = f"provider={HARNESS} model={act.model}"
@@ -427,7 +435,7 @@ class AprilWorker(Worker):
 
     def _add_outcome(
         self,
-        attempt: Attempt,
+        attempt: SimulatedAttempt,
         status: str,
         detail: str,
         rev: str,

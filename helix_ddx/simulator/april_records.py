@@ -8,11 +8,11 @@ from typing import Any
 from helix_ddx.base.stamps import stamp
 from helix_ddx.simulator import evidence
 from helix_ddx.simulator.script import HARNESS
-from helix_ddx.simulator.worker import Attempt, Json
+from helix_ddx.simulator.worker import Json, SimulatedAttempt
 
 
 @dataclass(frozen=True)
-class Ending:
+class AttemptEnding:
     """How an attempt that lands nothing ends."""
 
     status: str
@@ -23,23 +23,23 @@ class Ending:
     error: bool = False
 
 
-def ending_of(attempt: Attempt) -> Ending | None:
+def ending_of(attempt: SimulatedAttempt) -> AttemptEnding | None:
     """What the act says about an attempt without a commit; None when it makes one."""
     act = attempt.act
     known = {
-        "no_changes": Ending("no_changes", "no_changes", cools=True, failure="no_changes"),
-        "already_satisfied": Ending("no_changes", "no_changes", cools=True, failure="no_changes"),
-        "execution_failed": Ending(
+        "no_changes": AttemptEnding("no_changes", "no_changes", cools=True, failure="no_changes"),
+        "already_satisfied": AttemptEnding("no_changes", "no_changes", cools=True, failure="no_changes"),
+        "execution_failed": AttemptEnding(
             "execution_failed", act.detail or "exit status 1", cools=True, failure="unknown", error=True
         ),
-        "stall": Ending(
+        "stall": AttemptEnding(
             "execution_failed",
             act.detail or "turn timeout exceeded",
             cools=True,
             failure="timeout",
             error=True,
         ),
-        "structural_validation_failed": Ending(
+        "structural_validation_failed": AttemptEnding(
             "structural_validation_failed",
             act.detail or "the bead is not well formed",
             failure="unknown",
@@ -49,7 +49,7 @@ def ending_of(attempt: Attempt) -> Ending | None:
     return known.get(act.outcome)
 
 
-def run_state(attempt: Attempt, now: int) -> str:
+def run_state(attempt: SimulatedAttempt, now: int) -> str:
     """run-state.json: one for the project, no pid and no end in it."""
     state = {
         "bead_id": attempt.bead,
@@ -62,7 +62,7 @@ def run_state(attempt: Attempt, now: int) -> str:
     return evidence.document(state) + "\n"
 
 
-def metadata(attempt: Attempt) -> Json:
+def metadata(attempt: SimulatedAttempt) -> Json:
     """What every line of the transcript repeats."""
     folder = evidence.bundle(attempt.id)
     return {
@@ -76,13 +76,13 @@ def metadata(attempt: Attempt) -> Json:
     }
 
 
-def used(attempt: Attempt) -> Json:
+def used(attempt: SimulatedAttempt) -> Json:
     """usage.json."""
     act = attempt.act
     return evidence.usage(attempt.id, HARNESS, act.model, (act.input_tokens, act.output_tokens), act.cost_usd)
 
 
-def session(attempt: Attempt, project_id: str, ending: Ending | None) -> Json:
+def session(attempt: SimulatedAttempt, project_id: str, ending: AttemptEnding | None) -> Json:
     """The agent's line in the session index."""
     model, usage = attempt.act.model, used(attempt)
     row = evidence.session_row(
@@ -96,7 +96,7 @@ def session(attempt: Attempt, project_id: str, ending: Ending | None) -> Json:
     return row | {"baseRev": attempt.base}
 
 
-def result(attempt: Attempt, ending: Ending | None) -> Json:
+def result(attempt: SimulatedAttempt, ending: AttemptEnding | None) -> Json:
     """result.json, written before anything lands: a success may still become a conflict."""
     status, detail = (ending.status, ending.detail) if ending else ("success", "success")
     more, tail = {}, {}
@@ -121,14 +121,14 @@ def result(attempt: Attempt, ending: Ending | None) -> Json:
     )
 
 
-def failed_checks(attempt: Attempt, now: int) -> Json:
+def failed_checks(attempt: SimulatedAttempt, now: int) -> Json:
     """checks.json of a gate that said no."""
     check = {"definition_id": "rehearsal-check", "required": True, "exit_code": 1, "status": "fail"}
     results = [check | {"stdout": attempt.act.rationale}]
     return {"attempt_id": attempt.id, "evaluated_at": stamp(now), "summary": "fail", "results": results}
 
 
-def review_manifest(attempt: Attempt, review: str, model: str, landed: str, verdict: str) -> Json:
+def review_manifest(attempt: SimulatedAttempt, review: str, model: str, landed: str, verdict: str) -> Json:
     """The manifest.json of a review, which has a folder of its own."""
     return {
         "harness": HARNESS,
@@ -141,7 +141,7 @@ def review_manifest(attempt: Attempt, review: str, model: str, landed: str, verd
     }
 
 
-def routed(attempt: Attempt) -> Json:
+def routed(attempt: SimulatedAttempt) -> Json:
     """Body of the loop's ``routing`` event, written when the work has landed."""
     return {
         "escalation_count": 0,
@@ -155,7 +155,7 @@ def routed(attempt: Attempt) -> Json:
     }
 
 
-def outcome_text(attempt: Attempt, detail: str, rev: str, preserve: str, retry: str, rationale: str) -> str:
+def outcome_text(attempt: SimulatedAttempt, detail: str, rev: str, preserve: str, retry: str, rationale: str) -> str:
     """The body of the ``execute-bead`` event: prose first, then ``k=v`` lines."""
     lines = [detail]
     if rationale:
@@ -168,7 +168,7 @@ def outcome_text(attempt: Attempt, detail: str, rev: str, preserve: str, retry: 
     return "\n".join(lines)
 
 
-def loop_row(attempt: Attempt, status: str, detail: str, **more: Any) -> Json:
+def loop_row(attempt: SimulatedAttempt, status: str, detail: str, **more: Any) -> Json:
     """One entry of the loop's ``results``; what is empty is absent."""
     row: Json = {
         "bead_id": attempt.bead,

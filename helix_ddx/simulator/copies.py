@@ -11,7 +11,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from helix_ddx.simulator.script import Edit
+from helix_ddx.simulator.script import FileEdit
 from helix_ddx.store.git import GitError, alone, commit, git, head
 
 
@@ -35,7 +35,7 @@ class Copy:
                 git(self.project, "clone", "-q", "--local", "--no-checkout", str(self.project), str(self.path))
             git(self.path, "checkout", "-q", "--detach", self.base)
 
-    def apply(self, edit: Edit) -> None:
+    def apply(self, edit: FileEdit) -> None:
         """Change a file as the edit says."""
         apply_edit(self.path, edit)
 
@@ -62,7 +62,7 @@ class Copy:
                 git(self.project, "worktree", "prune")
 
 
-def apply_edit(folder: Path, edit: Edit) -> None:
+def apply_edit(folder: Path, edit: FileEdit) -> None:
     """Replace ``old`` by ``new`` in a file of a folder; without ``old``, or when it is not there, append.
 
     Raises:

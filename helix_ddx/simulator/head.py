@@ -16,7 +16,7 @@ from helix_ddx.simulator.copies import LandConflict, land, subject
 from helix_ddx.simulator.head_ends import HeadEnds
 from helix_ddx.simulator.head_records import Cycle
 from helix_ddx.simulator.script import HARNESS
-from helix_ddx.simulator.worker import Attempt, Cancelled, Json, Result
+from helix_ddx.simulator.worker import Cancelled, Json, SimulatedAttempt, SimulatedResult
 from helix_ddx.store.git import GitError, git, head
 from helix_ddx.store.places import copies_folder
 from helix_ddx.store.tracker_file import Row
@@ -25,7 +25,7 @@ from helix_ddx.store.tracker_file import Row
 class HeadWorker(HeadEnds):
     """One ``ddx work``, rehearsed."""
 
-    def attempt(self, row: Row) -> Result:
+    def attempt(self, row: Row) -> SimulatedResult:
         """Claim, ask whether it is ready, work, review, land, close."""
         bead = str(row["id"])
         self.course = records.Course()
@@ -34,7 +34,7 @@ class HeadWorker(HeadEnds):
         self.say(f"\n▶ {bead}: {row.get('title', '')}")
         self.log("pre_claim_intake.start", bead_id=bead)
         self.say(f"{self.hour()} readiness check: starting route: harness={HARNESS} model={self.model}")
-        attempt: Attempt | None = None
+        attempt: SimulatedAttempt | None = None
         try:
             self.ask_readiness(row)
             self.show_sidecar(bead)
@@ -73,7 +73,7 @@ class HeadWorker(HeadEnds):
 
     # --- the agent's work -------------------------------------------------------------------------------
 
-    def _prepare(self, row: Row) -> Attempt:
+    def _prepare(self, row: Row) -> SimulatedAttempt:
         """Run-state first, then the clone with manifest and prompt in it."""
         attempt = self.new_attempt(row, head(self.project), "clone")
         self.running = attempt
@@ -99,7 +99,7 @@ class HeadWorker(HeadEnds):
         attempt.begun = self.clock()
         return attempt
 
-    def _carry(self, attempt: Attempt) -> Result:
+    def _carry(self, attempt: SimulatedAttempt) -> SimulatedResult:
         """The agent, and whatever follows from what it did."""
         act = attempt.act
         failure = self._failure_of(attempt)
@@ -119,7 +119,7 @@ class HeadWorker(HeadEnds):
             return self._exhausted(attempt)
         return self._land_candidate(attempt)
 
-    def _failure_of(self, attempt: Attempt) -> str:
+    def _failure_of(self, attempt: SimulatedAttempt) -> str:
         """What the agent's harness says when it fails; empty when it does not."""
         words = {
             "execution_failed": "exit status 1",
@@ -129,7 +129,7 @@ class HeadWorker(HeadEnds):
         default = words.get(attempt.act.outcome, "")
         return (attempt.act.detail or default) if default else ""
 
-    def _commit(self, attempt: Attempt, repair: int = 0) -> str:
+    def _commit(self, attempt: SimulatedAttempt, repair: int = 0) -> str:
         title = str(attempt.row.get("title", ""))
         trailers = {
             "Ddx-Attempt-Id": attempt.id,
@@ -140,7 +140,7 @@ class HeadWorker(HeadEnds):
         message = f"fix: repair {repair} of {attempt.bead}" if repair else subject(title)
         return attempt.copy.commit(message, trailers, self.clock())
 
-    def _add_usage_events(self, attempt: Attempt, failure: str) -> None:
+    def _add_usage_events(self, attempt: SimulatedAttempt, failure: str) -> None:
         act = attempt.act
         source = "legacy agent execute-bead"
         route: Json = {"resolved_provider": HARNESS, "resolved_model": act.model, "route_reason": "explicit"}
@@ -164,7 +164,7 @@ class HeadWorker(HeadEnds):
 
     # --- review and repair ------------------------------------------------------------------------------
 
-    def _review_until_content(self, attempt: Attempt) -> bool:
+    def _review_until_content(self, attempt: SimulatedAttempt) -> bool:
         """Pin a candidate, have it reviewed, repair it once; whether the reviewer is content in the end."""
         for index in (0, 1):
             cycle = self._pin(attempt, index)
@@ -181,7 +181,7 @@ class HeadWorker(HeadEnds):
                 attempt.rev = self._repaired(attempt)
         return False
 
-    def _pin(self, attempt: Attempt, index: int) -> Cycle:
+    def _pin(self, attempt: SimulatedAttempt, index: int) -> Cycle:
         cycle = Cycle(index, attempt.rev, f"refs/ddx/iterations/{attempt.id}/{index}")
         self.course.cycles.append(cycle)
         if index:
@@ -194,21 +194,21 @@ class HeadWorker(HeadEnds):
         self.write_state(candidate_cycle_phase="review", candidate_ref=cycle.ref, review_active=True)
         return cycle
 
-    def _classify(self, attempt: Attempt, cycle: Cycle) -> None:
+    def _classify(self, attempt: SimulatedAttempt, cycle: Cycle) -> None:
         gap = "review_fixable_gap"
         body = {"candidate_ref": cycle.ref, "cycle_index": cycle.index, "attempt_id": attempt.id}
         body |= {"base_rev": attempt.base, "result_rev": cycle.rev, "review_group_id": cycle.review}
         body |= {"verdict": cycle.verdict, "classification": gap}
         self.add_event(attempt.bead, self.make_event("candidate-review-classified", gap, body, actor="", source=""))
 
-    def _start_repair(self, attempt: Attempt, cycle: Cycle) -> None:
+    def _start_repair(self, attempt: SimulatedAttempt, cycle: Cycle) -> None:
         gap = "review_fixable_gap"
         body: Json = {"attempt_id": attempt.id, "base_rev": attempt.base, "failed_candidate_rev": cycle.rev}
         body |= {"repair_cycle_index": 1, "classification": gap}
         self.add_event(attempt.bead, self.make_event("repair-cycle-started", gap, body, actor="", source=""))
         self.write_state(candidate_cycle_phase="repair", repair_active=True)
 
-    def _repaired(self, attempt: Attempt) -> str:
+    def _repaired(self, attempt: SimulatedAttempt) -> str:
         """A repair that changes something: one more line beside the first edit."""
         first = attempt.act.edits[0]
         comment = "#" if first.path.endswith((".py", ".txt", ".sh")) else ""
@@ -217,7 +217,7 @@ class HeadWorker(HeadEnds):
 
     # --- landing ----------------------------------------------------------------------------------------
 
-    def _land_candidate(self, attempt: Attempt) -> Result:
+    def _land_candidate(self, attempt: SimulatedAttempt) -> SimulatedResult:
         act = attempt.act
         outcome = {"required_exec_summary": "skipped"}
         self._publish(
@@ -249,7 +249,7 @@ class HeadWorker(HeadEnds):
         row = self._row(attempt, "success", "success", landed_rev=landed, landed_branch="main", result_rev=landed)
         return self._close(attempt, "success", "success", landed, row)
 
-    def _conflict(self, attempt: Attempt, why: str, scratch: Path) -> Result:
+    def _conflict(self, attempt: SimulatedAttempt, why: str, scratch: Path) -> SimulatedResult:
         """Somebody else changed the same lines: kept under a ref, and merged with their side winning."""
         ref = f"refs/ddx/iterations/{attempt.bead}/{attempt.id}-{head(self.project)[:12]}"
         git(self.project, "update-ref", ref, attempt.rev)
@@ -273,7 +273,7 @@ class HeadWorker(HeadEnds):
         row = self._row(attempt, "success", detail, landed_branch="main", preserve_ref=ref, result_rev=tip)
         return self._close(attempt, "success", detail, tip, row, preserve=ref)
 
-    def _blocked_by_checks(self, attempt: Attempt) -> Result:
+    def _blocked_by_checks(self, attempt: SimulatedAttempt) -> SimulatedResult:
         """A check of the project says no: kept under a ref, the bead goes back."""
         detail = attempt.act.detail or "pre-merge checks blocked: rehearsal-check"
         name = detail.rpartition(":")[2].strip() or "rehearsal-check"
@@ -288,13 +288,13 @@ class HeadWorker(HeadEnds):
         self.add_event(attempt.bead, self.make_event("checks-blocked", name, check["message"]))
         return self._preserved(attempt, "post_run_check_failed", detail, ref)
 
-    def _preserved(self, attempt: Attempt, status: str, detail: str, ref: str) -> Result:
+    def _preserved(self, attempt: SimulatedAttempt, status: str, detail: str, ref: str) -> SimulatedResult:
         """The work is kept, the bead is open again."""
         self.add_event(attempt.bead, self._intent(attempt))
         self._release(attempt.bead)
         self.hide_sidecar()
         self._add_outcome(attempt, status, detail, reason=status, preserve=ref)
         row = self._row(attempt, status, detail, preserve_ref=ref, outcome_reason=status)
-        result = Result(attempt.bead, attempt.id, status, detail, row, preserved=ref)
+        result = SimulatedResult(attempt.bead, attempt.id, status, detail, row, preserved=ref)
         self.say(f"✗ {attempt.bead} → preserved: {detail}")
         return self._wind_up(attempt, result)

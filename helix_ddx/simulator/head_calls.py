@@ -13,7 +13,7 @@ from helix_ddx.simulator.head_loop import HeadLoop
 from helix_ddx.simulator.head_records import Cycle
 from helix_ddx.simulator.script import HARNESS, SAY, Act
 from helix_ddx.simulator.streams import AgentStream, ServiceStream
-from helix_ddx.simulator.worker import Attempt, Json
+from helix_ddx.simulator.worker import Json, SimulatedAttempt
 from helix_ddx.store.tracker_file import Row
 
 _HELPER = Act(input_tokens=2850, output_tokens=150, cost_usd=0.0, model="rehearsal-small")
@@ -57,7 +57,7 @@ class HeadCalls(HeadLoop):
         self._add_call_session(stream, _HELPER, bead)
         self.wait(0.3)
 
-    def implement(self, attempt: Attempt, failure: str) -> None:
+    def implement(self, attempt: SimulatedAttempt, failure: str) -> None:
         """The agent works in its clone; both transcripts grow there."""
         self.write_record(attempt, records.new_record(attempt, self.clock(), bundled=True))
         correlation = f"{attempt.bead}:{attempt.id}"
@@ -70,7 +70,7 @@ class HeadCalls(HeadLoop):
         self._play(attempt, agent, service, "do", failure)
         self._end_work(attempt, service, "do", failure)
 
-    def repair(self, attempt: Attempt, cycle: Cycle) -> None:
+    def repair(self, attempt: SimulatedAttempt, cycle: Cycle) -> None:
         """The agent works once more on what the review found."""
         self.write_record(attempt, records.new_record(attempt, self.clock(), bundled=True))
         prompt = f"Repair bead {attempt.bead}.\n\n{records.words_of(attempt.act, cycle)}\n\nThis is a rehearsal.\n"
@@ -86,7 +86,7 @@ class HeadCalls(HeadLoop):
         self._play(again, agent, service, "repair", "")
         self._end_work(attempt, service, "repair", "")
 
-    def review(self, attempt: Attempt, cycle: Cycle) -> None:
+    def review(self, attempt: SimulatedAttempt, cycle: Cycle) -> None:
         """A reviewer looks at a candidate; its verdict stands in the cycle afterwards."""
         cycle.review = attempt_id(self.clock(), f"{self.chance.getrandbits(32):08x}")
         prompt = evidence.review_prompt(attempt.row, cycle.rev)
@@ -138,7 +138,7 @@ class HeadCalls(HeadLoop):
         done = records.ended_record(self.course.record, attempt, str(stream.path), took, "", self.clock())
         self.write_record(attempt, done)
 
-    def triage(self, attempt: Attempt, failure: str, status: str) -> str:
+    def triage(self, attempt: SimulatedAttempt, failure: str, status: str) -> str:
         """Why did it fail, and what now? Its word for the reason."""
         stream = self._service(
             self.ddx / "agent-logs",
@@ -171,7 +171,9 @@ class HeadCalls(HeadLoop):
 
     # --- pieces -----------------------------------------------------------------------------------------
 
-    def _play(self, attempt: Attempt, agent: AgentStream, service: ServiceStream, phase: str, failure: str) -> None:
+    def _play(
+        self, attempt: SimulatedAttempt, agent: AgentStream, service: ServiceStream, phase: str, failure: str
+    ) -> None:
         act, copy = attempt.act, attempt.copy
         edits = [] if failure or act.outcome in ("no_changes", "already_satisfied") else list(act.edits)
         self.wait(0.3)
@@ -208,7 +210,7 @@ class HeadCalls(HeadLoop):
             agent.text(act.closing)
         self.wait(0.5)
 
-    def _end_work(self, attempt: Attempt, service: ServiceStream, phase: str, failure: str) -> None:
+    def _end_work(self, attempt: SimulatedAttempt, service: ServiceStream, phase: str, failure: str) -> None:
         took = service.end(attempt.act.closing or "", failure)
         self._say_end(phase, attempt.act, took)
         row = self._session(
@@ -227,14 +229,14 @@ class HeadCalls(HeadLoop):
         done = records.ended_record(self.course.record, attempt, str(service.path), took, failure, self.clock())
         self.write_record(attempt, done)
 
-    def _start_record(self, attempt: Attempt, stream: ServiceStream) -> None:
+    def _start_record(self, attempt: SimulatedAttempt, stream: ServiceStream) -> None:
         record = self.course.record | {"phase": "running", "updated_at": stamp(self.clock())}
         self.write_record(attempt, record | {"fizeau": {"public_session_ref": stream.name}})
 
     def _service(self, folder: Path, *, act: Act, **about: object) -> ServiceStream:
         return ServiceStream(self.disk, folder, self.clock, act=act, requested=self.model, **about)  # type: ignore[arg-type]
 
-    def _work_service(self, attempt: Attempt, prompt: str, metadata: Json, correlation: str) -> ServiceStream:
+    def _work_service(self, attempt: SimulatedAttempt, prompt: str, metadata: Json, correlation: str) -> ServiceStream:
         return self._service(
             self.embedded(attempt),
             task=attempt.bead,
@@ -247,7 +249,7 @@ class HeadCalls(HeadLoop):
             correlation=correlation,
         )
 
-    def _metadata(self, attempt: Attempt, prompt: str) -> Json:
+    def _metadata(self, attempt: SimulatedAttempt, prompt: str) -> Json:
         folder = evidence.bundle(attempt.id)
         return {
             "DDX_ATTEMPT_ID": attempt.id,

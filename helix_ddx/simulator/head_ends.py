@@ -10,7 +10,7 @@ from helix_ddx.simulator import evidence
 from helix_ddx.simulator import head_records as records
 from helix_ddx.simulator.head_calls import HeadCalls
 from helix_ddx.simulator.script import HARNESS
-from helix_ddx.simulator.worker import Attempt, Json, Result
+from helix_ddx.simulator.worker import Json, SimulatedAttempt, SimulatedResult
 from helix_ddx.store.git import head
 from helix_ddx.store.tracker_file import Row
 from helix_tui.core.ground.time import NS
@@ -24,7 +24,7 @@ TERMINAL = ("closed", "cancelled")
 class HeadEnds(HeadCalls):
     """Releasing, parking, closing, and the records that go with it."""
 
-    def _publish(self, attempt: Attempt, result: Json) -> None:
+    def _publish(self, attempt: SimulatedAttempt, result: Json) -> None:
         """result.json into the clone, then all evidence from there into the project."""
         source = attempt.copy.path / evidence.bundle(attempt.id)
         target = self.project / evidence.bundle(attempt.id)
@@ -34,7 +34,7 @@ class HeadEnds(HeadCalls):
                 self.disk.create(target / path.relative_to(source), path.read_text(encoding="utf-8"))
         self.drop_state(attempt)
 
-    def _leave_clone(self, attempt: Attempt) -> None:
+    def _leave_clone(self, attempt: SimulatedAttempt) -> None:
         with self.git_section("evidence_local_exclude"):
             self._exclude_evidence()
         self.remove_copy(attempt)
@@ -50,17 +50,17 @@ class HeadEnds(HeadCalls):
             with path.open("a", encoding="utf-8") as out:
                 out.write(line)
 
-    def _write_result(self, attempt: Attempt, status: str, outcome: str, detail: str, **more: Any) -> None:
+    def _write_result(self, attempt: SimulatedAttempt, status: str, outcome: str, detail: str, **more: Any) -> None:
         document = self._document(attempt, status, outcome, detail, **more)
         self.disk.replace(self.project / evidence.bundle(attempt.id) / "result.json", evidence.document(document))
 
-    def _journal_landing(self, attempt: Attempt) -> None:
+    def _journal_landing(self, attempt: SimulatedAttempt) -> None:
         payload = {"attempt_id": attempt.id, "base_rev": attempt.base, "bead_id": attempt.bead}
         payload |= {"evidence_dir": evidence.bundle(attempt.id), "result_rev": attempt.rev}
         payload |= {"target_branch": "", "worktree_dir": str(self.project)}
         self.add_to_journal("land", f"land:{attempt.bead}:{attempt.id}", payload)
 
-    def _intent(self, attempt: Attempt) -> dict[str, str]:
+    def _intent(self, attempt: SimulatedAttempt) -> dict[str, str]:
         summary, body = records.routing_intent(attempt)
         return self.make_event("execution-routing-intent", summary, body, actor="ddx")
 
@@ -75,7 +75,7 @@ class HeadEnds(HeadCalls):
         self.drop_lease(bead)
 
     def _add_outcome(
-        self, attempt: Attempt, status: str, detail: str, *, landed: str = "", reason: str = "", **more: str
+        self, attempt: SimulatedAttempt, status: str, detail: str, *, landed: str = "", reason: str = "", **more: str
     ) -> None:
         text = records.outcome_text(attempt, self.course, status, detail, landed=landed, reason=reason, **more)
         entry = self.make_event("execute-bead", status, text)
@@ -86,16 +86,16 @@ class HeadEnds(HeadCalls):
         else:
             self.add_event(attempt.bead, entry)
 
-    def _document(self, attempt: Attempt, status: str, outcome: str, detail: str, **more: Any) -> Json:
+    def _document(self, attempt: SimulatedAttempt, status: str, outcome: str, detail: str, **more: Any) -> Json:
         """result.json; ``try`` knows no rate limit."""
         if self.orders.only:
             more["rate_limit_budget"] = ""
         return records.result(attempt, self.course, str(self.project), status, outcome, detail, **more)
 
-    def _row(self, attempt: Attempt, status: str, detail: str, **more: Any) -> Json:
+    def _row(self, attempt: SimulatedAttempt, status: str, detail: str, **more: Any) -> Json:
         return records.loop_row(attempt, self.course, str(self.project), status, detail, **more)
 
-    def _wind_up(self, attempt: Attempt, result: Result) -> Result:
+    def _wind_up(self, attempt: SimulatedAttempt, result: SimulatedResult) -> SimulatedResult:
         """The last records of an attempt: metrics, the log's result, a commit of the tracker."""
         metric = evidence.attempt_metric(
             attempt.id,
@@ -132,7 +132,7 @@ class HeadEnds(HeadCalls):
 
     def _close(
         self,
-        attempt: Attempt,
+        attempt: SimulatedAttempt,
         status: str,
         detail: str,
         rev: str,
@@ -140,7 +140,7 @@ class HeadEnds(HeadCalls):
         *,
         preserve: str = "",
         rationale: str = "",
-    ) -> Result:
+    ) -> SimulatedResult:
         """The bead is done: closed, its events moved out of the row, its epic closed when it was the last."""
         bead = attempt.bead
         close = {"status": "closed", "closing_commit_sha": rev, "session_id": attempt.session}
@@ -150,7 +150,7 @@ class HeadEnds(HeadCalls):
         self._add_outcome(attempt, status, detail, landed=rev, preserve=preserve, rationale=rationale)
         self.last_success = stamp(self.clock())
         landed = "" if status == "already_satisfied" else rev
-        result = Result(bead, attempt.id, status, detail, row, landed=landed, preserved=preserve, closed=True)
+        result = SimulatedResult(bead, attempt.id, status, detail, row, landed=landed, preserved=preserve, closed=True)
         self.say(f"✓ {bead} → merged ({rev[:8]})" if landed else f"✓ {bead} → already_satisfied")
         return self._wind_up(attempt, result)
 
@@ -191,7 +191,7 @@ class HeadEnds(HeadCalls):
 
     # --- when nothing lands -----------------------------------------------------------------------------
 
-    def _give_up(self, attempt: Attempt, failure: str) -> Result:
+    def _give_up(self, attempt: SimulatedAttempt, failure: str) -> SimulatedResult:
         """The agent failed: the bead is open again, and a triage says why."""
         status = "execution_failed"
         if attempt.act.outcome == "structural_validation_failed":
@@ -210,9 +210,9 @@ class HeadEnds(HeadCalls):
         self._add_outcome(attempt, status, failure, reason=reason)
         row = self._row(attempt, status, failure, error=failure, ddx_owner_stage="attempt", outcome_reason=reason)
         self.say(f"✗ {attempt.bead} → {reason}: {failure}")
-        return self._wind_up(attempt, Result(attempt.bead, attempt.id, status, failure, row))
+        return self._wind_up(attempt, SimulatedResult(attempt.bead, attempt.id, status, failure, row))
 
-    def _without_evidence(self, attempt: Attempt) -> Result:
+    def _without_evidence(self, attempt: SimulatedAttempt) -> SimulatedResult:
         """Neither a commit nor a reason: a person has to look, and the loop ends."""
         bead, status = attempt.bead, "no_evidence_produced"
         more: Json = {"reason": NO_EVIDENCE, "error": NO_EVIDENCE, "failure_mode": status}
@@ -256,7 +256,7 @@ class HeadEnds(HeadCalls):
         }
         self.say(f"✗ {bead} → {status}: {NO_EVIDENCE}")
         row = self._row(attempt, status, NO_EVIDENCE, error=NO_EVIDENCE, outcome_reason=status)
-        result = Result(bead, attempt.id, status, NO_EVIDENCE, row, stops="operator_attention")
+        result = SimulatedResult(bead, attempt.id, status, NO_EVIDENCE, row, stops="operator_attention")
         return self._wind_up(attempt, result)
 
     def _park(self, bead: str, reason: str) -> None:
@@ -275,7 +275,7 @@ class HeadEnds(HeadCalls):
 
         self.change(bead, park)
 
-    def _satisfied(self, attempt: Attempt) -> Result:
+    def _satisfied(self, attempt: SimulatedAttempt) -> SimulatedResult:
         """There was nothing to do; whether that is true decides a command that the agent named."""
         bead, act = attempt.bead, attempt.act
         why = evidence.rationale(attempt.row, act).strip()
@@ -325,9 +325,9 @@ class HeadEnds(HeadCalls):
             escalation_count=1,
             outcome_reason="no_changes",
         )
-        return self._wind_up(attempt, Result(bead, attempt.id, "no_changes", "no_changes", row))
+        return self._wind_up(attempt, SimulatedResult(bead, attempt.id, "no_changes", "no_changes", row))
 
-    def _declined(self, attempt: Attempt) -> Result:
+    def _declined(self, attempt: SimulatedAttempt) -> SimulatedResult:
         """The agent changed nothing and says why: the bead rests, and is tried again by a stronger one."""
         bead, status = attempt.bead, "no_changes"
         why = evidence.rationale(attempt.row, attempt.act).strip()
@@ -357,9 +357,9 @@ class HeadEnds(HeadCalls):
         self._add_outcome(attempt, status, status, reason=status, rationale=why)
         self.say(f"• {bead} → no_changes: {attempt.act.rationale}")
         row = self._row(attempt, status, status, no_changes_rationale=why, retry_after=retry, outcome_reason=status)
-        return self._wind_up(attempt, Result(bead, attempt.id, status, status, row))
+        return self._wind_up(attempt, SimulatedResult(bead, attempt.id, status, status, row))
 
-    def _exhausted(self, attempt: Attempt) -> Result:
+    def _exhausted(self, attempt: SimulatedAttempt) -> SimulatedResult:
         """The reviewer was not content with the repair either."""
         bead, ref = attempt.bead, self.course.cycles[-1].ref
         detail = f"pre-land repair: {EXHAUSTED}"
@@ -379,9 +379,9 @@ class HeadEnds(HeadCalls):
         self._add_outcome(attempt, EXHAUSTED, detail, reason=EXHAUSTED, preserve=ref)
         self.say(f"✗ {bead} → preserved: {detail}")
         row = self._row(attempt, EXHAUSTED, detail, preserve_ref=ref, outcome_reason=EXHAUSTED)
-        return self._wind_up(attempt, Result(bead, attempt.id, EXHAUSTED, detail, row, preserved=ref))
+        return self._wind_up(attempt, SimulatedResult(bead, attempt.id, EXHAUSTED, detail, row, preserved=ref))
 
-    def _abort(self, bead: str, attempt: Attempt | None, claimed: int) -> Result:
+    def _abort(self, bead: str, attempt: SimulatedAttempt | None, claimed: int) -> SimulatedResult:
         """Told to stop in the middle: what there is of the attempt is kept, the bead goes back."""
         detail = "context canceled"
         self.log("loop.attempt_terminated", bead_id=bead, reason=self.cancelled)
@@ -399,4 +399,4 @@ class HeadEnds(HeadCalls):
         self._add_outcome(attempt, "execution_failed", detail, reason=self.cancelled)
         row = self._row(attempt, "execution_failed", detail, error=detail, outcome_reason=self.cancelled)
         self.say(f"✗ {bead} → error: {detail}")
-        return self._wind_up(attempt, Result(bead, attempt.id, "execution_failed", detail, row))
+        return self._wind_up(attempt, SimulatedResult(bead, attempt.id, "execution_failed", detail, row))

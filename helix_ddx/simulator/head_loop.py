@@ -15,7 +15,7 @@ from helix_ddx.base.files import go_json
 from helix_ddx.base.stamps import attempt_id, second, stamp
 from helix_ddx.simulator import head_records as records
 from helix_ddx.simulator.script import HARNESS
-from helix_ddx.simulator.worker import Attempt, ClaimRaceError, Json, Worker, why_nothing
+from helix_ddx.simulator.worker import ClaimRaceError, Json, SimulatedAttempt, Worker, why_nothing
 from helix_ddx.store import places
 from helix_ddx.store.git import GitError, commit, git
 from helix_ddx.store.tracker_file import Row, event
@@ -69,7 +69,7 @@ class HeadLoop(Worker):
         super().__post_init__()
         self.opened = False
         self.idled = False
-        self.running: Attempt | None = None
+        self.running: SimulatedAttempt | None = None
         self.course = records.Course()
         self.refreshed = self.beaten = self.started
         self.beat_id = ""
@@ -275,7 +275,7 @@ class HeadLoop(Worker):
         self.disk.replace(self.ddx / "run-state.json", text)
         self.disk.replace(self.ddx / "run-state" / f"{self.running.id}.json", text)
 
-    def drop_state(self, attempt: Attempt) -> None:
+    def drop_state(self, attempt: SimulatedAttempt) -> None:
         """Both run-state files go."""
         self.course.state = {}
         self.disk.delete(self.ddx / "run-state.json")
@@ -321,7 +321,7 @@ class HeadLoop(Worker):
         }
         self.add_to_journal("tracker_transition", f"transition:{bead}:{status}:{self.clock()}", payload)
 
-    def write_record(self, attempt: Attempt, record: Json) -> None:
+    def write_record(self, attempt: SimulatedAttempt, record: Json) -> None:
         """runs/<attempt>/record.json."""
         self.course.record = record
         self.disk.replace(self.ddx / "runs" / attempt.id / "record.json", go_json(record))
@@ -390,6 +390,6 @@ class HeadLoop(Worker):
         """The time of the day, as the text stream has it."""
         return time.strftime("%H:%M:%S")
 
-    def embedded(self, attempt: Attempt) -> Path:
+    def embedded(self, attempt: SimulatedAttempt) -> Path:
         """Where the attempt's transcripts are written while it runs."""
         return attempt.copy.path / ".ddx" / "executions" / attempt.id / "embedded"

@@ -11,7 +11,7 @@ from typing import Any
 from helix_ddx.base.stamps import stamp
 from helix_ddx.simulator import evidence
 from helix_ddx.simulator.script import HARNESS, Act
-from helix_ddx.simulator.worker import Attempt, Json
+from helix_ddx.simulator.worker import Json, SimulatedAttempt
 from helix_tui.core.ground.time import NS
 
 RUN_TTL = 120 * NS
@@ -83,7 +83,7 @@ def ordered(values: Json, order: Iterable[str]) -> Json:
     return known | {key: value for key, value in values.items() if key not in known}
 
 
-def run_state(attempt: Attempt, pid: int, now: int) -> Json:
+def run_state(attempt: SimulatedAttempt, pid: int, now: int) -> Json:
     """run-state.json as it begins."""
     return {
         "bead_id": attempt.bead,
@@ -110,7 +110,7 @@ def state_text(state: Json) -> str:
     return evidence.document(ordered(state, _STATE_ORDER)) + "\n"
 
 
-def new_record(attempt: Attempt, now: int, bundled: bool) -> Json:
+def new_record(attempt: SimulatedAttempt, now: int, bundled: bool) -> Json:
     """runs/<attempt>/record.json while a call is being made."""
     moment = stamp(now)
     record: Json = {"version": 1, "run_id": attempt.id, "bead_id": attempt.bead, "attempt_id": attempt.id}
@@ -125,7 +125,7 @@ def new_record(attempt: Attempt, now: int, bundled: bool) -> Json:
     return record
 
 
-def ended_record(record: Json, attempt: Attempt, log: str, took_ms: int, error: str, now: int) -> Json:
+def ended_record(record: Json, attempt: SimulatedAttempt, log: str, took_ms: int, error: str, now: int) -> Json:
     """The same when the call has been answered."""
     act = attempt.act
     bundled = "evidence" in record
@@ -150,7 +150,7 @@ def ended_record(record: Json, attempt: Attempt, log: str, took_ms: int, error: 
     return done
 
 
-def used(attempt: Attempt) -> Json:
+def used(attempt: SimulatedAttempt) -> Json:
     """usage.json, with what the cache gave."""
     act = attempt.act
     row = evidence.usage(attempt.id, HARNESS, act.model, (act.input_tokens, act.output_tokens), act.cost_usd)
@@ -160,12 +160,14 @@ def used(attempt: Attempt) -> Json:
     return ordered(row | {"cached_tokens": cached, "cache_hit_rate": rate}, order)
 
 
-def total_cost(attempt: Attempt, cycles: int) -> float | None:
+def total_cost(attempt: SimulatedAttempt, cycles: int) -> float | None:
     """What the attempt cost with its repairs."""
     return None if attempt.act.cost_usd is None else round(attempt.act.cost_usd * max(1, cycles), 6)
 
 
-def result(attempt: Attempt, course: Course, project: str, status: str, outcome: str, detail: str, **more: Any) -> Json:
+def result(
+    attempt: SimulatedAttempt, course: Course, project: str, status: str, outcome: str, detail: str, **more: Any
+) -> Json:
     """result.json; ``more`` replaces and adds."""
     usage = used(attempt)
     cost = total_cost(attempt, len(course.cycles))
@@ -199,7 +201,7 @@ def result(attempt: Attempt, course: Course, project: str, status: str, outcome:
     return ordered({key: value for key, value in (row | more).items() if value != ""}, _RESULT_ORDER)
 
 
-def loop_row(attempt: Attempt, course: Course, project: str, status: str, detail: str, **more: Any) -> Json:
+def loop_row(attempt: SimulatedAttempt, course: Course, project: str, status: str, detail: str, **more: Any) -> Json:
     """One entry of the loop's ``results``; what is empty is absent."""
     row: Json = {
         "bead_id": attempt.bead,
@@ -237,7 +239,7 @@ def words_of(act: Act, cycle: Cycle) -> str:
     return act.rationale if act.rationale and cycle.verdict != "APPROVE" else f"rehearsed {cycle.verdict}"
 
 
-def trace(attempt: Attempt, course: Course, status: str, *, full: bool, route: bool) -> list[Json]:
+def trace(attempt: SimulatedAttempt, course: Course, status: str, *, full: bool, route: bool) -> list[Json]:
     """The candidates of an attempt, one after the other."""
     entries = []
     here = {"harness": HARNESS, "model": attempt.act.model}
@@ -264,7 +266,7 @@ def trace(attempt: Attempt, course: Course, status: str, *, full: bool, route: b
     return entries
 
 
-def review_result(attempt: Attempt, cycle: Cycle) -> Json:
+def review_result(attempt: SimulatedAttempt, cycle: Cycle) -> Json:
     """A verdict with its grades and findings."""
     good = cycle.verdict == "APPROVE"
     result: Json = {"verdict": cycle.verdict, "rationale": words_of(attempt.act, cycle)}
@@ -281,7 +283,7 @@ def review_result(attempt: Attempt, cycle: Cycle) -> Json:
     return result
 
 
-def grades(attempt: Attempt, good: bool) -> list[Json]:
+def grades(attempt: SimulatedAttempt, good: bool) -> list[Json]:
     """One grade for each numbered line of the acceptance; when it is not good, the last one fails."""
     lines = re.findall(r"(?m)^\s*(\d+)[.)]\s+(.+)$", str(attempt.row.get("acceptance", "")))
     items = [(int(number), text.replace("`", "").strip()) for number, text in lines] or [(1, "the bead is done")]
@@ -302,7 +304,7 @@ def place_of(act: Act) -> str:
 
 
 def outcome_text(
-    attempt: Attempt,
+    attempt: SimulatedAttempt,
     course: Course,
     status: str,
     detail: str,
@@ -345,7 +347,7 @@ def outcome_text(
     return "\n".join(lines)
 
 
-def routing_intent(attempt: Attempt) -> tuple[str, Json]:
+def routing_intent(attempt: SimulatedAttempt) -> tuple[str, Json]:
     """Summary and body of the ``execution-routing-intent`` event."""
     model = attempt.act.model
     body: Json = {"actual_harness": HARNESS, "actual_model": model, "actual_power": 0, "actual_provider": ""}
@@ -356,7 +358,7 @@ def routing_intent(attempt: Attempt) -> tuple[str, Json]:
     return f"source=readiness difficulty=easy minPower=0 model={model} harness={HARNESS}", body
 
 
-def routed(attempt: Attempt) -> Json:
+def routed(attempt: SimulatedAttempt) -> Json:
     """Body of the last ``routing`` event, written when the work has landed."""
     body: Json = {"escalation_count": 0, "estimated_difficulty": "easy", "fallback_chain": []}
     body |= {"final_power_class": "", "inferred_min_power": 0, "requested_max_power": 0}

@@ -40,7 +40,7 @@ class ScriptError(ValueError):
 
 
 @dataclass(frozen=True)
-class Edit:
+class FileEdit:
     """One change of one file: ``old`` becomes ``new``; without ``old``, ``new`` is added at the end."""
 
     path: str
@@ -49,7 +49,7 @@ class Edit:
 
 
 @dataclass(frozen=True)
-class Call:
+class ToolCall:
     """One tool call as the transcript shows it; the tool ``say`` is no tool but something said."""
 
     tool: str
@@ -70,8 +70,8 @@ class Act:
     """Everything that happens in one attempt."""
 
     outcome: str = "success"
-    edits: tuple[Edit, ...] = ()
-    calls: tuple[Call, ...] | None = None
+    edits: tuple[FileEdit, ...] = ()
+    calls: tuple[ToolCall, ...] | None = None
     """What the agent runs; without any word about it, what fits the edits."""
     opening: str | None = None
     closing: str | None = None
@@ -81,7 +81,7 @@ class Act:
     input_tokens: int = 2850
     output_tokens: int = 150
     cost_usd: float | None = 0.0421
-    person: Edit | None = None
+    person: FileEdit | None = None
     """What a person commits to the branch while the attempt runs."""
     silence_beats: float = 0.0
     """How long the transcript says nothing while the heartbeat goes on."""
@@ -136,7 +136,7 @@ def read_plan(path: Path) -> dict[str, Any]:
     return plan
 
 
-def default_edit(row: Mapping[str, Any]) -> Edit:
+def default_edit(row: Mapping[str, Any]) -> FileEdit:
     """A line at the end of the first file that the bead names, or of a note of its own."""
     named = re.search(
         r"(?m)^[-*]\s+`?([\w./-]+\.\w+)`?\s*$|`([\w-][\w./-]*\.\w{1,5})`",
@@ -146,18 +146,18 @@ def default_edit(row: Mapping[str, Any]) -> Edit:
     if path.startswith(("/", "../")) or "/../" in path or ".git/" in path:
         path = f"docs/notes/{row.get('id', 'bead')}.md"
     comment = {"py": "#", "sh": "#", "txt": "#", "toml": "#", "yaml": "#"}.get(path.rpartition(".")[2], "")
-    return Edit(path, f"{comment} {row.get('title', '')}".strip() + "\n")
+    return FileEdit(path, f"{comment} {row.get('title', '')}".strip() + "\n")
 
 
-def default_calls(row: Mapping[str, Any], act: Act) -> tuple[Call, ...]:
+def default_calls(row: Mapping[str, Any], act: Act) -> tuple[ToolCall, ...]:
     """Look at the files, edit them, run what the acceptance asks for."""
     calls = [
-        Call("Edit", {"file_path": edit.path, "old_string": edit.old, "new_string": edit.new}, "ok")
+        ToolCall("Edit", {"file_path": edit.path, "old_string": edit.old, "new_string": edit.new}, "ok")
         for edit in act.edits
     ]
     wanted = re.search(r"`([^`\n]+)` passes", str(row.get("acceptance", "")))
     command = wanted[1] if wanted else f"cat {act.edits[0].path}" if act.edits else "git log --oneline -5"
-    return (*calls, Call("Bash", {"command": command}, "ok\n", 2.0))
+    return (*calls, ToolCall("Bash", {"command": command}, "ok\n", 2.0))
 
 
 def _read(spec: object, bead_id: str) -> Act:
@@ -169,11 +169,11 @@ def _read(spec: object, bead_id: str) -> Act:
         raise ScriptError(f"{bead_id}: rehearse is neither an outcome nor an object")
     values: dict[str, Any] = dict(spec)
     try:
-        values["edits"] = tuple(Edit(**edit) for edit in values.get("edits", ()))
+        values["edits"] = tuple(FileEdit(**edit) for edit in values.get("edits", ()))
         if values.get("calls") is not None:
-            values["calls"] = tuple(Call(**call) for call in values["calls"])
+            values["calls"] = tuple(ToolCall(**call) for call in values["calls"])
         if values.get("person") is not None:
-            values["person"] = Edit(**values["person"])
+            values["person"] = FileEdit(**values["person"])
         values["verdicts"] = tuple(values.get("verdicts", ()))
         act = Act(**values)
     except TypeError as error:

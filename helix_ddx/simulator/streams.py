@@ -9,7 +9,7 @@ from typing import Any
 
 from helix_ddx.base.files import Disk, go_json
 from helix_ddx.base.stamps import stamp
-from helix_ddx.simulator.script import HARNESS, Act, Call
+from helix_ddx.simulator.script import HARNESS, Act, ToolCall
 from helix_tui.core.ground.time import NS
 
 Json = dict[str, Any]
@@ -30,11 +30,11 @@ class AgentStream:
         """Something said."""
         self._emit("text_delta", {"text": text})
 
-    def call(self, number: int, call: Call) -> None:
+    def call(self, number: int, call: ToolCall) -> None:
         """A tool begins."""
         self._emit("tool_call", {"id": f"t{number}", "name": call.tool, "input": dict(call.input)})
 
-    def result(self, number: int, call: Call) -> None:
+    def result(self, number: int, call: ToolCall) -> None:
         """A tool ended: its output, or its error when the output begins with ``error:``."""
         data: Json = {"id": f"t{number}"}
         if call.failed:
@@ -124,7 +124,7 @@ class ServiceStream:
         )
         self.metadata = metadata
 
-    def tool(self, call: Call, took_ms: int) -> str:
+    def tool(self, call: ToolCall, took_ms: int) -> str:
         """A tool has ended; the same in the words of the text stream."""
         self.tools += 1
         self.seq += 1

@@ -12,7 +12,7 @@ from typing import Any
 from helix_ddx.base.flags import parse_float
 from helix_ddx.simulator.script import ScriptError, read_plan
 from helix_ddx.simulator.worker import HUMAN_PACE_S, Orders, Worker
-from helix_ddx.store.call import Call
+from helix_ddx.store.call import VerbCall
 from helix_ddx.store.git import GitError
 from helix_ddx.store.tracker_file import LockTimeout
 
@@ -20,7 +20,7 @@ DEFAULT_IDLE_S = 30.0
 """Seconds between two looks of a loop that waits for more."""
 
 
-def run(call: Call) -> int:
+def run(call: VerbCall) -> int:
     """Work on the queue; DDx's exit code."""
     given = call.given
     named = given.text("project") or given.text("folder") or call.env.get("DDX_PROJECT_ROOT")
@@ -96,7 +96,7 @@ def cancel_on_signals(worker: Worker) -> None:
     signal.signal(signal.SIGTERM, ask)
 
 
-def _pace(call: Call) -> float:
+def _pace(call: VerbCall) -> float:
     if call.given.has("pace"):
         return parse_float(call.given.text("pace"))
     try:

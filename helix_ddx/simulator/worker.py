@@ -70,7 +70,7 @@ class Orders:
 
 
 @dataclass
-class Attempt:
+class SimulatedAttempt:
     """One attempt while it runs."""
 
     row: Row
@@ -102,7 +102,7 @@ class Attempt:
 
 
 @dataclass
-class Result:
+class SimulatedResult:
     """How an attempt ended, as the loop reports it."""
 
     bead: str
@@ -157,7 +157,7 @@ class Worker(ABC):
         self.model = "rehearsal-medium"
         self.attempted: set[str] = set()
         self.passed_over: list[Bead] = []
-        self.results: list[Result] = []
+        self.results: list[SimulatedResult] = []
         self.cancelled = ""
         self.last_success = NEVER
         self.chance = random.Random(f"{self.project}:{self.pid}:{self.started}")
@@ -171,7 +171,7 @@ class Worker(ABC):
         """What is written before the first bead."""
 
     @abstractmethod
-    def attempt(self, row: Row) -> Result:
+    def attempt(self, row: Row) -> SimulatedResult:
         """Carry one bead through, from the claim to the last word about it."""
 
     @abstractmethod
@@ -328,14 +328,14 @@ class Worker(ABC):
 
     # --- one attempt ------------------------------------------------------------------------------------
 
-    def new_attempt(self, row: Row, base: str, kind: str) -> Attempt:
+    def new_attempt(self, row: Row, base: str, kind: str) -> SimulatedAttempt:
         """A new attempt on a bead with its own folder to work in."""
         act = act_for(row, self.plan)
         now = self.clock()
         name = attempt_id(now, f"{self.chance.getrandbits(32):08x}")
         folder = places.copies_folder(self.project, self.era, self.env)
         copy = Copy(self.project, folder / f".execute-bead-{kind}-{row['id']}-{name}", self.era, base)
-        return Attempt(row, act, name, self.new_id("eb"), base, now, copy, rev=base)
+        return SimulatedAttempt(row, act, name, self.new_id("eb"), base, now, copy, rev=base)
 
     def new_id(self, prefix: str) -> str:
         """A session id: ``eb-`` for an agent at work on a bead, ``as-`` for any other call."""
@@ -353,7 +353,7 @@ class Worker(ABC):
                 author="person",
             )
 
-    def remove_copy(self, attempt: Attempt) -> None:
+    def remove_copy(self, attempt: SimulatedAttempt) -> None:
         """The attempt's folder goes, and with it what lay in it of the evidence."""
         self.disk.delete_tree(attempt.copy.path / ".ddx" / "executions" / attempt.id)
         attempt.copy.remove()

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from helix_ddx.base.flags import Given
+from helix_ddx.base.flags import GivenFlags
 from helix_ddx.base.go_format import pretty
 from helix_ddx.store.workspace import Workspace, find_workspace
 from helix_tui.core.ground.time import now_ns
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Call:
+class VerbCall:
     """One command.
 
     Attributes:
@@ -28,7 +28,7 @@ class Call:
     """
 
     era: str
-    given: Given
+    given: GivenFlags
     clock: Callable[[], int] = now_ns
     env: dict[str, str] = field(default_factory=lambda: dict(os.environ))
     out: list[bytes] = field(default_factory=list)

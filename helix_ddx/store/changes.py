@@ -6,15 +6,15 @@ from collections.abc import Callable
 
 from helix_ddx.base.refusal import Refused
 from helix_ddx.base.stamps import stamp
-from helix_ddx.store.call import Call
+from helix_ddx.store.call import VerbCall
 from helix_ddx.store.hooks import run_hook
 from helix_ddx.store.lifecycle import check_row
-from helix_ddx.store.rows import Row
+from helix_ddx.store.rows import TrackerRow
 from helix_ddx.store.tracker import Beads
 from helix_tui.core.beads.record import Bead, UnreadableLine
 
 
-def change_row(call: Call, beads: Beads, bead_id: str, change: Callable[[Row], None]) -> Bead:
+def change_row(call: VerbCall, beads: Beads, bead_id: str, change: Callable[[TrackerRow], None]) -> Bead:
     """Change one record, with the time, the checks and the hook that go with every change.
 
     Raises:

@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from helix_ddx.base.refusal import Refused
-from helix_ddx.store.call import Call
+from helix_ddx.store.call import VerbCall
 from helix_ddx.store.lock import FolderLock
 from helix_ddx.store.locks import held
 from helix_ddx.store.tracker import Beads
 
 
 @contextmanager
-def writing(call: Call, deed: str) -> Iterator[Beads]:
+def writing(call: VerbCall, deed: str) -> Iterator[Beads]:
     """Change the tracker as one command does: alone, and all of it or nothing.
 
     Args:
@@ -35,7 +35,7 @@ def writing(call: Call, deed: str) -> Iterator[Beads]:
 
 
 @contextmanager
-def _alone(call: Call) -> Iterator[None]:
+def _alone(call: VerbCall) -> Iterator[None]:
     """Head serialises writes and commits of one project."""
     if not call.head:
         yield
@@ -47,7 +47,7 @@ def _alone(call: Call) -> Iterator[None]:
         yield
 
 
-def commit(call: Call, deed: str) -> None:
+def commit(call: VerbCall, deed: str) -> None:
     """Commit the tracker where ``git.auto_commit`` is ``always``; a folder that is no repository has none.
 
     Raises:
@@ -70,7 +70,7 @@ def commit(call: Call, deed: str) -> None:
             raise Refused(f"auto-commit beads tracker after {deed}: {problem}") from None
 
 
-def resolve_commit(call: Call, name: str) -> str:
+def resolve_commit(call: VerbCall, name: str) -> str:
     """The full id of a commit.
 
     Raises:

@@ -13,7 +13,7 @@ from helix_ddx.base.files import go_json
 from helix_ddx.base.go_format import compact, loads, time_text
 from helix_ddx.base.refusal import Refused
 from helix_ddx.base.stamps import stamp
-from helix_ddx.store.rows import Row
+from helix_ddx.store.rows import TrackerRow
 from helix_ddx.store.tracker import write_whole
 from helix_tui.core.beads.record import UnreadableLine
 
@@ -53,12 +53,12 @@ def attachment(ddx: Path, bead_id: str) -> Path:
     return ddx / "attachments" / bead_id / "events.jsonl"
 
 
-def is_attached(row: Row) -> bool:
+def is_attached(row: TrackerRow) -> bool:
     """Whether the bead's events lie in a file of their own."""
     return bool(row.text("events_attachment").strip())
 
 
-def events_of(row: Row, ddx: Path) -> list[Event]:
+def events_of(row: TrackerRow, ddx: Path) -> list[Event]:
     """A bead's events, wherever they lie."""
     if is_attached(row):
         return read_attachment(attachment(ddx, row.text("id")))
@@ -91,7 +91,7 @@ def read_attachment(path: Path) -> list[Event]:
     return events
 
 
-def add_inline(row: Row, *events: Event) -> None:
+def add_inline(row: TrackerRow, *events: Event) -> None:
     """Add events to a record.
 
     Raises:
@@ -113,7 +113,7 @@ def add_attached(ddx: Path, bead_id: str, event: Event) -> None:
     write_whole(path, data + _attached_line(event))
 
 
-def move_out(row: Row, ddx: Path) -> None:
+def move_out(row: TrackerRow, ddx: Path) -> None:
     """Put a closed bead's events into their own file; the file is there before the record forgets them."""
     events = _decoded(row)
     if not events or not all(isinstance(event, dict) for event in events):
@@ -124,7 +124,7 @@ def move_out(row: Row, ddx: Path) -> None:
     row.put("events_attachment", f"{bead_id}/events.jsonl")
 
 
-def move_in(row: Row, ddx: Path) -> None:
+def move_in(row: TrackerRow, ddx: Path) -> None:
     """Put the events of a bead back into its record."""
     if not is_attached(row):
         return
@@ -151,7 +151,7 @@ def shown(event: Event) -> dict[str, Any]:
     return ordered
 
 
-def _decoded(row: Row) -> list[Any]:
+def _decoded(row: TrackerRow) -> list[Any]:
     value = row.value("events")
     return value if isinstance(value, list) else []
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import stat
 
 from helix_ddx.base.refusal import Refused
-from helix_ddx.store.call import Call
+from helix_ddx.store.call import VerbCall
 
 TIMEOUT_S = 60
 
 
-def run_hook(call: Call, name: str, record: bytes) -> None:
+def run_hook(call: VerbCall, name: str, record: bytes) -> None:
     """Ask a hook, where the project has one.
 
     Raises:

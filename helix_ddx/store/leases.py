@@ -12,14 +12,14 @@ from typing import Any
 
 from helix_ddx.base.files import go_json
 from helix_ddx.base.stamps import stamp
-from helix_ddx.store.call import Call
+from helix_ddx.store.call import VerbCall
 from helix_ddx.store.holders import held_beads
 from helix_ddx.store.places import lease_folder
 from helix_tui.core.beads.readiness import Claims
 from helix_tui.core.ground.project import lease_roots, machine_name
 
 
-def claims_of(call: Call) -> Claims:
+def claims_of(call: VerbCall) -> Claims:
     """What readiness needs to know from outside the tracker."""
     project = call.workspace.project
     origin = project.origin_head() or ""
@@ -28,7 +28,7 @@ def claims_of(call: Call) -> Claims:
     return Claims(leases=held_beads(project, call.env, call.clock()), origin_head=origin)
 
 
-def read_lease(call: Call, bead_id: str) -> dict[str, Any] | None:
+def read_lease(call: VerbCall, bead_id: str) -> dict[str, Any] | None:
     """The lease on a bead, wherever some release put it."""
     if not call.head or not _is_name(bead_id):
         return None
@@ -42,7 +42,7 @@ def read_lease(call: Call, bead_id: str) -> dict[str, Any] | None:
     return None
 
 
-def write_lease(call: Call, bead_id: str, owner: str, at: int) -> None:
+def write_lease(call: VerbCall, bead_id: str, owner: str, at: int) -> None:
     """Say that somebody here holds the bead."""
     if not _is_name(bead_id):
         return
@@ -60,7 +60,7 @@ def write_lease(call: Call, bead_id: str, owner: str, at: int) -> None:
         beside.unlink(missing_ok=True)
 
 
-def remove_lease(call: Call, bead_id: str) -> None:
+def remove_lease(call: VerbCall, bead_id: str) -> None:
     """Nobody holds the bead any more."""
     if not call.head or not _is_name(bead_id):
         return

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from helix_ddx.base.refusal import Refused
-from helix_ddx.store.rows import Row
+from helix_ddx.store.rows import TrackerRow
 from helix_tui.core.beads.record import STATUSES, Bead
 
 APRIL_STATUSES = ("open", "in_progress", "closed")
@@ -20,7 +20,7 @@ _STEPS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class StatusChange:
     """Facts about a change of status that the statuses alone do not tell."""
 
     manual_close: bool = False
@@ -28,7 +28,7 @@ class Step:
     blocker_reason: str = ""
 
 
-def check_row(row: Row, era: str) -> Bead:
+def check_row(row: TrackerRow, era: str) -> Bead:
     """What holds of every record that is written.
 
     Raises:
@@ -46,7 +46,7 @@ def check_row(row: Row, era: str) -> Bead:
     return bead
 
 
-def transition(row: Row, to: str, step: Step = Step()) -> None:
+def transition(row: TrackerRow, to: str, step: StatusChange = StatusChange()) -> None:
     """Set a status as head allows it, with what a change of status cleans up.
 
     Raises:
@@ -70,7 +70,7 @@ def transition(row: Row, to: str, step: Step = Step()) -> None:
         row.drop("work-consecutive-wedges")
 
 
-def _objection(status: str, to: str, step: Step) -> str:
+def _objection(status: str, to: str, step: StatusChange) -> str:
     for word in (status, to):
         if word not in STATUSES:
             return f'invalid_status: "{word}"'

@@ -42,7 +42,7 @@ _BLANK, _COLON, _COMMA = re.compile(r"\s*"), re.compile(r"\s*:\s*"), re.compile(
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
-class Row:
+class TrackerRow:
     """One record, field by field."""
 
     __slots__ = ("fields",)
@@ -51,7 +51,7 @@ class Row:
         self.fields = fields
 
     @classmethod
-    def of(cls, line: bytes) -> Row:
+    def of(cls, line: bytes) -> TrackerRow:
         """The record of a line.
 
         Raises:
@@ -63,7 +63,7 @@ class Row:
             return cls(_taken_apart(line))
 
     @classmethod
-    def to_read(cls, bead: Bead) -> Row:
+    def to_read(cls, bead: Bead) -> TrackerRow:
         """A bead's record, not to be written back: what is no text in it became U+FFFD."""
         try:
             return cls.of(bead.raw)

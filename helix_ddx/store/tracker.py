@@ -16,9 +16,9 @@ from pathlib import Path
 from helix_ddx.base.refusal import Refused
 from helix_ddx.store.lock import FolderLock
 from helix_ddx.store.locks import held
-from helix_ddx.store.rows import Row
+from helix_ddx.store.rows import TrackerRow
 from helix_tui.core.beads.record import Bead, UnreadableLine
-from helix_tui.core.beads.tracker import Dropped, Tracker, read_tracker
+from helix_tui.core.beads.tracker import DroppedLine, Tracker, read_tracker
 from helix_tui.core.ground.time import now_ns
 
 
@@ -49,26 +49,26 @@ class Beads:
             raise Refused(f"bead: not found: {bead_id}")
         return found
 
-    def row(self, bead_id: str) -> Row:
+    def row(self, bead_id: str) -> TrackerRow:
         """One record, to be changed and put back.
 
         Raises:
             Refused: there is no such bead, or its line cannot be taken apart.
         """
         try:
-            return self._current(Row.of(self.bead(bead_id).raw))
+            return self._current(TrackerRow.of(self.bead(bead_id).raw))
         except UnreadableLine as problem:
             raise Refused(f"bead: {bead_id}: {problem}; nothing was written") from None
 
-    def shown(self, bead_id: str) -> Row:
+    def shown(self, bead_id: str) -> TrackerRow:
         """One record, only to be read.
 
         Raises:
             Refused: there is no such bead.
         """
-        return self._current(Row.to_read(self.bead(bead_id)))
+        return self._current(TrackerRow.to_read(self.bead(bead_id)))
 
-    def put(self, row: Row, *, new: bool = False) -> Bead:
+    def put(self, row: TrackerRow, *, new: bool = False) -> Bead:
         """Take a record in."""
         bead = row.bead()
         if new:
@@ -86,10 +86,10 @@ class Beads:
         """A record's line. Head writes a new record with version 0, and 1 whenever it is written again."""
         raw = bead.raw
         if self.era == "head" and bead.schema_version == 0 and bead.id not in self.fresh:
-            return self._current(Row.of(raw)).line()
+            return self._current(TrackerRow.of(raw)).line()
         return raw
 
-    def _current(self, row: Row) -> Row:
+    def _current(self, row: TrackerRow) -> TrackerRow:
         if self.era == "head" and row.fields.get("schema_version") == b"0":
             row.fields["schema_version"] = b"1"
         return row
@@ -187,7 +187,7 @@ def write_whole(path: Path, data: bytes) -> None:
         raise Refused(f"bead: write {path}: {error.strerror or error}") from None
 
 
-def _unreadable(path: Path, first: Dropped, count: int) -> str:
+def _unreadable(path: Path, first: DroppedLine, count: int) -> str:
     more = f" (and {count - 1} more lines)" if count > 1 else ""
     return (
         f"bead: {path} line {first.line}{more} is no record: {first.reason}; nothing was written. "

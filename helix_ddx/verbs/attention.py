@@ -8,11 +8,11 @@ from helix_ddx.base.go_format import instant_of, loads
 from helix_ddx.base.refusal import Refused
 from helix_ddx.base.stamps import second
 from helix_ddx.store import events as history
-from helix_ddx.store.call import Call
+from helix_ddx.store.call import VerbCall
 from helix_ddx.store.changes import change_row
 from helix_ddx.store.commits import writing
 from helix_ddx.store.lifecycle import transition
-from helix_ddx.store.rows import Row
+from helix_ddx.store.rows import TrackerRow
 from helix_ddx.store.tracker import Beads
 from helix_ddx.verbs.close import close_by_hand, note
 from helix_ddx.verbs.edges import edge
@@ -26,7 +26,7 @@ STUCK = frozenset({"route_resolution_timeout", "progress_watchdog", "consecutive
 _META = ("reason", "since", "source", "suggested-action", "summary")
 
 
-def needs_human(call: Call) -> None:
+def needs_human(call: VerbCall) -> None:
     """``bead needs-human``: proposed beads in queue order."""
     beads = call.store.read().beads.values()
     found = sorted((bead for bead in beads if bead.status == "proposed"), key=_queue_order)
@@ -47,7 +47,7 @@ def _queue_order(bead: Bead) -> tuple[int, bool, int, int, bytes]:
 
 
 def _human_row(bead: Bead) -> dict[str, Any]:
-    row = Row.to_read(bead)
+    row = TrackerRow.to_read(bead)
     shown: dict[str, Any] = {"id": bead.id, "priority": bead.priority, "title": bead.title}
     shown |= {
         name.replace("-", "_"): row.text(f"needs-human-{name}") for name in _META if row.text(f"needs-human-{name}")
@@ -55,7 +55,7 @@ def _human_row(bead: Bead) -> dict[str, Any]:
     return shown | ({"labels": list(bead.labels)} if bead.labels else {})
 
 
-def released(call: Call) -> None:
+def released(call: VerbCall) -> None:
     """``bead operator-attention``: claims that a stuck worker gave up, oldest first."""
     beads = call.store.read()
     rows: list[dict[str, Any]] = []
@@ -64,7 +64,7 @@ def released(call: Call) -> None:
             continue
         rows += [
             _release_row(bead.id, event)
-            for event in history.events_of(Row.to_read(bead), call.workspace.ddx)
+            for event in history.events_of(TrackerRow.to_read(bead), call.workspace.ddx)
             if event.get("kind") == "operator_attention" and event.get("summary") in STUCK
         ]
     rows.sort(key=lambda row: row.get("created_at", ""))
@@ -98,7 +98,7 @@ def _release_row(bead_id: str, event: history.Event) -> dict[str, Any]:
     return {name: text for name, text in row.items() if text or name in ("bead_id", "reason")}
 
 
-def resolve(call: Call) -> None:
+def resolve(call: VerbCall) -> None:
     """``bead human resolve``: what a person decided about a proposed bead."""
     action, why = call.given.text("action").strip(), call.given.text("note").strip()
     if not why:
@@ -123,14 +123,14 @@ def resolve(call: Call) -> None:
             close_by_hand(call, beads, call.id)
 
 
-def _accept(row: Row) -> None:
+def _accept(row: TrackerRow) -> None:
     transition(row, "open")
     labels = [item for item in row.items("labels") if loads(item) != "needs_human"]
     row.put_list("labels", labels)
     row.drop(*(f"needs-human-{name}" for name in _META))
 
 
-def _wait_for(call: Call, beads: Beads, children: list[str]) -> None:
+def _wait_for(call: VerbCall, beads: Beads, children: list[str]) -> None:
     """Let a split bead wait for its parts."""
     for child in children:
         if child == call.id:
@@ -139,7 +139,7 @@ def _wait_for(call: Call, beads: Beads, children: list[str]) -> None:
             raise Refused(f"split child {child}: bead: not found: {child}")
     new = [child for child in children if child not in beads.bead(call.id).depends_on]
 
-    def change(row: Row) -> None:
+    def change(row: TrackerRow) -> None:
         added = [edge(call.id, child, call.clock()) for child in new]
         row.put_list("dependencies", row.items("dependencies") + added)
 

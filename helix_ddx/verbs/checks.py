@@ -8,8 +8,8 @@ from typing import Any
 
 from helix_ddx.base.refusal import Refused
 from helix_ddx.store import events as history
-from helix_ddx.store.call import Call
-from helix_ddx.store.rows import Row
+from helix_ddx.store.call import VerbCall
+from helix_ddx.store.rows import TrackerRow
 from helix_ddx.verbs.edges import parent_chain
 from helix_ddx.verbs.lists import say_ordered
 from helix_tui.core.beads.record import Bead
@@ -18,7 +18,7 @@ THRESHOLD = 0.5
 """Share of checkable lines from which an acceptance passes (``intake.ac_quality.min_score``)."""
 
 
-def doctor(call: Call) -> None:
+def doctor(call: VerbCall) -> None:
     """``bead doctor``: fields that are too long; at head also edges that can never be satisfied."""
     if call.given.on("fix"):
         raise Refused("bead doctor: --fix needs ddx itself; the embedded tracker only looks")
@@ -55,7 +55,7 @@ def doctor(call: Call) -> None:
 def _oversized(bead: Bead) -> list[dict[str, Any]]:
     if len(bead.raw) <= history.MAX_FIELD:
         return []
-    row = Row.to_read(bead)
+    row = TrackerRow.to_read(bead)
     texts = {name: row.text(name) for name in ("description", "acceptance", "notes")}
     found = row.value("events")
     for place, event in enumerate(found if isinstance(found, list) else []):
@@ -116,7 +116,7 @@ _KINDS = (
 _NEGATIVE = re.compile(r"(?i)\b(?:no longer|does not|do not|never|removed?|cannot|must not|absence of|without)\b")
 
 
-def lint(call: Call) -> None:
+def lint(call: VerbCall) -> None:
     """``bead lint``: which lines of the acceptance name something to check."""
     try:
         acceptance = call.store.read().shown(call.id).text("acceptance")

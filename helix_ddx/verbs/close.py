@@ -11,13 +11,13 @@ from helix_ddx.base.go_format import instant_of
 from helix_ddx.base.refusal import Refused
 from helix_ddx.base.stamps import second
 from helix_ddx.store import events as history
-from helix_ddx.store.call import Call
+from helix_ddx.store.call import VerbCall
 from helix_ddx.store.changes import change_row
 from helix_ddx.store.commits import resolve_commit, writing
 from helix_ddx.store.holders import FRESH
 from helix_ddx.store.leases import read_lease, remove_lease
-from helix_ddx.store.lifecycle import Step, transition
-from helix_ddx.store.rows import Row
+from helix_ddx.store.lifecycle import StatusChange, transition
+from helix_ddx.store.rows import TrackerRow
 from helix_ddx.store.tracker import Beads
 from helix_ddx.verbs.create_update import clear_claim
 from helix_ddx.verbs.edges import open_dependencies, reject_open_dependencies
@@ -29,7 +29,7 @@ HOLDS = frozenset({"manual-hold", "no-auto-close", "container"})
 """Labels that keep a superseded bead from being closed along."""
 
 
-def close(call: Call) -> None:
+def close(call: VerbCall) -> None:
     """``bead close``: by hand, or with the session or the commit that did the work."""
     session, name = call.given.text("session"), call.given.text("commit")
     commit = resolve_commit(call, name) if name else ""
@@ -43,7 +43,7 @@ def close(call: Call) -> None:
             close_by_hand(call, beads, call.id)
 
 
-def close_by_hand(call: Call, beads: Beads, bead_id: str) -> None:
+def close_by_hand(call: VerbCall, beads: Beads, bead_id: str) -> None:
     """Close a bead without asking for evidence."""
     if not call.head:
         change_row(call, beads, bead_id, lambda row: row.put("status", "closed"))
@@ -58,23 +58,23 @@ def close_by_hand(call: Call, beads: Beads, bead_id: str) -> None:
     _cascade(call, beads, bead_id)
 
 
-def _end(call: Call, beads: Beads, bead_id: str, status: str) -> None:
+def _end(call: VerbCall, beads: Beads, bead_id: str, status: str) -> None:
     """Give a bead its last status, move its events out, and let go of its lease."""
-    change_row(call, beads, bead_id, lambda row: transition(row, status, Step(manual_close=True)))
+    change_row(call, beads, bead_id, lambda row: transition(row, status, StatusChange(manual_close=True)))
     _move_events_out(call, beads, bead_id)
     beads.after.append(lambda: remove_lease(call, bead_id))
 
 
-def _move_events_out(call: Call, beads: Beads, bead_id: str) -> None:
+def _move_events_out(call: VerbCall, beads: Beads, bead_id: str) -> None:
     row = beads.row(bead_id)
     history.move_out(row, call.workspace.ddx)
     beads.put(row)
 
 
-def _close_with_evidence(call: Call, beads: Beads, session: str, commit: str) -> None:
+def _close_with_evidence(call: VerbCall, beads: Beads, session: str, commit: str) -> None:
     """Close if the record carries evidence; else only note in it why not, which is no error."""
 
-    def change(row: Row) -> None:
+    def change(row: TrackerRow) -> None:
         row.put_text("session_id", session or row.text("session_id"))
         row.put_text("closing_commit_sha", commit or row.text("closing_commit_sha"))
         objection = _gate(row)
@@ -82,7 +82,7 @@ def _close_with_evidence(call: Call, beads: Beads, session: str, commit: str) ->
             note = f"[{second(call.clock())}] closure rejected: closure gate: insufficient evidence: {objection}"
             row.put_text("notes", "\n".join(text for text in (row.text("notes"), note) if text))
         elif call.head:
-            transition(row, "closed", Step(manual_close=True))
+            transition(row, "closed", StatusChange(manual_close=True))
         else:
             row.put("status", "closed")
 
@@ -95,7 +95,7 @@ def _close_with_evidence(call: Call, beads: Beads, session: str, commit: str) ->
     beads.after.append(lambda: remove_lease(call, call.id))
 
 
-def _gate(row: Row) -> str:
+def _gate(row: TrackerRow) -> str:
     """What speaks against closing with evidence: none at all, or an approval without a word of reason."""
     found = row.value("events")
     inline = [event for event in found if isinstance(event, dict)] if isinstance(found, list) else []
@@ -108,10 +108,10 @@ def _gate(row: Row) -> str:
     return ""
 
 
-def note(call: Call, beads: Beads, bead_id: str, event: history.Event) -> None:
+def note(call: VerbCall, beads: Beads, bead_id: str, event: history.Event) -> None:
     """Add an event to a bead, wherever its events lie."""
 
-    def change(row: Row) -> None:
+    def change(row: TrackerRow) -> None:
         if history.is_attached(row):
             beads.after.append(lambda: history.add_attached(call.workspace.ddx, bead_id, event))
         else:
@@ -120,7 +120,7 @@ def note(call: Call, beads: Beads, bead_id: str, event: history.Event) -> None:
     change_row(call, beads, bead_id, change)
 
 
-def _note(call: Call, beads: Beads, bead_id: str, kind: str, *, summary: str, body: str, source: str) -> None:
+def _note(call: VerbCall, beads: Beads, bead_id: str, kind: str, *, summary: str, body: str, source: str) -> None:
     event = history.new_event(kind, call.clock(), summary=summary, body=body, source=source)
     note(call, beads, bead_id, event)
 
@@ -128,7 +128,7 @@ def _note(call: Call, beads: Beads, bead_id: str, kind: str, *, summary: str, bo
 # --- what ends along with it ----------------------------------------------------------------------------
 
 
-def _cascade(call: Call, beads: Beads, closed: str) -> None:
+def _cascade(call: VerbCall, beads: Beads, closed: str) -> None:
     """Close what the bead superseded, then its parent if that was the last part of it."""
     before = dict(beads.beads)
     for bead_id in before:
@@ -147,7 +147,7 @@ def _cascade(call: Call, beads: Beads, closed: str) -> None:
 
 
 def _try_to_end(
-    call: Call, beads: Beads, bead_id: str, status: str, kind: str, summary: str, body: str, source: str
+    call: VerbCall, beads: Beads, bead_id: str, status: str, kind: str, summary: str, body: str, source: str
 ) -> None:
     """End a bead along with another; where a hook or the lifecycle objects it stays as it is."""
     try:
@@ -157,7 +157,7 @@ def _try_to_end(
         call.warn(f"bead: {bead_id} stays open: {problem}")
 
 
-def _goes_along(call: Call, beads: Beads, before: Mapping[str, Bead], bead_id: str, closed: str) -> bool:
+def _goes_along(call: VerbCall, beads: Beads, before: Mapping[str, Bead], bead_id: str, closed: str) -> bool:
     """Whether an open bead may be closed because the one that supersedes it was."""
     bead = before[bead_id]
     if bead.status != "open":
@@ -179,7 +179,7 @@ def _goes_along(call: Call, beads: Beads, before: Mapping[str, Bead], bead_id: s
     return lease is None or call.clock() - instant_of(lease.get("updated_at")) > FRESH
 
 
-def _close_parent(call: Call, beads: Beads, parent_id: str) -> bool:
+def _close_parent(call: VerbCall, beads: Beads, parent_id: str) -> bool:
     """Close an epic, or a parent that was never to be executed, once all its parts have ended."""
     parent = beads.beads.get(parent_id)
     children = [bead for bead in beads.beads.values() if bead.parent == parent_id]
@@ -209,14 +209,14 @@ def _close_parent(call: Call, beads: Beads, parent_id: str) -> bool:
 # --- and back -------------------------------------------------------------------------------------------
 
 
-def reopen(call: Call) -> None:
+def reopen(call: VerbCall) -> None:
     """``bead reopen``: open again, unclaimed, with an event that says why."""
     reason, notes = call.given.text("reason"), call.given.text("append-notes")
     now, ddx = call.clock(), call.workspace.ddx
 
-    def change(row: Row) -> None:
+    def change(row: TrackerRow) -> None:
         if call.head:
-            transition(row, "open", Step(manual_reopen=True))
+            transition(row, "open", StatusChange(manual_reopen=True))
         else:
             row.put("status", "open")
         row.drop("owner")
@@ -241,7 +241,7 @@ def reopen(call: Call) -> None:
         beads.after.append(lambda: remove_lease(call, call.id))
 
 
-def reap(call: Call) -> None:
+def reap(call: VerbCall) -> None:
     """``bead reap``: epics whose parts have all ended."""
     if not call.given.on("apply"):
         found = _finished_epics(call.store.read().beads)

@@ -9,14 +9,14 @@ from typing import Literal
 from helix_ddx.base.files import go_json
 from helix_ddx.base.refusal import Refused
 from helix_ddx.base.stamps import second, stamp
-from helix_ddx.store.call import Call
+from helix_ddx.store.call import VerbCall
 from helix_ddx.store.changes import change_row
 from helix_ddx.store.commits import resolve_commit, writing
 from helix_ddx.store.events import add_inline, new_event
 from helix_ddx.store.hooks import run_hook
 from helix_ddx.store.leases import claims_of, remove_lease, write_lease
-from helix_ddx.store.lifecycle import Step, check_row, transition
-from helix_ddx.store.rows import KNOWN, Row
+from helix_ddx.store.lifecycle import StatusChange, check_row, transition
+from helix_ddx.store.rows import KNOWN, TrackerRow
 from helix_ddx.store.tracker import write_whole
 from helix_ddx.verbs import edges
 from helix_tui.core.beads.readiness import classify
@@ -36,7 +36,7 @@ _SET_FIELDS = frozenset({"parent", "description", "notes", "acceptance", "issue_
 """DDx's own fields that ``--set`` reaches; the others it loses without a word, and so do we."""
 
 
-def create(call: Call) -> None:
+def create(call: VerbCall) -> None:
     """``bead create``: print the id of a new bead."""
     row = _new_row(call)
     check_row(row, call.era)
@@ -59,9 +59,9 @@ def create(call: Call) -> None:
     call.say(bead_id)
 
 
-def _new_row(call: Call) -> Row:
+def _new_row(call: VerbCall) -> TrackerRow:
     given, now = call.given, call.clock()
-    row = Row({})
+    row = TrackerRow({})
     row.put("id", call.workspace.prefix() + os.urandom(4).hex())
     row.put("title", given.words[0])
     row.put("status", "open")
@@ -86,7 +86,7 @@ def _labels(text: str) -> list[bytes]:
     return [go_json(label).encode() for label in text.split(",")] if text else []
 
 
-def _mark_lifecycle(call: Call) -> None:
+def _mark_lifecycle(call: VerbCall) -> None:
     """Head notes beside the tracker that its statuses are of the newer kind."""
     path = call.workspace.ddx / "lifecycle-schema.json"
     if path.exists():
@@ -98,7 +98,7 @@ def _mark_lifecycle(call: Call) -> None:
     write_whole(path, text.encode())
 
 
-def update(call: Call) -> None:
+def update(call: VerbCall) -> None:
     """``bead update``: claim, unclaim, or change fields."""
     if call.given.on("claim"):
         claim(call)
@@ -108,7 +108,7 @@ def update(call: Call) -> None:
         _change_fields(call)
 
 
-def _change_fields(call: Call) -> None:
+def _change_fields(call: VerbCall) -> None:
     if call.given.text("reject-preserved"):
         raise Refused("--reject-preserved needs ddx itself: the embedded tracker keeps no preserved results")
     for name in call.given.all("unset"):
@@ -122,7 +122,7 @@ def _change_fields(call: Call) -> None:
         change_row(call, beads, call.id, lambda row: _apply(call, row, pairs, blocker))
 
 
-def _apply(call: Call, row: Row, pairs: list[tuple[str, str]], blocker: str) -> None:
+def _apply(call: VerbCall, row: TrackerRow, pairs: list[tuple[str, str]], blocker: str) -> None:
     given = call.given
     if given.has("title"):
         row.put("title", given.text("title"))
@@ -147,12 +147,12 @@ def _apply(call: Call, row: Row, pairs: list[tuple[str, str]], blocker: str) -> 
         _set_status(call, row, given.text("status"), blocker)
 
 
-def _set_status(call: Call, row: Row, status: str, blocker: str) -> None:
+def _set_status(call: VerbCall, row: TrackerRow, status: str, blocker: str) -> None:
     if not call.head:
         row.put("status", status)
         return
     before = row.text("status")
-    transition(row, status, Step(blocker_reason=blocker if status == "blocked" else ""))
+    transition(row, status, StatusChange(blocker_reason=blocker if status == "blocked" else ""))
     if call.given.text("blocked-by-ref") and status == "blocked":
         repository, _, bead_id = call.given.text("blocked-by-ref").partition("#")
         row.put("lifecycle-cross-repo-blocker-ref", {"bead": bead_id, "repo": repository})
@@ -168,7 +168,7 @@ def _set_status(call: Call, row: Row, status: str, blocker: str) -> None:
         add_inline(row, event)
 
 
-def _blocker(call: Call, pairs: list[tuple[str, str]]) -> str:
+def _blocker(call: VerbCall, pairs: list[tuple[str, str]]) -> str:
     """Why a bead is blocked: from its own flag, from ``--set``, or from the bead it waits for elsewhere."""
     reason = call.given.text("external-blocker-reason")
     if not reason:
@@ -182,7 +182,7 @@ def _blocker(call: Call, pairs: list[tuple[str, str]]) -> str:
     return reason or f"blocked by {reference}"
 
 
-def _pairs(call: Call) -> list[tuple[str, str]]:
+def _pairs(call: VerbCall) -> list[tuple[str, str]]:
     pairs = []
     for text in call.given.all("set"):
         name, equals, value = text.partition("=")
@@ -192,7 +192,7 @@ def _pairs(call: Call) -> list[tuple[str, str]]:
     return pairs
 
 
-def _checked(call: Call, name: str, value: str) -> str:
+def _checked(call: VerbCall, name: str, value: str) -> str:
     if name != "closing_commit_sha":
         return value
     try:
@@ -204,7 +204,7 @@ def _checked(call: Call, name: str, value: str) -> str:
     return found
 
 
-def _set_extra(row: Row, name: str, value: str, era: str) -> None:
+def _set_extra(row: TrackerRow, name: str, value: str, era: str) -> None:
     """Write a field of somebody's own: true and false become booleans, all else but a rank stays text."""
     if name in KNOWN or (era == "head" and name == "schema_version"):
         return
@@ -219,7 +219,7 @@ def _set_extra(row: Row, name: str, value: str, era: str) -> None:
         row.put(name, value)
 
 
-def claim(call: Call) -> None:
+def claim(call: VerbCall) -> None:
     """Take a bead: in April the record says so, at head a lease beside it does too."""
     owner = call.given.text("assignee") or call.assignee()
     now = call.clock()
@@ -234,14 +234,14 @@ def claim(call: Call) -> None:
             beads.after.append(lambda: write_lease(call, call.id, owner, now))
 
 
-def _is_held(call: Call, bead: Bead) -> bool:
+def _is_held(call: VerbCall, bead: Bead) -> bool:
     """Whether somebody holds the bead, by the rule of readiness."""
     era: Literal["april", "head"] = "head" if call.head else "april"
     queue = classify({bead.id: bead}, now=call.clock(), era=era, claims=claims_of(call))
     return any(reason.kind == "claimed" for reason in queue.standing(bead.id).reasons)
 
 
-def _take(call: Call, row: Row, owner: str, now: int) -> None:
+def _take(call: VerbCall, row: TrackerRow, owner: str, now: int) -> None:
     row.put_text("owner", owner)
     if call.head:
         transition(row, "in_progress")
@@ -254,14 +254,14 @@ def _take(call: Call, row: Row, owner: str, now: int) -> None:
     row.put("claimed-machine", machine_name(call.env))
 
 
-def unclaim(call: Call) -> None:
+def unclaim(call: VerbCall) -> None:
     """Give a bead back; one that is closed stays so."""
     with writing(call, f"unclaim {call.id}") as beads:
         change_row(call, beads, call.id, lambda row: release(call, row))
         beads.after.append(lambda: remove_lease(call, call.id))
 
 
-def release(call: Call, row: Row) -> None:
+def release(call: VerbCall, row: TrackerRow) -> None:
     """Clear every trace of a claim from a record."""
     if row.text("status") == "in_progress":
         if call.head:
@@ -272,6 +272,6 @@ def release(call: Call, row: Row) -> None:
     clear_claim(row, call.era)
 
 
-def clear_claim(row: Row, era: str) -> None:
+def clear_claim(row: TrackerRow, era: str) -> None:
     """Remove the fields in which a record says who holds it."""
     row.drop(*CLAIM_KEYS, "work-heartbeat-at" if era == "head" else "execute-loop-heartbeat-at")

@@ -8,10 +8,10 @@ from helix_ddx.base.files import go_json
 from helix_ddx.base.go_format import loads
 from helix_ddx.base.refusal import Refused
 from helix_ddx.base.stamps import second, stamp
-from helix_ddx.store.call import Call
+from helix_ddx.store.call import VerbCall
 from helix_ddx.store.changes import change_row
 from helix_ddx.store.commits import writing
-from helix_ddx.store.rows import Row
+from helix_ddx.store.rows import TrackerRow
 from helix_ddx.store.tracker import Beads
 from helix_tui.core.beads.graph import Graph
 from helix_tui.core.beads.record import Bead, UnreadableLine
@@ -26,7 +26,7 @@ def edge(bead_id: str, target: str, at: int) -> bytes:
     return go_json(fields).encode()
 
 
-def add(call: Call) -> None:
+def add(call: VerbCall) -> None:
     """``bead dep add``: a dependency that is there already is no error."""
     bead_id, target = call.given.words
     with writing(call, f"dep-add {bead_id}") as beads:
@@ -50,11 +50,11 @@ def add(call: Call) -> None:
         beads.put(row)
 
 
-def remove(call: Call) -> None:
+def remove(call: VerbCall) -> None:
     """``bead dep remove``: a dependency that is not there is no error."""
     bead_id, target = call.given.words
 
-    def drop(row: Row) -> None:
+    def drop(row: TrackerRow) -> None:
         row.put_list("dependencies", [item for item in row.items("dependencies") if _target(item) != target])
 
     with writing(call, f"dep-remove {bead_id}") as beads:
@@ -139,7 +139,7 @@ def reject_open_dependencies(beads: Beads, bead_id: str) -> None:
         raise Refused(f"bead: unclosed blocking dependencies: bead {bead_id}: {', '.join(waiting)}")
 
 
-def tree(call: Call) -> None:
+def tree(call: VerbCall) -> None:
     """``bead dep tree``: under each bead those that wait for it."""
     beads = {**call.store.archived(), **call.store.read().beads}
     children = {target: sorted(set(ids)) for target, ids in Graph(beads).dependents.items()}
@@ -158,7 +158,7 @@ def tree(call: Call) -> None:
 
 
 def _draw(
-    call: Call,
+    call: VerbCall,
     beads: Mapping[str, Bead],
     children: Mapping[str, list[str]],
     start: list[tuple[str, str, bool, tuple[str, ...]]],

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from helix_ddx.base.go_format import second_text
 from helix_ddx.store import events as history
-from helix_ddx.store.call import Call
+from helix_ddx.store.call import VerbCall
 from helix_ddx.verbs.close import note
 from helix_ddx.verbs.lists import say_ordered
 
 
-def add(call: Call) -> None:
+def add(call: VerbCall) -> None:
     """``bead evidence add``."""
     given = call.given
     event = history.new_event(
@@ -24,7 +24,7 @@ def add(call: Call) -> None:
         note(call, beads, call.id, event)
 
 
-def list_events(call: Call) -> None:
+def list_events(call: VerbCall) -> None:
     """``bead evidence list``: oldest first."""
     row = call.store.read().shown(call.id)
     events = history.events_of(row, call.workspace.ddx)

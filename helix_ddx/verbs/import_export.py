@@ -8,10 +8,10 @@ import msgspec
 
 from helix_ddx.base.refusal import Refused
 from helix_ddx.store import events as history
-from helix_ddx.store.call import Call
+from helix_ddx.store.call import VerbCall
 from helix_ddx.store.commits import writing
 from helix_ddx.store.lifecycle import APRIL_STATUSES
-from helix_ddx.store.rows import Row
+from helix_ddx.store.rows import TrackerRow
 from helix_ddx.store.tracker import Beads
 from helix_ddx.verbs.lists import everything
 from helix_tui.core.beads.graph import Graph
@@ -22,7 +22,7 @@ TIMEOUT_S = 120
 MAX_IMPORT = 1 << 30
 
 
-def init(call: Call) -> None:
+def init(call: VerbCall) -> None:
     """``bead init``: an empty tracker, and what an older HELIX kept in a file of its own."""
     path = call.store.path
     try:
@@ -42,14 +42,14 @@ def init(call: Call) -> None:
             call.say(f"Migrated {count} beads from .helix/issues.jsonl")
 
 
-def export(call: Call) -> None:
+def export(call: VerbCall) -> None:
     """``bead export``: full records; head adds archived ones and puts events back into their beads."""
     beads = call.store.read()
     lines = []
     for bead in everything(call, beads.beads).values():
         line = beads.line(bead)
         if call.head and bead.events_attachment:
-            row = Row.of(line)
+            row = TrackerRow.of(line)
             history.move_in(row, call.workspace.ddx)
             line = row.line()
         lines.append(line + b"\n")
@@ -65,7 +65,7 @@ def export(call: Call) -> None:
         raise Refused(f"bead: export create: open {call.id}: {reason}") from None
 
 
-def import_beads(call: Call) -> None:
+def import_beads(call: VerbCall) -> None:
     """``bead import``: beads that are not there yet; those that are stay as they are."""
     source = call.given.text("from", "auto") or "auto"
     path = Path(call.id) if call.given.words else None
@@ -82,7 +82,7 @@ def import_beads(call: Call) -> None:
     call.say(f"Imported {count} beads")
 
 
-def _from_anywhere(call: Call, path: Path | None) -> int:
+def _from_anywhere(call: VerbCall, path: Path | None) -> int:
     for tool in TOOLS:
         try:
             count = _from_tool(call, tool)
@@ -94,7 +94,7 @@ def _from_anywhere(call: Call, path: Path | None) -> int:
     return merge_file(call, path or next((each for each in usual if (call.here / each).exists()), usual[0]))
 
 
-def _from_tool(call: Call, tool: str) -> int:
+def _from_tool(call: VerbCall, tool: str) -> int:
     from helix_ddx.base.external_tools import OtherError, ask  # only where another tool is asked
 
     try:
@@ -106,7 +106,7 @@ def _from_tool(call: Call, tool: str) -> int:
     return _merge(call, out)
 
 
-def merge_file(call: Call, path: Path) -> int:
+def merge_file(call: VerbCall, path: Path) -> int:
     """Take over the beads of a file, named from here, one a line or as a JSON array; how many were new."""
     try:
         with open(call.here / path, "rb") as file:
@@ -117,7 +117,7 @@ def merge_file(call: Call, path: Path) -> int:
     return _merge(call, data)
 
 
-def _merge(call: Call, data: bytes) -> int:
+def _merge(call: VerbCall, data: bytes) -> int:
     rows, unread = _rows(data.strip())
     if unread and not rows:
         raise Refused(f"bead: import failed: {unread} malformed record(s), 0 valid")
@@ -129,7 +129,7 @@ def _merge(call: Call, data: bytes) -> int:
         return _add(call, beads, rows)
 
 
-def _rows(data: bytes) -> tuple[list[Row], int]:
+def _rows(data: bytes) -> tuple[list[TrackerRow], int]:
     if data.startswith(b"["):
         try:
             records = [bytes(raw) for raw in msgspec.json.decode(data, type=list[msgspec.Raw])]
@@ -140,7 +140,7 @@ def _rows(data: bytes) -> tuple[list[Row], int]:
     rows, unread = [], 0
     for record in records:
         try:
-            row = Row.of(record)
+            row = TrackerRow.of(record)
             row.bead()
             rows.append(row)
         except UnreadableLine:
@@ -148,7 +148,7 @@ def _rows(data: bytes) -> tuple[list[Row], int]:
     return rows, unread
 
 
-def _add(call: Call, beads: Beads, rows: list[Row]) -> int:
+def _add(call: VerbCall, beads: Beads, rows: list[TrackerRow]) -> int:
     """Add what is new; an impossible status or priority is put right, as DDx does."""
     incoming = {row.text("id") for row in rows}
     count = 0

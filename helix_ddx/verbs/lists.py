@@ -13,7 +13,7 @@ import msgspec
 
 from helix_ddx.base.go_format import ZERO_TIME, Number, instant_of, loads, plain, time_text
 from helix_ddx.base.stamps import second
-from helix_ddx.store.call import Call
+from helix_ddx.store.call import VerbCall
 from helix_tui.core.beads.readiness import Queue, Standing, classify
 from helix_tui.core.beads.record import Bead
 
@@ -108,7 +108,7 @@ def _edge(item: Any) -> _Edge:
     return _Edge(**{name: fields[name] for name in names if isinstance(fields.get(name), str)})
 
 
-def say_ordered(call: Call, value: Any) -> None:
+def say_ordered(call: VerbCall, value: Any) -> None:
     """Make the answer a JSON document whose fields stand in the order they have."""
     data = msgspec.json.format(msgspec.json.encode(value), indent=2)
     for plain_bytes, escaped in _ESCAPES:
@@ -116,14 +116,14 @@ def say_ordered(call: Call, value: Any) -> None:
     call.out.append(data + b"\n")
 
 
-def _say_beads(call: Call, beads: Iterable[Bead]) -> None:
+def _say_beads(call: VerbCall, beads: Iterable[Bead]) -> None:
     say_ordered(call, [_shown(bead, call.head) for bead in beads])
 
 
 # --- list -----------------------------------------------------------------------------------------------
 
 
-def list_beads(call: Call) -> None:
+def list_beads(call: VerbCall) -> None:
     """``bead list``, archived beads among them."""
     given = call.given
     where = dict(text.split("=", 1) for text in given.all("where") if "=" in text)
@@ -141,7 +141,7 @@ def list_beads(call: Call) -> None:
         call.say(f"{bead.id}  {bead.status:<12}  P{bead.priority}  {bead.title}{labels}")
 
 
-def everything(call: Call, active: Mapping[str, Bead]) -> dict[str, Bead]:
+def everything(call: VerbCall, active: Mapping[str, Bead]) -> dict[str, Bead]:
     """The tracker's beads, then those of the archive that it does not hold."""
     old = call.store.archived()
     return {**active, **{bead_id: bead for bead_id, bead in old.items() if bead_id not in active}}
@@ -181,14 +181,14 @@ def _fits(bead: Bead, where: Mapping[str, str]) -> bool:
 # --- ready ----------------------------------------------------------------------------------------------
 
 
-def queue_of(call: Call, beads: Mapping[str, Bead]) -> Queue:
+def queue_of(call: VerbCall, beads: Mapping[str, Bead]) -> Queue:
     """The tracker classified by the rule of the release that is spoken."""
     from helix_ddx.store.leases import claims_of
 
     return classify(beads, now=call.clock(), era="head" if call.head else "april", claims=claims_of(call))
 
 
-def ready(call: Call) -> None:
+def ready(call: VerbCall) -> None:
     """``bead ready``: at head what the loop would pick; in April, without a flag, more than that."""
     beads = call.store.read().beads
     queue = queue_of(call, beads)
@@ -235,7 +235,7 @@ def _reason(standing: Standing, kind: str) -> tuple[str, tuple[str, ...]] | None
 # --- blocked --------------------------------------------------------------------------------------------
 
 
-def blocked(call: Call) -> None:
+def blocked(call: VerbCall) -> None:
     """``bead blocked``: in April what waits or pauses, at head only what its status says."""
     beads = call.store.read().beads
     queue = queue_of(call, beads)

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from helix_ddx.base.go_format import Ordered
-from helix_ddx.store.call import Call
+from helix_ddx.store.call import VerbCall
 from helix_ddx.verbs.lists import say_ordered
 
 MAX_RESULT = 8 << 20
@@ -71,7 +71,7 @@ def attempts_by_bead(ddx: Path) -> dict[str, Attempts]:
     return found
 
 
-def metrics(call: Call) -> None:
+def metrics(call: VerbCall) -> None:
     """``bead metrics``: one row a bead that was attempted."""
     found = attempts_by_bead(call.workspace.ddx)
     beads = call.store.read().beads

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from helix_ddx.base.go_format import instant_of
 from helix_ddx.base.refusal import Refused
-from helix_ddx.store.call import Call
+from helix_ddx.store.call import VerbCall
 from helix_ddx.store.changes import change_row
 from helix_ddx.store.commits import writing
-from helix_ddx.store.rows import Row
+from helix_ddx.store.rows import TrackerRow
 from helix_ddx.store.tracker import Beads
 from helix_ddx.verbs.create_update import RANK_KEYS
 from helix_tui.core.beads.record import Bead
@@ -18,14 +18,14 @@ STEP = 10
 """Distance between ranks where a whole priority is numbered anew."""
 
 
-def top(call: Call) -> None:
+def top(call: VerbCall) -> None:
     """``bead queue top``: before all others of its priority."""
     with writing(call, f"queue top {call.id}") as beads:
         beads.bead(call.id)
         _place(call, beads, call.id, 0)
 
 
-def move(call: Call) -> None:
+def move(call: VerbCall) -> None:
     """``bead queue move``: next to another bead of the same priority."""
     before, after = call.given.text("before"), call.given.text("after")
     if not before and not after:
@@ -45,7 +45,7 @@ def move(call: Call) -> None:
         _place(call, beads, bead.id, others.index(other.id) + (not before))
 
 
-def clear(call: Call) -> None:
+def clear(call: VerbCall) -> None:
     """``bead queue clear``: back to the natural order."""
     with writing(call, f"queue clear {call.id}") as beads:
         change_row(call, beads, call.id, lambda row: row.drop(*RANK_KEYS))
@@ -65,7 +65,7 @@ def _bucket(beads: Beads, priority: int) -> list[Bead]:
     )
 
 
-def _place(call: Call, beads: Beads, bead_id: str, place: int) -> None:
+def _place(call: VerbCall, beads: Beads, bead_id: str, place: int) -> None:
     bead = beads.bead(bead_id)
     others = [each for each in _bucket(beads, bead.priority) if each.id != bead_id]
     rank = _free_rank(others[:place], others[place:])
@@ -87,8 +87,8 @@ def _free_rank(before: Sequence[Bead], after: Sequence[Bead]) -> int | None:
     return low + 1 if high is None or low + 1 < high else None
 
 
-def _rank(call: Call, beads: Beads, bead_id: str, rank: int) -> None:
-    def change(row: Row) -> None:
+def _rank(call: VerbCall, beads: Beads, bead_id: str, rank: int) -> None:
+    def change(row: TrackerRow) -> None:
         row.drop(*RANK_KEYS)
         row.put("queue-rank", rank)
 

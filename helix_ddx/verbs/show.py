@@ -7,9 +7,9 @@ from typing import Any
 from helix_ddx.base.go_format import clock_text, loads, plain, second_text
 from helix_ddx.base.refusal import Refused
 from helix_ddx.store import events as history
-from helix_ddx.store.call import Call
+from helix_ddx.store.call import VerbCall
 from helix_ddx.store.leases import read_lease
-from helix_ddx.store.rows import KNOWN, Row
+from helix_ddx.store.rows import KNOWN, TrackerRow
 from helix_ddx.store.tracker import Beads
 from helix_ddx.verbs.metrics import NO_ATTEMPT, attempts_by_bead
 
@@ -22,7 +22,7 @@ _CLAIM_LABELS = (
 _TOLD = frozenset({"session_id", "closing_commit_sha", "claimed-pid", *(label[0] for label in _CLAIM_LABELS)})
 
 
-def show(call: Call) -> None:
+def show(call: VerbCall) -> None:
     """``bead show``."""
     beads = call.store.read()
     row = _row(call, beads)
@@ -33,13 +33,13 @@ def show(call: Call) -> None:
         _tell(call, row, lease)
 
 
-def _row(call: Call, beads: Beads) -> Row:
+def _row(call: VerbCall, beads: Beads) -> TrackerRow:
     if call.id not in beads.beads and call.id in call.store.archived():
-        return Row.to_read(call.store.archived()[call.id])
+        return TrackerRow.to_read(call.store.archived()[call.id])
     return beads.shown(call.id)
 
 
-def _document(call: Call, row: Row, lease: dict[str, Any] | None) -> dict[str, Any]:
+def _document(call: VerbCall, row: TrackerRow, lease: dict[str, Any] | None) -> dict[str, Any]:
     if call.head:
         history.move_in(row, call.workspace.ddx)
     document = {}
@@ -54,7 +54,7 @@ def _document(call: Call, row: Row, lease: dict[str, Any] | None) -> dict[str, A
     return document
 
 
-def _merge_lease(document: dict[str, Any], row: Row, lease: dict[str, Any]) -> None:
+def _merge_lease(document: dict[str, Any], row: TrackerRow, lease: dict[str, Any]) -> None:
     """What a lease says shows as if the record said it; what the record itself says comes first."""
     held = {
         "claimed-at": second_text(lease["started_at"]) if lease.get("started_at") else None,
@@ -70,7 +70,7 @@ def _merge_lease(document: dict[str, Any], row: Row, lease: dict[str, Any]) -> N
             document[name] = value
 
 
-def _tell(call: Call, row: Row, lease: dict[str, Any] | None) -> None:
+def _tell(call: VerbCall, row: TrackerRow, lease: dict[str, Any] | None) -> None:
     bead = row.bead()
     call.say(f"ID:       {bead.id}")
     call.say(f"Title:    {bead.title}")
@@ -100,7 +100,7 @@ def _tell(call: Call, row: Row, lease: dict[str, Any] | None) -> None:
             call.say(f"{name}: {plain(loads(row.fields[name]))}")
 
 
-def _tell_claim(call: Call, row: Row, lease: dict[str, Any]) -> None:
+def _tell_claim(call: VerbCall, row: TrackerRow, lease: dict[str, Any]) -> None:
     for name, label in (("session_id", "Session"), ("closing_commit_sha", "Commit")):
         if row.value(name):
             call.say(f"{label + ':':<10}{plain(row.value(name))}")

@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from helix_ddx.base.stamps import stamp
-from helix_ddx.store.call import Call
+from helix_ddx.store.call import VerbCall
 from helix_ddx.store.holders import Holder, read_leases, read_run_records, read_workers
 from helix_ddx.verbs.lists import dependency_blocked, dependency_ready, everything, queue_of, say_ordered
 from helix_tui.core.beads.record import Bead
 
 
-def status(call: Call) -> None:
+def status(call: VerbCall) -> None:
     """``bead status``."""
     if call.head:
         _head_status(call)
@@ -24,7 +24,7 @@ def status(call: Call) -> None:
         _april_status(call)
 
 
-def _april_status(call: Call) -> None:
+def _april_status(call: VerbCall) -> None:
     beads = call.store.read().beads
     queue = queue_of(call, beads)
     statuses = Counter(bead.status for bead in beads.values())
@@ -42,7 +42,7 @@ def _april_status(call: Call) -> None:
         call.say(f"{name.capitalize() + ':':<9}{counts[name]}")
 
 
-def _head_status(call: Call) -> None:
+def _head_status(call: VerbCall) -> None:
     beads = call.store.read().beads
     queue = queue_of(call, beads)
     known = everything(call, beads)
@@ -84,7 +84,7 @@ def _head_status(call: Call) -> None:
         call.say(f"{label + ':':<19} {counts[name]}")
 
 
-def active_work(call: Call, beads: Mapping[str, Bead]) -> dict[str, Any]:
+def active_work(call: VerbCall, beads: Mapping[str, Bead]) -> dict[str, Any]:
     """Who is at work, from leases, workers' own files and run records that are fresh."""
     now, project = call.clock(), call.workspace.project
     holders = (*read_leases(project, call.env), *read_workers(project), *read_run_records(project))
@@ -122,7 +122,7 @@ _ORDER = (
 )
 
 
-def _record(call: Call, holder: Holder) -> dict[str, Any]:
+def _record(call: VerbCall, holder: Holder) -> dict[str, Any]:
     source = {"lease": "claim", "sidecar": "liveness"}.get(holder.source, holder.source)
     record = {
         "project_root": str(call.workspace.root),

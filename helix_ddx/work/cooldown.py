@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from helix_ddx.base.refusal import Refused
 from helix_ddx.base.stamps import stamp
-from helix_ddx.store.call import Call
+from helix_ddx.store.call import VerbCall
 from helix_ddx.store.changes import change_row
 from helix_ddx.store.commits import writing
 from helix_ddx.store.events import add_inline, new_event
@@ -15,7 +15,7 @@ from helix_tui.core.beads.record import Bead
 _FIELDS = ("work-retry-after", "work-last-status", "work-last-detail")
 
 
-def show(call: Call) -> None:
+def show(call: VerbCall) -> None:
     """``bead cooldown show``."""
     row = call.store.read().shown(call.id)
     until, status, detail = (row.text(name) for name in _FIELDS)
@@ -32,7 +32,7 @@ def show(call: Call) -> None:
             call.say(f"{label + ':':<13}{text}")
 
 
-def clear(call: Call) -> None:
+def clear(call: VerbCall) -> None:
     """``bead cooldown clear``."""
     with writing(call, f"cooldown clear {call.id}") as beads:
         cleared = any(name in beads.row(call.id) for name in _FIELDS)
@@ -40,7 +40,7 @@ def clear(call: Call) -> None:
     call.say(f"Cleared cooldown on {call.id}" if cleared else f"{call.id}: no cooldown set")
 
 
-def clear_many(call: Call) -> None:
+def clear_many(call: VerbCall) -> None:
     """``bead clear-cooldown``: of every bead, or of those that failed in one way."""
     reason = call.given.text("reason")
     if not call.given.on("all") and not reason:
@@ -51,7 +51,7 @@ def clear_many(call: Call) -> None:
         call.say(f"  {bead_id}")
 
 
-def clear_for_work(call: Call) -> None:
+def clear_for_work(call: VerbCall) -> None:
     """``work clear-cooldowns``: the same, and it can be tried first."""
     status = call.given.text("status")
     if not call.given.on("all") and not status:
@@ -67,7 +67,7 @@ def _is_meant(bead: Bead, status: str) -> bool:
     return bool(bead.work_retry_after) and (not status or bead.work_last_status == status)
 
 
-def _clear(call: Call, status: str) -> list[str]:
+def _clear(call: VerbCall, status: str) -> list[str]:
     """End the pause of every bead, or of those with one last status; their ids."""
     with call.store.change() as beads:
         ids = [bead.id for bead in beads.beads.values() if _is_meant(bead, status)]

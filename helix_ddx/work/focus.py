@@ -10,8 +10,8 @@ from typing import Any
 
 from helix_ddx.base.go_format import instant_of
 from helix_ddx.base.stamps import second
-from helix_ddx.store.call import Call
-from helix_ddx.store.rows import Row
+from helix_ddx.store.call import VerbCall
+from helix_ddx.store.rows import TrackerRow
 from helix_ddx.verbs.lists import queue_of, say_ordered
 from helix_ddx.verbs.status import active_work
 from helix_tui.core.beads.readiness import Queue, pick_order
@@ -28,7 +28,7 @@ _KINDS = {
 }
 
 
-def focus(call: Call) -> None:
+def focus(call: VerbCall) -> None:
     """``work focus``."""
     beads = call.store.read().beads
     queue, work = queue_of(call, beads), active_work(call, beads)
@@ -52,7 +52,7 @@ def _proposed(beads: Mapping[str, Bead]) -> list[dict[str, Any]]:
     order = pick_order(HEAD)
     found = []
     for bead in sorted((bead for bead in beads.values() if bead.status == "proposed"), key=order):
-        row = Row.to_read(bead)
+        row = TrackerRow.to_read(bead)
         told = {
             "reason": row.text("needs-human-reason") or row.text("needs-human-summary"),
             "suggested_action": row.text("needs-human-suggested-action"),
@@ -118,7 +118,7 @@ def _unknowns(beads: Mapping[str, Bead], work: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _tell(call: Call, report: Mapping[str, Any]) -> None:
+def _tell(call: VerbCall, report: Mapping[str, Any]) -> None:
     proposed, blocked = report["human_required"], report["blocked_or_planning"] or []
     call.say(f"=== Operator attention ({len(proposed)}) ===")
     for item in proposed:
@@ -148,6 +148,6 @@ def _tell(call: Call, report: Mapping[str, Any]) -> None:
     _say_none(call, report["unknowns"])
 
 
-def _say_none(call: Call, items: object) -> None:
+def _say_none(call: VerbCall, items: object) -> None:
     if not items:
         call.say("  (none)")

@@ -11,7 +11,7 @@ from typing import Any
 
 from helix_ddx.base.go_format import ZERO_TIME, time_text
 from helix_ddx.base.stamps import stamp
-from helix_ddx.store.call import Call
+from helix_ddx.store.call import VerbCall
 from helix_ddx.store.holders import Holder, read_run_records, read_workers
 from helix_ddx.verbs.lists import queue_of, say_ordered
 from helix_ddx.verbs.status import active_work
@@ -20,7 +20,7 @@ from helix_tui.core.ground.pids import pid_alive
 from helix_tui.core.ground.time import format_age
 
 
-def plan(call: Call) -> None:
+def plan(call: VerbCall) -> None:
     """``work plan``: the queue in the order in which the loop would pick."""
     beads = call.store.read().beads
     limit = call.given.number("limit") if call.given.has("limit") else 10
@@ -45,7 +45,7 @@ def _row(place: int, bead: Bead) -> dict[str, Any]:
     return row | {"filter_decision": decision, "why": why}
 
 
-def status(call: Call) -> None:
+def status(call: VerbCall) -> None:
     """``work status``: live workers of this project."""
     beads = call.store.read().beads
     workers = _workers(call)
@@ -59,7 +59,7 @@ def status(call: Call) -> None:
         call.say(f"pid {worker['pid']}  {worker.get('bead_id', '-')}  {worker.get('phase', '')}")
 
 
-def _workers(call: Call) -> list[dict[str, Any]]:
+def _workers(call: VerbCall) -> list[dict[str, Any]]:
     now, found = call.clock(), []
     for claim in read_workers(call.workspace.project):
         if claim.pid is None or not claim.is_fresh(now):
@@ -80,7 +80,7 @@ def _workers(call: Call) -> list[dict[str, Any]]:
     return found
 
 
-def workers(call: Call) -> None:
+def workers(call: VerbCall) -> None:
     """``agent workers``: attempts at work in this project; there is no server here that could have others."""
     call.here /= call.given.text("project")
     beads = call.store.read().beads
@@ -103,7 +103,7 @@ def _is_live(record: Holder, now: int) -> bool:
     return record.expires_at is None or record.expires_at > now
 
 
-def _at_work(call: Call, record: Holder, beads: Mapping[str, Bead]) -> dict[str, Any]:
+def _at_work(call: VerbCall, record: Holder, beads: Mapping[str, Bead]) -> dict[str, Any]:
     row: dict[str, Any] = {"id": f"local-{record.attempt_id}", "kind": "local", "state": "running"}
     bead = beads.get(record.bead_id)
     told = {"bead_id": record.bead_id, "bead_title": bead.title if bead else ""}

@@ -13,7 +13,7 @@ from helix_tui.cli.options import add_shared
 from helix_tui.core.ground.text import clean_line
 
 
-class Parser(argparse.ArgumentParser):
+class CommandParser(argparse.ArgumentParser):
     """A parser that says which option an unknown one may have meant."""
 
     def error(self, message: str) -> NoReturn:
@@ -43,7 +43,7 @@ def load(name: str | None) -> tuple[Any, argparse.ArgumentParser]:
 def parser_for(name: str | None) -> argparse.ArgumentParser:
     """The parser of a command, the console's for None, with the options that all commands have."""
     if name is None:
-        parser = Parser(
+        parser = CommandParser(
             "helix-tui",
             usage="helix-tui [COMMAND] [options]",
             description="Without a command: the console on this project's queue.",
@@ -52,7 +52,7 @@ def parser_for(name: str | None) -> argparse.ArgumentParser:
             allow_abbrev=False,
         )
     else:
-        parser = Parser(f"helix-tui {name}", description=COMMANDS[name][1], allow_abbrev=False)
+        parser = CommandParser(f"helix-tui {name}", description=COMMANDS[name][1], allow_abbrev=False)
     add_shared(parser)
     parser.add_argument("--version", "-V", action="version", version=f"helix-tui {__version__}")
     return parser

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from helix_tui.core.editing.execute.curator import Curator, Sight
+from helix_tui.core.editing.execute.curator import Curator, QueueState
 from helix_tui.core.editing.execute.executable import find_executable
-from helix_tui.core.editing.execute.gate import Gate
-from helix_tui.core.supervision.decide.background_monitor import Concerns, Lookout
+from helix_tui.core.editing.execute.gate import WriteGate
+from helix_tui.core.supervision.decide.background_monitor import BackgroundMonitor, Concerns
 from helix_tui.core.supervision.decide.needs import Need, asked_of, needs_of
 from helix_tui.core.supervision.signals.tried import still_tried
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from helix_tui.core.snapshot import Snapshot
 
 
-class Watch:
+class ConsoleMonitor:
     """The lookout of one console. `see` is for the feed's thread, and ``tell`` is called in the lookout's."""
 
     def __init__(
@@ -33,8 +33,8 @@ class Watch:
         curator = None
         if not read_only:
             curator = Curator(project, lambda era: find_executable(project, ddx, era=era), who="helix", as_of=clock)
-            curator.gate = Gate(project, patience_s=0.0)
-        self._lookout = Lookout(project, tell, curator=curator, clock=clock)
+            curator.gate = WriteGate(project, patience_s=0.0)
+        self._lookout = BackgroundMonitor(project, tell, curator=curator, clock=clock)
 
     @property
     def concerns(self) -> Concerns:
@@ -84,5 +84,5 @@ class Watch:
         )
 
 
-def _sight(snapshot: Snapshot) -> Sight:
-    return Sight(snapshot.tracker, snapshot.queue, snapshot.runs, snapshot.dialect)
+def _sight(snapshot: Snapshot) -> QueueState:
+    return QueueState(snapshot.tracker, snapshot.queue, snapshot.runs, snapshot.dialect)

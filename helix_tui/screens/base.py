@@ -19,16 +19,16 @@ from helix_tui.widgets.base.span_line import SpanLine
 from helix_tui.widgets.chrome.failure import Failure
 from helix_tui.widgets.chrome.footer import KeyLine
 from helix_tui.widgets.chrome.notice_line import NoticeLine
-from helix_tui.widgets.chrome.status_bar import Pulse
+from helix_tui.widgets.chrome.status_bar import StatusBar
 from helix_tui.widgets.chrome.tabs import Tabs
 
 if TYPE_CHECKING:
     from helix_tui.core.snapshot import Change, Snapshot
     from helix_tui.core.supervision.decide.needs import Need
-    from helix_tui.core.supervision.decide.status_summary import Bearing
-    from helix_tui.screens.background import Watch
-    from helix_tui.screens.editing.change_runner import Desk
-    from helix_tui.screens.loop.controls import Helm
+    from helix_tui.core.supervision.decide.status_summary import StatusSummary
+    from helix_tui.screens.background import ConsoleMonitor
+    from helix_tui.screens.editing.change_runner import ChangeRunner
+    from helix_tui.screens.loop.controls import LoopControls
 
 POSTURES = ((0, "-tiny"), (32, "-strip"), (40, "-side"), (60, "-stack"), (100, "-split"), (140, "-wide"))
 """Widths from which a posture holds, as Textual's breakpoints."""
@@ -78,20 +78,20 @@ class Console(Protocol):
     def push_screen(self, screen: Any) -> Any: ...
 
     @property
-    def bearing(self) -> Bearing | None:
+    def bearing(self) -> StatusSummary | None:
         """Where the work stands and what should come next; None before anybody looked."""
 
     @property
-    def helm(self) -> Helm:
+    def helm(self) -> LoopControls:
         """What can be done to the loop."""
 
-    lookout: Watch | None
+    lookout: ConsoleMonitor | None
     """Who looks for drift, orphaned claims and an unminded focus."""
 
     def acknowledge(self, bead_ids: Iterable[str]) -> None: ...
 
     @property
-    def desk(self) -> Desk:
+    def desk(self) -> ChangeRunner:
         """What changes the queue; made when it is first asked for."""
 
     def changed(self, beads: tuple[str, ...], created: tuple[str, ...]) -> None:
@@ -123,7 +123,7 @@ class HelixScreen(Dismissal):
 
     def __init__(self) -> None:
         super().__init__()
-        self.pulse = Pulse()
+        self.pulse = StatusBar()
         self.tabs = Tabs(TABS, self.NAME)
         self.notices = NoticeLine()
         self.footer = KeyLine(self.FOOTER)

@@ -9,7 +9,7 @@ from helix_tui.core.beads.query import fields
 from helix_tui.keymap import keys_of, shown_all
 from helix_tui.screens import SCREENS
 from helix_tui.screens.base import HelixScreen
-from helix_tui.screens.overlay import Overlay
+from helix_tui.screens.overlay import OverlayScreen
 from helix_tui.themes.alphabet import SIGNS
 from helix_tui.widgets.base.line import Span, rule, wrap_spans
 from helix_tui.widgets.base.row_source import Row, Rows
@@ -64,7 +64,7 @@ def places(here: str) -> list[tuple[str, tuple[str, ...]]]:
     return [*first, *(place for place in every if place not in first)]
 
 
-class HelpScreen(Overlay):
+class HelpScreen(OverlayScreen):
     """``?``"""
 
     TITLE_TEXT = "keys, filter language, mouse, signs"

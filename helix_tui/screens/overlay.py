@@ -10,8 +10,8 @@ from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.chrome.caption import Caption
 
 
-class Overlay(HelixScreen):
-    """Pulse, notices, caption, one list. Subclasses fill the list in `show_snapshot` and on resize."""
+class OverlayScreen(HelixScreen):
+    """Status bar, notices, caption, one list. Subclasses fill the list in `show_snapshot` and on resize."""
 
     TITLE_TEXT = ""
 

@@ -19,7 +19,7 @@ from helix_tui.widgets.chrome.status_bar import PulseFacts
 if TYPE_CHECKING:
     from helix_tui.core.snapshot import Snapshot
     from helix_tui.core.supervision.decide.needs import Need
-    from helix_tui.core.supervision.decide.status_summary import Bearing
+    from helix_tui.core.supervision.decide.status_summary import StatusSummary
 
 _LONGEST = 86_400 * NS
 """How long before midnight an attempt can have begun whose calls are still of today."""
@@ -44,7 +44,7 @@ def pulse_facts(
     now: int,
     *,
     memory: str = "",
-    bearing: Bearing | None = None,
+    bearing: StatusSummary | None = None,
 ) -> PulseFacts:
     """The facts of line 1 at an instant. Before a bearing was taken, what is ready is to be built."""
     age = max(0.0, (now - snapshot.written_at) / NS) if snapshot.written_at else None
@@ -81,13 +81,13 @@ def notice_forms(snapshot: Snapshot) -> list[tuple[str, ...]]:
     ]
 
 
-def counts_of(queue: Queue, bearing: Bearing | None) -> QueueCounts:
+def counts_of(queue: Queue, bearing: StatusSummary | None) -> QueueCounts:
     """The counts that line 1 and the screens print."""
     asked = beads_in_question(bearing.questions) if bearing is not None else {}
     return count_queue(queue, asked)
 
 
-def _action(bearing: Bearing | None, counts: QueueCounts) -> str:
+def _action(bearing: StatusSummary | None, counts: QueueCounts) -> str:
     action = bearing.verdict.next_action if bearing is not None else ""
     if not action or (
         action == "STOP" and counts.ready
@@ -96,7 +96,7 @@ def _action(bearing: Bearing | None, counts: QueueCounts) -> str:
     return action
 
 
-def _because(bearing: Bearing | None, counts: QueueCounts) -> str:
+def _because(bearing: StatusSummary | None, counts: QueueCounts) -> str:
     """The reason of NEXT_ACTION in a few words; the whole of it is behind a key.
 
     How many are ready stands in the middle of the line: here only how many of them are for workers.
@@ -113,7 +113,7 @@ def _in_words(code: str) -> str:
     return clean_line(code.replace("_", " "), 40)
 
 
-def _loop(bearing: Bearing) -> str:
+def _loop(bearing: StatusSummary) -> str:
     """How HELIX's own loop stands, where that is worth a word."""
     run = bearing.run
     if run.condition == "died":

@@ -18,7 +18,7 @@ import pytest
 
 from helix_tui.core.editing.execute import executable
 from helix_tui.core.editing.execute.executable import EMBEDDED
-from helix_tui.screens.editing.preview_sheet import AheadSheet
+from helix_tui.screens.editing.preview_sheet import PreviewSheet
 from helix_tui.screens.editing.results import HalfWaySheet, TroubleSheet
 from tests.cli.conftest import Cli
 from tests.conftest import ProjectFactory
@@ -201,7 +201,7 @@ async def changed_from_the_console(app: Console, pilot: Any, *keys: str) -> None
     await at_rest(pilot)
     await pilot.press(*keys)
     await at_rest(pilot)
-    assert isinstance(app.screen, AheadSheet)
+    assert isinstance(app.screen, PreviewSheet)
     await pilot.press("enter")
     await at_rest(pilot)
 

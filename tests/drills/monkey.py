@@ -26,7 +26,7 @@ from helix_tui.app import HelixApp
 from helix_tui.barrier import RECENT
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.snapshot import Live
-from helix_tui.terminal import Decoder, Parser
+from helix_tui.terminal import Decoder, TerminalParser
 from tests.drills import behind_terminal
 from tests.drills.actions import POSTURES, Action, Case, actions_of, cases, sent, shorten
 from tests.drills.projects import PROJECTS, isolate, make_project
@@ -41,7 +41,7 @@ class Hand:
     def __init__(self, app: HelixApp, pilot: Pilot[int]) -> None:
         self._app = app
         self._pilot = pilot
-        self._parser, self._decoder = Parser(), Decoder()
+        self._parser, self._decoder = TerminalParser(), Decoder()
 
     async def act(self, action: Action) -> None:
         """Do one thing; but for a rest nothing waits until the console has dealt with it."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from helix_ddx.replay.timeline import Step, read_timeline
+from helix_ddx.replay.timeline import TimelineStep, read_timeline
 from helix_ddx.store.tracker_file import Row
 from tests.helix_ddx.shapes import Seen, Token, shape, tokens_of
 
@@ -101,11 +101,11 @@ def said(text: str) -> tuple[list[str], Any]:
     return lines[:begin], shape(json.loads("\n".join(lines[begin:]))) if begin < len(lines) else None
 
 
-def _steps(name: str) -> tuple[Step, ...]:
+def _steps(name: str) -> tuple[TimelineStep, ...]:
     return read_timeline(GIVEN / f"{name}.jsonl").steps
 
 
-def _files(steps: Sequence[Step]) -> Iterator[Seen]:
+def _files(steps: Sequence[TimelineStep]) -> Iterator[Seen]:
     for step in steps:
         if step.is_file and not left_out(step.path):
             yield Seen(step.t, step.path, step.op, step.text)

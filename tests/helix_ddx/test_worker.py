@@ -18,7 +18,7 @@ from helix_ddx.demo.verb import drain
 from helix_ddx.demo.workspace import bead_id, build_demo
 from helix_ddx.simulator.script import HARNESS
 from helix_ddx.simulator.verb import make_worker
-from helix_ddx.simulator.worker import Orders, Result
+from helix_ddx.simulator.worker import Orders, SimulatedResult
 from helix_ddx.store import places
 from helix_ddx.store.git import commit, git, init
 from helix_ddx.store.tracker_file import Row, Store
@@ -61,7 +61,7 @@ def make_project(folder: Path, era: str, **beads: Any) -> Path:
     return project
 
 
-def work(project: Path, era: str, **orders: Any) -> list[Result]:
+def work(project: Path, era: str, **orders: Any) -> list[SimulatedResult]:
     worker = make_worker(era, project, Orders(pace=0, **orders), out=io.StringIO(), err=io.StringIO())
     worker.run()
     return worker.results
@@ -75,7 +75,7 @@ def lines_of(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def result_of(project: Path, result: Result) -> dict[str, Any]:
+def result_of(project: Path, result: SimulatedResult) -> dict[str, Any]:
     document: dict[str, Any] = json.loads((project / ".ddx/executions" / result.attempt / "result.json").read_text())
     return document
 
@@ -198,7 +198,7 @@ def test_unknown_cost_is_nowhere_a_number(era: str, tmp_path: Path) -> None:
 def test_two_workers_never_take_the_same_bead(era: str, tmp_path: Path) -> None:
     acts = {f"bead {number}": {"edits": [{"path": f"{number}.txt", "new": "x\n"}]} for number in range(6)}
     project = make_project(tmp_path, era, **acts)
-    found: list[list[Result]] = []
+    found: list[list[SimulatedResult]] = []
     threads = [threading.Thread(target=lambda: found.append(work(project, era))) for _ in range(2)]
     for thread in threads:
         thread.start()

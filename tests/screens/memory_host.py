@@ -79,7 +79,7 @@ def _propose(memory: MemoryStore) -> None:
 def _plan(memory: MemoryStore) -> None:
     task: dict[str, Any] = {"delta": ["src/auth.py"], "budget": 7, "verify": "pytest tests/test_auth.py"}
     first = task | {"seq": "001", "slug": "models", "objective": "Specify the models", "depends": "none"}
-    second = task | {"seq": "002", "slug": "service", "objective": "Write the service", "depends": "001"}
+    second = task | {"seq": "002", "slug": "service", "objective": "Lock the tracker", "depends": "001"}
     plans = Plans(memory)
     plan = plans.add_plan({"objective": "Authenticate users", "tasks": [first, second]})
     done = plans.open_workspace(plan, plan.tasks[0])

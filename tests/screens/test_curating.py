@@ -17,7 +17,7 @@ from textual.pilot import Pilot
 from helix_tui.core.editing import operations
 from helix_tui.screens.editing.choices import ChoiceSheet, LineSheet, PickSheet
 from helix_tui.screens.editing.forms import FormSheet
-from helix_tui.screens.editing.preview_sheet import AheadSheet
+from helix_tui.screens.editing.preview_sheet import PreviewSheet
 from helix_tui.screens.editing.results import HalfWaySheet, TroubleSheet
 from helix_tui.screens.loop.screen import LoopScreen
 from helix_tui.screens.queue.bead_screen import BeadScreen
@@ -81,7 +81,7 @@ async def type_text(pilot: Pilot[int], text: str) -> None:
 
 def ahead(app: Console) -> str:
     """The commands on the sheet that looks ahead."""
-    assert isinstance(app.screen, AheadSheet), app.screen
+    assert isinstance(app.screen, PreviewSheet), app.screen
     assert app.screen.outlook is not None
     return "\n".join(app.screen.outlook.plan.lines)
 
@@ -126,7 +126,7 @@ async def there_and_back(
         before = rows_of(app)
         on(app, bead_id)
         await do(pilot)
-        assert isinstance(app.screen, AheadSheet), toasts(app)
+        assert isinstance(app.screen, PreviewSheet), toasts(app)
         assert ahead(app).startswith("ddx bead ")
         assert rows_of(app) == before
         await press(pilot, "enter")
@@ -329,7 +329,7 @@ async def test_a_change_meanwhile_shows_both_versions_and_the_plan_once_more(app
         await press(pilot, "-")
         rewrite(app, "demo-a", priority=4)
         await press(pilot, "enter")
-        assert isinstance(app.screen, AheadSheet)
+        assert isinstance(app.screen, PreviewSheet)
         assert app.sees("Nothing ran. This is the plan now")
         assert app.sees("expected  1")
         assert app.sees("now       4")
@@ -348,7 +348,7 @@ async def test_an_undo_that_would_run_something_else_by_now_is_shown_once_more(a
         app.desk.curator.undo(first)  # somebody else takes it back and does something of their own
         app.desk.curator.run([operations.priority("demo-c", 0)])
         await press(pilot, "enter")
-        assert isinstance(app.screen, TroubleSheet | AheadSheet)
+        assert isinstance(app.screen, TroubleSheet | PreviewSheet)
         assert rows_of(app)["demo-c"]["priority"] == 0
 
 
@@ -356,10 +356,10 @@ async def test_a_redo_that_would_run_something_else_by_now_runs_nothing(app: Con
     async with app.run_test(size=(120, 40)) as pilot:
         on(app, "demo-a")
         await press(pilot, "-", "enter", "u", "enter", "U")
-        assert isinstance(app.screen, AheadSheet)
+        assert isinstance(app.screen, PreviewSheet)
         app.desk.curator.run([operations.priority("demo-a", 0)])
         await press(pilot, "enter")
-        assert isinstance(app.screen, TroubleSheet | AheadSheet)
+        assert isinstance(app.screen, TroubleSheet | PreviewSheet)
         assert rows_of(app)["demo-a"]["priority"] == 0
 
 
@@ -372,10 +372,10 @@ async def test_a_restore_that_would_run_more_by_now_is_shown_once_more(app: Cons
         app.feed.look()
         await press(pilot, "6")
         await press(pilot, "end", "r")
-        assert isinstance(app.screen, AheadSheet)
+        assert isinstance(app.screen, PreviewSheet)
         app.desk.curator.run([operations.priority("demo-b", 3)])
         await press(pilot, "enter")
-        assert isinstance(app.screen, AheadSheet)
+        assert isinstance(app.screen, PreviewSheet)
         assert rows_of(app)["demo-a"]["priority"] == before
         assert rows_of(app)["demo-b"]["priority"] == 3
 

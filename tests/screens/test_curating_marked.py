@@ -6,7 +6,7 @@ from typing import cast
 
 import pytest
 
-from helix_tui.screens.editing.preview_sheet import AheadSheet
+from helix_tui.screens.editing.preview_sheet import PreviewSheet
 from helix_tui.screens.queue.screen import QueueScreen
 from tests.core.supervision.conftest import ERAS
 from tests.screens.conftest import MakeConsole
@@ -42,7 +42,7 @@ async def test_marked_beads_are_changed_together(console: MakeConsole, era: str)
         for name, (keys, commands) in KEYS.items():
             queue.marked = frozenset(MARKED)
             await press(pilot, *keys)
-            assert isinstance(app.screen, AheadSheet), (name, toasts(app))
+            assert isinstance(app.screen, PreviewSheet), (name, toasts(app))
             shown = ahead(app).split("\n")
             assert {f"ddx {command}" for command in commands} <= set(shown), (name, shown)
             await press(pilot, "y")

@@ -14,7 +14,7 @@ from textual.pilot import Pilot
 
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.editing.undo.conflicts import Conflict, Difference
-from helix_tui.screens.editing.requests import Reversal
+from helix_tui.screens.editing.requests import UndoRequest
 from helix_tui.screens.editing.results import TroubleSheet
 from helix_tui.screens.queue.screen import QueueScreen
 from tests.screens.conftest import Console, MakeConsole
@@ -66,7 +66,7 @@ def test_conflict(snap_compare: Compare, console: MakeConsole, size: tuple[int, 
             Difference("demo-00000001", "priority", 1, 4),
             Difference("demo-00000001", "description", "What we wrote.\nTwo lines.", None),
         ]
-        await pilot.app.push_screen(TroubleSheet(Reversal("undo"), Conflict(found)))
+        await pilot.app.push_screen(TroubleSheet(UndoRequest("undo"), Conflict(found)))
         await pilot.pause()
 
     assert snap_compare(console(), terminal_size=size, run_before=run)
@@ -90,7 +90,7 @@ def test_ddx_error_in_ascii(snap_compare: Compare, console: MakeConsole) -> None
     async def run(pilot: Pilot[int]) -> None:
         await thought(pilot)
         error = DdxError(("ddx", "bead", "close", "demo-1"), "no answer after 60 s", "see who holds the tracker")
-        await pilot.app.push_screen(TroubleSheet(Reversal("undo"), error))
+        await pilot.app.push_screen(TroubleSheet(UndoRequest("undo"), error))
         await pilot.pause()
 
     app: Console = console(ascii_only=True)

@@ -16,13 +16,13 @@ from textual.widgets import Input
 
 from helix_tui.screens.dismissal import Palette
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet, Pick, PickSheet
-from helix_tui.screens.editing.preview_sheet import AheadSheet
+from helix_tui.screens.editing.preview_sheet import PreviewSheet
 from helix_tui.screens.help import HelpScreen
 from helix_tui.screens.journal.screen import JournalScreen
 from helix_tui.screens.loop.sheets import LoopSheet, NextSheet
-from helix_tui.screens.memory.sheets import Choice as MemoryChoice
-from helix_tui.screens.memory.sheets import ChoiceSheet as MemorySheet
-from helix_tui.screens.memory.sheets import PreviewSheet
+from helix_tui.screens.memory.sheets import MemoryAction as MemoryChoice
+from helix_tui.screens.memory.sheets import MemoryActionSheet as MemorySheet
+from helix_tui.screens.memory.sheets import MemoryPreviewSheet
 from helix_tui.screens.navigation.goto import Command
 from helix_tui.screens.needs.screen import NeedsScreen
 from helix_tui.screens.queue.bead_screen import BeadScreen
@@ -63,7 +63,7 @@ SHEETS: dict[str, Callable[[], Screen[Any]]] = {
     "pick": lambda: PickSheet("t", offered, nothing),
     "line": lambda: LineSheet("t", "lead", nothing),
     "memory choice": lambda: MemorySheet("t", [MemoryChoice("a", "do it")]),
-    "preview": lambda: PreviewSheet("t", [], "note"),
+    "preview": lambda: MemoryPreviewSheet("t", [], "note"),
     "next": NextSheet,
     "loop": lambda: LoopSheet(""),
     "help": HelpScreen,
@@ -212,7 +212,7 @@ async def test_two_presses_of_a_key_lay_one_sheet(console: MakeConsole) -> None:
         queue(app).go_to("demo-00000001")
         await pilot.pause()
         await queued(pilot, ["minus", "minus", "minus"])
-        assert [type(screen) for screen in app.screen_stack[1:]] == [AheadSheet]
+        assert [type(screen) for screen in app.screen_stack[1:]] == [PreviewSheet]
 
 
 async def test_two_openings_of_a_row_open_it_once(console: MakeConsole) -> None:

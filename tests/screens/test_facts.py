@@ -8,7 +8,7 @@ from pathlib import Path
 from helix_tui.core.beads.tracker import parse_rows
 from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.ddx.attempts.index import Attempt, Tokens
-from helix_tui.core.ddx.dialect import AUGUST, Gate
+from helix_tui.core.ddx.dialect import AUGUST, RowGate
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.time import NS
@@ -122,7 +122,7 @@ async def test_a_missing_bead_says_who_waits_and_where_it_was_last_seen(console:
 
 
 def test_the_pulse_counts_nothing_as_ready_that_ddx_refuses_to_give_out() -> None:
-    gate = Gate("label", "needs_human", "lifecycle_migration_required", "ddx bead migrate")
+    gate = RowGate("label", "needs_human", "lifecycle_migration_required", "ddx bead migrate")
     found = parse_rows(b'{"id":"a","status":"open"}\n{"id":"b","status":"open","labels":["needs_human"]}\n')
     seen = replace(snapshot(tracker=found), dialect=replace(AUGUST, gates=(gate,)))
     facts = pulse_facts(seen, (), NOW)

@@ -14,7 +14,7 @@ from helix_tui.core.editing import operations as op
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.editing.execute.executable import find_executable
 from helix_tui.core.ground.project import find_project
-from helix_tui.screens.editing.preview_sheet import AheadSheet
+from helix_tui.screens.editing.preview_sheet import PreviewSheet
 from helix_tui.screens.editing.results import HalfWaySheet
 from helix_tui.screens.journal.screen import JournalScreen
 from helix_tui.widgets.chrome import status_bar as pulse
@@ -151,7 +151,7 @@ async def test_read_only_watches_and_changes_nothing(told: Console) -> None:
         for key in ("u", "U", "r"):
             await pilot.press("G", key)
             await at_rest(pilot)
-            assert not isinstance(told.screen, AheadSheet)
+            assert not isinstance(told.screen, PreviewSheet)
         assert "undo" not in told.rows()[-1]
     assert tracker(told) == before
 
@@ -203,7 +203,7 @@ async def test_a_change_is_taken_back_and_done_again_from_its_row(console: MakeC
         await at_rest(pilot)
         await pilot.press("j", "u")
         await at_rest(pilot)
-        assert isinstance(app.screen, AheadSheet)
+        assert isinstance(app.screen, PreviewSheet)
         assert app.sees("ddx bead update a --priority 2")
         assert tracker(app)["a"]["priority"] == 1
         await pilot.press("enter")
@@ -228,7 +228,7 @@ async def test_a_restore_shows_all_its_commands_and_leads_there(console: MakeCon
         await at_rest(pilot)
         await pilot.press("G", "r")
         await at_rest(pilot)
-        assert isinstance(app.screen, AheadSheet)
+        assert isinstance(app.screen, PreviewSheet)
         for words in (
             "undoes op-5",
             "undoes op-3",

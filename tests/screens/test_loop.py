@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from helix_tui.core.ddx.attempts.evidence import Evidence
+from helix_tui.core.ddx.attempts.evidence import AttemptEvidence
 from helix_tui.core.ddx.attempts.index import Attempt
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.screens.loop import attempt_screen as attempt_module
@@ -227,7 +227,7 @@ async def test_no_tracker_at_all_is_said_as_on_the_queue(tmp_path: Path) -> None
 async def test_holding_a_key_down_reads_the_last_attempt_only(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
 
-    def counted(attempt: Attempt, run: Run | None) -> Evidence:
+    def counted(attempt: Attempt, run: Run | None) -> AttemptEvidence:
         read.append(attempt.attempt_id)
         return load_evidence(attempt, run)
 
@@ -249,11 +249,11 @@ async def test_holding_a_key_down_reads_the_last_attempt_only(project: Path, mon
 async def test_what_comes_too_late_is_dropped(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     gate = threading.Event()
 
-    def slow(attempt: Attempt, run: Run | None) -> Evidence:
+    def slow(attempt: Attempt, run: Run | None) -> AttemptEvidence:
         if attempt.attempt_id == LANDED:
             gate.wait(20)
-            return Evidence(decisions="of the first one")
-        return Evidence(decisions="of the second one")
+            return AttemptEvidence(decisions="of the first one")
+        return AttemptEvidence(decisions="of the second one")
 
     monkeypatch.setattr(attempt_module, "load_evidence", slow)
     app = open_loop(project)
@@ -271,7 +271,7 @@ async def test_what_comes_too_late_is_dropped(project: Path, monkeypatch: pytest
 async def test_what_fails_is_said_in_the_pane_and_the_program_goes_on(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(attempt: Attempt, run: Run | None) -> Evidence:
+    def broken(attempt: Attempt, run: Run | None) -> AttemptEvidence:
         raise PermissionError("no [/entry]")
 
     monkeypatch.setattr(attempt_module, "load_evidence", broken)

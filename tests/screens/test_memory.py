@@ -12,7 +12,7 @@ from textual.widgets import TextArea
 from helix_tui.core.memory import open_memory
 from helix_tui.screens.memory.corrections import CorrectionForm
 from helix_tui.screens.memory.screen import MemoryScreen
-from helix_tui.screens.memory.sheets import ChoiceSheet, PreviewSheet
+from helix_tui.screens.memory.sheets import MemoryActionSheet, MemoryPreviewSheet
 from tests.screens.conftest import Console, MakeConsole
 from tests.screens.memory_host import GATE, IDENTITY, LOCK, PUSH, memory_of, remember, settled
 
@@ -153,10 +153,10 @@ async def test_a_lesson_is_accepted_and_taken_back(app: Console) -> None:
         await settled(pilot)
         await pilot.press("a")
         await pilot.pause()
-        assert isinstance(app.screen, ChoiceSheet)
+        assert isinstance(app.screen, MemoryActionSheet)
         await pilot.press("enter")
         await pilot.pause()
-        assert isinstance(app.screen, PreviewSheet)
+        assert isinstance(app.screen, MemoryPreviewSheet)
         await pilot.press("enter")
         await settled(pilot)
         await settled(pilot)
@@ -290,7 +290,7 @@ async def test_a_memory_is_edited_in_a_form_shown_first_and_taken_back(app: Cons
         form.query_one("#field-resolution", TextArea).text = "use the tracker's own command"
         await pilot.press("ctrl+o")
         await settled(pilot)
-        assert isinstance(app.screen, PreviewSheet)
+        assert isinstance(app.screen, MemoryPreviewSheet)
         assert app.sees("revision 1 stays in its history with its 14 helped / 2 failed")
         await pilot.press("enter")
         await settled(pilot)
@@ -342,10 +342,10 @@ async def test_a_memory_is_removed_and_another_one_takes_its_place(app: Console)
         memory_of(app).list.select(PUSH)
         await pilot.press("s")
         await settled(pilot)
-        assert isinstance(app.screen, ChoiceSheet)
+        assert isinstance(app.screen, MemoryActionSheet)
         await pilot.press("enter")
         await settled(pilot)
-        assert isinstance(app.screen, PreviewSheet)
+        assert isinstance(app.screen, MemoryPreviewSheet)
         await pilot.press("enter")
         await settled(pilot)
         assert PUSH not in memory_of(app).shelf.names

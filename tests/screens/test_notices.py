@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from helix_tui.core.ddx.dialect import APRIL, AUGUST, Gate
+from helix_tui.core.ddx.dialect import APRIL, AUGUST, RowGate
 from tests.screens.conftest import MakeConsole
 
 LATER = {"id": "demo-a1", "title": "Written by a later DDx", "status": "open", "schema_version": 1}
@@ -42,7 +42,7 @@ async def test_another_release_is_said_with_the_way_out_on_every_screen(
 async def test_a_tracker_that_ddx_refuses_is_said_with_its_command(
     console: MakeConsole, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
 ) -> None:
-    gate = Gate("label", "needs_human", "lifecycle_migration_required", "ddx bead migrate --lifecycle --apply")
+    gate = RowGate("label", "needs_human", "lifecycle_migration_required", "ddx bead migrate --lifecycle --apply")
     monkeypatch.setattr("helix_tui.core.snapshot.feed.at_hand", lambda *_, **__: replace(AUGUST, gates=(gate,)))
     app = console([json.dumps(LATER | {"labels": ["needs_human"]})])
     async with app.run_test(size=size) as pilot:
@@ -86,7 +86,7 @@ async def test_no_line_is_taken_where_there_is_nothing_to_say(console: MakeConso
 async def test_the_loop_offers_nothing_that_ddx_would_refuse(
     console: MakeConsole, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gate = Gate("label", "needs_human", "lifecycle_migration_required", "ddx bead migrate --lifecycle --apply")
+    gate = RowGate("label", "needs_human", "lifecycle_migration_required", "ddx bead migrate --lifecycle --apply")
     monkeypatch.setattr("helix_tui.core.snapshot.feed.at_hand", lambda *_, **__: replace(AUGUST, gates=(gate,)))
     app = console([json.dumps(LATER), json.dumps(LATER | {"id": "demo-b2", "labels": ["needs_human"]})])
     started: list[object] = []

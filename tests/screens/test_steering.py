@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from helix_tui.core.editing.execute.gate import Gate
+from helix_tui.core.editing.execute.gate import WriteGate
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.ground.time import format_instant, now_ns
-from helix_tui.core.supervision.signals.questions import Question, Questions, read_questions
+from helix_tui.core.supervision.signals.questions import OpenQuestion, OpenQuestions, read_questions
 from helix_tui.core.supervision.stages.commands import ROWS
 from helix_tui.screens.loop.controls import READ_ONLY
 from tests.screens.conftest import Console, MakeConsole
@@ -185,10 +185,10 @@ async def test_a_change_that_a_review_refused_is_landed_only_after_a_second_yes(
         assert "ddx binary not found" in said(app)
 
 
-def ask(root: Path, kind: str, *options: str) -> Question:
+def ask(root: Path, kind: str, *options: str) -> OpenQuestion:
     project = find_project(root)
     project.helix_dir.mkdir(exist_ok=True)
-    questions = Questions(project, Gate(project, read_only=False))
+    questions = OpenQuestions(project, WriteGate(project, read_only=False))
     return questions.ask(kind, "which of the two holds?", key="k", options=options)
 
 
@@ -222,7 +222,7 @@ async def test_a_question_about_a_bead_and_an_escalation_are_decided_in_needs_me
     app = console([*BEADS, escalation], look_out="once")
     project = find_project(app.root)
     project.helix_dir.mkdir(exist_ok=True)
-    Questions(project, Gate(project, read_only=False)).ask("conflict", "land it?", key="k", bead_id="x-1")
+    OpenQuestions(project, WriteGate(project, read_only=False)).ask("conflict", "land it?", key="k", bead_id="x-1")
     app.feed.look()
     async with app.run_test(size=(120, 30)) as pilot:
         await pilot.press("exclamation_mark")
@@ -361,7 +361,7 @@ async def test_a_question_is_read_in_full_before_and_while_it_is_answered(consol
     app = console(BEADS, look_out="once")
     project = find_project(app.root)
     project.helix_dir.mkdir(exist_ok=True)
-    Questions(project, Gate(project, read_only=False)).ask("conflict", text, key="k", bead_id="x-1")
+    OpenQuestions(project, WriteGate(project, read_only=False)).ask("conflict", text, key="k", bead_id="x-1")
     app.feed.look()
     async with app.run_test(size=(width, 40)) as pilot:
         await pilot.press("exclamation_mark")

@@ -19,7 +19,7 @@ from helix_tui.core.ground.project import find_project
 from helix_tui.core.ground.time import format_instant, now_ns
 from helix_tui.core.supervision.signals.focus import plan_focus
 from helix_tui.core.supervision.signals.tried import Tried, bead_fingerprint
-from helix_tui.screens.editing.preview_sheet import AheadSheet
+from helix_tui.screens.editing.preview_sheet import PreviewSheet
 from helix_tui.screens.needs.screen import NeedsScreen
 from tests.screens.conftest import Console, MakeConsole
 from tests.screens.journal_host import at_rest, lines, row
@@ -104,7 +104,7 @@ async def test_one_key_keeps_a_drifted_bead_from_workers_until_it_is_acknowledge
         assert app.sees("a hold or acknowledge")
         await pilot.press("a", "k")
         await at_rest(pilot)
-        assert isinstance(app.screen, AheadSheet)
+        assert isinstance(app.screen, PreviewSheet)
         assert "execution-eligible" not in rows_of(app)["a"], "only shown so far"
         await pilot.press("enter")
         await at_rest(pilot)
@@ -140,7 +140,7 @@ async def test_an_orphaned_claim_is_let_go_of_by_one_key_and_a_look(console: Mak
         assert app.sees("release the claim")
         await pilot.press("a")
         await at_rest(pilot)
-        assert isinstance(app.screen, AheadSheet)
+        assert isinstance(app.screen, PreviewSheet)
         assert app.sees("ddx bead update a --unclaim")
         assert rows_of(app)["a"]["status"] == "in_progress"
         await pilot.press("enter")

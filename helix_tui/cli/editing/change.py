@@ -16,15 +16,15 @@ from helix_tui.cli.report.loading import NO_TRACKER, find_bead, locate
 from helix_tui.cli.subprocesses import tidy_when_killed
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.ddx.names import Era
-from helix_tui.core.editing.execute.curator import Curator, Done, Sight
+from helix_tui.core.editing.execute.curator import Curator, QueueState, Result
 from helix_tui.core.editing.execute.executable import Executable, find_executable
 from helix_tui.core.editing.execute.reconciliation import renamed
-from helix_tui.core.editing.journal import Entry
+from helix_tui.core.editing.journal import JournalEntry
 from helix_tui.core.editing.operations import Operation
-from helix_tui.core.editing.overlay import Edits, Scene
+from helix_tui.core.editing.overlay import Edits, Overlay
 from helix_tui.core.editing.plan.planner import Plan, plan, values_before
 from helix_tui.core.editing.preview.whatif import Consequences, foresee
-from helix_tui.core.editing.steps import Step, Writing
+from helix_tui.core.editing.steps import CommandStep, PlanBuilder
 from helix_tui.core.editing.undo.conflicts import Conflict, NotUndoable, Unreadable
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.text import clean_block, clean_line
@@ -114,7 +114,7 @@ def change(
     make: Callable[[Queue], Iterable[Operation]],
     *,
     title: str = "",
-    telling: Callable[[Call, Done, Curator], int] | None = None,
+    telling: Callable[[Call, Result, Curator], int] | None = None,
 ) -> int:
     """Plan operations, show or run them, and tell what came of it, by ``telling`` where it is given."""
     with told():
@@ -130,7 +130,9 @@ def change(
     return (telling or tell)(call, done, curator)
 
 
-def change_steps(call: Call, curator: Curator, kind: str, title: str, make: Callable[[Writing, Sight], None]) -> int:
+def change_steps(
+    call: Call, curator: Curator, kind: str, title: str, make: Callable[[PlanBuilder, QueueState], None]
+) -> int:
     """The same for steps that are planned on what the queue then holds."""
     with told():
         sight = curator.look()
@@ -142,7 +144,7 @@ def change_steps(call: Call, curator: Curator, kind: str, title: str, make: Call
     return tell(call, done, curator)
 
 
-def _warned(planned: Plan, sight: Sight, curator: Curator) -> Plan:
+def _warned(planned: Plan, sight: QueueState, curator: Curator) -> Plan:
     """A plan with what else to know: ddx drops lines that it cannot read; another release wrote the rows."""
     if not planned.steps:
         return planned
@@ -150,7 +152,7 @@ def _warned(planned: Plan, sight: Sight, curator: Curator) -> Plan:
     return replace(planned, notes=(*planned.notes, *curator.unread(sight), *other))
 
 
-def foretell(call: Call, planned: Plan, sight: Sight) -> int:
+def foretell(call: Call, planned: Plan, sight: QueueState) -> int:
     """Print what would run and what would follow from it."""
     follows = foresee(sight.queue, planned.steps)
     if call.json:
@@ -189,7 +191,7 @@ def foretell(call: Call, planned: Plan, sight: Sight) -> int:
     return _refused(call, planned)
 
 
-def tell(call: Call, done: Done, curator: Curator) -> int:
+def tell(call: Call, done: Result, curator: Curator) -> int:
     """Print what was done."""
     entry = done.entry
     if call.json:
@@ -232,7 +234,7 @@ def tell(call: Call, done: Done, curator: Curator) -> int:
     return 1 if done.problems else code
 
 
-def how_far(done: Done) -> str:
+def how_far(done: Result) -> str:
     """What stands after a command failed."""
     if done.entry is None or not done.entry.after:
         return "nothing was changed"
@@ -258,7 +260,7 @@ def _planned(planned: Plan) -> dict[str, Any]:
     }
 
 
-def _recorded(entry: Entry | None) -> dict[str, Any]:
+def _recorded(entry: JournalEntry | None) -> dict[str, Any]:
     if entry is None:
         return {"before": {}, "after": {}, "journal_id": None, "result": "nothing"}
     return {
@@ -273,7 +275,7 @@ def _recorded(entry: Entry | None) -> dict[str, Any]:
     }
 
 
-def edits_of(steps: Iterable[Step]) -> Edits:
+def edits_of(steps: Iterable[CommandStep]) -> Edits:
     """What steps lead to together, as far as it is known beforehand."""
     merged: dict[str, dict[str, Any]] = {}
     for step in steps:
@@ -312,7 +314,7 @@ def consequence_lines(call: Call, follows: Consequences) -> Iterator[str]:
         yield follows.order
 
 
-def _print_commands(call: Call, planned: Plan, done: Done | None = None) -> None:
+def _print_commands(call: Call, planned: Plan, done: Result | None = None) -> None:
     """The commands; of a change that did not come to its end, each with what became of it."""
     made = done.created if done is not None else {}
     lines = [shlex.join(("ddx", *step.args)) for step in renamed(planned.steps, made)]
@@ -336,7 +338,7 @@ def _print_shift(call: Call, ready: Sequence[str], blocked: Sequence[str], when:
 def _print_focus(call: Call, curator: Curator) -> None:
     """Say where the change left a focus that no longer covers all it should."""
     sight = curator.look()
-    if not read_focus(Scene(sight.queue)).epic:
+    if not read_focus(Overlay(sight.queue)).epic:
         return
     upkeep = curator.plan_steps("focus", "repair the focus", lambda writing, _: plan_upkeep(writing))
     if upkeep.steps:
@@ -350,7 +352,7 @@ def _refused(call: Call, planned: Plan) -> int:
     return 1 if planned.refusals else 0
 
 
-def _journal_line(entry: Entry) -> str:
+def _journal_line(entry: JournalEntry) -> str:
     head = f"journal {entry.id}"
     if entry.result not in ("done", "partial"):
         return f"{head}: nothing was changed"

@@ -11,7 +11,7 @@ from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.editing.change import add_dry_run, change, resolve
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.editing import operations
-from helix_tui.core.editing.authoring import Verdict, judge
+from helix_tui.core.editing.authoring import AuthoringVerdict, judge
 from helix_tui.core.editing.operations import Operation
 from helix_tui.core.editing.overlay import edge
 from helix_tui.core.ground.text import clean_line
@@ -123,7 +123,7 @@ def _triage(
         "spec-id": options.spec_id or fields.get("spec-id", ""),
         "dependencies": [edge("", target) for target in depends_on],
     }
-    verdict: Verdict = judge(row, queue.beads, strict=not options.allow_vague)
+    verdict: AuthoringVerdict = judge(row, queue.beads, strict=not options.allow_vague)
     for finding in verdict.findings:
         call.note(clean_line(str(finding), 400))
     if unknown and not verdict.errors:

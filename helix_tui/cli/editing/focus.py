@@ -7,8 +7,8 @@ import argparse
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.editing.change import add_dry_run, change_steps, curator_of, some, told
 from helix_tui.cli.report.loading import find_bead
-from helix_tui.core.editing.execute.curator import Curator, Sight
-from helix_tui.core.editing.overlay import Scene
+from helix_tui.core.editing.execute.curator import Curator, QueueState
+from helix_tui.core.editing.overlay import Overlay
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.supervision.signals.focus import plan_focus, plan_unfocus, plan_upkeep, read_focus
 
@@ -50,8 +50,8 @@ def run(call: Call) -> int:
 
 def _show(call: Call, curator: Curator) -> int:
     with told():
-        sight: Sight = curator.look()
-    focus = read_focus(Scene(sight.queue))
+        sight: QueueState = curator.look()
+    focus = read_focus(Overlay(sight.queue))
     if call.json:
         call.emit({"epic": focus.epic or None, "held": focus.held, "leftovers": focus.leftovers})
         return 0

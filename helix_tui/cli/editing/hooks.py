@@ -14,7 +14,7 @@ from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.editing.change import told
 from helix_tui.cli.report.loading import locate
 from helix_tui.core.ddx.uncommitted import uncommitted
-from helix_tui.core.editing.execute.gate import Gate
+from helix_tui.core.editing.execute.gate import WriteGate
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.supervision.agents.claude_settings import EVENTS, UnreadableSettings, merge
@@ -73,7 +73,7 @@ def run(call: Call) -> int:
         raise CliError(f"there is no {clean_line(str(project.ddx_dir))}", "Run `ddx init` in the project first.")
     if options.dry_run:
         return _foretell(call, project)
-    gate = Gate(project, call.read_only)
+    gate = WriteGate(project, call.read_only)
     try:
         with told():
             installed = remove(project, gate) if options.remove else install(project, gate)
@@ -87,7 +87,7 @@ def run(call: Call) -> int:
 
 def _claude(call: Call, project: Project) -> int:
     """Merge our hooks into Claude Code's settings of this project, or take them out."""
-    gate = Gate(project, call.read_only)
+    gate = WriteGate(project, call.read_only)
     try:
         with told():
             merged = merge(

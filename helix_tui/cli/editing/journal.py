@@ -19,11 +19,11 @@ from helix_tui.cli.editing.change import (
 from helix_tui.cli.paint import counted
 from helix_tui.cli.report.journal_documents import difference_document, entry_document
 from helix_tui.core.editing.contrast import apart
-from helix_tui.core.editing.execute.curator import Curator, Done
-from helix_tui.core.editing.journal import Entry
+from helix_tui.core.editing.execute.curator import Curator, Result
+from helix_tui.core.editing.journal import JournalEntry
 from helix_tui.core.editing.preview.whatif import foresee
 from helix_tui.core.editing.undo.conflicts import Conflict, NotUndoable, Unreadable
-from helix_tui.core.editing.undo.undo_plan import Appraiser, Mark, Turn
+from helix_tui.core.editing.undo.undo_plan import Appraiser, Mark, UndoStep
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.ground.time import NS, format_age, now_ns
 
@@ -62,7 +62,7 @@ def run(call: Call) -> int:
         return _foretell(call, curator)
     with told():
         curator.gate.check()
-    done: list[Done] = []
+    done: list[Result] = []
     stopped: CliError | None = None
     conflict: Conflict | None = None
     try:
@@ -87,7 +87,7 @@ def _read_count(call: Call) -> None:
     options.count = int(options.count)
 
 
-def _go(call: Call, curator: Curator, done: list[Done]) -> None:
+def _go(call: Call, curator: Curator, done: list[Result]) -> None:
     """Take back or do again, one after the other, until one fails."""
     turn = curator.redo if call.command == "redo" else curator.undo
     chosen = _chosen(call, curator)
@@ -102,14 +102,14 @@ def _go(call: Call, curator: Curator, done: list[Done]) -> None:
             _keep(result, done)
 
 
-def _keep(result: Done | None, done: list[Done]) -> bool:
+def _keep(result: Result | None, done: list[Result]) -> bool:
     if result is None:
         return False
     done.append(result)
     return result.error is None and not result.problems
 
 
-def _chosen(call: Call, curator: Curator) -> list[Entry] | None:
+def _chosen(call: Call, curator: Curator) -> list[JournalEntry] | None:
     """The entries that were asked for by id; None: a person's last ones."""
     options = call.options
     wanted = options.entry or getattr(options, "to", None)
@@ -122,7 +122,7 @@ def _chosen(call: Call, curator: Curator) -> list[Entry] | None:
     return [history.root(entry)] if options.entry else list(history.back_to(entry.id))
 
 
-def _check_direction(call: Call, chosen: list[Entry]) -> None:
+def _check_direction(call: Call, chosen: list[JournalEntry]) -> None:
     """A change named by its id is taken back only where it stands, and done again only where it does not."""
     if not call.options.entry:
         return
@@ -178,7 +178,7 @@ def _foretell(call: Call, curator: Curator) -> int:
     return 0
 
 
-def _turn_document(turn: Turn) -> dict[str, Any]:
+def _turn_document(turn: UndoStep) -> dict[str, Any]:
     return {
         "journal_id": turn.entry.id,
         "title": turn.entry.title,
@@ -190,7 +190,7 @@ def _turn_document(turn: Turn) -> dict[str, Any]:
     }
 
 
-def _tell(call: Call, done: list[Done], stopped: CliError | None, conflict: Conflict | None) -> int:
+def _tell(call: Call, done: list[Result], stopped: CliError | None, conflict: Conflict | None) -> int:
     failed = next((result for result in done if result.error is not None or result.problems), None)
     code = stopped.exit_code if stopped is not None else 1 if failed is not None else 0
     if call.json:
@@ -229,7 +229,7 @@ def _tell(call: Call, done: list[Done], stopped: CliError | None, conflict: Conf
     return code
 
 
-def _document(result: Done) -> dict[str, Any]:
+def _document(result: Result) -> dict[str, Any]:
     entry = result.entry
     return {
         "title": result.plan.title,
@@ -295,7 +295,7 @@ def _marks(curator: Curator) -> Mapping[str, Mark]:
     return Appraiser().marks(curator.history(), beads)
 
 
-def _line(entry: Entry, mark: Mark) -> str:
+def _line(entry: JournalEntry, mark: Mark) -> str:
     age = format_age((now_ns() - entry.at) / NS)
     who = clean_line(entry.who.user or entry.who.kind, 20)
     tail = {"final": "  no way back", "conflicted": "  changed since"}.get(mark.state, "")
@@ -303,7 +303,7 @@ def _line(entry: Entry, mark: Mark) -> str:
     return f"{entry.id:<8} {age:>4}  {who:<10} {word:<10} {clean_line(entry.title, 160)}{tail}"
 
 
-def _print_entry(call: Call, entry: Entry, mark: Mark) -> None:
+def _print_entry(call: Call, entry: JournalEntry, mark: Mark) -> None:
     for words in entry.commands:
         call.print("  " + call.paint(clean_block(shlex.join(words), 2_000), "bold"))
     for bead_id, fields in entry.after.items():

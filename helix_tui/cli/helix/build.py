@@ -20,7 +20,7 @@ from helix_tui.cli.helix.shared import (
     wishes_of,
 )
 from helix_tui.cli.report.loading import note_unread
-from helix_tui.core.editing.execute.curator import Sight
+from helix_tui.core.editing.execute.curator import QueueState
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.supervision.stages.build import build_bead, select, undone
 
@@ -71,7 +71,7 @@ def run(call: Call) -> int:
     return built.code
 
 
-def _no_match(sight: Sight, selector: str) -> CliError:
+def _no_match(sight: QueueState, selector: str) -> CliError:
     """Why nothing was selected: the tracker cannot be read, the bead named is not ready, or none fits."""
     dropped = sight.tracker.dropped
     if dropped:

@@ -23,7 +23,7 @@ from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.supervision.decide.check import Asking, Checker, CheckFailed
 from helix_tui.core.supervision.decide.facts import Facts
-from helix_tui.core.supervision.decide.verdict import Verdict
+from helix_tui.core.supervision.decide.verdict import NextVerdict
 from helix_tui.core.supervision.signals.drift import DriftWatch
 from helix_tui.core.supervision.signals.hold import drifted, plan_drifted, stale
 from helix_tui.core.supervision.signals.scope import EVERYTHING, read_scope
@@ -142,7 +142,7 @@ def _keep_back(call: Call, checker: Checker) -> None:
             call.note(f"{'kept from' if kept else 'given back to'} workers: {clean_line(bead_id, 60)}")
 
 
-def document(facts: Facts, verdict: Verdict) -> dict[str, Any]:
+def document(facts: Facts, verdict: NextVerdict) -> dict[str, Any]:
     """The answer as JSON (docs/formats/cli.md)."""
     return {
         **verdict.record(),
@@ -172,7 +172,7 @@ def document(facts: Facts, verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _print(call: Call, facts: Facts, verdict: Verdict) -> None:
+def _print(call: Call, facts: Facts, verdict: NextVerdict) -> None:
     code = call.paint(verdict.next_action, _ROLES.get(verdict.next_action, "bold"))
     call.print(f"NEXT_ACTION: {code}")
     if call.options.quiet:

@@ -13,12 +13,12 @@ from contextlib import contextmanager
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.editing.change import curator_of, told
 from helix_tui.cli.report.loading import locate
-from helix_tui.core.editing.execute.curator import Curator, Sight
+from helix_tui.core.editing.execute.curator import Curator, QueueState
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.supervision.agents.choice import chosen, environment_options
 from helix_tui.core.supervision.signals.autonomy import LEVELS, Level
-from helix_tui.core.supervision.signals.questions import Questions
-from helix_tui.core.supervision.stages.delegate import Delegate, Wishes
+from helix_tui.core.supervision.signals.questions import OpenQuestions
+from helix_tui.core.supervision.stages.delegate import AgentChoice, Delegate
 from helix_tui.core.supervision.stages.governing import AlignmentActive
 from helix_tui.settings import load_settings
 
@@ -93,7 +93,7 @@ def autonomy_of(call: Call) -> Level:
     )
 
 
-def wishes_of(call: Call) -> Wishes:
+def wishes_of(call: Call) -> AgentChoice:
     """Who is to do the work."""
     options, settings = call.options, load_settings()
     return chosen(
@@ -107,7 +107,7 @@ def wishes_of(call: Call) -> Wishes:
     )
 
 
-def tell_unheard(call: Call, words: Sequence[str], wishes: Wishes) -> None:
+def tell_unheard(call: Call, words: Sequence[str], wishes: AgentChoice) -> None:
     """Say which of a person's wishes a command does not carry, for this ddx takes no such option."""
     for flag, value in (
         ("--harness", wishes.harness),
@@ -138,7 +138,7 @@ def refuse_in_attempt(call: Call) -> None:
     )
 
 
-def refuse_shut(sight: Sight) -> None:
+def refuse_shut(sight: QueueState) -> None:
     """Start nothing where ddx would refuse whatever it is asked.
 
     Raises:
@@ -148,7 +148,7 @@ def refuse_shut(sight: Sight) -> None:
         raise CliError(f"nothing was started: {sight.shut.cause}", sight.shut.fix)
 
 
-def note_difference(call: Call, sight: Sight) -> None:
+def note_difference(call: Call, sight: QueueState) -> None:
     """Say on stderr where another release wrote the tracker than the ddx at hand."""
     if sight.difference is not None:
         call.note(str(sight.difference))
@@ -159,9 +159,9 @@ def delegate_of(call: Call, curator: Curator) -> Delegate:
     return Delegate(curator.project, call.ddx, timeout=call.options.timeout)
 
 
-def questions_of(curator: Curator) -> Questions:
+def questions_of(curator: Curator) -> OpenQuestions:
     """This project's questions."""
-    return Questions(curator.project, curator.gate)
+    return OpenQuestions(curator.project, curator.gate)
 
 
 def shown(words: Sequence[str]) -> str:

@@ -30,7 +30,7 @@ from helix_tui.core.supervision.decide.verdict import decide
 from helix_tui.core.supervision.signals.autonomy import Level
 from helix_tui.core.supervision.signals.scope import WORD, missing_bead, read_scope
 from helix_tui.core.supervision.stages.answers import raise_from
-from helix_tui.core.supervision.stages.delegate import Delegate, Wishes
+from helix_tui.core.supervision.stages.delegate import AgentChoice, Delegate
 from helix_tui.core.supervision.stages.governing import acquire, hand_back, plan_governing
 from helix_tui.core.supervision.stages.prompts_loader import render
 from helix_tui.core.supervision.stages.stage_run import StageOutcome, command_of, perform
@@ -211,7 +211,7 @@ def _dry_run(
     curator: Curator,
     delegate: Delegate,
     stage: Stage,
-    wishes: Wishes,
+    wishes: AgentChoice,
     values: Mapping[str, str],
 ) -> int:
     commands: list[tuple[str, ...]] = []

@@ -126,13 +126,13 @@ def _print_run(call: Call, document: dict[str, Any], run: dict[str, Any]) -> Non
 
 def _stuck(call: Call) -> int:
     from helix_tui.cli.helix.shared import curator_of, explained, note_difference
-    from helix_tui.core.editing.overlay import Scene
+    from helix_tui.core.editing.overlay import Overlay
     from helix_tui.core.supervision.decide.stuck import find_stuck
     from helix_tui.core.supervision.run_state.state import load_state
     from helix_tui.core.supervision.signals.drift import DriftWatch
     from helix_tui.core.supervision.signals.focus import read_focus
     from helix_tui.core.supervision.signals.orphans import find_dead_claims, find_orphans
-    from helix_tui.core.supervision.signals.questions import Questions
+    from helix_tui.core.supervision.signals.questions import OpenQuestions
     from helix_tui.core.supervision.signals.stoppage import find_stoppage
     from helix_tui.core.supervision.signals.tried import still_tried
 
@@ -143,8 +143,8 @@ def _stuck(call: Call) -> int:
         sight = curator.look()
         drift = DriftWatch(curator.project, curator.gate).check(sight.queue.beads, curator.history())
         orphans = (*find_orphans(sight, curator.project), *find_dead_claims(sight, curator.project))
-        focus = read_focus(Scene(sight.queue)).epic
-        asked = Questions(curator.project, curator.gate).open()
+        focus = read_focus(Overlay(sight.queue)).epic
+        asked = OpenQuestions(curator.project, curator.gate).open()
         stuck = find_stuck(
             sight.queue,
             orphans=orphans,

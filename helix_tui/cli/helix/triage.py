@@ -8,7 +8,7 @@ from dataclasses import replace
 from helix_tui.cli.call import Call
 from helix_tui.cli.editing import create
 from helix_tui.cli.editing.change import change, tell
-from helix_tui.core.editing.execute.curator import Curator, Done
+from helix_tui.core.editing.execute.curator import Curator, Result
 from helix_tui.core.ground.text import clean_line
 
 _BUILDS = ("build", "deploy", "iterate")
@@ -39,7 +39,7 @@ def run(call: Call) -> int:
     return change(call, lambda queue: [create.operation(call, queue)], telling=_tell)
 
 
-def _tell(call: Call, done: Done, curator: Curator) -> int:
+def _tell(call: Call, done: Result, curator: Curator) -> int:
     """The new bead's id alone on stdout, for whoever goes on with it; the rest beside it."""
     if call.json:
         return tell(call, done, curator)

@@ -8,19 +8,19 @@ from typing import Any
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.paint import counted
 from helix_tui.core.ground.text import clean_line
-from helix_tui.core.memory import Edit, MemoryStore
-from helix_tui.core.memory.lessons.changes import Deed, Deeds
+from helix_tui.core.memory import MemoryEdit, MemoryStore
+from helix_tui.core.memory.lessons.changes import MemoryChange, MemoryChanges
 
 
 def edit(call: Call, memory: MemoryStore) -> dict[str, Any]:
     """Correct a memory, or bring an older revision of it back."""
     options = call.options
-    change = Edit(options.trigger, options.resolution, options.type, options.source, options.revision)
-    if change == Edit():
+    change = MemoryEdit(options.trigger, options.resolution, options.type, options.source, options.revision)
+    if change == MemoryEdit():
         raise CliError("say what to correct", "Give --resolution, --trigger, --type, --source or --revision.", 2)
     if _looks(call):
         return _document(memory.edit(options.name, change, apply=False).document(), None)
-    deed, done = Deeds(memory).edit(options.name, change)
+    deed, done = MemoryChanges(memory).edit(options.name, change)
     return _document(done.document(), deed)
 
 
@@ -29,7 +29,7 @@ def supersede(call: Call, memory: MemoryStore) -> dict[str, Any]:
     options = call.options
     if _looks(call):
         return _document(memory.supersede(options.name, options.by, apply=False).document(), None)
-    deed, done = Deeds(memory).supersede(options.name, options.by)
+    deed, done = MemoryChanges(memory).supersede(options.name, options.by)
     return _document(done.document(), deed)
 
 
@@ -44,7 +44,7 @@ def remove(call: Call, memory: MemoryStore) -> dict[str, Any]:
             "`helix-tui memory list` names them all.",
         )
     names = [found.name for found in known.values() if found is not None]
-    deed = None if _looks(call) else Deeds(memory).remove([str(name) for name in wanted])
+    deed = None if _looks(call) else MemoryChanges(memory).remove([str(name) for name in wanted])
     applied = deed is not None
     return {"removed": names if applied else [], "candidates": names} | _document({}, deed)
 
@@ -53,7 +53,7 @@ def _looks(call: Call) -> bool:
     return bool(call.options.dry_run or call.read_only)
 
 
-def _document(found: dict[str, Any], deed: Deed | None) -> dict[str, Any]:
+def _document(found: dict[str, Any], deed: MemoryChange | None) -> dict[str, Any]:
     return {**found, "applied": deed is not None, "done": None if deed is None else deed.document()}
 
 

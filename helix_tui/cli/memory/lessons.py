@@ -14,7 +14,7 @@ from helix_tui.cli.show.attempts import read_attempts
 from helix_tui.core.beads.tracker import read_tracker
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.memory import MemoryStore
-from helix_tui.core.memory.lessons.changes import Deeds
+from helix_tui.core.memory.lessons.changes import MemoryChanges
 from helix_tui.core.memory.lessons.proposals import Proposals
 from helix_tui.core.memory.reports import Proposal
 from helix_tui.core.supervision.agents.learning import Learner
@@ -50,7 +50,7 @@ def learn(call: Call, memory: MemoryStore) -> dict[str, Any]:
     kinds = _POLICIES[options.accept]
     if options.apply and kinds:
         chosen = [each for each in learner.proposals.all() if each.type in kinds]
-        accepted, _ = Deeds(memory).accept(chosen)
+        accepted, _ = MemoryChanges(memory).accept(chosen)
     return {
         "applied": options.apply,
         "attempts": [each.document() for each in learned],
@@ -66,7 +66,7 @@ def proposals(call: Call, memory: MemoryStore) -> dict[str, Any]:
     if options.action == "list":
         return {"proposals": [each.document() for each in kept.all()]}
     chosen = _chosen(options.numbers, kept.all())
-    deeds = Deeds(memory)
+    deeds = MemoryChanges(memory)
     refused: list[str] = []
     if options.action == "decline":
         deed = deeds.decline(chosen)
@@ -81,7 +81,7 @@ def proposals(call: Call, memory: MemoryStore) -> dict[str, Any]:
 
 def undo(call: Call, memory: MemoryStore) -> dict[str, Any]:
     """Take back the last change that a person made to the memory."""
-    deed = Deeds(memory).undo()
+    deed = MemoryChanges(memory).undo()
     return {"undone": deed.document() if deed is not None else None}
 
 

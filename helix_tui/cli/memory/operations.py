@@ -26,7 +26,7 @@ from helix_tui.core.memory import (
     look_into,
     open_memory,
 )
-from helix_tui.core.memory.lessons.changes import Deed, Deeds
+from helix_tui.core.memory.lessons.changes import MemoryChange, MemoryChanges
 
 _MODELLESS = {
     "get",
@@ -255,7 +255,7 @@ def _decay(call: Call, memory: MemoryStore) -> dict[str, Any]:
     options = call.options
     if not options.apply:
         return memory.decay(options.days, options.min_uses).document()
-    deed, found = Deeds(memory).fade(options.days, options.min_uses)
+    deed, found = MemoryChanges(memory).fade(options.days, options.min_uses)
     return found.document() | _deed(deed)
 
 
@@ -263,11 +263,11 @@ def _prune(call: Call, memory: MemoryStore) -> dict[str, Any]:
     options = call.options
     if options.dry_run or call.read_only:
         return memory.prune(options.threshold, options.min_uses, apply=False).document()
-    deed, found = Deeds(memory).prune(options.threshold, options.min_uses)
+    deed, found = MemoryChanges(memory).prune(options.threshold, options.min_uses)
     return found.document() | _deed(deed)
 
 
-def _deed(deed: Deed | None) -> dict[str, Any]:
+def _deed(deed: MemoryChange | None) -> dict[str, Any]:
     """The entry that `memory undo` takes back; None where nothing was changed."""
     return {"done": None if deed is None else deed.document()}
 

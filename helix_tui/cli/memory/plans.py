@@ -15,7 +15,7 @@ from helix_tui.cli.memory.names import names
 from helix_tui.core.editing.preview.whatif import foresee
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.memory import MemoryStore
-from helix_tui.core.memory.plan_records import Plan
+from helix_tui.core.memory.plan_records import MemoryPlan
 from helix_tui.core.memory.plans import Plans
 from helix_tui.core.supervision.agents.plan_beads import bead_operations, beads_of
 
@@ -67,7 +67,7 @@ def plan(call: Call, memory: MemoryStore) -> dict[str, Any]:
     return _apply(call, found)
 
 
-def _apply(call: Call, found: Plan) -> dict[str, Any]:
+def _apply(call: Call, found: MemoryPlan) -> dict[str, Any]:
     options = call.options
     with told():
         curator = curator_of(call)
@@ -143,7 +143,7 @@ def workspace(call: Call, memory: MemoryStore) -> dict[str, Any]:
     return {"workspace": ended.document()}
 
 
-def _plan(plans: Plans, number: int | None) -> Plan:
+def _plan(plans: Plans, number: int | None) -> MemoryPlan:
     found = plans.plan(number) if number is not None else next(iter(plans.plans()), None)
     if found is None:
         raise CliError("there is no such plan", "`helix-tui memory plan` lists them.")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from helix_tui.core.editing.journal import Entry
+from helix_tui.core.editing.journal import JournalEntry
 from helix_tui.core.editing.undo.conflicts import Difference
 from helix_tui.core.editing.undo.undo_plan import Mark
 from helix_tui.core.ground.time import format_instant
 
 
-def entry_document(entry: Entry, mark: Mark | None = None) -> dict[str, Any]:
+def entry_document(entry: JournalEntry, mark: Mark | None = None) -> dict[str, Any]:
     """An entry as JSON."""
     return {
         "journal_id": entry.id,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from helix_tui.cli.call import Call
-from helix_tui.cli.report.checks import Check
+from helix_tui.cli.report.checks import DoctorCheck
 from helix_tui.cli.report.loading import Present, judge
 from helix_tui.core.beads.tracker import read_tracker
 from helix_tui.core.ddx.client import MALFORMED, Ddx, DdxError
@@ -21,22 +21,22 @@ from helix_tui.core.ground.time import now_ns
 MOST_IDS = 20
 
 
-def examine_ddx(call: Call, project: Project, present: Present | None) -> Iterator[Check]:
+def examine_ddx(call: Call, project: Project, present: Present | None) -> Iterator[DoctorCheck]:
     """Find ddx, ask what it speaks, and compare its pick order with ours."""
     path = find_ddx(call.ddx)
     if path is None:
         wanted = call.ddx or os.environ.get("DDX_BIN")
         detail = f"{wanted} is no executable" if wanted else "no ddx on PATH"
         fix = "Install it, or name one with --ddx PATH or DDX_BIN."
-        yield Check("ddx", False, f"{detail}; reading works without it", fix)
+        yield DoctorCheck("ddx", False, f"{detail}; reading works without it", fix)
         return
     ddx = Ddx(path, project.root, _environment(project))
     try:
         dialect = dialect_of(path, project.root, env=ddx.env)
     except DdxError as error:
-        yield Check("ddx", False, error.message, _advice(error))
+        yield DoctorCheck("ddx", False, error.message, _advice(error))
         return
-    yield Check("ddx", True, str(path))
+    yield DoctorCheck("ddx", True, str(path))
     yield _verbs(dialect)
     if present is not None:
         yield _readiness(call, project, ddx)
@@ -49,17 +49,19 @@ def _environment(project: Project) -> dict[str, str] | None:
     return {**os.environ, "DDX_BEAD_DIR": os.fspath(project.ddx_dir)}
 
 
-def _verbs(dialect: Dialect) -> Check:
+def _verbs(dialect: Dialect) -> DoctorCheck:
     lacking = [deed for deed in VERBS if deed not in dialect.verbs]
     if not dialect.drain:
-        return Check("verbs", False, "this ddx has no loop that drains a queue", "Use a ddx of April 2026 or later.")
+        return DoctorCheck(
+            "verbs", False, "this ddx has no loop that drains a queue", "Use a ddx of April 2026 or later."
+        )
     detail = f"drains with `ddx {' '.join(dialect.drain)}`"
     if lacking:
         detail += f"; does not know: {', '.join(deed.replace('_', ' ') for deed in lacking)}"
-    return Check("verbs", True, detail)
+    return DoctorCheck("verbs", True, detail)
 
 
-def _readiness(call: Call, project: Project, ddx: Ddx) -> Check:
+def _readiness(call: Call, project: Project, ddx: Ddx) -> DoctorCheck:
     """Both answers as of now; if a write came between them, ours is taken once more."""
     theirs: Sequence[str] = ()
     ours: Sequence[str] = ()
@@ -67,14 +69,14 @@ def _readiness(call: Call, project: Project, ddx: Ddx) -> Check:
         try:
             theirs = ddx.ready_execution()
         except DdxError as error:
-            return Check("readiness", False, f"ddx would not say: {error.message}", _advice(error))
+            return DoctorCheck("readiness", False, f"ddx would not say: {error.message}", _advice(error))
         ours = judge(call, project, read_tracker(project.beads_file), now=now_ns()).queue.picked_by_ddx
         if tuple(ours) == tuple(theirs):
-            return Check("readiness", True, f"ddx picks the same {len(ours)} in the same order")
+            return DoctorCheck("readiness", True, f"ddx picks the same {len(ours)} in the same order")
     return compare(ours, theirs)
 
 
-def compare(ours: Sequence[str], theirs: Sequence[str]) -> Check:
+def compare(ours: Sequence[str], theirs: Sequence[str]) -> DoctorCheck:
     """How two pick orders differ, in ids."""
     here, there = frozenset(ours), frozenset(theirs)
     parts = [
@@ -86,7 +88,7 @@ def compare(ours: Sequence[str], theirs: Sequence[str]) -> Check:
         parts.append(f"the same {len(ours)} in another order: place {first + 1} is {ours[first]} here, "
                      f"{theirs[first]} there")  # fmt: skip
     detail = "; ".join(filter(None, parts))
-    return Check("readiness", False, detail, "Trust ddx, and please report it with `helix-tui queue --json`.")
+    return DoctorCheck("readiness", False, detail, "Trust ddx, and please report it with `helix-tui queue --json`.")
 
 
 def _named(what: str, ids: Sequence[str]) -> str:

@@ -19,7 +19,7 @@ import msgspec
 
 from helix_tui import __version__
 from helix_tui.cli.call import Call, CliError
-from helix_tui.cli.report.checks import Check
+from helix_tui.cli.report.checks import DoctorCheck
 from helix_tui.cli.report.loading import locate
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground.log_file import BACKUPS, MAX_BYTES, scrubbed
@@ -36,7 +36,7 @@ _VARIABLES = ("TERM", "COLORTERM", "LANG", "LC_ALL", "NO_COLOR", "TMUX", "SHELL"
 """Variables whose values are told; of ours and of DDx's (HELIX_…, DDX_…) only that they are set."""
 
 
-def write_bundle(call: Call, target: Path, checks: Sequence[Check]) -> list[tuple[str, int]]:
+def write_bundle(call: Call, target: Path, checks: Sequence[DoctorCheck]) -> list[tuple[str, int]]:
     """Write the archive; (name, bytes) of what is in it.
 
     Raises:
@@ -63,7 +63,7 @@ def _with_contents(parts: list[tuple[str, bytes]]) -> list[tuple[str, bytes]]:
     return [("contents.txt", listed.encode()), *parts]
 
 
-def _parts(project: Project, checks: Sequence[Check]) -> Iterator[tuple[str, bytes]]:
+def _parts(project: Project, checks: Sequence[DoctorCheck]) -> Iterator[tuple[str, bytes]]:
     """(name, content), every text scrubbed of secrets and the home folder."""
     home = str(Path.home())
 

@@ -104,7 +104,7 @@ def drain(call: Call, root: Path) -> int:
     return 0
 
 
-def remember(call: Call, root: Path) -> demonstrating.Given:
+def remember(call: Call, root: Path) -> demonstrating.DemoMemories:
     """Give the beads what earlier work has taught."""
     project = find_project(root)
     return demonstrating.give(project, read_tracker(project.beads_file), environment(call))

@@ -20,7 +20,7 @@ from helix_tui.core.embedding import load_encoder
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.time import NS, now_ns
 from helix_tui.core.memory import Injection, MemoryStore, database_path, open_memory
-from helix_tui.core.memory.lessons.changes import Deeds
+from helix_tui.core.memory.lessons.changes import MemoryChanges
 from helix_tui.core.memory.recall.injection import with_block
 from helix_tui.core.memory.store.paths import mentioned
 from helix_tui.core.supervision.agents.learning import Learner
@@ -51,14 +51,14 @@ BEADS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class DemoMemories:
     """What was put into beads before the rehearsal."""
 
     stored: int = 0
     injections: tuple[Injection, ...] = field(default=())
 
 
-def give(project: Project, tracker: Tracker, env: dict[str, str]) -> Given:
+def give(project: Project, tracker: Tracker, env: dict[str, str]) -> DemoMemories:
     """Remember the lessons, and write into each bead what is remembered for it."""
     at = [now_ns()]
     with open_memory(database_path(project, {}), load_encoder(), clock=lambda: at[0]) as memory:
@@ -78,7 +78,7 @@ def give(project: Project, tracker: Tracker, env: dict[str, str]) -> Given:
         curator = Curator(project, lambda era: embedded_tracker(project, era=era, env=env), env=env)
         curator.run(wanted, title="inject memories")
         entered = tuple(memory.enter(each) for each in injections)
-        return Given(len(memory.list()), entered)
+        return DemoMemories(len(memory.list()), entered)
 
 
 def _chosen(memory: MemoryStore, bead: Bead) -> Injection:
@@ -88,14 +88,14 @@ def _chosen(memory: MemoryStore, bead: Bead) -> Injection:
 
 
 def take_in(
-    project: Project, tracker: Tracker, attempts: tuple[Attempt, ...], given: Given, since: int
+    project: Project, tracker: Tracker, attempts: tuple[Attempt, ...], given: DemoMemories, since: int
 ) -> dict[str, Any]:
     """Let the evidence credit and blame, accept the failures it teaches, and say what came of it."""
     with open_memory(database_path(project, {}), load_encoder()) as memory:
         learner = Learner(project, memory)
         learned = learner.learn(tracker.beads, attempts, since=since)
         failures = [each for each in learner.proposals.all() if each.type == "failure"]
-        Deeds(memory).accept(failures)
+        MemoryChanges(memory).accept(failures)
         reports = [each.report for each in learned if each.report is not None]
         return {
             "stored": given.stored,

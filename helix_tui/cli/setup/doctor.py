@@ -17,7 +17,7 @@ from helix_tui import __version__
 from helix_tui.cli.call import Call
 from helix_tui.cli.memory.doctor_checks import examine_memory
 from helix_tui.cli.paint import counted
-from helix_tui.cli.report.checks import Check
+from helix_tui.cli.report.checks import DoctorCheck
 from helix_tui.cli.report.counts import counts_of
 from helix_tui.cli.report.loading import NO_TRACKER, Present, judge, locate
 from helix_tui.cli.setup.agreement import examine_ddx
@@ -66,7 +66,7 @@ def run(call: Call) -> int:
     return 1 if any(check.ok is False for check in checks) else 0
 
 
-def _pack(call: Call, checks: list[Check]) -> dict[str, Any]:
+def _pack(call: Call, checks: list[DoctorCheck]) -> dict[str, Any]:
     from helix_tui.cli.setup.bundle import write_bundle
 
     target: Path = call.options.bundle
@@ -74,7 +74,7 @@ def _pack(call: Call, checks: list[Check]) -> dict[str, Any]:
     return {"bundle": str(target), "contents": contents}
 
 
-def listing(call: Call, checks: list[Check]) -> list[str]:
+def listing(call: Call, checks: list[DoctorCheck]) -> list[str]:
     """Each check in as many lines as it needs."""
     width = max(len(check.name) for check in checks)
     indent = " " * (width + 7)
@@ -90,14 +90,14 @@ def listing(call: Call, checks: list[Check]) -> list[str]:
     return lines
 
 
-def examine(call: Call) -> Iterator[Check]:
+def examine(call: Call) -> Iterator[DoctorCheck]:
     """Every check, in the order in which one would look."""
     parts = (
         f"helix-tui {__version__}",
         f"Python {platform.python_version()}",
         f"textual {_version('textual')}",
     )
-    yield Check("program", True, ", ".join(parts))
+    yield DoctorCheck("program", True, ", ".join(parts))
     yield _terminal()
     yield _git()
     project = locate(call)
@@ -122,7 +122,7 @@ def _version(name: str) -> str:
         return "missing"
 
 
-def _terminal() -> Check:
+def _terminal() -> DoctorCheck:
     size = shutil.get_terminal_size((0, 0))
     where = "tmux" if os.environ.get("TMUX") else "no tmux"
     encoding = (sys.stdout.encoding or "ascii").lower()
@@ -130,52 +130,52 @@ def _terminal() -> Check:
     if sys.stdout.isatty():
         detail += f", {size.columns}×{size.lines}"
     if "utf" not in encoding:
-        return Check("terminal", False, detail, "Set LANG=C.UTF-8, or start the console with --ascii.")
-    return Check("terminal", True, detail)
+        return DoctorCheck("terminal", False, detail, "Set LANG=C.UTF-8, or start the console with --ascii.")
+    return DoctorCheck("terminal", True, detail)
 
 
-def _git() -> Check:
+def _git() -> DoctorCheck:
     git = shutil.which("git")
     if git is None:
-        return Check("git", False, "no git on PATH", "Install git: the demo and DDx itself need it.")
+        return DoctorCheck("git", False, "no git on PATH", "Install git: the demo and DDx itself need it.")
     try:
         done = process.run([git, "--version"], timeout=10)
     except OSError as error:
-        return Check("git", False, f"{git} does not start: {error}", "Try `git --version` by hand.")
+        return DoctorCheck("git", False, f"{git} does not start: {error}", "Try `git --version` by hand.")
     if done.timed_out:
-        return Check("git", False, f"{git} does not answer", "Try `git --version` by hand.")
-    return Check("git", done.rc == 0, clean_line(done.out) or git)
+        return DoctorCheck("git", False, f"{git} does not answer", "Try `git --version` by hand.")
+    return DoctorCheck("git", done.rc == 0, clean_line(done.out) or git)
 
 
-def _project(project: Project) -> Check:
+def _project(project: Project) -> DoctorCheck:
     branch = project.branch()
     detail = f"{project.root}, " + (f"branch {branch}" if branch else "no git repository around it")
     if project.ddx_dir.is_dir():
-        return Check("project", True, f"{detail}, records in {project.ddx_dir}")
-    return Check("project", False, f"{detail}; no {project.ddx_dir}", NO_TRACKER)
+        return DoctorCheck("project", True, f"{detail}, records in {project.ddx_dir}")
+    return DoctorCheck("project", False, f"{detail}; no {project.ddx_dir}", NO_TRACKER)
 
 
-def _last_worker(project: Project) -> Iterator[Check]:
+def _last_worker(project: Project) -> Iterator[DoctorCheck]:
     """What stopped the last worker, and would stop the next one."""
     from helix_tui.core.supervision.signals.stoppage import find_stoppage
 
     stoppage = find_stoppage(project)
     if stoppage is not None:
         ok = True if stoppage.present is False else False if stoppage.present else None
-        yield Check("last worker", ok, stoppage.words, stoppage.fix)
+        yield DoctorCheck("last worker", ok, stoppage.words, stoppage.fix)
 
 
-def _work_tree(project: Project) -> Iterator[Check]:
+def _work_tree(project: Project) -> Iterator[DoctorCheck]:
     """What would keep ddx from beginning an attempt, and what of ours git should not know."""
     if project.git_dir is None:
         return
     found = implementation_changes(project.root)
     if found is None:
-        yield Check("work tree", None, "git does not say what is uncommitted here")
+        yield DoctorCheck("work tree", None, "git does not say what is uncommitted here")
     elif found:
         some = ", ".join(clean_line(path, 80) for path in found[:_MAX_FILES])
         more = f" and {len(found) - _MAX_FILES} more" if len(found) > _MAX_FILES else ""
-        yield Check(
+        yield DoctorCheck(
             "work tree",
             False,
             f"{counted(len(found), 'file')} not committed: {some}{more}",
@@ -183,53 +183,53 @@ def _work_tree(project: Project) -> Iterator[Check]:
             "next attempt. Commit them, or `git stash --include-untracked`.",
         )
     else:
-        yield Check("work tree", True, "nothing uncommitted that would stop ddx")
+        yield DoctorCheck("work tree", True, "nothing uncommitted that would stop ddx")
     ours = [path for path in tracked(project.root, NAMES) if "/prompts/" not in path]
     if ours:
         folders = " ".join(sorted({path.split("/")[0] for path in ours}))
         detail = f"git tracks {counted(len(ours), 'file')} that helix-tui changes: {clean_line(ours[0], 80)}"
         fix = f"`git rm -r --cached {folders}`, and commit that; the files stay."
-        yield Check("files of ours", False, detail, fix)
+        yield DoctorCheck("files of ours", False, detail, fix)
 
 
-def _tracker(project: Project, tracker: Tracker) -> Check:
+def _tracker(project: Project, tracker: Tracker) -> DoctorCheck:
     if tracker.missing:
         here = project.ddx_dir.is_dir()
         detail = f"no bead yet: {project.beads_file} is not there" if here else f"no {project.beads_file}"
-        return Check("tracker", None if here else False, detail, "`ddx bead create` makes the first bead.")
+        return DoctorCheck("tracker", None if here else False, detail, "`ddx bead create` makes the first bead.")
     if tracker.problem:
-        return Check("tracker", False, tracker.problem, "DDx itself needs to read it too.")
+        return DoctorCheck("tracker", False, tracker.problem, "DDx itself needs to read it too.")
     detail = f"{counted(len(tracker.beads), 'bead')} in {counted(tracker.rows, 'row')}, {tracker.size:,} bytes"
     if tracker.folded:
         detail += f", {counted(len(tracker.folded), 'id')} on more than one line"
     if tracker.dropped:
         first = tracker.dropped[0]
-        return Check(
+        return DoctorCheck(
             "tracker",
             False,
             f"{detail}; {counted(len(tracker.dropped), 'line')} unread: {first.line}, {first.reason}",
             "`helix-tui queue --json` lists them under dropped. DDx drops them at its next write.",
         )
-    return Check("tracker", True, detail)
+    return DoctorCheck("tracker", True, detail)
 
 
-def _archive(project: Project) -> Iterator[Check]:
+def _archive(project: Project) -> Iterator[DoctorCheck]:
     """What of ddx's archive cannot be read."""
     archive = read_archive(project.archive_file)
     if archive.problem:
-        yield Check("archive", False, archive.problem, "What it holds is neither counted nor found.")
+        yield DoctorCheck("archive", False, archive.problem, "What it holds is neither counted nor found.")
     elif archive.dropped:
-        yield Check("archive", False, archive.unread, "What stands in them is neither counted nor found.")
+        yield DoctorCheck("archive", False, archive.unread, "What stands in them is neither counted nor found.")
 
 
-def _queue(present: Present) -> Iterator[Check]:
+def _queue(present: Present) -> Iterator[DoctorCheck]:
     queue = present.queue
     states = ", ".join(f"{number} {state}" for state, number in queue.counts().items())
     said = f"judged by the rules of {present.judged_by}: {states or 'empty'}"
     put_away = counts_of(present.project, queue).put_away
-    yield Check("queue", True, ", ".join(filter(None, (said, put_away))))
+    yield DoctorCheck("queue", True, ", ".join(filter(None, (said, put_away))))
     for remark in present.remarks:
-        yield Check("ddx and tracker", False, remark, "See `helix-tui queue`.")
+        yield DoctorCheck("ddx and tracker", False, remark, "See `helix-tui queue`.")
     missing = {edge.missing for edge in queue.graph.dangling}
     if missing:
         waiting = len({edge.bead_id for edge in queue.graph.dangling})
@@ -237,9 +237,9 @@ def _queue(present: Present) -> Iterator[Check]:
         away = len(find_archived(present.project.archive_file, missing))
         said += f", {away} of them archived" if away else ""
         fix = "They are never ready, and ddx does not say so: `helix-tui queue --json`, under dangling."
-        yield Check("dependencies", False, said, fix)
+        yield DoctorCheck("dependencies", False, said, fix)
     if queue.graph.cycles:
-        yield Check(
+        yield DoctorCheck(
             "cycles",
             False,
             f"{counted(len(queue.graph.cycles), 'circle')} of dependencies",
@@ -247,11 +247,11 @@ def _queue(present: Present) -> Iterator[Check]:
         )
     dead = [run for run in present.runs if not run.live]
     if dead:
-        yield Check(
+        yield DoctorCheck(
             "workers",
             False,
             f"{counted(len(dead), 'claim')} of workers that are gone",
             "`helix-tui queue --json` lists them under running, with live false.",
         )
     else:
-        yield Check("workers", True, f"{len(beads_at_work(present.runs))} at work")
+        yield DoctorCheck("workers", True, f"{len(beads_at_work(present.runs))} at work")

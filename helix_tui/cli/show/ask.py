@@ -15,13 +15,13 @@ from helix_tui.cli.report.loading import locate
 from helix_tui.core.ask.answer.model import PROMPT_FILE, ModelCommand, ask_model
 from helix_tui.core.ask.corpus.git import GitFailed
 from helix_tui.core.ask.corpus.listing import NothingToAsk
-from helix_tui.core.ask.index.index import Index, open_index
+from helix_tui.core.ask.index.index import RepositoryIndex, open_index
 from helix_tui.core.ask.records import Progress
 from helix_tui.core.ask.retrieval.policy import DEPTHS, BudgetError, Policy, with_budgets
 from helix_tui.core.ask.sessions.document import document_of
-from helix_tui.core.ask.sessions.history import History
+from helix_tui.core.ask.sessions.history import AskHistory
 from helix_tui.core.ask.sessions.library import IndexLibrary
-from helix_tui.core.ask.sessions.session import AskModel, Run, ask
+from helix_tui.core.ask.sessions.session import AskModel, AskRun, ask
 from helix_tui.core.ask.sessions.trace import write_trace
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.ddx.model_call import model_command
@@ -82,7 +82,7 @@ def run(call: Call) -> int:
     document = document_of(found, {"index": made_ms})
     if not call.read_only:
         try:
-            History(project.helix_dir).save(document, call.now)
+            AskHistory(project.helix_dir).save(document, call.now)
         except OSError as error:
             call.note(f"helix-tui ask: the run is not kept: {error.strerror}")
     if options.trace_out is not None:
@@ -104,7 +104,7 @@ def _question(call: Call) -> str:
     return text.strip()
 
 
-def _index(call: Call, project: Project) -> tuple[Index, float]:
+def _index(call: Call, project: Project) -> tuple[RepositoryIndex, float]:
     """The index, up to date, and the milliseconds that this took."""
     last = 0.0
 
@@ -168,7 +168,7 @@ def _who(call: Call) -> dict[str, str]:
 # --- for people -------------------------------------------------------------------------------------------
 
 
-def listing(call: Call, found: Run, document: dict[str, Any]) -> list[str]:
+def listing(call: Call, found: AskRun, document: dict[str, Any]) -> list[str]:
     """The run in lines for people."""
     paint = call.paint
     role = {"Grounded": "success", "Bounded inference": "warning"}.get(found.tier, "attention")
@@ -206,7 +206,7 @@ def listing(call: Call, found: Run, document: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _model_line(found: Run) -> str:
+def _model_line(found: AskRun) -> str:
     reply = found.model
     assert reply is not None
     name = reply.model or reply.harness or reply.command

@@ -15,7 +15,7 @@ from helix_tui.core.beads.cycles import Circle, circle_ahead, circle_of
 from helix_tui.core.beads.naming import with_titles
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import Bead
-from helix_tui.core.ddx.history import History, LastSeen
+from helix_tui.core.ddx.history import BeadHistory, LastSeen
 from helix_tui.core.ground.text import clean_line, fit
 from helix_tui.core.ground.time import NS, format_age, format_instant
 from helix_tui.core.supervision.decide.needs import asked_of
@@ -213,7 +213,7 @@ def _missing(present: Present, bead_id: str) -> list[tuple[str, LastSeen | None]
     gone = [target for target in present.queue.beads[bead_id].depends_on if target not in present.queue.beads]
     if not gone:
         return []
-    history = History(present.project)
+    history = BeadHistory(present.project)
     return [(target, history.last_seen(target) if place < MOST_LOOKUPS else None) for place, target in enumerate(gone)]
 
 

@@ -143,7 +143,7 @@ class PastCommit:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class NodeEvidence:
     """What backs a tree node: the ``evidence`` record of the DAG node schema (docs/formats/ask.md §3.1)."""
 
     type: Literal["doc", "code", "test", "telemetry"]
@@ -162,7 +162,7 @@ class TreeNode:
     title: str
     summary: str
     tags: tuple[str, ...] = ()
-    evidence: tuple[Evidence, ...] = ()
+    evidence: tuple[NodeEvidence, ...] = ()
     parent: str = ""
     children: tuple[str, ...] = ()
     links: tuple[tuple[str, str], ...] = ()

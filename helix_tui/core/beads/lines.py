@@ -43,7 +43,7 @@ tracker of 3,000 beads is then copied once for some 250 rows that have changed."
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class LineRun:
     """Lines of a state whose bytes lie one after the other in one buffer."""
 
     first: int
@@ -61,7 +61,7 @@ class Image:
     starts: list[int] = field(default_factory=list)
     """Offset of every line in the file, and one more: where the next line would begin."""
     found: list[Found] = field(default_factory=list)
-    runs: list[Run] = field(default_factory=list)
+    runs: list[LineRun] = field(default_factory=list)
     base: Buffer = b""
     """The large buffer: it may not be written to again."""
     loose: int = 0
@@ -76,23 +76,23 @@ class Image:
         for place, bead in enumerate(self.found):
             if isinstance(bead, Bead):
                 move_line(bead, buffer, starts[place], min(starts[place + 1] - 1, size))
-        self.runs, self.base, self.loose = [Run(0, buffer, 0)], buffer, 0
+        self.runs, self.base, self.loose = [LineRun(0, buffer, 0)], buffer, 0
 
     def base_moved(self, buffer: Buffer) -> None:
         """The same bytes as in the large buffer lie in another one: what points into it points there now."""
         for bead in self.found:
             if isinstance(bead, Bead) and bead.where[0] is self.base:
                 move_line(bead, buffer, *bead.where[1:])
-        self.runs = [Run(run.first, buffer, run.offset) if run.buffer is self.base else run for run in self.runs]
+        self.runs = [LineRun(run.first, buffer, run.offset) if run.buffer is self.base else run for run in self.runs]
         self.base = buffer
 
-    def take(self, at: int, value: Found, run: Run) -> None:
+    def take(self, at: int, value: Found, run: LineRun) -> None:
         """Add a line that begins at ``at`` and whose bytes begin a run of their own."""
         self.starts.append(at)
         self.found.append(value)
         self._join(run, at)
 
-    def take_same(self, at: int, last: Image, lines: range, run: Run) -> None:
+    def take_same(self, at: int, last: Image, lines: range, run: LineRun) -> None:
         """Add lines of another state, the first of which begins at ``at`` here; they lie in ``run`` there."""
         begin = last.starts[lines.start]
         offset = run.offset + begin - last.starts[run.first]
@@ -102,9 +102,9 @@ class Image:
         self.found.extend(last.found[lines.start : lines.stop])
         if run.buffer is not last.base:
             self.loose += last.starts[lines.stop] - begin
-        self._join(Run(first, run.buffer, offset), at)
+        self._join(LineRun(first, run.buffer, offset), at)
 
-    def _join(self, run: Run, at: int) -> None:
+    def _join(self, run: LineRun, at: int) -> None:
         if self.runs:
             before = self.runs[-1]
             if before.buffer is run.buffer and run.offset == before.offset + at - self.starts[before.first]:
@@ -146,7 +146,7 @@ def _take_line(image: Image, buffer: Buffer, at: int, end: int, memory: _Memory)
         value = _decode(line) if line and not line.isspace() else None
         if isinstance(value, Bead):
             move_line(value, buffer, at, end)
-        image.take(at, value, Run(len(image.found), buffer, at))
+        image.take(at, value, LineRun(len(image.found), buffer, at))
         return end + 1 - at
     chunk = buffer[at : min(end + 1, image.size)]
     line = chunk[: end - at]
@@ -156,7 +156,7 @@ def _take_line(image: Image, buffer: Buffer, at: int, end: int, memory: _Memory)
     if isinstance(value, Bead):
         move_line(value, chunk, 0, len(line))
     image.loose += len(chunk)
-    image.take(at, value, Run(len(image.found), chunk, 0))
+    image.take(at, value, LineRun(len(image.found), chunk, 0))
     return 0 if known is not None else len(chunk)
 
 
@@ -173,7 +173,7 @@ class _Memory:
         """Whether there is no older state."""
         return self._last is None
 
-    def alike(self, buffer: Buffer, at: int, size: int) -> tuple[range, Run | None]:
+    def alike(self, buffer: Buffer, at: int, size: int) -> tuple[range, LineRun | None]:
         """Which whole lines of the older state stand at ``at``, and the run that they belong to."""
         last, first = self._last, self._next
         if last is None or first >= len(last.found):
@@ -209,7 +209,7 @@ class _Memory:
         return self._places.get(bead_id)
 
 
-def _first_line(run: Run) -> int:
+def _first_line(run: LineRun) -> int:
     return run.first
 
 

@@ -32,7 +32,7 @@ _MAX_IN_MEMORY = 8 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Dropped:
+class DroppedLine:
     """A line that is no bead: shown and counted, never silently gone."""
 
     line: int
@@ -49,7 +49,7 @@ class Tracker:
     path: Path
     beads: Mapping[str, Bead] = field(default_factory=lambda: MappingProxyType({}))
     """By id, in the order DDx sees them after folding."""
-    dropped: tuple[Dropped, ...] = ()
+    dropped: tuple[DroppedLine, ...] = ()
     folded: Mapping[str, tuple[int, ...]] = field(default_factory=lambda: MappingProxyType({}))
     """Ids that stand on more than one line, with the line numbers; the last of them holds."""
     rows: int = 0
@@ -218,7 +218,7 @@ def _tracker(image: Image, path: Path) -> Tracker:
     if len(beads) < len(rows):
         beads, folded = _fold(image.found)
     dropped = tuple(
-        Dropped(number, line.reason, line.excerpt)
+        DroppedLine(number, line.reason, line.excerpt)
         for number, line in enumerate(image.found, 1)
         if isinstance(line, Unread)
     )

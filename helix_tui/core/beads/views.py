@@ -83,7 +83,7 @@ class ViewRow:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class QueueView:
     """The rows of one view, and how many beads match of how many."""
 
     kind: ViewKind
@@ -107,7 +107,9 @@ class Folding:
 AS_IT_COMES = Folding()
 
 
-def build_view(queue: Queue, kind: ViewKind = "dag", query: Query | str = "", folding: Folding = AS_IT_COMES) -> View:
+def build_view(
+    queue: Queue, kind: ViewKind = "dag", query: Query | str = "", folding: Folding = AS_IT_COMES
+) -> QueueView:
     """The rows of a view.
 
     Args:
@@ -121,7 +123,7 @@ def build_view(queue: Queue, kind: ViewKind = "dag", query: Query | str = "", fo
     shown = matching(parsed, queue) if parsed else list(beads)
     build = {"dag": _dag, "tree": _tree, "lanes": _lanes, "order": _order}[kind]
     rows = tuple(build(queue, shown, bool(parsed), folding))
-    return View(kind, rows, len(shown), len(beads))
+    return QueueView(kind, rows, len(shown), len(beads))
 
 
 def urgency(queue: Queue) -> Callable[[str], tuple[object, ...]]:

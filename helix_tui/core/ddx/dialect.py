@@ -23,7 +23,7 @@ from helix_tui.core.beads.rule import Era as AnyEra
 from helix_tui.core.beads.rule import Rule
 from helix_tui.core.ddx.files import read_bytes, stamp_of
 from helix_tui.core.ddx.names import BARE, Era
-from helix_tui.core.ddx.verbs import Verb
+from helix_tui.core.ddx.verbs import DdxVerb
 from helix_tui.core.ground.project import find_ddx, user_cache_dirs
 from helix_tui.core.ground.recent import Recent
 
@@ -45,7 +45,7 @@ def _flags(text: str) -> frozenset[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class RowGate:
     """Something in a row for which a ddx refuses every command."""
 
     kind: str
@@ -87,8 +87,8 @@ class Dialect:
     """… and what is above that."""
     cancelled_counts: bool
     """A cancelled child counts as finished there."""
-    gates: tuple[Gate, ...] = ()
-    verbs: Mapping[str, Verb] = field(default_factory=dict)
+    gates: tuple[RowGate, ...] = ()
+    verbs: Mapping[str, DdxVerb] = field(default_factory=dict)
     """Per deed the verb that it answered to, with its flags."""
     proven: bool = True
     """A trial proved what its help does not say; else that is a guess, and only its verbs are known."""
@@ -140,24 +140,24 @@ class Dialect:
 
 
 _ROUTE = "--effort --harness --model"
-_TRACKER = {deed: Verb(("bead", deed)) for deed in ("ready", "show", "close", "reopen", "dep", "evidence", "export")}
+_TRACKER = {deed: DdxVerb(("bead", deed)) for deed in ("ready", "show", "close", "reopen", "dep", "evidence", "export")}
 _APRIL_VERBS = _TRACKER | {
-    "drain": Verb(("agent", "execute-loop"), _flags(f"--json --local --once {_ROUTE}")),
-    "one_bead": Verb(("agent", "execute-bead"), _flags(f"--json {_ROUTE}")),
-    "workers": Verb(("agent", "workers")),
-    "create": Verb(("bead", "create"), _flags("--set")),
-    "update": Verb(("bead", "update"), _flags("--set")),
+    "drain": DdxVerb(("agent", "execute-loop"), _flags(f"--json --local --once {_ROUTE}")),
+    "one_bead": DdxVerb(("agent", "execute-bead"), _flags(f"--json {_ROUTE}")),
+    "workers": DdxVerb(("agent", "workers")),
+    "create": DdxVerb(("bead", "create"), _flags("--set")),
+    "update": DdxVerb(("bead", "update"), _flags("--set")),
 }
 _AUGUST_VERBS = _TRACKER | {
-    "drain": Verb(("work",), _flags(f"--json --once --watch {_ROUTE}")),
-    "one_bead": Verb(("try",), _flags(_ROUTE)),
-    "workers": Verb(("work", "status")),
-    "plan": Verb(("work", "plan")),
-    "queue": Verb(("bead", "queue")),
-    "operator_attention": Verb(("bead", "operator-attention")),
-    "cooldown": Verb(("bead", "cooldown")),
-    "create": Verb(("bead", "create"), _flags("--set --depends-on")),
-    "update": Verb(("bead", "update"), _flags("--set --external-blocker-reason")),
+    "drain": DdxVerb(("work",), _flags(f"--json --once --watch {_ROUTE}")),
+    "one_bead": DdxVerb(("try",), _flags(_ROUTE)),
+    "workers": DdxVerb(("work", "status")),
+    "plan": DdxVerb(("work", "plan")),
+    "queue": DdxVerb(("bead", "queue")),
+    "operator_attention": DdxVerb(("bead", "operator-attention")),
+    "cooldown": DdxVerb(("bead", "cooldown")),
+    "create": DdxVerb(("bead", "create"), _flags("--set --depends-on")),
+    "update": DdxVerb(("bead", "update"), _flags("--set --external-blocker-reason")),
 }
 
 APRIL = Dialect(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from helix_tui.core.beads.readiness import tracker_era
 from helix_tui.core.beads.record import TERMINAL, Bead
-from helix_tui.core.ddx.dialect import Dialect, Gate
+from helix_tui.core.ddx.dialect import Dialect, RowGate
 from helix_tui.core.ground.text import clean_line
 
 SAMPLES = 5
@@ -33,7 +33,7 @@ class Remark:
 class Shut:
     """A tracker on which the ddx at hand refuses every command."""
 
-    gate: Gate
+    gate: RowGate
     ids: tuple[str, ...]
     """The beads for which it does."""
 

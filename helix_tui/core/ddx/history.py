@@ -43,7 +43,7 @@ MOST_KNOWN = 1_000
 """Answers that are kept, some 500 bytes each: more than a tracker has ever named beads that are missing."""
 
 
-class History:
+class BeadHistory:
     """Looks up missing beads; answers are kept until the archive or the branch changes."""
 
     def __init__(self, project: Project, *, timeout: float = 10.0) -> None:

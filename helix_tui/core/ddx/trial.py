@@ -20,7 +20,7 @@ import msgspec
 
 from helix_tui.core.beads.rule import Rule
 from helix_tui.core.ddx.client import MISSING, Ddx, DdxError
-from helix_tui.core.ddx.dialect import FAMILIES, NO_TRIAL, Dialect, Gate
+from helix_tui.core.ddx.dialect import FAMILIES, NO_TRIAL, Dialect, RowGate
 from helix_tui.core.ddx.names import VERBS, Era
 from helix_tui.core.ddx.verbs import Words, read_verbs
 from helix_tui.core.ground.process import Finished, run
@@ -162,7 +162,7 @@ class _Trial:
         counted = found.items() if isinstance(found, dict) else ()
         return {name: number for name, number in counted if isinstance(number, int)}
 
-    def _gates(self) -> tuple[Gate, ...]:
+    def _gates(self) -> tuple[RowGate, ...]:
         found = []
         for kind, word in _GATED:
             row = _row("t-gate", labels=[word]) if kind == "label" else _row("t-gate", status=word)
@@ -172,7 +172,7 @@ class _Trial:
             if finished.rc and code is not None:
                 commands = re.findall(r"`(ddx [^`]+)`", finished.err)
                 command = next((each for each in commands if "--apply" in each), "") or "ddx bead --help"
-                found.append(Gate(kind, word, code[1], clean_line(command, 120)))
+                found.append(RowGate(kind, word, code[1], clean_line(command, 120)))
         return tuple(found)
 
     def _run(self, *words: str) -> bool:

@@ -22,7 +22,7 @@ _ANYWHERE = re.compile(r"(?<![\w-])--\w[\w-]*")
 
 
 @dataclass(frozen=True, slots=True)
-class Verb:
+class DdxVerb:
     """One deed's verb, as one ddx speaks it."""
 
     words: Words
@@ -45,23 +45,23 @@ class Verb:
         return not self.flags or flag in self.flags
 
 
-def read_verbs(ask: Callable[[Words], str | None]) -> dict[str, Verb]:
+def read_verbs(ask: Callable[[Words], str | None]) -> dict[str, DdxVerb]:
     """The verb of each deed that a ddx can do, the newer where it speaks two.
 
     Args:
         ask: the help of a verb; None where it does not answer.
     """
-    silent: dict[str, list[Verb]] = {}
-    found: dict[str, Verb] = {}
+    silent: dict[str, list[DdxVerb]] = {}
+    found: dict[str, DdxVerb] = {}
     for deed, forms in VERBS.items():
         answers = [(words, text) for words in forms if (text := ask(words)) is not None]
-        own = [Verb(words, flags_in(text), codes_in(text)) for words, text in answers if _is_help_of(text, words)]
+        own = [DdxVerb(words, flags_in(text), codes_in(text)) for words, text in answers if _is_help_of(text, words)]
         # April has `ddx work` too, as another name of its loop; a later one's watches.
         own.sort(key=lambda verb: verb.words == ("work",) and not verb.knows("--watch"))
         if own:
             found[deed] = own[0]
         else:
-            silent[deed] = [Verb(words, flags_in(text)) for words, text in answers if "Usage:" not in text]
+            silent[deed] = [DdxVerb(words, flags_in(text)) for words, text in answers if "Usage:" not in text]
     # Where no help says whose it is: the older loop, and for the other deeds what goes with the loop.
     loop = found.get("drain") or next(iter(silent.get("drain", ())[-1:]), None)
     place = -1 if loop is not None and loop.words == VERBS["drain"][-1] else 0

@@ -42,7 +42,7 @@ _VAGUE = re.compile(r"\b(works?|correct(ly)?|complete(ly)?|aligned?)\b", re.IGNO
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class AuthoringFinding:
     """One thing that is missing or could be better."""
 
     level: str
@@ -55,18 +55,18 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class AuthoringVerdict:
     """Everything found about one bead."""
 
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[AuthoringFinding, ...] = ()
 
     @property
-    def errors(self) -> tuple[Finding, ...]:
+    def errors(self) -> tuple[AuthoringFinding, ...]:
         """What must be mended."""
         return tuple(finding for finding in self.findings if finding.level == "error")
 
     @property
-    def warnings(self) -> tuple[Finding, ...]:
+    def warnings(self) -> tuple[AuthoringFinding, ...]:
         """What should be mended."""
         return tuple(finding for finding in self.findings if finding.level == "warning")
 
@@ -106,7 +106,7 @@ def acceptance_items(acceptance: str) -> tuple[str, ...]:
     return tuple(item for item in items if item)
 
 
-def judge(bead: Mapping[str, Any], known: Collection[str] | None = None, *, strict: bool = False) -> Verdict:
+def judge(bead: Mapping[str, Any], known: Collection[str] | None = None, *, strict: bool = False) -> AuthoringVerdict:
     """Everything that is wrong with a bead.
 
     Args:
@@ -114,36 +114,36 @@ def judge(bead: Mapping[str, Any], known: Collection[str] | None = None, *, stri
         known: ids of the tracker, for its dependencies; None where they cannot be known.
         strict: vague acceptance is an error, as at a creation through us; else a warning.
     """
-    return Verdict(tuple(_findings(bead, known, strict)))
+    return AuthoringVerdict(tuple(_findings(bead, known, strict)))
 
 
-def judge_text(acceptance: str) -> Verdict:
+def judge_text(acceptance: str) -> AuthoringVerdict:
     """Item by item about acceptance alone, for somebody who is typing it."""
-    return Verdict(tuple(_vague(item, "warning") for item in vague_items(acceptance)))
+    return AuthoringVerdict(tuple(_vague(item, "warning") for item in vague_items(acceptance)))
 
 
-def _findings(bead: Mapping[str, Any], known: Collection[str] | None, strict: bool) -> Iterable[Finding]:
+def _findings(bead: Mapping[str, Any], known: Collection[str] | None, strict: bool) -> Iterable[AuthoringFinding]:
     kind = str(bead.get("issue_type") or "task")
     labels = [text.strip() for text in bead.get("labels") or () if isinstance(text, str)]
     if not str(bead.get("title") or "").strip():
-        yield Finding("error", "title", "title required")
+        yield AuthoringFinding("error", "title", "title required")
     if REQUIRED_LABEL not in labels:
-        yield Finding("error", "label", f'missing required label "{REQUIRED_LABEL}"')
+        yield AuthoringFinding("error", "label", f'missing required label "{REQUIRED_LABEL}"')
     if not _activities(labels):
         wanted = ",".join(PHASES)
-        yield Finding("error", "phase", f"missing phase label (phase:{{{wanted}}} or activity:{{{wanted}}})")
+        yield AuthoringFinding("error", "phase", f"missing phase label (phase:{{{wanted}}} or activity:{{{wanted}}})")
     if kind in _NEED_SPEC and not str(bead.get("spec-id") or "").strip():
-        yield Finding("error", "spec", "tasks require --spec-id")
+        yield AuthoringFinding("error", "spec", "tasks require --spec-id")
     acceptance = str(bead.get("acceptance") or "").strip()
     if kind in _NEED_ACCEPTANCE and not acceptance:
-        yield Finding("error", "acceptance", f"{kind} issues require --acceptance")
+        yield AuthoringFinding("error", "acceptance", f"{kind} issues require --acceptance")
     for target in _targets(bead):
         if known is not None and target not in known:
-            yield Finding("error", "dependency", f"dependency {called(target)} does not exist")
+            yield AuthoringFinding("error", "dependency", f"dependency {called(target)} does not exist")
     if kind in _NEED_ACCEPTANCE and acceptance and not deterministic(acceptance):
         yield _vague(acceptance, "error" if strict else "warning")
     if not any(text.startswith("kind:") for text in labels):
-        yield Finding("warning", "kind", "consider adding a kind label")
+        yield AuthoringFinding("warning", "kind", "consider adding a kind label")
 
 
 def _activities(labels: Sequence[str]) -> list[str]:
@@ -155,6 +155,6 @@ def _targets(bead: Mapping[str, Any]) -> tuple[str, ...]:
     return targets(edges) if isinstance(edges, list) else ()
 
 
-def _vague(text: str, level: str) -> Finding:
+def _vague(text: str, level: str) -> AuthoringFinding:
     advice = "name a command and what it must do, or a file, field or label and what it must be"
-    return Finding(level, "vague", f"no machine can check “{called(text)}”; {advice}")
+    return AuthoringFinding(level, "vague", f"no machine can check “{called(text)}”; {advice}")

@@ -63,7 +63,7 @@ class Who:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class JournalEntry:
     """One change, as the journal tells it."""
 
     id: str
@@ -118,10 +118,10 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class JournalHistory:
     """The journal as read at one time."""
 
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[JournalEntry, ...] = ()
     """Oldest first."""
     dropped: int = 0
     """Lines that are no record; a torn one is left by a full disk or a lost machine."""
@@ -132,16 +132,16 @@ class History:
     left_out: int = 0
     """Older changes that stand in the file alone."""
 
-    def get(self, entry_id: str) -> Entry | None:
+    def get(self, entry_id: str) -> JournalEntry | None:
         """The entry with an id."""
         return next((entry for entry in self.entries if entry.id == entry_id), None)
 
     @property
-    def pending(self) -> tuple[Entry, ...]:
+    def pending(self) -> tuple[JournalEntry, ...]:
         """Changes whose outcome is not known."""
         return tuple(entry for entry in self.entries if entry.result == "pending")
 
-    def to_undo(self, me: Who | None = None) -> tuple[Entry, ...]:
+    def to_undo(self, me: Who | None = None) -> tuple[JournalEntry, ...]:
         """What can be taken back, newest first: people's changes for a person, its own for an agent.
 
         Args:
@@ -149,14 +149,14 @@ class History:
         """
         return tuple(entry for entry in reversed(self.entries) if entry.plain and entry.standing and _of(entry, me))
 
-    def to_redo(self, me: Who | None = None) -> tuple[Entry, ...]:
+    def to_redo(self, me: Who | None = None) -> tuple[JournalEntry, ...]:
         """What was taken back and may be done again, the last taken back first; a newer change ends that."""
         own = [entry for entry in self.entries if entry.plain and _of(entry, me)]
         newest = max((entry.seq for entry in own if entry.standing), default=0)
         undone = [entry for entry in own if entry.undone_by and entry.undone_seq > newest]
         return tuple(sorted(undone, key=lambda entry: -entry.undone_seq))
 
-    def root(self, entry: Entry) -> Entry:
+    def root(self, entry: JournalEntry) -> JournalEntry:
         """The change that an entry did again; else the entry itself."""
         return (self.get(entry.of) or entry) if entry.kind == "redo" and entry.of else entry
 
@@ -164,7 +164,7 @@ class History:
         """Per plain entry the number of the record that last made it stand, or stand no longer."""
         return {entry.of or entry.id: entry.seq for entry in self.entries if entry.turns}
 
-    def back_to(self, entry_id: str) -> tuple[Entry, ...]:
+    def back_to(self, entry_id: str) -> tuple[JournalEntry, ...]:
         """Changes that stand otherwise now than right after an entry, the latest turn first.
 
         One that stands now is to be taken back, one that was taken back since is to be done again.
@@ -188,14 +188,14 @@ class History:
         return tuple(sorted(found, key=lambda entry: -turned[entry.id]))
 
 
-def _of(entry: Entry, me: Who | None) -> bool:
+def _of(entry: JournalEntry, me: Who | None) -> bool:
     """Whether an entry is what somebody's undo is about."""
     if me is None:
         return True
     return entry.who.person if me.person else (entry.who.kind, entry.who.user) == (me.kind, me.user)
 
 
-def edits_of(history: History) -> dict[str, list[tuple[int, int]]]:
+def edits_of(history: JournalHistory) -> dict[str, list[tuple[int, int]]]:
     """Per bead, when each change from here that was no claim began and ended: no worker made those writes."""
     edits: dict[str, list[tuple[int, int]]] = {}
     for entry in history.entries:
@@ -216,16 +216,16 @@ class Journal:
         self.path = path
         self._offset = 0
         self._identity: tuple[int, int] | None = None
-        self._entries: dict[str, Entry] = {}
+        self._entries: dict[str, JournalEntry] = {}
         self._dropped = self._left_out = 0
-        self._history = History()
+        self._history = JournalHistory()
 
     @classmethod
     def of(cls, project: Project) -> Journal:
         """The journal that belongs to a project."""
         return cls(project.helix_dir / "journal.jsonl")
 
-    def read(self) -> History:
+    def read(self) -> JournalHistory:
         """The journal as it stands now; only what was appended since the last time is read.
 
         Raises:
@@ -248,10 +248,10 @@ class Journal:
             self._forget(None)
         if (self._identity, self._offset) != known or torn != self._history.torn:
             entries = tuple(self._entries.values())
-            self._history = History(entries, self._dropped, torn, left_out=self._left_out)
+            self._history = JournalHistory(entries, self._dropped, torn, left_out=self._left_out)
         return self._history
 
-    def look(self) -> History:
+    def look(self) -> JournalHistory:
         """The same for somebody who only watches: what cannot be read is said in the history itself."""
         try:
             return self.read()
@@ -411,7 +411,7 @@ class Journal:
             del self._entries[oldest]
             self._left_out += 1
 
-    def _link(self, entry: Entry) -> None:
+    def _link(self, entry: JournalEntry) -> None:
         """Let the entry that was taken back, or done again, know of it."""
         other = self._entries.get(entry.of)
         if other is None:
@@ -428,12 +428,12 @@ class Journal:
         self._entries[other.id] = other
 
 
-def _entry(record: dict[str, Any]) -> Entry:
+def _entry(record: dict[str, Any]) -> JournalEntry:
     who = record["who"]
     at = parse_instant(record["at"])
     if at is None:
         raise ValueError("no time")
-    return Entry(
+    return JournalEntry(
         id=str(record["id"]),
         seq=int(record["seq"]),
         at=at,

@@ -95,7 +95,7 @@ def replacements(bead: Bead) -> list[str]:
     return [by for by in named if by]
 
 
-class Scene:
+class Overlay:
     """The beads of a queue as planned changes leave them.
 
     Attributes:

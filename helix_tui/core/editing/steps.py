@@ -8,7 +8,7 @@ from typing import Any
 
 from helix_tui.core.ddx.dialect import Dialect
 from helix_tui.core.ddx.fit import Shut
-from helix_tui.core.editing.overlay import Edits, Scene, same
+from helix_tui.core.editing.overlay import Edits, Overlay, same
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.text import clean_line
 
@@ -42,12 +42,12 @@ FLAGS = {
 """Fields that ``bead update`` has a flag for; an empty text clears them."""
 
 
-class Refused(HelixError):
+class OperationRefused(HelixError):
     """An operation that does not hold now; the message is one sentence saying why and what would help."""
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class CommandStep:
     """One command, what it rests on and what it changes."""
 
     args: tuple[str, ...]
@@ -66,7 +66,7 @@ class Step:
     """The stand-in for the id of the bead that it makes."""
 
 
-class Writing:
+class PlanBuilder:
     """Collects the steps of a plan, each planned on what the ones before it leave.
 
     Attributes:
@@ -76,13 +76,13 @@ class Writing:
     """
 
     def __init__(
-        self, scene: Scene, dialect: Dialect, busy: Collection[str] = (), *, refused: Shut | None = None
+        self, scene: Overlay, dialect: Dialect, busy: Collection[str] = (), *, refused: Shut | None = None
     ) -> None:
         self.scene = scene
         self.dialect = dialect
         self.busy = busy
         self.refused = refused
-        self.steps: list[Step] = []
+        self.steps: list[CommandStep] = []
         self.notes: list[str] = []
 
     def add(
@@ -97,14 +97,14 @@ class Writing:
     ) -> None:
         """Append one command."""
         if self.refused is not None:
-            raise Refused(str(self.refused))
+            raise OperationRefused(str(self.refused))
         words = tuple(args)
         check_words(words)
         for bead_id, fields in edits.items():
             self._check_labels(bead_id, fields.get("labels") or ())
             self._check_gates(bead_id, fields)
         before = {bead_id: self.scene.values(bead_id, fields) for bead_id, fields in edits.items()}
-        step = Step(words, edits, before, tuple(watched), ripple or {}, leases or {}, creates)
+        step = CommandStep(words, edits, before, tuple(watched), ripple or {}, leases or {}, creates)
         self.steps.append(step)
         self.scene.apply(edits, leases)
         self.scene.apply(ripple or {})
@@ -113,7 +113,7 @@ class Writing:
         """Refuse to write labels one of which ddx, given all of them in one word, would cut in two."""
         for text in labels:
             if isinstance(text, str) and "," in text:
-                raise Refused(
+                raise OperationRefused(
                     f"the label “{called(text)}” of {called(bead_id)} has a comma, at which ddx would split "
                     "it for good; remove that label first, or leave the labels of this bead as they are"
                 )
@@ -127,7 +127,7 @@ class Writing:
             else:
                 brings = fields.get(gate.kind) == gate.word != have.get(gate.kind)
             if brings:
-                raise Refused(
+                raise OperationRefused(
                     f"with the {gate.kind} {gate.word} on a bead this ddx refuses every command, reading too "
                     f"({gate.code}); only `{gate.command}` would help, and it takes the {gate.kind} away"
                 )
@@ -197,13 +197,13 @@ def check_words(words: Iterable[str]) -> None:
     """
     for word in words:
         if "\0" in word:
-            raise Refused("the text holds a NUL character, which no command can take; remove it")
+            raise OperationRefused("the text holds a NUL character, which no command can take; remove it")
         try:
             size = len(word.encode())
         except UnicodeEncodeError:
-            raise Refused("the text holds half a character (a lone surrogate), which is no Unicode") from None
+            raise OperationRefused("the text holds half a character (a lone surrogate), which is no Unicode") from None
         if size > MAX_VALUE:
-            raise Refused(
+            raise OperationRefused(
                 f"the text has {size:,} bytes and a command takes {MAX_VALUE:,}; shorten it, or put it in a file"
             )
 

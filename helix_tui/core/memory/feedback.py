@@ -25,7 +25,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from helix_tui.core.memory import ranking
-from helix_tui.core.memory.records import Memory, Outcome, Verdict
+from helix_tui.core.memory.records import Memory, MemoryOutcome, Verdict
 from helix_tui.core.memory.reports import FeedbackReport
 from helix_tui.core.memory.store import counts as counting
 from helix_tui.core.memory.store import revisions, rows
@@ -130,7 +130,7 @@ def feedback(base: Base, said: Round) -> FeedbackReport:
     )
 
 
-def outcomes(base: Base, *, name: str, attempt: str) -> list[Outcome]:
+def outcomes(base: Base, *, name: str, attempt: str) -> list[MemoryOutcome]:
     """What attempts did to a memory's counts, or to those of all memories of an attempt, newest first."""
     conditions: list[str] = []
     values: list[object] = []
@@ -148,7 +148,7 @@ def outcomes(base: Base, *, name: str, attempt: str) -> list[Outcome]:
         values,
     )
     return [
-        Outcome(
+        MemoryOutcome(
             attempt=row[0],
             memory_id=row[1],
             name=row[2],

@@ -24,13 +24,13 @@ from helix_tui.core.memory.recall import approach, graph
 from helix_tui.core.memory.recall import injection as injecting
 from helix_tui.core.memory.recall import recall as recalling
 from helix_tui.core.memory.recall.injection import Screen
-from helix_tui.core.memory.records import Correction, Edit
+from helix_tui.core.memory.records import Correction, MemoryEdit
 from helix_tui.core.memory.store import counts as counting
 from helix_tui.core.memory.store import indexing, revisions, rows
 from helix_tui.core.memory.store.base import Base
 from helix_tui.core.memory.store.base import window_days as set_window
 from helix_tui.core.memory.store.database import BUSY_SECONDS, empty_database, guarded, open_database
-from helix_tui.core.memory.store.index import Index
+from helix_tui.core.memory.store.index import MemoryIndex
 from helix_tui.core.memory.write import alike, corrections, storing, upkeep
 
 CATCH_UP = 16
@@ -168,7 +168,7 @@ class MemoryStore:
     # What is corrected by a person; `deeds` keeps the way back
 
     @outward
-    def edit(self, name_or_id: str | int, change: Edit, *, apply: bool = True) -> Correction:
+    def edit(self, name_or_id: str | int, change: MemoryEdit, *, apply: bool = True) -> Correction:
         """Correct a memory; not applied, only say what that would do."""
         with self._maybe_changing(apply):
             return corrections.edit(self._base, name_or_id, change, apply=apply)
@@ -205,7 +205,9 @@ class MemoryStore:
         ranker: str = "seed",
     ) -> records.Recall:
         """Memories for a query and for files, best first, with every term of their scores."""
-        asked = recalling.Query(query, type, limit, min_effectiveness, tuple(files), expand, max(0.0, gate), ranker)
+        asked = recalling.RecallQuery(
+            query, type, limit, min_effectiveness, tuple(files), expand, max(0.0, gate), ranker
+        )
         with self._using():
             self._catch_up()
             return recalling.recall(self._base, asked)
@@ -249,7 +251,7 @@ class MemoryStore:
 
         With the scope ``path`` only what names one of the files, or its module, is shown.
         """
-        task = injecting.Task(objective, tuple(files), attempt, bead, agent, kind, limit, ranker, scope)
+        task = injecting.RecallTask(objective, tuple(files), attempt, bead, agent, kind, limit, ranker, scope)
         with self._using():
             self._catch_up()
             return injecting.inject(self._base, task, screen=screen, record=record)
@@ -310,7 +312,7 @@ class MemoryStore:
             return injecting.injections(self._base, name=name, attempt=attempt, bead=bead)
 
     @outward
-    def outcomes(self, name: str = "", attempt: str = "") -> Sequence[records.Outcome]:
+    def outcomes(self, name: str = "", attempt: str = "") -> Sequence[records.MemoryOutcome]:
         """What attempts did to a memory's counts, newest first."""
         with self._using():
             return crediting.outcomes(self._base, name=name, attempt=attempt)
@@ -453,7 +455,7 @@ def open_memory(
         database = open_database(path, read_only=read_only, busy_seconds=busy_seconds)
     use_one_thread()
     window = set_window() if window_days is None else window_days
-    index = Index(encoder.model_id if encoder is not None else None)
+    index = MemoryIndex(encoder.model_id if encoder is not None else None)
     return MemoryStore(Base(path, database, encoder, detail, clock, read_only, index, window))
 
 

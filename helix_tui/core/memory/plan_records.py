@@ -27,7 +27,7 @@ _LINEAGE = ("seq", "slug", "delivered")
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class PlanTask:
     """One task of a plan (docs/formats/memory.md §3)."""
 
     seq: str
@@ -59,12 +59,12 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class MemoryPlan:
     """An objective as a graph of tasks."""
 
     id: int
     objective: str
-    tasks: tuple[Task, ...]
+    tasks: tuple[PlanTask, ...]
     framework: str = ""
     required: tuple[str, ...] = ()
     """Idioms to keep to."""
@@ -116,7 +116,7 @@ class Exploration:
 
 
 @dataclass(frozen=True, slots=True)
-class Workspace:
+class TaskWorkspace:
     """One task as it is carried out: what it was given, and what came of it."""
 
     id: int
@@ -169,7 +169,7 @@ class Workspace:
         }
 
 
-def read_tasks(document: object) -> tuple[tuple[Task, ...], list[str]]:
+def read_tasks(document: object) -> tuple[tuple[PlanTask, ...], list[str]]:
     """Tasks of a plan as a model writes them, and everything that is wrong with them."""
     problems: list[str] = []
     rows = document if isinstance(document, list) else []
@@ -189,14 +189,14 @@ def read_tasks(document: object) -> tuple[tuple[Task, ...], list[str]]:
     return tuple(tasks), problems
 
 
-def in_order(tasks: Iterable[Task]) -> list[Task]:
+def in_order(tasks: Iterable[PlanTask]) -> list[PlanTask]:
     """The tasks with prerequisites first, else in the order of the plan."""
     by_seq = {task.seq: task for task in tasks}
     sorter = TopologicalSorter({seq: task.depends for seq, task in by_seq.items()})
     return [by_seq[seq] for seq in sorter.static_order()]
 
 
-def _read_task(row: object, number: int, problems: list[str]) -> Task | None:
+def _read_task(row: object, number: int, problems: list[str]) -> PlanTask | None:
     if not isinstance(row, dict):
         problems.append(f"task {number} is no object")
         return None
@@ -218,10 +218,10 @@ def _read_task(row: object, number: int, problems: list[str]) -> Task | None:
         problems.append(f"task {named} has no whole number as budget")
         budget = BUDGET[1]
     depends = tuple(name for name in field_names(row.get("depends")) if name.lower() not in ("none", "-"))
-    return Task(seq, field_text(row.get("slug")) or "task", objective, delta, verify, depends, budget)
+    return PlanTask(seq, field_text(row.get("slug")) or "task", objective, delta, verify, depends, budget)
 
 
-def _circles(tasks: Sequence[Task]) -> list[str]:
+def _circles(tasks: Sequence[PlanTask]) -> list[str]:
     try:
         in_order(tasks)
     except CycleError as error:

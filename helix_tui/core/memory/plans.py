@@ -16,9 +16,9 @@ from helix_tui.core.memory.memory_store import MemoryStore
 from helix_tui.core.memory.plan_records import (
     MAX_TEXT,
     Exploration,
-    Plan,
-    Task,
-    Workspace,
+    MemoryPlan,
+    PlanTask,
+    TaskWorkspace,
     field_names,
     field_text,
     read_tasks,
@@ -60,7 +60,7 @@ class Plans:
         return [Exploration(row[0], row[1], _decoded(row[2]), parse_instant(row[3])) for row in rows]
 
     @outward
-    def add_plan(self, document: object) -> Plan:
+    def add_plan(self, document: object) -> MemoryPlan:
         """Store a plan as a planner writes it: ``{objective, framework?, idioms?, tasks[]}``.
 
         Raises:
@@ -93,18 +93,18 @@ class Plans:
         return found
 
     @outward
-    def plans(self) -> list[Plan]:
+    def plans(self) -> list[MemoryPlan]:
         """All plans, newest first."""
         return [_plan(row) for row in self._memory.read(f"{_PLAN} ORDER BY id DESC")]
 
     @outward
-    def plan(self, plan_id: int) -> Plan | None:
+    def plan(self, plan_id: int) -> MemoryPlan | None:
         """One plan."""
         rows = self._memory.read(f"{_PLAN} WHERE id = ?", (plan_id,))
         return _plan(rows[0]) if rows else None
 
     @outward
-    def open_workspace(self, plan: Plan, task: Task, *, bead: str = "", agent: str = "") -> Workspace:
+    def open_workspace(self, plan: MemoryPlan, task: PlanTask, *, bead: str = "", agent: str = "") -> TaskWorkspace:
         """Begin a task: recall what is remembered for it, and tell it what its parents delivered."""
         done = {each.seq: each for each in self.workspaces(plan.id) if each.status == "delivered"}
         lineage = [
@@ -147,7 +147,7 @@ class Plans:
     @outward
     def close_workspace(
         self, workspace_id: int, status: Status, delivered: str, utilized: Sequence[str] = ()
-    ) -> Workspace | None:
+    ) -> TaskWorkspace | None:
         """End a task; what it says it used is kept as a claim until verification settles it."""
         workspace = self.workspace(workspace_id)
         if workspace is None:
@@ -162,7 +162,7 @@ class Plans:
         return self.workspace(workspace_id)
 
     @outward
-    def workspaces(self, plan_id: int | None = None) -> list[Workspace]:
+    def workspaces(self, plan_id: int | None = None) -> list[TaskWorkspace]:
         """All workspaces, newest first, or those of one plan."""
         if plan_id is None:
             return [_workspace(row) for row in self._memory.read(f"{_WORKSPACE} ORDER BY id DESC")]
@@ -170,7 +170,7 @@ class Plans:
         return [_workspace(row) for row in rows]
 
     @outward
-    def workspace(self, workspace_id: int) -> Workspace | None:
+    def workspace(self, workspace_id: int) -> TaskWorkspace | None:
         """One workspace."""
         rows = self._memory.read(f"{_WORKSPACE} WHERE id = ?", (workspace_id,))
         return _workspace(rows[0]) if rows else None
@@ -182,11 +182,11 @@ _WORKSPACE = (
 )
 
 
-def _plan(row: Sequence[Any]) -> Plan:
+def _plan(row: Sequence[Any]) -> MemoryPlan:
     tasks, problems = read_tasks(_decoded(row[4]))
     idioms = _decoded(row[3])
     idioms = idioms if isinstance(idioms, dict) else {}
-    return Plan(
+    return MemoryPlan(
         row[0],
         field_text(row[1]),
         tasks,
@@ -199,9 +199,9 @@ def _plan(row: Sequence[Any]) -> Plan:
     )
 
 
-def _workspace(row: Sequence[Any]) -> Workspace:
+def _workspace(row: Sequence[Any]) -> TaskWorkspace:
     data = _decoded(row[5])
-    return Workspace(
+    return TaskWorkspace(
         row[0],
         row[1],
         field_text(row[2]),

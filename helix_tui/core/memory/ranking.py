@@ -47,7 +47,7 @@ USE_SHRINKAGE = 4.0
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class RankingEvidence:
     """What is known of the memories that are to be ranked: arrays of one length."""
 
     relevance: Array
@@ -77,7 +77,7 @@ class Ranked:
     terms: Mapping[str, Array] = field(default_factory=dict)
 
 
-Ranker = Callable[[Evidence], Ranked]
+Ranker = Callable[[RankingEvidence], Ranked]
 
 
 def effectiveness(helped: Array, failed: Array) -> Array:
@@ -93,13 +93,13 @@ def recency(age_days: Array) -> Array:
     return np.where(np.isnan(fresh), 0.5, fresh)
 
 
-def rank_by_seed(evidence: Evidence) -> Ranked:
+def rank_by_seed(evidence: RankingEvidence) -> Ranked:
     """``0.5·relevance + 0.3·effectiveness + 0.2·recency`` (docs/formats/memory.md §5)."""
     worth, fresh = effectiveness(evidence.helped, evidence.failed), recency(evidence.age_days)
     return Ranked(RELEVANCE * evidence.relevance + EFFECTIVENESS * worth + RECENCY * fresh, worth, fresh)
 
 
-def rank_by_lift(evidence: Evidence) -> Ranked:
+def rank_by_lift(evidence: RankingEvidence) -> Ranked:
     """``0.6·relevance + 0.4·clip(0.5 + 2·lift + 0.5·use, 0, 1)`` (docs/formats/memory.md §5)."""
     gain = lift(evidence.trials, evidence.residual)
     use = use_rate(evidence.injected, evidence.used, evidence.mean_use)
@@ -131,7 +131,7 @@ def mean_use(injected: float, used: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What is known of one memory before a task: as in `Evidence`, and what tasks with it came to."""
+    """What is known of one memory before a task: as in `RankingEvidence`, and what tasks with it came to."""
 
     trials: float
     residual: float

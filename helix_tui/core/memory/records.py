@@ -440,7 +440,7 @@ class Injection:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class MemoryOutcome:
     """What one attempt did to one memory's counts."""
 
     attempt: str
@@ -485,7 +485,7 @@ CorrectionKind = Literal["unchanged", "relabelled", "reworded", "revised", "supe
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
+class MemoryEdit:
     """What is to be written in place of what stands there; None leaves it."""
 
     trigger: str | None = None

@@ -13,7 +13,7 @@ from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.ddx.dialect import Dialect
 from helix_tui.core.ddx.fit import Shut, shut
 from helix_tui.core.ddx.runs.running import Run
-from helix_tui.core.editing.journal import History
+from helix_tui.core.editing.journal import JournalHistory
 from helix_tui.core.ground.project import Project
 
 Condition = Literal["loading", "live", "empty", "no-ddx", "gone", "unreadable"]
@@ -39,7 +39,7 @@ class Snapshot:
     queue: Queue
     runs: tuple[Run, ...] = ()
     attempts: AttemptBook = field(default_factory=AttemptBook)
-    journal: History = field(default_factory=History)
+    journal: JournalHistory = field(default_factory=JournalHistory)
     condition: Condition = "loading"
     notices: tuple[Notice, ...] = ()
     branch: str = ""

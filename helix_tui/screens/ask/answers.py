@@ -14,7 +14,7 @@ from textual.worker import Worker
 from helix_tui.core.ground.recent import Recent
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import format_instant
-from helix_tui.screens.ask.session import Document, Questions, differences
+from helix_tui.screens.ask.session import AskSession, Document, differences
 from helix_tui.screens.jobs import Jobs
 from helix_tui.widgets.chrome.pane_tabs import PaneTabs
 from helix_tui.widgets.text.answer import answer_paras, target_of
@@ -46,7 +46,7 @@ class AnswerView(Vertical):
         self.tab = "answer"
         self.document: Document | None = None
         """The run that is shown."""
-        self.questions: Questions | None = None
+        self.questions: AskSession | None = None
         self.loaded: Recent[str, Document] = Recent(MOST_LOADED)
         """Runs that have been read, by id."""
         self.marked = ""

@@ -22,7 +22,7 @@ from helix_tui.core.beads.query import Completion
 from helix_tui.core.ground.text import clean_line
 from helix_tui.keymap import bindings
 from helix_tui.screens.ask.answers import TABS, AnswerView
-from helix_tui.screens.ask.session import Document, Questions, Request
+from helix_tui.screens.ask.session import AskRequest, AskSession, Document
 from helix_tui.screens.base import NARROW, HelixScreen
 from helix_tui.screens.external_editor import open_at
 from helix_tui.screens.jobs import Jobs
@@ -86,11 +86,11 @@ class AskScreen(HelixScreen):
         self.steps_caption = Caption("steps", id="steps-caption")
         self.brief = TextPane(id="ask-steps")
         self.view = AnswerView(id="answer-pane", classes="beside")
-        self.questions: Questions | None = None
+        self.questions: AskSession | None = None
         self.prompt: Prompt | None = None
         self.with_model = False
         self.depth: Depth = "root_to_anchor"
-        self._request: Request | None = None
+        self._request: AskRequest | None = None
         """What is being answered."""
         self._news: list[tuple[str, str]] = []
         self._draft: Document | None = None
@@ -120,7 +120,7 @@ class AskScreen(HelixScreen):
     def show_snapshot(self, snapshot: Snapshot, change: Change) -> None:
         """The first snapshot says which project it is."""
         if self.questions is None and snapshot.condition != "loading":
-            self.questions = self.view.questions = Questions(
+            self.questions = self.view.questions = AskSession(
                 snapshot.project,
                 ddx=self.console.ddx_named,
                 keep=not self.console.read_only,
@@ -304,7 +304,7 @@ class AskScreen(HelixScreen):
         if self._request is not None:
             self.console.say("one question at a time; this one is still being answered", "warning")
             return
-        self._request = Request(text.strip(), sense, self.depth, self.with_model)
+        self._request = AskRequest(text.strip(), sense, self.depth, self.with_model)
         self._news, self._draft, self.view.tab = [], None, "answer"
         work = partial(questions.answer, self._request, self.console.now(), self._hear_step, self._hear_draft)
         self._jobs.start("ask", work, self._take_answer, self._take_failure)

@@ -12,7 +12,7 @@ from helix_tui.core.ask.answer.items import ItemChange, compare
 from helix_tui.core.ask.answer.model import PROMPT_FILE, ModelCommand, ModelReply, ask_model
 from helix_tui.core.ask.retrieval.policy import Depth
 from helix_tui.core.ask.sessions.document import document_of
-from helix_tui.core.ask.sessions.history import History
+from helix_tui.core.ask.sessions.history import AskHistory
 from helix_tui.core.ask.sessions.index_keeper import IndexKeeper, State
 from helix_tui.core.ask.sessions.library import IndexLibrary
 from helix_tui.core.ask.sessions.session import AskModel, News, ask, put_to_model
@@ -39,7 +39,7 @@ class NotAskable(HelixError):
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class AskRequest:
     """A question as the screen asks it."""
 
     text: str
@@ -48,7 +48,7 @@ class Request:
     with_model: bool = False
 
 
-class Questions:
+class AskSession:
     """One project's questions. Its methods that read or ask are for threads."""
 
     def __init__(
@@ -62,7 +62,7 @@ class Questions:
     ) -> None:
         """``hear`` is called from a thread with every new state of the index."""
         self.project = project
-        self.history = History(project.helix_dir)
+        self.history = AskHistory(project.helix_dir)
         self._ddx = ddx
         self._keep = keep
         self._keeper = IndexKeeper(project, hear)
@@ -82,7 +82,7 @@ class Questions:
 
     def answer(
         self,
-        request: Request,
+        request: AskRequest,
         now: int,
         tell: Callable[[News], None],
         drafted: Callable[[Document], None],

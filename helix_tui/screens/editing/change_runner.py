@@ -17,34 +17,34 @@ from queue import SimpleQueue
 from typing import Any, Protocol
 
 from helix_tui.core.ddx.client import DdxError
-from helix_tui.core.editing.execute.curator import Curator, Done, Sight
+from helix_tui.core.editing.execute.curator import Curator, QueueState, Result
 from helix_tui.core.editing.execute.executable import find_executable
 from helix_tui.core.editing.execute.gate import GateBusy, WritesForbidden
-from helix_tui.core.editing.journal import Entry
+from helix_tui.core.editing.journal import JournalEntry
 from helix_tui.core.editing.plan.planner import Plan
 from helix_tui.core.editing.preview.whatif import Consequences, foresee
-from helix_tui.core.editing.steps import Refused
+from helix_tui.core.editing.steps import OperationRefused
 from helix_tui.core.editing.undo.conflicts import Conflict, NotUndoable, Unreadable
 from helix_tui.core.snapshot import Snapshot
-from helix_tui.screens.editing.requests import Request
+from helix_tui.screens.editing.requests import ChangeRequest
 
 Trouble = Exception
-TROUBLES = (Conflict, NotUndoable, Refused, WritesForbidden, GateBusy, DdxError, Unreadable, OSError)
+TROUBLES = (Conflict, NotUndoable, OperationRefused, WritesForbidden, GateBusy, DdxError, Unreadable, OSError)
 """What curation may end in, each with a sentence of its own; a journal error is one of the last."""
 
 
 @dataclass(frozen=True, slots=True)
-class Outlook:
+class Preview:
     """What a request would do, and what would follow."""
 
     plan: Plan
     follows: Consequences
-    sight: Sight
+    sight: QueueState
     embedded: bool
     """The embedded tracker would run it, for there is no ddx."""
 
 
-class Host(Protocol):
+class ChangeHost(Protocol):
     """What the desk asks of the app: its own thread, its state, and to be heard."""
 
     snapshot: Snapshot
@@ -54,7 +54,7 @@ class Host(Protocol):
     def show_pending(self) -> None: ...
 
 
-class Errands:
+class JobQueue:
     """A thread that does jobs in their order and tells what came of each."""
 
     def __init__(self, name: str, tell: Callable[..., Any]) -> None:
@@ -98,7 +98,7 @@ class Errands:
                 self._idle.notify_all()
 
 
-class Desk:
+class ChangeRunner:
     """Curation for the whole console.
 
     Attributes:
@@ -107,21 +107,21 @@ class Desk:
         progress: (commands that ran, of how many) of the change that runs; None while none does.
     """
 
-    def __init__(self, host: Host, make_curator: Callable[[], Curator]) -> None:
+    def __init__(self, host: ChangeHost, make_curator: Callable[[], Curator]) -> None:
         self.curator = make_curator()
         self._scout = make_curator()
         self.pending: tuple[str, ...] = ()
         self.progress: tuple[int, int] | None = None
         self._host = host
-        self._changes = Errands("curation", host.call_later)
-        self._plans = Errands("foresight", host.call_later)
+        self._changes = JobQueue("curation", host.call_later)
+        self._plans = JobQueue("foresight", host.call_later)
         self._stopped = threading.Event()
-        self._waiting: list[Request] = []
+        self._waiting: list[ChangeRequest] = []
         self.curator.progress = self._go_on
 
     # --- looking ------------------------------------------------------------------------------------------
 
-    def recover(self, told: Callable[[tuple[Entry, ...]], None], failed: Callable[[Trouble], None]) -> None:
+    def recover(self, told: Callable[[tuple[JournalEntry, ...]], None], failed: Callable[[Trouble], None]) -> None:
         """Settle what a program that died left in the journal."""
         if not self.curator.gate.read_only:
             self._changes.send(self.curator.recover, told, failed)
@@ -134,17 +134,19 @@ class Desk:
         """
         self.curator.gate.check()
 
-    def foresee(self, request: Request, done: Callable[[Outlook], None], failed: Callable[[Trouble], None]) -> None:
+    def foresee(
+        self, request: ChangeRequest, done: Callable[[Preview], None], failed: Callable[[Trouble], None]
+    ) -> None:
         """Find what a request would do and what would follow, on the queue as it stands."""
         shown = self._host.snapshot
 
-        def work() -> Outlook:
-            sight = Sight(shown.tracker, shown.queue, shown.runs, shown.dialect)
+        def work() -> Preview:
+            sight = QueueState(shown.tracker, shown.queue, shown.runs, shown.dialect)
             if not _stands(shown):
                 sight = self._scout.look()
             made = request.plan(self._scout, sight)
             embedded = self._scout.executable(sight.queue.default_era).embedded
-            return Outlook(made, foresee(sight.queue, made.steps), sight, embedded)
+            return Preview(made, foresee(sight.queue, made.steps), sight, embedded)
 
         self._plans.send(work, done, failed)
 
@@ -152,9 +154,9 @@ class Desk:
 
     def run(
         self,
-        request: Request,
+        request: ChangeRequest,
         shown: Plan,
-        done: Callable[[Done | None], None],
+        done: Callable[[Result | None], None],
         failed: Callable[[Trouble], None],
     ) -> None:
         """Do what was shown, once the changes before it are done."""
@@ -200,7 +202,7 @@ def _stands(shown: Snapshot) -> bool:
     return (found.st_mtime_ns, found.st_size) == (shown.tracker.mtime_ns, shown.tracker.size)
 
 
-def open_desk(host: Host, *, read_only: bool, ddx: str | None, clock: Callable[[], int]) -> Desk:
+def open_desk(host: ChangeHost, *, read_only: bool, ddx: str | None, clock: Callable[[], int]) -> ChangeRunner:
     """The desk of a console, with the ddx that ``--ddx`` names."""
     project = host.snapshot.project
 
@@ -213,4 +215,4 @@ def open_desk(host: Host, *, read_only: bool, ddx: str | None, clock: Callable[[
             as_of=clock,
         )
 
-    return Desk(host, make)
+    return ChangeRunner(host, make)

@@ -11,18 +11,18 @@ from textual.binding import BindingType
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.editing import operations
-from helix_tui.core.editing.authoring import PHASES, REQUIRED_LABEL, Finding, judge, judge_text
+from helix_tui.core.editing.authoring import PHASES, REQUIRED_LABEL, AuthoringFinding, judge, judge_text
 from helix_tui.core.editing.overlay import edge
 from helix_tui.core.ground.text import clean_line
 from helix_tui.keymap import bindings
 from helix_tui.screens.editing.bead_picker import beads_like, labels_in_use
 from helix_tui.screens.editing.change_runner import Trouble
 from helix_tui.screens.editing.links import whom
-from helix_tui.screens.editing.requests import EditConflict, Request, request_for, text_edit
+from helix_tui.screens.editing.requests import ChangeRequest, EditConflict, request_for, text_edit
 from helix_tui.screens.editing.texts import texts_of
 from helix_tui.screens.sheet import Sheet
 from helix_tui.widgets.base.line import Span
-from helix_tui.widgets.forms.form import Field, Form
+from helix_tui.widgets.forms.form import Form, FormField
 
 if TYPE_CHECKING:
     from helix_tui.core.beads.record import Bead
@@ -50,7 +50,7 @@ _FIELD_OF = {
 }
 """Code of a finding -> the field that it is about, where they are not called the same."""
 
-Findings = Callable[[Mapping[str, str]], Sequence[Finding]]
+Findings = Callable[[Mapping[str, str]], Sequence[AuthoringFinding]]
 
 
 class FormSheet(Sheet):
@@ -64,9 +64,9 @@ class FormSheet(Sheet):
         self,
         title: str,
         screen: TargetScreen,
-        fields: Sequence[Field],
+        fields: Sequence[FormField],
         judged: Findings,
-        request: Callable[[Mapping[str, str]], Request | None],
+        request: Callable[[Mapping[str, str]], ChangeRequest | None],
         failed: Callable[[Trouble], None] | None = None,
     ) -> None:
         """Make a sheet.
@@ -105,7 +105,7 @@ class FormSheet(Sheet):
         """Say what is wrong with what was written, and what is still to be written."""
         self.form.say([(self._sign(finding), finding.message) for finding in self._judged(self.form.texts)])
 
-    def _sign(self, finding: Finding) -> Span:
+    def _sign(self, finding: AuthoringFinding) -> Span:
         field = _FIELD_OF.get(finding.code, finding.code)
         judged = self._warned is not None or self.form.written(field)
         return _SIGNS[finding.level] if judged else _TO_DO
@@ -159,18 +159,18 @@ def create(screen: TargetScreen) -> None:
     near = [queue.beads[bead_id] for bead_id in screen.bead_ids() if bead_id in queue.beads][:1]
     labels = labels_in_use(queue)
     fields = (
-        Field("title", "title", hint="what is to be done"),
-        Field("type", "type", "task", ways=_starting(_types_in_use(queue))),
-        Field("priority", "priority", "2", ways=lambda text: _PRIORITIES if not text else ()),
-        Field("parent", "parent", near[0].parent if near else "", ways=_beads(queue)),
-        Field(
+        FormField("title", "title", hint="what is to be done"),
+        FormField("type", "type", "task", ways=_starting(_types_in_use(queue))),
+        FormField("priority", "priority", "2", ways=lambda text: _PRIORITIES if not text else ()),
+        FormField("parent", "parent", near[0].parent if near else "", ways=_beads(queue)),
+        FormField(
             "dependencies",
             "waits on",
             ways=_beads(queue),
             several=True,
             hint="ids or words of titles, separated by commas",
         ),
-        Field(
+        FormField(
             "labels",
             "labels",
             REQUIRED_LABEL if REQUIRED_LABEL in labels else "",
@@ -178,21 +178,21 @@ def create(screen: TargetScreen) -> None:
             several=True,
             hint="separated by commas or spaces",
         ),
-        Field("spec-id", "spec-id", hint="the document it is built against"),
-        Field("acceptance", "acceptance", lines=4, hint="how a machine sees that it is done, item by item"),
-        Field("description", "description", lines=5),
+        FormField("spec-id", "spec-id", hint="the document it is built against"),
+        FormField("acceptance", "acceptance", lines=4, hint="how a machine sees that it is done, item by item"),
+        FormField("description", "description", lines=5),
     )
 
-    def judged(texts: Mapping[str, str]) -> Sequence[Finding]:
+    def judged(texts: Mapping[str, str]) -> Sequence[AuthoringFinding]:
         return judge_draft(texts, queue)
 
-    def request(texts: Mapping[str, str]) -> Request:
+    def request(texts: Mapping[str, str]) -> ChangeRequest:
         return request_for([draft_operation(texts, queue)])
 
     screen.console.push_screen(FormSheet("new bead", screen, fields, judged, request))
 
 
-def judge_draft(texts: Mapping[str, str], queue: Queue) -> Sequence[Finding]:
+def judge_draft(texts: Mapping[str, str], queue: Queue) -> Sequence[AuthoringFinding]:
     """What the authoring rules find in a draft; acceptance item by item."""
     row: dict[str, Any] = {
         "title": texts["title"],
@@ -206,14 +206,14 @@ def judge_draft(texts: Mapping[str, str], queue: Queue) -> Sequence[Finding]:
     vague = [finding for finding in judge(row, queue.beads, strict=True).errors if finding.code == "vague"]
     items = judge_text(texts["acceptance"]).findings if texts["acceptance"].strip() else ()
     if vague:
-        found += [Finding("error", "vague", item.message) for item in items] or vague
+        found += [AuthoringFinding("error", "vague", item.message) for item in items] or vague
     else:
         found += items
     parent = texts["parent"].strip()
     if parent and meant(parent, queue) not in queue.beads:
-        found.append(Finding("error", "parent", f"parent {clean_line(parent, 60)} does not exist"))
+        found.append(AuthoringFinding("error", "parent", f"parent {clean_line(parent, 60)} does not exist"))
     if texts["priority"].strip().lstrip("Pp") not in {"0", "1", "2", "3", "4"}:
-        found.append(Finding("error", "priority", "a priority is 0 (first) to 4 (last)"))
+        found.append(AuthoringFinding("error", "priority", "a priority is 0 (first) to 4 (last)"))
     return sorted(found, key=lambda finding: finding.level)
 
 
@@ -289,19 +289,19 @@ def edit(screen: TargetScreen, beads: Sequence[Bead]) -> None:
     base = texts_of(bead)
     queue = screen.console.snapshot.queue
     fields = (
-        Field("title", "title", base["title"]),
-        Field("acceptance", "acceptance", base["acceptance"], lines=5),
-        Field("description", "description", base["description"], lines=8),
-        Field("notes", "notes", base["notes"], lines=4),
+        FormField("title", "title", base["title"]),
+        FormField("acceptance", "acceptance", base["acceptance"], lines=5),
+        FormField("description", "description", base["description"], lines=8),
+        FormField("notes", "notes", base["notes"], lines=4),
     )
 
-    def judged(texts: Mapping[str, str]) -> Sequence[Finding]:
+    def judged(texts: Mapping[str, str]) -> Sequence[AuthoringFinding]:
         if not texts["title"].strip():
-            return [Finding("error", "title", "title required")]
+            return [AuthoringFinding("error", "title", "title required")]
         row = bead.document() | {"acceptance": texts["acceptance"]}
         return [finding for finding in judge(row, queue.beads).findings if finding.code == "vague"]
 
-    def request(texts: Mapping[str, str]) -> Request | None:
+    def request(texts: Mapping[str, str]) -> ChangeRequest | None:
         changed = {name: text for name, text in texts.items() if text != base[name]}
         if "title" in changed:
             changed["title"] = " ".join(changed["title"].split())

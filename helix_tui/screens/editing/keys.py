@@ -133,17 +133,17 @@ class BeadKeys(TargetScreen):
 
     def action_undo(self) -> None:
         """What taking back the last change would do."""
-        from helix_tui.screens.editing.requests import Reversal
+        from helix_tui.screens.editing.requests import UndoRequest
 
         if self.may_change():
-            self.look_ahead(Reversal("undo"))
+            self.look_ahead(UndoRequest("undo"))
 
     def action_redo(self) -> None:
         """What doing it again would do."""
-        from helix_tui.screens.editing.requests import Reversal
+        from helix_tui.screens.editing.requests import UndoRequest
 
         if self.may_change():
-            self.look_ahead(Reversal("redo"))
+            self.look_ahead(UndoRequest("redo"))
 
     def action_stop_change(self) -> None:
         """Let a change of many beads end after its present command."""

@@ -19,7 +19,7 @@ from helix_tui.screens.editing.bead_picker import (
     offer_parents,
 )
 from helix_tui.screens.editing.choices import Pick, PickSheet
-from helix_tui.screens.editing.requests import Focus, request_for
+from helix_tui.screens.editing.requests import FocusRequest, request_for
 
 if TYPE_CHECKING:
     from helix_tui.core.beads.readiness import Queue
@@ -178,4 +178,4 @@ def focus(screen: TargetScreen, beads: Sequence[Bead]) -> None:
     if len(beads) > 1:
         screen.console.say("the focus is on one epic; unmark the others", "warning")
         return
-    screen.look_ahead(Focus(beads[0]))
+    screen.look_ahead(FocusRequest(beads[0]))

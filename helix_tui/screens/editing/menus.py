@@ -22,7 +22,7 @@ _NOT_OFFERED = {"change.actions", "change.stop"}
 
 
 @dataclass(frozen=True, slots=True)
-class Deed:
+class BeadAction:
     """Something that can be done to the bead under the cursor."""
 
     name: str
@@ -33,19 +33,19 @@ class Deed:
 
 
 _KEYLESS = (
-    Deed("edit in a form", "title, acceptance, description and notes, here", "edit_form"),
-    Deed("rank first", "to the top of its priority", "rank('top')"),
-    Deed("rank before", "before another bead of its priority", "rank('before')"),
-    Deed("rank after", "after another bead of its priority", "rank('after')"),
-    Deed("rank none", "by age again", "rank('clear')"),
+    BeadAction("edit in a form", "title, acceptance, description and notes, here", "edit_form"),
+    BeadAction("rank first", "to the top of its priority", "rank('top')"),
+    BeadAction("rank before", "before another bead of its priority", "rank('before')"),
+    BeadAction("rank after", "after another bead of its priority", "rank('after')"),
+    BeadAction("rank none", "by age again", "rank('clear')"),
 )
 
 
-def deeds() -> Iterator[Deed]:
+def deeds() -> Iterator[BeadAction]:
     """Everything that can be done to beads, in the order of the registry."""
     for key in KEYS:
         if key.id.startswith("change.") and "beads" in key.scope.split(",") and key.id not in _NOT_OFFERED:
-            yield Deed(key.label, key.help, key.action, key.id)
+            yield BeadAction(key.label, key.help, key.action, key.id)
     yield from _KEYLESS
 
 

@@ -8,23 +8,23 @@ from helix_tui.core.beads.naming import with_titles
 from helix_tui.core.editing.undo.conflicts import PlanChanged
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.keymap import id_of
-from helix_tui.screens.editing.change_runner import Outlook, Trouble
+from helix_tui.screens.editing.change_runner import Preview, Trouble
 from helix_tui.screens.editing.preview_text import tell_differences, tell_outlook
-from helix_tui.screens.editing.requests import Request, Reversal
+from helix_tui.screens.editing.requests import ChangeRequest, UndoRequest
 from helix_tui.screens.editing.results import Ended, run_request, tell_trouble
 from helix_tui.screens.sheet import Sheet
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.forms.page import Page
 
 
-class AheadSheet(Sheet):
+class PreviewSheet(Sheet):
     """Shown before every change. Enter runs exactly the commands that stand here."""
 
     FOOTER = ("go.open=run", "copy.id=copy commands", "go.back=cancel")
 
     def __init__(
         self,
-        request: Request,
+        request: ChangeRequest,
         ended: Ended | None = None,
         *,
         changed: PlanChanged | None = None,
@@ -38,7 +38,7 @@ class AheadSheet(Sheet):
         """
         super().__init__(clean_line(request.title, 200))
         self.request = request
-        self.outlook: Outlook | None = None
+        self.outlook: Preview | None = None
         self._ended = ended
         self._changed = changed
 
@@ -47,11 +47,11 @@ class AheadSheet(Sheet):
         super().on_mount()
         self._look(self.request)
 
-    def _look(self, request: Request) -> None:
+    def _look(self, request: ChangeRequest) -> None:
         self.request, self.outlook = request, None
         self.caption.show(clean_line(request.title, 200))
 
-        def arrived(outlook: Outlook) -> None:
+        def arrived(outlook: Preview) -> None:
             if self.request is request and not self.has_left:
                 self.outlook = outlook
                 self.caption.show(clean_line(with_titles(outlook.plan.title, outlook.sight.queue.beads), 200))
@@ -106,10 +106,10 @@ class AheadSheet(Sheet):
 
     def _show_again(self, error: PlanChanged) -> None:
         """Nothing ran: the queue is another one, and so is the plan."""
-        self.console.push_screen(AheadSheet(self.request, self._ended, changed=error))
+        self.console.push_screen(PreviewSheet(self.request, self._ended, changed=error))
 
     def _take_back(self) -> None:
-        self.console.push_screen(AheadSheet(Reversal("undo")))
+        self.console.push_screen(PreviewSheet(UndoRequest("undo")))
 
     async def action_back(self) -> None:
         """Leave it; a text that was written for it is not lost."""

@@ -12,7 +12,7 @@ from helix_tui.core.editing.plan.planner import Plan
 from helix_tui.core.editing.preview.whatif import Consequences
 from helix_tui.core.editing.undo.conflicts import Difference
 from helix_tui.core.ground.text import clean_block, clean_line, short_id
-from helix_tui.screens.editing.change_runner import Outlook
+from helix_tui.screens.editing.change_runner import Preview
 from helix_tui.widgets.base.line import Line, Span
 from helix_tui.widgets.forms.page import Page
 
@@ -27,7 +27,7 @@ ROOMY = 58
 """Cells from which a line has room for an id beside a title."""
 
 
-def tell_outlook(page: Page, outlook: Outlook) -> None:
+def tell_outlook(page: Page, outlook: Preview) -> None:
     """Everything about a change that has not run."""
     plan = outlook.plan
     if not plan.steps and not plan.refusals:

@@ -10,14 +10,14 @@ from typing import Literal
 from helix_tui.core.beads.readiness import looks_like_epic
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.editing import operations
-from helix_tui.core.editing.execute.curator import Curator, Done, Sight
-from helix_tui.core.editing.journal import Entry
+from helix_tui.core.editing.execute.curator import Curator, QueueState, Result
+from helix_tui.core.editing.journal import JournalEntry
 from helix_tui.core.editing.operations import Operation
-from helix_tui.core.editing.overlay import Scene
+from helix_tui.core.editing.overlay import Overlay
 from helix_tui.core.editing.plan.planner import Plan, describe, plan
-from helix_tui.core.editing.steps import Writing, called, named
+from helix_tui.core.editing.steps import PlanBuilder, called, named
 from helix_tui.core.editing.undo.conflicts import Conflict, Difference, NotUndoable
-from helix_tui.core.editing.undo.undo_plan import Turn, foretell
+from helix_tui.core.editing.undo.undo_plan import UndoStep, foretell
 from helix_tui.core.supervision.signals.focus import plan_focus, plan_unfocus, plan_upkeep, read_focus
 from helix_tui.core.supervision.signals.hold import drifted, plan_drifted
 from helix_tui.core.supervision.signals.orphans import Orphan, letting_go
@@ -26,7 +26,7 @@ LOWEST = 4
 """The last priority there is."""
 
 
-class Request(ABC):
+class ChangeRequest(ABC):
     """One change that may be made. `plan` and `run` are for worker threads, each with its own curator."""
 
     @property
@@ -44,17 +44,17 @@ class Request(ABC):
         """A file that keeps what was typed until it is done; empty where there is none."""
         return ""
 
-    def turned(self, key_id: str) -> Request | None:
+    def turned(self, key_id: str) -> ChangeRequest | None:
         """Another request in place of this one, for a key by its id; None where the key makes none of it."""
         del key_id
         return None
 
     @abstractmethod
-    def plan(self, curator: Curator, sight: Sight) -> Plan:
+    def plan(self, curator: Curator, sight: QueueState) -> Plan:
         """What it would run; touches nothing."""
 
     @abstractmethod
-    def run(self, curator: Curator, shown: Plan) -> Done | None:
+    def run(self, curator: Curator, shown: Plan) -> Result | None:
         """Do what was shown."""
 
 
@@ -62,7 +62,7 @@ class Request(ABC):
 
 
 @dataclass(frozen=True)
-class Operations(Request):
+class OperationsRequest(ChangeRequest):
     """Some operations as one change."""
 
     wanted: tuple[Operation, ...]
@@ -76,68 +76,68 @@ class Operations(Request):
     def beads(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(each.bead_id for each in self.wanted if each.bead_id))
 
-    def plan(self, curator: Curator, sight: Sight) -> Plan:
+    def plan(self, curator: Curator, sight: QueueState) -> Plan:
         dialect = curator.dialect(sight.queue)
         return plan(self.wanted, sight.queue, dialect, busy=sight.busy, title=self.heading)
 
-    def run(self, curator: Curator, shown: Plan) -> Done:
+    def run(self, curator: Curator, shown: Plan) -> Result:
         return curator.run(self.wanted, shown=shown, title=self.heading)
 
 
-def request_for(wanted: Sequence[Operation], title: str = "") -> Operations:
+def request_for(wanted: Sequence[Operation], title: str = "") -> OperationsRequest:
     """The request for some operations as one change."""
-    return Operations(tuple(wanted), title)
+    return OperationsRequest(tuple(wanted), title)
 
 
 @dataclass(frozen=True)
-class Eligibility(Operations):
+class EligibilityRequest(OperationsRequest):
     """Eligible or not; its key turns it round."""
 
-    def turned(self, key_id: str) -> Request | None:
+    def turned(self, key_id: str) -> ChangeRequest | None:
         if key_id != "change.eligible":
             return None
         return eligibility(self.beads, not self.wanted[0].values["on"])
 
 
-def eligibility(beads: Sequence[str], on: bool) -> Eligibility:
+def eligibility(beads: Sequence[str], on: bool) -> EligibilityRequest:
     """Let workers pick some beads, or keep them from them."""
-    return Eligibility(tuple(operations.eligible(bead_id, on) for bead_id in beads))
+    return EligibilityRequest(tuple(operations.eligible(bead_id, on) for bead_id in beads))
 
 
 @dataclass(frozen=True)
-class Holding(Operations):
+class ClaimRequest(OperationsRequest):
     """A claim or its release; the key turns it round."""
 
-    def turned(self, key_id: str) -> Request | None:
+    def turned(self, key_id: str) -> ChangeRequest | None:
         return holding(self.beads, self.wanted[0].kind != "claim") if key_id == "change.claim" else None
 
 
-def holding(beads: Sequence[str], take: bool) -> Holding:
+def holding(beads: Sequence[str], take: bool) -> ClaimRequest:
     """Claim some beads, or release them."""
     one = operations.claim if take else operations.unclaim
-    return Holding(tuple(one(bead_id) for bead_id in beads))
+    return ClaimRequest(tuple(one(bead_id) for bead_id in beads))
 
 
 @dataclass(frozen=True)
-class PriorityChange(Operations):
+class PriorityRequest(OperationsRequest):
     """Priorities moved by some levels; its two keys move them further."""
 
     levels: Mapping[str, int] = field(default_factory=dict)
     """Bead -> its priority now."""
     by: int = 0
 
-    def turned(self, key_id: str) -> Request | None:
+    def turned(self, key_id: str) -> ChangeRequest | None:
         step = {"change.raise": -1, "change.lower": 1}.get(key_id)
         return None if step is None else priority_change(self.levels, self.by + step)
 
 
-def priority_change(levels: Mapping[str, int], by: int) -> PriorityChange:
+def priority_change(levels: Mapping[str, int], by: int) -> PriorityRequest:
     """Raise the priority of some beads (``by`` below 0) or lower it, as far as there are priorities."""
     by = min(max(by, -LOWEST), LOWEST)
     wanted = [operations.priority(one, min(max(now + by, 0), LOWEST)) for one, now in levels.items()]
     word = "raise" if by < 0 else "lower"
     title = f"{word} {len(levels):,} beads by {abs(by)}" if len(levels) > 1 else ""
-    return PriorityChange(tuple(wanted), title, levels, by)
+    return PriorityRequest(tuple(wanted), title, levels, by)
 
 
 class EditConflict(Conflict):
@@ -145,7 +145,7 @@ class EditConflict(Conflict):
 
 
 @dataclass(frozen=True)
-class TextEdit(Operations):
+class TextRequest(OperationsRequest):
     """Other texts for a bead than those that somebody began with."""
 
     base: Mapping[str, str] = field(default_factory=dict)
@@ -155,7 +155,7 @@ class TextEdit(Operations):
     def draft_file(self) -> str:
         return self.kept
 
-    def plan(self, curator: Curator, sight: Sight) -> Plan:
+    def plan(self, curator: Curator, sight: QueueState) -> Plan:
         operation = self.wanted[0]
         bead = sight.queue.beads.get(operation.bead_id)
         row = bead.document() if bead is not None else {}
@@ -169,27 +169,27 @@ class TextEdit(Operations):
         return super().plan(curator, sight)
 
 
-def text_edit(bead_id: str, base: Mapping[str, str], texts: Mapping[str, str], kept: str = "") -> TextEdit:
+def text_edit(bead_id: str, base: Mapping[str, str], texts: Mapping[str, str], kept: str = "") -> TextRequest:
     """The request to give a bead other texts.
 
     Args:
         base: the texts that somebody began with.
         kept: the file that keeps what was typed until it is done.
     """
-    return TextEdit((operations.assign(bead_id, texts),), base=base, kept=kept)
+    return TextRequest((operations.assign(bead_id, texts),), base=base, kept=kept)
 
 
 # --- steps that follow from what the queue holds ----------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Steps(Request):
+class StepsRequest(ChangeRequest):
     """Steps that are planned on what the queue then holds."""
 
     kind: str
     heading: str
     about: tuple[str, ...]
-    make: Callable[[Writing, Sight], None]
+    make: Callable[[PlanBuilder, QueueState], None]
 
     @property
     def title(self) -> str:
@@ -199,20 +199,20 @@ class Steps(Request):
     def beads(self) -> tuple[str, ...]:
         return self.about
 
-    def plan(self, curator: Curator, sight: Sight) -> Plan:
+    def plan(self, curator: Curator, sight: QueueState) -> Plan:
         return curator.plan_steps(self.kind, self.heading, self.make, sight)
 
-    def run(self, curator: Curator, shown: Plan) -> Done:
+    def run(self, curator: Curator, shown: Plan) -> Result:
         return curator.run_steps(self.kind, shown.title, self.make, shown=shown)
 
 
-def upkeep() -> Steps:
+def upkeep() -> StepsRequest:
     """The request to bring the focus up to date."""
-    return Steps("focus", "keep the focus", (), lambda writing, _: plan_upkeep(writing))
+    return StepsRequest("focus", "keep the focus", (), lambda writing, _: plan_upkeep(writing))
 
 
 @dataclass(frozen=True)
-class Recovery(Request):
+class RecoveryRequest(ChangeRequest):
     """The release of orphaned claims; whether they still are orphaned is checked again as it runs."""
 
     orphans: tuple[Orphan, ...]
@@ -225,16 +225,16 @@ class Recovery(Request):
     def beads(self) -> tuple[str, ...]:
         return tuple(orphan.bead_id for orphan in self.orphans)
 
-    def plan(self, curator: Curator, sight: Sight) -> Plan:
+    def plan(self, curator: Curator, sight: QueueState) -> Plan:
         return curator.plan_steps("unclaim", self.title, letting_go(self.orphans, curator.project), sight)
 
-    def run(self, curator: Curator, shown: Plan) -> Done:
+    def run(self, curator: Curator, shown: Plan) -> Result:
         make = letting_go(self.orphans, curator.project)
         return curator.run_steps("unclaim", self.title, make, shown=shown, again=True)
 
 
 @dataclass(frozen=True)
-class DriftHold(Request):
+class DriftRequest(ChangeRequest):
     """Workers kept from beads whose parent or document changed, beside those that are kept already."""
 
     about: tuple[str, ...]
@@ -247,18 +247,18 @@ class DriftHold(Request):
     def beads(self) -> tuple[str, ...]:
         return self.about
 
-    def plan(self, curator: Curator, sight: Sight) -> Plan:
+    def plan(self, curator: Curator, sight: QueueState) -> Plan:
         return curator.plan_steps("hold", self.title, self._make, sight)
 
-    def run(self, curator: Curator, shown: Plan) -> Done:
+    def run(self, curator: Curator, shown: Plan) -> Result:
         return curator.run_steps("hold", self.title, self._make, shown=shown)
 
-    def _make(self, writing: Writing, sight: Sight) -> None:
+    def _make(self, writing: PlanBuilder, sight: QueueState) -> None:
         plan_drifted(writing, {*drifted(sight.queue), *self.about})
 
 
 @dataclass(frozen=True)
-class Focus(Request):
+class FocusRequest(ChangeRequest):
     """The focus on a bead, or the end of the focus there is."""
 
     bead: Bead
@@ -271,21 +271,21 @@ class Focus(Request):
     def beads(self) -> tuple[str, ...]:
         return (self.bead.id,)
 
-    def plan(self, curator: Curator, sight: Sight) -> Plan:
-        ended = self._ended(Scene(sight.queue))
+    def plan(self, curator: Curator, sight: QueueState) -> Plan:
+        ended = self._ended(Overlay(sight.queue))
         title = f"end the focus on {called(ended)}" if ended else f"focus on {called(self.bead.id)}"
         return curator.plan_steps("focus", title, self._make, sight)
 
-    def run(self, curator: Curator, shown: Plan) -> Done:
+    def run(self, curator: Curator, shown: Plan) -> Result:
         return curator.run_steps("focus", shown.title, self._make, shown=shown)
 
-    def _ended(self, scene: Scene) -> str:
+    def _ended(self, scene: Overlay) -> str:
         """The epic whose focus is ended; empty where one begins."""
         epic = read_focus(scene).epic
         whole = looks_like_epic(self.bead) or bool(scene.children(self.bead.id))
         return epic if epic and (epic == self.bead.id or not whole) else ""
 
-    def _make(self, writing: Writing, _: Sight) -> None:
+    def _make(self, writing: PlanBuilder, _: QueueState) -> None:
         if self._ended(writing.scene):
             plan_unfocus(writing)
         else:
@@ -296,11 +296,11 @@ class Focus(Request):
 
 
 @dataclass(frozen=True)
-class Reversal(Request):
+class UndoRequest(ChangeRequest):
     """A change undone, or done again after it was; without an entry, the last one of people."""
 
     word: Literal["undo", "redo"]
-    entry: Entry | None = None
+    entry: JournalEntry | None = None
 
     @property
     def title(self) -> str:
@@ -308,7 +308,7 @@ class Reversal(Request):
             return f"{self.word} {self.entry.id}"
         return "undo the last change" if self.word == "undo" else "redo what was undone"
 
-    def plan(self, curator: Curator, sight: Sight) -> Plan:
+    def plan(self, curator: Curator, sight: QueueState) -> Plan:
         """What it would run.
 
         Raises:
@@ -331,7 +331,7 @@ class Reversal(Request):
         title = f"{self.word} {entry.id}: {entry.title}"
         return Plan(self.word, title, retreat.steps, notes=traces, of=entry.id)
 
-    def run(self, curator: Curator, shown: Plan) -> Done | None:
+    def run(self, curator: Curator, shown: Plan) -> Result | None:
         if not shown.of:
             return None
         entry = curator.history().get(shown.of)
@@ -340,16 +340,16 @@ class Reversal(Request):
 
 
 @dataclass(frozen=True)
-class Restore(Request):
+class RestoreRequest(ChangeRequest):
     """The way back to how the queue was right after an entry."""
 
-    entry: Entry
+    entry: JournalEntry
 
     @property
     def title(self) -> str:
         return f"restore to just after {self.entry.id}"
 
-    def plan(self, curator: Curator, sight: Sight) -> Plan:
+    def plan(self, curator: Curator, sight: QueueState) -> Plan:
         history, dialect = curator.history(), curator.dialect(sight.queue)
         retreat = foretell(history.back_to(self.entry.id), history, sight.queue, dialect, sight.busy)
         turns = [turn for turn in retreat.turns if not turn.problem]
@@ -359,8 +359,8 @@ class Restore(Request):
             notes.append(_where_it_ends(retreat.problem))
         return Plan("undo", self.title, retreat.steps, notes=tuple(notes))
 
-    def run(self, curator: Curator, shown: Plan) -> Done | None:
-        done: tuple[Done, ...] = ()
+    def run(self, curator: Curator, shown: Plan) -> Result | None:
+        done: tuple[Result, ...] = ()
         problems: tuple[str, ...] = ()
         try:
             for result in curator.restore(self.entry.id, shown=shown):
@@ -372,13 +372,13 @@ class Restore(Request):
         return _as_one(done, shown, problems)
 
 
-def _where_it_ends(turn: Turn) -> str:
+def _where_it_ends(turn: UndoStep) -> str:
     word = "undone" if turn.back else "redone"
     said = "; ".join(map(str, turn.differences[:5]))
     return f"it ends at {turn.entry.id}, which cannot be {word}: {turn.problem}{f' ({said})' if said else ''}"
 
 
-def _as_one(done: Sequence[Done], shown: Plan, problems: tuple[str, ...]) -> Done | None:
+def _as_one(done: Sequence[Result], shown: Plan, problems: tuple[str, ...]) -> Result | None:
     """Several changes as one answer."""
     if not done:
         return None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.binding import BindingType
 
 from helix_tui.core.ddx.client import DdxError
-from helix_tui.core.editing.execute.curator import Done
+from helix_tui.core.editing.execute.curator import Result
 from helix_tui.core.editing.execute.gate import WritesForbidden
 from helix_tui.core.editing.plan.planner import Plan
 from helix_tui.core.editing.undo.conflicts import Conflict, NotUndoable, PlanChanged
@@ -17,7 +17,7 @@ from helix_tui.core.ground.text import clean_line, short_id
 from helix_tui.keymap import bindings
 from helix_tui.screens.editing.change_runner import Trouble
 from helix_tui.screens.editing.preview_text import tell_differences
-from helix_tui.screens.editing.requests import EditConflict, Request
+from helix_tui.screens.editing.requests import ChangeRequest, EditConflict
 from helix_tui.screens.sheet import Sheet
 from helix_tui.widgets.forms.page import Page
 
@@ -31,7 +31,7 @@ Ended = Callable[[Trouble | None], None]
 
 def run_request(
     console: Console,
-    request: Request,
+    request: ChangeRequest,
     shown: Plan,
     take_back: Callable[[], object],
     ended: Ended | None = None,
@@ -45,7 +45,7 @@ def run_request(
         again: shows the plan once more, where it is another one by now; nothing ran then.
     """
 
-    def done(result: Done | None) -> None:
+    def done(result: Result | None) -> None:
         if ended is not None:
             ended(result.error if result is not None else None)
         tell_done(console, request, result, take_back)
@@ -61,7 +61,7 @@ def run_request(
     console.desk.run(request, shown, done, failed)
 
 
-def tell_done(console: Console, request: Request, done: Done | None, take_back: Callable[[], object]) -> None:
+def tell_done(console: Console, request: ChangeRequest, done: Result | None, take_back: Callable[[], object]) -> None:
     """A word, or a sheet where something is not as it was wanted."""
     if done is None or (done.entry is None and not done.plan.refusals):
         console.say("nothing to do")
@@ -73,7 +73,7 @@ def tell_done(console: Console, request: Request, done: Done | None, take_back: 
     console.say(_all_well(done))
 
 
-def _all_well(done: Done) -> str:
+def _all_well(done: Result) -> str:
     parts = [clean_line(done.plan.title, 160)]
     if done.created:
         parts.append(", ".join(clean_line(bead_id, 60) for bead_id in done.created.values()))
@@ -89,7 +89,7 @@ def _all_well(done: Done) -> str:
     return " · ".join(parts)
 
 
-def tell_trouble(console: Console, request: Request, error: Trouble) -> None:
+def tell_trouble(console: Console, request: ChangeRequest, error: Trouble) -> None:
     """Why nothing was done: both versions of a conflict, or a sentence and what to do."""
     if isinstance(error, WritesForbidden):
         console.say(str(error), "warning")
@@ -102,7 +102,7 @@ class TroubleSheet(Sheet):
 
     FOOTER = ("go.back", "move.down", "move.up")
 
-    def __init__(self, request: Request, error: Trouble) -> None:
+    def __init__(self, request: ChangeRequest, error: Trouble) -> None:
         super().__init__(f"not done: {clean_line(request.title, 160)}")
         self.error = error
         self._kept = request.draft_file
@@ -159,7 +159,7 @@ class HalfWaySheet(Sheet):
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("half-way")]
     FOOTER = ("change.undo", "go.back", "move.down", "move.up")
 
-    def __init__(self, request: Request, done: Done, take_back: Callable[[], object]) -> None:
+    def __init__(self, request: ChangeRequest, done: Result, take_back: Callable[[], object]) -> None:
         lead = "done, but"
         if done.error is not None:
             lead = "not all done" if done.entry is not None and done.entry.after else "not done"

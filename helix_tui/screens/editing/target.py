@@ -9,7 +9,7 @@ from helix_tui.screens.base import HelixScreen
 if TYPE_CHECKING:
     from helix_tui.core.beads.record import Bead
     from helix_tui.core.snapshot import Change, Snapshot
-    from helix_tui.screens.editing.requests import Request
+    from helix_tui.screens.editing.requests import ChangeRequest
     from helix_tui.screens.editing.results import Ended
 
 
@@ -70,8 +70,8 @@ class TargetScreen(HelixScreen):
             return False
         return True
 
-    def look_ahead(self, request: Request, ended: Ended | None = None) -> None:
+    def look_ahead(self, request: ChangeRequest, ended: Ended | None = None) -> None:
         """Show what a request would do; enter does it."""
-        from helix_tui.screens.editing.preview_sheet import AheadSheet
+        from helix_tui.screens.editing.preview_sheet import PreviewSheet
 
-        self.console.push_screen(AheadSheet(request, ended))
+        self.console.push_screen(PreviewSheet(request, ended))

@@ -24,7 +24,7 @@ from helix_tui.screens.empty_states import placard
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.span_line import SpanLine
 from helix_tui.widgets.chrome.caption import Caption
-from helix_tui.widgets.chrome.empty_state import Placard
+from helix_tui.widgets.chrome.empty_state import EmptyState
 from helix_tui.widgets.chrome.pane_tabs import PaneTabs
 from helix_tui.widgets.rows.attempts import AttemptList, Board, Order
 from helix_tui.widgets.rows.cost_tables import TABLES, totals
@@ -71,7 +71,7 @@ class InsightsScreen(HelixScreen):
         self.list = RowList(id="insights")
         self.caption = Caption("attempts")
         self.behind = AttemptList(id="behind-row")
-        self.placard = Placard(id="insights-placard")
+        self.placard = EmptyState(id="insights-placard")
         self._wanted: tuple[object, ...] = ()
         self._rest: Timer | None = None
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from helix_tui.core.beads.record import Bead
-from helix_tui.core.editing.journal import Entry, History
+from helix_tui.core.editing.journal import JournalEntry, JournalHistory
 from helix_tui.core.editing.undo.undo_plan import Mark
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.ground.time import NS, format_age, format_instant
@@ -24,7 +24,7 @@ MOST_FIELDS = 2_000
 _WHO = {"human": "the console", "cli": "the command line", "agent": "an agent"}
 
 
-def change_row(entry: Entry, mark: Mark) -> ChangeRow:
+def change_row(entry: JournalEntry, mark: Mark) -> ChangeRow:
     """An entry as a row."""
     beads = tuple(clean_line(bead_id, 80) for bead_id in {**entry.before, **entry.after})
     words = " ".join([entry.kind, *(" ".join(words) for words in entry.commands[:50])])
@@ -40,7 +40,9 @@ def change_row(entry: Entry, mark: Mark) -> ChangeRow:
     )
 
 
-def facts_of(entry: Entry, mark: Mark, history: History, beads: Mapping[str, Bead], now: int) -> ChangeFacts:
+def facts_of(
+    entry: JournalEntry, mark: Mark, history: JournalHistory, beads: Mapping[str, Bead], now: int
+) -> ChangeFacts:
     """Everything that is shown of an entry."""
     born = tuple(clean_line(bead_id, 80) for bead_id, fields in entry.before.items() if fields is None)
     told = {*entry.before, *entry.after}
@@ -71,7 +73,7 @@ def facts_of(entry: Entry, mark: Mark, history: History, beads: Mapping[str, Bea
     )
 
 
-def _who(entry: Entry) -> str:
+def _who(entry: JournalEntry) -> str:
     where = _WHO.get(entry.who.kind, clean_line(entry.who.kind, 30))
     user = clean_line(entry.who.user, 40)
     settled = "; its outcome was found by looking, for its process died" if entry.recovered else ""
@@ -82,7 +84,7 @@ def _command(words: tuple[str, ...]) -> str:
     return clean_block(shlex.join(words), 8_000).replace("\n", "⏎")
 
 
-def _fields(entry: Entry) -> Iterator[FieldChange]:
+def _fields(entry: JournalEntry) -> Iterator[FieldChange]:
     count = 0
     for bead_id, fields in entry.after.items():
         before = entry.before.get(bead_id) or {}
@@ -99,13 +101,13 @@ def _fields(entry: Entry) -> Iterator[FieldChange]:
             )
 
 
-def _back(entry: Entry, history: History) -> tuple[str, ...]:
+def _back(entry: JournalEntry, history: JournalHistory) -> tuple[str, ...]:
     """The commands that took it back, or else those that would."""
     undo = history.get(entry.undone_by) if entry.undone_by else None
     return tuple(_command(words) for words in (undo.commands if undo is not None else entry.inverse))
 
 
-def _links(entry: Entry, mark: Mark) -> Iterator[tuple[str, str]]:
+def _links(entry: JournalEntry, mark: Mark) -> Iterator[tuple[str, str]]:
     if entry.of:
         yield ("undoes" if entry.kind == "undo" else "redoes"), entry.of
     if entry.undone_by:
@@ -114,7 +116,7 @@ def _links(entry: Entry, mark: Mark) -> Iterator[tuple[str, str]]:
         yield "changed again by", mark.covered_by
 
 
-def as_markdown(entry: Entry) -> str:
+def as_markdown(entry: JournalEntry) -> str:
     """A change as text: what was done, by whom, and its commands."""
     commands = "\n".join(clean_block(shlex.join(words)) for words in entry.commands)
     head = f"{clean_line(entry.title, 600)} ({entry.id}, {format_instant(entry.at)}, {_who(entry)})"
@@ -151,7 +153,7 @@ def placard(snapshot: Snapshot) -> list[Line] | None:
     ]
 
 
-def notices(history: History) -> list[str]:
+def notices(history: JournalHistory) -> list[str]:
     """What of the journal cannot be read, in sentences."""
     found = []
     if history.problem:

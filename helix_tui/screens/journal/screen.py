@@ -17,20 +17,20 @@ from textual.worker import Worker
 from helix_tui.core.beads.query import Completion
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.editing.execute.gate import WritesForbidden
-from helix_tui.core.editing.journal import Entry, History
+from helix_tui.core.editing.journal import JournalEntry, JournalHistory
 from helix_tui.core.editing.undo.undo_plan import Appraiser, Mark
 from helix_tui.core.ground.text import clean_line
 from helix_tui.keymap import bindings
 from helix_tui.screens.base import NARROW
-from helix_tui.screens.editing.preview_sheet import AheadSheet
-from helix_tui.screens.editing.requests import Request, Restore, Reversal
+from helix_tui.screens.editing.preview_sheet import PreviewSheet
+from helix_tui.screens.editing.requests import ChangeRequest, RestoreRequest, UndoRequest
 from helix_tui.screens.filter import FilteringScreen
 from helix_tui.screens.jobs import Jobs
 from helix_tui.screens.journal.entries import as_markdown, change_row, facts_of, notices, placard
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import Row, Rows
 from helix_tui.widgets.chrome.caption import Caption
-from helix_tui.widgets.chrome.empty_state import Placard
+from helix_tui.widgets.chrome.empty_state import EmptyState
 from helix_tui.widgets.rows.changes import ChangeFilter, ChangeRow, ChangeRows
 from helix_tui.widgets.text.journal_entry import ChangePane
 
@@ -56,14 +56,14 @@ class JournalScreen(FilteringScreen):
         self.detail = ChangePane(id="change")
         self.caption = Caption("journal")
         self.detail_caption = Caption()
-        self.placard = Placard(id="journal-placard")
+        self.placard = EmptyState(id="journal-placard")
         self.filter = ChangeFilter()
         self._jobs = Jobs(self)
-        self._history = History()
+        self._history = JournalHistory()
         self._marks: Mapping[str, Mark] = {}
         self._rows: list[ChangeRow] = []
         self._appraiser = Appraiser()
-        self._appraised: tuple[History, Mapping[str, Bead]] | None = None
+        self._appraised: tuple[JournalHistory, Mapping[str, Bead]] | None = None
         self._rest: Timer | None = None
 
     def compose_body(self) -> ComposeResult:
@@ -153,7 +153,7 @@ class JournalScreen(FilteringScreen):
     # --- the change under the cursor ----------------------------------------------------------------------
 
     @property
-    def entry(self) -> Entry | None:
+    def entry(self) -> JournalEntry | None:
         """The entry under the cursor."""
         return self._history.get(self.list.selected_key or "")
 
@@ -258,7 +258,7 @@ class JournalScreen(FilteringScreen):
         if entry is not None and not entry.standing:
             self.console.say(f"{entry.id} has changed nothing that still stands", "warning")
         elif entry is not None:
-            self._look_ahead(Reversal("undo", entry))
+            self._look_ahead(UndoRequest("undo", entry))
 
     def action_redo(self) -> None:
         """Do the change under the cursor again."""
@@ -266,7 +266,7 @@ class JournalScreen(FilteringScreen):
         if entry is not None and not entry.undone_by:
             self.console.say(f"{entry.id} has not been undone", "warning")
         elif entry is not None:
-            self._look_ahead(Reversal("redo", entry))
+            self._look_ahead(UndoRequest("redo", entry))
 
     def action_restore(self) -> None:
         """Back to how things stood right after the change under the cursor."""
@@ -274,21 +274,21 @@ class JournalScreen(FilteringScreen):
         if entry is not None and not self._history.back_to(entry.id):
             self.console.say(f"nothing stands otherwise than right after {entry.id}")
         elif entry is not None:
-            self._look_ahead(Restore(entry))
+            self._look_ahead(RestoreRequest(entry))
 
-    def _plain_entry(self) -> Entry | None:
+    def _plain_entry(self) -> JournalEntry | None:
         """The change under the cursor; of a taking back, what was taken back."""
         entry = self.entry
         return self._history.get(entry.of) if entry is not None and entry.of else entry
 
-    def _look_ahead(self, request: Request) -> None:
+    def _look_ahead(self, request: ChangeRequest) -> None:
         """Show what it would run and what would follow; nothing runs before somebody agrees."""
         try:
             self.console.desk.check()
         except WritesForbidden as error:
             self.console.say(str(error), "warning")
             return
-        self.console.push_screen(AheadSheet(request))
+        self.console.push_screen(PreviewSheet(request))
 
     def _say_keys(self) -> None:
         forbidden = self.console.desk.curator.gate.read_only

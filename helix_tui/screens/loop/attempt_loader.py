@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from helix_tui.core.ddx.attempts.attempt import Attempt
-from helix_tui.core.ddx.attempts.evidence import Diff, Evidence, EvidenceFile, read_diff, read_evidence
+from helix_tui.core.ddx.attempts.evidence import AttemptEvidence, Diff, EvidenceFile, read_diff, read_evidence
 from helix_tui.core.ddx.events import Event
 from helix_tui.core.ddx.files import MAX_POLL, read_bytes
 from helix_tui.core.ddx.runs.running import Run
@@ -29,7 +29,7 @@ LONG_LINE = 4_000
 _MOST_POLLS = 32
 
 
-def load_evidence(attempt: Attempt, run: Run | None) -> Evidence:
+def load_evidence(attempt: Attempt, run: Run | None) -> AttemptEvidence:
     """What the evidence folder of an attempt holds; while it runs the folder may be in its work tree only."""
     if run is not None and run.worktree is not None and attempt.attempt_id:
         own = run.worktree / ".ddx" / "executions" / attempt.attempt_id

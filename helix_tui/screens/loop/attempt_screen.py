@@ -15,7 +15,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.worker import Worker
 
-from helix_tui.core.ddx.attempts.evidence import Evidence
+from helix_tui.core.ddx.attempts.evidence import AttemptEvidence
 from helix_tui.core.ddx.runs.transcript import TranscriptTail, transcript_folders
 from helix_tui.core.ground.project import Project
 from helix_tui.screens.jobs import Jobs
@@ -232,7 +232,7 @@ class AttemptView(Vertical):
             self._painted.clear()
             self._paint()
 
-    def _take_evidence(self, evidence: Evidence) -> None:
+    def _take_evidence(self, evidence: AttemptEvidence) -> None:
         if self._subject is not None:
             self._subject = replace(self._subject, evidence=evidence, trouble="")
             self._paint()
@@ -314,7 +314,7 @@ class AttemptView(Vertical):
             note = no_transcript(subject.attempt, self._folders(), running=subject.running)
             self.transcript.say(note)
 
-    def _paint_files(self, subject: Subject, evidence: Evidence | None) -> None:
+    def _paint_files(self, subject: Subject, evidence: AttemptEvidence | None) -> None:
         reading = "reading its evidence …" if subject.attempt.attempt_id else "No attempt yet."
         words = subject.trouble or reading
         if evidence is not None:

@@ -17,7 +17,7 @@ from helix_tui.core.ddx.dialect import Dialect, dialect_or_family
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.editing.execute.executable import find_executable
 from helix_tui.core.editing.execute.gate import GateBusy, WritesForbidden
-from helix_tui.core.editing.steps import Refused
+from helix_tui.core.editing.steps import OperationRefused
 from helix_tui.core.editing.undo.conflicts import Conflict, Unreadable
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground import process_session as session
@@ -27,17 +27,17 @@ from helix_tui.core.snapshot import Snapshot
 from helix_tui.core.supervision.agents.choice import chosen
 from helix_tui.core.supervision.run_state.control import (
     DDX_PATIENCE_S,
-    Ending,
+    StopEnding,
     active_run,
     request,
     start_run,
     stop_run,
 )
 from helix_tui.core.supervision.signals.escalations import decide_escalation
-from helix_tui.core.supervision.signals.questions import Questions
+from helix_tui.core.supervision.signals.questions import OpenQuestions
 from helix_tui.core.supervision.stages.answers import answer_question
 from helix_tui.core.supervision.stages.build import undone
-from helix_tui.core.supervision.stages.delegate import Delegate, Wishes, logs_folder
+from helix_tui.core.supervision.stages.delegate import AgentChoice, Delegate, logs_folder
 from helix_tui.settings import load_settings
 
 READ_ONLY = "this console only looks: it was started with --read-only"
@@ -55,7 +55,7 @@ GIVEN_BACK = "ddx ends the attempt and releases the bead"
 LEFT_CLAIMED = "ddx ends the attempt and leaves the claim to grow old: Needs me will offer to recover it"
 
 
-class Host(Protocol):
+class LoopHost(Protocol):
     """What the helm asks of the app."""
 
     snapshot: Snapshot
@@ -70,10 +70,10 @@ class Host(Protocol):
     def call_from_thread(self, callback: Callable[..., Any], *args: Any) -> Any: ...
 
 
-class Helm:
+class LoopControls:
     """Deeds on the loop of one project."""
 
-    def __init__(self, host: Host, *, own: Sequence[str], ddx: str | None, read_only: bool) -> None:
+    def __init__(self, host: LoopHost, *, own: Sequence[str], ddx: str | None, read_only: bool) -> None:
         self._host = host
         self._own = tuple(own)
         self._ddx = ddx
@@ -114,7 +114,7 @@ class Helm:
         return GIVEN_BACK if self.dialect.gives_back else LEFT_CLAIMED
 
     @property
-    def who(self) -> Wishes:
+    def who(self) -> AgentChoice:
         """Who is to do the work, as the environment and the settings say."""
         settings = load_settings()
         return chosen(os.environ, set_agent=settings.agent, set_model=settings.model)
@@ -156,7 +156,7 @@ class Helm:
         project, said = self._host.snapshot.project, self._interrupted
 
         def work() -> str:
-            ending: Ending = stop_run(project, now=now)
+            ending: StopEnding = stop_run(project, now=now)
             alive = f"; still alive: {', '.join(map(str, ending.alive))}" if ending.alive else ""
             return ENDINGS[ending.how] + (f"; {said}" if ending.how == "stopped" else "") + alive
 
@@ -260,7 +260,7 @@ class Helm:
 
         def work() -> str:
             curator = self._curator()
-            answered = answer_question(curator, Questions(curator.project, curator.gate), question_id, text)
+            answered = answer_question(curator, OpenQuestions(curator.project, curator.gate), question_id, text)
             return f"answered {answered.id}: {clean_line(text, 120)}"
 
         self._do("answer", work)
@@ -299,7 +299,7 @@ class Helm:
             said = work()
         except DdxError as error:
             said, severity = f"{error.message}: {error.advice}", "error"
-        except (OSError, GateBusy, WritesForbidden, Conflict, Unreadable, Refused) as error:
+        except (OSError, GateBusy, WritesForbidden, Conflict, Unreadable, OperationRefused) as error:
             said, severity = str(error), "error"
         except KeyError:
             said, severity = "that question has been answered already", "warning"

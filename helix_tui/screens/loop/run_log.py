@@ -9,7 +9,7 @@ from textual.worker import Worker
 
 from helix_tui.core.ground.opening import read_end
 from helix_tui.core.ground.text import clean_line
-from helix_tui.core.supervision.decide.status_summary import Bearing
+from helix_tui.core.supervision.decide.status_summary import StatusSummary
 from helix_tui.core.supervision.run_state.run_log import said_lines
 from helix_tui.screens.jobs import Jobs
 from helix_tui.widgets.chrome.log_tail import LogTail
@@ -28,7 +28,7 @@ class RunTail(LogTail):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.display = False
-        self._bearing = Bearing()
+        self._bearing = StatusSummary()
         self._said: tuple[str, ...] = ()
         self._jobs = Jobs(self)
 
@@ -37,7 +37,7 @@ class RunTail(LogTail):
         event.stop()
         self._jobs.settle(event.worker)
 
-    def show_bearing(self, bearing: Bearing | None) -> None:
+    def show_bearing(self, bearing: StatusSummary | None) -> None:
         """The newest answer of whoever looks after the loop; ask every second, for the log goes on."""
         if bearing is not None:
             self._bearing = bearing

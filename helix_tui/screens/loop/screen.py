@@ -27,7 +27,7 @@ from helix_tui.screens.loop.attempts_panel import AttemptStream
 from helix_tui.screens.loop.run_log import RunTail
 from helix_tui.widgets.base.line import Line
 from helix_tui.widgets.base.row_list import RowList
-from helix_tui.widgets.chrome.empty_state import Placard
+from helix_tui.widgets.chrome.empty_state import EmptyState
 from helix_tui.widgets.rows.attempt_filter import AttemptFilter
 from helix_tui.widgets.rows.attempts import AttemptList
 from helix_tui.widgets.rows.running import RunningPanel
@@ -62,7 +62,7 @@ class LoopScreen(BeadKeys, FilteringScreen):
         self.stream = AttemptStream(most=None, id="attempts")
         self.list = self.stream.list
         self.view = AttemptView(id="attempt", classes="beside")
-        self.placard = Placard(id="loop-placard")
+        self.placard = EmptyState(id="loop-placard")
         self.tail = RunTail(id="loop-log")
         self.filter = AttemptFilter("")
         self._wanted = ""

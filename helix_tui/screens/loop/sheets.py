@@ -18,11 +18,11 @@ from helix_tui.core.ground.opening import read_end
 from helix_tui.core.ground.project import machine_name
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS, format_span, parse_instant
-from helix_tui.core.supervision.decide.status_summary import Bearing
-from helix_tui.core.supervision.decide.verdict import Reason
+from helix_tui.core.supervision.decide.status_summary import StatusSummary
+from helix_tui.core.supervision.decide.verdict import VerdictReason
 from helix_tui.core.supervision.run_state.run_log import said_lines
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet
-from helix_tui.screens.loop.controls import READ_ONLY, Helm
+from helix_tui.screens.loop.controls import READ_ONLY, LoopControls
 from helix_tui.screens.sheet import Sheet
 from helix_tui.widgets import figures
 from helix_tui.widgets.base.line import Span
@@ -60,7 +60,7 @@ class NextSheet(Sheet):
 
     def __init__(self) -> None:
         super().__init__("next action")
-        self.bearing = Bearing()
+        self.bearing = StatusSummary()
 
     def show_snapshot(self, snapshot: Snapshot, change: Change) -> None:
         """The newest answer."""
@@ -105,7 +105,7 @@ class NextSheet(Sheet):
         left = (at - self.console.now()) / NS
         return f"in {format_span(left)}" if left > 0 else "now"
 
-    def _reasons(self, page: Page, reasons: Iterable[Reason], ink: str) -> None:
+    def _reasons(self, page: Page, reasons: Iterable[VerdictReason], ink: str) -> None:
         beads = self.console.snapshot.queue.beads
         for number, reason in enumerate(reasons):
             said = clean_line(with_titles(reason.detail, beads), 600)
@@ -138,12 +138,12 @@ class LoopSheet(ChoiceSheet):
     def __init__(self, bead_id: str) -> None:
         """``bead_id``: the bead under the cursor, that can be carried through alone; may be empty."""
         super().__init__("loop", ())
-        self.bearing = Bearing()
+        self.bearing = StatusSummary()
         self._bead_id = bead_id
         self._log: tuple[str, ...] = ()
 
     @property
-    def helm(self) -> Helm:
+    def helm(self) -> LoopControls:
         """What can be done."""
         return self.console.helm
 

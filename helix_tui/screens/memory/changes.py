@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.memory import MemoryStore
-from helix_tui.core.memory.lessons.changes import Deed, Deeds
+from helix_tui.core.memory.lessons.changes import MemoryChange, MemoryChanges
 from helix_tui.core.memory.reports import Proposal
-from helix_tui.screens.memory.memory_session import Keeper, Shelf
-from helix_tui.screens.memory.sheets import Choice
+from helix_tui.screens.memory.memory_session import MemorySession, MemoryViewState
+from helix_tui.screens.memory.sheets import MemoryAction
 from helix_tui.screens.memory.view_state import prune_lines
 from helix_tui.widgets.base.line import Line
 
@@ -30,49 +30,53 @@ class Foreseen:
     note: str = UNDOABLE
 
 
-def choices(shelf: Shelf, key: str) -> list[Choice]:
+def choices(shelf: MemoryViewState, key: str) -> list[MemoryAction]:
     """What can be done with the row under the cursor, and with the memory as a whole."""
     found = []
     kind = key.partition(" ")[0]
     waiting = len(shelf.proposals)
     if kind == "plan":
-        found.append(Choice("beads", "make beads of this plan …"))
+        found.append(MemoryAction("beads", "make beads of this plan …"))
     elif kind == "proposal":
-        found.append(Choice("accept", "accept this lesson"))
-        found.append(Choice("decline", "decline this lesson"))
+        found.append(MemoryAction("accept", "accept this lesson"))
+        found.append(MemoryAction("decline", "decline this lesson"))
     elif key in shelf.names:
-        found.append(Choice("edit", "edit this memory …"))
-        found.append(Choice("supersede", "let another memory hold instead …"))
-        found.append(Choice("remove", "remove this memory …"))
+        found.append(MemoryAction("edit", "edit this memory …"))
+        found.append(MemoryAction("supersede", "let another memory hold instead …"))
+        found.append(MemoryAction("remove", "remove this memory …"))
     if waiting > 1 or (waiting and kind != "proposal"):
-        found.append(Choice("accept-all", f"accept all {waiting} lessons that wait …"))
-        found.append(Choice("decline-all", f"decline all {waiting} lessons that wait …"))
-    found.append(Choice("prune", f"prune {len(shelf.harmful)} harmful …", "" if shelf.harmful else "nothing does harm"))
-    found.append(Choice("fade", f"fade {len(shelf.dormant)} dormant …", "" if shelf.dormant else "nothing is dormant"))
+        found.append(MemoryAction("accept-all", f"accept all {waiting} lessons that wait …"))
+        found.append(MemoryAction("decline-all", f"decline all {waiting} lessons that wait …"))
+    found.append(
+        MemoryAction("prune", f"prune {len(shelf.harmful)} harmful …", "" if shelf.harmful else "nothing does harm")
+    )
+    found.append(
+        MemoryAction("fade", f"fade {len(shelf.dormant)} dormant …", "" if shelf.dormant else "nothing is dormant")
+    )
     return found
 
 
-def foresee(shelf: Shelf, key: str, choice: str) -> Foreseen | None:
+def foresee(shelf: MemoryViewState, key: str, choice: str) -> Foreseen | None:
     """What a choice would do; None where there is nothing to do any more."""
     if choice in ("accept", "decline", "accept-all", "decline-all"):
         return _lessons(shelf, key, choice)
     if choice == "remove" and key in shelf.names:
         memory = shelf.names[key]
         lines = prune_lines([memory])
-        return Foreseen(f"remove {clean_line(key, 80)}", lines, lambda store: _said(Deeds(store).remove([key])))
+        return Foreseen(f"remove {clean_line(key, 80)}", lines, lambda store: _said(MemoryChanges(store).remove([key])))
     if choice == "prune":
         gone = [shelf.names[name] for name in sorted(shelf.harmful) if name in shelf.names]
         title = f"prune {len(gone)} harmful: used 3 times or more, helped in under 25 %"
-        return Foreseen(title, prune_lines(gone), lambda store: _said(Deeds(store).prune()[0]))
+        return Foreseen(title, prune_lines(gone), lambda store: _said(MemoryChanges(store).prune()[0]))
     if choice == "fade":
         idle = [shelf.names[name] for name in sorted(shelf.dormant) if name in shelf.names]
         title = f"fade {len(idle)} dormant: unused for 30 days, fewer than 2 uses"
         note = f"What helped moves halfway to neutral; nothing is removed. {UNDOABLE}"
-        return Foreseen(title, prune_lines(idle), lambda store: _said(Deeds(store).fade()[0]), note)
+        return Foreseen(title, prune_lines(idle), lambda store: _said(MemoryChanges(store).fade()[0]), note)
     return None
 
 
-def _lessons(shelf: Shelf, key: str, choice: str) -> Foreseen | None:
+def _lessons(shelf: MemoryViewState, key: str, choice: str) -> Foreseen | None:
     chosen: list[Proposal] = list(shelf.proposals)
     if not choice.endswith("-all"):
         chosen = [each for each in chosen if f"proposal {each.id}" == key]
@@ -90,7 +94,7 @@ def _lessons(shelf: Shelf, key: str, choice: str) -> Foreseen | None:
     title = f"{word} a lesson" if len(chosen) == 1 else f"{word} {len(chosen)} lessons"
 
     def work(store: MemoryStore) -> str:
-        deeds = Deeds(store)
+        deeds = MemoryChanges(store)
         if word == "decline":
             return _said(deeds.decline(chosen))
         deed, refused = deeds.accept(chosen)
@@ -99,10 +103,10 @@ def _lessons(shelf: Shelf, key: str, choice: str) -> Foreseen | None:
     return Foreseen(title, lines, work)
 
 
-def undo(keeper: Keeper) -> Deed | None:
+def undo(keeper: MemorySession) -> MemoryChange | None:
     """Take back the newest change that stands."""
-    return Deeds(keeper.store()).undo()
+    return MemoryChanges(keeper.store()).undo()
 
 
-def _said(deed: Deed | None) -> str:
+def _said(deed: MemoryChange | None) -> str:
     return f"{clean_line(deed.title, 200)} · u undoes it" if deed is not None else "nothing was changed"

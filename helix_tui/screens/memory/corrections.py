@@ -6,17 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from helix_tui.core.editing.authoring import Finding
+from helix_tui.core.editing.authoring import AuthoringFinding
 from helix_tui.core.ground.text import clean_line
-from helix_tui.core.memory import Correction, Edit, Memory, MemoryStore
-from helix_tui.core.memory.lessons.changes import Deeds
+from helix_tui.core.memory import Correction, Memory, MemoryEdit, MemoryStore
+from helix_tui.core.memory.lessons.changes import MemoryChanges
 from helix_tui.core.memory.words import likeness
 from helix_tui.core.memory.write.storing import MIN_TRIGGER
 from helix_tui.screens.editing.forms import FormSheet
 from helix_tui.screens.memory.changes import UNDOABLE
-from helix_tui.screens.memory.sheets import Choice, ChoiceSheet, PreviewSheet
+from helix_tui.screens.memory.sheets import MemoryAction, MemoryActionSheet, MemoryPreviewSheet
 from helix_tui.widgets.base.line import Line
-from helix_tui.widgets.forms.form import Field
+from helix_tui.widgets.forms.form import FormField
 
 if TYPE_CHECKING:
     from helix_tui.screens.memory.screen import MemoryScreen
@@ -28,22 +28,22 @@ MOST_OFFERED = 200
 class CorrectionForm(FormSheet):
     """What a memory says, to be written anew; it stays until the correction is done or left."""
 
-    def __init__(self, screen: MemoryScreen, memory: Memory, look: Callable[[Edit], None]) -> None:
+    def __init__(self, screen: MemoryScreen, memory: Memory, look: Callable[[MemoryEdit], None]) -> None:
         shown = {"trigger": memory.trigger, "resolution": memory.resolution}
         fields = (
-            Field("resolution", "resolution", "" if memory.withheld else shown["resolution"], lines=5),
-            Field("trigger", "trigger", "" if memory.withheld else shown["trigger"], lines=3),
-            Field("type", "type", memory.type, ways=lambda text: () if text else _TYPES),
+            FormField("resolution", "resolution", "" if memory.withheld else shown["resolution"], lines=5),
+            FormField("trigger", "trigger", "" if memory.withheld else shown["trigger"], lines=3),
+            FormField("type", "type", memory.type, ways=lambda text: () if text else _TYPES),
         )
         super().__init__(f"edit {memory.name}", screen, fields, self._problems, lambda texts: None)  # type: ignore[arg-type]
         self._memory, self._look = memory, look
 
-    def _problems(self, texts: Mapping[str, str]) -> Sequence[Finding]:
+    def _problems(self, texts: Mapping[str, str]) -> Sequence[AuthoringFinding]:
         found = []
         if len(texts["trigger"].strip()) < MIN_TRIGGER and not self._memory.withheld:
-            found.append(Finding("trigger", "error", f"the trigger needs {MIN_TRIGGER} characters"))
+            found.append(AuthoringFinding("trigger", "error", f"the trigger needs {MIN_TRIGGER} characters"))
         if not texts["resolution"].strip() and not self._memory.withheld:
-            found.append(Finding("resolution", "error", "the resolution is empty"))
+            found.append(AuthoringFinding("resolution", "error", "the resolution is empty"))
         return found
 
     def action_go_on(self) -> None:
@@ -54,7 +54,7 @@ class CorrectionForm(FormSheet):
             self.console.say("nothing was changed")
             self.dismiss()
             return
-        self._look(Edit(changed.get("trigger"), changed.get("resolution"), changed.get("type")))
+        self._look(MemoryEdit(changed.get("trigger"), changed.get("resolution"), changed.get("type")))
 
 
 _TYPES = (
@@ -67,11 +67,11 @@ _TYPES = (
 def edit(screen: MemoryScreen, memory: Memory) -> None:
     """Open the form for a memory."""
 
-    def look(change: Edit) -> None:
+    def look(change: MemoryEdit) -> None:
         foresee(
             screen,
             lambda store: store.edit(memory.id, change, apply=False),
-            lambda store: Deeds(store).edit(str(memory.id), change)[1],
+            lambda store: MemoryChanges(store).edit(str(memory.id), change)[1],
             form.dismiss,
         )
 
@@ -83,7 +83,7 @@ def supersede(screen: MemoryScreen, memory: Memory) -> None:
     """Ask which memory holds instead, those that are most alike first."""
     others = [each for each in screen.shelf.memories if each.id != memory.id]
     others.sort(key=lambda each: (-likeness(memory.trigger, each.trigger), -each.id))
-    choices = [Choice(str(each.id), clean_line(each.trigger, 300)) for each in others[:MOST_OFFERED]]
+    choices = [MemoryAction(str(each.id), clean_line(each.trigger, 300)) for each in others[:MOST_OFFERED]]
     if not choices:
         screen.console.say("there is no other memory", "warning")
         return
@@ -93,11 +93,11 @@ def supersede(screen: MemoryScreen, memory: Memory) -> None:
             foresee(
                 screen,
                 lambda store: store.supersede(memory.id, by, apply=False),
-                lambda store: Deeds(store).supersede(str(memory.id), by)[1],
+                lambda store: MemoryChanges(store).supersede(str(memory.id), by)[1],
                 lambda: None,
             )
 
-    screen.app.push_screen(ChoiceSheet(f"instead of {clean_line(memory.name, 80)}", choices), chosen)
+    screen.app.push_screen(MemoryActionSheet(f"instead of {clean_line(memory.name, 80)}", choices), chosen)
 
 
 def foresee(
@@ -117,7 +117,7 @@ def foresee(
             screen.console.say("nothing was changed")
             done()
             return
-        sheet = PreviewSheet(
+        sheet = MemoryPreviewSheet(
             f"{correction.kind}: {clean_line(correction.before.name, 80)}", lines(correction), UNDOABLE
         )
         screen.app.push_screen(sheet, lambda yes: start() if yes else None)

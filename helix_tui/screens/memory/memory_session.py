@@ -27,7 +27,7 @@ from helix_tui.core.memory import (
     open_memory,
 )
 from helix_tui.core.memory.lessons.proposals import Proposals
-from helix_tui.core.memory.plan_records import Exploration, Plan, Workspace
+from helix_tui.core.memory.plan_records import Exploration, MemoryPlan, TaskWorkspace
 from helix_tui.core.memory.plans import Plans
 from helix_tui.core.memory.reports import Proposal
 
@@ -43,7 +43,7 @@ CONDITIONS: dict[type[MemoryFault], str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
+class MemoryViewState:
     """Everything that is remembered, at one moment."""
 
     condition: str = "loading"
@@ -57,14 +57,14 @@ class Shelf:
     harmful: frozenset[str] = frozenset()
     """What pruning would remove."""
     proposals: tuple[Proposal, ...] = ()
-    plans: tuple[Plan, ...] = ()
+    plans: tuple[MemoryPlan, ...] = ()
     explorations: tuple[Exploration, ...] = ()
-    workspaces: tuple[Workspace, ...] = ()
+    workspaces: tuple[TaskWorkspace, ...] = ()
     path: str = ""
     names: dict[str, Memory] = field(default_factory=dict)
 
 
-class Keeper:
+class MemorySession:
     """One open memory. Everything here is called in threads."""
 
     def __init__(self, project: Project, *, read_only: bool, clock: Callable[[], int]) -> None:
@@ -104,7 +104,7 @@ class Keeper:
                 self._store.close()
             self._store = None
 
-    def read(self, known: Shelf) -> Shelf:
+    def read(self, known: MemoryViewState) -> MemoryViewState:
         """The shelf as it stands; ``known`` itself where nothing has changed since."""
         try:
             store = self.store()
@@ -115,7 +115,7 @@ class Keeper:
         except MemoryFault as fault:
             self.close()
             condition = next((word for kind, word in CONDITIONS.items() if isinstance(fault, kind)), "unreadable")
-            return Shelf(condition, fault.message, fault.advice, path=str(self.path))
+            return MemoryViewState(condition, fault.message, fault.advice, path=str(self.path))
 
 
 def _marks(store: MemoryStore) -> tuple[int, ...]:
@@ -131,11 +131,11 @@ def _marks(store: MemoryStore) -> tuple[int, ...]:
     return tuple(int(store.read(query)[0][0]) for query in counted)
 
 
-def _shelf(store: MemoryStore, seq: tuple[int, ...]) -> Shelf:
+def _shelf(store: MemoryStore, seq: tuple[int, ...]) -> MemoryViewState:
     memories = tuple(store.list())
     plans = Plans(store)
     proposals = tuple(Proposals(store).all())
-    found = Shelf(
+    found = MemoryViewState(
         "live",
         seq=seq,
         memories=memories,
@@ -151,4 +151,4 @@ def _shelf(store: MemoryStore, seq: tuple[int, ...]) -> Shelf:
     )
     if memories or proposals or found.plans or found.explorations:
         return found
-    return Shelf("empty", seq=seq, health=found.health, path=found.path)
+    return MemoryViewState("empty", seq=seq, health=found.health, path=found.path)

@@ -7,16 +7,16 @@ from collections.abc import Iterator
 
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.memory import MemoryFault, Recalled
-from helix_tui.core.memory.plan_records import Exploration, Plan, Workspace, in_order
+from helix_tui.core.memory.plan_records import Exploration, MemoryPlan, TaskWorkspace, in_order
 from helix_tui.core.memory.reports import Proposal
-from helix_tui.screens.memory.memory_session import Keeper, Shelf
+from helix_tui.screens.memory.memory_session import MemorySession, MemoryViewState
 from helix_tui.widgets.rows.memories import MemoryRow
 from helix_tui.widgets.text.memory import MemoryFacts, memory_page
 from helix_tui.widgets.text.pane import Para, block, section
 
 
 def page_of(
-    keeper: Keeper, shelf: Shelf, key: str, row: MemoryRow | None, hit: Recalled | None, now: int
+    keeper: MemorySession, shelf: MemoryViewState, key: str, row: MemoryRow | None, hit: Recalled | None, now: int
 ) -> list[Para]:
     """What there is to read of the row with this key; nothing where there is none."""
     kind, _, number = key.partition(" ")
@@ -40,7 +40,9 @@ def page_of(
     return []
 
 
-def _memory(keeper: Keeper, shelf: Shelf, row: MemoryRow, hit: Recalled | None, now: int) -> list[Para]:
+def _memory(
+    keeper: MemorySession, shelf: MemoryViewState, row: MemoryRow, hit: Recalled | None, now: int
+) -> list[Para]:
     memory = shelf.names[row.name]
     try:
         store = keeper.store()
@@ -77,7 +79,7 @@ def _proposal(each: Proposal) -> Iterator[Para]:
         yield Para(f"bead {each.bead}\tbead", ((f"→ {clean_line(each.bead, 80)}", "edge"),), opens=True)
 
 
-def _plan(plan: Plan, shelf: Shelf) -> Iterator[Para]:
+def _plan(plan: MemoryPlan, shelf: MemoryViewState) -> Iterator[Para]:
     yield Para("plan", ((f"plan {plan.id}", "text bold"),), ((clean_line(plan.status, 20), "muted"),))
     yield from block("objective", clean_block(plan.objective, 4_000))
     for number, problem in enumerate(plan.problems):
@@ -100,7 +102,7 @@ def _plan(plan: Plan, shelf: Shelf) -> Iterator[Para]:
             yield Para(f"task {task.seq} how", ((f"  {files} · `{verify}`", "muted"),), hang=2)
 
 
-def _workspace(each: Workspace) -> Iterator[Para]:
+def _workspace(each: TaskWorkspace) -> Iterator[Para]:
     yield Para(
         "workspace",
         ((clean_line(f"{each.seq} {each.slug}", 120), "text bold"),),

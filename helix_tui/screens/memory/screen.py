@@ -16,24 +16,24 @@ from textual.worker import Worker
 
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.memory import Memory, MemoryStore, Recall, Recalled
-from helix_tui.core.memory.lessons.changes import Deed
+from helix_tui.core.memory.lessons.changes import MemoryChange
 from helix_tui.core.supervision.agents.plan_beads import bead_operations, beads_of
 from helix_tui.keymap import bindings
 from helix_tui.screens.base import NARROW
-from helix_tui.screens.editing.preview_sheet import AheadSheet
+from helix_tui.screens.editing.preview_sheet import PreviewSheet
 from helix_tui.screens.editing.requests import request_for
 from helix_tui.screens.filter import FilteringScreen
 from helix_tui.screens.jobs import Jobs
 from helix_tui.screens.memory import changes as doing
 from helix_tui.screens.memory import corrections
 from helix_tui.screens.memory import view_state as shelving
-from helix_tui.screens.memory.memory_session import Keeper, Shelf
+from helix_tui.screens.memory.memory_session import MemorySession, MemoryViewState
 from helix_tui.screens.memory.pages import page_of
-from helix_tui.screens.memory.sheets import ChoiceSheet, PreviewSheet
+from helix_tui.screens.memory.sheets import MemoryActionSheet, MemoryPreviewSheet
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import Rows
 from helix_tui.widgets.chrome.caption import Caption
-from helix_tui.widgets.chrome.empty_state import Placard
+from helix_tui.widgets.chrome.empty_state import EmptyState
 from helix_tui.widgets.chrome.pane_tabs import PaneTabs
 from helix_tui.widgets.chrome.words import Words
 from helix_tui.widgets.rows.memories import MemoryRow, MemoryRows, heading
@@ -73,13 +73,13 @@ class MemoryScreen(FilteringScreen):
         self.list = RowList(id="memories")
         self.caption = Caption("memory", id="memory-caption")
         self.page = MemoryPane(id="memory-text")
-        self.placard = Placard(id="memory-placard")
-        self.shelf = Shelf()
+        self.placard = EmptyState(id="memory-placard")
+        self.shelf = MemoryViewState()
         self.answer: Recall | None = None
         """What the search found; None while nothing is searched."""
         self._query = ""
         self._rows: list[MemoryRow] = []
-        self._keeper: Keeper | None = None
+        self._keeper: MemorySession | None = None
         self._jobs = Jobs(self)
         self._rest: Timer | None = None
         self._typing: Timer | None = None
@@ -117,10 +117,12 @@ class MemoryScreen(FilteringScreen):
         self.look()
 
     @property
-    def keeper(self) -> Keeper:
+    def keeper(self) -> MemorySession:
         """The memory of the project, opened when it is first asked for."""
         if self._keeper is None:
-            self._keeper = Keeper(self.console.snapshot.project, read_only=self.read_only, clock=self.console.now)
+            self._keeper = MemorySession(
+                self.console.snapshot.project, read_only=self.read_only, clock=self.console.now
+            )
         return self._keeper
 
     @property
@@ -143,14 +145,14 @@ class MemoryScreen(FilteringScreen):
         """A job has come back."""
         self._jobs.settle(event.worker)
 
-    def _take_shelf(self, shelf: Shelf) -> None:
+    def _take_shelf(self, shelf: MemoryViewState) -> None:
         if shelf is not self.shelf:
             self._show_shelf(shelf)
 
     def _say_trouble(self, why: str) -> None:
-        self._show_shelf(Shelf("unreadable", why, path=str(self.keeper.path)))
+        self._show_shelf(MemoryViewState("unreadable", why, path=str(self.keeper.path)))
 
-    def _show_shelf(self, shelf: Shelf) -> None:
+    def _show_shelf(self, shelf: MemoryViewState) -> None:
         known, self.shelf = self.shelf, shelf
         said = shelving.placard(shelf)
         self.set_class(said is not None, self.BARE_CLASS)
@@ -414,7 +416,7 @@ class MemoryScreen(FilteringScreen):
             self.console.say("nothing can be changed: this was started with --read-only", "warning")
             return
         key = self.list.selected_key or ""
-        sheet = ChoiceSheet("memory", doing.choices(self.shelf, key))
+        sheet = MemoryActionSheet("memory", doing.choices(self.shelf, key))
         self.app.push_screen(sheet, partial(self._chosen, key))
 
     def _chosen(self, key: str, choice: Any) -> None:
@@ -427,7 +429,7 @@ class MemoryScreen(FilteringScreen):
         plan = doing.foresee(self.shelf, key, choice)
         if plan is None:
             return
-        sheet = PreviewSheet(plan.title, plan.lines, plan.note)
+        sheet = MemoryPreviewSheet(plan.title, plan.lines, plan.note)
         self.app.push_screen(sheet, lambda yes: self.change(plan.work) if yes else None)
 
     def _make_beads(self, key: str) -> None:
@@ -444,7 +446,7 @@ class MemoryScreen(FilteringScreen):
             self.console.say("every task of this plan has a bead already")
             return
         title = f"make {len(wanted)} beads of plan {plan.id}"
-        self.app.push_screen(AheadSheet(request_for(wanted, title)))
+        self.app.push_screen(PreviewSheet(request_for(wanted, title)))
 
     def change(self, work: doing.Work, done: Callable[[], object] = lambda: None) -> None:
         """Change the memory in a thread, say what came of it, then call ``done``."""
@@ -492,6 +494,6 @@ class MemoryScreen(FilteringScreen):
         elif self.shelf.condition in ("live", "empty"):
             self._jobs.start("deed", partial(doing.undo, self.keeper), self._undone, self._not_found)
 
-    def _undone(self, deed: Deed | None) -> None:
+    def _undone(self, deed: MemoryChange | None) -> None:
         self.console.say(f"undone: {deed.title}" if deed is not None else "there is nothing to undo")
         self.look()

@@ -14,7 +14,7 @@ from helix_tui.widgets.forms.page import Page
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class MemoryAction:
     """One thing that can be done."""
 
     key: str
@@ -23,12 +23,12 @@ class Choice:
     """Why it cannot be done now."""
 
 
-class ChoiceSheet(Sheet):
+class MemoryActionSheet(Sheet):
     """What can be done; enter chooses, esc leaves."""
 
     FOOTER = ("go.open=choose", "go.back=leave it")
 
-    def __init__(self, title: str, choices: Sequence[Choice]) -> None:
+    def __init__(self, title: str, choices: Sequence[MemoryAction]) -> None:
         super().__init__(title)
         self.choices = tuple(choices)
 
@@ -47,7 +47,7 @@ class ChoiceSheet(Sheet):
             self.dismiss(chosen.key)
 
 
-class PreviewSheet(Sheet):
+class MemoryPreviewSheet(Sheet):
     """What would happen; enter does it, esc leaves it."""
 
     FOOTER = ("go.open=do it", "go.back=leave it")

@@ -9,10 +9,10 @@ import numpy as np
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS, format_age
 from helix_tui.core.memory import Memory, Recalled
-from helix_tui.core.memory.plan_records import Plan, Workspace
+from helix_tui.core.memory.plan_records import MemoryPlan, TaskWorkspace
 from helix_tui.core.memory.ranking import recency
 from helix_tui.core.memory.reports import Proposal
-from helix_tui.screens.memory.memory_session import Shelf
+from helix_tui.screens.memory.memory_session import MemoryViewState
 from helix_tui.widgets.base.line import Line
 from helix_tui.widgets.base.row_source import Row
 from helix_tui.widgets.rows.memories import MemoryRow, count
@@ -34,7 +34,7 @@ _BELONGS: Mapping[str, Callable[[MemoryRow], bool]] = {
 }
 
 
-def memory_rows(shelf: Shelf, now: int, hits: Mapping[str, Recalled] | None = None) -> list[MemoryRow]:
+def memory_rows(shelf: MemoryViewState, now: int, hits: Mapping[str, Recalled] | None = None) -> list[MemoryRow]:
     """Every memory as a row: systemic first, then what is known best to help; or in the order of a search."""
     memories = shelf.memories
     if hits is not None:
@@ -59,7 +59,7 @@ def _standing(row: MemoryRow) -> tuple[bool, bool, float, float]:
     return (row.kind != "systemic", not row.tried, -row.low, -row.recency)
 
 
-def _row(memory: Memory, fresh: float, shelf: Shelf, hit: Recalled | None) -> MemoryRow:
+def _row(memory: Memory, fresh: float, shelf: MemoryViewState, hit: Recalled | None) -> MemoryRow:
     interval = memory.interval
     harmful = memory.name in shelf.harmful
     dormant = memory.name in shelf.dormant
@@ -103,7 +103,7 @@ def proposal_rows(proposals: Sequence[Proposal], now: int) -> list[Row]:
     ]
 
 
-def plan_rows(shelf: Shelf, now: int) -> list[Row]:
+def plan_rows(shelf: MemoryViewState, now: int) -> list[Row]:
     """Plans with their workspaces under them, then explorations."""
     rows: list[Row] = []
     for plan in shelf.plans:
@@ -121,7 +121,7 @@ def plan_rows(shelf: Shelf, now: int) -> list[Row]:
     return rows
 
 
-def _plan_row(plan: Plan, now: int) -> Row:
+def _plan_row(plan: MemoryPlan, now: int) -> Row:
     ink = "attention" if plan.problems else "running"
     return Row(
         f"plan {plan.id}",
@@ -130,7 +130,7 @@ def _plan_row(plan: Plan, now: int) -> Row:
     )
 
 
-def _workspace_row(each: Workspace) -> Row:
+def _workspace_row(each: TaskWorkspace) -> Row:
     glyph, ink = {"delivered": ("✓", "success"), "blocked": ("⊘", "error")}.get(each.status, ("○", "running"))
     return Row(
         f"workspace {each.id}",
@@ -139,7 +139,7 @@ def _workspace_row(each: Workspace) -> Row:
     )
 
 
-def counts(shelf: Shelf, width: int) -> str:
+def counts(shelf: MemoryViewState, width: int) -> str:
     """How many of what, in as many words as there is room for beside the views."""
     health = shelf.health
     if health is None:
@@ -151,7 +151,7 @@ def counts(shelf: Shelf, width: int) -> str:
     return f"{proven:,} proven · {memories}"
 
 
-def alerts(shelf: Shelf) -> Line:
+def alerts(shelf: MemoryViewState) -> Line:
     """What a person should look at: recurring problems, harmful memories, lessons that wait, issues."""
     parts: list[tuple[str, str]] = []
     if shelf.harmful:
@@ -169,7 +169,7 @@ def alerts(shelf: Shelf) -> Line:
     return [piece for place, part in enumerate(parts) for piece in ((("   ", "text"),) if place else ()) + (part,)]
 
 
-def placard(shelf: Shelf) -> list[Line] | None:
+def placard(shelf: MemoryViewState) -> list[Line] | None:
     """What stands where there is nothing to list: why, and what to do."""
     if shelf.condition == "live":
         return None
@@ -219,7 +219,7 @@ def prune_lines(memories: Sequence[Memory]) -> list[Line]:
     ]
 
 
-def fresh(known: Shelf, shelf: Shelf) -> frozenset[str]:
+def fresh(known: MemoryViewState, shelf: MemoryViewState) -> frozenset[str]:
     """Names of memories that came or changed since."""
     if known.condition != "live":
         return frozenset()

@@ -16,7 +16,7 @@ from textual.message import Message
 from textual.screen import Screen
 
 from helix_tui.screens.base import HelixScreen
-from helix_tui.widgets.chrome.status_bar import Pulse
+from helix_tui.widgets.chrome.status_bar import StatusBar
 from helix_tui.widgets.chrome.tabs import Tabs
 
 if TYPE_CHECKING:
@@ -211,7 +211,7 @@ class Traveller(App[int]):
         """The notice line leads to the notices in full."""
         self.list_unread()
 
-    async def on_pulse_pressed(self, event: Pulse.Pressed) -> None:
+    async def on_status_bar_pressed(self, event: StatusBar.Pressed) -> None:
         """A part of the pulse leads to what it stands for."""
         laid = {
             "unread": self.list_unread,

@@ -17,9 +17,9 @@ from helix_tui.core.supervision.decide.needs import Need
 from helix_tui.core.supervision.signals.hold import drifted, stale
 from helix_tui.keymap import bindings
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet
-from helix_tui.screens.editing.preview_sheet import AheadSheet
-from helix_tui.screens.editing.requests import DriftHold, Recovery, Request, request_for, upkeep
-from helix_tui.screens.overlay import Overlay
+from helix_tui.screens.editing.preview_sheet import PreviewSheet
+from helix_tui.screens.editing.requests import ChangeRequest, DriftRequest, RecoveryRequest, request_for, upkeep
+from helix_tui.screens.overlay import OverlayScreen
 from helix_tui.screens.status_bar_model import counts_of
 from helix_tui.widgets.base.line import Line, Span, spread, wrap_spans
 from helix_tui.widgets.base.row_list import RowList
@@ -143,7 +143,7 @@ def _asked(need: Need) -> str:
     return f"answer {need.question_id}" if need.question_id else "decide"
 
 
-class NeedsScreen(Overlay):
+class NeedsScreen(OverlayScreen):
     """``!``"""
 
     TITLE_TEXT = "needs me"
@@ -239,11 +239,11 @@ class NeedsScreen(Overlay):
             edges = [on for on in (bead.depends_on if bead is not None else ()) if on in gone]
             if edges:
                 request = request_for([operations.undepend(need.bead_id, on) for on in edges])
-                self.console.push_screen(AheadSheet(request))
+                self.console.push_screen(PreviewSheet(request))
         elif need.kind == "focus":
-            self.console.push_screen(AheadSheet(upkeep()))
+            self.console.push_screen(PreviewSheet(upkeep()))
         elif claims := self._claims(need) if need.kind in ("orphaned_claim", "dead_run") else []:
-            self.console.push_screen(AheadSheet(Recovery(tuple(claims))))
+            self.console.push_screen(PreviewSheet(RecoveryRequest(tuple(claims))))
         else:
             self.console.say("No quick action. Enter opens the bead.")
 
@@ -253,7 +253,7 @@ class NeedsScreen(Overlay):
         if not self._may_be_held(need):
             seen()
             return
-        request = DriftHold((need.bead_id,))
+        request = DriftRequest((need.bead_id,))
         keep = Choice(
             "k",
             "k",
@@ -270,8 +270,8 @@ class NeedsScreen(Overlay):
         drift = watch.concerns.drift if watch is not None else ()
         return need.bead_id in queue.beads and need.bead_id in stale(drift) - set(drifted(queue))
 
-    def _show(self, request: Request) -> None:
-        self.console.push_screen(AheadSheet(request))
+    def _show(self, request: ChangeRequest) -> None:
+        self.console.push_screen(PreviewSheet(request))
 
     def _answer(self, need: Need) -> None:
         """Ask for the answer: one of those that are offered, or any."""
@@ -301,7 +301,7 @@ class NeedsScreen(Overlay):
             fresh = stale(watch.concerns.drift if watch is not None else ())
             fresh -= set(drifted(self.console.snapshot.queue))
             if fresh:
-                request = DriftHold(tuple(sorted(fresh)))
+                request = DriftRequest(tuple(sorted(fresh)))
                 yield "keep drifted beads from workers", request.title, partial(self._show, request)
 
     @on(RowList.Opened)

@@ -13,12 +13,12 @@ from helix_tui.widgets.text.bead import ArchivedFacts, DetailFacts, MissingFacts
 if TYPE_CHECKING:
     from helix_tui.core.beads.record import Bead
     from helix_tui.screens.base import HelixScreen
-    from helix_tui.widgets.rows.bead import World
+    from helix_tui.widgets.rows.bead import RowContext
 
 _KEPT = 64
 
 
-class Around:
+class BeadDetails:
     """Facts for the detail of one screen. What must be read first is missing at first, then told."""
 
     def __init__(self, screen: HelixScreen, tell: Callable[[str], None]) -> None:
@@ -28,7 +28,7 @@ class Around:
         self._events: dict[str, tuple[Bead, tuple[Mapping[str, Any], ...]]] = {}
         self._last_seen: Recent[str, str] = Recent(_KEPT)
 
-    def facts(self, bead_id: str, world: World) -> DetailFacts | ArchivedFacts | MissingFacts:
+    def facts(self, bead_id: str, world: RowContext) -> DetailFacts | ArchivedFacts | MissingFacts:
         """Everything that is known of a bead now."""
         bead = world.queue.beads.get(bead_id)
         away = self._screen.console.snapshot.archive.get(bead_id) if bead is None else None

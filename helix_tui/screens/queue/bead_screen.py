@@ -8,17 +8,17 @@ from textual import on
 
 from helix_tui.core.ground.text import clean_line
 from helix_tui.screens.editing.keys import BeadKeys
-from helix_tui.screens.overlay import Overlay
-from helix_tui.screens.queue.bead_details import Around
+from helix_tui.screens.overlay import OverlayScreen
+from helix_tui.screens.queue.bead_details import BeadDetails
 from helix_tui.widgets.base.row_list import RowList
-from helix_tui.widgets.rows.bead import World, runs_by_bead
+from helix_tui.widgets.rows.bead import RowContext, runs_by_bead
 from helix_tui.widgets.text.bead import DetailView
 
 if TYPE_CHECKING:
     from helix_tui.core.snapshot import Change, Snapshot
 
 
-class BeadScreen(BeadKeys, Overlay):
+class BeadScreen(BeadKeys, OverlayScreen):
     """The detail, full screen. It follows its bead through every reload."""
 
     TITLE_TEXT = "bead"
@@ -27,7 +27,7 @@ class BeadScreen(BeadKeys, Overlay):
     def __init__(self, bead_id: str) -> None:
         super().__init__()
         self.bead_id = bead_id
-        self.around = Around(self, lambda _: self.catch_up())
+        self.around = BeadDetails(self, lambda _: self.catch_up())
 
     def make_list(self) -> RowList:
         """The detail is a list of lines."""
@@ -58,7 +58,7 @@ class BeadScreen(BeadKeys, Overlay):
             "bead" if bead is not None else "bead, archived" if away else "bead, no longer in the tracker"
         )
         if (bead is not None or away) and isinstance(self.list, DetailView):
-            world = World(snapshot.queue, runs_by_bead(snapshot.runs), self.console.now())
+            world = RowContext(snapshot.queue, runs_by_bead(snapshot.runs), self.console.now())
             self.list.show_bead(self.around.facts(self.bead_id, world))
 
     def show_ages(self) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from helix_tui.core.ground.text import clean_line, short_id
 from helix_tui.widgets.base.row_source import Row
 from helix_tui.widgets.chrome.chooser import Chooser
-from helix_tui.widgets.rows.bead import World, bead_line
+from helix_tui.widgets.rows.bead import RowContext, bead_line
 
 if TYPE_CHECKING:
     from helix_tui.screens.queue.screen import QueueScreen
@@ -84,7 +84,7 @@ class Along:
             self._go(here, direction, chosen)
 
 
-def neighbours(world: World, bead_id: str, direction: Direction) -> list[str]:
+def neighbours(world: RowContext, bead_id: str, direction: Direction) -> list[str]:
     """The beads at the other end of a bead's edges, unfinished ones first."""
     queue = world.queue
     edges = queue.graph.dependents if direction == "dependents" else queue.graph.depends_on

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from helix_tui.core.ddx.history import History
+from helix_tui.core.ddx.history import BeadHistory
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS, format_age
 
 
 @lru_cache(maxsize=4)
-def _history(project: Project) -> History:
-    return History(project)
+def _history(project: Project) -> BeadHistory:
+    return BeadHistory(project)
 
 
 def last_seen_words(project: Project, bead_id: str, now: int) -> str:

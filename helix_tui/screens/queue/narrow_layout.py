@@ -10,7 +10,7 @@ from helix_tui.themes.alphabet import SIGNS, UNKNOWN
 from helix_tui.widgets.base.line import Span, cut, rule, spread
 from helix_tui.widgets.base.row_source import Row, Rows
 from helix_tui.widgets.rows.attempts import title_of
-from helix_tui.widgets.rows.bead import World, note_of, sign_of
+from helix_tui.widgets.rows.bead import RowContext, note_of, sign_of
 
 MOST_NEXT = 5
 MOST_GONE = 2
@@ -18,7 +18,7 @@ MOST_GONE = 2
 MOST_NEEDS = 200
 
 
-def strip_rows(world: World, needs: Sequence[Need], width: int) -> Rows:
+def strip_rows(world: RowContext, needs: Sequence[Need], width: int) -> Rows:
     """The rows of the strip."""
     rows: list[Row] = []
     running, gone = _running(world)
@@ -44,7 +44,7 @@ def strip_rows(world: World, needs: Sequence[Need], width: int) -> Rows:
     return Rows(rows)
 
 
-def _running(world: World) -> tuple[list[str], int]:
+def _running(world: RowContext) -> tuple[list[str], int]:
     """The beads of live runs and of the first dead ones, and how many dead ones that leaves out."""
     known = [bead_id for bead_id in world.runs if bead_id in world.queue.beads]
     live = [bead_id for bead_id in known if world.runs[bead_id].live]
@@ -52,7 +52,7 @@ def _running(world: World) -> tuple[list[str], int]:
     return live + gone[:MOST_GONE], len(gone[MOST_GONE:])
 
 
-def _bead_row(bead_id: str, caption: str, world: World, width: int) -> Row:
+def _bead_row(bead_id: str, caption: str, world: RowContext, width: int) -> Row:
     bead = world.queue.beads[bead_id]
     sign, note = sign_of(bead, world), note_of(bead, world, brief=True)
     left: list[Span] = [(f"{sign.glyph} ", sign.ink), title_of(bead_id, world.queue.beads)]
@@ -60,7 +60,7 @@ def _bead_row(bead_id: str, caption: str, world: World, width: int) -> Row:
     return Row(f"{caption}:{bead_id}", tuple(spread(left, right, width)))
 
 
-def _need_row(need: Need, world: World) -> Row:
+def _need_row(need: Need, world: RowContext) -> Row:
     bead = world.queue.beads.get(need.bead_id)
     said = title_of(bead.id, world.queue.beads) if bead is not None else (clean_line(need.reason, 200), "text")
     key = f"need:{need.bead_id}" if bead is not None else f"need:{need.key}"

@@ -23,7 +23,7 @@ from helix_tui.core.beads.views import (
     FOLD_REST,
     VIEWS,
     Folding,
-    View,
+    QueueView,
     ViewKind,
     ViewRow,
     build_view,
@@ -35,15 +35,15 @@ from helix_tui.screens.base import NARROW
 from helix_tui.screens.editing.marks import MarkKeys
 from helix_tui.screens.empty_states import placard
 from helix_tui.screens.filter import FilteringScreen
-from helix_tui.screens.queue.bead_details import Around
+from helix_tui.screens.queue.bead_details import BeadDetails
 from helix_tui.screens.queue.edge_navigation import Along
 from helix_tui.screens.queue.narrow_layout import strip_rows
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import Row, Rows, RowSource
 from helix_tui.widgets.chrome.caption import Caption
 from helix_tui.widgets.chrome.chooser import Chooser
-from helix_tui.widgets.chrome.empty_state import Placard
-from helix_tui.widgets.rows.bead import QueueRows, World, runs_by_bead
+from helix_tui.widgets.chrome.empty_state import EmptyState
+from helix_tui.widgets.rows.bead import QueueRows, RowContext, runs_by_bead
 from helix_tui.widgets.rows.lanes import LaneList
 from helix_tui.widgets.text.bead import DetailView, as_markdown
 
@@ -90,23 +90,23 @@ class QueueScreen(MarkKeys, FilteringScreen):
         self.kind: ViewKind = "dag"
         self.filter = parse_query("")
         self.folding = Folding()
-        self.world = World(classify({}, now=0), {}, 0)
+        self.world = RowContext(classify({}, now=0), {}, 0)
         self.lanes = LaneList(id="queue")
         self.list: RowList = self.lanes
         self.detail = DetailView(id="detail")
         self.third = Vertical(id="third", classes="beside")
         self.stream: AttemptStream | None = None
         """What the third pane shows; made when the posture first asks for it."""
-        self.placard = Placard(id="placard")
+        self.placard = EmptyState(id="placard")
         self.list_caption = Caption()
         self.detail_caption = Caption()
         self._detail_timer: Timer | None = None
-        self.around = Around(self, self._show_more)
+        self.around = BeadDetails(self, self._show_more)
         self.along = Along(self)
         self._shown_posture = ""
         self._archive = classify({}, now=0)
         self._view = build_view(self.world.queue)
-        self._built: tuple[tuple[object, ...], View] = ((), self._view)
+        self._built: tuple[tuple[object, ...], QueueView] = ((), self._view)
 
     def compose_body(self) -> ComposeResult:
         """List, detail, and a third pane that only the widest posture has."""
@@ -128,7 +128,7 @@ class QueueScreen(MarkKeys, FilteringScreen):
         self.set_class(said is not None, self.BARE_CLASS)
         if said is not None:
             self.placard.show(said)
-        self.world = World(snapshot.queue, runs_by_bead(snapshot.runs), self.console.now())
+        self.world = RowContext(snapshot.queue, runs_by_bead(snapshot.runs), self.console.now())
         self._show_rows(changed=frozenset() if change.everything else change.beads)
         self.keep_marks(snapshot.queue)
         if change.everything:
@@ -142,7 +142,7 @@ class QueueScreen(MarkKeys, FilteringScreen):
         """Ages and times left go on."""
         source = self.list.source
         if isinstance(source, QueueRows):
-            self.world = World(self.world.queue, self.world.runs, self.console.now())
+            self.world = RowContext(self.world.queue, self.world.runs, self.console.now())
             self.list.show(source.later(self.world))
         if self.stream is not None:
             self.stream.tick(self.world.now)
@@ -187,7 +187,7 @@ class QueueScreen(MarkKeys, FilteringScreen):
         self.folding = replace(self.folding, keep=frozenset((key,)) if key else frozenset())
         self._build(snapshot.queue)
 
-    def _build(self, queue: Queue) -> View:
+    def _build(self, queue: Queue) -> QueueView:
         """The rows as they are wanted now; built once for each queue and way of looking at it."""
         wanted = (queue, self.kind, self.filter, self.folding)
         built_for, view = self._built

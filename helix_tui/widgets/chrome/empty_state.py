@@ -14,11 +14,11 @@ from helix_tui.widgets.palette import ascii_only, palette_of
 _WIDEST = 72
 
 
-class Placard(Widget):
+class EmptyState(Widget):
     """A few paragraphs in the middle of the space, the first of them the headline."""
 
     ALLOW_SELECT = False
-    DEFAULT_CSS = "Placard { height: 1fr; width: 1fr; background: $helix-ground; }"
+    DEFAULT_CSS = "EmptyState { height: 1fr; width: 1fr; background: $helix-ground; }"
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)

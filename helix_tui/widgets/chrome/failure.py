@@ -10,10 +10,10 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from helix_tui.widgets.base.line import Line
-from helix_tui.widgets.chrome.empty_state import Placard
+from helix_tui.widgets.chrome.empty_state import EmptyState
 
 
-class Failure(Placard):
+class Failure(EmptyState):
     """In place of a screen that failed again and again."""
 
     def tell(self, name: str, times: int, log: str, key: str) -> None:

@@ -60,7 +60,7 @@ class PulseFacts:
     """In place of the counts, where there is no queue: what is wrong in two or three words."""
 
 
-class Pulse(SpanLine):
+class StatusBar(SpanLine):
     """Line 1. While lines are unread it is a pane that ``tab`` comes to, and enter lists them."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "list_unread", show=False, id="go.open")]

@@ -29,7 +29,7 @@ Ways = Callable[[str], Sequence[tuple[str, str]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class FormField:
     """One field of a form."""
 
     name: str
@@ -74,7 +74,7 @@ class Form(Vertical):
     class Changed(Message):
         """A text is another one."""
 
-    def __init__(self, fields: Sequence[Field]) -> None:
+    def __init__(self, fields: Sequence[FormField]) -> None:
         super().__init__()
         self.fields = tuple(fields)
         self._entries: dict[str, Entry] = {}
@@ -101,7 +101,7 @@ class Form(Vertical):
         yield self._ways_list
         yield self._said
 
-    def _row(self, field: Field) -> Horizontal:
+    def _row(self, field: FormField) -> Horizontal:
         entry = Entry(
             field.text,
             take=self._take,
@@ -187,7 +187,7 @@ class Form(Vertical):
         """Each field has ways of its own."""
         self._offer()
 
-    def _here(self) -> tuple[Field, Entry] | None:
+    def _here(self) -> tuple[FormField, Entry] | None:
         for field in self.fields:
             entry = self._entries.get(field.name)
             if entry is not None and entry.has_focus:

@@ -10,7 +10,7 @@ from rich.cells import cell_len
 
 from helix_tui.core.beads.readiness import Queue, looks_like_epic
 from helix_tui.core.beads.record import TERMINAL, Bead
-from helix_tui.core.beads.views import View, ViewRow
+from helix_tui.core.beads.views import QueueView, ViewRow
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ground.text import clean_line, short_id
 from helix_tui.core.ground.time import NS, format_age, format_span, parse_instant
@@ -26,7 +26,7 @@ WIDE_ROW = 58
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class RowContext:
     """What a row needs to know beside its bead."""
 
     queue: Queue
@@ -44,7 +44,7 @@ def runs_by_bead(runs: tuple[Run, ...]) -> dict[str, Run]:
     return found
 
 
-def sign_of(bead: Bead, world: World) -> Sign:
+def sign_of(bead: Bead, world: RowContext) -> Sign:
     """The sign of a bead's state; of its run, where something runs."""
     run = world.runs.get(bead.id)
     if run is not None and run.verdict != "alive":
@@ -52,7 +52,7 @@ def sign_of(bead: Bead, world: World) -> Sign:
     return SIGNS.get(world.queue.state(bead.id), UNKNOWN)
 
 
-def note_of(bead: Bead, world: World, *, brief: bool = False) -> Span | None:
+def note_of(bead: Bead, world: RowContext, *, brief: bool = False) -> Span | None:
     """What matters about the state, in a few words: time left, progress, who runs it, who replaced it."""
     run = world.runs.get(bead.id)
     if run is not None:
@@ -97,7 +97,7 @@ def age_of(bead: Bead, now: int) -> str:
 
 def bead_line(
     bead: Bead,
-    world: World,
+    world: RowContext,
     width: int,
     *,
     lead: Line,
@@ -117,7 +117,7 @@ def bead_line(
     return spread(left, _shortened(right, width - used - TITLE_CELLS), width)
 
 
-def _columns(bead: Bead, world: World, width: int) -> list[Span]:
+def _columns(bead: Bead, world: RowContext, width: int) -> list[Span]:
     """What stands on the right: the note, then priority and age; a narrow list shows one of them."""
     note = note_of(bead, world, brief=width < WIDE_ROW)
     right: list[Span] = [] if note is None else [(cut(note[0], max(8, width // 3)), note[1])]
@@ -142,7 +142,7 @@ def _shortened(right: list[Span], room: int) -> list[Span]:
 class QueueRows(RowSource):
     """A view of the queue as rows."""
 
-    def __init__(self, view: View, world: World, *, two_lines: bool = False) -> None:
+    def __init__(self, view: QueueView, world: RowContext, *, two_lines: bool = False) -> None:
         self.view = view
         self.rows = view.rows
         self._world = world
@@ -151,7 +151,7 @@ class QueueRows(RowSource):
         self._gutters = _gutter_widths(view.rows)
         self._digits = len(str(len(world.queue.ready)))
 
-    def later(self, world: World) -> QueueRows:
+    def later(self, world: RowContext) -> QueueRows:
         """The same rows at a later instant: only ages and times left differ."""
         other = copy(self)
         other._world = world
@@ -237,7 +237,7 @@ def _gutter_widths(rows: Sequence[ViewRow]) -> list[int]:
     return widths + ([max(run)] * len(run) if run else [])
 
 
-def second_line(bead: Bead, world: World, width: int) -> Line:
+def second_line(bead: Bead, world: RowContext, width: int) -> Line:
     """Below the selected row of a narrow list: id, why it stands there, what it would set free."""
     run = world.runs.get(bead.id)
     ident: Span = (f"      {short_id(clean_line(bead.id, 60))} ", "muted")

@@ -39,7 +39,7 @@ class Lane:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class LaneColumn:
     """A lane that shows: where, and how wide with the blank at its right."""
 
     lane: Lane
@@ -54,7 +54,7 @@ class LaneList(RowList):
         super().__init__(id=id)
         self._lanes: tuple[Lane, ...] = ()
         """Empty while rows stand one below the other."""
-        self._columns: tuple[Column, ...] = ()
+        self._columns: tuple[LaneColumn, ...] = ()
         self._tops: dict[str, int] = {}
         self._first_lane = 0
 
@@ -64,7 +64,7 @@ class LaneList(RowList):
         return bool(self._lanes)
 
     @property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[LaneColumn, ...]:
         """The lanes in view."""
         return self._columns
 
@@ -121,7 +121,7 @@ class LaneList(RowList):
             extra = 0
             if lane in wide and left > 0:
                 extra = left // len(wide) + (wide.index(lane) < left % len(wide))
-            columns.append(Column(lane, x, lane.least + extra))
+            columns.append(LaneColumn(lane, x, lane.least + extra))
             x += lane.least + extra
         if [column.width for column in columns] != [column.width for column in self._columns]:
             self._painted.clear()
@@ -160,7 +160,7 @@ class LaneList(RowList):
         column = self._column_at(x)
         return None if column is None else self._row_in(column.lane, y)
 
-    def _column_at(self, x: int) -> Column | None:
+    def _column_at(self, x: int) -> LaneColumn | None:
         return next((column for column in self._columns if column.x <= x < column.x + column.width), None)
 
     def _in_view(self) -> Iterator[int]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.attempts.attempt import Attempt, Review
-from helix_tui.core.ddx.attempts.evidence import Check, Evidence, Reading
+from helix_tui.core.ddx.attempts.evidence import AttemptCheck, AttemptEvidence, Reading
 from helix_tui.core.ddx.runs.running import Fact, Run
 from helix_tui.core.ground.text import clean_block, clean_line, short_id
 from helix_tui.core.ground.time import NS, format_age, format_instant, format_span
@@ -42,7 +42,7 @@ class Subject:
     siblings: Sequence[Attempt] = ()
     """All attempts on its bead, newest first."""
     reading: Reading | None = None
-    evidence: Evidence | None = None
+    evidence: AttemptEvidence | None = None
     diff: DiffFacts | None = None
     now: int = 0
     trouble: str = ""
@@ -254,7 +254,7 @@ def _evidence(subject: Subject) -> Iterator[Para]:
             yield Para(f"problem {number}", (("! ", "error bold"), (said, "error")), hang=2)
 
 
-def _review(review: Review | None, evidence: Evidence | None) -> Iterator[Para]:
+def _review(review: Review | None, evidence: AttemptEvidence | None) -> Iterator[Para]:
     """The verdict and its reasons; a reviewer's own words where no verdict was made out."""
     if review is not None:
         yield section("review")
@@ -289,7 +289,7 @@ def _verdict_ink(verdict: str) -> str:
     return found.get(verdict.upper(), "text bold")
 
 
-def _checks(checks: Sequence[Check]) -> Iterator[Para]:
+def _checks(checks: Sequence[AttemptCheck]) -> Iterator[Para]:
     if not checks:
         return
     failed = sum(check.status not in _OPEN and not check.passed for check in checks)

@@ -22,7 +22,7 @@ from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import Row, Rows
 from helix_tui.widgets.gesture import Gesture
 from helix_tui.widgets.outcomes import look_of
-from helix_tui.widgets.rows.bead import World, age_of, note_of, sign_of
+from helix_tui.widgets.rows.bead import RowContext, age_of, note_of, sign_of
 from helix_tui.widgets.text.markdown import prose, verbatim
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class DetailFacts:
     """A bead with everything around it that the pane shows."""
 
     bead: Bead
-    world: World
+    world: RowContext
     attempts: Sequence[Attempt] = ()
     """Newest first."""
     attached: Sequence[Mapping[str, Any]] = ()
@@ -60,7 +60,7 @@ class ArchivedFacts:
     """A bead of ddx's archive: to be read, not to be changed."""
 
     bead: Bead
-    world: World
+    world: RowContext
     attempts: Sequence[Attempt] = ()
     attached: Sequence[Mapping[str, Any]] = ()
 
@@ -70,7 +70,7 @@ class MissingFacts:
     """A bead that others wait on and that the tracker does not hold."""
 
     bead_id: str
-    world: World
+    world: RowContext
     last_seen: str = ""
     """Where it was last seen, in words; empty while that is being looked up."""
 
@@ -233,7 +233,7 @@ class _Rows:
             for line in verbatim(text, self.width):
                 self.line(line)
 
-    def bead(self, bead_id: str, world: World, *, key: str) -> None:
+    def bead(self, bead_id: str, world: RowContext, *, key: str) -> None:
         """A line that leads to another bead."""
         bead = world.queue.beads.get(bead_id)
         key = f"to:{key}:{bead_id}"
@@ -252,7 +252,7 @@ class _Rows:
         self.line(spread(left, [note] if note is not None else [], self.width), key)
 
 
-def _identity(bead: Bead, world: World) -> Line:
+def _identity(bead: Bead, world: RowContext) -> Line:
     parts = [clean_line(bead.id, 80), clean_line(bead.issue_type, 40), f"P{bead.priority}"]
     if bead.queue_rank is not None:
         parts.append(f"rank {bead.queue_rank}")
@@ -288,7 +288,7 @@ def _labels(rows: _Rows, bead: Bead) -> bool:
     return bool(left_out)
 
 
-def _standing(rows: _Rows, bead: Bead, world: World, causes: Sequence[str]) -> None:
+def _standing(rows: _Rows, bead: Bead, world: RowContext, causes: Sequence[str]) -> None:
     queue, standing = world.queue, world.queue.standing(bead.id)
     sign = sign_of(bead, world)
     run = world.runs.get(bead.id)
@@ -345,7 +345,7 @@ def _run_words(run: Any, now: int) -> Line:
     return [*spans, (f" · {doing}" if doing else "", "text")]
 
 
-def _links(rows: _Rows, bead: Bead, world: World) -> None:
+def _links(rows: _Rows, bead: Bead, world: RowContext) -> None:
     graph = world.queue.graph
     sections = (
         ("blocked by", bead.depends_on),
@@ -364,7 +364,7 @@ def _links(rows: _Rows, bead: Bead, world: World) -> None:
             rows.line([(f"… {len(ids) - MAX_LINKS} more", "muted")])
 
 
-def _is_done(world: World, bead_id: str) -> bool:
+def _is_done(world: RowContext, bead_id: str) -> bool:
     bead = world.queue.beads.get(bead_id)
     return bead is not None and bead.status == "closed"
 
@@ -424,7 +424,7 @@ def _fields(rows: _Rows, document: Mapping[str, Any], cut_short: Set[str]) -> No
         rows.wrapped([(f"{clean_line(key, 80)}  ", "muted"), (clean_line(text, 600), "text")])
 
 
-def as_markdown(bead: Bead, world: World) -> str:
+def as_markdown(bead: Bead, world: RowContext) -> str:
     """The bead for another text: title, facts, reasons, acceptance and description."""
     document, standing = bead.document(), world.queue.standing(bead.id)
     parts = [

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.ground.time import NS, format_age
-from helix_tui.core.memory.records import PROVEN_AT, Edge, Injection, Memory, Outcome, Recalled, Revision
+from helix_tui.core.memory.records import PROVEN_AT, Edge, Injection, Memory, MemoryOutcome, Recalled, Revision
 from helix_tui.widgets.base.line import Span
 from helix_tui.widgets.gesture import Gesture
 from helix_tui.widgets.rows.memories import MemoryRow, count, effect
@@ -28,7 +28,7 @@ class MemoryFacts:
     edges: Sequence[Edge] = ()
     injections: Sequence[Injection] = ()
     """Newest first."""
-    outcomes: Sequence[Outcome] = ()
+    outcomes: Sequence[MemoryOutcome] = ()
     """Newest first."""
     hit: Recalled | None = None
     """How it answered what is searched, term by term."""
@@ -158,7 +158,7 @@ def _standing(memory: Memory) -> str:
     return f"not proven: that takes {PROVEN_AT} verified outcomes and a lower end above 50 %"
 
 
-def _trend(outcomes: Sequence[Outcome]) -> str:
+def _trend(outcomes: Sequence[MemoryOutcome]) -> str:
     """How effectiveness went from outcome to outcome, oldest first."""
     helped = failed = 0.0
     levels = []
@@ -211,7 +211,7 @@ def _story(facts: MemoryFacts) -> Iterator[Para]:
             )
 
 
-def _led_to(line: Injection, outcomes: Sequence[Outcome], seen: set[str]) -> Outcome | None:
+def _led_to(line: Injection, outcomes: Sequence[MemoryOutcome], seen: set[str]) -> MemoryOutcome | None:
     """The outcome of the attempt that a line names; of a bead, the first after it that no newer line has."""
     if line.attempt:
         return next((outcome for outcome in outcomes if outcome.attempt == line.attempt), None)
@@ -224,7 +224,7 @@ def _led_to(line: Injection, outcomes: Sequence[Outcome], seen: set[str]) -> Out
     return later[-1] if later else None
 
 
-def _told(line: Injection, outcome: Outcome | None, facts: MemoryFacts) -> Para:
+def _told(line: Injection, outcome: MemoryOutcome | None, facts: MemoryFacts) -> Para:
     whom = clean_line(line.bead or line.agent or line.attempt, 60) or "a look"
     what = clean_line(line.objective, 200)
     attempt = line.attempt or (outcome.attempt if outcome is not None else "")
@@ -237,7 +237,7 @@ def _told(line: Injection, outcome: Outcome | None, facts: MemoryFacts) -> Para:
     )
 
 
-def _ending(outcome: Outcome | None) -> tuple[Span, ...]:
+def _ending(outcome: MemoryOutcome | None) -> tuple[Span, ...]:
     """How it ended, in a glyph and a word."""
     if outcome is None:
         return (("· open       ", "muted"),)

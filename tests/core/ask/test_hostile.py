@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from helix_tui.core.ask.corpus.listing import NothingToAsk
-from helix_tui.core.ask.index.index import Index, open_index
+from helix_tui.core.ask.index.index import RepositoryIndex, open_index
 from helix_tui.core.ask.index.store.database import FILE, Database
 from helix_tui.core.ground.project import find_project
 from tests.core.ask.test_index import FILES, git, index_of, make
 
 
-def skipped(index: Index) -> dict[str, str]:
+def skipped(index: RepositoryIndex) -> dict[str, str]:
     return {one.file: one.reason for one in index.skipped()}
 
 
@@ -107,7 +107,7 @@ def test_an_empty_repository_has_no_answer_and_says_nothing_wrong(tmp_path: Path
 
 def test_a_bare_repository_is_asked_at_its_head(tmp_path: Path) -> None:
     git(make(tmp_path / "r", FILES), "clone", "-q", "--bare", ".", str(tmp_path / "bare"))
-    index = Index(tmp_path / "bare", None)
+    index = RepositoryIndex(tmp_path / "bare", None)
     index.refresh()
     assert index.rank_files("renew lease")[0].file == "store/leases.py"
     assert index.lines("store/worker.py")[0] == "from store.leases import LeaseTable"
@@ -115,7 +115,7 @@ def test_a_bare_repository_is_asked_at_its_head(tmp_path: Path) -> None:
 
 def test_a_folder_without_git_is_read_and_says_so(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("def alone(): pass\n")
-    index = Index(tmp_path, None)
+    index = RepositoryIndex(tmp_path, None)
     assert "no git repository" in index.refresh().notes[0]
     assert index.definitions("alone")
 

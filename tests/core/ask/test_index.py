@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from helix_tui.core.ask.index.index import Index, open_index
+from helix_tui.core.ask.index.index import RepositoryIndex, open_index
 from helix_tui.core.ground.project import find_project
 
 FILES = {
@@ -57,27 +57,27 @@ def make(root: Path, files: Mapping[str, str | bytes]) -> Path:
     return root
 
 
-def index_of(root: Path, revision: str | None = None) -> Index:
+def index_of(root: Path, revision: str | None = None) -> RepositoryIndex:
     index = open_index(find_project(root), revision)
     index.refresh()
     return index
 
 
 @pytest.fixture
-def index(tmp_path: Path) -> Index:
+def index(tmp_path: Path) -> RepositoryIndex:
     return index_of(make(tmp_path / "r", FILES))
 
 
-def test_source_stands_before_its_test_and_its_document(index: Index) -> None:
+def test_source_stands_before_its_test_and_its_document(index: RepositoryIndex) -> None:
     assert index.rank_files("how is a lease renewed")[0].file == "store/leases.py"
 
 
-def test_every_score_is_the_sum_of_its_channels_times_the_prior(index: Index) -> None:
+def test_every_score_is_the_sum_of_its_channels_times_the_prior(index: RepositoryIndex) -> None:
     for one in index.rank_files("how is a lease renewed"):
         assert one.score == pytest.approx(sum(one.channels.values()) * one.prior)
 
 
-def test_a_path_of_another_folder_says_little(index: Index) -> None:
+def test_a_path_of_another_folder_says_little(index: RepositoryIndex) -> None:
     """A file of the same name elsewhere, as in the trace of a library, is another file."""
     ours, other = (
         next(one for one in index.rank_files(f"crash at {path}:12") if one.file == "store/worker.py")
@@ -86,43 +86,43 @@ def test_a_path_of_another_folder_says_little(index: Index) -> None:
     assert ours.channels["trace"] > 2 * other.channels["trace"]
 
 
-def test_a_span_is_the_lines_it_names(index: Index) -> None:
+def test_a_span_is_the_lines_it_names(index: RepositoryIndex) -> None:
     for span in index.search("renew lease"):
         assert span.text == "\n".join(index.lines(span.file, span.start, span.end))
         assert span.channels
 
 
-def test_definitions_and_uses_are_told_apart(index: Index) -> None:
+def test_definitions_and_uses_are_told_apart(index: RepositoryIndex) -> None:
     (defined,) = index.definitions("renew_lease")
     assert (defined.file, defined.start, defined.header) == ("store/leases.py", 9, "LeaseTable.renew_lease")
     (use,) = index.uses("renew_lease")
     assert (use.file, use.line, use.header, use.kind) == ("store/worker.py", 5, "run", "call")
 
 
-def test_headings_know_those_above_them(index: Index) -> None:
+def test_headings_know_those_above_them(index: RepositoryIndex) -> None:
     assert [heading.path for heading in index.headings("docs/guide.md")] == ["Guide", "Guide > Leases"]
 
 
-def test_a_revision_is_read_as_it_was(index: Index, tmp_path: Path) -> None:
+def test_a_revision_is_read_as_it_was(index: RepositoryIndex, tmp_path: Path) -> None:
     root = tmp_path / "r"
     make(root, {"store/leases.py": "def other():\n    pass\n"})
     assert index_of(root, "HEAD~1").definitions("renew_lease")
     assert not index_of(root).definitions("renew_lease")
 
 
-def test_a_changed_file_is_seen_after_a_refresh(index: Index, tmp_path: Path) -> None:
+def test_a_changed_file_is_seen_after_a_refresh(index: RepositoryIndex, tmp_path: Path) -> None:
     (tmp_path / "r/store/worker.py").write_text("def brand_new_thing():\n    pass\n")
     assert index.refresh().parsed == 1
     assert index.definitions("brand_new_thing")[0].file == "store/worker.py"
 
 
-def test_past_commits_speak_for_their_files(index: Index) -> None:
+def test_past_commits_speak_for_their_files(index: RepositoryIndex) -> None:
     (commit,) = index.commits("start with leases")
     assert commit.subject == "Start with leases"
     assert "store/leases.py" in commit.files
 
 
-def test_the_tree_holds_folders_files_and_what_is_in_them(index: Index) -> None:
+def test_the_tree_holds_folders_files_and_what_is_in_them(index: RepositoryIndex) -> None:
     tree = index.tree()
     assert tree.nodes["store/"].children == ("store/leases.py", "store/worker.py")
     assert tree.nodes["docs/guide.md#5"].parent == "docs/guide.md"

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from helix_tui.core.ask.index import build
-from helix_tui.core.ask.index.index import Index
+from helix_tui.core.ask.index.index import RepositoryIndex
 from helix_tui.core.ask.records import Span
 from tests.core.ask.test_index import FILES, make
 
@@ -34,7 +34,7 @@ print(json.dumps([[asdict(span) for span in spans] for spans in found]))
 """
 
 
-def answers(index: Index) -> list[list[Span]]:
+def answers(index: RepositoryIndex) -> list[list[Span]]:
     index.refresh()
     return [index.search(question, 30) for question in ASKED]
 
@@ -56,7 +56,7 @@ def test_two_processes_with_other_hash_seeds_print_the_same(tmp_path: Path) -> N
 
 def test_the_order_in_which_files_are_read_does_not_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = make(tmp_path / "r", MANY)
-    before = answers(Index(root, None, with_meaning=False))
+    before = answers(RepositoryIndex(root, None, with_meaning=False))
     usual = build.batches
 
     def shuffled(raws: Iterable[build.Raw]) -> Iterator[list[build.Raw]]:
@@ -67,18 +67,18 @@ def test_the_order_in_which_files_are_read_does_not_show(tmp_path: Path, monkeyp
 
     monkeypatch.setattr(build, "batches", shuffled)
     monkeypatch.setattr(os, "cpu_count", lambda: 1)
-    assert answers(Index(root, None, with_meaning=False)) == before
+    assert answers(RepositoryIndex(root, None, with_meaning=False)) == before
 
 
 def test_an_index_that_grew_answers_like_one_made_at_once(tmp_path: Path) -> None:
     root = make(tmp_path / "r", FILES)
-    grown = Index(root, tmp_path / "grown.db", with_meaning=False)
+    grown = RepositoryIndex(root, tmp_path / "grown.db", with_meaning=False)
     grown.refresh()
     names = sorted(MANY)
     for at in range(0, len(names), 6):
         make(root, {name: MANY[name] for name in names[at : at + 6]} | {"churn.py": f"lease = {at}\n"})
         grown.refresh()
-    assert answers(grown) == answers(Index(root, None, with_meaning=False))
+    assert answers(grown) == answers(RepositoryIndex(root, None, with_meaning=False))
 
 
 def test_workers_read_what_this_process_would(tmp_path: Path) -> None:

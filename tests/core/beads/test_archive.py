@@ -10,7 +10,7 @@ from helix_tui.core.beads.archive import find_archived, only_archived, read_arch
 from helix_tui.core.beads.readiness import classify
 from helix_tui.core.beads.record import decode_bead
 from helix_tui.core.beads.tracker import Tracker, read_tracker
-from helix_tui.core.editing.execute.curator import Sight
+from helix_tui.core.editing.execute.curator import QueueState
 from helix_tui.core.supervision.decide.facts import gather_facts
 from helix_tui.core.supervision.decide.needs import needs_of
 from helix_tui.core.supervision.decide.stuck import find_stuck
@@ -49,7 +49,7 @@ def test_a_dependency_on_an_archived_bead_says_what_to_do(tmp_path: Path) -> Non
     (stuck,) = find_stuck(queue, archive=tmp_path / "a.jsonl")
     assert "closed on 2026-05-07 and archived" in stuck.detail
     assert "helix-tui dep remove b-1 b-0" in stuck.detail
-    verdict = decide(gather_facts(Sight(Tracker(tmp_path / "t"), queue), archive=tmp_path / "a.jsonl"))
+    verdict = decide(gather_facts(QueueState(Tracker(tmp_path / "t"), queue), archive=tmp_path / "a.jsonl"))
     assert "helix-tui dep remove b-1 b-0" in verdict.reasons[0].detail
     (need,) = needs_of(queue, (), Tracker(tmp_path / "t"))
     assert need.kind == "missing_dependency"

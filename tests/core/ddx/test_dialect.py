@@ -13,7 +13,7 @@ import pytest
 from helix_tui.core.beads.readiness import classify
 from helix_tui.core.beads.tracker import parse_rows
 from helix_tui.core.ddx.client import Ddx, DdxError, hook_warnings, last_error
-from helix_tui.core.ddx.dialect import APRIL, AUGUST, Dialect, Gate, at_hand, dialect_of, rule_for
+from helix_tui.core.ddx.dialect import APRIL, AUGUST, Dialect, RowGate, at_hand, dialect_of, rule_for
 from helix_tui.core.ddx.fit import difference, remarks, shut
 from helix_tui.core.ddx.trial import try_out
 from helix_tui.core.ddx.verbs import read_verbs
@@ -127,7 +127,7 @@ def test_a_release_between_is_judged_by_what_it_does() -> None:
 
 
 def test_a_tracker_that_ddx_refuses_is_said_with_code_beads_and_command() -> None:
-    gate = Gate("label", "needs_human", "lifecycle_migration_required", "ddx bead migrate --lifecycle --apply")
+    gate = RowGate("label", "needs_human", "lifecycle_migration_required", "ddx bead migrate --lifecycle --apply")
     dialect = replace(AUGUST, gates=(gate,))
     found = beads(*({"id": f"d-{n}", "labels": ["needs_human"], "schema_version": 1} for n in range(7)))
     said = remarks(found, dialect)

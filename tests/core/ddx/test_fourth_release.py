@@ -14,7 +14,7 @@ from helix_tui.core.ddx.dialect import Dialect, at_hand, rule_for
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.ground.time import parse_now
 from helix_tui.core.supervision.stages.build import undone
-from helix_tui.core.supervision.stages.delegate import Delegate, Wishes
+from helix_tui.core.supervision.stages.delegate import AgentChoice, Delegate
 
 NOW = parse_now("2026-08-01T12:00:00Z")
 
@@ -110,7 +110,7 @@ def test_it_gets_what_its_help_and_a_trial_prove(fourth: Path) -> None:
 
 def test_its_commands_are_those_of_its_own_help(fourth: Path) -> None:
     delegate = Delegate(find_project(fourth.parent), str(fourth))
-    who = Wishes("codex", "m")
+    who = AgentChoice("codex", "m")
     assert delegate.drain(who) == ("work", "--once", "--json", "--harness", "codex")
     assert delegate.one_bead("a", who) == ("try", "a", "--json", "--model", "m")
     assert undone(delegate.dialect) == ()

@@ -6,7 +6,7 @@ import json
 import subprocess
 from pathlib import Path
 
-from helix_tui.core.ddx.history import History
+from helix_tui.core.ddx.history import BeadHistory
 from helix_tui.core.ground.project import find_project
 from tests.conftest import ProjectFactory
 
@@ -27,7 +27,7 @@ def test_the_commit_that_took_a_bead_out_tells_its_last_state(project: ProjectFa
     root = project([row("a-1", "open").strip(), row("a-2", "open").strip()], git=True)
     commit(root, row("a-1", "closed") + row("a-2", "open"))
     gone = commit(root, row("a-2", "open"))
-    history = History(find_project(root, env={}))
+    history = BeadHistory(find_project(root, env={}))
     seen = history.last_seen("a-1")
     assert seen is not None
     assert (seen.where, seen.status, seen.title, seen.rev, seen.closed) == (
@@ -44,7 +44,7 @@ def test_the_commit_that_took_a_bead_out_tells_its_last_state(project: ProjectFa
 
 def test_the_archive_is_asked_first_and_again_when_it_changes(project: ProjectFactory) -> None:
     root = project([], git=True)
-    history = History(find_project(root, env={}))
+    history = BeadHistory(find_project(root, env={}))
     assert history.last_seen("a-1") is None
     archive = root / ".ddx" / "beads-archive.jsonl"
     archive.write_text(row("a-10", "closed") + row("a-1", "open") + "{half\n" + row("a-1", "cancelled"))
@@ -54,6 +54,6 @@ def test_the_archive_is_asked_first_and_again_when_it_changes(project: ProjectFa
 
 
 def test_without_git_and_for_strange_ids_nothing_is_known(project: ProjectFactory) -> None:
-    history = History(find_project(project([]), env={}))
+    history = BeadHistory(find_project(project([]), env={}))
     for bead_id in ("a-1", "", "a\n1", "--all", "$(x)"):
         assert history.last_seen(bead_id) is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from helix_tui.core.editing.execute.gate import Gate, GateBroken
+from helix_tui.core.editing.execute.gate import GateBroken, WriteGate
 from helix_tui.core.ground.project import find_project
 from tests.conftest import ProjectFactory
 
@@ -14,7 +14,7 @@ def test_a_lock_that_cannot_be_written_says_so_and_what_to_do(project: ProjectFa
     (root / ".helix" / "curation.lock").mkdir(parents=True)
     with (
         pytest.raises(GateBroken, match="nothing was changed") as caught,
-        Gate(find_project(root, env={})).open(),
+        WriteGate(find_project(root, env={})).open(),
     ):
         pytest.fail("nobody holds it")
     assert "Make room" in caught.value.advice

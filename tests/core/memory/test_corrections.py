@@ -6,8 +6,8 @@ import sqlite3
 
 import pytest
 
-from helix_tui.core.memory import Edit, Memory, MemoryFault, MemoryStore, UnknownMemory
-from helix_tui.core.memory.lessons.changes import Deeds
+from helix_tui.core.memory import Memory, MemoryEdit, MemoryFault, MemoryStore, UnknownMemory
+from helix_tui.core.memory.lessons.changes import MemoryChanges
 from helix_tui.core.memory.lessons.proposals import Proposals
 from helix_tui.core.memory.reports import Proposal
 from helix_tui.core.memory.write.agreement import one_matter, same_problem
@@ -135,14 +135,14 @@ def test_an_edit_that_says_something_else_is_a_revision(memory: MemoryStore, clo
     memory.feedback([name], [name], "passed")
     before = _of(memory, name)
     clock.forward(3)
-    looked = memory.edit(name, Edit(resolution=RIGHT), apply=False)
+    looked = memory.edit(name, MemoryEdit(resolution=RIGHT), apply=False)
     assert (looked.kind, looked.after.revision, looked.after.helped) == ("revised", 2, 0)
     assert _of(memory, name) == before
-    deed, done = Deeds(memory).edit(name, Edit(resolution=RIGHT))
+    deed, done = MemoryChanges(memory).edit(name, MemoryEdit(resolution=RIGHT))
     assert deed is not None
     assert done.sentence == "revision 2 holds; revision 1 stays in its history with its 1 helped / 0 failed"
     assert (_of(memory, name).resolution, _of(memory, name).helped) == (RIGHT, 0)
-    assert Deeds(memory).undo() is not None
+    assert MemoryChanges(memory).undo() is not None
     assert _of(memory, name) == before
     assert memory.revisions(name) == []
     assert memory.recall(f"{TRIGGER} {WRONG}").found[0].similarity == pytest.approx(1, abs=1e-4)
@@ -151,8 +151,8 @@ def test_an_edit_that_says_something_else_is_a_revision(memory: MemoryStore, clo
 def test_an_edit_that_says_the_same_keeps_the_counts(memory: MemoryStore) -> None:
     name = name_of(memory, TRIGGER, "set acks late")
     memory.feedback([name], [name], "passed")
-    deeds = Deeds(memory)
-    _, done = deeds.edit(name, Edit(resolution="Set acks late.", source="user-provided"))
+    deeds = MemoryChanges(memory)
+    _, done = deeds.edit(name, MemoryEdit(resolution="Set acks late.", source="user-provided"))
     assert (done.kind, _of(memory, name).helped, _of(memory, name).revision) == ("reworded", 1, 1)
     assert _of(memory, name).protected
     deeds.undo()
@@ -161,8 +161,8 @@ def test_an_edit_that_says_the_same_keeps_the_counts(memory: MemoryStore) -> Non
 
 def test_undoing_an_edit_keeps_what_the_revision_did_meanwhile(memory: MemoryStore) -> None:
     name = name_of(memory, TRIGGER, WRONG)
-    deeds = Deeds(memory)
-    deeds.edit(name, Edit(resolution=RIGHT))
+    deeds = MemoryChanges(memory)
+    deeds.edit(name, MemoryEdit(resolution=RIGHT))
     memory.feedback([name], [name], "failed")
     deeds.undo()
     assert (_of(memory, name).resolution, _of(memory, name).failed) == (WRONG, 0)
@@ -171,8 +171,8 @@ def test_undoing_an_edit_keeps_what_the_revision_did_meanwhile(memory: MemorySto
 
 def test_an_edit_cannot_be_undone_over_a_newer_one(memory: MemoryStore) -> None:
     name = name_of(memory, TRIGGER, WRONG)
-    deeds = Deeds(memory)
-    deeds.edit(name, Edit(resolution=RIGHT))
+    deeds = MemoryChanges(memory)
+    deeds.edit(name, MemoryEdit(resolution=RIGHT))
     memory.store(TRIGGER, "use another broker altogether")
     with pytest.raises(MemoryFault, match="changed since"):
         deeds.undo()
@@ -183,8 +183,8 @@ def test_an_older_revision_can_be_brought_back(memory: MemoryStore) -> None:
     name = name_of(memory, TRIGGER, WRONG)
     memory.feedback([name], [name], "passed")
     memory.store(TRIGGER, RIGHT)
-    deeds = Deeds(memory)
-    deeds.edit(name, Edit(revision=1))
+    deeds = MemoryChanges(memory)
+    deeds.edit(name, MemoryEdit(revision=1))
     assert (_of(memory, name).resolution, _of(memory, name).helped, _of(memory, name).revision) == (
         WRONG,
         1,
@@ -193,11 +193,13 @@ def test_an_older_revision_can_be_brought_back(memory: MemoryStore) -> None:
     deeds.undo()
     assert (_of(memory, name).resolution, _of(memory, name).revision) == (RIGHT, 2)
     with pytest.raises(MemoryFault, match="no older revision 7"):
-        memory.edit(name, Edit(revision=7))
+        memory.edit(name, MemoryEdit(revision=7))
 
 
-@pytest.mark.parametrize("change", [Edit(resolution=" "), Edit(trigger="short"), Edit(type="decision")])
-def test_what_cannot_be_stored_cannot_be_edited_in(memory: MemoryStore, change: Edit) -> None:
+@pytest.mark.parametrize(
+    "change", [MemoryEdit(resolution=" "), MemoryEdit(trigger="short"), MemoryEdit(type="decision")]
+)
+def test_what_cannot_be_stored_cannot_be_edited_in(memory: MemoryStore, change: MemoryEdit) -> None:
     name = name_of(memory, TRIGGER, WRONG)
     with pytest.raises(MemoryFault, match="refused"):
         memory.edit(name, change)
@@ -214,7 +216,7 @@ def test_a_superseded_memory_stays_in_the_history_of_what_holds(words_only: Memo
     other = name_of(memory, "A deploy restarts every worker", "roll them one by one")
     memory.relate(other, old, "causes")
     before = _of(memory, old), memory.edges()
-    deeds = Deeds(memory)
+    deeds = MemoryChanges(memory)
     deed, done = deeds.supersede(old, new)
     assert (deed.kind, done.after.name) == ("supersede", new)
     assert memory.get(old) is None
@@ -263,7 +265,7 @@ def test_an_accepted_lesson_that_revises_is_taken_back_as_a_whole(memory: Memory
     before = _of(memory, name)
     lesson = Proposal(0, "attempt-1", "b-1", "failure", TRIGGER, RIGHT, "it landed")
     Proposals(memory).add(lesson)
-    deeds = Deeds(memory)
+    deeds = MemoryChanges(memory)
     deeds.accept(Proposals(memory).all())
     assert _of(memory, name).resolution == RIGHT
     deeds.undo()

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from helix_tui.core.memory import Edit, MemoryStore
-from helix_tui.core.memory.lessons.changes import Deeds
+from helix_tui.core.memory import MemoryEdit, MemoryStore
+from helix_tui.core.memory.lessons.changes import MemoryChanges
 from helix_tui.core.memory.lessons.proposals import Proposals
 from helix_tui.core.memory.plans import Plans
 from helix_tui.core.memory.reports import Proposal
@@ -55,9 +55,9 @@ def _everything(memory: MemoryStore) -> dict[str, Any]:
         "health": lambda: memory.health().document(),
         "prune": lambda: memory.prune(2, 0, apply=False).document(),
         "decay": lambda: memory.decay(0, 99).document(),
-        "edit": lambda: [memory.edit(n, Edit(type="pattern"), apply=False).document() for n in names],
+        "edit": lambda: [memory.edit(n, MemoryEdit(type="pattern"), apply=False).document() for n in names],
         "proposals": lambda: [each.document() for each in Proposals(memory).all()],
-        "journal": lambda: [each.document() for each in Deeds(memory).all()],
+        "journal": lambda: [each.document() for each in MemoryChanges(memory).all()],
         "explorations": lambda: [each.document() for each in Plans(memory).explorations()],
         "plans": lambda: [each.document() for each in Plans(memory).plans()],
         "workspaces": lambda: [each.document() for each in Plans(memory).workspaces()],
@@ -112,7 +112,7 @@ def test_no_door_lets_it_out(
     memory.relate("1", "2", "causes")
     Proposals(memory).add(Proposal(0, "att", "b", "failure", trigger, resolution, "why"))
     _orchestrate(memory, trigger, resolution)
-    deeds = Deeds(memory)
+    deeds = MemoryChanges(memory)
     deeds.remove(["2"])
     deeds.undo()
     for door, said in _everything(memory).items():
@@ -133,7 +133,7 @@ def test_a_marked_memory_says_so_and_can_be_corrected(words_only: MemoryStore) -
     assert (found.withheld, found.marks) == (True, ("order: defeats the checks",))
     assert found.resolution == "[withheld: defeats the checks]"
     assert found.trigger == "Verification of the ferry app fails"
-    memory.edit(name, Edit(resolution="mend the code"))
+    memory.edit(name, MemoryEdit(resolution="mend the code"))
     found = memory.get(name)
     assert found is not None
     assert (found.resolution, found.marks) == ("mend the code", ())
@@ -172,7 +172,7 @@ def test_an_accepted_lesson_keeps_its_own_words_and_is_marked(words_only: Memory
     Proposals(memory).add(Proposal(0, "att", "b", "failure", "Login to the ferry app", "password is hunter2", ""))
     shown = Proposals(memory).all()
     assert shown[0].resolution == "password is [redacted: password in words]"
-    Deeds(memory).accept(shown)
+    MemoryChanges(memory).accept(shown)
     assert memory.read("SELECT resolution FROM memory") == [("password is hunter2",)]
     assert memory.list()[0].resolution == "password is [redacted: password in words]"
 

@@ -8,16 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helix_tui.core.memory import ranking
-from helix_tui.core.memory.ranking import Evidence, Tally, attribute, rank_by_lift, rank_by_seed
+from helix_tui.core.memory.ranking import RankingEvidence, Tally, attribute, rank_by_lift, rank_by_seed
 
 COUNT = st.floats(0, 1_000)
 
 
-def _evidence(**values: float) -> Evidence:
+def _evidence(**values: float) -> RankingEvidence:
     def column(name: str) -> ranking.Array:
         return np.array([values.get(name, 0.0)])
 
-    return Evidence(
+    return RankingEvidence(
         relevance=column("relevance"),
         helped=column("helped"),
         failed=column("failed"),

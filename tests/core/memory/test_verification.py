@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from helix_tui.core.memory import MemoryStore
-from helix_tui.core.memory.lessons.verification import Check, checking, judge_session, settle_session
+from helix_tui.core.memory.lessons.verification import SessionCheck, checking, judge_session, settle_session
 from tests.core.memory.conftest import name_of
 
 TRIGGER = "Celery worker loses tasks on restart"
@@ -47,20 +47,20 @@ def test_which_commands_check_anything(command: str, check: str) -> None:
     ("checks", "change", "verdict"),
     [
         ([], None, None),
-        ([Check("ls", 0, 1), Check("git status", 1, 2)], None, None),
-        ([Check("pytest", 0, 1)], None, "passed"),
-        ([Check("pytest", 1, 1), Check("pytest", 0, 5)], 3, "passed"),
-        ([Check("pytest", 0, 1), Check("pytest", 1, 5)], 3, "failed"),
-        ([Check("pytest", 0, 1)], 3, None),
-        ([Check("pytest", 0, 4), Check("mypy", 1, 5)], 3, "failed"),
-        ([Check("pytest", 0, 4), Check("mypy", 1, 1)], 3, "passed"),
-        ([Check("pytest", None, 4)], 3, None),
-        ([Check("pytest", 5, 4)], 3, None),
-        ([Check("pytest || true", 0, 4)], 3, None),
+        ([SessionCheck("ls", 0, 1), SessionCheck("git status", 1, 2)], None, None),
+        ([SessionCheck("pytest", 0, 1)], None, "passed"),
+        ([SessionCheck("pytest", 1, 1), SessionCheck("pytest", 0, 5)], 3, "passed"),
+        ([SessionCheck("pytest", 0, 1), SessionCheck("pytest", 1, 5)], 3, "failed"),
+        ([SessionCheck("pytest", 0, 1)], 3, None),
+        ([SessionCheck("pytest", 0, 4), SessionCheck("mypy", 1, 5)], 3, "failed"),
+        ([SessionCheck("pytest", 0, 4), SessionCheck("mypy", 1, 1)], 3, "passed"),
+        ([SessionCheck("pytest", None, 4)], 3, None),
+        ([SessionCheck("pytest", 5, 4)], 3, None),
+        ([SessionCheck("pytest || true", 0, 4)], 3, None),
     ],
 )
 def test_a_session_is_judged_by_the_last_run_of_each_check(
-    checks: list[Check], change: int | None, verdict: str | None
+    checks: list[SessionCheck], change: int | None, verdict: str | None
 ) -> None:
     judged = judge_session(checks, change)
     assert judged.verdict == verdict
@@ -72,15 +72,15 @@ def test_a_session_settles_by_its_checks_and_otherwise_not_at_all(words_only: Me
     name = name_of(memory, TRIGGER, "set acks_late")
     memory.inject(TRIGGER, attempt="s")
     memory.claim("s", [name])
-    judged, report = settle_session(memory, "s", [Check("ls", 0)])
+    judged, report = settle_session(memory, "s", [SessionCheck("ls", 0)])
     assert (judged.verdict, report, memory.settled()) == (None, None, {})
-    _, report = settle_session(memory, "s", [Check("pytest -q", 1)])
+    _, report = settle_session(memory, "s", [SessionCheck("pytest -q", 1)])
     assert report is not None
     assert report.unhelpful == (name,)
-    _, report = settle_session(memory, "s", [Check("pytest -q", 1, 1), Check("pytest -q", 0, 2)])
+    _, report = settle_session(memory, "s", [SessionCheck("pytest -q", 1, 1), SessionCheck("pytest -q", 0, 2)])
     assert report is not None
     assert (report.helped, report.replaced) == ((name,), True)
-    assert settle_session(memory, "nobody", [Check("pytest -q", 0)])[1] is None
+    assert settle_session(memory, "nobody", [SessionCheck("pytest -q", 0)])[1] is None
 
 
 def test_a_session_that_goes_on_is_counted_with_what_it_was_shown_since(
@@ -90,11 +90,11 @@ def test_a_session_that_goes_on_is_counted_with_what_it_was_shown_since(
     first = memory.store("Circular import in src/auth.py", "Move the types").name
     memory.inject("Circular import in src/auth.py", attempt="s")
     memory.claim("s", [first])
-    assert settle_session(memory, "s", [Check("pytest -q 2>&1", 0, 1)])[1] is not None
+    assert settle_session(memory, "s", [SessionCheck("pytest -q 2>&1", 0, 1)])[1] is not None
     second = memory.store("Timetable of ferries sorts by text", "Sort by the clock").name
     told = memory.inject("Timetable of ferries sorts by text", attempt="s")
     assert second in {each.name for each in told.shown}
     memory.claim("s", [second])
     for _ in range(2):
-        settle_session(memory, "s", [Check("pytest -q", 0, 2)])
+        settle_session(memory, "s", [SessionCheck("pytest -q", 0, 2)])
         assert {each.name: each.helped for each in memory.list()} == {first: 1, second: 1}

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from helix_tui.core.ddx.names import Era
 from helix_tui.core.editing import operations as op
-from helix_tui.core.editing.execute.curator import Curator, Done
+from helix_tui.core.editing.execute.curator import Curator, Result
 from helix_tui.core.editing.execute.executable import find_executable
 from helix_tui.core.editing.operations import Operation
 from helix_tui.core.editing.undo.conflicts import Conflict, NotUndoable
@@ -107,7 +107,7 @@ class Worker:
             for other in SHARED[:3]:
                 promise("label", other, key)
 
-    def run(self, operations: Sequence[Operation]) -> Done | None:
+    def run(self, operations: Sequence[Operation]) -> Result | None:
         """What came of it, if all of it was done."""
         try:
             done = self.curator.run(operations)

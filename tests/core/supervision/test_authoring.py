@@ -14,7 +14,7 @@ import pytest
 
 from helix_tui.core.editing import operations as op
 from helix_tui.core.editing.authoring import acceptance_items, deterministic, judge, judge_text
-from helix_tui.core.editing.execute.gate import Gate, WritesForbidden
+from helix_tui.core.editing.execute.gate import WriteGate, WritesForbidden
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.supervision.agents.hooks import ForeignHook, hook_path, install, judge_stdin
 from tests.conftest import ProjectFactory
@@ -118,8 +118,8 @@ def ask_hook(path: Path, bead: object, **env: str) -> subprocess.CompletedProces
 def test_the_hook_answers_as_ddx_asks(project: ProjectFactory) -> None:
     root = project([json.dumps(row("here"))], git=True)
     here = find_project(root)
-    assert install(here, Gate(here), [sys.executable, "-m", "helix_tui"]).changed
-    assert not install(here, Gate(here), [sys.executable, "-m", "helix_tui"]).changed
+    assert install(here, WriteGate(here), [sys.executable, "-m", "helix_tui"]).changed
+    assert not install(here, WriteGate(here), [sys.executable, "-m", "helix_tui"]).changed
     path = hook_path(here)
     assert ask_hook(path, GOOD).returncode == 0
     refused = ask_hook(path, {**GOOD, "labels": [], "dependencies": [{"depends_on_id": "gone"}]})
@@ -134,7 +134,7 @@ def test_the_hook_answers_as_ddx_asks(project: ProjectFactory) -> None:
 
 def test_a_hook_whose_program_is_gone_lets_every_bead_pass(project: ProjectFactory, tmp_path: Path) -> None:
     here = find_project(project([], git=True))
-    install(here, Gate(here), [str(tmp_path / "gone" / "helix-tui")])
+    install(here, WriteGate(here), [str(tmp_path / "gone" / "helix-tui")])
     assert ask_hook(hook_path(here), {}).returncode == 0
 
 
@@ -144,11 +144,11 @@ def test_a_hook_of_somebody_else_stays(project: ProjectFactory) -> None:
     path.parent.mkdir()
     path.write_text("#!/bin/sh\nexit 0\n")
     with pytest.raises(ForeignHook):
-        install(here, Gate(here), ["helix-tui"])
+        install(here, WriteGate(here), ["helix-tui"])
     assert path.read_text() == "#!/bin/sh\nexit 0\n"
     path.unlink()
     with pytest.raises(WritesForbidden):
-        install(here, Gate(here, read_only=True), ["helix-tui"])
+        install(here, WriteGate(here, read_only=True), ["helix-tui"])
     assert not path.exists()
 
 
@@ -160,7 +160,7 @@ def test_what_is_no_bead_is_refused(project: ProjectFactory, raw: bytes) -> None
 def test_the_embedded_tracker_asks_the_hook(world: WorldFactory) -> None:
     here = world([row("a")])
     project = here.curator.project
-    install(project, Gate(project), [sys.executable, "-m", "helix_tui"])
+    install(project, WriteGate(project), [sys.executable, "-m", "helix_tui"])
     done = here.curator.run([op.create("Bare")])
     assert done.error is not None
     assert "missing required label" in done.error.message

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import helix_tui
-from helix_tui.core.editing.execute.gate import Gate, WritesForbidden
+from helix_tui.core.editing.execute.gate import WriteGate, WritesForbidden
 from helix_tui.core.ground.project import Project, find_project
 from helix_tui.core.supervision.agents.claude_settings import (
     EVENTS,
@@ -35,7 +35,7 @@ def _project(folder: Path, text: str | bytes | None = None) -> Project:
 
 
 def _install(project: Project, *, remove: bool = False) -> dict[str, Any]:
-    merge(project, Gate(project), COMMAND, remove=remove)
+    merge(project, WriteGate(project), COMMAND, remove=remove)
     path = settings_path(project)
     found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
     return found
@@ -72,15 +72,15 @@ def test_a_second_time_changes_nothing(tmp_path: Path) -> None:
     project = _project(tmp_path, json.dumps(THEIRS, indent=4))
     _install(project)
     before = settings_path(project).read_bytes()
-    assert not merge(project, Gate(project), COMMAND).changed
+    assert not merge(project, WriteGate(project), COMMAND).changed
     assert settings_path(project).read_bytes() == before
     assert b'\n    "model"' in before
 
 
 def test_a_moved_program_replaces_its_old_hooks(tmp_path: Path) -> None:
     project = _project(tmp_path)
-    merge(project, Gate(project), ["/old/bin/helix-tui"])
-    merge(project, Gate(project), ["/new/python", "-m", "helix_tui"])
+    merge(project, WriteGate(project), ["/old/bin/helix-tui"])
+    merge(project, WriteGate(project), ["/new/python", "-m", "helix_tui"])
     text = settings_path(project).read_text()
     assert "/old/" not in text
     assert text.count(" hook ") == len(EVENTS)
@@ -100,7 +100,7 @@ def test_removing_from_a_file_of_ours_removes_it(tmp_path: Path) -> None:
 
 
 def test_removing_what_is_not_there_changes_nothing(tmp_path: Path) -> None:
-    assert not merge(_project(tmp_path), Gate(_project(tmp_path)), COMMAND, remove=True).changed
+    assert not merge(_project(tmp_path), WriteGate(_project(tmp_path)), COMMAND, remove=True).changed
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_what_cannot_be_read_in_full_stays_as_it_is(tmp_path: Path, raw: bytes) 
     project = _project(tmp_path, raw)
     for remove in (False, True):
         with pytest.raises(UnreadableSettings):
-            merge(project, Gate(project), COMMAND, remove=remove)
+            merge(project, WriteGate(project), COMMAND, remove=remove)
     assert settings_path(project).read_bytes() == raw
 
 
@@ -149,13 +149,13 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
 def test_read_only_writes_nothing(tmp_path: Path) -> None:
     project = _project(tmp_path)
     with pytest.raises(WritesForbidden):
-        merge(project, Gate(project, read_only=True), COMMAND)
+        merge(project, WriteGate(project, read_only=True), COMMAND)
     assert not settings_path(project).exists()
 
 
 def test_dry_only_tells(tmp_path: Path) -> None:
     project = _project(tmp_path)
-    told = merge(project, Gate(project, read_only=True), COMMAND, dry=True)
+    told = merge(project, WriteGate(project, read_only=True), COMMAND, dry=True)
     assert told.changed
     assert "session-start" in told.text
     assert not settings_path(project).exists()

@@ -18,7 +18,7 @@ from helix_tui.core.editing import operations as op
 from helix_tui.core.editing.execute import executable
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.editing.execute.executable import Executable
-from helix_tui.core.editing.execute.gate import Gate, GateBusy, WritesForbidden
+from helix_tui.core.editing.execute.gate import GateBusy, WriteGate, WritesForbidden
 from helix_tui.core.editing.journal import Journal
 from helix_tui.core.editing.operations import Operation
 from helix_tui.core.editing.undo.conflicts import Conflict, NotUndoable, Unreadable
@@ -385,7 +385,7 @@ def test_whoever_waits_at_the_gate_is_told_for_whom(world: WorldFactory) -> None
     here = world(rows("head"))
     told: list[str] = []
     with here.curator.gate.open():
-        gate = Gate(here.curator.project, patience_s=0.05, waits=told.append, noticed_s=0.0)
+        gate = WriteGate(here.curator.project, patience_s=0.05, waits=told.append, noticed_s=0.0)
         with pytest.raises(GateBusy), gate.open():
             pass
     assert told == [f"process {os.getpid()}"]
@@ -474,7 +474,7 @@ def test_an_intent_that_came_to_nothing_is_settled_as_such(world: WorldFactory) 
 def test_one_writer_at_a_time(world: WorldFactory) -> None:
     here = world(rows("head"))
     with here.curator.gate.open():
-        impatient = Gate(here.curator.project, patience_s=0.0)
+        impatient = WriteGate(here.curator.project, patience_s=0.0)
         with pytest.raises(GateBusy, match=str(os.getpid())), impatient.open():
             pass
 

@@ -11,7 +11,7 @@ import pytest
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.project import find_project
-from helix_tui.core.supervision.stages.delegate import Delegate, Wishes, read_answer, tokens_in
+from helix_tui.core.supervision.stages.delegate import AgentChoice, Delegate, read_answer, tokens_in
 
 PROMPT = Path("p.md")
 
@@ -25,7 +25,7 @@ def _ddx(folder: Path, script: str) -> Delegate:
 
 def test_a_help_that_says_nothing_is_taken_for_april_throughout(tmp_path: Path) -> None:
     delegate = _ddx(tmp_path, "exit 0")
-    wishes = Wishes("codex", "m", "low")
+    wishes = AgentChoice("codex", "m", "low")
     flags = ("--harness", "codex", "--model", "m", "--effort", "low")
     assert delegate.drain(wishes) == ("agent", "execute-loop", "--once", "--json", *flags)
     assert delegate.one_bead("a-1", wishes) == ("agent", "execute-bead", "a-1", "--json", *flags)
@@ -35,30 +35,30 @@ def test_a_help_that_says_nothing_is_taken_for_april_throughout(tmp_path: Path) 
 
 
 def test_a_generic_help_is_no_proof_of_age(tmp_path: Path) -> None:
-    assert _ddx(tmp_path, "echo a scripted ddx").drain(Wishes())[:2] == ("agent", "execute-loop")
+    assert _ddx(tmp_path, "echo a scripted ddx").drain(AgentChoice())[:2] == ("agent", "execute-loop")
 
 
 def test_only_the_verbs_that_answer_are_used(tmp_path: Path) -> None:
     work, run = '"work --help") echo "--once --json --watch"', '"run --help") echo "--prompt --json"'
     script = f'case "$*" in {work};; {run};; *) exit 1;; esac'
     delegate = _ddx(tmp_path, script)
-    assert delegate.drain(Wishes("codex")) == ("work", "--once", "--json")
-    assert delegate.question(PROMPT, Wishes(), writes=True) == ("run", "--json", "--prompt", "p.md")
+    assert delegate.drain(AgentChoice("codex")) == ("work", "--once", "--json")
+    assert delegate.question(PROMPT, AgentChoice(), writes=True) == ("run", "--json", "--prompt", "p.md")
     with pytest.raises(DdxError) as caught:
-        delegate.one_bead("a-1", Wishes())
+        delegate.one_bead("a-1", AgentChoice())
     assert caught.value.exit_code == 69
 
 
 def test_a_loop_whose_help_names_flags_but_no_json_is_too_old(tmp_path: Path) -> None:
     script = 'case "$*" in "agent execute-loop --help") echo "--once --poll-interval";; *) exit 1;; esac'
     with pytest.raises(DdxError) as caught:
-        _ddx(tmp_path, script).drain(Wishes())
+        _ddx(tmp_path, script).drain(AgentChoice())
     assert caught.value.exit_code == 69
 
 
 def test_no_ddx_is_127(tmp_path: Path) -> None:
     with pytest.raises(DdxError) as caught:
-        Delegate(find_project(tmp_path), str(tmp_path / "none")).drain(Wishes())
+        Delegate(find_project(tmp_path), str(tmp_path / "none")).drain(AgentChoice())
     assert caught.value.exit_code == 127
 
 

@@ -6,10 +6,10 @@ from helix_tui.core.beads.naming import with_titles
 from helix_tui.core.ground.memory_block import split_block
 from helix_tui.core.supervision.decide.stuck import find_stuck
 from helix_tui.core.supervision.signals.eligibility_hold import UNDECIDED, causes
-from helix_tui.core.supervision.signals.questions import Question
+from helix_tui.core.supervision.signals.questions import OpenQuestion
 from tests.core.supervision.conftest import queue_of, row
 
-ASKED = Question("q-1", "conflict", "rebase or drop?", "conflict:a-1", "a-1")
+ASKED = OpenQuestion("q-1", "conflict", "rebase or drop?", "conflict:a-1", "a-1")
 
 
 def test_a_bead_that_waits_for_an_answer_says_for_which() -> None:

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helix_tui.core.ddx.dialect import APRIL, AUGUST, Dialect
-from helix_tui.core.editing.overlay import Scene
-from helix_tui.core.editing.steps import Refused, Step, Writing
+from helix_tui.core.editing.overlay import Overlay
+from helix_tui.core.editing.steps import CommandStep, OperationRefused, PlanBuilder
 from helix_tui.core.supervision.signals.focus import (
     ON,
     PRIOR,
@@ -31,13 +31,13 @@ def rows_of(*rows: Mapping[str, Any]) -> Rows:
     return {str(each["id"]): dict(each) for each in rows}
 
 
-def steps_of(rows: Rows, make: Callable[[Writing], None], dialect: Dialect = AUGUST) -> list[Step]:
-    writing = Writing(Scene(queue_of(rows.values(), dialect.family)), dialect)
+def steps_of(rows: Rows, make: Callable[[PlanBuilder], None], dialect: Dialect = AUGUST) -> list[CommandStep]:
+    writing = PlanBuilder(Overlay(queue_of(rows.values(), dialect.family)), dialect)
     make(writing)
     return writing.steps
 
 
-def after(rows: Rows, steps: Iterable[Step]) -> Rows:
+def after(rows: Rows, steps: Iterable[CommandStep]) -> Rows:
     """The rows once steps have run."""
     changed = {bead_id: dict(each) for bead_id, each in rows.items()}
     for step in steps:
@@ -205,7 +205,7 @@ def test_what_somebody_made_eligible_again_keeps_that() -> None:
 
 def test_the_focus_moves_from_one_epic_to_another() -> None:
     rows = focused(focused(TREE), "f")
-    assert read_focus(Scene(queue_of(rows.values()))).epic == "f"
+    assert read_focus(Overlay(queue_of(rows.values()))).epic == "f"
     assert ON not in rows["e"]
     assert {rows[bead_id][MARK] for bead_id in held(rows)} == {"f"}
     assert "cousin" not in held(rows)
@@ -222,7 +222,7 @@ def test_a_focus_whose_epic_is_finished_ends() -> None:
     rows = focused(TREE)
     for bead_id in ("child", "grandchild"):
         rows[bead_id]["status"] = "closed"
-    writing = Writing(Scene(queue_of(rows.values())), AUGUST)
+    writing = PlanBuilder(Overlay(queue_of(rows.values())), AUGUST)
     plan_upkeep(writing)
     assert "has ended" in writing.notes[0]
     assert not held(after(rows, writing.steps))
@@ -230,7 +230,7 @@ def test_a_focus_whose_epic_is_finished_ends() -> None:
 
 def test_marks_without_a_focus_are_leftovers() -> None:
     rows = rows_of(row("e"), row("x", **{"execution-eligible": False, MARK: "e", PRIOR: "absent"}))
-    focus = read_focus(Scene(queue_of(rows.values())))
+    focus = read_focus(Overlay(queue_of(rows.values())))
     assert (focus.epic, focus.leftovers) == ("", ("x",))
     assert after(rows, steps_of(rows, plan_upkeep)) == rows_of(row("e"), row("x"))
 
@@ -239,7 +239,7 @@ def test_marks_without_a_focus_are_leftovers() -> None:
     ("epic", "why"), [("other", "nothing open stands under"), ("none", "no bead"), ("shut", "is closed")]
 )
 def test_a_focus_needs_open_beads_under_it(epic: str, why: str) -> None:
-    with pytest.raises(Refused, match=why):
+    with pytest.raises(OperationRefused, match=why):
         steps_of(TREE, lambda writing: plan_focus(writing, epic))
 
 
@@ -263,10 +263,10 @@ def forests(draw: st.DrawFn) -> Rows:
     return rows
 
 
-def try_focus(rows: Rows, epic: str) -> list[Step]:
+def try_focus(rows: Rows, epic: str) -> list[CommandStep]:
     try:
         return steps_of(rows, lambda writing: plan_focus(writing, epic))
-    except Refused:
+    except OperationRefused:
         return []
 
 

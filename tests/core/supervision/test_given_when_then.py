@@ -13,7 +13,7 @@ from helix_tui.core.ddx.claims import ClaimReader
 from helix_tui.core.ddx.dialect import AUGUST
 from helix_tui.core.editing import operations as op
 from helix_tui.core.editing.authoring import deterministic, judge
-from helix_tui.core.editing.overlay import Scene
+from helix_tui.core.editing.overlay import Overlay
 from helix_tui.core.editing.plan.planner import plan
 from helix_tui.core.supervision.signals.drift import Drift, DriftWatch
 from helix_tui.core.supervision.signals.focus import plan_focus, plan_unfocus, plan_upkeep, read_focus
@@ -103,7 +103,7 @@ def test_given_a_focus_when_all_under_the_epic_is_closed_then_it_ends_by_itself(
     for bead_id in ("far", "dep", "child"):
         here.rewrite(bead_id, status="closed")
     here.curator.run_steps("focus", "mend", lambda writing, _: plan_upkeep(writing))
-    assert read_focus(Scene(here.curator.look().queue)).epic == ""
+    assert read_focus(Overlay(here.curator.look().queue)).epic == ""
     assert {i: r for i, r in here.settled().items() if i.startswith(("out", "was"))} == {
         i: r for i, r in before.items() if i.startswith(("out", "was"))
     }

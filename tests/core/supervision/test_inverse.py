@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from helix_tui.core.ddx.dialect import APRIL, AUGUST
 from helix_tui.core.editing import operations as op
-from helix_tui.core.editing.overlay import Scene, same
+from helix_tui.core.editing.overlay import Overlay, same
 from helix_tui.core.editing.plan.inverse import way_back
 from helix_tui.core.editing.plan.planner import plan, values_before
-from helix_tui.core.editing.steps import Writing
+from helix_tui.core.editing.steps import PlanBuilder
 from tests.core.supervision.conftest import queue_of, row
 from tests.core.supervision.test_whatif import IDS, operations, trackers
 
@@ -32,7 +32,7 @@ wishes = operations | st.builds(
 )
 
 
-def applied(scene: Scene, steps: Any) -> Scene:
+def applied(scene: Overlay, steps: Any) -> Overlay:
     for step in steps:
         scene.apply(step.edits, step.leases)
         scene.apply(step.ripple)
@@ -48,11 +48,11 @@ def test_there_and_back_is_nowhere(era: str, data: st.DataObject) -> None:
     made = plan(data.draw(st.lists(wishes, min_size=1, max_size=4)), queue, dialect)
     if made.back.lost:
         return
-    scene = applied(Scene(queue), made.steps)
-    back = way_back(Writing(scene, dialect), values_before(made.steps, queue))
+    scene = applied(Overlay(queue), made.steps)
+    back = way_back(PlanBuilder(scene, dialect), values_before(made.steps, queue))
     assert not back.lost
     assert [step.args for step in back.steps] == [step.args for step in made.back.steps]
-    start = Scene(queue)
+    start = Overlay(queue)
     for bead_id in scene:
         if bead_id not in start:
             assert scene.status(bead_id) == "cancelled"

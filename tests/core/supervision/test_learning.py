@@ -12,12 +12,12 @@ import pytest
 
 from helix_tui.core.beads.tracker import read_tracker
 from helix_tui.core.ddx.attempts.attempt import Attempt, Review
-from helix_tui.core.ddx.attempts.evidence import Check, Evidence
+from helix_tui.core.ddx.attempts.evidence import AttemptCheck, AttemptEvidence
 from helix_tui.core.ddx.attempts.index import AttemptIndex
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.ground.time import NS, parse_now
 from helix_tui.core.memory import MemoryStore, open_memory
-from helix_tui.core.memory.lessons.changes import Deeds
+from helix_tui.core.memory.lessons.changes import MemoryChanges
 from helix_tui.core.memory.reports import Proposal
 from helix_tui.core.supervision.agents.learning import Learned, Learner, judge, summed
 
@@ -29,34 +29,34 @@ ASIDE = Attempt("a", "b", status="success", on_branch=False)
 @pytest.mark.parametrize(
     ("attempt", "evidence", "verdict"),
     [
-        (DONE, Evidence(), "passed"),
-        (replace(DONE, status=""), Evidence(), None),
-        (replace(DONE, review=Review("BLOCK")), Evidence(), "failed"),
-        (replace(DONE, review=Review("REQUEST_CHANGES")), Evidence(), "failed"),
-        (replace(DONE, review=Review("APPROVE")), Evidence(), "passed"),
-        (DONE, Evidence(checks=(Check("vet", "fail"),)), "failed"),
-        (DONE, Evidence(checks=(Check("vet", "fail", required=False),)), "passed"),
-        (DONE, Evidence(checks=(Check("vet", "pass"),)), "passed"),
-        (ASIDE, Evidence(), None),
-        (replace(ASIDE, review=Review("APPROVE")), Evidence(), "passed"),
-        (replace(DONE, status_source="result"), Evidence(), None),
-        (replace(DONE, status_source="result", held=True), Evidence(), None),
-        (Attempt("a", "b", status="already_satisfied"), Evidence(), None),
-        (Attempt("a", "b", status="no_changes"), Evidence(), "failed"),
-        (Attempt("a", "b", status="execution_failed"), Evidence(), "failed"),
-        (Attempt("a", "b", status="execution_failed", failure_mode="auth_error"), Evidence(), None),
-        (Attempt("a", "b", status="execution_failed", failure_mode="timeout"), Evidence(), "failed"),
-        (Attempt("a", "b", status="post_run_check_failed"), Evidence(), "failed"),
-        (Attempt("a", "b", status="land_conflict"), Evidence(), None),
-        (Attempt("a", "b", status="push_failed"), Evidence(), None),
-        (Attempt("a", "b", status="preserved_needs_review"), Evidence(), None),
-        (Attempt("a", "b", status="review_terminal_block"), Evidence(), "failed"),
-        (Attempt("a", "b", status="review_malfunction", on_branch=False), Evidence(), None),
-        (Attempt("a", "b", status="declined_needs_decomposition"), Evidence(), None),
-        (Attempt("a", "b", status="a_word_of_next_year"), Evidence(), None),
+        (DONE, AttemptEvidence(), "passed"),
+        (replace(DONE, status=""), AttemptEvidence(), None),
+        (replace(DONE, review=Review("BLOCK")), AttemptEvidence(), "failed"),
+        (replace(DONE, review=Review("REQUEST_CHANGES")), AttemptEvidence(), "failed"),
+        (replace(DONE, review=Review("APPROVE")), AttemptEvidence(), "passed"),
+        (DONE, AttemptEvidence(checks=(AttemptCheck("vet", "fail"),)), "failed"),
+        (DONE, AttemptEvidence(checks=(AttemptCheck("vet", "fail", required=False),)), "passed"),
+        (DONE, AttemptEvidence(checks=(AttemptCheck("vet", "pass"),)), "passed"),
+        (ASIDE, AttemptEvidence(), None),
+        (replace(ASIDE, review=Review("APPROVE")), AttemptEvidence(), "passed"),
+        (replace(DONE, status_source="result"), AttemptEvidence(), None),
+        (replace(DONE, status_source="result", held=True), AttemptEvidence(), None),
+        (Attempt("a", "b", status="already_satisfied"), AttemptEvidence(), None),
+        (Attempt("a", "b", status="no_changes"), AttemptEvidence(), "failed"),
+        (Attempt("a", "b", status="execution_failed"), AttemptEvidence(), "failed"),
+        (Attempt("a", "b", status="execution_failed", failure_mode="auth_error"), AttemptEvidence(), None),
+        (Attempt("a", "b", status="execution_failed", failure_mode="timeout"), AttemptEvidence(), "failed"),
+        (Attempt("a", "b", status="post_run_check_failed"), AttemptEvidence(), "failed"),
+        (Attempt("a", "b", status="land_conflict"), AttemptEvidence(), None),
+        (Attempt("a", "b", status="push_failed"), AttemptEvidence(), None),
+        (Attempt("a", "b", status="preserved_needs_review"), AttemptEvidence(), None),
+        (Attempt("a", "b", status="review_terminal_block"), AttemptEvidence(), "failed"),
+        (Attempt("a", "b", status="review_malfunction", on_branch=False), AttemptEvidence(), None),
+        (Attempt("a", "b", status="declined_needs_decomposition"), AttemptEvidence(), None),
+        (Attempt("a", "b", status="a_word_of_next_year"), AttemptEvidence(), None),
     ],
 )
-def test_the_evidence_decides(attempt: Attempt, evidence: Evidence, verdict: str | None) -> None:
+def test_the_evidence_decides(attempt: Attempt, evidence: AttemptEvidence, verdict: str | None) -> None:
     judged = judge(attempt, evidence)
     assert judged.verdict == verdict
     assert judged.why
@@ -221,7 +221,7 @@ def test_failures_and_what_landed_afterwards_become_lessons_that_wait(world: Wor
 def test_a_lesson_is_remembered_when_it_is_accepted_and_forgotten_when_that_is_undone(world: World) -> None:
     world.attempt(1, "x-1", **FAILED)
     world.learn()
-    deeds = Deeds(world.memory)
+    deeds = MemoryChanges(world.memory)
     proposals = Learner(find_project(world.root, env={}), world.memory).proposals
     deed, refused = deeds.accept(proposals.all())
     assert deed is not None
@@ -254,9 +254,9 @@ def test_undoing_a_lesson_takes_back_what_it_added_to_a_memory_that_said_so_alre
     proposals = Learner(find_project(world.root, env={}), world.memory).proposals
     proposals.add(Proposal(0, "a-1", "x-1", type_, trigger, resolution, "it landed"))
     world.now += NS
-    Deeds(world.memory).accept(proposals.all())
+    MemoryChanges(world.memory).accept(proposals.all())
     assert world.memory.get(name) != before
-    Deeds(world.memory).undo()
+    MemoryChanges(world.memory).undo()
     assert world.memory.get(name) == before
     assert world.memory.variants(name) == []
 
@@ -272,7 +272,7 @@ def test_a_bead_that_fails_four_times_in_one_way_teaches_one_lesson(world: World
     assert world.learn() == []
     assert [each.attempt for each in learner.proposals.all()] == [attempts[0].attempt_id]
     assert len(learner.proposals.attempts()) == 5
-    Deeds(world.memory).decline(learner.proposals.all())
+    MemoryChanges(world.memory).decline(learner.proposals.all())
     world.attempt(6, "x-1", **FAILED)
     assert world.learn() == []
     world.attempt(7, "x-1", **FAILED | {"error": "the harbour has no table"})
@@ -288,17 +288,17 @@ def test_three_beads_that_fail_in_one_way_make_it_systemic(world: World) -> None
                 "INSERT INTO proposal (attempt, bead, type, trigger, resolution, at) VALUES (?, ?, ?, ?, ?, ?)",
                 [f"a-{number}", "x-1", "failure", trigger, resolution, "2026-08-21T20:00:00Z"],
             )
-    Deeds(world.memory).accept(learner.proposals.all())
+    MemoryChanges(world.memory).accept(learner.proposals.all())
     known = next(each for each in world.memory.list() if each.trigger == trigger)
     assert (known.type, known.seen) == ("failure", 1)
     types = []
     for bead in ("x-2", "x-3"):
         learner.proposals.add(Proposal(0, f"a-{bead}", bead, "failure", trigger, resolution, "it failed"))
-        Deeds(world.memory).accept(learner.proposals.all())
+        MemoryChanges(world.memory).accept(learner.proposals.all())
         found = world.memory.get(known.id)
         types.append(found.type if found is not None else "")
     assert types == ["failure", "systemic"]
-    Deeds(world.memory).undo()
+    MemoryChanges(world.memory).undo()
     found = world.memory.get(known.id)
     assert found is not None
     assert (found.type, found.seen) == ("failure", 2)
@@ -326,7 +326,7 @@ def test_pruning_and_fading_are_taken_back(world: World) -> None:
     world.memory.feedback(injected=[NAME], utilized=[NAME], verified="passed", attempt="p")
     for number in range(9):
         world.memory.feedback(injected=[NAME], utilized=[NAME], verified="failed", attempt=f"f{number}")
-    deeds = Deeds(world.memory)
+    deeds = MemoryChanges(world.memory)
     assert deeds.prune()[0] is not None
     assert not world.memory.list()
     deeds.undo()

@@ -15,9 +15,9 @@ import pytest
 from helix_tui.core.ddx.claims import ClaimReader
 from helix_tui.core.editing import operations as op
 from helix_tui.core.editing.execute.curator import Curator
-from helix_tui.core.editing.execute.gate import Gate
-from helix_tui.core.editing.overlay import Scene
-from helix_tui.core.supervision.decide.background_monitor import MIND_AFTER, MIND_MOST, Concerns, Lookout
+from helix_tui.core.editing.execute.gate import WriteGate
+from helix_tui.core.editing.overlay import Overlay
+from helix_tui.core.supervision.decide.background_monitor import MIND_AFTER, MIND_MOST, BackgroundMonitor, Concerns
 from helix_tui.core.supervision.signals.focus import plan_focus, read_focus
 from helix_tui.core.supervision.signals.orphans import recover
 from tests.core.supervision.conftest import World, WorldFactory, make_curator, row
@@ -27,11 +27,13 @@ pytestmark = pytest.mark.realtime
 LONG_AGO = "2026-08-01T00:00:00Z"
 
 
-def lookout(here: World, *, may_write: bool = True) -> Lookout:
-    return Lookout(here.curator.project, lambda _: None, curator=here.again(who="helix") if may_write else None)
+def lookout(here: World, *, may_write: bool = True) -> BackgroundMonitor:
+    return BackgroundMonitor(
+        here.curator.project, lambda _: None, curator=here.again(who="helix") if may_write else None
+    )
 
 
-def look(here: World, watch: Lookout) -> Concerns:
+def look(here: World, watch: BackgroundMonitor) -> Concerns:
     return watch.look(here.curator.look(), here.curator.history())
 
 
@@ -76,7 +78,7 @@ def test_a_lookout_that_may_only_look_writes_nothing(world: WorldFactory) -> Non
 def test_while_somebody_else_changes_the_queue_it_waits_for_nothing(world: WorldFactory) -> None:
     here = world([row("a")])
     watch = lookout(here)
-    with Gate(here.curator.project).open():
+    with WriteGate(here.curator.project).open():
         assert look(here, watch).drift == ()
     look(here, watch)
     here.rewrite("a", parent="z")
@@ -112,7 +114,7 @@ def test_a_bead_made_during_a_focus_is_held_back_and_given_back_with_the_rest(wo
     assert here.rows()["late"]["execution-eligible"] is False
     assert look(here, watch).minded == ()
     here.curator.undo()
-    assert read_focus(Scene(here.curator.look().queue)).epic == "", "a person's undo takes the focus itself"
+    assert read_focus(Overlay(here.curator.look().queue)).epic == "", "a person's undo takes the focus itself"
     look(here, watch)
     assert all("helix-focus-suppressed" not in each for each in here.rows().values())
     assert here.rows()["late"].get("execution-eligible") is None
@@ -140,7 +142,7 @@ def test_a_ddx_that_fails_is_not_asked_for_ever(
     here.write([*here.rows().values(), row("late")])
     program = scripted("number(); print('Error: no', file=sys.stderr); sys.exit(1)")
     curator: Curator = make_curator(here.root, "head", program=program, who="helix")
-    watch = Lookout(here.curator.project, lambda _: None, curator=curator)
+    watch = BackgroundMonitor(here.curator.project, lambda _: None, curator=curator)
     told = [look(here, watch) for _ in range(MIND_AFTER + 3)]
     assert told[0].unminded == ("late",)
     assert "could not be kept" in told[0].trouble
@@ -158,7 +160,7 @@ def test_its_thread_tells_what_is_new_and_takes_drift_as_seen(world: WorldFactor
         told.append(found)
         heard.release()
 
-    watch = Lookout(here.curator.project, tell, curator=here.again(who="helix"))
+    watch = BackgroundMonitor(here.curator.project, tell, curator=here.again(who="helix"))
     watch.see(here.curator.look(), here.curator.history())
     watch.start()
     try:

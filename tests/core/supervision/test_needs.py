@@ -14,7 +14,7 @@ from helix_tui.core.ground.time import parse_now
 from helix_tui.core.supervision.decide.needs import needs_of
 from helix_tui.core.supervision.signals.drift import Drift
 from helix_tui.core.supervision.signals.orphans import Orphan
-from helix_tui.core.supervision.signals.questions import Question
+from helix_tui.core.supervision.signals.questions import OpenQuestion
 from helix_tui.core.supervision.signals.tried import Tried
 
 NOW = parse_now("2026-08-21T22:00:28Z")
@@ -107,7 +107,7 @@ def test_work_kept_aside_on_an_open_bead_waits_for_a_person() -> None:
             *aside,
         ]
     )
-    question = Question("q-1", "conflict", "which?", "k", "asked")
+    question = OpenQuestion("q-1", "conflict", "which?", "k", "asked")
     needs = needs_of(queue, (), tracker, attempts=book, questions=[question])
     assert [(need.kind, need.bead_id) for need in needs] == [
         ("conflict", "asked"),

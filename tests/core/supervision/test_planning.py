@@ -11,7 +11,7 @@ import pytest
 
 from helix_tui.core.beads.readiness import Claims, classify
 from helix_tui.core.beads.tracker import parse_rows
-from helix_tui.core.ddx.dialect import APRIL, AUGUST, Dialect, Gate
+from helix_tui.core.ddx.dialect import APRIL, AUGUST, Dialect, RowGate
 from helix_tui.core.editing import operations as op
 from helix_tui.core.editing.operations import Operation
 from helix_tui.core.editing.plan.planner import Plan, plan
@@ -278,8 +278,8 @@ def test_a_label_with_a_comma_is_not_written_again(dialect: Dialect) -> None:
 
 
 GATES = (
-    Gate("label", "needs_human", "lifecycle_migration_required", "ddx bead migrate --lifecycle --apply"),
-    Gate("status", "lost", "lifecycle_migration_required", "ddx bead migrate --lifecycle --apply"),
+    RowGate("label", "needs_human", "lifecycle_migration_required", "ddx bead migrate --lifecycle --apply"),
+    RowGate("status", "lost", "lifecycle_migration_required", "ddx bead migrate --lifecycle --apply"),
 )
 
 

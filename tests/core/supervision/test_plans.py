@@ -11,17 +11,17 @@ from helix_tui.core.editing.authoring import judge
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.editing.execute.executable import find_executable
 from helix_tui.core.ground.project import find_project
-from helix_tui.core.memory.plan_records import Plan, Task
+from helix_tui.core.memory.plan_records import MemoryPlan, PlanTask
 from helix_tui.core.supervision.agents.plan_beads import bead_operations, beads_of
 from tests.conftest import ProjectFactory
 from tests.core.supervision.conftest import row
 
 TASKS = (
-    Task("003", "wire", "Wire it up", ("src/app.py",), "pytest tests/test_app.py", ("001", "002"), 6),
-    Task("001", "models", "Specify the models", ("src/models.py",), "pytest tests/test_models.py"),
-    Task("002", "service", "Implement the service", ("src/auth.py",), "pytest tests/test_auth.py", ("001",)),
+    PlanTask("003", "wire", "Wire it up", ("src/app.py",), "pytest tests/test_app.py", ("001", "002"), 6),
+    PlanTask("001", "models", "Specify the models", ("src/models.py",), "pytest tests/test_models.py"),
+    PlanTask("002", "service", "Implement the service", ("src/auth.py",), "pytest tests/test_auth.py", ("001",)),
 )
-PLAN = Plan(7, "Authenticate users with JWT", TASKS, "fastapi", ("Use Depends()",), ("Plain passwords",))
+PLAN = MemoryPlan(7, "Authenticate users with JWT", TASKS, "fastapi", ("Use Depends()",), ("Plain passwords",))
 
 
 def curator_of(root: Path, era: str) -> Curator:

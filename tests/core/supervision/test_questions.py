@@ -7,18 +7,18 @@ from pathlib import Path
 import pytest
 
 from helix_tui.core.beads.tracker import Tracker
-from helix_tui.core.editing.execute.gate import Gate, WritesForbidden
+from helix_tui.core.editing.execute.gate import WriteGate, WritesForbidden
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.supervision.decide.needs import asked_of, needs_of
 from helix_tui.core.supervision.signals.escalations import decide_escalation
-from helix_tui.core.supervision.signals.questions import Questions, UnknownQuestion, read_questions
+from helix_tui.core.supervision.signals.questions import OpenQuestions, UnknownQuestion, read_questions
 from helix_tui.core.supervision.stages.answers import answer_question, conflicts_in
 from tests.core.supervision.conftest import WorldFactory, queue_of, row
 
 
-def _questions(root: Path, *, read_only: bool = False) -> Questions:
+def _questions(root: Path, *, read_only: bool = False) -> OpenQuestions:
     project = find_project(root)
-    return Questions(project, Gate(project, read_only))
+    return OpenQuestions(project, WriteGate(project, read_only))
 
 
 def test_a_question_is_raised_once_while_it_stands(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_needs_me_ranks_what_stops_everything_first(tmp_path: Path) -> None:
 
 def test_an_answer_about_a_bead_is_written_into_it(world: WorldFactory) -> None:
     there = world([row("a-1", notes="seen before\n")])
-    questions = Questions(there.curator.project, there.curator.gate)
+    questions = OpenQuestions(there.curator.project, there.curator.gate)
     asked = questions.ask("conflict", "which?", key="k", bead_id="a-1")
     answer_question(there.curator, questions, asked.id, "take the second")
     row_now = there.rows()["a-1"]

@@ -11,23 +11,23 @@ from hypothesis import strategies as st
 
 from helix_tui.core.beads.readiness import classify
 from helix_tui.core.beads.tracker import parse_rows
-from helix_tui.core.editing.execute.curator import Sight
+from helix_tui.core.editing.execute.curator import QueueState
 from helix_tui.core.supervision.decide.check import undecided
 from helix_tui.core.supervision.decide.facts import Facts, gather_facts
 from helix_tui.core.supervision.decide.status_summary import take_bearing
 from helix_tui.core.supervision.decide.stuck import find_stuck
 from helix_tui.core.supervision.decide.verdict import decide
-from helix_tui.core.supervision.signals.questions import Question
+from helix_tui.core.supervision.signals.questions import OpenQuestion
 from helix_tui.core.supervision.signals.scope import EVERYTHING, Scope, read_scope
 from tests.core.supervision.conftest import NOW, WorldFactory, row
 
 ACCEPTED = {"acceptance": "`make test` passes"}
 
 
-def sight_of(*rows: dict[str, Any], broken: str = "") -> Sight:
+def sight_of(*rows: dict[str, Any], broken: str = "") -> QueueState:
     lines = [json.dumps(each) for each in rows] + ([broken] if broken else [])
     tracker = parse_rows("\n".join(lines).encode())
-    return Sight(tracker, classify(tracker.beads, now=NOW))
+    return QueueState(tracker, classify(tracker.beads, now=NOW))
 
 
 def facts_of(*rows: dict[str, Any], scope: Scope = EVERYTHING, **more: Any) -> Facts:
@@ -79,7 +79,7 @@ def trackers(draw: st.DrawFn) -> list[dict[str, Any]]:
 @settings(max_examples=150, deadline=None)
 @given(trackers(), st.booleans())
 def test_stop_is_never_said_beside_ready_work_or_a_finished_epic(rows: list[dict[str, Any]], asked: bool) -> None:
-    questions = [Question("q-1", "conflict", "what now?", "conflict:h-0", "h-0")] if asked else []
+    questions = [OpenQuestion("q-1", "conflict", "what now?", "conflict:h-0", "h-0")] if asked else []
     facts = facts_of(*rows, questions=questions)
     verdict = decide(facts)
     action = verdict.next_action or undecided(verdict).next_action

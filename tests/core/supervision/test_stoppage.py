@@ -11,7 +11,7 @@ from helix_tui.core.beads.readiness import classify
 from helix_tui.core.beads.record import decode_bead
 from helix_tui.core.beads.tracker import Tracker
 from helix_tui.core.ddx.runs.running import Run
-from helix_tui.core.editing.execute.curator import Sight
+from helix_tui.core.editing.execute.curator import QueueState
 from helix_tui.core.ground.project import Project, find_project
 from helix_tui.core.ground.time import now_ns
 from helix_tui.core.supervision.decide.facts import gather_facts
@@ -35,9 +35,9 @@ def stopped(project: ProjectFactory) -> Project:
     return find_project(root)
 
 
-def sight_of(project: Project) -> Sight:
+def sight_of(project: Project) -> QueueState:
     beads = {"b-1": decode_bead(project.beads_file.read_bytes().split(b"\n")[0])}
-    return Sight(Tracker(project.beads_file), classify(beads, now=now_ns()))
+    return QueueState(Tracker(project.beads_file), classify(beads, now=now_ns()))
 
 
 def test_every_face_says_it_while_the_cause_is_there(stopped: Project) -> None:

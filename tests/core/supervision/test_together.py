@@ -20,7 +20,7 @@ import pytest
 
 from helix_tui.core.beads.tracker import read_tracker
 from helix_tui.core.editing.journal import Journal
-from helix_tui.core.editing.overlay import Scene
+from helix_tui.core.editing.overlay import Overlay
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.snapshot import Change, Live, Snapshot, take_snapshot
 from helix_tui.core.supervision.signals.focus import plan_unfocus, plan_upkeep, read_focus
@@ -197,7 +197,7 @@ def test_a_focus_killed_at_any_time_is_mended_and_given_back_whole(era: str, wor
         curator = here.again()
         curator.recover()
         curator.run_steps("focus", "mend", lambda writing, _: plan_upkeep(writing))
-        scene = Scene(curator.look().queue)
+        scene = Overlay(curator.look().queue)
         focus = read_focus(scene)
         assert focus.leftovers == ()
         assert not focus.held or focus.epic == "demo-epic"

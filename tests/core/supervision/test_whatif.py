@@ -13,10 +13,10 @@ from helix_tui.core.beads.readiness import Queue, classify
 from helix_tui.core.ddx.dialect import APRIL, AUGUST
 from helix_tui.core.editing import operations as op
 from helix_tui.core.editing.operations import Operation
-from helix_tui.core.editing.overlay import Scene
+from helix_tui.core.editing.overlay import Overlay
 from helix_tui.core.editing.plan.planner import plan
 from helix_tui.core.editing.preview.whatif import foresee
-from helix_tui.core.editing.steps import Step
+from helix_tui.core.editing.steps import CommandStep
 from tests.core.supervision.conftest import NOW, queue_of, row
 
 IDS = [f"b{number}" for number in range(8)]
@@ -71,7 +71,7 @@ operations = st.one_of(
 )
 
 
-def judged_anew(queue: Queue, scene: Scene) -> Queue:
+def judged_anew(queue: Queue, scene: Overlay) -> Queue:
     """Every row as the plan leaves it, judged from nothing."""
     beads = {bead_id: scene.bead(bead_id) for bead_id in scene}
     leases = {bead_id: True for bead_id, held in scene.leases.items() if held}
@@ -87,7 +87,7 @@ def test_what_if_equals_judging_everything_anew(era: str, data: st.DataObject) -
     dialect = APRIL if era == "april" else AUGUST
     made = plan(data.draw(st.lists(operations, min_size=1, max_size=4)), queue, dialect)
     follows = foresee(queue, made.steps)
-    scene = Scene(queue)
+    scene = Overlay(queue)
     for step in made.steps:
         scene.apply(step.edits, step.leases)
         scene.apply(step.ripple)
@@ -112,13 +112,13 @@ def test_what_if_equals_judging_everything_anew(era: str, data: st.DataObject) -
 @given(data=st.data())
 def test_new_circles_are_found_though_ddx_would_refuse_them(data: st.DataObject) -> None:
     queue = queue_of(data.draw(trackers("head")))
-    scene = Scene(queue)
+    scene = Overlay(queue)
     step_edits: dict[str, Mapping[str, Any]] = {}
     for bead_id, target in data.draw(st.lists(st.tuples(ids, ids), min_size=1, max_size=3)):
         edges = [*(scene.value(bead_id, "dependencies") or ()), {"depends_on_id": target}]
         step_edits[bead_id] = {"dependencies": edges}
         scene.apply({bead_id: {"dependencies": edges}})
-    follows = foresee(queue, [Step((), step_edits)])
+    follows = foresee(queue, [CommandStep((), step_edits)])
     after = judged_anew(queue, scene).graph.cycles
     assert set(after) - set(queue.graph.cycles) <= set(follows.cycles) <= set(after)
 

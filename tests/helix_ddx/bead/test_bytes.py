@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from helix_ddx.base.go_format import loads, pretty, time_text
-from helix_ddx.store.rows import Row
+from helix_ddx.store.rows import TrackerRow
 from tests.helix_ddx.bead.conftest import MakeDesk
 
 ODD = (
@@ -68,9 +68,9 @@ def test_bytes_that_are_no_text_survive(desk: MakeDesk) -> None:
 @given(fields=st.dictionaries(st.text(max_size=8), JSON, max_size=5))
 def test_any_record_comes_back_as_it_went(fields: dict[str, object]) -> None:
     line = json.dumps({**fields, "id": "demo-1"}, ensure_ascii=False).encode("utf-8", "surrogatepass")
-    again = Row.of(line).line()
+    again = TrackerRow.of(line).line()
     assert json.loads(again) == {**fields, "id": "demo-1"}
-    assert Row.of(again).line() == again
+    assert TrackerRow.of(again).line() == again
 
 
 @settings(max_examples=100)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from helix_ddx.base.flags import Given
-from helix_ddx.store.call import Call
+from helix_ddx.base.flags import GivenFlags
+from helix_ddx.store.call import VerbCall
 from helix_ddx.verbs import edges, status
 from helix_ddx.verbs import lists as listing
 from helix_tui.core.ground.time import parse_now
@@ -35,7 +35,7 @@ JSON, EXECUTION = {"json": ["true"]}, {"json": ["true"], "execution": ["true"]}
 def test_an_answer_is_ddxs_own(
     era: str,
     golden: str,
-    verb: Callable[[Call], None],
+    verb: Callable[[VerbCall], None],
     flags: dict[str, list[str]],
     shared: Path,
     tmp_path: Path,
@@ -45,6 +45,6 @@ def test_an_answer_is_ddxs_own(
     source, folder, now = TRACKERS[era]
     (tmp_path / ".ddx").mkdir()
     shutil.copy(shared / "data" / "ddx" / source, tmp_path / ".ddx" / "beads.jsonl")
-    call = Call(era, Given(values=flags), clock=lambda: parse_now(now), here=tmp_path)
+    call = VerbCall(era, GivenFlags(values=flags), clock=lambda: parse_now(now), here=tmp_path)
     verb(call)
     assert b"".join(call.out) == (shared / "data" / "ddx" / "golden" / folder / golden).read_bytes()

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from helix_tui.widgets.base.line import width_of
-from helix_tui.widgets.chrome.status_bar import Pulse, PulseFacts
+from helix_tui.widgets.chrome.status_bar import PulseFacts, StatusBar
 from tests.widgets.host import Host
 
 FACTS = PulseFacts(
@@ -24,7 +24,7 @@ FACTS = PulseFacts(
 
 
 async def line(facts: PulseFacts, width: int) -> str:
-    pulse = Pulse()
+    pulse = StatusBar()
     pulse.facts = facts
     async with Host(pulse).run_test(size=(width, 3)):
         spans = pulse.spans(width)
@@ -72,7 +72,7 @@ async def test_words_stay_at_80_cells_and_the_place_gives_way() -> None:
 
 
 async def test_each_part_answers_for_its_own_cells_whatever_the_project_is_called() -> None:
-    pulse = Pulse()
+    pulse = StatusBar()
     facts = replace(FACTS, project="○ 9 unread", unread=2, memory="5 mem", loop="loop", dead=1)
     pulse.facts = facts
     async with Host(pulse).run_test(size=(200, 3)):

@@ -7,7 +7,7 @@ from pathlib import Path
 from textual import on
 
 from helix_tui.core.ddx.attempts.attempt import Review
-from helix_tui.core.ddx.attempts.evidence import Check, Evidence, Reading
+from helix_tui.core.ddx.attempts.evidence import AttemptCheck, AttemptEvidence, Reading
 from helix_tui.core.ddx.runs.running import Fact, Run
 from helix_tui.widgets.text.attempt_evidence import EvidencePane, Subject, evidence_paras
 from helix_tui.widgets.text.diff import DiffFacts, parse_diff
@@ -61,11 +61,11 @@ def test_a_physics_level_reading_asks_for_a_person() -> None:
 
 
 def test_checks_rationale_changes_and_merges_have_their_sections() -> None:
-    evidence = Evidence(
+    evidence = AttemptEvidence(
         checks=(
-            Check("build", "pass"),
-            Check("reach", "block", "deadcode reported 1 symbol"),
-            Check("ac", ""),
+            AttemptCheck("build", "pass"),
+            AttemptCheck("reach", "block", "deadcode reported 1 symbol"),
+            AttemptCheck("ac", ""),
         ),
         rationale="It was there already.",
         problems=("checks.json: half-written",),
@@ -82,7 +82,7 @@ def test_checks_rationale_changes_and_merges_have_their_sections() -> None:
 
 
 def test_a_crashed_attempt_without_a_folder_says_so() -> None:
-    missing = Evidence(missing="no folder .ddx/executions/x here: it ran on another machine")
+    missing = AttemptEvidence(missing="no folder .ddx/executions/x here: it ran on another machine")
     text = text_of(Subject(attempt(1, ""), evidence=missing, now=NOW))
     assert "✗ interrupted  it left no result" in text
     assert "it ran on another machine" in text
@@ -114,7 +114,9 @@ def test_keys_are_unique_whatever_is_known() -> None:
         attempt(1, detail="a\nb", error="c"),
         run=Run("ddx-1", facts=(fact, fact)),
         siblings=siblings,
-        evidence=Evidence(decisions="x\ny", review="z", checks=(Check("a", "pass", "m"), Check("a", "fail", "m"))),
+        evidence=AttemptEvidence(
+            decisions="x\ny", review="z", checks=(AttemptCheck("a", "pass", "m"), AttemptCheck("a", "fail", "m"))
+        ),
         diff=DiffFacts(parse_diff(PLAIN * 3)),
         reading=Reading("resolvable", "x"),
     )
@@ -154,7 +156,8 @@ async def test_a_newer_state_of_the_same_attempt_keeps_the_place_another_one_beg
         pane.show_subject(first, other=True)
         pane.select("commit result\n0")
         pane.show_subject(
-            Subject(first.attempt, beads=BEADS, evidence=Evidence(checks=(Check("a", "pass"),))), other=False
+            Subject(first.attempt, beads=BEADS, evidence=AttemptEvidence(checks=(AttemptCheck("a", "pass"),))),
+            other=False,
         )
         assert pane.selected_key == "commit result\n0"
         pane.show_subject(Subject(attempt(2), beads=BEADS), other=True)

@@ -15,7 +15,7 @@ from typing import Literal
 
 from helix_tui.core.ask.records import Span
 from helix_tui.core.ask.retrieval.policy import Policy
-from helix_tui.core.ask.retrieval.pool import Entry
+from helix_tui.core.ask.retrieval.pool import PoolEntry
 from helix_tui.core.ask.retrieval.senses import defines
 from helix_tui.core.ask.retrieval.slots import Slot, terms_in
 
@@ -50,16 +50,16 @@ _CONTRACT_TEXT = re.compile(
 class Kept:
     """A span that reaches the answer."""
 
-    entry: Entry
+    entry: PoolEntry
     part: Part
     why: str
 
 
 @dataclass(frozen=True, slots=True)
-class Dropped:
+class DroppedSpan:
     """A span that does not."""
 
-    entry: Entry
+    entry: PoolEntry
     part: Part
     why: str
 
@@ -69,7 +69,7 @@ class Compaction:
     """The evidence of the answer, best first, and what was left out."""
 
     kept: tuple[Kept, ...]
-    dropped: tuple[Dropped, ...]
+    dropped: tuple[DroppedSpan, ...]
     rationale: tuple[tuple[str, str], ...]
     """(file, one line) for every file of which a span was dropped, in order of path."""
     policy: str
@@ -82,7 +82,7 @@ class Compaction:
 
 
 def compact(
-    entries: Sequence[Entry],
+    entries: Sequence[PoolEntry],
     slots: Sequence[Slot],
     policy: Policy,
     unwanted: frozenset[tuple[str, int, int]] = frozenset(),
@@ -121,7 +121,7 @@ def compact(
     dropped |= {key: why for key, why in choice.refused.items() if key not in choice.taken}
     kept = tuple(Kept(entry, parts[entry.span.key], choice.taken[entry.span.key]) for entry in choice.order)
     left = [entry for entry in entries if entry.span.key not in choice.taken]
-    out = tuple(Dropped(entry, parts[entry.span.key], dropped.get(entry.span.key, "over budget")) for entry in left)
+    out = tuple(DroppedSpan(entry, parts[entry.span.key], dropped.get(entry.span.key, "over budget")) for entry in left)
     return Compaction(
         kept,
         out,
@@ -135,14 +135,14 @@ class _Choice:
     """Spans taken so far, within the budgets."""
 
     def __init__(self, policy: Policy) -> None:
-        self.order: list[Entry] = []
+        self.order: list[PoolEntry] = []
         self.taken: dict[tuple[str, int, int], str] = {}
         self.refused: dict[tuple[str, int, int], str] = {}
         self._policy = policy
         self._files: Counter[str] = Counter()
         self._bytes = 0
 
-    def take(self, entry: Entry, why: str) -> None:
+    def take(self, entry: PoolEntry, why: str) -> None:
         """Take a span if there is room for it; else note which budget has none."""
         policy, span = self._policy, entry.span
         size = len(span.text.encode("utf-8", "surrogateescape"))
@@ -172,7 +172,7 @@ def _overlap(one: Span, other: Span) -> bool:
     return 2 * shared > min(one.end - one.start, other.end - other.start) + 1
 
 
-def _covering(entries: Sequence[Entry], slots: Sequence[Slot]) -> Iterator[tuple[Entry, str]]:
+def _covering(entries: Sequence[PoolEntry], slots: Sequence[Slot]) -> Iterator[tuple[PoolEntry, str]]:
     """Few spans that cover every required slot that can be covered.
 
     Each covers the most that is still open.
@@ -189,7 +189,7 @@ def _covering(entries: Sequence[Entry], slots: Sequence[Slot]) -> Iterator[tuple
         yield best, "covers " + ", ".join(labels)
 
 
-def _bridging(entries: Sequence[Entry]) -> Iterator[tuple[Entry, str]]:
+def _bridging(entries: Sequence[PoolEntry]) -> Iterator[tuple[PoolEntry, str]]:
     """The best document, and the best code that a document names: an answer shows both sides."""
     for entry in [entry for entry in entries if entry.is_doc and entry.slots][:1]:
         yield entry, "best document"
@@ -197,7 +197,7 @@ def _bridging(entries: Sequence[Entry]) -> Iterator[tuple[Entry, str]]:
         yield entry, "code that a document names"
 
 
-def part_of(entry: Entry, slots: Sequence[Slot]) -> Part:
+def part_of(entry: PoolEntry, slots: Sequence[Slot]) -> Part:
     """What a span is to the answer."""
     span = entry.span
     if span.role == "test":
@@ -227,7 +227,7 @@ def _said(part: Part) -> str:
     return words.get(part, part)
 
 
-def _rationale(kept: Sequence[Kept], dropped: Sequence[Dropped]) -> Iterator[tuple[str, str]]:
+def _rationale(kept: Sequence[Kept], dropped: Sequence[DroppedSpan]) -> Iterator[tuple[str, str]]:
     """One line for every file of which something was dropped."""
     files = sorted({one.entry.span.file for one in dropped})
     for file in files:

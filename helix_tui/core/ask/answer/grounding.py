@@ -43,7 +43,7 @@ _DENIAL = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class AnswerClaim:
     """One claim of an answer and whether its sources bear it out."""
 
     text: str
@@ -57,7 +57,7 @@ class Claim:
 class Grounding:
     """What the gate found."""
 
-    claims: tuple[Claim, ...]
+    claims: tuple[AnswerClaim, ...]
     threshold: float
 
     @property
@@ -135,24 +135,24 @@ def cited_numbers(text: str) -> tuple[int, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _judge(text: str, sources: Mapping[int, Span]) -> Claim:
+def _judge(text: str, sources: Mapping[int, Span]) -> AnswerClaim:
     cites = cited_numbers(text)
     unknown = [number for number in cites if number not in sources]
     if not cites:
-        return Claim(text, cites, grounded=False, why="cites nothing")
+        return AnswerClaim(text, cites, grounded=False, why="cites nothing")
     if unknown:
-        return Claim(text, cites, grounded=False, why=f"cites [{unknown[0]}], which is no source")
+        return AnswerClaim(text, cites, grounded=False, why=f"cites [{unknown[0]}], which is no source")
     said = _CITED.sub(" ", text)
     cited = [sources[number] for number in cites]
     turned = contradiction(said, cited)
     if turned:
-        return Claim(text, cites, grounded=False, why=turned)
+        return AnswerClaim(text, cites, grounded=False, why=turned)
     there = "\n".join(f"{span.file}\n{span.header}\n{span.text}" for span in cited)
     words = terms_in(said)
     share = len(words & terms_in(there)) / len(words) if words else 0.0
     if share < WORD_SHARE:
-        return Claim(text, cites, grounded=False, why=f"{share:.0%} of its words stand in what it cites")
-    return Claim(text, cites, grounded=True, why="")
+        return AnswerClaim(text, cites, grounded=False, why=f"{share:.0%} of its words stand in what it cites")
+    return AnswerClaim(text, cites, grounded=True, why="")
 
 
 def denies(answer: str, missing: Sequence[Slot]) -> str:

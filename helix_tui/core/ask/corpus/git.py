@@ -38,7 +38,7 @@ class GitFailed(HelixError):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class TrackedFile:
     """A regular file that git tracks."""
 
     path: str
@@ -78,24 +78,24 @@ class Git:
         done = self._run("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}", check=False)
         return done.stdout.decode("ascii", "replace").strip() or None if done.returncode == 0 else None
 
-    def tracked(self) -> list[Entry]:
+    def tracked(self) -> list[TrackedFile]:
         """The tracked regular files of the work tree, in order of path."""
         changed = set(_split(self._run("ls-files", "-z", "--modified").stdout))
         entries = {}
         for record in _split(self._run("ls-files", "-z", "--stage").stdout):
             mode, oid, path = _staged(record)
             if mode in REGULAR:
-                entries[path] = Entry(path, "" if path in changed else oid)
+                entries[path] = TrackedFile(path, "" if path in changed else oid)
         return [entries[path] for path in sorted(entries)]
 
-    def tree(self, commit: str) -> list[Entry]:
+    def tree(self, commit: str) -> list[TrackedFile]:
         """The regular files of a commit, in order of path."""
         entries = []
         for record in _split(self._run("ls-tree", "-r", "-z", "--full-tree", commit).stdout):
             facts, _, path = record.partition("\t")
             mode, _, oid = facts.split(" ", 2)
             if mode in REGULAR:
-                entries.append(Entry(path, oid))
+                entries.append(TrackedFile(path, oid))
         return sorted(entries, key=lambda entry: entry.path)
 
     def sizes(self, oids: Sequence[str]) -> dict[str, int]:

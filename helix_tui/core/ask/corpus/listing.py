@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from helix_tui.core.ask.corpus.content import MAX_BYTES, blob_id
-from helix_tui.core.ask.corpus.git import Entry, Git, GitFailed
+from helix_tui.core.ask.corpus.git import Git, GitFailed, TrackedFile
 from helix_tui.core.ask.corpus.roles import left_out
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.opening import open_nonblocking
@@ -25,7 +25,7 @@ class NothingToAsk(HelixError):
 class Listing:
     """Files in order of path, and what was left out."""
 
-    entries: list[Entry]
+    entries: list[TrackedFile]
     commit: str | None
     """The commit that the files are of or stand on; None before the first one and without git."""
     oid_digits: int = 40
@@ -68,13 +68,13 @@ class Source:
         entries = self.git.tree(commit)
         return _sift(Listing(entries, commit, _digits(entries)))
 
-    def read(self, entries: Iterable[Entry], digits: int) -> Iterator[tuple[Entry, str, bytes | int]]:
+    def read(self, entries: Iterable[TrackedFile], digits: int) -> Iterator[tuple[TrackedFile, str, bytes | int]]:
         """(entry, blob id, bytes) of each file, the size in place of the bytes where it is too large.
 
         A file that cannot be read (gone, no permission, not checked out) is left out.
         """
         if self.git is not None and self.revision is not None:
-            by_oid: dict[str, Entry] = {}
+            by_oid: dict[str, TrackedFile] = {}
             for entry in entries:
                 by_oid.setdefault(entry.oid, entry)
             for oid, blob in self.git.blobs(list(by_oid), cap=MAX_BYTES):
@@ -128,18 +128,18 @@ def _sift(listing: Listing) -> Listing:
     return listing
 
 
-def _digits(entries: list[Entry]) -> int:
+def _digits(entries: list[TrackedFile]) -> int:
     return next((len(entry.oid) for entry in entries if entry.oid), 40)
 
 
-def _walk(root: Path) -> tuple[list[Entry], list[str]]:
+def _walk(root: Path) -> tuple[list[TrackedFile], list[str]]:
     """The files below a folder that is no repository; links and hidden folders are not entered."""
-    found: list[Entry] = []
+    found: list[TrackedFile] = []
     notes = [f"{root} is no git repository: every file below it was read, and there is no history"]
     for folder, folders, files in os.walk(root, onerror=None, followlinks=False):
         folders[:] = sorted(name for name in folders if not name.startswith(".") and left_out(f"{name}/x") is None)
         place = os.path.relpath(folder, root)
-        found += [Entry(name if place == "." else f"{place}/{name}", "") for name in files]
+        found += [TrackedFile(name if place == "." else f"{place}/{name}", "") for name in files]
         if len(found) > MAX_FOLDER_FILES:
             notes.append(f"only the first {MAX_FOLDER_FILES:,} files were read")
             break

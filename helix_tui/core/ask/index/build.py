@@ -16,7 +16,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 import msgspec
 
 from helix_tui.core.ask.corpus.content import unfit
-from helix_tui.core.ask.index.store.segment import Blob, Builder, Segment
+from helix_tui.core.ask.index.store.segment import Blob, Segment, SegmentBuilder
 from helix_tui.core.ask.parse.pieces import Pieces
 from helix_tui.core.ask.parse.reader import body_terms, name_terms, read_pieces
 from helix_tui.core.ground import log as logs
@@ -37,7 +37,7 @@ class Raw(msgspec.Struct, frozen=True, array_like=True):
 
 def read_batch(batch: Sequence[Raw], *, with_grammar: bool = True) -> Segment:
     """A segment of some contents."""
-    builder = Builder()
+    builder = SegmentBuilder()
     for raw in batch:
         refused = unfit(raw.data, raw.language)
         if refused is not None:

@@ -10,15 +10,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from helix_tui.core.ask.corpus.git import Entry
+from helix_tui.core.ask.corpus.git import TrackedFile
 from helix_tui.core.ask.corpus.listing import Listing, Source
 from helix_tui.core.ask.index.build import Raw, read_all, refused_blob
 from helix_tui.core.ask.index.channels import commits, meaning
-from helix_tui.core.ask.index.question import Question
+from helix_tui.core.ask.index.question import IndexQuery
 from helix_tui.core.ask.index.ranking import Ranking
 from helix_tui.core.ask.index.store.database import Database
-from helix_tui.core.ask.index.store.segment import Builder, Segment, joined
-from helix_tui.core.ask.index.store.view import View
+from helix_tui.core.ask.index.store.segment import Segment, SegmentBuilder, joined
+from helix_tui.core.ask.index.store.view import IndexView
 from helix_tui.core.ask.index.trees import may_hold_tree
 from helix_tui.core.ask.parse.languages import language_of
 from helix_tui.core.ask.parse.pieces import Pieces
@@ -50,23 +50,23 @@ class Contents:
         self._skipped: list[tuple[str, str]] = []
         self._view = self._first_view()
         self._texts: dict[str, list[str]] = {}
-        self._history = commits.History((), {})
+        self._history = commits.CommitHistory((), {})
         self._tree_files: list[str] = []
         self._read_pieces: dict[str, Pieces] = {}
         self._tree: Tree | None = None
         self._about: meaning.Meanings | None = None
-        self._rankings: dict[str | Question, Ranking] = {}
+        self._rankings: dict[str | IndexQuery, Ranking] = {}
         self.commit: str | None = None
 
-    def _first_view(self) -> View:
+    def _first_view(self) -> IndexView:
         """A view of nothing yet."""
         try:
-            return View(self._database, [])
+            return IndexView(self._database, [])
         except sqlite3.OperationalError:
             raise
         except sqlite3.DatabaseError:
             self._database.renew()
-            return View(self._database, [])
+            return IndexView(self._database, [])
 
     def close(self) -> None:
         """Close the database."""
@@ -123,7 +123,7 @@ class Contents:
     def _read_new(self, listing: Listing, begun: float, report: Report, stop: Callable[[], bool]) -> int:
         known = self._database.stored().keys()
         files: list[tuple[str, str]] = []
-        unread: list[Entry] = []
+        unread: list[TrackedFile] = []
         for entry in listing.entries:
             key = blob_key(entry.oid, entry.path)
             if entry.oid and key in known:
@@ -138,7 +138,7 @@ class Contents:
 
     def _read(
         self,
-        unread: list[Entry],
+        unread: list[TrackedFile],
         listing: Listing,
         known: set[str],
         begun: float,
@@ -182,7 +182,7 @@ class Contents:
                 self._write(waiting)
                 waiting, last = [], now
         if large:
-            builder = Builder()
+            builder = SegmentBuilder()
             for key, language, size in large:
                 builder.add(refused_blob(key, language, size, "too large"), [], Counter())
             waiting.append(builder.finish())
@@ -194,7 +194,7 @@ class Contents:
         """Read the messages of past commits that are not known yet."""
         git = self.source.git
         if git is None or listing.commit is None:
-            self._history = commits.History((), {})
+            self._history = commits.CommitHistory((), {})
             return
         shas = git.ancestors(listing.commit, commits.MOST_COMMITS)
         known = self._database.past_shas()
@@ -203,7 +203,7 @@ class Contents:
             report(Progress("history", at, len(unread), time.monotonic() - begun))
             batch = unread[at : at + _COMMITS_AT_ONCE]
             self._database.add_past(commits.packed(commit) for commit in git.commits(batch))
-        self._history = commits.History(shas, self._database.past())
+        self._history = commits.CommitHistory(shas, self._database.past())
 
     def _read_meaning(self, begun: float, report: Report, stop: Callable[[], bool]) -> meaning.Meanings | None:
         """The vectors of the files, where the repository is small enough and there are weights."""
@@ -232,7 +232,7 @@ class Contents:
 
     def _look_at(self, files: Sequence[tuple[str, str]]) -> None:
         self._about = None
-        self._view = View(self._database, list(dict.fromkeys(files)), self._view)
+        self._view = IndexView(self._database, list(dict.fromkeys(files)), self._view)
         self._texts.clear()
         self._rankings.clear()
         self._read_pieces.clear()

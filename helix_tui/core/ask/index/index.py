@@ -19,7 +19,7 @@ import numpy as np
 from helix_tui.core.ask.corpus.content import decode, split_lines
 from helix_tui.core.ask.corpus.roles import role_of
 from helix_tui.core.ask.index.contents import Contents
-from helix_tui.core.ask.index.question import Question, read_question
+from helix_tui.core.ask.index.question import IndexQuery, read_question
 from helix_tui.core.ask.index.ranking import Ranking, rank
 from helix_tui.core.ask.index.store.database import FILE
 from helix_tui.core.ask.index.store.view import StaleView
@@ -57,10 +57,10 @@ TREE_FILES = 1_000
 
 def open_index(
     project: Project, revision: str | None = None, *, in_memory: bool = False, with_meaning: bool = True
-) -> Index:
+) -> RepositoryIndex:
     """The index of a project's work tree, or of a revision of it.
 
-    ``with_meaning`` false leaves the encoder out. Nothing is seen before `Index.refresh`; what an earlier
+    ``with_meaning`` false leaves the encoder out. Nothing is seen before `RepositoryIndex.refresh`; what an earlier
     run has read is not read again. Where ``.helix`` cannot be written the index lives in memory.
 
     Raises:
@@ -68,7 +68,7 @@ def open_index(
         GitFailed: git is missing, or would not answer.
     """
     path = None if in_memory else Path(project.helix_dir, "ask", FILE)
-    return Index(project.root, path, revision, with_meaning=with_meaning)
+    return RepositoryIndex(project.root, path, revision, with_meaning=with_meaning)
 
 
 _Words = ParamSpec("_Words")
@@ -76,12 +76,12 @@ _Found = TypeVar("_Found")
 
 
 def _asking(
-    method: Callable[Concatenate[Index, _Words], _Found],
-) -> Callable[Concatenate[Index, _Words], _Found]:
+    method: Callable[Concatenate[RepositoryIndex, _Words], _Found],
+) -> Callable[Concatenate[RepositoryIndex, _Words], _Found]:
     """One thread at a time; what another process or damage did to the file meanwhile is mended once."""
 
     @wraps(method)
-    def asked(self: Index, /, *words: _Words.args, **named: _Words.kwargs) -> _Found:
+    def asked(self: RepositoryIndex, /, *words: _Words.args, **named: _Words.kwargs) -> _Found:
         with self._lock:
             try:
                 return method(self, *words, **named)
@@ -97,7 +97,7 @@ def _asking(
     return asked
 
 
-class Index(Contents):
+class RepositoryIndex(Contents):
     """Retrieval over one tree. Safe to ask from one thread while another refreshes."""
 
     def _look_again(self) -> None:
@@ -110,14 +110,16 @@ class Index(Contents):
     # -- asking ------------------------------------------------------------------------------------
 
     @_asking
-    def rank_files(self, query: str | Question, limit: int = RANKED) -> list[RankedFile]:
+    def rank_files(self, query: str | IndexQuery, limit: int = RANKED) -> list[RankedFile]:
         """The files that speak to the question, best first; ties in order of path."""
         with self._lock:
             ranking = self._rank(query)
             return [ranking.file(at) for at in ranking.order[:limit]]
 
     @_asking
-    def search(self, query: str | Question, k: int = 20, *, per_file: int = 3, files: Sequence[str] = ()) -> list[Span]:
+    def search(
+        self, query: str | IndexQuery, k: int = 20, *, per_file: int = 3, files: Sequence[str] = ()
+    ) -> list[Span]:
         """The best ``k`` spans, at most ``per_file`` of one file; only of ``files`` where some are named."""
         with self._lock:
             ranking = self._rank(query)
@@ -125,7 +127,7 @@ class Index(Contents):
             chosen = [at for at in ranking.order if at in wanted] if files else ranking.order
             return self._spans(ranking, chosen[: max(k, _SPAN_FILES)], per_file, k)
 
-    def _rank(self, query: str | Question) -> Ranking:
+    def _rank(self, query: str | IndexQuery) -> Ranking:
         """The ranking for a question; the last ones are kept, for files and spans are asked in turn."""
         found = self._rankings.get(query)
         if found is None:
@@ -304,7 +306,7 @@ class Index(Contents):
         return found
 
     @_asking
-    def commits(self, query: str | Question, limit: int = 20) -> list[PastCommit]:
+    def commits(self, query: str | IndexQuery, limit: int = 20) -> list[PastCommit]:
         """Past commits whose messages are like the question, best first."""
         with self._lock:
             return self._history.similar(read_question(query) if isinstance(query, str) else query, limit)

@@ -45,7 +45,7 @@ _KINDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class IndexQuery:
     """What retrieval asks the index for."""
 
     text: str
@@ -78,7 +78,7 @@ class Question:
         return len(self.text.split()) > LONGEST_ASKED
 
 
-def read_question(text: str) -> Question:
+def read_question(text: str) -> IndexQuery:
     """Take a question apart; of a very long one only the beginning counts."""
     text = text[:MAX_CHARS].strip()
     title = text.partition("\n")[0]
@@ -90,7 +90,7 @@ def read_question(text: str) -> Question:
     named += _CALLED.findall(text) + _COMPOUND.findall(text)
     if len(text.split()) == 1:
         named += re.findall(r"[A-Za-z_]\w*", text)
-    return Question(
+    return IndexQuery(
         text,
         title,
         _weights(text, title),

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from helix_tui.core.ask.index.channels import commits, fuzzy, lexical, meaning, mentions, symbols
-from helix_tui.core.ask.index.question import Question
-from helix_tui.core.ask.index.store.view import View
+from helix_tui.core.ask.index.question import IndexQuery
+from helix_tui.core.ask.index.store.view import IndexView
 from helix_tui.core.ask.records import RankedFile, Role
 
 WEIGHTS: Mapping[str, float] = {
@@ -35,7 +35,9 @@ _ROLE_OF_KIND: Mapping[str, Role] = {"test": "test", "doc": "doc", "example": "e
 class Ranking:
     """The order of files for one question, and the scores that it rests on."""
 
-    def __init__(self, view: View, parts: Mapping[str, np.ndarray], weights: np.ndarray, chunks: np.ndarray) -> None:
+    def __init__(
+        self, view: IndexView, parts: Mapping[str, np.ndarray], weights: np.ndarray, chunks: np.ndarray
+    ) -> None:
         """``parts`` are the channels after their weights, ``weights`` the priors, both by file."""
         self.chunks = chunks
         """float64 (chunks,): BM25 of every chunk."""
@@ -62,7 +64,7 @@ class Ranking:
 
 
 def features(
-    question: Question, view: View, history: commits.History, about: meaning.Meanings | None
+    question: IndexQuery, view: IndexView, history: commits.CommitHistory, about: meaning.Meanings | None
 ) -> tuple[dict[str, np.ndarray], np.ndarray]:
     """Each channel's scores, float64 (files,), its best scaled to 1; and BM25 of every chunk."""
     words = lexical.score(question, view)
@@ -85,7 +87,9 @@ def features(
     return {name: _scaled(name, found[name]) for name in sorted(found)}, words.chunks
 
 
-def rank(question: Question, view: View, history: commits.History, about: meaning.Meanings | None = None) -> Ranking:
+def rank(
+    question: IndexQuery, view: IndexView, history: commits.CommitHistory, about: meaning.Meanings | None = None
+) -> Ranking:
     """Every file that some channel speaks for, best first."""
     scaled, chunks = features(question, view, history, about)
     weights = weights_for(question)
@@ -93,7 +97,7 @@ def rank(question: Question, view: View, history: commits.History, about: meanin
     return Ranking(view, parts, priors(question, view), chunks)
 
 
-def weights_for(question: Question) -> Mapping[str, float]:
+def weights_for(question: IndexQuery) -> Mapping[str, float]:
     """The weights for a kind of question: a name asks for its definition, a report for the words it uses."""
     if question.is_symbol:
         return {**WEIGHTS, **OF_A_NAME}
@@ -102,14 +106,14 @@ def weights_for(question: Question) -> Mapping[str, float]:
     return WEIGHTS
 
 
-def priors(question: Question, view: View) -> np.ndarray:
+def priors(question: IndexQuery, view: IndexView) -> np.ndarray:
     """What each file's sum is multiplied with, float64 (files,)."""
     of_role = {role: _prior(role, question) for role in PRIORS}
     shares: np.ndarray = view.standing * [of_role[document.role] for document in view.documents]
     return shares
 
 
-def _prior(role: Role, question: Question) -> float:
+def _prior(role: Role, question: IndexQuery) -> float:
     if any(_ROLE_OF_KIND[kind] == role for kind in question.kinds):
         return 1.0
     return PRIORS[role]

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from helix_tui.core.ask.records import Definition, Document, Evidence, Heading, Tree, TreeNode
+from helix_tui.core.ask.records import Definition, Document, Heading, NodeEvidence, Tree, TreeNode
 
 MAX_NODES = 5_000
 MAX_TREE_BYTES = 8 << 20
@@ -76,10 +76,10 @@ def _node(row: object) -> TreeNode | None:
     )
 
 
-def _evidence(row: object) -> Evidence | None:
+def _evidence(row: object) -> NodeEvidence | None:
     if not isinstance(row, dict) or row.get("type") not in _EVIDENCE:
         return None
-    return Evidence(
+    return NodeEvidence(
         row["type"],
         _text(row.get("path")),
         _text(row.get("heading")),
@@ -107,7 +107,7 @@ def derived_tree(
     nodes: dict[str, dict[str, Any]] = {".": _row(name, "folder", "", ())}
     for document in documents:
         parent = _folders(nodes, document.file)
-        evidence = Evidence(_type_of(document), document.file)
+        evidence = NodeEvidence(_type_of(document), document.file)
         nodes[document.file] = _row(
             document.file.rpartition("/")[2], "file", parent, (evidence,), (document.role, document.language)
         )
@@ -139,11 +139,11 @@ def _inside(
     rows = []
     for heading in headings:
         if heading.level <= 3:
-            evidence = (Evidence("doc", document.file, heading=heading.title),)
+            evidence = (NodeEvidence("doc", document.file, heading=heading.title),)
             rows.append((f"{document.file}#{heading.start}", _row(heading.title, "section", document.file, evidence)))
     for one in definitions:
         if one.kind in _TOP and "." not in one.header:
-            evidence = (Evidence(_type_of(document), document.file, symbol=one.name),)
+            evidence = (NodeEvidence(_type_of(document), document.file, symbol=one.name),)
             rows.append((f"{document.file}::{one.header}", _row(one.name, one.kind, document.file, evidence)))
     return rows
 
@@ -160,7 +160,7 @@ def _folders(nodes: dict[str, dict[str, Any]], path: str) -> str:
 
 
 def _row(
-    title: str, type_: str, parent: str, evidence: tuple[Evidence, ...], tags: tuple[str, ...] = ()
+    title: str, type_: str, parent: str, evidence: tuple[NodeEvidence, ...], tags: tuple[str, ...] = ()
 ) -> dict[str, Any]:
     return {
         "title": title,

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from helix_tui.core.ask.records import Definition, Span, Use
 from helix_tui.core.ask.retrieval.library import Library
 from helix_tui.core.ask.retrieval.policy import Policy
-from helix_tui.core.ask.retrieval.pool import Entry, Pool, Via, cut_to
+from helix_tui.core.ask.retrieval.pool import Pool, PoolEntry, Via, cut_to
 from helix_tui.core.ask.retrieval.question import names_in
 from helix_tui.core.ask.retrieval.slots import Slot, terms_in
 
@@ -86,7 +86,7 @@ def align(library: Library, pool: Pool, policy: Policy, step: int) -> tuple[Pool
     return grown, Alignment(names, tuple(resolved), tuple(links), added)
 
 
-def _symbols(docs: Sequence[Entry], slots: Sequence[Slot]) -> list[tuple[str, bool]]:
+def _symbols(docs: Sequence[PoolEntry], slots: Sequence[Slot]) -> list[tuple[str, bool]]:
     """Names in spans of documents, each with whether it stands by what is asked about; those first."""
     counts: Counter[str] = Counter()
     first: dict[str, int] = {}

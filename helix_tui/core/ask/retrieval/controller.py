@@ -28,7 +28,7 @@ _NEEDS_DOCS = frozenset(("definition", "mechanism", "check"))
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RetrievalStep:
     """One iteration, as it ended."""
 
     step: int
@@ -53,7 +53,7 @@ class Retrieval:
     """What the loop found, and how it went."""
 
     pool: Pool
-    steps: list[Step] = field(default_factory=list)
+    steps: list[RetrievalStep] = field(default_factory=list)
     stop: StopReason = "empty"
     detail: str = ""
     """In words: which budget, which slots stay open."""
@@ -72,7 +72,7 @@ class Controller:
         policy: Policy,
         *,
         elapsed_ms: Callable[[], float],
-        tell: Callable[[Step], None],
+        tell: Callable[[RetrievalStep], None],
     ) -> None:
         """Prepare a run.
 
@@ -116,7 +116,7 @@ class Controller:
 
     # --- judging ------------------------------------------------------------------------------------------
 
-    def _judge(self, action: Action, reason: str, before: Pool, queries: tuple[str, ...]) -> Step:
+    def _judge(self, action: Action, reason: str, before: Pool, queries: tuple[str, ...]) -> RetrievalStep:
         pool = self.result.pool
         slots_ok = bool(pool.entries) and pool.coverage >= self._policy.min_slot_coverage_ratio
         docs_ok = len(pool.docs()) >= self._policy.min_doc_span_count
@@ -124,7 +124,7 @@ class Controller:
         top = pool.ordered[:5]
         agreement = sum(len(entry.span.channels) > 1 for entry in top) / len(top) if top else 0.0
         confidence = 0.5 * pool.coverage + 0.2 * docs_ok + 0.2 * evidence_ok + 0.1 * agreement
-        return Step(
+        return RetrievalStep(
             step=len(self.result.steps) + 1,
             action=action,
             reason=reason,
@@ -153,7 +153,7 @@ class Controller:
     def _did(self, action: Action) -> bool:
         return any(step.action == action for step in self.result.steps)
 
-    def _next(self, step: Step) -> tuple[Action | None, str]:
+    def _next(self, step: RetrievalStep) -> tuple[Action | None, str]:
         """What to do after a step, and why; None where the loop is over, with its stop reason set."""
         result, policy = self.result, self._policy
         docs_wanted = self._question.kind in _NEEDS_DOCS and not step.doc_coverage_ok

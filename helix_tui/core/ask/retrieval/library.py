@@ -8,7 +8,7 @@ from typing import Protocol
 from helix_tui.core.ask.records import Definition, Heading, RankedFile, Span, Tree, Use
 
 
-class Found(Protocol):
+class SearchResult(Protocol):
     """What one search brought, best first, in an order that does not depend on anything but the content."""
 
     @property
@@ -26,7 +26,7 @@ class Library(Protocol):
         """The commit that is asked about; empty for the work tree."""
         ...
 
-    def search(self, text: str, *, spans: int = 60, docs_only: bool = False) -> Found:
+    def search(self, text: str, *, spans: int = 60, docs_only: bool = False) -> SearchResult:
         """Files and spans for a text, through every channel."""
         ...
 

@@ -15,7 +15,7 @@ Via = Literal["docs", "heading", "tree", "code", "definition", "use", "slot", "s
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class PoolEntry:
     """A span of evidence and how it came in."""
 
     span: Span
@@ -49,10 +49,10 @@ class Pool:
     """Evidence by span; a new pool for every change."""
 
     slots: tuple[Slot, ...]
-    entries: dict[SpanKey, Entry]
+    entries: dict[SpanKey, PoolEntry]
 
     @property
-    def ordered(self) -> list[Entry]:
+    def ordered(self) -> list[PoolEntry]:
         """Every entry, best first."""
         return sorted(self.entries.values(), key=lambda entry: entry.order)
 
@@ -79,7 +79,7 @@ class Pool:
         """Files with evidence, the best first."""
         return list(dict.fromkeys(entry.span.file for entry in self.ordered))
 
-    def docs(self) -> list[Entry]:
+    def docs(self) -> list[PoolEntry]:
         """Spans of documents that speak of a slot, best first."""
         return [entry for entry in self.ordered if entry.is_doc and (entry.slots or not self.slots)]
 
@@ -89,7 +89,7 @@ class Pool:
         for span, via, relevance in spans:
             span = cut_to(span, policy.max_span_bytes, self.slots)
             slots = frozenset(slot.id for slot in self.slots if covers(slot, span.text))
-            entry = Entry(span, via, step, query, round(min(1.0, relevance), 6), slots)
+            entry = PoolEntry(span, via, step, query, round(min(1.0, relevance), 6), slots)
             held = entries.get(span.key)
             if held is None:
                 entries[span.key] = entry

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from helix_tui.core.ask.records import Heading, RankedFile, Span
-from helix_tui.core.ask.retrieval.library import Found, Library
+from helix_tui.core.ask.retrieval.library import Library, SearchResult
 from helix_tui.core.ask.retrieval.policy import Policy
 from helix_tui.core.ask.retrieval.pool import Pool, Via
 from helix_tui.core.ask.retrieval.question import Question
@@ -60,7 +60,7 @@ class Searcher:
         self._question = question
         self._policy = policy
         self._tree_files = frozenset(tree.source for tree in library.trees())
-        self._base: Found | None = None
+        self._base: SearchResult | None = None
 
     def search(self, action: Action, pool: Pool, step: int) -> tuple[Pool, list[str]]:
         """The pool as it is after an action, and the queries that were searched for it."""

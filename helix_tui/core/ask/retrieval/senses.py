@@ -15,7 +15,7 @@ from typing import Literal
 from helix_tui.core.ask.corpus.roles import is_declaration
 from helix_tui.core.ask.records import Span
 from helix_tui.core.ask.retrieval.library import Library
-from helix_tui.core.ask.retrieval.pool import Entry
+from helix_tui.core.ask.retrieval.pool import PoolEntry
 from helix_tui.core.ask.retrieval.question import Question, name_parts
 from helix_tui.core.ask.retrieval.slots import Slot, covers, terms_in
 from helix_tui.core.ask.tokens import STOP_WORDS, stem
@@ -114,7 +114,7 @@ def resolve(
     return Ambiguity(term, weighed, weighed[0].sense.label, "evidence_dominance", gap)
 
 
-def prefer(ambiguity: Ambiguity, entries: Iterable[Entry]) -> Iterator[tuple[Entry, bool]]:
+def prefer(ambiguity: Ambiguity, entries: Iterable[PoolEntry]) -> Iterator[tuple[PoolEntry, bool]]:
     """Each entry with whether it belongs to the selected sense, or to none of the others."""
     others = [one.sense for one in ambiguity.weighed if one.sense.label != ambiguity.selected]
     chosen = [one.sense for one in ambiguity.weighed if one.sense.label == ambiguity.selected]

@@ -6,18 +6,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from helix_tui.core.ask.answer.answer import best_evidence, would_decide
-from helix_tui.core.ask.answer.compaction import Dropped, Kept
+from helix_tui.core.ask.answer.compaction import DroppedSpan, Kept
 from helix_tui.core.ask.answer.items import assembly_hash
-from helix_tui.core.ask.retrieval.controller import Step
-from helix_tui.core.ask.retrieval.pool import Entry
+from helix_tui.core.ask.retrieval.controller import RetrievalStep
+from helix_tui.core.ask.retrieval.pool import PoolEntry
 from helix_tui.core.ask.retrieval.senses import Weighed
 from helix_tui.core.ask.retrieval.trees import WalkNode
-from helix_tui.core.ask.sessions.session import Run
+from helix_tui.core.ask.sessions.session import AskRun
 
 MOST_RANKED = 100
 
 
-def document_of(run: Run, timings: Mapping[str, float] | None = None) -> dict[str, Any]:
+def document_of(run: AskRun, timings: Mapping[str, float] | None = None) -> dict[str, Any]:
     """The whole run; everything but ``timings_ms`` and ``model`` depends on question and content alone."""
     retrieval, policy = run.retrieval, run.policy
     return {
@@ -96,11 +96,11 @@ def document_of(run: Run, timings: Mapping[str, float] | None = None) -> dict[st
     }
 
 
-def _chosen(one: Kept | Dropped) -> dict[str, Any]:
+def _chosen(one: Kept | DroppedSpan) -> dict[str, Any]:
     return evidence_of(one.entry) | {"part": one.part, "why": one.why}
 
 
-def evidence_of(entry: Entry) -> dict[str, Any]:
+def evidence_of(entry: PoolEntry) -> dict[str, Any]:
     """A span of evidence."""
     span = entry.span
     kind = "doc" if entry.is_doc else "test" if span.role == "test" else "code" if entry.is_code else span.role
@@ -122,7 +122,7 @@ def evidence_of(entry: Entry) -> dict[str, Any]:
     }
 
 
-def step_of(step: Step) -> dict[str, Any]:
+def step_of(step: RetrievalStep) -> dict[str, Any]:
     """A step of the controller; camelCase as docs/formats/ask.md §4 has it."""
     return {
         "step": step.step,
@@ -141,7 +141,7 @@ def step_of(step: Step) -> dict[str, Any]:
     }
 
 
-def _compaction(run: Run) -> dict[str, Any]:
+def _compaction(run: AskRun) -> dict[str, Any]:
     compaction = run.compaction
     return {
         "compaction_applied": compaction.applied,
@@ -153,7 +153,7 @@ def _compaction(run: Run) -> dict[str, Any]:
     }
 
 
-def _ambiguity(run: Run) -> dict[str, Any]:
+def _ambiguity(run: AskRun) -> dict[str, Any]:
     ambiguity = run.ambiguity
     return {
         "ambiguity_term": ambiguity.term if ambiguity.weighed else "",
@@ -175,7 +175,7 @@ def _ambiguity(run: Run) -> dict[str, Any]:
     }
 
 
-def _alignment(run: Run) -> dict[str, Any]:
+def _alignment(run: AskRun) -> dict[str, Any]:
     alignment = run.alignment
     return {
         "code_alignment_applied": alignment.applied,
@@ -211,7 +211,7 @@ def _walk_node(node: WalkNode) -> dict[str, Any]:
     }
 
 
-def clarify_of(run: Run) -> dict[str, Any]:
+def clarify_of(run: AskRun) -> dict[str, Any]:
     """What a clarify must hold (docs/formats/ask.md §6); empty where none is asked for."""
     if run.tier != "Clarify":
         return {}
@@ -251,7 +251,7 @@ def _option(one: Weighed) -> dict[str, Any]:
     }
 
 
-def _model(run: Run) -> dict[str, Any]:
+def _model(run: AskRun) -> dict[str, Any]:
     reply = run.model
     if reply is None:
         return {}

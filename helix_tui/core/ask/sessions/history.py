@@ -25,7 +25,7 @@ _NAME = re.compile(r"\d{8}T\d{6}Z(?:-\d{3,})?-[0-9a-f]{8}(?:-\d+)?\.json")
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class RunSummary:
     """A past run in a line."""
 
     id: str
@@ -48,12 +48,12 @@ class _Head(msgspec.Struct):
     timings_ms: dict[str, float] = {}
 
 
-class History:
+class AskHistory:
     """The past runs of one project."""
 
     def __init__(self, helix_dir: Path) -> None:
         self.folder = helix_dir / "ask" / "history"
-        self._heads: dict[str, Summary] = {}
+        self._heads: dict[str, RunSummary] = {}
         """By id, of the runs that lie there: `MOST_RUNS` and what others have put there."""
 
     def save(self, document: Mapping[str, Any], asked_at: int) -> str:
@@ -74,7 +74,7 @@ class History:
             (self.folder / name).unlink(missing_ok=True)
         return ident
 
-    def list(self) -> Sequence[Summary]:
+    def list(self) -> Sequence[RunSummary]:
         """Every run that can be read, newest first."""
         found, names = [], self._names()
         for gone in self._heads.keys() - {name.removesuffix(".json") for name in names}:
@@ -105,12 +105,12 @@ class History:
         except OSError:
             return []
 
-    def _head(self, name: str) -> Summary | None:
+    def _head(self, name: str) -> RunSummary | None:
         try:
             head = msgspec.json.decode(self._read(name), type=_Head)
         except (msgspec.DecodeError, RecursionError):
             return None
-        return Summary(
+        return RunSummary(
             name.removesuffix(".json"),
             head.asked_at_ns,
             clean_line(head.question, 400),

@@ -11,7 +11,7 @@ import watchfiles
 from helix_tui.core.ask.corpus.git import GitFailed
 from helix_tui.core.ask.corpus.listing import NothingToAsk
 from helix_tui.core.ask.corpus.roles import left_out
-from helix_tui.core.ask.index.index import Index, open_index
+from helix_tui.core.ask.index.index import RepositoryIndex, open_index
 from helix_tui.core.ask.records import Progress
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.threads import keep_at
@@ -49,7 +49,7 @@ class IndexKeeper:
         self._thread = threading.Thread(
             target=keep_at, args=(self._keep, self._stop.wait), name="ask-index", daemon=True
         )
-        self._index: Index | None = None
+        self._index: RepositoryIndex | None = None
         self.state = State(progress=Progress("list", 0, 0, 0.0))
 
     def start(self) -> None:
@@ -60,7 +60,7 @@ class IndexKeeper:
         """End the thread; the database is closed by it."""
         self._stop.set()
 
-    def index(self, timeout: float = 30.0) -> Index | None:
+    def index(self, timeout: float = 30.0) -> RepositoryIndex | None:
         """The index, as soon as any of it can be asked; None where there is none."""
         self._ready.wait(timeout)
         self._whole.wait(min(timeout, PATIENCE_S))
@@ -88,7 +88,7 @@ class IndexKeeper:
             self._ready.set()
             self._whole.set()
 
-    def _read(self, index: Index) -> None:
+    def _read(self, index: RepositoryIndex) -> None:
         def report(progress: Progress) -> None:
             if progress.phase == "parse" and progress.done:
                 self._ready.set()  # what has been read can be asked
@@ -99,7 +99,7 @@ class IndexKeeper:
         self._whole.set()
         self._say(State(done.files))
 
-    def _follow(self, index: Index) -> None:
+    def _follow(self, index: RepositoryIndex) -> None:
         """Read again after changes; a repository too large for the kernel's watches is not followed."""
         root = str(self._project.root)
         for _ in watchfiles.watch(

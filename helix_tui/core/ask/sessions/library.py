@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from helix_tui.core.ask.corpus.roles import role_of
-from helix_tui.core.ask.index.index import Index
+from helix_tui.core.ask.index.index import RepositoryIndex
 from helix_tui.core.ask.records import Definition, Heading, Kind, RankedFile, Span, Tree, Use, text_hash
 from helix_tui.core.ask.retrieval.slots import terms_in
 
@@ -31,7 +31,7 @@ class FoundSpans:
 class IndexLibrary:
     """One question's view of an index; make another one for the next question."""
 
-    def __init__(self, index: Index) -> None:
+    def __init__(self, index: RepositoryIndex) -> None:
         self._index = index
         self._ranked: dict[str, list[RankedFile]] = {}
         self._headings: dict[str, list[Heading]] = {}

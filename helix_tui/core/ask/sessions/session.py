@@ -29,7 +29,7 @@ from helix_tui.core.ask.answer.tool_results import prompt, tool_results, walk_li
 from helix_tui.core.ask.records import RankedFile, Span
 from helix_tui.core.ask.retrieval.alignment import Alignment, align
 from helix_tui.core.ask.retrieval.concepts import concepts_in
-from helix_tui.core.ask.retrieval.controller import Controller, Retrieval, Step
+from helix_tui.core.ask.retrieval.controller import Controller, Retrieval, RetrievalStep
 from helix_tui.core.ask.retrieval.library import Library
 from helix_tui.core.ask.retrieval.policy import Depth, Policy
 from helix_tui.core.ask.retrieval.pool import Pool
@@ -48,7 +48,7 @@ class News:
 
     stage: Stage
     text: str
-    step: Step | None = None
+    step: RetrievalStep | None = None
     """The iteration, where it was one of the loop's."""
 
 
@@ -57,7 +57,7 @@ AskModel = Callable[[str], ModelReply]
 
 
 @dataclass(slots=True)
-class Run:
+class AskRun:
     """Everything that came of one question."""
 
     question: Question
@@ -99,7 +99,7 @@ def ask(
     sense: str = "",
     model: AskModel | None = None,
     tell: Tell = lambda _: None,
-) -> Run:
+) -> AskRun:
     """Answer a question from a repository.
 
     Args:
@@ -141,7 +141,7 @@ class _Asking:
 
     # --- the evidence -------------------------------------------------------------------------------------
 
-    def without_model(self, sense: str) -> Run:
+    def without_model(self, sense: str) -> AskRun:
         """The whole run but for the model."""
         library, question, policy = self._library, self._question, self._policy
         slots = slots_of(question, library.share, concepts_in(library, question))
@@ -185,7 +185,7 @@ class _Asking:
         ambiguity: Ambiguity,
         alignment: Alignment,
         compaction: Compaction,
-    ) -> Run:
+    ) -> AskRun:
         question, policy = self._question, self._policy
         covered_by = {
             slot.id: tuple(place_of(one.entry.span) for one in compaction.kept if slot.id in one.entry.slots)
@@ -216,7 +216,7 @@ class _Asking:
         )
         self._tell(News("answer", f"without a model, {said_of_gate(grounding)}: {tier}"))
         self._timed("answer")
-        return Run(
+        return AskRun(
             question=question,
             slots=slots,
             policy=policy,
@@ -243,7 +243,7 @@ class _Asking:
 # --- the one call -----------------------------------------------------------------------------------------
 
 
-def put_to_model(run: Run, ask_model: AskModel, tell: Tell = lambda _: None) -> None:
+def put_to_model(run: AskRun, ask_model: AskModel, tell: Tell = lambda _: None) -> None:
     """Ask the model once and take its answer if it passes; else keep ours and say why.
 
     Nothing is asked where the user has to choose first, or where there is no evidence.
@@ -276,7 +276,7 @@ def put_to_model(run: Run, ask_model: AskModel, tell: Tell = lambda _: None) -> 
     tell(News("model", f"{said_of_gate(run.grounding)}: {run.tier}"))
 
 
-def _refused(reply: ModelReply, run: Run, sources: Mapping[int, Span]) -> str:
+def _refused(reply: ModelReply, run: AskRun, sources: Mapping[int, Span]) -> str:
     """Why a model's answer is not taken; empty where it is."""
     if reply.error:
         return reply.error
@@ -325,7 +325,7 @@ def _items(
 # --- in words ---------------------------------------------------------------------------------------------
 
 
-def said_of(step: Step) -> str:
+def said_of(step: RetrievalStep) -> str:
     """An iteration in a line."""
     slots = f"{step.slot_coverage:.0%} of slots"
     more = f", open: {', '.join(step.missing_slots[:3])}" if step.missing_slots else ""

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from helix_tui.core.ddx.attempts.bundles import began_at
 from helix_tui.core.ddx.attempts.sums import AgentCall, Sums, sum_calls
-from helix_tui.core.ddx.attempts.verdict import StatusClass, Verdict, decide, found_after_landing
+from helix_tui.core.ddx.attempts.verdict import AttemptVerdict, StatusClass, decide, found_after_landing
 from helix_tui.core.ddx.claims import Hold
 
 Source = Literal["recovery", "loop", "event", "metrics", "result", "cost", "manifest", "name", "run-state"]
@@ -94,7 +94,7 @@ class Attempt:
     sources: tuple[str, ...] = ()
     calls: tuple[AgentCall, ...] = ()
     """Every call of an agent made for it: the work, its reviews, ddx's check before and triage after."""
-    verdict: Verdict = field(init=False, compare=False)
+    verdict: AttemptVerdict = field(init=False, compare=False)
     """What came of it, and the evidence for that; follows from the other fields."""
 
     def __post_init__(self) -> None:

@@ -42,7 +42,7 @@ class EvidenceFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class AttemptCheck:
     """One check that ran on an attempt's result."""
 
     name: str
@@ -57,13 +57,13 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class AttemptEvidence:
     """What an attempt's bundle holds. Texts are cleaned and cut to what a person can read."""
 
     files: tuple[EvidenceFile, ...] = ()
     result: str = ""
     """result.json as it stands."""
-    checks: tuple[Check, ...] = ()
+    checks: tuple[AttemptCheck, ...] = ()
     rationale: str = ""
     prompt: str = ""
     review: str = ""
@@ -95,12 +95,12 @@ class Reading:
     follow_up: str = ""
 
 
-def read_evidence(attempt: Attempt) -> Evidence:
+def read_evidence(attempt: Attempt) -> AttemptEvidence:
     """Read an attempt's bundle; whatever is missing in it is left empty."""
     bundle = attempt.bundle
     if bundle is None or not bundle.is_dir():
         where = f"no folder .ddx/executions/{attempt.attempt_id} here"
-        return Evidence(missing=f"{where}: it ran on another machine, or its evidence was pruned")
+        return AttemptEvidence(missing=f"{where}: it ran on another machine, or its evidence was pruned")
     problems: list[str] = []
     files = _list_files(bundle)
     result = _read(bundle / "result.json", PROMPT_CAP)
@@ -108,7 +108,7 @@ def read_evidence(attempt: Attempt) -> Evidence:
     if not review and attempt.review is not None:
         words = (attempt.review.verdict, attempt.review.rationale)
         review = clean_block("\n\n".join(word for word in words if word))
-    return Evidence(
+    return AttemptEvidence(
         files=files,
         result=result,
         checks=_read_checks(bundle, problems),
@@ -254,9 +254,9 @@ def _read(path: Path, cap: int) -> str:
     return clean_block(raw.decode("utf-8", "replace"), cap) if raw else ""
 
 
-def _read_checks(bundle: Path, problems: list[str]) -> tuple[Check, ...]:
+def _read_checks(bundle: Path, problems: list[str]) -> tuple[AttemptCheck, ...]:
     """April's checks.json, head's one file a check, and the acceptance check."""
-    checks: list[Check] = []
+    checks: list[AttemptCheck] = []
     gates = _object(bundle / "checks.json", problems)
     for gate in _dicts(gates.get("results")):
         name = text(gate, "definition_id") or text(gate, "name") or "check"
@@ -278,8 +278,8 @@ def _read_checks(bundle: Path, problems: list[str]) -> tuple[Check, ...]:
     return (*checks, *accepted)
 
 
-def _check(name: str, status: str, message: str, required: bool | None = None) -> Check:
-    return Check(clean_line(name, 120), clean_line(status, 60), clean_line(message, 1000), required)
+def _check(name: str, status: str, message: str, required: bool | None = None) -> AttemptCheck:
+    return AttemptCheck(clean_line(name, 120), clean_line(status, 60), clean_line(message, 1000), required)
 
 
 def _object(path: Path, problems: list[str]) -> dict[str, Any]:

@@ -32,7 +32,7 @@ projects have hundreds, and DDx puts old ones away."""
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundBundle:
     """What a bundle folder turned out to hold: an attempt's pieces, or a review of some attempt."""
 
     bead_id: str
@@ -82,7 +82,7 @@ class BundleFolders:
     def __init__(self, ddx_dir: Path) -> None:
         self.folder = Folder(ddx_dir / "executions")
         self.archive = Archive(ddx_dir / "executions-archive")
-        self.found: dict[str, Found] = {}
+        self.found: dict[str, FoundBundle] = {}
         self.problems: dict[Path, str] = {}
         self.unread = 0
         """Folders that are older than those that are read."""
@@ -131,7 +131,7 @@ class BundleFolders:
         found = self.found.pop(name, None)
         return {found.bead_id} if found is not None else set()
 
-    def _read(self, folder: Path) -> Found | None:
+    def _read(self, folder: Path) -> FoundBundle | None:
         name = folder.name
         result = self._load(folder / "result.json")
         manifest = self._load(folder / "manifest.json")
@@ -147,13 +147,13 @@ class BundleFolders:
         if not bead_id:
             kind, bead_id = _of_prompt(folder)
             if kind == "bead-review":
-                return Found(bead_id, review=Review("", at=began_at(name), folder=folder))
+                return FoundBundle(bead_id, review=Review("", at=began_at(name), folder=folder))
         if not bead_id:
             return None
         bead_id = sys.intern(bead_id)
         for piece in pieces:
             piece.bead_id = bead_id
-        return Found(bead_id, tuple(pieces), named=(name, folder))
+        return FoundBundle(bead_id, tuple(pieces), named=(name, folder))
 
     def _load(self, path: Path) -> dict[str, Any] | None:
         raw = read_bytes(path, _SMALL)
@@ -175,11 +175,11 @@ def _is_review(result: Mapping[str, Any] | None, manifest: Mapping[str, Any] | N
     return not result.get("bead_id") and not result.get("status")
 
 
-def _review_found(folder: Path, result: Mapping[str, Any], manifest: Mapping[str, Any]) -> Found:
+def _review_found(folder: Path, result: Mapping[str, Any], manifest: Mapping[str, Any]) -> FoundBundle:
     bead_id = text(manifest, "bead_id") or _of_prompt(folder)[1]
     rationale = text(result, "rationale") or text(result, "summary") or text(manifest, "rationale")
     verdict = text(result, "verdict") or text(manifest, "verdict")
-    return Found(
+    return FoundBundle(
         bead_id,
         review=Review(clean_line(verdict, 80), clean_block(rationale, 20_000), began_at(folder.name), folder),
         reviewed_rev=text(manifest, "result_rev"),

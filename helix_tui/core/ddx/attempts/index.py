@@ -25,7 +25,7 @@ from helix_tui.core.ddx.attempts.attempt import (
     revisions,
 )
 from helix_tui.core.ddx.attempts.branch import BranchHistory, merge_report
-from helix_tui.core.ddx.attempts.from_bundles import BundleFolders, Found
+from helix_tui.core.ddx.attempts.from_bundles import BundleFolders, FoundBundle
 from helix_tui.core.ddx.attempts.from_events import (
     RECOVERIES,
     BeadEvents,
@@ -233,7 +233,7 @@ class AttemptIndex:
             bead_id: self._gather_bead(bead_id, found_by_bead[bead_id], metrics_by_bead[bead_id]) for bead_id in dirty
         }
 
-    def _gather_bead(self, bead_id: str, found: list[Found], metrics: list[Piece]) -> _Gathered:
+    def _gather_bead(self, bead_id: str, found: list[FoundBundle], metrics: list[Piece]) -> _Gathered:
         pieces: _Pieces = defaultdict(dict)
         for one in found:
             for piece in one.pieces:
@@ -278,8 +278,8 @@ class AttemptIndex:
         return tuple(merged)
 
 
-def _group(found: Mapping[str, Found], dirty: set[str]) -> dict[str, list[Found]]:
-    groups: dict[str, list[Found]] = defaultdict(list)
+def _group(found: Mapping[str, FoundBundle], dirty: set[str]) -> dict[str, list[FoundBundle]]:
+    groups: dict[str, list[FoundBundle]] = defaultdict(list)
     for one in found.values():
         if one.bead_id in dirty:
             groups[one.bead_id].append(one)
@@ -350,7 +350,7 @@ def _add_loop_results(pieces: _Pieces, results: Iterable[Piece]) -> None:
             pieces[attempt_id]["loop"] = piece
 
 
-def _assign_reviews(pieces: _Pieces, found: list[Found]) -> dict[str, list[Review]]:
+def _assign_reviews(pieces: _Pieces, found: list[FoundBundle]) -> dict[str, list[Review]]:
     """Give each review to the attempt whose commits it saw, else to the newest that began before it."""
     reviews: dict[str, list[Review]] = defaultdict(list)
     for one in found:
@@ -362,7 +362,7 @@ def _assign_reviews(pieces: _Pieces, found: list[Found]) -> dict[str, list[Revie
     return reviews
 
 
-def _reviewed(pieces: _Pieces, found: Found, review: Review) -> str:
+def _reviewed(pieces: _Pieces, found: FoundBundle, review: Review) -> str:
     revisions = {found.reviewed_rev, found.reviewed_base} - {""}
     for attempt_id, own in pieces.items():
         if any(piece.result_rev in revisions for piece in own.values() if piece.result_rev):

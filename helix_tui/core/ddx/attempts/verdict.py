@@ -38,7 +38,7 @@ _HEADINGS: dict[Outcome, StatusClass] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class AttemptVerdict:
     """What came of an attempt, and the evidence that decides it."""
 
     outcome: Outcome
@@ -62,7 +62,7 @@ class Verdict:
         return "other" if self.proof in ("worker", "nothing") else _HEADINGS.get(self.outcome, "other")
 
 
-def decide(attempt: Attempt) -> Verdict:
+def decide(attempt: Attempt) -> AttemptVerdict:
     """The verdict on an attempt, from what its record holds."""
     for rule in (_by_git, _by_revision, _by_ref, _by_event):
         found = rule(attempt)
@@ -76,7 +76,7 @@ def found_after_landing(status: str) -> bool:
     return status.startswith(("review_", "push_"))
 
 
-def _by_git(attempt: Attempt) -> Verdict | None:
+def _by_git(attempt: Attempt) -> AttemptVerdict | None:
     """A revision in the history of the branch has landed; one that is not there has not."""
     if attempt.on_branch is None:
         return None
@@ -84,7 +84,7 @@ def _by_git(attempt: Attempt) -> Verdict | None:
     if attempt.on_branch and status_of(attempt.status).outcome in ("no_change", "satisfied"):
         return None
     if attempt.on_branch:
-        return Verdict("landed", "git", f"commit {short} is in the history of the branch")
+        return AttemptVerdict("landed", "git", f"commit {short} is in the history of the branch")
     known = status_of(attempt.status)
     if not attempt.status or known.outcome in _NOTHING_TO_LAND:
         return None
@@ -93,24 +93,24 @@ def _by_git(attempt: Attempt) -> Verdict | None:
     return _aside(attempt, "git", f"commit {short} is not in the history of the branch")
 
 
-def _by_revision(attempt: Attempt) -> Verdict | None:
+def _by_revision(attempt: Attempt) -> AttemptVerdict | None:
     """Somebody named the revision as which it landed."""
     if attempt.recovered:
-        return Verdict("landed", "landed revision", "ddx landed it later (dangling-success-recovery)")
+        return AttemptVerdict("landed", "landed revision", "ddx landed it later (dangling-success-recovery)")
     if status_of(attempt.status).outcome in _NOTHING_TO_LAND or attempt.status.startswith("land_"):
         return None
     if attempt.landed_rev:
-        return Verdict("landed", "landed revision", f"landed as {attempt.landed_rev[:12]}")
+        return AttemptVerdict("landed", "landed revision", f"landed as {attempt.landed_rev[:12]}")
     if attempt.merged:
-        return Verdict("landed", "landed revision", "its result says that it was merged")
+        return AttemptVerdict("landed", "landed revision", "its result says that it was merged")
     return None
 
 
-def _by_ref(attempt: Attempt) -> Verdict | None:
+def _by_ref(attempt: Attempt) -> AttemptVerdict | None:
     """Work that was put at a ref beside the branch."""
     if attempt.preserve_ref:
         if attempt.status == "success" and "auto-recovered" in attempt.detail:
-            return Verdict("landed", "event", "ddx merged it after a conflict (auto-recovered)")
+            return AttemptVerdict("landed", "event", "ddx merged it after a conflict (auto-recovered)")
         return _aside(attempt, "ref", f"kept at {attempt.preserve_ref}")
     if attempt.outcome == "preserved" or attempt.status.startswith("preserved"):
         return _aside(attempt, "ref", "its result says that it was preserved")
@@ -119,42 +119,42 @@ def _by_ref(attempt: Attempt) -> Verdict | None:
     return None
 
 
-def _by_event(attempt: Attempt) -> Verdict | None:
+def _by_event(attempt: Attempt) -> AttemptVerdict | None:
     """What DDx wrote of the end: a review before landing, or one after it."""
     said = attempt.detail
     if said.startswith("pre-land") and status_of(attempt.status).outcome != "failed":
         return _aside(attempt, "event", "reviewed before landing")
     if said.startswith(("post-merge", "pre-close review")):
-        return Verdict("landed", "event", "reviewed after landing")
+        return AttemptVerdict("landed", "event", "reviewed after landing")
     if attempt.closed_by_it and status_of(attempt.status).outcome == "landed":
-        return Verdict("landed", "event", "the bead was closed with its commit")
+        return AttemptVerdict("landed", "event", "the bead was closed with its commit")
     return None
 
 
-def _by_status(attempt: Attempt) -> Verdict:
+def _by_status(attempt: Attempt) -> AttemptVerdict:
     """What DDx's word for the end means, where nothing stronger speaks."""
     if not attempt.status:
         if attempt.held:
-            return Verdict("unfinished", "nothing", "no result yet")
+            return AttemptVerdict("unfinished", "nothing", "no result yet")
         if attempt.gone:
-            return Verdict("interrupted", "worker", f"it left no result: {attempt.gone}")
-        return Verdict("interrupted", "nothing", "it left no result")
+            return AttemptVerdict("interrupted", "worker", f"it left no result: {attempt.gone}")
+        return AttemptVerdict("interrupted", "nothing", "it left no result")
     known = status_of(attempt.status)
     if known.outcome == "landed":
         return _success(attempt)
     stop = _stop(attempt) if known.outcome == "failed" else ""
     if stop:
-        return Verdict("interrupted", "status", f"{attempt.status}: {stop}")
+        return AttemptVerdict("interrupted", "status", f"{attempt.status}: {stop}")
     unverified = attempt.status_source == "result" and known.outcome == "no_change"
     if unverified and _SATISFIED.match(attempt.no_changes_rationale):
-        return Verdict("unknown", "status", "its agent says that it was done already; ddx has not said so yet")
+        return AttemptVerdict("unknown", "status", "its agent says that it was done already; ddx has not said so yet")
     reviewed_after = attempt.status in _REVIEWED_AFTER and not attempt.of_later_release
     if reviewed_after:
-        return Verdict("landed", "status", f"{attempt.status}: this release reviews after landing")
-    return Verdict(known.outcome, "status", f"{attempt.status}: {known.meaning}")
+        return AttemptVerdict("landed", "status", f"{attempt.status}: this release reviews after landing")
+    return AttemptVerdict(known.outcome, "status", f"{attempt.status}: {known.meaning}")
 
 
-def _success(attempt: Attempt) -> Verdict:
+def _success(attempt: Attempt) -> AttemptVerdict:
     """``success`` means landed, but where only a result says so that was written before landing.
 
     Both eras write the result when the agent ends, head even with ``land_status: landed`` in it; while
@@ -164,19 +164,19 @@ def _success(attempt: Attempt) -> Verdict:
         if attempt.held:
             return _landing()
         if attempt.candidate_ref and not attempt.land_status:
-            return Verdict("unknown", "status", "success, written before landing; nothing says that it landed")
-    return Verdict("landed", "status", "success")
+            return AttemptVerdict("unknown", "status", "success, written before landing; nothing says that it landed")
+    return AttemptVerdict("landed", "status", "success")
 
 
-def _landing() -> Verdict:
-    return Verdict("unfinished", "status", "the agent has ended; its change is being landed")
+def _landing() -> AttemptVerdict:
+    return AttemptVerdict("unfinished", "status", "the agent has ended; its change is being landed")
 
 
-def _aside(attempt: Attempt, proof: Proof, why: str) -> Verdict:
+def _aside(attempt: Attempt, proof: Proof, why: str) -> AttemptVerdict:
     """Kept beside the branch: refused where a review said so, else merely kept."""
     known = status_of(attempt.status)
     refused = known.outcome == "refused"
-    return Verdict("refused" if refused else "kept_aside", proof, f"{why}; {known.meaning}" if refused else why)
+    return AttemptVerdict("refused" if refused else "kept_aside", proof, f"{why}; {known.meaning}" if refused else why)
 
 
 _NOTHING_TO_LAND: frozenset[Outcome] = frozenset({"failed", "no_change", "satisfied"})

@@ -37,7 +37,7 @@ _QUIET = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class WorkerEnding:
     """One end. Text is ddx's, cleaned."""
 
     worker_id: str
@@ -56,7 +56,7 @@ class Ending:
         return bool(self.reason) and self.reason not in _QUIET
 
 
-def read_ending(ddx_dir: Path) -> Ending | None:
+def read_ending(ddx_dir: Path) -> WorkerEnding | None:
     """The newest end that any worker wrote down; None where none did."""
     found = [each for each in (_loop_ending(ddx_dir), _server_ending(ddx_dir)) if each is not None]
     return max(found, key=lambda each: each.at, default=None)
@@ -70,7 +70,7 @@ def _names(folder: Path, prefix: str, most: int = 3) -> list[Path]:
         return []
 
 
-def _loop_ending(ddx_dir: Path) -> Ending | None:
+def _loop_ending(ddx_dir: Path) -> WorkerEnding | None:
     for path in _names(ddx_dir / "agent-logs", "agent-loop-"):
         lines = read_end(path, _TAIL).encode("utf-8", "surrogateescape").split(b"\n")
         entries = [entry for line in lines if (entry := parse_entry(line)) is not None]
@@ -80,17 +80,17 @@ def _loop_ending(ddx_dir: Path) -> Ending | None:
     return None
 
 
-def _from_entries(end: LoopEntry, entries: list[LoopEntry]) -> Ending:
+def _from_entries(end: LoopEntry, entries: list[LoopEntry]) -> WorkerEnding:
     reason = _word(end.text("exit_reason"))
     wanted = {"operator_attention": "loop.operator_attention", "routing_unavailable": "disruption_detected"}
     said = [entry for entry in entries if entry.type == wanted.get(reason, "loop.error")]
     last = said[-1] if said else None
     if last is None:
-        return Ending(end.session_id, end.at or 0, reason)
+        return WorkerEnding(end.session_id, end.at or 0, reason)
     own = _word(last.text("reason")) if reason == "operator_attention" else ""
     message = last.text("message") or last.text("detail")
     paths = last.data.get("dirty_paths")
-    return Ending(
+    return WorkerEnding(
         end.session_id,
         end.at or 0,
         own or reason,
@@ -100,7 +100,7 @@ def _from_entries(end: LoopEntry, entries: list[LoopEntry]) -> Ending:
     )
 
 
-def _server_ending(ddx_dir: Path) -> Ending | None:
+def _server_ending(ddx_dir: Path) -> WorkerEnding | None:
     for folder in _names(ddx_dir / "workers", "worker-"):
         status = _object(folder / "status.json")
         at = instant(status.get("finished_at"))
@@ -117,7 +117,7 @@ def _server_ending(ddx_dir: Path) -> Ending | None:
         paths = tuple(path for path in said.get("dirty paths", "").split(", ") if path)
         if reason == "operator_attention" and paths:
             reason = "checkpoint_dirty"
-        return Ending(folder.name, at, reason, clean_line(message, 600), said.get("released bead", ""), paths)
+        return WorkerEnding(folder.name, at, reason, clean_line(message, 600), said.get("released bead", ""), paths)
     return None
 
 

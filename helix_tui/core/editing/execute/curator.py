@@ -22,9 +22,9 @@ from helix_tui.core.ddx.runs.running import Run, RunReader, beads_at_work
 from helix_tui.core.editing.execute.dropped_lines import dropped_since, unread_warning
 from helix_tui.core.editing.execute.executable import Executable, dialect_for
 from helix_tui.core.editing.execute.execution import insist, interrupted, mentioned, operation_record, shift
-from helix_tui.core.editing.execute.gate import Gate
+from helix_tui.core.editing.execute.gate import WriteGate
 from helix_tui.core.editing.execute.reconciliation import (
-    Outcome,
+    SettledChange,
     beyond_fields,
     born,
     changed_rows,
@@ -34,12 +34,12 @@ from helix_tui.core.editing.execute.reconciliation import (
     settle,
     steps_of,
 )
-from helix_tui.core.editing.journal import Entry, History, Journal, Values, Who, edits_of
+from helix_tui.core.editing.journal import Journal, JournalEntry, JournalHistory, Values, Who, edits_of
 from helix_tui.core.editing.operations import Operation
-from helix_tui.core.editing.overlay import Scene
+from helix_tui.core.editing.overlay import Overlay
 from helix_tui.core.editing.plan.inverse import way_back
 from helix_tui.core.editing.plan.planner import Plan, agree, plan, plan_back, values_before
-from helix_tui.core.editing.steps import Refused, Step, Writing, called
+from helix_tui.core.editing.steps import CommandStep, OperationRefused, PlanBuilder, called
 from helix_tui.core.editing.undo.conflicts import (
     Conflict,
     Difference,
@@ -49,7 +49,7 @@ from helix_tui.core.editing.undo.conflicts import (
     differences,
     rests_on,
 )
-from helix_tui.core.editing.undo.undo_plan import Retreat, foretell, operations_of
+from helix_tui.core.editing.undo.undo_plan import UndoPlan, foretell, operations_of
 from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
@@ -60,7 +60,7 @@ _AGENT_SIGNS = ("DDX_AGENT_NAME", "CLAUDECODE", "CODEX_SANDBOX")
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class QueueState:
     """The tracker as it stands, judged."""
 
     tracker: Tracker
@@ -92,11 +92,11 @@ class Sight:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class Result:
     """What a call did."""
 
     plan: Plan
-    entry: Entry | None = None
+    entry: JournalEntry | None = None
     """Its entry in the journal; None where there was nothing to do."""
     newly_ready: tuple[str, ...] = ()
     newly_blocked: tuple[str, ...] = ()
@@ -138,7 +138,7 @@ class Curator:
         waits: Callable[[str], None] | None = None,
     ) -> None:
         self.project = project
-        self.gate = Gate(project, read_only, waits=waits)
+        self.gate = WriteGate(project, read_only, waits=waits)
         self.journal = Journal.of(project)
         self.progress: Callable[[int, int], bool | None] | None = None
         self._find = executable
@@ -155,7 +155,7 @@ class Curator:
 
     # --- looking ---------------------------------------------------------------------------------------
 
-    def look(self) -> Sight:
+    def look(self) -> QueueState:
         """The queue as it stands now.
 
         Raises:
@@ -174,7 +174,7 @@ class Curator:
             origin_head=self.project.origin_head() or "",
         )
         queue = classify(tracker.beads, now=now, era=self._judging(tracker), claims=claims)
-        return Sight(tracker, queue, runs, self.at_hand)
+        return QueueState(tracker, queue, runs, self.at_hand)
 
     def _judging(self, tracker: Tracker) -> Era | Rule:
         """By whose rule the rows are judged: that of the ddx at hand, else of who wrote them."""
@@ -212,23 +212,23 @@ class Curator:
         return plan(operations, sight.queue, self.dialect(sight.queue), busy=sight.busy, title=title)
 
     def plan_steps(
-        self, kind: str, title: str, make: Callable[[Writing, Sight], None], sight: Sight | None = None
+        self, kind: str, title: str, make: Callable[[PlanBuilder, QueueState], None], sight: QueueState | None = None
     ) -> Plan:
         """What `run_steps` would run on the queue as it stands, or as ``sight`` shows it; touches nothing."""
         return self._planned(kind, title, make, sight or self.look())
 
-    def unread(self, sight: Sight) -> tuple[str, ...]:
+    def unread(self, sight: QueueState) -> tuple[str, ...]:
         """What lines that cannot be read mean for a write now."""
         executable = self.executable(sight.queue.default_era)
         return tuple(unread_warning(sight.tracker, executable.embedded))
 
-    def history(self) -> History:
+    def history(self) -> JournalHistory:
         """The journal as it stands."""
         return self.journal.read()
 
     # --- changing --------------------------------------------------------------------------------------
 
-    def run(self, operations: Iterable[Operation], *, shown: Plan | None = None, title: str = "") -> Done:
+    def run(self, operations: Iterable[Operation], *, shown: Plan | None = None, title: str = "") -> Result:
         """Do what operations say, on the queue as it stands; those that do not hold are left out and told.
 
         Args:
@@ -251,11 +251,11 @@ class Curator:
         self,
         kind: str,
         title: str,
-        make: Callable[[Writing, Sight], None],
+        make: Callable[[PlanBuilder, QueueState], None],
         *,
         shown: Plan | None = None,
         again: bool = False,
-    ) -> Done:
+    ) -> Result:
         """Run steps that somebody plans on the queue as it stands, as one change.
 
         Args:
@@ -305,18 +305,18 @@ class Curator:
         began: int,
         before: Values,
         now: Values,
-        after: Sight,
+        after: QueueState,
         beyond: tuple[str, ...],
     ) -> None:
-        step = record_of(Step(tuple(args), {bead_id: fields or {} for bead_id, fields in now.items()}))
+        step = record_of(CommandStep(tuple(args), {bead_id: fields or {} for bead_id, fields in now.items()}))
         title = clean_line(" ".join(args), 120)
         entry_id = self.journal.begin(
             at=began, who=self.me, kind="tracker", title=title, steps=[step], operations=[], before=before
         )
-        back = way_back(Writing(Scene(after.queue), self.dialect(after.queue)), before)
-        self._finish(entry_id, Outcome("done", before, now, replace(back, lost=(*back.lost, *beyond))))
+        back = way_back(PlanBuilder(Overlay(after.queue), self.dialect(after.queue)), before)
+        self._finish(entry_id, SettledChange("done", before, now, replace(back, lost=(*back.lost, *beyond))))
 
-    def recover(self) -> tuple[Entry, ...]:
+    def recover(self) -> tuple[JournalEntry, ...]:
         """Settle what processes that died left unsettled; call it at the start.
 
         Returns:
@@ -329,7 +329,7 @@ class Curator:
             self._settled()
         return tuple(entry for entry in self.journal.read().entries if entry.id in before and entry.result != "pending")
 
-    def undo(self, entry: Entry | None = None, *, shown: Plan | None = None) -> Done | None:
+    def undo(self, entry: JournalEntry | None = None, *, shown: Plan | None = None) -> Result | None:
         """Take back a change, or the last one of people (of an agent: its own); None where there is none.
 
         Args:
@@ -348,7 +348,7 @@ class Curator:
                 entry = history.root(history.get(entry.id) or entry)
             return None if entry is None else self._take_back(entry, sight, lock, "undo", entry, shown)
 
-    def redo(self, entry: Entry | None = None, *, shown: Plan | None = None) -> Done | None:
+    def redo(self, entry: JournalEntry | None = None, *, shown: Plan | None = None) -> Result | None:
         """Do again what was taken back, or what was taken back last; None where there is nothing.
 
         Args:
@@ -377,7 +377,7 @@ class Curator:
                 return self._take_back(undo, sight, lock, "redo", entry, shown)
             try:
                 wanted = operations_of(entry)
-            except Refused as error:
+            except OperationRefused as error:
                 raise NotUndoable(entry, str(error)) from None
             made = plan(wanted, sight.queue, self.dialect(sight.queue), busy=sight.busy, title=entry.title)
             if made.refusals:
@@ -385,7 +385,7 @@ class Curator:
             insist(made, shown, sight.queue)
             return self._execute(made, sight, lock, operations=wanted, kind="redo", of=entry.id)
 
-    def restore(self, entry_id: str, *, shown: Plan | None = None) -> Iterator[Done]:
+    def restore(self, entry_id: str, *, shown: Plan | None = None) -> Iterator[Result]:
         """Lead back to how things stood right after an entry, change by change, the latest first.
 
         Changes since are taken back, what was taken back since is done again; it ends at the first command
@@ -414,7 +414,7 @@ class Curator:
                 if result.error is not None or result.problems:
                     return
 
-    def foretell(self, entries: Iterable[Entry]) -> tuple[Retreat, Sight]:
+    def foretell(self, entries: Iterable[JournalEntry]) -> tuple[UndoPlan, QueueState]:
         """What taking back the entries that stand, and doing again the others, would run; touches nothing."""
         sight = self.look()
         dialect = self.dialect(sight.queue)
@@ -422,21 +422,25 @@ class Curator:
 
     # --- inside ----------------------------------------------------------------------------------------
 
-    def _planned(self, kind: str, title: str, make: Callable[[Writing, Sight], None], sight: Sight) -> Plan:
+    def _planned(
+        self, kind: str, title: str, make: Callable[[PlanBuilder, QueueState], None], sight: QueueState
+    ) -> Plan:
         dialect = self.dialect(sight.queue)
-        writing = Writing(Scene(sight.queue), dialect, sight.busy, refused=sight.shut)
+        writing = PlanBuilder(Overlay(sight.queue), dialect, sight.busy, refused=sight.shut)
         make(writing, sight)
         steps, notes = tuple(writing.steps), tuple(dict.fromkeys(writing.notes))
         return Plan(kind, title, steps, notes=notes, back=plan_back(steps, sight.queue, dialect))
 
-    def _take_back(self, entry: Entry, sight: Sight, lock: int, kind: str, of: Entry, shown: Plan | None) -> Done:
+    def _take_back(
+        self, entry: JournalEntry, sight: QueueState, lock: int, kind: str, of: JournalEntry, shown: Plan | None
+    ) -> Result:
         """Give the rows that an entry changed their values of before."""
         if not entry.standing:
             raise NotUndoable(entry, f"{entry.id} has changed nothing that still stands")
         self._check_unchanged(entry, sight.queue)
         if sight.shut is not None:
             raise NotUndoable(entry, str(sight.shut))
-        back = way_back(Writing(Scene(sight.queue), self.dialect(sight.queue)), entry.before)
+        back = way_back(PlanBuilder(Overlay(sight.queue), self.dialect(sight.queue)), entry.before)
         if back.lost:
             raise NotUndoable(entry, "; ".join(back.lost))
         title = f"{kind} {of.id}: {of.title}"
@@ -444,7 +448,7 @@ class Curator:
         insist(made, shown, sight.queue)
         return self._execute(made, sight, lock, kind=kind, of=of.id)
 
-    def _check_unchanged(self, entry: Entry, queue: Queue) -> None:
+    def _check_unchanged(self, entry: JournalEntry, queue: Queue) -> None:
         found = differences(entry.after, queue.beads)
         if found:
             raise Conflict(found, entry)
@@ -452,15 +456,15 @@ class Curator:
     def _execute(
         self,
         made: Plan,
-        sight: Sight,
+        sight: QueueState,
         lock: int,
         *,
         operations: Sequence[Operation] = (),
         kind: str = "",
         of: str = "",
-    ) -> Done:
+    ) -> Result:
         if not made.steps:
-            return Done(made)
+            return Result(made)
         before = values_before(made.steps, sight.queue)
         began = now_ns()
         entry_id = self.journal.begin(
@@ -477,7 +481,7 @@ class Curator:
         self.warnings = []
         ran, ids, error, moved = self._run_steps(made.steps, sight, lock, said)
         after = self.look()
-        scene = Scene(after.queue)
+        scene = Overlay(after.queue)
         if error is not None:
             known = {*sight.queue.beads, *ids.values()}
             ids = {**lost_births(began, made.steps[ran : ran + 1], scene, known), **ids}
@@ -490,7 +494,7 @@ class Curator:
         self._finish(entry_id, outcome, error=error.message if error else "")
         if moved:
             raise Conflict(moved, ran=ran, of=len(made.steps))
-        return Done(
+        return Result(
             made,
             self.journal.read().get(entry_id),
             *shift(sight.queue, after.queue, steps),
@@ -501,7 +505,7 @@ class Curator:
         )
 
     def _run_steps(
-        self, steps: Sequence[Step], sight: Sight, lock: int, said: list[str]
+        self, steps: Sequence[CommandStep], sight: QueueState, lock: int, said: list[str]
     ) -> tuple[int, dict[str, str], DdxError | None, list[Difference]]:
         """Run one command after the other; (how many, ids of new beads, error, what somebody changed).
 
@@ -538,12 +542,12 @@ class Curator:
                 known.add(made)
         return len(steps), ids, None, []
 
-    def _settled(self) -> Sight:
+    def _settled(self) -> QueueState:
         """The queue as it stands, once what dead processes left is settled. Only inside the gate."""
         sight = self.look()
         pending = self.journal.read().pending
         if pending:
-            scene = Scene(sight.queue)
+            scene = Overlay(sight.queue)
             dialect = self.dialect(sight.queue)
             known = mentioned(self.journal.read(), {entry.id for entry in pending})
             for entry in pending:
@@ -555,7 +559,7 @@ class Curator:
                 self._finish(entry.id, outcome, recovered=True)
         return sight
 
-    def _finish(self, entry_id: str, outcome: Outcome, *, error: str = "", recovered: bool = False) -> None:
+    def _finish(self, entry_id: str, outcome: SettledChange, *, error: str = "", recovered: bool = False) -> None:
         result = outcome.result
         if recovered and result == "failed":
             result = "not_done"

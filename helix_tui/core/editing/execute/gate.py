@@ -44,7 +44,7 @@ class GateBroken(HelixError, OSError):
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class WriteGate:
     """Every write of curation passes here: to the tracker, the journal, the queue's snapshot, the hooks."""
 
     project: Project

@@ -13,10 +13,10 @@ from typing import Any
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.beads.tracker import Tracker
 from helix_tui.core.ddx.dialect import Dialect
-from helix_tui.core.editing.journal import Entry, Result, Values
-from helix_tui.core.editing.overlay import Scene, same
+from helix_tui.core.editing.journal import JournalEntry, Result, Values
+from helix_tui.core.editing.overlay import Overlay, same
 from helix_tui.core.editing.plan.inverse import TRACES, WayBack, way_back
-from helix_tui.core.editing.steps import Step, Writing, called
+from helix_tui.core.editing.steps import CommandStep, PlanBuilder, called
 from helix_tui.core.ground.time import NS, parse_instant
 
 # A field that is judged by nobody: when a bead was made is for DDx to say.
@@ -29,7 +29,7 @@ _NOTHING = object()
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SettledChange:
     """What some steps really did."""
 
     result: Result
@@ -41,14 +41,14 @@ class Outcome:
 
 
 def settle(
-    steps: Sequence[Step],
+    steps: Sequence[CommandStep],
     ran: int,
     before: Values,
-    scene: Scene,
+    scene: Overlay,
     dialect: Dialect,
     *,
     unsure: bool = False,
-) -> Outcome:
+) -> SettledChange:
     """What steps did, by the rows of ``scene``.
 
     Args:
@@ -69,13 +69,13 @@ def settle(
         if kept:
             goal[bead_id], after[bead_id] = {name: old.get(name) for name in kept}, kept
     if not after:
-        return Outcome("failed" if ran < len(steps) or problems else "done", problems=problems)
+        return SettledChange("failed" if ran < len(steps) or problems else "done", problems=problems)
     whole = not _against(steps, before, scene) if unsure else ran >= len(steps) and not _unmoved(problems)
-    back = way_back(Writing(scene, dialect), goal)
-    return Outcome("done" if whole else "partial", goal, after, back, problems)
+    back = way_back(PlanBuilder(scene, dialect), goal)
+    return SettledChange("done" if whole else "partial", goal, after, back, problems)
 
 
-def _seen(steps: Sequence[Step], ran: int, before: Values, scene: Scene) -> dict[str, dict[str, Any]]:
+def _seen(steps: Sequence[CommandStep], ran: int, before: Values, scene: Overlay) -> dict[str, dict[str, Any]]:
     """What steps did as far as it shows: fields that they set, as they are now, and watched ones that differ.
 
     A command that ended well is taken to have made its field what it is, even where this ddx stores a value
@@ -104,7 +104,7 @@ def _seen(steps: Sequence[Step], ran: int, before: Values, scene: Scene) -> dict
     return found
 
 
-def _further(step: Step) -> Iterator[tuple[str, str, Any]]:
+def _further(step: CommandStep) -> Iterator[tuple[str, str, Any]]:
     """(bead, field, likely value) of what a step may change beside what is certain."""
     for bead_id, fields in step.ripple.items():
         for name, value in fields.items():
@@ -123,7 +123,7 @@ def _unmoved(problems: Iterable[str]) -> bool:
     return any(problem.endswith((_UNMOVED, _ABSENT)) for problem in problems)
 
 
-def _against(steps: Sequence[Step], before: Values, scene: Scene) -> tuple[str, ...]:
+def _against(steps: Sequence[CommandStep], before: Values, scene: Overlay) -> tuple[str, ...]:
     """What the rows show otherwise than the commands, which reported no error, should have left it."""
     wanted: dict[str, dict[str, Any]] = {}
     for step in steps:
@@ -191,7 +191,7 @@ def told(value: object) -> str:
     return f"“{called(str(value))}”" if isinstance(value, str) else called(str(value))
 
 
-def record_of(step: Step) -> dict[str, Any]:
+def record_of(step: CommandStep) -> dict[str, Any]:
     """A step as the journal keeps it."""
     return {
         "command": list(step.args),
@@ -202,13 +202,13 @@ def record_of(step: Step) -> dict[str, Any]:
     }
 
 
-def steps_of(entry: Entry) -> tuple[Step, ...]:
+def steps_of(entry: JournalEntry) -> tuple[CommandStep, ...]:
     """The steps of an entry; what of them cannot be read counts for nothing."""
     steps = []
     for record in entry.steps:
         edits, ripple = record.get("edits"), record.get("ripple")
         steps.append(
-            Step(
+            CommandStep(
                 tuple(map(str, record.get("command") or ())),
                 edits if isinstance(edits, dict) else {},
                 watched=tuple((str(pair[0]), str(pair[1])) for pair in record.get("watched") or ()),
@@ -219,12 +219,12 @@ def steps_of(entry: Entry) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-def renamed(steps: Iterable[Step], ids: Mapping[str, str]) -> tuple[Step, ...]:
+def renamed(steps: Iterable[CommandStep], ids: Mapping[str, str]) -> tuple[CommandStep, ...]:
     """Steps with the stand-ins of new beads replaced by their ids."""
     if not ids:
         return tuple(steps)
     return tuple(
-        Step(
+        CommandStep(
             tuple(_named(word, ids) for word in step.args),
             _renamed_edits(step.edits, ids),
             _renamed_edits(step.before, ids),
@@ -252,7 +252,7 @@ def _named(value: Any, ids: Mapping[str, str]) -> Any:
     return value
 
 
-def lost_births(since: int, steps: Sequence[Step], scene: Scene, known: Collection[str]) -> dict[str, str]:
+def lost_births(since: int, steps: Sequence[CommandStep], scene: Overlay, known: Collection[str]) -> dict[str, str]:
     """Which beads a change made that did not tell: by title, made since it began, and not ``known``."""
     ids: dict[str, str] = {}
     for step in steps:

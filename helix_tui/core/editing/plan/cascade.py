@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from helix_tui.core.beads.readiness import looks_like_epic
 from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.ddx.dialect import Dialect
-from helix_tui.core.editing.overlay import Scene, replacements
+from helix_tui.core.editing.overlay import Overlay, replacements
 
 HOLDING_LABELS = frozenset({"manual-hold", "no-auto-close", "container"})
 """Labels that keep a superseded bead from falling."""
 
 
-def cascade(scene: Scene, closed: str, dialect: Dialect) -> dict[str, str]:
+def cascade(scene: Overlay, closed: str, dialect: Dialect) -> dict[str, str]:
     """Beads that change with the closing of ``closed``, each with its new status."""
     falls = {}
     if dialect.closes_superseded:
@@ -37,14 +37,14 @@ def cascade(scene: Scene, closed: str, dialect: Dialect) -> dict[str, str]:
     return falls
 
 
-def _closes(scene: Scene, upper: str, dialect: Dialect) -> bool:
+def _closes(scene: Overlay, upper: str, dialect: Dialect) -> bool:
     """Whether this release closes such a bead once all under it is finished."""
     if dialect.closes_ineligible and scene.value(upper, "execution-eligible") is False:
         return True
     return dialect.closes_epics and looks_like_epic(scene.bead(upper))
 
 
-def near_cascade(scene: Scene, closed: str) -> set[str]:
+def near_cascade(scene: Overlay, closed: str) -> set[str]:
     """Every bead that some release may close after ``closed``, whatever its exact rule."""
     near = set(_superseded(scene, closed))
     upper = scene.parent(closed)
@@ -54,7 +54,7 @@ def near_cascade(scene: Scene, closed: str) -> set[str]:
     return near
 
 
-def _superseded(scene: Scene, closed: str) -> Iterator[str]:
+def _superseded(scene: Overlay, closed: str) -> Iterator[str]:
     """Open beads that name ``closed`` as what replaces them, by field or by label."""
     for bead_id in scene.replaced_by(closed):
         if bead_id == closed or scene.status(bead_id) != "open":
@@ -63,7 +63,7 @@ def _superseded(scene: Scene, closed: str) -> Iterator[str]:
             yield bead_id
 
 
-def _may_fall(scene: Scene, bead_id: str, closed: str) -> bool:
+def _may_fall(scene: Overlay, bead_id: str, closed: str) -> bool:
     waiting = (
         other
         for other in scene.queue.graph.dependents.get(bead_id, ())
@@ -90,7 +90,7 @@ def _of_work(event: object) -> bool:
     )
 
 
-def _finished(scene: Scene, upper: str, done: dict[str, str], dialect: Dialect) -> bool:
+def _finished(scene: Overlay, upper: str, done: dict[str, str], dialect: Dialect) -> bool:
     """Whether every child is finished, and there is one at all."""
     children = scene.children(upper)
     ends = TERMINAL if dialect.cancelled_counts else {"closed"}

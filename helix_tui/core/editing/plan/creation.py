@@ -17,16 +17,16 @@ from helix_tui.core.editing.plan.fields import (
     checked_priority,
     must_exist,
 )
-from helix_tui.core.editing.steps import FLAGS, NEW, Refused, Writing, called, option, stored
+from helix_tui.core.editing.steps import FLAGS, NEW, OperationRefused, PlanBuilder, called, option, stored
 from helix_tui.core.ground.time import format_instant
 
 
-def plan_create(writing: Writing, operation: Operation) -> None:
+def plan_create(writing: PlanBuilder, operation: Operation) -> None:
     """``bead create``, then what it has no flag for."""
     scene, wanted = writing.scene, operation.values
     title = str(wanted["title"])
     if not title.strip():
-        raise Refused("every bead has a title; write one")
+        raise OperationRefused("every bead has a title; write one")
     check_labels(wanted["labels"])
     level = checked_priority(wanted["priority"])
     if wanted["parent"]:
@@ -35,7 +35,9 @@ def plan_create(writing: Writing, operation: Operation) -> None:
     for target in targets:
         must_exist(scene, target, "ddx takes no edge to a bead that is not in the tracker")
         if not writing.dialect.waits_on_parents and _above(writing, wanted["parent"], target):
-            raise Refused(f"{called(target)} stands above the new bead in the tree, and ddx lets none wait on that")
+            raise OperationRefused(
+                f"{called(target)} stands above the new bead in the tree, and ddx lets none wait on that"
+            )
     place = NEW if NEW not in scene else f"(new {len(scene.added) + 1})"
     extra = _extra(writing, wanted)
     row: dict[str, Any] = {
@@ -68,7 +70,7 @@ def plan_create(writing: Writing, operation: Operation) -> None:
     _afterwards(writing, place, targets, str(wanted["notes"]))
 
 
-def _afterwards(writing: Writing, place: str, targets: tuple[str, ...], notes: str) -> None:
+def _afterwards(writing: PlanBuilder, place: str, targets: tuple[str, ...], notes: str) -> None:
     """What ``bead create`` has no flag for."""
     if targets and not writing.dialect.depends_on:
         for target in targets:
@@ -78,12 +80,12 @@ def _afterwards(writing: Writing, place: str, targets: tuple[str, ...], notes: s
         writing.update(place, {"notes": notes})
 
 
-def _extra(writing: Writing, wanted: Any) -> dict[str, Any]:
+def _extra(writing: PlanBuilder, wanted: Any) -> dict[str, Any]:
     fields = {"spec-id": wanted["spec_id"], **wanted["fields"]}
     extra = {}
     for name, text in fields.items():
         if name in KEPT_BY_DDX or name in OWN_COMMAND or name in FLAGS or name in ("status", "issue_type"):
-            raise Refused(f"“{called(name)}” is not set with --set at creation; it has its own option or none")
+            raise OperationRefused(f"“{called(name)}” is not set with --set at creation; it has its own option or none")
         if text:
             value = stored(name, text, writing.dialect)
             # At creation a rank stays the text that was given.
@@ -91,7 +93,7 @@ def _extra(writing: Writing, wanted: Any) -> dict[str, Any]:
     return extra
 
 
-def _above(writing: Writing, parent: str, target: str) -> bool:
+def _above(writing: PlanBuilder, parent: str, target: str) -> bool:
     seen: set[str] = set()
     while parent and parent not in seen:
         if parent == target:

@@ -11,9 +11,9 @@ from typing import Any
 
 from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.editing.operations import Operation
-from helix_tui.core.editing.overlay import Scene, edge, targets
+from helix_tui.core.editing.overlay import Overlay, edge, targets
 from helix_tui.core.editing.plan.ranks import plan_rank
-from helix_tui.core.editing.steps import CLAIM_FIELDS, FLAGS, Refused, Writing, called, named, stored
+from helix_tui.core.editing.steps import CLAIM_FIELDS, FLAGS, OperationRefused, PlanBuilder, called, named, stored
 
 FOCUS_MARK = "helix-focus-suppressed"
 """Field that says which epic's focus holds a bead back."""
@@ -39,7 +39,7 @@ KEPT_BY_DDX = frozenset(
 """Fields that ddx writes itself: it loses, or would never take back, what is set there."""
 
 
-def plan_eligible(writing: Writing, operation: Operation) -> None:
+def plan_eligible(writing: PlanBuilder, operation: Operation) -> None:
     """``execution-eligible``: only a real false keeps workers away."""
     bead_id, on = operation.bead_id, operation.values["on"]
     scene = writing.scene
@@ -51,14 +51,14 @@ def plan_eligible(writing: Writing, operation: Operation) -> None:
         return
     epic = scene.value(bead_id, FOCUS_MARK)
     if epic:
-        raise Refused(
+        raise OperationRefused(
             f"{called(bead_id)} is held back by the focus on {called(str(epic))}; "
             "end the focus first (`focus --off`), which makes it eligible again"
         )
     writing.update(bead_id, {"execution-eligible": True})
 
 
-def plan_supersede(writing: Writing, operation: Operation) -> None:
+def plan_supersede(writing: PlanBuilder, operation: Operation) -> None:
     """``superseded-by``: workers no longer pick the bead; what waits on it goes on waiting."""
     bead_id, by = operation.bead_id, operation.values["by"]
     scene = writing.scene
@@ -68,9 +68,9 @@ def plan_supersede(writing: Writing, operation: Operation) -> None:
         return
     must_exist(scene, by)
     if by == bead_id:
-        raise Refused("a bead cannot replace itself; name two different beads")
+        raise OperationRefused("a bead cannot replace itself; name two different beads")
     if bead_id in _chain(by, lambda other: scene.value(other, "superseded-by")):
-        raise Refused(f"{called(by)} is itself superseded by {called(bead_id)}; undo that first")
+        raise OperationRefused(f"{called(by)} is itself superseded by {called(bead_id)}; undo that first")
     writing.update(bead_id, {"superseded-by": by})
     waiting = [
         other
@@ -81,26 +81,28 @@ def plan_supersede(writing: Writing, operation: Operation) -> None:
         writing.notes.append(f"{named(waiting)} still wait on {called(bead_id)}; let them wait on {called(by)} instead")
 
 
-def plan_depend(writing: Writing, operation: Operation) -> None:
+def plan_depend(writing: PlanBuilder, operation: Operation) -> None:
     """``dep add``: every edge blocks, whatever its type."""
     bead_id, on = operation.bead_id, operation.values["on"]
     scene = writing.scene
     must_exist(scene, bead_id)
     if on == bead_id:
-        raise Refused("a bead cannot wait for itself; name two different beads")
+        raise OperationRefused("a bead cannot wait for itself; name two different beads")
     must_exist(scene, on, "ddx takes no edge to a bead that is not in the tracker")
     if on in scene.depends_on(bead_id):
         return
     path = _path(scene, on, bead_id)
     if path:
-        raise Refused(f"they would wait in a circle: {' → '.join(map(called, (bead_id, *path)))}; remove one of these")
+        raise OperationRefused(
+            f"they would wait in a circle: {' → '.join(map(called, (bead_id, *path)))}; remove one of these"
+        )
     if not writing.dialect.waits_on_parents and on in _chain(bead_id, scene.parent):
-        raise Refused(f"{called(on)} is above {called(bead_id)} in the tree, and ddx lets none wait on that")
+        raise OperationRefused(f"{called(on)} is above {called(bead_id)} in the tree, and ddx lets none wait on that")
     edges = [*(scene.value(bead_id, "dependencies") or ()), edge(bead_id, on)]
     writing.add(("bead", "dep", "add", bead_id, on), {bead_id: {"dependencies": edges}})
 
 
-def plan_undepend(writing: Writing, operation: Operation) -> None:
+def plan_undepend(writing: PlanBuilder, operation: Operation) -> None:
     """``dep remove``."""
     bead_id, on = operation.bead_id, operation.values["on"]
     must_exist(writing.scene, bead_id)
@@ -111,7 +113,7 @@ def plan_undepend(writing: Writing, operation: Operation) -> None:
     writing.add(("bead", "dep", "remove", bead_id, on), {bead_id: {"dependencies": left or None}})
 
 
-def plan_parent(writing: Writing, operation: Operation) -> None:
+def plan_parent(writing: PlanBuilder, operation: Operation) -> None:
     """``parent``: a tree, so no bead may stand above itself."""
     bead_id, under = operation.bead_id, operation.values["under"]
     scene = writing.scene
@@ -119,17 +121,19 @@ def plan_parent(writing: Writing, operation: Operation) -> None:
     if under:
         must_exist(scene, under)
         if bead_id in _chain(under, scene.parent):
-            raise Refused(f"{called(under)} stands under {called(bead_id)} already; the tree would be a circle")
+            raise OperationRefused(
+                f"{called(under)} stands under {called(bead_id)} already; the tree would be a circle"
+            )
     writing.update(bead_id, {"parent": under or None})
 
 
-def plan_priority(writing: Writing, operation: Operation) -> None:
+def plan_priority(writing: PlanBuilder, operation: Operation) -> None:
     """``priority``, 0 to 4."""
     must_live(writing.scene, operation.bead_id)
     writing.update(operation.bead_id, {"priority": checked_priority(operation.values["level"])})
 
 
-def plan_label(writing: Writing, operation: Operation) -> None:
+def plan_label(writing: PlanBuilder, operation: Operation) -> None:
     """Labels on top of those there are: ``--labels`` replaces all of them."""
     bead_id = operation.bead_id
     must_exist(writing.scene, bead_id)
@@ -141,7 +145,7 @@ def plan_label(writing: Writing, operation: Operation) -> None:
     writing.update(bead_id, {"labels": left or None})
 
 
-def plan_fields(writing: Writing, operation: Operation) -> None:
+def plan_fields(writing: PlanBuilder, operation: Operation) -> None:
     """Fields by name but for the status, each by the flag or command that really writes it."""
     bead_id = operation.bead_id
     must_exist(writing.scene, bead_id)
@@ -171,7 +175,7 @@ def given_fields(operation: Operation) -> dict[str, str]:
     return {ALIASES.get(name, name): text for name, text in operation.values["fields"].items()}
 
 
-def plan_unset(writing: Writing, operation: Operation) -> None:
+def plan_unset(writing: PlanBuilder, operation: Operation) -> None:
     """Fields away by name."""
     bead_id = operation.bead_id
     must_exist(writing.scene, bead_id)
@@ -179,33 +183,33 @@ def plan_unset(writing: Writing, operation: Operation) -> None:
     for name in dict.fromkeys(ALIASES.get(name, name) for name in operation.values["names"]):
         _check_writable(name)
         if name in ("title", "status", "priority", "issue_type"):
-            raise Refused(f"every bead has a {name.replace('_', ' ')}; set another one instead")
+            raise OperationRefused(f"every bead has a {name.replace('_', ' ')}; set another one instead")
         if name == FOCUS_MARK:
-            raise Refused("the focus keeps its own marks; end it with `focus --off`")
+            raise OperationRefused("the focus keeps its own marks; end it with `focus --off`")
         fields[name] = None
     writing.update(bead_id, fields)
 
 
-def must_exist(scene: Scene, bead_id: str, why: str = "look it up with `helix-tui queue`") -> None:
+def must_exist(scene: Overlay, bead_id: str, why: str = "look it up with `helix-tui queue`") -> None:
     """Refuse an id that the tracker does not hold."""
     if bead_id not in scene:
-        raise Refused(f"there is no bead {called(bead_id)} in the tracker; {why}")
+        raise OperationRefused(f"there is no bead {called(bead_id)} in the tracker; {why}")
 
 
-def must_live(scene: Scene, bead_id: str) -> None:
+def must_live(scene: Overlay, bead_id: str) -> None:
     """Refuse a bead that is closed or cancelled: no worker looks at it."""
     must_exist(scene, bead_id)
     status = scene.status(bead_id)
     if status in TERMINAL:
         hint = "reopen it first" if status == "closed" else "a cancelled bead stays cancelled"
-        raise Refused(f"{called(bead_id)} is {status}; {hint}")
+        raise OperationRefused(f"{called(bead_id)} is {status}; {hint}")
 
 
 def checked_priority(level: object) -> int:
     """A priority as ddx takes it."""
     text = str(level).strip().removeprefix("P").removeprefix("p")
     if text not in {"0", "1", "2", "3", "4"}:
-        raise Refused(f"a priority is 0 (first) to 4 (last), not “{called(str(level))}”")
+        raise OperationRefused(f"a priority is 0 (first) to 4 (last), not “{called(str(level))}”")
     return int(text)
 
 
@@ -213,18 +217,18 @@ def check_labels(labels: Iterable[str]) -> None:
     """Refuse a label that ``--labels a,b`` would cut in two or lose."""
     for text in labels:
         if not text.strip() or "," in text:
-            raise Refused(f"a label is a word without a comma, not “{called(text)}”")
+            raise OperationRefused(f"a label is a word without a comma, not “{called(text)}”")
 
 
-def _assigned(writing: Writing, name: str, text: str) -> Any:
+def _assigned(writing: PlanBuilder, name: str, text: str) -> Any:
     """What a field holds once it is set to a text."""
     _check_writable(name)
     if name == "priority":
         return checked_priority(text)
     if name == "title" and not text.strip():
-        raise Refused("every bead has a title; write one")
+        raise OperationRefused("every bead has a title; write one")
     if name == "issue_type" and not text.strip():
-        raise Refused("every bead has a type; name one, as task, bug, epic or chore")
+        raise OperationRefused("every bead has a type; name one, as task, bug, epic or chore")
     if name == "labels":
         labels = text.split(",") if text else []
         check_labels(labels)
@@ -236,23 +240,23 @@ def _assigned(writing: Writing, name: str, text: str) -> Any:
 
 def _check_writable(name: str) -> None:
     if not name or "=" in name or name != name.strip():
-        raise Refused(f"“{called(name)}” is no field name; write it as key=value")
+        raise OperationRefused(f"“{called(name)}” is no field name; write it as key=value")
     if name in OWN_COMMAND:
-        raise Refused(f"“{name}” is not set by hand: {OWN_COMMAND[name]}")
+        raise OperationRefused(f"“{name}” is not set by hand: {OWN_COMMAND[name]}")
     if name in KEPT_BY_DDX:
-        raise Refused(f"“{name}” is kept by ddx itself and cannot be set by hand")
+        raise OperationRefused(f"“{name}” is kept by ddx itself and cannot be set by hand")
 
 
-def _checked_rank(writing: Writing, text: str) -> Any:
+def _checked_rank(writing: PlanBuilder, text: str) -> Any:
     if not text.lstrip("+-").isdecimal():
-        raise Refused(f"a rank is a whole number, not “{called(text)}”")
+        raise OperationRefused(f"a rank is a whole number, not “{called(text)}”")
     return stored("queue-rank", str(int(text)), writing.dialect)
 
 
 def _checked_truth(text: str) -> bool:
     truths = {"true": True, "on": True, "yes": True, "false": False, "off": False, "no": False}
     if text.lower() not in truths:
-        raise Refused(f"eligible is true or false, not “{called(text)}”")
+        raise OperationRefused(f"eligible is true or false, not “{called(text)}”")
     return truths[text.lower()]
 
 
@@ -266,7 +270,7 @@ def _chain(start: str, above: Callable[[str], Any]) -> list[str]:
         chain.append(upper)
 
 
-def _path(scene: Scene, start: str, goal: str) -> list[str]:
+def _path(scene: Overlay, start: str, goal: str) -> list[str]:
     """Ids from ``start`` to ``goal`` along what each waits for; empty where there is no way."""
     came: dict[str, str] = {start: ""}
     stack = [start]
@@ -284,7 +288,7 @@ def _path(scene: Scene, start: str, goal: str) -> list[str]:
     return []
 
 
-PLANNERS: dict[str, Callable[[Writing, Operation], None]] = {
+PLANNERS: dict[str, Callable[[PlanBuilder, Operation], None]] = {
     "eligible": plan_eligible,
     "supersede": plan_supersede,
     "depend": plan_depend,

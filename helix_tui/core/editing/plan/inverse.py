@@ -20,7 +20,16 @@ from helix_tui.core.editing.plan.lifecycle import (
     add_unclaim,
     unclosed,
 )
-from helix_tui.core.editing.steps import CLAIM_FIELDS, FLAGS, Refused, Step, Writing, called, named, stored
+from helix_tui.core.editing.steps import (
+    CLAIM_FIELDS,
+    FLAGS,
+    CommandStep,
+    OperationRefused,
+    PlanBuilder,
+    called,
+    named,
+    stored,
+)
 
 REASON = "undo in helix-tui"
 """What a reopen event says that an undo left."""
@@ -39,7 +48,7 @@ _NOT_SETTABLE = frozenset({"id", "created_at", "created_by", "schema_version", "
 class WayBack:
     """How rows get their values back."""
 
-    steps: tuple[Step, ...] = ()
+    steps: tuple[CommandStep, ...] = ()
     lost: tuple[str, ...] = ()
     """Sentences: what no command brings back. With any of these there is no undo."""
     traces: tuple[str, ...] = ()
@@ -52,7 +61,7 @@ class _Findings:
     traces: list[str] = field(default_factory=list)
 
 
-def way_back(writing: Writing, goal: Mapping[str, Fields | None], *, reason: str = REASON) -> WayBack:
+def way_back(writing: PlanBuilder, goal: Mapping[str, Fields | None], *, reason: str = REASON) -> WayBack:
     """Plan the commands that lead every bead of ``goal`` to its values there.
 
     Args:
@@ -68,13 +77,13 @@ def way_back(writing: Writing, goal: Mapping[str, Fields | None], *, reason: str
                 _uncreate(writing, bead_id, findings)
             else:
                 _restore(writing, bead_id, fields, findings, reason)
-        except Refused as error:
+        except OperationRefused as error:
             findings.lost.append(f"{called(bead_id)}: {error}")
     steps = () if findings.lost else tuple(writing.steps)
     return WayBack(steps, tuple(dict.fromkeys(findings.lost)), tuple(dict.fromkeys(findings.traces)))
 
 
-def _uncreate(writing: Writing, bead_id: str, findings: _Findings) -> None:
+def _uncreate(writing: PlanBuilder, bead_id: str, findings: _Findings) -> None:
     """A bead cannot be deleted; where there is a status cancelled, it can be cancelled."""
     if not writing.dialect.lifecycle:
         findings.lost.append(f"{called(bead_id)} was made, and this ddx can neither delete nor cancel a bead")
@@ -89,7 +98,7 @@ def _uncreate(writing: Writing, bead_id: str, findings: _Findings) -> None:
     add_status(writing, bead_id, "cancelled")
 
 
-def _restore(writing: Writing, bead_id: str, goal: Fields, findings: _Findings, reason: str) -> None:
+def _restore(writing: PlanBuilder, bead_id: str, goal: Fields, findings: _Findings, reason: str) -> None:
     scene = writing.scene
     wanted = {name: value for name, value in goal.items() if name not in TRACES}
     status = str(wanted.pop("status", scene.status(bead_id)))
@@ -106,7 +115,7 @@ def _restore(writing: Writing, bead_id: str, goal: Fields, findings: _Findings, 
 
 
 def _leave_status(
-    writing: Writing, bead_id: str, status: str, wanted: Fields, findings: _Findings, reason: str
+    writing: PlanBuilder, bead_id: str, status: str, wanted: Fields, findings: _Findings, reason: str
 ) -> None:
     """Commands that must come before fields are set: reopening, letting go."""
     scene, checked = writing.scene, writing.dialect.lifecycle
@@ -131,7 +140,7 @@ def _leave_status(
         findings.traces.append(f"the lease of {called(bead_id)} is not written again: nobody holds it")
 
 
-def _settable(writing: Writing, bead_id: str, wanted: Fields, findings: _Findings) -> dict[str, Any]:
+def _settable(writing: PlanBuilder, bead_id: str, wanted: Fields, findings: _Findings) -> dict[str, Any]:
     """The fields that differ and that ``bead update`` can set back."""
     fields: dict[str, Any] = {}
     for name, value in wanted.items():
@@ -148,7 +157,7 @@ def _settable(writing: Writing, bead_id: str, wanted: Fields, findings: _Finding
     return fields
 
 
-def _can_set(writing: Writing, name: str, value: Any) -> bool:
+def _can_set(writing: PlanBuilder, name: str, value: Any) -> bool:
     if name in _NOT_SETTABLE:
         return False
     if name == "labels":
@@ -168,7 +177,7 @@ def _can_set(writing: Writing, name: str, value: Any) -> bool:
     return isinstance(value, str) and same(name, stored(name, value, writing.dialect), value)
 
 
-def _edges(writing: Writing, bead_id: str, wanted: Fields, findings: _Findings) -> None:
+def _edges(writing: PlanBuilder, bead_id: str, wanted: Fields, findings: _Findings) -> None:
     """Dependencies by ``dep remove`` and ``dep add``: those that must go first, lest there be a circle."""
     if "dependencies" not in wanted:
         return
@@ -199,7 +208,7 @@ def _edges(writing: Writing, bead_id: str, wanted: Fields, findings: _Findings) 
         writing.add(("bead", "dep", "add", bead_id, target), {bead_id: {"dependencies": edges}})
 
 
-def _reach_status(writing: Writing, bead_id: str, status: str, fields: dict[str, Any], findings: _Findings) -> None:
+def _reach_status(writing: PlanBuilder, bead_id: str, status: str, fields: dict[str, Any], findings: _Findings) -> None:
     """The status itself, in the same command as the fields where ddx allows it."""
     scene = writing.scene
     have = scene.status(bead_id)
@@ -226,7 +235,7 @@ def _reach_status(writing: Writing, bead_id: str, status: str, fields: dict[str,
         findings.lost.append(f"{called(bead_id)} was {called(status)}, a status that no command sets")
 
 
-def _close_again(writing: Writing, bead_id: str, findings: _Findings) -> None:
+def _close_again(writing: PlanBuilder, bead_id: str, findings: _Findings) -> None:
     """Undo of a reopening where closing is a command, which must not close anything else on the way."""
     waits = unclosed(writing.scene, bead_id)
     if waits:

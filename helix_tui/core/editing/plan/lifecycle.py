@@ -11,10 +11,10 @@ from typing import Any
 
 from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.editing.operations import Operation, assign
-from helix_tui.core.editing.overlay import Scene
+from helix_tui.core.editing.overlay import Overlay
 from helix_tui.core.editing.plan.cascade import cascade, near_cascade
 from helix_tui.core.editing.plan.fields import given_fields, must_exist, plan_fields
-from helix_tui.core.editing.steps import CLAIM_FIELDS, Refused, Writing, called, named, option
+from helix_tui.core.editing.steps import CLAIM_FIELDS, OperationRefused, PlanBuilder, called, named, option
 from helix_tui.core.ground.time import format_instant
 
 BLOCKER_FIELDS = ("lifecycle-external-blocker-reason", "lifecycle-cross-repo-blocker-ref")
@@ -32,19 +32,21 @@ _MOVES = {
 """What ``update --status`` can do at head, beside closing and reopening."""
 
 
-def plan_claim(writing: Writing, operation: Operation) -> None:
+def plan_claim(writing: PlanBuilder, operation: Operation) -> None:
     """``update --claim``."""
     scene, bead_id = writing.scene, operation.bead_id
     must_exist(scene, bead_id)
     status, assignee = scene.status(bead_id), operation.values["assignee"]
     if status not in ("open", "in_progress"):
-        raise Refused(f"{called(bead_id)} is {status}; only an open bead can be taken")
+        raise OperationRefused(f"{called(bead_id)} is {status}; only an open bead can be taken")
     if _held(scene, bead_id):
         owner = scene.value(bead_id, "owner") or "somebody"
-        raise Refused(f"{called(bead_id)} is held by {called(str(owner))} and the claim is fresh; let them finish")
+        raise OperationRefused(
+            f"{called(bead_id)} is held by {called(str(owner))} and the claim is fresh; let them finish"
+        )
     waits = unclosed(scene, bead_id)
     if waits and not writing.dialect.gives_out_waiting:
-        raise Refused(f"{called(bead_id)} waits on {named(waits)}; ddx gives out no bead that waits")
+        raise OperationRefused(f"{called(bead_id)} waits on {named(waits)}; ddx gives out no bead that waits")
     if waits:
         writing.notes.append(f"{called(bead_id)} waits on {named(waits)}")
     edits: dict[str, Any] = {"status": "in_progress"}
@@ -61,7 +63,7 @@ def plan_claim(writing: Writing, operation: Operation) -> None:
     )
 
 
-def plan_unclaim(writing: Writing, operation: Operation) -> None:
+def plan_unclaim(writing: PlanBuilder, operation: Operation) -> None:
     """``update --unclaim``."""
     scene, bead_id = writing.scene, operation.bead_id
     must_exist(scene, bead_id)
@@ -74,11 +76,11 @@ def plan_unclaim(writing: Writing, operation: Operation) -> None:
     if not held:
         return
     if bead_id in writing.busy and not operation.values["force"]:
-        raise Refused(f"a live worker is on {called(bead_id)}; stop the worker first")
+        raise OperationRefused(f"a live worker is on {called(bead_id)}; stop the worker first")
     add_unclaim(writing, bead_id)
 
 
-def add_unclaim(writing: Writing, bead_id: str) -> None:
+def add_unclaim(writing: PlanBuilder, bead_id: str) -> None:
     """Append the command that lets go of a bead."""
     scene = writing.scene
     kept = writing.dialect.kept_heartbeat
@@ -90,7 +92,7 @@ def add_unclaim(writing: Writing, bead_id: str) -> None:
     writing.add(("bead", "update", bead_id, "--unclaim"), {bead_id: edits}, leases={bead_id: False})
 
 
-def plan_close(writing: Writing, operation: Operation) -> None:
+def plan_close(writing: PlanBuilder, operation: Operation) -> None:
     """``bead close``, by hand and without evidence."""
     scene, bead_id = writing.scene, operation.bead_id
     must_exist(scene, bead_id)
@@ -98,10 +100,12 @@ def plan_close(writing: Writing, operation: Operation) -> None:
     if status == "closed":
         return
     if status == "cancelled":
-        raise Refused(f"{called(bead_id)} is cancelled, which is as final as closed")
+        raise OperationRefused(f"{called(bead_id)} is cancelled, which is as final as closed")
     waits = unclosed(scene, bead_id)
     if waits and not writing.dialect.closes_waiting:
-        raise Refused(f"{called(bead_id)} waits on {named(waits)}; close those first, or remove the dependency")
+        raise OperationRefused(
+            f"{called(bead_id)} waits on {named(waits)}; close those first, or remove the dependency"
+        )
     if waits:
         writing.notes.append(f"{called(bead_id)} still waits on {named(waits)}")
     if bead_id in writing.busy:
@@ -109,7 +113,7 @@ def plan_close(writing: Writing, operation: Operation) -> None:
     add_close(writing, bead_id)
 
 
-def add_close(writing: Writing, bead_id: str) -> None:
+def add_close(writing: PlanBuilder, bead_id: str) -> None:
     """Append the command that closes a bead, with what ddx will close after it."""
     scene = writing.scene
     falls = cascade(scene, bead_id, writing.dialect)
@@ -128,18 +132,18 @@ def add_close(writing: Writing, bead_id: str) -> None:
     )
 
 
-def plan_reopen(writing: Writing, operation: Operation) -> None:
+def plan_reopen(writing: PlanBuilder, operation: Operation) -> None:
     """``bead reopen``: clears the claim and leaves an event."""
     scene, bead_id = writing.scene, operation.bead_id
     must_exist(scene, bead_id)
     status = scene.status(bead_id)
     if status != "closed":
         hint = "a cancelled bead stays cancelled" if status == "cancelled" else "only a closed bead can be reopened"
-        raise Refused(f"{called(bead_id)} is {status}; {hint}")
+        raise OperationRefused(f"{called(bead_id)} is {status}; {hint}")
     add_reopen(writing, bead_id, operation.values["reason"], operation.values["notes"])
 
 
-def add_reopen(writing: Writing, bead_id: str, reason: str, notes: str = "") -> None:
+def add_reopen(writing: PlanBuilder, bead_id: str, reason: str, notes: str = "") -> None:
     """Append the command that opens a closed bead."""
     scene = writing.scene
     edits: dict[str, Any] = {"status": "open"}
@@ -157,19 +161,19 @@ def add_reopen(writing: Writing, bead_id: str, reason: str, notes: str = "") -> 
     writing.add(words, {bead_id: edits})
 
 
-def plan_cancel(writing: Writing, operation: Operation) -> None:
+def plan_cancel(writing: PlanBuilder, operation: Operation) -> None:
     """``update --status cancelled``: for good."""
     scene, bead_id = writing.scene, operation.bead_id
     must_exist(scene, bead_id)
     status = scene.status(bead_id)
     if not writing.dialect.lifecycle:
-        raise Refused("this ddx has no status cancelled; close the bead, or make it not eligible")
+        raise OperationRefused("this ddx has no status cancelled; close the bead, or make it not eligible")
     if status == "cancelled":
         return
     if status == "closed":
-        raise Refused(f"{called(bead_id)} is closed and cannot be cancelled; reopen it first")
+        raise OperationRefused(f"{called(bead_id)} is closed and cannot be cancelled; reopen it first")
     if bead_id in writing.busy:
-        raise Refused(f"a live worker is on {called(bead_id)}; stop the worker first")
+        raise OperationRefused(f"a live worker is on {called(bead_id)}; stop the worker first")
     if status == "in_progress":
         add_unclaim(writing, bead_id)
     waiting = [
@@ -182,7 +186,7 @@ def plan_cancel(writing: Writing, operation: Operation) -> None:
     add_status(writing, bead_id, "cancelled")
 
 
-def plan_set(writing: Writing, operation: Operation) -> None:
+def plan_set(writing: PlanBuilder, operation: Operation) -> None:
     """Fields by name, then the status by the command that leads to it."""
     given = given_fields(operation)
     reason = ""
@@ -193,7 +197,7 @@ def plan_set(writing: Writing, operation: Operation) -> None:
         plan_status(writing, operation.bead_id, given["status"], reason)
 
 
-def plan_status(writing: Writing, bead_id: str, status: str, reason: str = "") -> None:
+def plan_status(writing: PlanBuilder, bead_id: str, status: str, reason: str = "") -> None:
     """The command that leads to a status: ``--set status=`` is lost."""
     scene = writing.scene
     have = scene.status(bead_id)
@@ -206,20 +210,20 @@ def plan_status(writing: Writing, bead_id: str, status: str, reason: str = "") -
     elif status == "open" and have == "closed":
         plan_reopen(writing, Operation("reopen", bead_id, {"reason": reason, "notes": ""}))
     elif status == "proposed":
-        raise Refused("only a worker parks a bead as proposed; ddx has no command for it")
+        raise OperationRefused("only a worker parks a bead as proposed; ddx has no command for it")
     elif not writing.dialect.lifecycle and status not in ("open", "in_progress"):
-        raise Refused(f"this ddx knows open, in_progress and closed, not “{called(status)}”")
+        raise OperationRefused(f"this ddx knows open, in_progress and closed, not “{called(status)}”")
     elif status not in STATUSES:
-        raise Refused(f"there is no status “{called(status)}”; there are {', '.join(STATUSES)}")
+        raise OperationRefused(f"there is no status “{called(status)}”; there are {', '.join(STATUSES)}")
     elif writing.dialect.lifecycle and status not in _MOVES.get(have, set()):
-        raise Refused(f"{called(bead_id)} is {called(have)}, and ddx lets no {called(status)} follow that")
+        raise OperationRefused(f"{called(bead_id)} is {called(have)}, and ddx lets no {called(status)} follow that")
     elif status == "blocked" and not reason.strip():
-        raise Refused("a blocked bead needs a reason: set lifecycle-external-blocker-reason=… with it")
+        raise OperationRefused("a blocked bead needs a reason: set lifecycle-external-blocker-reason=… with it")
     else:
         add_status(writing, bead_id, status, reason)
 
 
-def add_status(writing: Writing, bead_id: str, status: str, reason: str = "") -> None:
+def add_status(writing: PlanBuilder, bead_id: str, status: str, reason: str = "") -> None:
     """Append ``update --status``."""
     scene = writing.scene
     words = ["bead", "update", bead_id, "--status", status]
@@ -237,12 +241,12 @@ def add_status(writing: Writing, bead_id: str, status: str, reason: str = "") ->
     writing.add(words, {bead_id: edits}, watched=[(bead_id, "work-consecutive-wedges")])
 
 
-def unclosed(scene: Scene, bead_id: str) -> tuple[str, ...]:
+def unclosed(scene: Overlay, bead_id: str) -> tuple[str, ...]:
     """Ids it waits for that are not closed; one that is missing is not closed."""
     return tuple(target for target in scene.depends_on(bead_id) if scene.status(target) != "closed")
 
 
-def _held(scene: Scene, bead_id: str) -> bool:
+def _held(scene: Overlay, bead_id: str) -> bool:
     """Whether somebody's fresh claim stands on it."""
     if bead_id in scene.leases:
         return scene.leases[bead_id]
@@ -251,7 +255,7 @@ def _held(scene: Scene, bead_id: str) -> bool:
     return any(reason.kind == "claimed" for reason in scene.queue.standing(bead_id).reasons)
 
 
-PLANNERS: dict[str, Callable[[Writing, Operation], None]] = {
+PLANNERS: dict[str, Callable[[PlanBuilder, Operation], None]] = {
     "claim": plan_claim,
     "unclaim": plan_unclaim,
     "close": plan_close,

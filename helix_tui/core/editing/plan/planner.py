@@ -15,12 +15,12 @@ from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.ddx.dialect import Dialect
 from helix_tui.core.ddx.fit import shut
 from helix_tui.core.editing.operations import Operation
-from helix_tui.core.editing.overlay import Fields, Scene
+from helix_tui.core.editing.overlay import Fields, Overlay
 from helix_tui.core.editing.plan import fields as deeds
 from helix_tui.core.editing.plan import lifecycle
 from helix_tui.core.editing.plan.creation import plan_create
 from helix_tui.core.editing.plan.inverse import TRACES, WayBack, way_back
-from helix_tui.core.editing.steps import Refused, Step, Writing, called
+from helix_tui.core.editing.steps import CommandStep, OperationRefused, PlanBuilder, called
 
 PLANNERS = {**deeds.PLANNERS, **lifecycle.PLANNERS, "create": plan_create}
 
@@ -40,7 +40,7 @@ class Plan:
     kind: str
     title: str
     """What is done, in one sentence for people."""
-    steps: tuple[Step, ...] = ()
+    steps: tuple[CommandStep, ...] = ()
     refusals: tuple[Refusal, ...] = ()
     notes: tuple[str, ...] = ()
     """What somebody should know before it runs."""
@@ -85,13 +85,13 @@ def plan(
 ) -> Plan:
     """Plan operations on a queue; those that do not hold are left out and told."""
     wanted = list(operations)
-    writing = Writing(Scene(queue), dialect, busy, refused=shut(queue.beads, dialect))
+    writing = PlanBuilder(Overlay(queue), dialect, busy, refused=shut(queue.beads, dialect))
     refusals = []
     for operation in wanted:
         mark = len(writing.steps)
         try:
             PLANNERS[operation.kind](writing, operation)
-        except Refused as error:
+        except OperationRefused as error:
             refusals.append(Refusal(operation, str(error)))
             if len(writing.steps) > mark:
                 writing = _up_to(writing, queue, mark)
@@ -107,14 +107,14 @@ def plan(
     )
 
 
-def plan_back(steps: Sequence[Step], queue: Queue, dialect: Dialect) -> WayBack:
+def plan_back(steps: Sequence[CommandStep], queue: Queue, dialect: Dialect) -> WayBack:
     """The way back from where steps will lead, as far as that is known beforehand."""
-    after = Scene(queue)
+    after = Overlay(queue)
     for step in steps:
         after.apply(step.edits, step.leases)
         after.apply(step.ripple)
     goal = {bead_id: fields for bead_id, fields in values_before(steps, queue).items() if bead_id in after.edits}
-    return way_back(Writing(after, dialect), goal)
+    return way_back(PlanBuilder(after, dialect), goal)
 
 
 def agree(made: Plan, shown: Plan) -> bool:
@@ -134,16 +134,16 @@ def _promise(made: Plan) -> list[tuple[Any, ...]]:
     ]
 
 
-def values_before(steps: Sequence[Step], queue: Queue) -> dict[str, Fields | None]:
+def values_before(steps: Sequence[CommandStep], queue: Queue) -> dict[str, Fields | None]:
     """Per bead what it holds in the fields that steps touch; None for a bead that they make."""
-    scene = Scene(queue)
+    scene = Overlay(queue)
     return {
         bead_id: scene.values(bead_id, fields) if bead_id in scene else None
         for bead_id, fields in touched_by(steps).items()
     }
 
 
-def touched_by(steps: Iterable[Step]) -> dict[str, tuple[str, ...]]:
+def touched_by(steps: Iterable[CommandStep]) -> dict[str, tuple[str, ...]]:
     """Per bead the fields that steps change, or may change."""
     found: dict[str, dict[str, None]] = {}
     for step in steps:
@@ -155,9 +155,9 @@ def touched_by(steps: Iterable[Step]) -> dict[str, tuple[str, ...]]:
     return {bead_id: tuple(name for name in fields if name not in TRACES) for bead_id, fields in found.items()}
 
 
-def _up_to(writing: Writing, queue: Queue, mark: int) -> Writing:
+def _up_to(writing: PlanBuilder, queue: Queue, mark: int) -> PlanBuilder:
     """The plan without the steps of an operation that was refused half-way."""
-    shorter = Writing(Scene(queue), writing.dialect, writing.busy)
+    shorter = PlanBuilder(Overlay(queue), writing.dialect, writing.busy)
     shorter.notes = writing.notes
     shorter.steps = writing.steps[:mark]
     for step in shorter.steps:

@@ -9,20 +9,20 @@ from __future__ import annotations
 from typing import Any
 
 from helix_tui.core.editing.operations import Operation
-from helix_tui.core.editing.overlay import Scene
-from helix_tui.core.editing.steps import Refused, Writing, called
+from helix_tui.core.editing.overlay import Overlay
+from helix_tui.core.editing.steps import OperationRefused, PlanBuilder, called
 from helix_tui.core.ground.time import NEVER, parse_instant
 
 STEP = 10
 
 
-def plan_rank(writing: Writing, operation: Operation) -> None:
+def plan_rank(writing: PlanBuilder, operation: Operation) -> None:
     """``bead queue top | move --before/--after | clear``."""
     scene, bead_id = writing.scene, operation.bead_id
     if bead_id not in scene:
-        raise Refused(f"there is no bead {called(bead_id)} in the tracker; look it up with `helix-tui queue`")
+        raise OperationRefused(f"there is no bead {called(bead_id)} in the tracker; look it up with `helix-tui queue`")
     if not writing.dialect.rank:
-        raise Refused("this ddx knows no order inside a priority; change the priority instead")
+        raise OperationRefused("this ddx knows no order inside a priority; change the priority instead")
     before, after, top = (operation.values[name] for name in ("before", "after", "top"))
     if not (before or after or top):
         if _rank(scene, bead_id) is not None:
@@ -35,18 +35,18 @@ def plan_rank(writing: Writing, operation: Operation) -> None:
     others = [other for other in bucket if other != bead_id]
     other = before or after
     if other == bead_id:
-        raise Refused("a bead cannot stand before or after itself; name another one")
+        raise OperationRefused("a bead cannot stand before or after itself; name another one")
     if other not in scene:
-        raise Refused(f"there is no bead {called(other)} in the tracker; look it up with `helix-tui queue`")
+        raise OperationRefused(f"there is no bead {called(other)} in the tracker; look it up with `helix-tui queue`")
     if other not in others:
-        raise Refused(f"{called(other)} has another priority than {called(bead_id)}; give both the same first")
+        raise OperationRefused(f"{called(other)} has another priority than {called(bead_id)}; give both the same first")
     place = others.index(other) + (1 if after else 0)
     words = ("bead", "queue", "move", bead_id, "--before" if before else "--after", other)
     ripple = {moved: {"queue-rank": number} for moved, number in _ranks(scene, others, bead_id, place).items()}
     writing.add(words, {}, watched=[(moved, "queue-rank") for moved in bucket], ripple=ripple)
 
 
-def _to_the_top(writing: Writing, bead_id: str) -> None:
+def _to_the_top(writing: PlanBuilder, bead_id: str) -> None:
     """Before the lowest rank there is: only the bead's own row changes."""
     scene = writing.scene
     priority = scene.bead(bead_id).priority
@@ -59,7 +59,7 @@ def _to_the_top(writing: Writing, bead_id: str) -> None:
     writing.add(("bead", "queue", "top", bead_id), {}, watched=[(bead_id, "queue-rank")], ripple=ripple)
 
 
-def _ranks(scene: Scene, others: list[str], bead_id: str, place: int) -> dict[str, int]:
+def _ranks(scene: Overlay, others: list[str], bead_id: str, place: int) -> dict[str, int]:
     """The numbers that ddx will write to put a bead at a place among the others."""
     numbers = [_rank(scene, other) for other in others]
     if None not in numbers[:place]:
@@ -73,11 +73,11 @@ def _ranks(scene: Scene, others: list[str], bead_id: str, place: int) -> dict[st
     return {other: number * STEP for number, other in enumerate(order)}
 
 
-def _rank(scene: Scene, bead_id: str) -> int | None:
+def _rank(scene: Overlay, bead_id: str) -> int | None:
     return scene.bead(bead_id).queue_rank
 
 
-def _bucket(scene: Scene, priority: int) -> list[str]:
+def _bucket(scene: Overlay, priority: int) -> list[str]:
     """Ids of one priority in ddx's order."""
 
     def key(bead_id: str) -> tuple[Any, ...]:
@@ -88,7 +88,7 @@ def _bucket(scene: Scene, priority: int) -> list[str]:
     return sorted(_near(scene, priority), key=key)
 
 
-def _near(scene: Scene, priority: int) -> list[str]:
+def _near(scene: Overlay, priority: int) -> list[str]:
     """Ids of one priority."""
     here = [bead_id for bead_id, bead in scene.queue.beads.items() if bead.priority == priority]
     both = dict.fromkeys((*here, *scene.edits))

@@ -10,7 +10,7 @@ from helix_tui.core.beads.record import TERMINAL
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PickPlace:
     """One bead that a change edits: its place in the pick order now and then, 1-based.
 
     ``was`` and ``will`` are None where it is not ready; ``state`` is empty where it does not exist yet.
@@ -34,13 +34,13 @@ class Place:
         return f"stays {now}" if now == then else f"{now} → {then}"
 
 
-def places(now: Queue, then: Queue, edited: Iterable[str]) -> tuple[Place, ...]:
+def places(now: Queue, then: Queue, edited: Iterable[str]) -> tuple[PickPlace, ...]:
     """The places of edited beads in both orders, in the order of the edits."""
     before = {bead_id: place for place, bead_id in enumerate(now.ready, 1)}
     after = {bead_id: place for place, bead_id in enumerate(then.ready, 1)}
     ready = len(now.ready), len(then.ready)
     return tuple(
-        Place(
+        PickPlace(
             bead_id,
             before.get(bead_id),
             after.get(bead_id),

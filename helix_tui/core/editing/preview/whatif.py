@@ -14,9 +14,9 @@ from dataclasses import dataclass, field, replace
 from helix_tui.core.beads.graph import Graph
 from helix_tui.core.beads.readiness import Claims, Queue, Standing, pick_order, rule_of
 from helix_tui.core.beads.record import TERMINAL, Bead
-from helix_tui.core.editing.overlay import Scene
-from helix_tui.core.editing.preview.places import Place, others_keep_order, places
-from helix_tui.core.editing.steps import Step, called
+from helix_tui.core.editing.overlay import Overlay
+from helix_tui.core.editing.preview.places import PickPlace, others_keep_order, places
+from helix_tui.core.editing.steps import CommandStep, called
 
 SHOWN = 10
 """How many of the next beads are told."""
@@ -25,7 +25,7 @@ _TAKEN = frozenset({"claimed", "running"})
 
 
 @dataclass(frozen=True, slots=True)
-class Orphan:
+class StrandedBead:
     """A bead left waiting for something that no longer comes by itself."""
 
     bead_id: str
@@ -46,14 +46,14 @@ class Consequences:
     """The next ten, as they are and as they would be."""
     cycles: tuple[tuple[str, ...], ...] = ()
     """New circles of waiting, each sorted."""
-    orphaned: tuple[Orphan, ...] = ()
+    orphaned: tuple[StrandedBead, ...] = ()
     falls: Mapping[str, str] = field(default_factory=dict)
     """Beads that ddx closes or cancels by itself, with the new status."""
     changed: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """Beads whose state differs: state now, state then."""
     ready: tuple[int, int] = (0, 0)
     """How many are ready now, and then."""
-    places: tuple[Place, ...] = ()
+    places: tuple[PickPlace, ...] = ()
     """The edited beads: where each is in the whole pick order, and where it would be."""
     others_keep_order: bool = True
     """All other beads that are ready before and after keep their order, from the first to the last."""
@@ -77,9 +77,9 @@ class Consequences:
         return f"{named} {'stays' if others == 1 else 'keep their order'}"
 
 
-def foresee(queue: Queue, steps: Iterable[Step]) -> Consequences:
+def foresee(queue: Queue, steps: Iterable[CommandStep]) -> Consequences:
     """What steps lead to, judged on the queue as it is."""
-    steps, scene = tuple(steps), Scene(queue)
+    steps, scene = tuple(steps), Overlay(queue)
     falls: dict[str, str] = {}
     for step in steps:
         scene.apply(step.edits, step.leases)
@@ -92,7 +92,7 @@ def foresee(queue: Queue, steps: Iterable[Step]) -> Consequences:
     if not scene.edits and not scene.leases:
         top = queue.ready[:SHOWN]
         return Consequences(next_before=top, next_after=top, ready=(len(queue.ready), len(queue.ready)))
-    then = Shadow(scene)
+    then = PlannedQueue(scene)
     edited = tuple(dict.fromkeys(bead_id for step in steps for bead_id in (*step.edits, *step.leases)))
     changed = {
         bead_id: (queue.state(bead_id) if bead_id in queue.beads else "", then.state(bead_id))
@@ -117,14 +117,14 @@ def foresee(queue: Queue, steps: Iterable[Step]) -> Consequences:
     )
 
 
-class Shadow(Queue):
+class PlannedQueue(Queue):
     """A queue as planned changes leave it, judged only where they reach; the rule is the queue's own.
 
     Attributes:
         judged: ids whose state was found anew; every other bead stands as before.
     """
 
-    def __init__(self, scene: Scene) -> None:
+    def __init__(self, scene: Overlay) -> None:
         base = scene.queue
         changed = {bead_id: scene.bead(bead_id) for bead_id in scene.edits}
         self.beads = _Layered(base.beads, changed, scene.added)
@@ -195,7 +195,7 @@ def _claims(claims: Claims, leases: Mapping[str, bool]) -> Claims:
     )
 
 
-def _children(scene: Scene, changed: Mapping[str, Bead]) -> Mapping[str, tuple[str, ...]]:
+def _children(scene: Overlay, changed: Mapping[str, Bead]) -> Mapping[str, tuple[str, ...]]:
     """Per parent its children, anew only where a change put a bead under another one."""
     old = scene.queue.beads
     parents = {bead.parent for bead in changed.values()}
@@ -206,7 +206,7 @@ def _children(scene: Scene, changed: Mapping[str, Bead]) -> Mapping[str, tuple[s
     return found
 
 
-def _reached(scene: Scene, changed: Mapping[str, Bead]) -> Iterator[str]:
+def _reached(scene: Overlay, changed: Mapping[str, Bead]) -> Iterator[str]:
     """Beads whose state a change can have altered: themselves, their dependents, their parents."""
     old, dependents = scene.queue.beads, scene.queue.graph.dependents
     yield from changed
@@ -220,7 +220,7 @@ def _reached(scene: Scene, changed: Mapping[str, Bead]) -> Iterator[str]:
                 yield parent
 
 
-def _new_cycles(scene: Scene) -> set[tuple[str, ...]]:
+def _new_cycles(scene: Overlay) -> set[tuple[str, ...]]:
     """Circles that a new edge closes: the beads that both reach and are reached by its end."""
     found = set()
     for bead_id, fields in scene.edits.items():
@@ -235,7 +235,7 @@ def _new_cycles(scene: Scene) -> set[tuple[str, ...]]:
     return found
 
 
-def _component(scene: Scene, bead_id: str) -> tuple[str, ...]:
+def _component(scene: Overlay, bead_id: str) -> tuple[str, ...]:
     """The beads that wait in a circle with this one, sorted; empty where it waits in none."""
     waits_for: dict[str, tuple[str, ...]] = {}
     stack = [bead_id]
@@ -258,7 +258,7 @@ def _component(scene: Scene, bead_id: str) -> tuple[str, ...]:
     return tuple(sorted(back)) if bead_id in back else ()
 
 
-def _orphans(scene: Scene) -> Iterator[Orphan]:
+def _orphans(scene: Overlay) -> Iterator[StrandedBead]:
     """Unfinished beads that wait on one which, by the change, no worker will finish."""
     for bead_id in scene.edits:
         why = _why_never(scene, bead_id)
@@ -266,10 +266,10 @@ def _orphans(scene: Scene) -> Iterator[Orphan]:
             continue
         for other in scene.queue.graph.dependents.get(bead_id, ()):
             if scene.status(other) not in TERMINAL and bead_id in scene.depends_on(other):
-                yield Orphan(other, bead_id, why)
+                yield StrandedBead(other, bead_id, why)
 
 
-def _why_never(scene: Scene, bead_id: str) -> str:
+def _why_never(scene: Overlay, bead_id: str) -> str:
     """Why a changed bead is not finished any more by anybody; empty where it may be, or was so before."""
     now, before = scene.bead(bead_id), scene.queue.beads.get(bead_id)
     if now.status == "cancelled":

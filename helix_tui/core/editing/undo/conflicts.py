@@ -8,9 +8,9 @@ from typing import Any
 
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.editing.contrast import apart
-from helix_tui.core.editing.journal import Entry
-from helix_tui.core.editing.overlay import Edits, Scene, canonical_absent, same
-from helix_tui.core.editing.steps import Step, called
+from helix_tui.core.editing.journal import JournalEntry
+from helix_tui.core.editing.overlay import Edits, Overlay, canonical_absent, same
+from helix_tui.core.editing.steps import CommandStep, called
 from helix_tui.core.ground.errors import HelixError
 
 
@@ -21,7 +21,7 @@ class Unreadable(HelixError):
 class NotUndoable(HelixError):
     """A change that no command takes back; the message says why."""
 
-    def __init__(self, entry: Entry, why: str) -> None:
+    def __init__(self, entry: JournalEntry, why: str) -> None:
         super().__init__(why)
         self.entry = entry
 
@@ -52,7 +52,7 @@ class Conflict(HelixError):
     """
 
     def __init__(
-        self, differences: Sequence[Difference], entry: Entry | None = None, *, ran: int = 0, of: int = 0
+        self, differences: Sequence[Difference], entry: JournalEntry | None = None, *, ran: int = 0, of: int = 0
     ) -> None:
         super().__init__("; ".join(map(str, differences[:5])) or "the queue has changed")
         self.differences = tuple(differences)
@@ -79,7 +79,7 @@ def differences(
     return found
 
 
-def differences_in(expected: Edits | Mapping[str, Mapping[str, Any] | None], scene: Scene) -> list[Difference]:
+def differences_in(expected: Edits | Mapping[str, Mapping[str, Any] | None], scene: Overlay) -> list[Difference]:
     """The same against rows as planned changes leave them."""
     return [
         Difference(bead_id, name, value, scene.value(bead_id, name))
@@ -89,7 +89,7 @@ def differences_in(expected: Edits | Mapping[str, Mapping[str, Any] | None], sce
     ]
 
 
-def rests_on(steps: Sequence[Step]) -> dict[str, dict[str, Any]]:
+def rests_on(steps: Sequence[CommandStep]) -> dict[str, dict[str, Any]]:
     """What rows must hold before the first of these steps for all of them to be right."""
     first: dict[str, dict[str, Any]] = {}
     for step in steps:

@@ -14,12 +14,12 @@ from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.dialect import Dialect
 from helix_tui.core.ddx.fit import shut
-from helix_tui.core.editing.journal import Entry, History
+from helix_tui.core.editing.journal import JournalEntry, JournalHistory
 from helix_tui.core.editing.operations import VALUES, Operation
-from helix_tui.core.editing.overlay import Scene, canonical_absent, same
+from helix_tui.core.editing.overlay import Overlay, canonical_absent, same
 from helix_tui.core.editing.plan.inverse import way_back
 from helix_tui.core.editing.plan.planner import PLANNERS
-from helix_tui.core.editing.steps import Refused, Step, Writing
+from helix_tui.core.editing.steps import CommandStep, OperationRefused, PlanBuilder
 from helix_tui.core.editing.undo.conflicts import Difference, differences_in
 
 UNREADABLE = "the journal's record of it cannot be read by this release"
@@ -47,7 +47,7 @@ class Appraiser:
     def __init__(self) -> None:
         self._rows: dict[str, tuple[Bead, dict[str, Any]]] = {}
 
-    def marks(self, history: History, beads: Mapping[str, Bead]) -> dict[str, Mark]:
+    def marks(self, history: JournalHistory, beads: Mapping[str, Bead]) -> dict[str, Mark]:
         """How every entry stands."""
         turned = history.turned()
         standing = [entry for entry in history.entries if entry.plain and entry.standing]
@@ -66,7 +66,7 @@ class Appraiser:
         return found
 
     def _mark(
-        self, entry: Entry, expected: Mapping[tuple[str, str], tuple[Any, str]], beads: Mapping[str, Bead]
+        self, entry: JournalEntry, expected: Mapping[tuple[str, str], tuple[Any, str]], beads: Mapping[str, Bead]
     ) -> Mark:
         differing, covered = [], ""
         for bead_id, fields in entry.after.items():
@@ -96,7 +96,7 @@ def _as_its_root(mark: Mark, root: Mark) -> Mark:
     return root if mark.state in ("done", "partial") and root.state == "undone" else mark
 
 
-def _plain_mark(entry: Entry) -> Mark:
+def _plain_mark(entry: JournalEntry) -> Mark:
     """What the journal alone says."""
     if entry.result == "pending":
         return Mark("pending", "it is under way, or its process died: the next change settles it")
@@ -112,11 +112,11 @@ def _plain_mark(entry: Entry) -> Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class UndoStep:
     """One entry on the way back."""
 
-    entry: Entry
-    steps: tuple[Step, ...] = ()
+    entry: JournalEntry
+    steps: tuple[CommandStep, ...] = ()
     traces: tuple[str, ...] = ()
     """What stays behind though the values come back."""
     problem: str = ""
@@ -130,60 +130,60 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Retreat:
+class UndoPlan:
     """Some turns, one on top of the other."""
 
-    turns: tuple[Turn, ...] = ()
+    turns: tuple[UndoStep, ...] = ()
 
     @property
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[CommandStep, ...]:
         """Every command that would run."""
         return tuple(step for turn in self.turns for step in turn.steps)
 
     @property
-    def problem(self) -> Turn | None:
+    def problem(self) -> UndoStep | None:
         """The turn at which it ends, if it ends before its goal."""
         return self.turns[-1] if self.turns and self.turns[-1].problem else None
 
 
 def foretell(
-    entries: Iterable[Entry], history: History, queue: Queue, dialect: Dialect, busy: Collection[str] = ()
-) -> Retreat:
+    entries: Iterable[JournalEntry], history: JournalHistory, queue: Queue, dialect: Dialect, busy: Collection[str] = ()
+) -> UndoPlan:
     """What taking back those entries that stand, and doing again those that do not, would run."""
-    writing = Writing(Scene(queue), dialect, busy, refused=shut(queue.beads, dialect))
-    turns: list[Turn] = []
+    writing = PlanBuilder(Overlay(queue), dialect, busy, refused=shut(queue.beads, dialect))
+    turns: list[UndoStep] = []
     for entry in entries:
         turns.append(_turn(entry, history, writing))
         if turns[-1].problem:
             break
-    return Retreat(tuple(turns))
+    return UndoPlan(tuple(turns))
 
 
-def _turn(entry: Entry, history: History, writing: Writing) -> Turn:
+def _turn(entry: JournalEntry, history: JournalHistory, writing: PlanBuilder) -> UndoStep:
     if writing.refused is not None:
-        return Turn(entry, problem=str(writing.refused))
+        return UndoStep(entry, problem=str(writing.refused))
     if not entry.standing and not entry.undone_by:
-        return Turn(entry, problem=f"{entry.id} has changed nothing that still stands")
+        return UndoStep(entry, problem=f"{entry.id} has changed nothing that still stands")
     source = entry if entry.standing else history.get(entry.undone_by)
     if source is None:
-        return Turn(entry, problem="the journal no longer holds how it was undone")
+        return UndoStep(entry, problem="the journal no longer holds how it was undone")
     differing = tuple(differences_in(source.after, writing.scene))
     if differing:
-        return Turn(entry, problem="somebody changed the same since", differences=differing)
+        return UndoStep(entry, problem="somebody changed the same since", differences=differing)
     mark = len(writing.steps)
     if entry.standing or not entry.operations:
         back = way_back(writing, source.before)
         steps = tuple(writing.steps[mark:])
-        return Turn(entry, problem="; ".join(back.lost)) if back.lost else Turn(entry, steps, back.traces)
+        return UndoStep(entry, problem="; ".join(back.lost)) if back.lost else UndoStep(entry, steps, back.traces)
     try:
         for operation in operations_of(entry):
             PLANNERS[operation.kind](writing, operation)
-    except Refused as error:
-        return Turn(entry, problem=str(error))
-    return Turn(entry, tuple(writing.steps[mark:]))
+    except OperationRefused as error:
+        return UndoStep(entry, problem=str(error))
+    return UndoStep(entry, tuple(writing.steps[mark:]))
 
 
-def operations_of(entry: Entry) -> tuple[Operation, ...]:
+def operations_of(entry: JournalEntry) -> tuple[Operation, ...]:
     """The wishes behind an entry, as the journal keeps them.
 
     Raises:
@@ -192,10 +192,10 @@ def operations_of(entry: Entry) -> tuple[Operation, ...]:
     return tuple(_operations(entry))
 
 
-def _operations(entry: Entry) -> Iterator[Operation]:
+def _operations(entry: JournalEntry) -> Iterator[Operation]:
     for record in entry.operations:
         kind, values = record.get("kind"), record.get("values")
         wanted = VALUES.get(kind) if isinstance(kind, str) else None
         if wanted is None or not isinstance(values, dict) or not wanted <= values.keys():
-            raise Refused(UNREADABLE)
+            raise OperationRefused(UNREADABLE)
         yield Operation(str(kind), str(record.get("bead_id", "")), values)

@@ -110,7 +110,7 @@ def _proposal(value: reports.Proposal) -> reports.Proposal:
     return replace(value, trigger=trigger, resolution=resolution, reason=reason, memory=name)
 
 
-def _plan(value: plan_records.Plan) -> plan_records.Plan:
+def _plan(value: plan_records.MemoryPlan) -> plan_records.MemoryPlan:
     """A plan as it may be shown; where that is not all of it, no beads are made of it."""
     idioms = (*value.required, *value.forbidden)
     (objective, framework, *rest), met = shown_texts((value.objective, value.framework, *idioms))
@@ -131,7 +131,7 @@ def _plan(value: plan_records.Plan) -> plan_records.Plan:
     )
 
 
-def _task(value: plan_records.Task, above: str) -> tuple[plan_records.Task, tuple[str, ...]]:
+def _task(value: plan_records.PlanTask, above: str) -> tuple[plan_records.PlanTask, tuple[str, ...]]:
     said = (above, value.objective, value.verify, *value.delta)
     (_, objective, verify, *delta), rules = shown_texts(said)
     seq, slug, *depends = _names((value.seq, value.slug, *value.depends))
@@ -168,10 +168,10 @@ _Way = Callable[[Any], Any]
 _RECORDS: Mapping[type, _Way] = {
     Memory: _memory,
     records.Shown: _numbered,
-    records.Outcome: _numbered,
+    records.MemoryOutcome: _numbered,
     records.Stored: _stored,
     reports.Proposal: _proposal,
-    plan_records.Plan: _plan,
+    plan_records.MemoryPlan: _plan,
 }
 """Records that are more than the sum of their fields."""
 
@@ -199,7 +199,7 @@ _FIELDS: Mapping[type, Mapping[str, _Way]] = {
         ("helped", "unhelpful", "unchanged", "missing", "ignored", "outside_ledger"), _names
     ),
     plan_records.Exploration: {"objective": shown_text, "data": _tree},
-    plan_records.Workspace: {
+    plan_records.TaskWorkspace: {
         "slug": shown_name,
         "objective": shown_text,
         "data": _tree,

@@ -26,7 +26,7 @@ MAX_TEXT = 64 << 10
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ScanFinding:
     """One place that must not reach a prompt as it stands."""
 
     kind: Kind
@@ -48,7 +48,7 @@ class Scan:
 
     text: str
     """The text with secrets replaced by ``[redacted: rule]``; empty when it is kept back."""
-    findings: tuple[Finding, ...]
+    findings: tuple[ScanFinding, ...]
 
     @property
     def withheld(self) -> bool:
@@ -67,7 +67,7 @@ def scan(text: str) -> Scan:
     Spans are of ``text`` itself, in order, and do not overlap.
     """
     if len(text) > MAX_TEXT:
-        return Scan("", (Finding("instruction", "oversized", 0, len(text)),))
+        return Scan("", (ScanFinding("instruction", "oversized", 0, len(text)),))
     found = _found(text) or _hidden(text)
     findings = _apart(sorted(found, key=lambda finding: (finding.start, -finding.end)))
     if any(finding.action == "withhold" for finding in findings):
@@ -75,26 +75,26 @@ def scan(text: str) -> Scan:
     return Scan(_blotted(text, findings), findings)
 
 
-def _found(text: str) -> list[Finding]:
+def _found(text: str) -> list[ScanFinding]:
     return [
-        *(Finding("secret", *place) for place in secrets(text)),
-        *(Finding("instruction", *place) for place in orders(text)),
-        *(Finding("instruction", *place) for place in harm(text)),
+        *(ScanFinding("secret", *place) for place in secrets(text)),
+        *(ScanFinding("instruction", *place) for place in orders(text)),
+        *(ScanFinding("instruction", *place) for place in harm(text)),
     ]
 
 
-def _hidden(text: str) -> list[Finding]:
+def _hidden(text: str) -> list[ScanFinding]:
     """What shows only in another reading of the text: it has no place in this one, so all of it is meant."""
     bare = undisguised(text)
     found = _found(bare) if bare != text else []
     if not found:
         found = [
-            Finding("instruction", *place) for other in rereadings(bare) for place in (*orders(other), *harm(other))
+            ScanFinding("instruction", *place) for other in rereadings(bare) for place in (*orders(other), *harm(other))
         ]
-    return [Finding(each.kind, each.rule, 0, len(text)) for each in found]
+    return [ScanFinding(each.kind, each.rule, 0, len(text)) for each in found]
 
 
-def _blotted(text: str, findings: tuple[Finding, ...]) -> str:
+def _blotted(text: str, findings: tuple[ScanFinding, ...]) -> str:
     parts, at = [], 0
     for finding in findings:
         parts += [text[at : finding.start], f"[redacted: {finding.rule}]"]
@@ -102,14 +102,14 @@ def _blotted(text: str, findings: tuple[Finding, ...]) -> str:
     return "".join([*parts, text[at:]])
 
 
-def _apart(findings: list[Finding]) -> tuple[Finding, ...]:
+def _apart(findings: list[ScanFinding]) -> tuple[ScanFinding, ...]:
     """Of findings that overlap, the one that begins first, reaching as far as any of them."""
-    kept: list[Finding] = []
+    kept: list[ScanFinding] = []
     for finding in findings:
         last = kept[-1] if kept else None
         if last is None or finding.start >= last.end:
             kept.append(finding)
             continue
         kind: Kind = "instruction" if "instruction" in (last.kind, finding.kind) else "secret"
-        kept[-1] = Finding(kind, last.rule, last.start, max(last.end, finding.end))
+        kept[-1] = ScanFinding(kind, last.rule, last.start, max(last.end, finding.end))
     return tuple(kept)

@@ -17,14 +17,14 @@ from helix_tui.core.memory.errors import MemoryFault
 from helix_tui.core.memory.guard.guard import shown_name
 from helix_tui.core.memory.lessons.proposals import Proposals
 from helix_tui.core.memory.memory_store import MemoryStore
-from helix_tui.core.memory.records import Correction, Edit, Memory, Stored
+from helix_tui.core.memory.records import Correction, Memory, MemoryEdit, Stored
 from helix_tui.core.memory.reports import Decayed, Proposal, Pruned
 from helix_tui.core.memory.store.indexing import Draft
 from helix_tui.core.memory.write import recurrence as recurring
 
 
 @dataclass(frozen=True, slots=True)
-class Deed:
+class MemoryChange:
     """One change, as it is kept."""
 
     id: int
@@ -45,14 +45,14 @@ class Deed:
         }
 
 
-class Deeds:
+class MemoryChanges:
     """Changes one memory, and takes changes back."""
 
     def __init__(self, memory: MemoryStore) -> None:
         self._memory = memory
         self._proposals = Proposals(memory)
 
-    def remove(self, names: Sequence[str], *, kind: str = "remove") -> Deed | None:
+    def remove(self, names: Sequence[str], *, kind: str = "remove") -> MemoryChange | None:
         """Remove memories with their edges; None where none of them is there."""
         with self._memory.write():
             gone = self._memory.remove(names)
@@ -62,7 +62,7 @@ class Deeds:
             what = f"“{shown_name(names[0])[:60]}”" if count == 1 else f"{count} memories"
             return self._note(kind, f"{kind} {what}", {"removed": gone})
 
-    def edit(self, name: str, change: Edit) -> tuple[Deed | None, Correction]:
+    def edit(self, name: str, change: MemoryEdit) -> tuple[MemoryChange | None, Correction]:
         """Correct a memory; (the change, None where nothing changes; what it did).
 
         Raises:
@@ -75,7 +75,7 @@ class Deeds:
             title = f"edit “{done.after.name[:60]}”"
             return self._note("edit", title, {"corrected": done.way_back}), done
 
-    def supersede(self, name: str, by: str) -> tuple[Deed, Correction]:
+    def supersede(self, name: str, by: str) -> tuple[MemoryChange, Correction]:
         """Let one memory stand in place of another; (the change, what it did).
 
         Raises:
@@ -86,7 +86,7 @@ class Deeds:
             title = f"supersede “{done.before.name[:60]}” by “{done.after.name[:60]}”"
             return self._note("supersede", title, {"corrected": done.way_back}), done
 
-    def prune(self, threshold: float = 0.25, min_uses: float = 3) -> tuple[Deed | None, Pruned]:
+    def prune(self, threshold: float = 0.25, min_uses: float = 3) -> tuple[MemoryChange | None, Pruned]:
         """Remove what has been used enough and helped too rarely; (the change, what went)."""
         with self._memory.write():
             found = self._memory.prune(threshold, min_uses, apply=False)
@@ -94,7 +94,7 @@ class Deeds:
             left = found.remaining - len(found.removed)
         return deed, replace(found, remaining=left, applied=True)
 
-    def fade(self, days: float = 30, min_uses: float = 2) -> tuple[Deed | None, Decayed]:
+    def fade(self, days: float = 30, min_uses: float = 2) -> tuple[MemoryChange | None, Decayed]:
         """Fade dormant memories to neutral; (the change, None where nothing faded; who is dormant)."""
         with self._memory.write():
             found = self._memory.decay(days, min_uses, apply=True)
@@ -107,7 +107,7 @@ class Deeds:
             title = f"fade {len(faded)} dormant {'memory' if len(faded) == 1 else 'memories'}"
             return (self._note("fade", title, {"counts": faded}) if faded else None), found
 
-    def accept(self, proposals: Iterable[Proposal]) -> tuple[Deed | None, list[str]]:
+    def accept(self, proposals: Iterable[Proposal]) -> tuple[MemoryChange | None, list[str]]:
         """Remember lessons; (the change, why some were not taken)."""
         accepted, refused = [], []
         with self._memory.write():
@@ -130,7 +130,7 @@ class Deeds:
             title = "accept a lesson" if len(accepted) == 1 else f"accept {len(accepted)} lessons"
             return self._note("accept", title, {"accepted": accepted}), refused
 
-    def decline(self, proposals: Sequence[Proposal]) -> Deed | None:
+    def decline(self, proposals: Sequence[Proposal]) -> MemoryChange | None:
         """Say that lessons are not worth remembering."""
         if not proposals:
             return None
@@ -139,12 +139,12 @@ class Deeds:
             title = "decline a lesson" if len(proposals) == 1 else f"decline {len(proposals)} lessons"
             return self._note("decline", title, {"declined": [proposal.id for proposal in proposals]})
 
-    def all(self) -> list[Deed]:
+    def all(self) -> list[MemoryChange]:
         """Every change, newest first."""
         rows = self._memory.read(f"{_SELECT} ORDER BY id DESC LIMIT 200")
         return [_deed(row) for row in rows]
 
-    def undo(self) -> Deed | None:
+    def undo(self) -> MemoryChange | None:
         """Take back the newest change that stands; None where there is none.
 
         Raises:
@@ -230,21 +230,21 @@ class Deeds:
             gain["revised"] = {"id": stored.id, "from": stored.replaced, "to": stored.revision}
         return {"gain": gain}
 
-    def _note(self, kind: str, title: str, way: dict[str, Any]) -> Deed:
+    def _note(self, kind: str, title: str, way: dict[str, Any]) -> MemoryChange:
         at = now_ns()
         with self._memory.write() as db:
             made = db.execute(
                 "INSERT INTO memory_deed(at, kind, title, way_back, undone) VALUES (?, ?, ?, ?, 0)",
                 [format_instant(at), kind, title, json.dumps(way, ensure_ascii=False)],
             )
-        return Deed(int(made.lastrowid or 0), at, kind, title, False, way)
+        return MemoryChange(int(made.lastrowid or 0), at, kind, title, False, way)
 
 
 _SELECT = "SELECT id, at, kind, title, undone, way_back FROM memory_deed"
 
 
-def _deed(row: Sequence[Any]) -> Deed:
-    return Deed(row[0], parse_instant(row[1]), row[2], row[3], bool(row[4]), json.loads(row[5]))
+def _deed(row: Sequence[Any]) -> MemoryChange:
+    return MemoryChange(row[0], parse_instant(row[1]), row[2], row[3], bool(row[4]), json.loads(row[5]))
 
 
 def _tally(memory: Memory) -> tuple[float, float]:

@@ -44,7 +44,7 @@ _NOTHING_RAN = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class SessionCheck:
     """A command that a session ran."""
 
     command: str
@@ -62,14 +62,14 @@ class Judgement:
     why: str
 
 
-def judge_session(checks: Sequence[Check], last_change: int | None = None) -> Judgement:
+def judge_session(checks: Sequence[SessionCheck], last_change: int | None = None) -> Judgement:
     """The verdict on a session by the checks that it ran, each by its last run.
 
     Args:
         checks: every command that was run, in any order; those that check nothing are passed over.
         last_change: position of the last change of a file; a check from before it says nothing of the work.
     """
-    last: dict[str, Check] = {}
+    last: dict[str, SessionCheck] = {}
     for check in sorted(checks, key=lambda check: check.position):
         told = checking(check.command)
         if told and not (_PYTEST.search(told) and check.exit_code == _NOTHING_RAN):
@@ -113,7 +113,7 @@ def checking(command: str) -> str:
 def settle_session(
     memory: MemoryStore,
     attempt: str,
-    checks: Sequence[Check],
+    checks: Sequence[SessionCheck],
     *,
     last_change: int | None = None,
     kind: str = "",

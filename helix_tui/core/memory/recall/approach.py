@@ -43,7 +43,7 @@ def assess(base: Base, task: str, approach: str, history: Sequence[str] | None) 
     if attempts >= PIVOT_AT and all(_same(base, approach, former) for former in tried[-PIVOT_AT:-1]):
         reason = f"Same approach attempted {attempts} times without success"
         return Assessment("pivot", reason, attempts, _way_out(base, task))
-    against = recalling.recall(base, recalling.Query(approach, limit=3, gate=BLAMED))
+    against = recalling.recall(base, recalling.RecallQuery(approach, limit=3, gate=BLAMED))
     for memory in _open(against):
         if memory.type in ("failure", "systemic"):
             reason = f"Known failure: {memory.name}"
@@ -64,7 +64,7 @@ def _same(base: Base, one: str, other: str) -> bool:
 
 def _way_out(base: Base, task: str) -> str:
     """The pattern for this task that has helped most, else what a known failure says to do instead."""
-    answer = recalling.recall(base, recalling.Query(task, limit=10, gate=recalling.GATE))
+    answer = recalling.recall(base, recalling.RecallQuery(task, limit=10, gate=recalling.GATE))
     found = _open(answer)
     patterns = [memory for memory in found if memory.type == "pattern"]
     if patterns:

@@ -29,7 +29,7 @@ _MOST_LISTED = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class RecallTask:
     """What memories are wanted for, and who will see them."""
 
     objective: str
@@ -44,9 +44,9 @@ class Task:
     """``path``: show only what names one of the files or its module."""
 
 
-def inject(base: Base, task: Task, *, screen: Screen | None, record: bool) -> Injection:
+def inject(base: Base, task: RecallTask, *, screen: Screen | None, record: bool) -> Injection:
     """Choose, write and enter into the ledger what an agent is to see."""
-    query = recalling.Query(
+    query = recalling.RecallQuery(
         task.objective,
         limit=task.limit,
         files=task.files,
@@ -149,7 +149,9 @@ def injections(base: Base, *, name: str, attempt: str, bead: str) -> list[Inject
     ]
 
 
-def _injection(base: Base, task: Task, answer: Recall, hits: Sequence[Recalled], seen: Sequence[Memory]) -> Injection:
+def _injection(
+    base: Base, task: RecallTask, answer: Recall, hits: Sequence[Recalled], seen: Sequence[Memory]
+) -> Injection:
     """A line of the ledger for hits, under the names and in the words in which an agent sees them."""
     return Injection(
         id=0,

@@ -19,7 +19,7 @@ from helix_tui.core.memory.recall import keywords
 from helix_tui.core.memory.records import Recall, Recalled
 from helix_tui.core.memory.store import paths, rows
 from helix_tui.core.memory.store.base import Base
-from helix_tui.core.memory.store.index import TRIGGER, WHOLE, Index
+from helix_tui.core.memory.store.index import TRIGGER, WHOLE, MemoryIndex
 from helix_tui.core.memory.words import identifiers, key, telling
 
 GATE = 0.25
@@ -44,7 +44,7 @@ MAX_QUERY = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class RecallQuery:
     """What is asked for."""
 
     text: str
@@ -62,7 +62,7 @@ class Query:
 class _Field:
     """All memories against one query: an element for each place of the index."""
 
-    index: Index
+    index: MemoryIndex
     relevance: Array
     similarity: NDArray[np.float32] | None
     compared: NDArray[np.bool_]
@@ -75,7 +75,7 @@ class _Field:
     direct: NDArray[np.bool_]
 
 
-def recall(base: Base, query: Query) -> Recall:
+def recall(base: Base, query: RecallQuery) -> Recall:
     """Answer a query.
 
     Raises:
@@ -99,7 +99,9 @@ def recall(base: Base, query: Query) -> Recall:
     return Recall(tuple(found), base.mode, _detail(base, field), "" if found else "NO_MATCHING")
 
 
-def _field(base: Base, index: Index, query: Query, text: str, vector: NDArray[np.float32] | None, total: int) -> _Field:
+def _field(
+    base: Base, index: MemoryIndex, query: RecallQuery, text: str, vector: NDArray[np.float32] | None, total: int
+) -> _Field:
     size = index.size
     vectors = index.vectors(base.database, WHOLE)
     similarity, compared = None, np.zeros(size, np.bool_)
@@ -128,7 +130,7 @@ def _field(base: Base, index: Index, query: Query, text: str, vector: NDArray[np
     return _Field(index, relevance, similarity, compared, keyword, files, ranked, allowed, direct)
 
 
-def _reconsider(base: Base, index: Index, vector: NDArray[np.float32], relevance: Array) -> None:
+def _reconsider(base: Base, index: MemoryIndex, vector: NDArray[np.float32], relevance: Array) -> None:
     """Let the trigger speak twice in the nearest memories: the mean of its own cosine and that of the whole.
 
     What is asked or to be done is put as a situation, as triggers are; a resolution tells of something else,
@@ -153,7 +155,9 @@ def _reconsider(base: Base, index: Index, vector: NDArray[np.float32], relevance
             relevance[place] = (relevance[place] + min(1.0, max(0.0, own))) / 2
 
 
-def _keyword_leg(base: Base, index: Index, text: str, compared: NDArray[np.bool_], total: int) -> dict[int, float]:
+def _keyword_leg(
+    base: Base, index: MemoryIndex, text: str, compared: NDArray[np.bool_], total: int
+) -> dict[int, float]:
     """Memory id -> relevance by words: all words where there is no vector, names of code everywhere.
 
     What is asked in the very words of a trigger is about that: to the model the order of words, or one of
@@ -170,7 +174,7 @@ def _asked_for(base: Base, text: str) -> dict[int, float]:
     return {row[0]: 1.0 for row in known} if said else {}
 
 
-def _named_leg(base: Base, index: Index, text: str, compared: NDArray[np.bool_], total: int) -> dict[int, float]:
+def _named_leg(base: Base, index: MemoryIndex, text: str, compared: NDArray[np.bool_], total: int) -> dict[int, float]:
     if base.encoder is None:
         return keywords.coverage(base.database, telling(text), total, kin=True)
     named = keywords.coverage(base.database, identifiers(text), total)
@@ -183,7 +187,7 @@ def _named_leg(base: Base, index: Index, text: str, compared: NDArray[np.bool_],
     return found
 
 
-def _direct_and_fillers(field: _Field, query: Query) -> list[int]:
+def _direct_and_fillers(field: _Field, query: RecallQuery) -> list[int]:
     """The best places: some are kept for what recurs and for what speaks of the files, the score fills up."""
     limit = min(max(0, query.limit), MOST_RECALLED)
     if not limit:
@@ -225,7 +229,7 @@ def _top(field: _Field, allowed: NDArray[np.bool_], limit: int) -> list[int]:
 def _with_neighbours(
     base: Base,
     field: _Field,
-    query: Query,
+    query: RecallQuery,
     chosen: Sequence[int],
     bonus: dict[int, float],
     via: dict[int, tuple[str, ...]],
@@ -248,7 +252,7 @@ def _with_neighbours(
     return hits + others[: max(0, limit - len(hits))]
 
 
-def _admissible(field: _Field, query: Query, place: int) -> bool:
+def _admissible(field: _Field, query: RecallQuery, place: int) -> bool:
     """Whether a neighbour meets the query's conditions; relevance is not one of them."""
     if query.type is not None and field.index.types[place] != query.type:
         return False
@@ -286,7 +290,7 @@ def _total(field: _Field, place: int, bonus: Mapping[int, float]) -> float:
 def _records(
     base: Base,
     field: _Field,
-    query: Query,
+    query: RecallQuery,
     chosen: Iterable[int],
     bonus: Mapping[int, float],
     via: Mapping[int, tuple[str, ...]],

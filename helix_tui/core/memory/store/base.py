@@ -16,7 +16,7 @@ from helix_tui.core.embedding import Encoder
 from helix_tui.core.ground.time import NS
 from helix_tui.core.memory.records import Mode
 from helix_tui.core.memory.store.database import writing
-from helix_tui.core.memory.store.index import Index
+from helix_tui.core.memory.store.index import MemoryIndex
 
 _MOST_KEPT = 512
 
@@ -48,7 +48,7 @@ class Base:
     """Which encoder this is, or why there is none."""
     clock: Callable[[], int]
     read_only: bool
-    index: Index
+    index: MemoryIndex
     window_days: float = WINDOW_DAYS
     """Days within which three occurrences make a failure systemic (docs/decisions/0013)."""
     _encoded: dict[str, Vector] = field(default_factory=dict)
@@ -84,7 +84,7 @@ class Base:
         return [self._encoded[text] for text in texts]
 
     @contextmanager
-    def reading(self) -> Iterator[Index]:
+    def reading(self) -> Iterator[MemoryIndex]:
         """The index as of one state of the database, which stays as it is inside."""
         connection = self.database.conn
         nested = connection.in_transaction
@@ -98,7 +98,7 @@ class Base:
                 connection.execute("COMMIT")
 
     @contextmanager
-    def writing(self) -> Iterator[Index]:
+    def writing(self) -> Iterator[MemoryIndex]:
         """The index inside one write transaction: no other process can write until it ends."""
         try:
             with writing(self.database):

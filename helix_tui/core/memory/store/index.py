@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlite_utils import Database
 
-from helix_tui.core.memory.ranking import Array, Evidence, mean_use
+from helix_tui.core.memory.ranking import Array, RankingEvidence, mean_use
 from helix_tui.core.memory.store.rows import MOST_COUNTED
 
 WHOLE, TRIGGER = "memory_vector", "memory_trigger_vector"
@@ -113,7 +113,7 @@ class Vectors:
         self.present = np.concatenate([self.present, np.zeros(len(grown) - have, np.bool_)])
 
 
-class Index:
+class MemoryIndex:
     """All memories of one database, as arrays with one place for each."""
 
     def __init__(self, model: str | None) -> None:
@@ -163,11 +163,11 @@ class Index:
             self._loaded.add(table)
         return found
 
-    def evidence(self, relevance: Array, now_seconds: float) -> Evidence:
+    def evidence(self, relevance: Array, now_seconds: float) -> RankingEvidence:
         """What the rankers work on, for every place."""
         helped, failed, trials, residual, injected, used = self._figures[:, : self.size]
         alive = self.alive[: self.size]
-        return Evidence(
+        return RankingEvidence(
             relevance=relevance,
             helped=helped,
             failed=failed,

@@ -17,7 +17,7 @@ from helix_tui.core.memory.recall import keywords
 from helix_tui.core.memory.reports import Similar
 from helix_tui.core.memory.store import rows
 from helix_tui.core.memory.store.base import Base, Vector
-from helix_tui.core.memory.store.index import TRIGGER, Index
+from helix_tui.core.memory.store.index import TRIGGER, MemoryIndex
 from helix_tui.core.memory.store.indexing import Draft
 from helix_tui.core.memory.words import key, likeness, telling
 
@@ -45,7 +45,7 @@ _FAMILY = {"failure": ("failure", "systemic"), "systemic": ("failure", "systemic
 class Kin:
     """What says the same as one text, and what is of its kind: compared once, when first asked for."""
 
-    def __init__(self, base: Base, index: Index, draft: Draft, vector: Vector | None) -> None:
+    def __init__(self, base: Base, index: MemoryIndex, draft: Draft, vector: Vector | None) -> None:
         """Nothing is compared yet; ``vector`` is that of the draft's trigger."""
         self._base, self._index, self._draft, self._vector = base, index, draft, vector
         self._family = _FAMILY.get(draft.type, (draft.type,))
@@ -108,7 +108,7 @@ def similar_recent(base: Base, trigger: str, threshold: float | None, days: floa
 
 def _near(
     base: Base,
-    index: Index,
+    index: MemoryIndex,
     text: str,
     alike: Similarities | None,
     threshold: float | None,
@@ -122,7 +122,9 @@ def _near(
     return {int(index.ids[place]): float(alike[place]) for place in order}
 
 
-def _near_by_words(base: Base, index: Index, text: str, threshold: float, family: Sequence[str]) -> dict[int, float]:
+def _near_by_words(
+    base: Base, index: MemoryIndex, text: str, threshold: float, family: Sequence[str]
+) -> dict[int, float]:
     candidates = keywords.coverage(base.database, telling(text), int(index.alive[: index.size].sum()))
     known = rows.fetch(base.database, candidates)
     alike = {
@@ -137,7 +139,7 @@ def _near_by_words(base: Base, index: Index, text: str, threshold: float, family
     }
 
 
-def _similarities(base: Base, index: Index, vector: Vector | None, family: Sequence[str]) -> Similarities | None:
+def _similarities(base: Base, index: MemoryIndex, vector: Vector | None, family: Sequence[str]) -> Similarities | None:
     """Cosine with the trigger at every place, -1 where it is out of the question; None without vectors."""
     vectors = index.vectors(base.database, TRIGGER)
     if vector is None or vectors is None:
@@ -154,7 +156,7 @@ def _similarities(base: Base, index: Index, vector: Vector | None, family: Seque
     return alike
 
 
-def own_trigger(base: Base, index: Index, memory_id: int) -> Vector | None:
+def own_trigger(base: Base, index: MemoryIndex, memory_id: int) -> Vector | None:
     vectors = index.vectors(base.database, TRIGGER)
     place = index.place.get(memory_id)
     if vectors is None or place is None or not vectors.present[place]:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from helix_tui.core.memory.errors import MemoryFault, UnknownMemory
-from helix_tui.core.memory.records import Correction, CorrectionKind, Edit, Memory
+from helix_tui.core.memory.records import Correction, CorrectionKind, Memory, MemoryEdit
 from helix_tui.core.memory.store import indexing, revisions, rows
 from helix_tui.core.memory.store.base import Base
 from helix_tui.core.memory.store.indexing import Draft
@@ -35,7 +35,7 @@ def found(base: Base, name_or_id: str | int) -> Memory:
     raise UnknownMemory(f"no memory “{name_or_id}”", "`helix-tui memory list` names them all.")
 
 
-def edit(base: Base, name_or_id: str | int, change: Edit, *, apply: bool) -> Correction:
+def edit(base: Base, name_or_id: str | int, change: MemoryEdit, *, apply: bool) -> Correction:
     """Correct a memory; without ``apply``, say only what that would do.
 
     Raises:
@@ -129,7 +129,7 @@ def _return_to(base: Base, memory: Memory, number: int, *, apply: bool) -> Corre
     return Correction("revised", memory, after, way if apply else {})
 
 
-def _draft(base: Base, memory: Memory, change: Edit) -> Draft:
+def _draft(base: Base, memory: Memory, change: MemoryEdit) -> Draft:
     draft = Draft(
         memory.trigger if change.trigger is None else change.trigger,
         memory.resolution if change.resolution is None else change.resolution,

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from helix_tui.core.ground.time import NS
 from helix_tui.core.memory.store import rows
 from helix_tui.core.memory.store.base import Base
-from helix_tui.core.memory.store.index import Index
+from helix_tui.core.memory.store.index import MemoryIndex
 from helix_tui.core.memory.store.indexing import Draft
 from helix_tui.core.memory.words import key
 from helix_tui.core.memory.write import alike
@@ -41,7 +41,7 @@ def mark(draft: Draft) -> str:
     return f"text {hashlib.sha256(said.encode()).hexdigest()[:32]}"
 
 
-def recurs(base: Base, index: Index, draft: Draft, near: Mapping[int, float], own_id: int | None = None) -> bool:
+def recurs(base: Base, index: MemoryIndex, draft: Draft, near: Mapping[int, float], own_id: int | None = None) -> bool:
     """Whether a failure, with those near it, has occurred often enough, and none of them is systemic yet.
 
     What hangs together is of a kind: those near the nearest ones belong to it too. ``own_id`` is the failure

@@ -20,7 +20,7 @@ from helix_tui.core.memory.records import TYPES, Memory, Stored
 from helix_tui.core.memory.store import counts as counting
 from helix_tui.core.memory.store import indexing, revisions, rows
 from helix_tui.core.memory.store.base import Base, Vector
-from helix_tui.core.memory.store.index import Index
+from helix_tui.core.memory.store.index import MemoryIndex
 from helix_tui.core.memory.store.indexing import Draft
 from helix_tui.core.memory.words import key, slug
 from helix_tui.core.memory.write import alike
@@ -116,7 +116,7 @@ def _text(text: str) -> str:
     return text.replace("\0", "").encode("utf-8", "replace").decode("utf-8").strip()
 
 
-def _store(base: Base, index: Index, draft: Draft, trigger: Vector | None, whole: Vector | None) -> Stored:
+def _store(base: Base, index: MemoryIndex, draft: Draft, trigger: Vector | None, whole: Vector | None) -> Stored:
     kin = alike.Kin(base, index, draft, trigger)
     known = find_known(base, draft, kin)
     if known is not None:
@@ -202,7 +202,7 @@ def _older(known: Known) -> str:
 
 
 def _revise(
-    base: Base, index: Index, draft: Draft, vectors: tuple[Vector | None, Vector | None], known: Known
+    base: Base, index: MemoryIndex, draft: Draft, vectors: tuple[Vector | None, Vector | None], known: Known
 ) -> Stored:
     """Let what is known say something else from now on."""
     memory = known.memory
@@ -224,7 +224,7 @@ def _revise(
     )
 
 
-def _merge(base: Base, index: Index, draft: Draft, known: Known) -> Stored:
+def _merge(base: Base, index: MemoryIndex, draft: Draft, known: Known) -> Stored:
     """Count what was stored again; its words are kept as a variant where they differ, and find it."""
     memory = known.memory
     if known.says_so is memory and (draft.trigger, draft.resolution) != (memory.trigger, memory.resolution):
@@ -255,7 +255,7 @@ def _keep_variant(base: Base, memory: Memory, draft: Draft) -> None:
     indexing.index_texts(base, memory.id, Draft(memory.trigger, memory.resolution, source=memory.source))
 
 
-def _counted(base: Base, index: Index, memory: Memory, draft: Draft) -> tuple[bool, tuple[str, ...]]:
+def _counted(base: Base, index: MemoryIndex, memory: Memory, draft: Draft) -> tuple[bool, tuple[str, ...]]:
     """Count one more occurrence of what is known: whether it is systemic from now on, and what is like it."""
     connection = base.database.conn
     if recurring.note(base, memory.id, draft):

@@ -28,8 +28,8 @@ from helix_tui.core.memory.store.paths import mentioned
 from helix_tui.core.supervision.agents.learning import Learner
 from helix_tui.core.supervision.agents.report_parser import (
     EDITING,
+    AgentTask,
     Heard,
-    Task,
     claim_of,
     commands_run,
     open_tasks,
@@ -45,7 +45,7 @@ _ALREADY = "FAILURES TO AVOID:"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class AgentPlace:
     """Where an agent works: whose memory it reads, and for which attempt."""
 
     project: Project
@@ -55,7 +55,7 @@ class Place:
     attempt: str = ""
 
 
-def place_of(heard: Heard, directory: Path, env: Mapping[str, str]) -> Place:
+def place_of(heard: Heard, directory: Path, env: Mapping[str, str]) -> AgentPlace:
     """Where an agent works, by what the hook was told, else by where it runs."""
     told = Path(heard.cwd) if heard.cwd else directory
     start = told if told.is_absolute() and told.is_dir() else directory
@@ -65,8 +65,8 @@ def place_of(heard: Heard, directory: Path, env: Mapping[str, str]) -> Place:
     if main != project.root and main.is_dir():
         project = replace(find_project(main, env=env), root=main)
     if attempt is None:
-        return Place(project, start)
-    return Place(project, start, *_whose(attempt, project, env))
+        return AgentPlace(project, start)
+    return AgentPlace(project, start, *_whose(attempt, project, env))
 
 
 def _whose(folder: AttemptFolder, project: Project, env: Mapping[str, str]) -> tuple[str, str]:
@@ -90,12 +90,12 @@ def _whose(folder: AttemptFolder, project: Project, env: Mapping[str, str]) -> t
     return (newest.bead_id, newest.attempt_id) if newest is not None else ("", "")
 
 
-def answer(event: str, heard: Heard, place: Place, memory: MemoryStore) -> dict[str, Any]:
+def answer(event: str, heard: Heard, place: AgentPlace, memory: MemoryStore) -> dict[str, Any]:
     """What a hook prints; an empty object where there is nothing to tell."""
     return _ANSWERS[event](heard, place, memory)
 
 
-def _session_start(heard: Heard, place: Place, memory: MemoryStore) -> dict[str, Any]:
+def _session_start(heard: Heard, place: AgentPlace, memory: MemoryStore) -> dict[str, Any]:
     """How the memory stands, what keeps coming back, and what is remembered for the bead of this attempt."""
     health = memory.health()
     mode = "searched by meaning" if health.mode == "semantic" else "searched by keywords only"
@@ -125,7 +125,7 @@ def _session_start(heard: Heard, place: Place, memory: MemoryStore) -> dict[str,
     return _context("SessionStart", "\n".join(lines))
 
 
-def _enter_attempt(place: Place, memory: MemoryStore) -> None:
+def _enter_attempt(place: AgentPlace, memory: MemoryStore) -> None:
     """Enter under this attempt what its bead's block shows it; once, however often a session begins."""
     lines = [each for each in memory.injections(bead=place.bead) if each.in_bead]
     newest = max(lines, key=lambda each: (each.at or 0, each.attempt == place.attempt), default=None)
@@ -133,7 +133,7 @@ def _enter_attempt(place: Place, memory: MemoryStore) -> None:
         memory.enter_attempt(newest.id, place.attempt)
 
 
-def _known(who: str, place: Place, memory: MemoryStore) -> set[str]:
+def _known(who: str, place: AgentPlace, memory: MemoryStore) -> set[str]:
     """Names of what an agent was told already: by a hook, or by the block in its bead."""
     ledger = [*(memory.injections(attempt=who) if who else ())]
     if place.bead and _told_by_block(place, memory):
@@ -141,14 +141,14 @@ def _known(who: str, place: Place, memory: MemoryStore) -> set[str]:
     return {each.name for told in ledger for each in told.shown}
 
 
-def _told_by_block(place: Place, memory: MemoryStore) -> bool:
+def _told_by_block(place: AgentPlace, memory: MemoryStore) -> bool:
     """Whether the bead itself brings its memories into the prompt; the ledger has them under the bead."""
     bead = read_tracker(place.project.beads_file).beads.get(place.bead)
     description = str(bead.document().get("description") or "") if bead is not None else ""
     return without_block(description) != description and bool(memory.injections(bead=place.bead))
 
 
-def _user_prompt_submit(heard: Heard, place: Place, memory: MemoryStore) -> dict[str, Any]:
+def _user_prompt_submit(heard: Heard, place: AgentPlace, memory: MemoryStore) -> dict[str, Any]:
     """What is remembered of what a person asks; nothing that the session was told already.
 
     The reviews and checks that ddx has an agent make run in the project itself, and are nobody's question.
@@ -165,7 +165,7 @@ def _user_prompt_submit(heard: Heard, place: Place, memory: MemoryStore) -> dict
     return _context("UserPromptSubmit", "\n".join(_told(told)))
 
 
-def _pre_tool_use(heard: Heard, place: Place, memory: MemoryStore) -> dict[str, Any]:
+def _pre_tool_use(heard: Heard, place: AgentPlace, memory: MemoryStore) -> dict[str, Any]:
     """What is remembered of a file, before it is changed; once a file and agent."""
     if heard.tool not in EDITING or not heard.file:
         return {}
@@ -193,7 +193,7 @@ def _pre_tool_use(heard: Heard, place: Place, memory: MemoryStore) -> dict[str, 
     return _context("PreToolUse", "\n".join([f"Memories for {clean_line(path.name, 120)}:", *_told(told)]))
 
 
-def _subagent_start(heard: Heard, place: Place, memory: MemoryStore) -> dict[str, Any]:
+def _subagent_start(heard: Heard, place: AgentPlace, memory: MemoryStore) -> dict[str, Any]:
     """What is remembered of the task that a sub-agent was just given."""
     task = own_task(heard) or _task_of(heard, memory)
     if task is None or _ALREADY in task.objective:
@@ -211,7 +211,7 @@ def _subagent_start(heard: Heard, place: Place, memory: MemoryStore) -> dict[str
     return _context("SubagentStart", "\n".join(_told(told)))
 
 
-def _task_of(heard: Heard, memory: MemoryStore) -> Task | None:
+def _task_of(heard: Heard, memory: MemoryStore) -> AgentTask | None:
     """The task of this agent among those that its session has handed out: each has one that no other has."""
     tasks = open_tasks(spawned(heard.transcript), heard.agent_type)
     if len(tasks) < 2 or not heard.agent_id:
@@ -221,7 +221,7 @@ def _task_of(heard: Heard, memory: MemoryStore) -> Task | None:
     return next((each.task for each in tasks if each.call == mine), None)
 
 
-def _stop(heard: Heard, place: Place, memory: MemoryStore) -> dict[str, Any]:
+def _stop(heard: Heard, place: AgentPlace, memory: MemoryStore) -> dict[str, Any]:
     """Keep what the agent says it used until somebody has verified its work; what blocked it is a lesson."""
     claim = claim_of(heard)
     attempt = _who(heard, place)
@@ -243,7 +243,7 @@ def _stop(heard: Heard, place: Place, memory: MemoryStore) -> dict[str, Any]:
     return {}
 
 
-def _settle(heard: Heard, place: Place, memory: MemoryStore) -> None:
+def _settle(heard: Heard, place: AgentPlace, memory: MemoryStore) -> None:
     """Count what the agent was shown by the checks that it ran; DDx judges its own attempts."""
     who = _who(heard, place)
     if place.attempt or not who or not memory.injections(attempt=who):
@@ -256,7 +256,7 @@ def _settle(heard: Heard, place: Place, memory: MemoryStore) -> None:
         settle_session(memory, who, ran.checks, last_change=ran.last_change, kind=kind)
 
 
-def _session_end(heard: Heard, place: Place, memory: MemoryStore) -> dict[str, Any]:
+def _session_end(heard: Heard, place: AgentPlace, memory: MemoryStore) -> dict[str, Any]:
     """Take in what the session's checks say, and DDx's evidence of attempts that have ended."""
     _settle(heard, place, memory)
     tracker = read_tracker(place.project.beads_file)
@@ -267,7 +267,7 @@ def _session_end(heard: Heard, place: Place, memory: MemoryStore) -> dict[str, A
     return {}
 
 
-_ANSWERS: dict[str, Callable[[Heard, Place, MemoryStore], dict[str, Any]]] = {
+_ANSWERS: dict[str, Callable[[Heard, AgentPlace, MemoryStore], dict[str, Any]]] = {
     "session-start": _session_start,
     "user-prompt-submit": _user_prompt_submit,
     "pre-tool-use": _pre_tool_use,
@@ -281,7 +281,7 @@ HOOKS = tuple(_ANSWERS)
 """The events that are answered."""
 
 
-def _who(heard: Heard, place: Place) -> str:
+def _who(heard: Heard, place: AgentPlace) -> str:
     """Under which name the ledger keeps what this agent is shown: the attempt, the sub-agent, the session."""
     return place.attempt or heard.agent_id or heard.session
 
@@ -298,7 +298,7 @@ def _told(injection: Injection) -> list[str]:
     ]
 
 
-def _objective_of(place: Place) -> str:
+def _objective_of(place: AgentPlace) -> str:
     tracker = read_tracker(place.project.beads_file)
     bead = tracker.beads.get(place.bead)
     if bead is None:

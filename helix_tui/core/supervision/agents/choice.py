@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from helix_tui.core.supervision.stages.delegate import Wishes
+from helix_tui.core.supervision.stages.delegate import AgentChoice
 
 
 def environment_options(env: Mapping[str, str]) -> dict[str, str]:
@@ -38,7 +38,7 @@ def chosen(
     review_agent: str = "",
     set_agent: str = "",
     set_model: str = "",
-) -> Wishes:
+) -> AgentChoice:
     """Who is to do the work.
 
     Args:
@@ -49,4 +49,6 @@ def chosen(
     given = environment_options(env)
     harness = agent or given.get("harness", "") or set_agent
     model = model or given.get("model", "") or (set_model if harness == set_agent else "")
-    return Wishes(harness, model, effort or given.get("effort", ""), review_agent or given.get("review_harness", ""))
+    return AgentChoice(
+        harness, model, effort or given.get("effort", ""), review_agent or given.get("review_harness", "")
+    )

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from helix_tui.core.ddx.names import ATTEMPT_ID
-from helix_tui.core.editing.execute.gate import Gate
+from helix_tui.core.editing.execute.gate import WriteGate
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.files import replace_file
 from helix_tui.core.ground.opening import open_nonblocking
@@ -103,7 +103,9 @@ def settings_path(project: Project) -> Path:
     return path.resolve() if path.is_symlink() else path
 
 
-def merge(project: Project, gate: Gate, command: Sequence[str], *, remove: bool = False, dry: bool = False) -> Merged:
+def merge(
+    project: Project, gate: WriteGate, command: Sequence[str], *, remove: bool = False, dry: bool = False
+) -> Merged:
     """Write our hooks into the project's settings, or take them out.
 
     Args:

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from helix_tui.core.beads.tracker import read_tracker
-from helix_tui.core.editing.authoring import Finding, Verdict, judge
-from helix_tui.core.editing.execute.gate import Gate
+from helix_tui.core.editing.authoring import AuthoringFinding, AuthoringVerdict, judge
+from helix_tui.core.editing.execute.gate import WriteGate
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.files import replace_file
 from helix_tui.core.ground.opening import open_nonblocking
@@ -71,7 +71,7 @@ exec {words} install-hooks --judge -C "$(dirname "$0")/../.."
 """
 
 
-def install(project: Project, gate: Gate, command: Collection[str] = BY_NAME) -> Installed:
+def install(project: Project, gate: WriteGate, command: Collection[str] = BY_NAME) -> Installed:
     """Put our hook in its place.
 
     Raises:
@@ -89,7 +89,7 @@ def install(project: Project, gate: Gate, command: Collection[str] = BY_NAME) ->
     return Installed(path, True)
 
 
-def remove(project: Project, gate: Gate) -> Installed:
+def remove(project: Project, gate: WriteGate) -> Installed:
     """Take our hook away.
 
     Raises:
@@ -138,18 +138,18 @@ def _ours(path: Path) -> str | None:
     return have
 
 
-def judge_stdin(raw: bytes, project: Project, env: Mapping[str, str]) -> Verdict:
+def judge_stdin(raw: bytes, project: Project, env: Mapping[str, str]) -> AuthoringVerdict:
     """What the hook says of the bead that ddx hands it."""
     if env.get(SKIP) == "1":
-        return Verdict()
+        return AuthoringVerdict()
     if len(raw) > MAX_BEAD:
-        return Verdict((Finding("error", "size", f"the bead has more than {MAX_BEAD >> 20} MB"),))
+        return AuthoringVerdict((AuthoringFinding("error", "size", f"the bead has more than {MAX_BEAD >> 20} MB"),))
     try:
         bead = json.loads(raw.decode("utf-8", "replace"))
     except (ValueError, RecursionError):
         bead = None
     if not isinstance(bead, dict):
-        return Verdict((Finding("error", "json", "what ddx handed over is no bead"),))
+        return AuthoringVerdict((AuthoringFinding("error", "json", "what ddx handed over is no bead"),))
     tracker = read_tracker(project.beads_file)
     known = None if tracker.missing or tracker.problem else tracker.beads
     return judge(bead, known)

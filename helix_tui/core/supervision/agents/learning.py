@@ -16,7 +16,7 @@ from typing import Any
 
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.attempts.attempt import Attempt
-from helix_tui.core.ddx.attempts.evidence import Evidence, read_evidence
+from helix_tui.core.ddx.attempts.evidence import AttemptEvidence, read_evidence
 from helix_tui.core.ddx.names import status_of
 from helix_tui.core.ddx.runs.transcript import TranscriptTail, transcript_folders
 from helix_tui.core.ground.project import Project
@@ -121,7 +121,7 @@ class Learned:
         }
 
 
-def judge(attempt: Attempt, evidence: Evidence) -> Judged:
+def judge(attempt: Attempt, evidence: AttemptEvidence) -> Judged:
     """The verified outcome of an attempt: passed, failed, or None where the evidence does not tell."""
     if not attempt.finished or attempt.verdict.outcome == "unfinished":
         return Judged(None, "it has not ended")
@@ -153,7 +153,7 @@ def judge(attempt: Attempt, evidence: Evidence) -> Judged:
 
 
 def draw_lesson(
-    attempt: Attempt, bead: Bead | None, evidence: Evidence, judged: Judged, failed_before: int
+    attempt: Attempt, bead: Bead | None, evidence: AttemptEvidence, judged: Judged, failed_before: int
 ) -> Lesson | None:
     """What an attempt teaches: a failure with its cause, or a way that landed; None where nobody said why."""
     title = clean_line(bead.title if bead is not None else "", 200)
@@ -175,7 +175,7 @@ def draw_lesson(
     return Lesson("failure", f"{title}: {meaning}", cause, f"attempt {attempt.attempt_id}: {judged.why}")
 
 
-def _cause(attempt: Attempt, evidence: Evidence) -> str:
+def _cause(attempt: Attempt, evidence: AttemptEvidence) -> str:
     """Why it failed, by whoever said most: a check, the reviewer, the agent, the harness."""
     broken = [check for check in evidence.checks if not check.passed]
     said = [
@@ -188,7 +188,7 @@ def _cause(attempt: Attempt, evidence: Evidence) -> str:
     return next((line for text in said if (line := clean_line(text, _LONGEST))), "")
 
 
-def _approach(attempt: Attempt, evidence: Evidence) -> str:
+def _approach(attempt: Attempt, evidence: AttemptEvidence) -> str:
     """How it was done, by the agent's decisions or the reviewer that approved it."""
     said = [evidence.decisions, attempt.review.rationale if attempt.review is not None else ""]
     return next((line for text in said if (line := clean_line(text, _LONGEST))), "")

@@ -13,14 +13,14 @@ from helix_tui.core.beads.record import Bead
 from helix_tui.core.editing import operations
 from helix_tui.core.editing.operations import Operation
 from helix_tui.core.editing.steps import NEW
-from helix_tui.core.memory.plan_records import Plan, Task, in_order
+from helix_tui.core.memory.plan_records import MemoryPlan, PlanTask, in_order
 
 _TITLE = 100
 _SEQ = "seq:"
 
 
 def bead_operations(
-    plan: Plan,
+    plan: MemoryPlan,
     beads: Mapping[str, Bead],
     *,
     parent: str = "",
@@ -77,7 +77,7 @@ def bead_operations(
     return found
 
 
-def beads_of(plan: Plan, beads: Mapping[str, Bead]) -> dict[str, str]:
+def beads_of(plan: MemoryPlan, beads: Mapping[str, Bead]) -> dict[str, str]:
     """The seqs of a plan's tasks that have a bead already, and which."""
     return {
         label.removeprefix(_SEQ): bead_id
@@ -88,7 +88,7 @@ def beads_of(plan: Plan, beads: Mapping[str, Bead]) -> dict[str, str]:
     }
 
 
-def _plan_label(plan: Plan) -> str:
+def _plan_label(plan: MemoryPlan) -> str:
     return f"plan:{plan.key}"
 
 
@@ -110,7 +110,7 @@ def _title(text: str) -> str:
     return line if len(line) <= _TITLE else line[: _TITLE - 1] + "…"
 
 
-def _acceptance(task: Task) -> str:
+def _acceptance(task: PlanTask) -> str:
     lines = [f"1. `{task.verify}` passes"]
     if task.delta:
         files = ", ".join(f"`{name}`" for name in task.delta)
@@ -118,7 +118,7 @@ def _acceptance(task: Task) -> str:
     return "\n".join(lines)
 
 
-def _description(plan: Plan, task: Task) -> str:
+def _description(plan: MemoryPlan, task: PlanTask) -> str:
     parts = [
         task.objective,
         f"DELTA: {', '.join(task.delta)}" if task.delta else "",

@@ -23,7 +23,7 @@ import msgspec
 from helix_tui.core.ground.opening import open_nonblocking
 
 if TYPE_CHECKING:
-    from helix_tui.core.memory.lessons.verification import Check
+    from helix_tui.core.memory.lessons.verification import SessionCheck
 
 EDITING = {"Edit", "Write", "MultiEdit", "NotebookEdit"}
 """Tools that change a file."""
@@ -62,7 +62,7 @@ class Heard:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class AgentTask:
     """What an agent was asked to do."""
 
     objective: str
@@ -76,13 +76,13 @@ class Spawned:
     call: str
     """Id of the tool call, or the task itself where the transcript names none."""
     agent_type: str
-    task: Task
+    task: AgentTask
     ended: bool
     """Whether its result has come back."""
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class AgentClaim:
     """What an agent says of its own work: a claim, never an outcome."""
 
     report: Report = ""
@@ -94,7 +94,7 @@ class Claim:
 class Ran:
     """The commands of a session, and when it last changed a file, on one scale: larger is later."""
 
-    checks: tuple[Check, ...] = ()
+    checks: tuple[SessionCheck, ...] = ()
     last_change: int | None = None
 
 
@@ -183,7 +183,7 @@ def open_tasks(every: Sequence[Spawned], agent_type: str) -> list[Spawned]:
     return same or [each for each in running if not (each.agent_type and plain)]
 
 
-def own_task(heard: Heard) -> Task | None:
+def own_task(heard: Heard) -> AgentTask | None:
     """What an agent was asked, by the first message of its own transcript, where that is there yet."""
     for path in _own_transcripts(heard):
         for line in _read(path, 0, _HEAD).split(b"\n")[:_FIRST_LINES]:
@@ -215,10 +215,10 @@ def _work(transcript: str, *, sidechains: bool) -> Ran:
     What another agent does is a change of that moment: its commands stand in a transcript of its own. One in
     the background goes on changing after its call is back, and nothing here says until when.
     """
-    from helix_tui.core.memory.lessons.verification import Check
+    from helix_tui.core.memory.lessons.verification import SessionCheck
 
     uses: dict[str, dict[str, Any]] = {}
-    checks: list[Check] = []
+    checks: list[SessionCheck] = []
     change: int | None = None
     unending = False
     for position, part, entry in _tool_parts(transcript, sidechains):
@@ -230,7 +230,7 @@ def _work(transcript: str, *, sidechains: bool) -> Ran:
         asked = asked if isinstance(asked, dict) else {}
         command = _text(asked.get("command"), 20_000) if use.get("name") == "Bash" else ""
         if command:
-            checks.append(Check(command, _exit_code(part, entry, asked), position))
+            checks.append(SessionCheck(command, _exit_code(part, entry, asked), position))
         if _changes(use, command) and (command or part.get("is_error") is not True):
             change = position - 1 if command else position  # a check behind a change in one line is of it
             unending = unending or asked.get("run_in_background") is True
@@ -299,17 +299,17 @@ def _asked(entry: dict[str, Any]) -> str:
     return "\n".join(_text(part.get("text"), 100_000) for part in _content(entry)).strip()
 
 
-def read_task(prompt: str) -> Task | None:
+def read_task(prompt: str) -> AgentTask | None:
     """The objective and files of a prompt: its ``OBJECTIVE:`` and ``DELTA:`` lines, else its beginning."""
     if not prompt.strip():
         return None
     found = re.search(r"^\W{0,4}OBJECTIVE\b[*_]*:[*_ \t]*(.+)$", prompt, re.M)
     objective = (found.group(1) if found else prompt).strip()[:1000]
     delta = re.search(r"^\W{0,4}(?:DELTA|RELEVANT_FILES)\b[*_]*:[*_ \t]*(.+)$", prompt, re.M)
-    return Task(objective, _names(delta.group(1)) if delta else ())
+    return AgentTask(objective, _names(delta.group(1)) if delta else ())
 
 
-def claim_of(heard: Heard) -> Claim:
+def claim_of(heard: Heard) -> AgentClaim:
     """What the agent reports: from its last message, else from the end of its transcript."""
     text = heard.message or _last_said(heard.agent_transcript or heard.transcript)
     ends = list(re.finditer(r"^\W{0,4}(DELIVERED|BLOCKED|PARTIAL)\b[*_]*:[*_ \t]*(.*)$", text, re.M))
@@ -319,7 +319,7 @@ def claim_of(heard: Heard) -> Claim:
     if ends:
         report = _REPORTS[ends[-1].group(1)]
         summary = ends[-1].group(2).strip()[:1000]
-    return Claim(report, summary, _names(used[-1][1] or used[-1][2] or "") if used else ())
+    return AgentClaim(report, summary, _names(used[-1][1] or used[-1][2] or "") if used else ())
 
 
 _UTILIZED = re.compile(

@@ -16,16 +16,16 @@ from helix_tui.core.beads.archive import Archived, find_archived
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.ddx.dialect import dialect_or_family
 from helix_tui.core.ddx.files import Folder, stamp_of
-from helix_tui.core.editing.execute.curator import Curator, Sight
-from helix_tui.core.editing.execute.gate import Gate, GateBusy, WritesForbidden
-from helix_tui.core.editing.journal import History
-from helix_tui.core.editing.overlay import Scene
-from helix_tui.core.editing.steps import Refused, Writing, called
+from helix_tui.core.editing.execute.curator import Curator, QueueState
+from helix_tui.core.editing.execute.gate import GateBusy, WriteGate, WritesForbidden
+from helix_tui.core.editing.journal import JournalHistory
+from helix_tui.core.editing.overlay import Overlay
+from helix_tui.core.editing.steps import OperationRefused, PlanBuilder, called
 from helix_tui.core.editing.undo.conflicts import Conflict, Unreadable
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.threads import keep_at
 from helix_tui.core.ground.time import now_ns
-from helix_tui.core.supervision.decide.status_summary import Bearing, take_bearing
+from helix_tui.core.supervision.decide.status_summary import StatusSummary, take_bearing
 from helix_tui.core.supervision.signals.authority import Authority
 from helix_tui.core.supervision.signals.drift import Drift, DriftWatch
 from helix_tui.core.supervision.signals.focus import Focus, plan_upkeep, read_focus
@@ -69,11 +69,11 @@ class Concerns:
     """Why the focus could not be minded, or the drift not be kept, in one sentence."""
     archived: Mapping[str, Archived] = field(default_factory=dict)
     """Beads of the archive that others wait on."""
-    bearing: Bearing = field(default_factory=Bearing)
+    bearing: StatusSummary = field(default_factory=StatusSummary)
     """Where the work stands and what should come next."""
 
 
-class Lookout:
+class BackgroundMonitor:
     """Looks after one project. `see` and `stop` are for any thread, the rest for its own.
 
     Args:
@@ -96,9 +96,9 @@ class Lookout:
         self._curator = curator
         self._clock = clock
         self._env = env
-        self._drift = DriftWatch(project, Gate(project, curator is None, patience_s=0.0))
-        self._patient = DriftWatch(project, Gate(project, curator is None))
-        self._news: tuple[Sight, History] | None = None
+        self._drift = DriftWatch(project, WriteGate(project, curator is None, patience_s=0.0))
+        self._patient = DriftWatch(project, WriteGate(project, curator is None))
+        self._news: tuple[QueueState, JournalHistory] | None = None
         self._wake = threading.Condition()
         self._stopped = False
         self._thread: threading.Thread | None = None
@@ -119,7 +119,7 @@ class Lookout:
             self._stopped = True
             self._wake.notify_all()
 
-    def see(self, sight: Sight, history: History) -> None:
+    def see(self, sight: QueueState, history: JournalHistory) -> None:
         """There is a newer state to look at."""
         with self._wake:
             self._news = (sight, history)
@@ -131,7 +131,7 @@ class Lookout:
             self._seen_by_person += ids
             self._wake.notify_all()
 
-    def look(self, sight: Sight, history: History) -> Concerns:
+    def look(self, sight: QueueState, history: JournalHistory) -> Concerns:
         """Everything that is to be found in a state, as of now; keeps what is new of it for the next time."""
         trouble = ""
         try:
@@ -143,7 +143,7 @@ class Lookout:
         except OSError as error:
             trouble = f"what was seen cannot be kept: {error.strerror or error}"
         orphans = find_orphans(sight, self.project, env=self._env, now=self._clock())
-        focus = read_focus(Scene(sight.queue))
+        focus = read_focus(Overlay(sight.queue))
         unminded = _unminded(sight, focus)
         minded: tuple[str, ...] = ()
         few = 0 < len(unminded) <= MIND_MOST
@@ -162,7 +162,7 @@ class Lookout:
             done = curator.run_steps("focus", "keep the focus", lambda writing, _: plan_upkeep(writing))
         except GateBusy:
             return (), ""
-        except (DdxError, Conflict, Unreadable, Refused, OSError) as error:
+        except (DdxError, Conflict, Unreadable, OperationRefused, OSError) as error:
             self._failures += 1
             return (), f"the focus could not be kept: {error}"
         if done.error is not None:
@@ -171,7 +171,7 @@ class Lookout:
         self._failures = 0
         return (tuple(done.entry.after) if done.entry is not None else ()), ""
 
-    def _acknowledge(self, ids: list[str], sight: Sight, history: History) -> str:
+    def _acknowledge(self, ids: list[str], sight: QueueState, history: JournalHistory) -> str:
         """Take the present of these beads as seen; why that failed, if it did."""
         try:
             self._patient.acknowledge(sight.queue.beads, history, ids)
@@ -185,7 +185,7 @@ class Lookout:
                 return done.error.message if done.error is not None else ""
         except (GateBusy, WritesForbidden) as error:
             return str(error)
-        except (DdxError, Conflict, Unreadable, Refused) as error:
+        except (DdxError, Conflict, Unreadable, OperationRefused) as error:
             return f"beads could not be given back to workers: {error}"
         except OSError as error:
             return f"what was seen cannot be kept: {error.strerror or error}"
@@ -210,7 +210,7 @@ class Lookout:
         )
 
     def _run(self) -> None:
-        seen: tuple[Sight, History] | None = None
+        seen: tuple[QueueState, JournalHistory] | None = None
         stamps: tuple[object, ...] = ()
         quiet = 0
         while True:
@@ -238,7 +238,7 @@ class Lookout:
                 self._tell(found)
 
 
-def _same(news: tuple[Sight, History], seen: tuple[Sight, History] | None) -> bool:
+def _same(news: tuple[QueueState, JournalHistory], seen: tuple[QueueState, JournalHistory] | None) -> bool:
     """Whether everything that a look rests on is the same."""
     if seen is None:
         return False
@@ -246,13 +246,13 @@ def _same(news: tuple[Sight, History], seen: tuple[Sight, History] | None) -> bo
     return sight.queue is old.queue and sight.runs is old.runs and history is old_history
 
 
-def _unminded(sight: Sight, focus: Focus) -> tuple[str, ...]:
+def _unminded(sight: QueueState, focus: Focus) -> tuple[str, ...]:
     """Beads on which the focus is not as it should be."""
     if not (focus.epic or focus.held or focus.leftovers):
         return ()
-    writing = Writing(Scene(sight.queue), dialect_or_family(sight.dialect, sight.queue))
+    writing = PlanBuilder(Overlay(sight.queue), dialect_or_family(sight.dialect, sight.queue))
     try:
         plan_upkeep(writing)
-    except Refused as error:
+    except OperationRefused as error:
         return (f"({called(str(error))})",)
     return tuple(dict.fromkeys(bead_id for step in writing.steps for bead_id in step.edits))

@@ -9,21 +9,21 @@ import re
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from helix_tui.core.editing.execute.curator import Curator, Sight
+from helix_tui.core.editing.execute.curator import Curator, QueueState
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.supervision.decide.facts import Facts, gather_facts
-from helix_tui.core.supervision.decide.verdict import Reason, Verdict, command_for, decide
+from helix_tui.core.supervision.decide.verdict import NextVerdict, VerdictReason, command_for, decide
 from helix_tui.core.supervision.run_state.state import load_state
 from helix_tui.core.supervision.signals.authority import Authority
 from helix_tui.core.supervision.signals.document_conflicts import find_conflicts
 from helix_tui.core.supervision.signals.drift import Drift, DriftWatch
 from helix_tui.core.supervision.signals.orphans import find_dead_claims, find_orphans
-from helix_tui.core.supervision.signals.questions import Questions
+from helix_tui.core.supervision.signals.questions import OpenQuestions
 from helix_tui.core.supervision.signals.scope import EVERYTHING, Scope, read_scope, scope_word
 from helix_tui.core.supervision.signals.stoppage import find_stoppage
 from helix_tui.core.supervision.signals.tried import still_tried
-from helix_tui.core.supervision.stages.delegate import NOBODY, Answer, Delegate, Wishes
+from helix_tui.core.supervision.stages.delegate import NOBODY, AgentAnswer, AgentChoice, Delegate
 from helix_tui.core.supervision.stages.stage_run import StageOutcome, perform
 from helix_tui.core.supervision.stages.table import STAGES
 
@@ -42,7 +42,7 @@ class CheckFailed(HelixError):
         tokens, cost_usd: what its answer cost; 0 where it does not say.
     """
 
-    def __init__(self, message: str, facts: Verdict, kind: str, answer: Answer) -> None:
+    def __init__(self, message: str, facts: NextVerdict, kind: str, answer: AgentAnswer) -> None:
         super().__init__(message)
         self.facts = facts
         self.kind = kind
@@ -59,11 +59,11 @@ class Checker:
     """
 
     curator: Curator
-    questions: Questions
+    questions: OpenQuestions
     delegate: Delegate | None = None
-    wishes: Wishes = NOBODY
+    wishes: AgentChoice = NOBODY
 
-    def facts(self, scope: Scope = EVERYTHING, *, sight: Sight | None = None, documents: bool = True) -> Facts:
+    def facts(self, scope: Scope = EVERYTHING, *, sight: QueueState | None = None, documents: bool = True) -> Facts:
         """What is known now. New beads and our own changes are taken into the drift snapshot on the way.
 
         Args:
@@ -89,7 +89,7 @@ class Checker:
             archive=project.archive_file,
         )
 
-    def drift(self, sight: Sight) -> tuple[Drift, ...]:
+    def drift(self, sight: QueueState) -> tuple[Drift, ...]:
         """What others changed since it was last seen."""
         watch = DriftWatch(self.curator.project, self.curator.gate)
         history = self.curator.history()
@@ -97,7 +97,7 @@ class Checker:
             return watch.check(sight.queue.beads, history)
         return watch.settle(sight.queue.beads, history)
 
-    def check(self, scope: Scope = EVERYTHING, *, asking: Asking = "auto", stamp: str = "check") -> Verdict:
+    def check(self, scope: Scope = EVERYTHING, *, asking: Asking = "auto", stamp: str = "check") -> NextVerdict:
         """What comes next.
 
         Raises:
@@ -121,7 +121,7 @@ class Checker:
         )
         return self._from_agent(done, verdict)
 
-    def _from_agent(self, done: StageOutcome, facts: Verdict) -> Verdict:
+    def _from_agent(self, done: StageOutcome, facts: NextVerdict) -> NextVerdict:
         if done.answer.problem:
             raise CheckFailed(f"check failed: {done.answer.problem}", facts, "check_failed", done.answer)
         code = done.trailers.get("NEXT_ACTION")
@@ -129,7 +129,7 @@ class Checker:
             raise CheckFailed(UNREADABLE, facts, "check_unreadable", done.answer)
         if code == "STOP" and facts.decided:
             said = clean_line(done.answer.text, 300)
-            denied = Reason("agent", f"the agent answered STOP, which the queue contradicts: {said}")
+            denied = VerdictReason("agent", f"the agent answered STOP, which the queue contradicts: {said}")
             tokens, cost = done.answer.tokens, done.answer.cost_usd
             return replace(facts, notes=(*facts.notes, denied), tokens=tokens, cost_usd=cost)
         about = read_scope(_named_scope(done.answer.text, code)) or facts.scope
@@ -139,7 +139,7 @@ class Checker:
         return replace(
             facts,
             next_action=code,
-            reasons=(Reason("agent", detail),),
+            reasons=(VerdictReason("agent", detail),),
             notes=(*facts.reasons, *facts.notes),
             recommended_command=command_for(code, about, facts.drain),
             would_change_if=_section(done.answer.text, ("Stop Or Escalation Condition", "Would Change If", "Condition"))
@@ -151,9 +151,9 @@ class Checker:
         )
 
 
-def undecided(verdict: Verdict) -> Verdict:
+def undecided(verdict: NextVerdict) -> NextVerdict:
     """The answer where facts leave it open and nobody is asked: stop, and say what was not looked at."""
-    reason = Reason("not_looked", "undecided: nothing is ready, and no agent has checked the documents")
+    reason = VerdictReason("not_looked", "undecided: nothing is ready, and no agent has checked the documents")
     return replace(
         verdict,
         next_action="STOP",
@@ -163,7 +163,7 @@ def undecided(verdict: Verdict) -> Verdict:
     )
 
 
-def facts_text(facts: Facts, verdict: Verdict) -> str:
+def facts_text(facts: Facts, verdict: NextVerdict) -> str:
     """The facts as lines for a prompt; whatever comes from beads is cleaned."""
     health = facts.health
     numbers = ("total", "open", "in_progress", "closed", "ready", "ready_execution", "blocked", "cooling")

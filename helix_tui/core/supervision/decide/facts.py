@@ -20,14 +20,14 @@ from helix_tui.core.ddx.dialect import dialect_or_family
 from helix_tui.core.ddx.fit import Shut
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.editing.authoring import deterministic
-from helix_tui.core.editing.execute.curator import Sight
+from helix_tui.core.editing.execute.curator import QueueState
 from helix_tui.core.ground.time import format_instant
 from helix_tui.core.supervision.signals.authority import Authority
-from helix_tui.core.supervision.signals.document_conflicts import Finding
+from helix_tui.core.supervision.signals.document_conflicts import DocumentFinding
 from helix_tui.core.supervision.signals.drift import Drift
 from helix_tui.core.supervision.signals.injected_beads import governs_alignment
 from helix_tui.core.supervision.signals.orphans import Orphan
-from helix_tui.core.supervision.signals.questions import Question, beads_in_question
+from helix_tui.core.supervision.signals.questions import OpenQuestion, beads_in_question
 from helix_tui.core.supervision.signals.scope import EVERYTHING, Scope, named_beads, under
 from helix_tui.core.supervision.signals.stoppage import Stoppage
 from helix_tui.core.supervision.signals.tried import Tried
@@ -73,9 +73,9 @@ class Facts:
     """Open epics under which everything is closed."""
     superseded: tuple[str, ...] = ()
     """Open beads that another one replaces."""
-    questions: tuple[Question, ...] = ()
+    questions: tuple[OpenQuestion, ...] = ()
     """Unanswered ones."""
-    conflicts: tuple[Finding, ...] = ()
+    conflicts: tuple[DocumentFinding, ...] = ()
     """Conflicts and gaps between governing documents, but for those that somebody has decided."""
     tried: tuple[Tried, ...] = ()
     """What the last run attempted and left open."""
@@ -104,15 +104,15 @@ class Facts:
 
 
 def gather_facts(
-    sight: Sight,
+    sight: QueueState,
     *,
     scope: Scope = EVERYTHING,
     drift: Iterable[Drift] = (),
     orphans: Iterable[Orphan] = (),
     dead: Iterable[Orphan] = (),
-    questions: Iterable[Question] = (),
+    questions: Iterable[OpenQuestion] = (),
     authority: Authority | None = None,
-    conflicts: Iterable[Finding] = (),
+    conflicts: Iterable[DocumentFinding] = (),
     tried: Iterable[Tried] = (),
     stoppage: Stoppage | None = None,
     archive: Path | None = None,

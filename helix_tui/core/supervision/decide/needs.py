@@ -29,7 +29,7 @@ if TYPE_CHECKING:  # who shows no drift need not load what finds it
     from helix_tui.core.ddx.attempts.attempt import Attempt
     from helix_tui.core.supervision.signals.drift import Drift
     from helix_tui.core.supervision.signals.orphans import Orphan
-    from helix_tui.core.supervision.signals.questions import Question
+    from helix_tui.core.supervision.signals.questions import OpenQuestion
     from helix_tui.core.supervision.signals.stoppage import Stoppage
     from helix_tui.core.supervision.signals.tried import Tried
 
@@ -118,7 +118,7 @@ def needs_of(
     orphans: Iterable[Orphan] = (),
     unminded: Collection[str] = (),
     epic: str = "",
-    questions: Iterable[Question] = (),
+    questions: Iterable[OpenQuestion] = (),
     stoppage: Stoppage | None = None,
     dead: Iterable[Orphan] = (),
     archived: Mapping[str, Archived] = NONE_ARCHIVED,
@@ -163,7 +163,7 @@ def needs_of(
     return tuple(sorted(_once(queue, needs), key=lambda need: _rank(queue, need)))
 
 
-def asked_of(project: Project) -> tuple[Question, ...]:
+def asked_of(project: Project) -> tuple[OpenQuestion, ...]:
     """What HELIX asks and nobody has answered; reads one small file, where there is one."""
     path = project.helix_dir / "questions.json"
     if not path.exists():

@@ -9,29 +9,29 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from helix_tui.core.editing.execute.curator import Sight
+from helix_tui.core.editing.execute.curator import QueueState
 from helix_tui.core.ground.project import Project
 from helix_tui.core.supervision.decide.check import undecided
 from helix_tui.core.supervision.decide.facts import gather_facts
-from helix_tui.core.supervision.decide.verdict import Verdict, decide
+from helix_tui.core.supervision.decide.verdict import NextVerdict, decide
 from helix_tui.core.supervision.run_state.control import Wish, read_wish
 from helix_tui.core.supervision.run_state.state import RunState
 from helix_tui.core.supervision.run_state.status import NO_STATE, RunStatus, run_status
 from helix_tui.core.supervision.signals.authority import Authority
 from helix_tui.core.supervision.signals.drift import Drift
 from helix_tui.core.supervision.signals.orphans import Orphan
-from helix_tui.core.supervision.signals.questions import Question
+from helix_tui.core.supervision.signals.questions import OpenQuestion
 from helix_tui.core.supervision.signals.stoppage import Stoppage, find_stoppage
 
-UNKNOWN = Verdict("")
+UNKNOWN = NextVerdict("")
 NEVER = RunStatus("never", NO_STATE, RunState(), None, ())
 
 
 @dataclass(frozen=True, slots=True)
-class Bearing:
+class StatusSummary:
     """One look."""
 
-    verdict: Verdict = UNKNOWN
+    verdict: NextVerdict = UNKNOWN
     """NEXT_ACTION with its reasons; its code is empty before anything was read."""
     run: RunStatus = field(default=NEVER)
     """How HELIX's own loop stands."""
@@ -41,20 +41,20 @@ class Bearing:
     """What stopped the last worker of ddx, where somebody must mend it."""
 
     @property
-    def questions(self) -> tuple[Question, ...]:
+    def questions(self) -> tuple[OpenQuestion, ...]:
         """What HELIX asks a person."""
         return self.run.questions
 
 
 def take_bearing(
-    sight: Sight,
+    sight: QueueState,
     project: Project,
     *,
     drift: Iterable[Drift] = (),
     orphans: Iterable[Orphan] = (),
     dead: Iterable[Orphan] = (),
     authority: Authority | None = None,
-) -> Bearing:
+) -> StatusSummary:
     """Where the work stands now. Reads a few small files; changes nothing and asks nobody."""
     status = run_status(project)
     stoppage = find_stoppage(project, sight.runs)
@@ -70,4 +70,4 @@ def take_bearing(
     )
     verdict = decide(facts)
     found = verdict if verdict.decided else undecided(verdict)
-    return Bearing(found, status, read_wish(project), stoppage)
+    return StatusSummary(found, status, read_wish(project), stoppage)

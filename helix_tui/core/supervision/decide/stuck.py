@@ -20,7 +20,7 @@ from helix_tui.core.supervision.signals.drift import Drift
 from helix_tui.core.supervision.signals.eligibility_hold import causes
 from helix_tui.core.supervision.signals.injected_beads import governs_alignment
 from helix_tui.core.supervision.signals.orphans import Orphan
-from helix_tui.core.supervision.signals.questions import Question
+from helix_tui.core.supervision.signals.questions import OpenQuestion
 from helix_tui.core.supervision.signals.stoppage import Stoppage
 from helix_tui.core.supervision.signals.tried import Tried
 
@@ -83,7 +83,7 @@ def find_stuck(
     orphans: Iterable[Orphan] = (),
     drift: Iterable[Drift] = (),
     epic: str = "",
-    questions: Iterable[Question] = (),
+    questions: Iterable[OpenQuestion] = (),
     tried: Iterable[Tried] = (),
     stoppage: Stoppage | None = None,
     archive: Path | None = None,
@@ -220,7 +220,7 @@ def _orphaned(queue: Queue, orphan: Orphan) -> Stuck:
     )
 
 
-def _waiting(queue: Queue, question: Question) -> Stuck:
+def _waiting(queue: Queue, question: OpenQuestion) -> Stuck:
     bead = queue.beads.get(question.bead_id)
     action = f"helix-tui input --answer {question.id} TEXT"
     detail = f"waits for your answer to {question.id}: {question.text}"

@@ -16,12 +16,12 @@ from helix_tui.core.editing.steps import called, named
 from helix_tui.core.ground.time import format_instant
 from helix_tui.core.supervision.decide.facts import Facts
 from helix_tui.core.supervision.signals.drift import STALE
-from helix_tui.core.supervision.signals.questions import Question
+from helix_tui.core.supervision.signals.questions import OpenQuestion
 from helix_tui.core.supervision.signals.scope import EVERYTHING, Scope, scope_word
 
 
 @dataclass(frozen=True, slots=True)
-class Reason:
+class VerdictReason:
     """One fact that speaks for the answer, or that somebody should know beside it."""
 
     code: str
@@ -34,12 +34,12 @@ class Reason:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class NextVerdict:
     """What should happen next and why."""
 
     next_action: str
     """Empty where the facts do not decide."""
-    reasons: tuple[Reason, ...] = ()
+    reasons: tuple[VerdictReason, ...] = ()
     recommended_command: str = ""
     would_change_if: str = ""
     next_eligible: str = ""
@@ -54,7 +54,7 @@ class Verdict:
     cost_usd: float = 0.0
     counts: QueueCounts = field(default=QueueCounts())
     """The numbers of the scope, as every place prints them."""
-    notes: tuple[Reason, ...] = field(default=())
+    notes: tuple[VerdictReason, ...] = field(default=())
     """Further facts that do not decide."""
 
     @property
@@ -75,11 +75,11 @@ class Verdict:
         }
 
 
-def decide(facts: Facts) -> Verdict:
+def decide(facts: Facts) -> NextVerdict:
     """The answer that the facts give; its ``next_action`` is empty where they give none."""
     rules = (_refused, _unread, _blocked_by_a_person, _stale, _stopped, _ready)
     found = next((verdict for rule in rules if (verdict := rule(facts))), None) or _unready(facts)
-    return Verdict(
+    return NextVerdict(
         found.next_action,
         found.reasons,
         found.recommended_command or command_for(found.next_action, facts.scope, facts.drain),
@@ -93,11 +93,11 @@ def decide(facts: Facts) -> Verdict:
     )
 
 
-def _further(facts: Facts, reasons: tuple[Reason, ...]) -> tuple[Reason, ...]:
+def _further(facts: Facts, reasons: tuple[VerdictReason, ...]) -> tuple[VerdictReason, ...]:
     """What else there is to know, each thing once."""
     codes = {each.code for each in reasons}
     said = {each.detail for each in reasons}
-    kept: list[Reason] = []
+    kept: list[VerdictReason] = []
     for note in _notes(facts):
         if note.code not in codes and note.detail not in said:
             said.add(note.detail)
@@ -119,63 +119,65 @@ def command_for(code: str, scope: Scope, drain: str = "ddx work") -> str:
     }.get(code, "")
 
 
-def _unread(facts: Facts) -> Verdict | None:
+def _unread(facts: Facts) -> NextVerdict | None:
     """What is in a line that is no bead nobody can judge, and ddx fails on it or drops it."""
     if not facts.unread:
         return None
-    reason = Reason("unreadable_line", f"{facts.unread}; ddx fails on it, or drops it when it next writes")
-    return Verdict("GUIDANCE", (reason,), "helix-tui doctor", would_change_if="the line is repaired or deleted")
+    reason = VerdictReason("unreadable_line", f"{facts.unread}; ddx fails on it, or drops it when it next writes")
+    return NextVerdict("GUIDANCE", (reason,), "helix-tui doctor", would_change_if="the line is repaired or deleted")
 
 
-def _refused(facts: Facts) -> Verdict | None:
+def _refused(facts: Facts) -> NextVerdict | None:
     """ddx itself refuses the tracker: nothing else can be done before."""
     if facts.shut is None:
         return None
-    reason = Reason(facts.shut.gate.code, str(facts.shut), facts.shut.ids)
-    return Verdict("GUIDANCE", (reason,), facts.shut.command, would_change_if=f"somebody runs `{facts.shut.command}`")
+    reason = VerdictReason(facts.shut.gate.code, str(facts.shut), facts.shut.ids)
+    return NextVerdict(
+        "GUIDANCE", (reason,), facts.shut.command, would_change_if=f"somebody runs `{facts.shut.command}`"
+    )
 
 
-def _blocked_by_a_person(facts: Facts) -> Verdict | None:
+def _blocked_by_a_person(facts: Facts) -> NextVerdict | None:
     stopping = [question for question in facts.questions if question.stops]
     known = {question.key for question in stopping}
     clashing = [each for each in facts.conflicts if each.kind == "physics-level" and each.key not in known]
     if not stopping and not clashing:
         return None
-    reasons = tuple(Reason("physics-level", each.text, each.documents) for each in clashing) + tuple(
-        Reason(each.kind, each.text, (each.bead_id,) if each.bead_id else ()) for each in stopping
+    reasons = tuple(VerdictReason("physics-level", each.text, each.documents) for each in clashing) + tuple(
+        VerdictReason(each.kind, each.text, (each.bead_id,) if each.bead_id else ()) for each in stopping
     )
-    return Verdict("GUIDANCE", reasons, would_change_if="somebody answers: helix-tui input --questions")
+    return NextVerdict("GUIDANCE", reasons, would_change_if="somebody answers: helix-tui input --questions")
 
 
-def _stale(facts: Facts) -> Verdict | None:
+def _stale(facts: Facts) -> NextVerdict | None:
     stale = [each for each in facts.drift if each.field in STALE]
     if not stale:
         return None
-    reasons = tuple(Reason("drift", f"{each}: {each.meaning}", (each.bead_id,)) for each in stale)
-    return Verdict(
+    reasons = tuple(VerdictReason("drift", f"{each}: {each.meaning}", (each.bead_id,)) for each in stale)
+    return NextVerdict(
         "POLISH",
         reasons,
         would_change_if=("a polish pass goes over them, or somebody acknowledges them: helix-tui check --acknowledge"),
     )
 
 
-def _stopped(facts: Facts) -> Verdict | None:
+def _stopped(facts: Facts) -> NextVerdict | None:
     """Something is ready, and what stopped the last worker would stop the next one too."""
     stoppage = facts.stoppage
     if stoppage is None or not stoppage.present or not facts.ready:
         return None
-    reason = Reason("worker_stopped", stoppage.words, stoppage.paths[:20])
-    return Verdict("GUIDANCE", (reason,), "git status --short", f"somebody does this: {stoppage.fix}")
+    reason = VerdictReason("worker_stopped", stoppage.words, stoppage.paths[:20])
+    return NextVerdict("GUIDANCE", (reason,), "git status --short", f"somebody does this: {stoppage.fix}")
 
 
-def _ready(facts: Facts) -> Verdict | None:
+def _ready(facts: Facts) -> NextVerdict | None:
     if not facts.ready:
         return None
     queue = facts.queue
     work = [bead_id for bead_id in facts.ready if not looks_like_epic(queue.beads[bead_id])]
     if not work:
-        reason = Reason("only_epics", f"only epics are ready: {named(facts.ready)}", facts.ready)
-        return Verdict("POLISH", (reason,), would_change_if="they are broken down into beads")
+        reason = VerdictReason("only_epics", f"only epics are ready: {named(facts.ready)}", facts.ready)
+        return NextVerdict("POLISH", (reason,), would_change_if="they are broken down into beads")
     unsafe = {*facts.vague, *facts.ungoverned, *_missing_acceptance(facts)}
     waits = {each.bead_id: each for each in facts.questions if each.kind != "approval"}
     safe = [bead_id for bead_id in work if bead_id not in unsafe and bead_id not in waits]
@@ -184,17 +186,17 @@ def _ready(facts: Facts) -> Verdict | None:
     if safe:
         workers = facts.counts.for_workers
         names = f"{'; ' if facts.counts.asked else ': '}{named(workers)}"
-        reason = Reason("ready", f"{facts.counts}{names}", workers[:20])
-        return Verdict("BUILD", (reason,), would_change_if="the ready work is done, claimed or held back")
+        reason = VerdictReason("ready", f"{facts.counts}{names}", workers[:20])
+        return NextVerdict("BUILD", (reason,), would_change_if="the ready work is done, claimed or held back")
     if set(work) <= set(facts.ungoverned):
-        reason = Reason(
+        reason = VerdictReason(
             "missing_authority",
             f"what is ready names documents that are not there: {named(_specs(facts))}",
             facts.ungoverned,
         )
-        return Verdict("DESIGN", (reason,), would_change_if="the documents that the beads name are written")
-    reason = Reason("vague_acceptance", f"no machine can check what is ready: {named(work)}", tuple(work[:20]))
-    return Verdict("POLISH", (reason,), would_change_if="their acceptance names a command or a thing to look at")
+        return NextVerdict("DESIGN", (reason,), would_change_if="the documents that the beads name are written")
+    reason = VerdictReason("vague_acceptance", f"no machine can check what is ready: {named(work)}", tuple(work[:20]))
+    return NextVerdict("POLISH", (reason,), would_change_if="their acceptance names a command or a thing to look at")
 
 
 def _missing_acceptance(facts: Facts) -> list[str]:
@@ -206,11 +208,11 @@ def _specs(facts: Facts) -> list[str]:
     return list(dict.fromkeys(facts.queue.beads[bead_id].spec_id for bead_id in facts.ungoverned))
 
 
-def _unready(facts: Facts) -> Verdict:
+def _unready(facts: Facts) -> NextVerdict:
     """Nothing is ready: what the beads that hold the rest up are held up by."""
     mend = list(_mendable(facts))
     if mend:
-        return Verdict("POLISH", tuple(mend), would_change_if="the dependencies or epics named here are repaired")
+        return NextVerdict("POLISH", tuple(mend), would_change_if="the dependencies or epics named here are repaired")
     asked = [question for question in facts.questions if question.kind != "approval"]
     if asked and not facts.moving:
         return _for_answers(asked)
@@ -221,90 +223,90 @@ def _unready(facts: Facts) -> Verdict:
         if facts.dead and not facts.moving and not facts.cooling:
             ids = " ".join(called(each.bead_id) for each in facts.dead)
             ends = f"ddx gives them out again, or somebody releases them: helix-tui stuck --recover {ids}"
-        return Verdict("WAIT", tuple(waits), would_change_if=ends)
+        return NextVerdict("WAIT", tuple(waits), would_change_if=ends)
     person = _in_states(facts, ("proposed", "preserved_review_blocked", "unknown_status"))
     if person:
-        return Verdict("GUIDANCE", tuple(person), "helix-tui stuck", would_change_if="a person decides on them")
+        return NextVerdict("GUIDANCE", tuple(person), "helix-tui stuck", would_change_if="a person decides on them")
     outside = _in_states(facts, ("blocked_external",))
     if outside:
-        return Verdict("WAIT", tuple(outside), would_change_if="what they wait for outside has happened")
+        return NextVerdict("WAIT", tuple(outside), would_change_if="what they wait for outside has happened")
     if facts.finished_epics:
-        reason = Reason(
+        reason = VerdictReason(
             "finished_epic",
             f"everything under {named(facts.finished_epics)} is closed: close the epic and review it",
             facts.finished_epics,
         )
-        return Verdict("BUILD", (reason,), "helix-tui run", would_change_if="the epic is closed")
+        return NextVerdict("BUILD", (reason,), "helix-tui run", would_change_if="the epic is closed")
     rest = _in_states(facts, ("not_eligible",))
     if facts.outside:
         detail = f"nothing is ready in {scope_word(facts.scope)}; elsewhere {named(facts.outside)}"
-        rest.insert(0, Reason("ready_elsewhere", detail, facts.outside[:20]))
-    return Verdict("", tuple(rest), would_change_if="a bead becomes ready")
+        rest.insert(0, VerdictReason("ready_elsewhere", detail, facts.outside[:20]))
+    return NextVerdict("", tuple(rest), would_change_if="a bead becomes ready")
 
 
-def _for_answers(asked: Iterable[Question]) -> Verdict:
-    reasons = tuple(Reason(each.kind, each.text, (each.bead_id,) if each.bead_id else ()) for each in asked)
-    return Verdict("GUIDANCE", reasons, would_change_if="somebody answers: helix-tui input --questions")
+def _for_answers(asked: Iterable[OpenQuestion]) -> NextVerdict:
+    reasons = tuple(VerdictReason(each.kind, each.text, (each.bead_id,) if each.bead_id else ()) for each in asked)
+    return NextVerdict("GUIDANCE", reasons, would_change_if="somebody answers: helix-tui input --questions")
 
 
-def _mendable(facts: Facts) -> Iterable[Reason]:
+def _mendable(facts: Facts) -> Iterable[VerdictReason]:
     for bead_id, target in facts.dangling:
         gone = "is cancelled" if target in facts.queue.beads else "is not in the tracker"
         if target in facts.archived:
             away = facts.archived[target].words
             gone = f"is {away}, where ddx does not look: helix-tui dep remove {called(bead_id)} {called(target)}"
-        yield Reason(
+        yield VerdictReason(
             "dangling_dependency",
             f"{called(bead_id)} waits on {called(target)}, which {gone}",
             (bead_id, target),
         )
     for cycle in facts.cycles:
-        yield Reason("cycle", f"they wait in a circle: {' → '.join(map(called, (*cycle, cycle[0])))}", cycle)
+        yield VerdictReason("cycle", f"they wait in a circle: {' → '.join(map(called, (*cycle, cycle[0])))}", cycle)
     if facts.hollow:
         detail = f"nothing was broken out of {named(facts.hollow)}"
-        yield Reason("only_epics", detail, facts.hollow)
+        yield VerdictReason("only_epics", detail, facts.hollow)
 
 
-def _waits(facts: Facts) -> list[Reason]:
+def _waits(facts: Facts) -> list[VerdictReason]:
     found = []
     if facts.moving:
-        found.append(Reason("claimed", f"worked on or held: {named(facts.moving)}", facts.moving))
-    found += [Reason("dead_claim", str(each), (each.bead_id,)) for each in facts.dead]
+        found.append(VerdictReason("claimed", f"worked on or held: {named(facts.moving)}", facts.moving))
+    found += [VerdictReason("dead_claim", str(each), (each.bead_id,)) for each in facts.dead]
     if facts.cooling:
         first, until = facts.cooling[0]
         detail = f"{len(facts.cooling)} on cooldown, the next ({called(first)}) until {format_instant(until)}"
-        found.append(Reason("cooldown", detail, tuple(bead_id for bead_id, _ in facts.cooling)))
+        found.append(VerdictReason("cooldown", detail, tuple(bead_id for bead_id, _ in facts.cooling)))
     return found
 
 
-def _in_states(facts: Facts, states: tuple[str, ...]) -> list[Reason]:
+def _in_states(facts: Facts, states: tuple[str, ...]) -> list[VerdictReason]:
     found = []
     for state in states:
         ids = tuple(bead_id for bead_id in facts.left if facts.queue.state(bead_id) == state)
         if ids:
             why = facts.queue.standing(ids[0]).reasons
             detail = f"{state.replace('_', ' ')}: {named(ids)}" + (f" ({called(why[0].detail)})" if why else "")
-            found.append(Reason(state, detail, ids))
+            found.append(VerdictReason(state, detail, ids))
     return found
 
 
-def _notes(facts: Facts) -> Iterable[Reason]:
+def _notes(facts: Facts) -> Iterable[VerdictReason]:
     """What does not decide but somebody should know."""
     if facts.unnamed:
         name = called(scope_word(facts.scope))
         detail = f"no bead, label or specification here is called {name}: all beads were checked"
-        yield Reason("scope", detail)
+        yield VerdictReason("scope", detail)
     for tried in facts.tried:
         detail = f"{called(tried.bead_id)} was tried in the last run and stays open: {tried.why}"
-        yield Reason("tried", detail, (tried.bead_id,))
+        yield VerdictReason("tried", detail, (tried.bead_id,))
     if facts.stoppage is not None:
-        yield Reason("worker_stopped", facts.stoppage.words, facts.stoppage.paths[:20])
-    yield from (Reason("orphan", str(orphan), (orphan.bead_id,)) for orphan in facts.orphans)
+        yield VerdictReason("worker_stopped", facts.stoppage.words, facts.stoppage.paths[:20])
+    yield from (VerdictReason("orphan", str(orphan), (orphan.bead_id,)) for orphan in facts.orphans)
     for run in facts.stalls:
-        yield Reason("stall", f"{called(run.bead_id or '')}: {run.why}", (run.bead_id or "",))
-    yield from (Reason("drift", f"{each}: {each.meaning}", (each.bead_id,)) for each in facts.drift)
+        yield VerdictReason("stall", f"{called(run.bead_id or '')}: {run.why}", (run.bead_id or "",))
+    yield from (VerdictReason("drift", f"{each}: {each.meaning}", (each.bead_id,)) for each in facts.drift)
     for bead_id, target in facts.dangling:
-        yield Reason("dangling_dependency", f"{called(bead_id)} waits on {called(target)}", (bead_id, target))
+        yield VerdictReason("dangling_dependency", f"{called(bead_id)} waits on {called(target)}", (bead_id, target))
     for code, ids, what in (
         ("vague_acceptance", facts.vague, "acceptance that no machine can check"),
         ("missing_acceptance", facts.unaccepted, "no acceptance"),
@@ -313,10 +315,10 @@ def _notes(facts: Facts) -> Iterable[Reason]:
         ("finished_epic", facts.finished_epics, "epics under which everything is closed"),
     ):
         if ids:
-            yield Reason(code, f"{what}: {named(ids)}", ids)
+            yield VerdictReason(code, f"{what}: {named(ids)}", ids)
     if facts.cooling:
-        yield Reason("cooldown", f"{len(facts.cooling)} on cooldown, the next until {facts.next_eligible}")
+        yield VerdictReason("cooldown", f"{len(facts.cooling)} on cooldown, the next until {facts.next_eligible}")
     for each in facts.conflicts:
-        yield Reason(each.kind, each.text, each.documents)
+        yield VerdictReason(each.kind, each.text, each.documents)
     for question in facts.questions:
-        yield Reason("question", question.text, (question.bead_id,) if question.bead_id else ())
+        yield VerdictReason("question", question.text, (question.bead_id,) if question.bead_id else ())

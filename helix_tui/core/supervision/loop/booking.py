@@ -19,14 +19,14 @@ from helix_tui.core.editing.steps import called
 from helix_tui.core.ground.time import parse_instant
 from helix_tui.core.supervision.loop.epic_focus import inject
 from helix_tui.core.supervision.loop.options import Stop, Stopped
-from helix_tui.core.supervision.loop.work import Work
+from helix_tui.core.supervision.loop.work import LoopWork
 from helix_tui.core.supervision.signals.escalations import DECISION
 from helix_tui.core.supervision.signals.scope import EVERYTHING
 from helix_tui.core.supervision.stages import injection
 from helix_tui.core.supervision.stages.context import EVERY
 from helix_tui.core.supervision.stages.governing import scope_areas
 from helix_tui.core.supervision.stages.injection import Trigger
-from helix_tui.core.supervision.stages.results import Result, Turn, ambiguous
+from helix_tui.core.supervision.stages.results import LoopResult, LoopTurn, ambiguous
 
 _SUPERVISING = (injection.REVIEW, injection.ALIGNMENT)
 
@@ -34,10 +34,10 @@ _SUPERVISING = (injection.REVIEW, injection.ALIGNMENT)
 class Booking:
     """Books the turns of one run."""
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: LoopWork) -> None:
         self.work = work
 
-    def count(self, turn: Turn, *, recovered: bool = False) -> tuple[Result, ...]:
+    def count(self, turn: LoopTurn, *, recovered: bool = False) -> tuple[LoopResult, ...]:
         """Count a turn and write it down together with what is still to be done for it.
 
         Args:
@@ -100,7 +100,7 @@ class Booking:
         self.work.save("booking")
         return tuple(completed)
 
-    def complete(self, results: Iterable[Result]) -> tuple[Result, ...]:
+    def complete(self, results: Iterable[LoopResult]) -> tuple[LoopResult, ...]:
         """The results whose work landed and whose bead does not stay open: nothing else completes a cycle."""
         beads = self.work.look().queue.beads
         return tuple(
@@ -110,7 +110,7 @@ class Booking:
             if result.bead_id not in beads or beads[result.bead_id].status in TERMINAL
         )
 
-    def follow_up(self, results: Iterable[Result], completed: Iterable[Result]) -> None:
+    def follow_up(self, results: Iterable[LoopResult], completed: Iterable[LoopResult]) -> None:
         """Everything that follows a turn; done twice it does nothing the second time.
 
         Raises:
@@ -132,7 +132,7 @@ class Booking:
         if stop is not None:
             raise Stopped(stop)
 
-    def on_completed(self, before: int, completed: Sequence[Result]) -> None:
+    def on_completed(self, before: int, completed: Sequence[LoopResult]) -> None:
         """What every so many completed cycles bring, on the step to that number and not again after it."""
         work = self.work
         done = work.state.completed_cycles
@@ -144,7 +144,7 @@ class Booking:
 
     # --- what a result means ---------------------------------------------------------------------------
 
-    def _interpret(self, result: Result) -> Stop | None:
+    def _interpret(self, result: LoopResult) -> Stop | None:
         """Physics-level stops; what is ambiguous is asked about, or passed with an escalation bead."""
         work = self.work
         rationale = result.rationale or _rationale(work, result)
@@ -184,7 +184,7 @@ class Booking:
         )
         self.work.teller.always(f"asks ({question.id}): {text}")
 
-    def _escalate(self, result: Result, text: str) -> None:
+    def _escalate(self, result: LoopResult, text: str) -> None:
         """A bead for a person, which no worker picks, and on."""
         work = self.work
         queue = work.look().queue
@@ -212,7 +212,7 @@ class Booking:
 
     # --- what a success brings -------------------------------------------------------------------------
 
-    def _promote(self, result: Result) -> None:
+    def _promote(self, result: LoopResult) -> None:
         """A bead that has grown more than one child is an epic."""
         queue = self.work.look().queue
         bead = queue.beads.get(result.bead_id)
@@ -226,7 +226,7 @@ class Booking:
         if after is None or after.issue_type != "epic":
             raise Stopped(Stop("curation_failed", f"{name} did not become an epic", 1))
 
-    def _acceptance(self, result: Result) -> None:
+    def _acceptance(self, result: LoopResult) -> None:
         work = self.work
         for script, output in injection.failing_scripts(work.project):
             queue = work.look().queue
@@ -242,7 +242,7 @@ class Booking:
             inject(work, wish, injection.ACCEPTANCE, trigger)
             work.teller.brief(f"cycle {work.state.completed_cycles}: acceptance failures filed as issues")
 
-    def _review(self, result: Result) -> None:
+    def _review(self, result: LoopResult) -> None:
         work = self.work
         options = work.options
         if not options.auto_review:
@@ -263,7 +263,7 @@ class Booking:
         wish = injection.review_bead(queue, trigger, scope=scope, epic=epic, reviewer=options.wishes.review_harness)
         inject(work, wish, injection.REVIEW, trigger)
 
-    def _injected_before(self, result: Result) -> bool:
+    def _injected_before(self, result: LoopResult) -> bool:
         """Whether this very attempt has had its review: a booking that is done again finds it so."""
         seen = self.work.state.injected
         return bool(self.work.state.pending.get("recovered")) and any(
@@ -281,7 +281,7 @@ class Booking:
         inject(work, wish, injection.ALIGNMENT, trigger)
 
 
-def _rationale(work: Work, result: Result) -> str:
+def _rationale(work: LoopWork, result: LoopResult) -> str:
     """Why an agent changed nothing, from its evidence."""
     if not ATTEMPT_ID.fullmatch(result.attempt_id):
         return ""

@@ -11,9 +11,9 @@ from collections.abc import Iterable
 
 from helix_tui.core.supervision.loop.epic_focus import inject
 from helix_tui.core.supervision.loop.options import Stop, Stopped
-from helix_tui.core.supervision.loop.work import Work
-from helix_tui.core.supervision.signals.document_conflicts import Finding, find_conflicts
-from helix_tui.core.supervision.signals.questions import Questions
+from helix_tui.core.supervision.loop.work import LoopWork
+from helix_tui.core.supervision.signals.document_conflicts import DocumentFinding, find_conflicts
+from helix_tui.core.supervision.signals.questions import OpenQuestions
 from helix_tui.core.supervision.stages import injection
 from helix_tui.core.supervision.stages.injection import Trigger
 
@@ -23,7 +23,7 @@ MOST = 20
 _LABEL = {"resolvable": "kind:escalation", "gap": "kind:speculative"}
 
 
-def settle_documents(work: Work) -> None:
+def settle_documents(work: LoopWork) -> None:
     """Raise what the documents disagree about.
 
     Raises:
@@ -44,13 +44,13 @@ def settle_documents(work: Work) -> None:
         raise Stopped(Stop("physics_level", clashing[0].text, 0, "helix-tui input --questions"))
 
 
-def undecided(questions: Questions, findings: Iterable[Finding]) -> list[Finding]:
+def undecided(questions: OpenQuestions, findings: Iterable[DocumentFinding]) -> list[DocumentFinding]:
     """Findings that nobody has decided, each of them once."""
     decided = {question.key for question in questions.all() if question.answered}
     return [finding for finding in findings if finding.key not in decided]
 
 
-def _file(work: Work, finding: Finding) -> None:
+def _file(work: LoopWork, finding: DocumentFinding) -> None:
     """A bead for a person, with the assumption under which the work goes on."""
     queue = work.look().queue
     label = _LABEL[finding.kind]

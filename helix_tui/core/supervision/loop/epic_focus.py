@@ -12,10 +12,10 @@ from collections.abc import Iterable
 from helix_tui.core.beads.readiness import Queue, looks_like_epic
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.editing import operations
-from helix_tui.core.editing.execute.curator import Sight
-from helix_tui.core.editing.overlay import Scene
-from helix_tui.core.editing.steps import Refused, called, named
-from helix_tui.core.supervision.loop.work import Work
+from helix_tui.core.editing.execute.curator import QueueState
+from helix_tui.core.editing.overlay import Overlay
+from helix_tui.core.editing.steps import OperationRefused, called, named
+from helix_tui.core.supervision.loop.work import LoopWork
 from helix_tui.core.supervision.signals.focus import (
     descendants,
     needed,
@@ -42,7 +42,7 @@ each.
 class Curating:
     """Keeps the focus of one run."""
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: LoopWork) -> None:
         self.work = work
         self.ours = ""
         """The epic that a run of ours focused on."""
@@ -50,9 +50,9 @@ class Curating:
         self._unfinished: set[str] = set()
         """Epics that were open at the last look: ddx of August closes them by itself."""
 
-    def begin(self, sight: Sight) -> None:
+    def begin(self, sight: QueueState) -> None:
         """Take over what a run that died left in the rows, and what was asked for."""
-        epic = read_focus(Scene(sight.queue)).epic
+        epic = read_focus(Overlay(sight.queue)).epic
         if epic and epic == self.work.state.focused_epic:
             self.ours = epic
         elif epic:
@@ -64,14 +64,14 @@ class Curating:
         if wanted and wanted != epic:
             self._enter(sight, wanted, asked=True)
 
-    def order(self, sight: Sight) -> None:
+    def order(self, sight: QueueState) -> None:
         """Bring the focus up to date with the queue: leave it, mend it, or enter one."""
         if held := set(undecided(sight.queue)):
             waits = set(self.work.kept_back(sight.queue))
             if held - waits:
                 self.keep_back(held & waits)
                 sight = self.work.look()
-        scene = Scene(sight.queue)
+        scene = Overlay(sight.queue)
         focus = read_focus(scene)
         if focus.epic and (scene.status(focus.epic) in TERMINAL or self._finished(scene, focus.epic)):
             self._close(sight, focus.epic)
@@ -90,7 +90,7 @@ class Curating:
 
     def end(self) -> None:
         """Give back what our own focus holds."""
-        focus = read_focus(Scene(self.work.look().queue))
+        focus = read_focus(Overlay(self.work.look().queue))
         if (focus.epic and focus.epic == self.ours) or (not focus.epic and focus.leftovers):
             self._leave(focus.epic or self.ours)
 
@@ -122,7 +122,7 @@ class Curating:
             self.work.teller.always(f"keeping workers from {named(sorted(fresh))}: parent or document changed")
         return done.entry is not None
 
-    def _choose(self, sight: Sight) -> None:
+    def _choose(self, sight: QueueState) -> None:
         """Enter the epic that the next bead belongs to."""
         queue = sight.queue
         epic = epic_of(queue, queue.ready[0]) if queue.ready else ""
@@ -130,12 +130,12 @@ class Curating:
             return
         self._enter(sight, epic)
 
-    def _enter(self, sight: Sight, epic: str, *, asked: bool = False) -> None:
+    def _enter(self, sight: QueueState, epic: str, *, asked: bool = False) -> None:
         try:
             planned = self.work.curator.plan_steps(
                 "focus", "look at a focus", lambda w, _: plan_focus(w, epic, now_only=True)
             )
-        except Refused as error:
+        except OperationRefused as error:
             self.work.teller.always(f"no focus on {called(epic)}: {error}")
             self._passed_over.add(epic)
             return
@@ -167,11 +167,11 @@ class Curating:
         self.work.save()
         self.work.refresh_context(self.work.look())
 
-    def _finished(self, scene: Scene, epic: str) -> bool:
+    def _finished(self, scene: Overlay, epic: str) -> bool:
         below = descendants(scene, epic)
         return not any(scene.status(bead_id) not in TERMINAL for bead_id in below)
 
-    def _can_go_on(self, scene: Scene, epic: str) -> bool:
+    def _can_go_on(self, scene: Overlay, epic: str) -> bool:
         """Whether something that the epic needs is ready, or being worked on."""
         queue = scene.queue
         wanted = needed(scene, epic, descendants(scene, epic)) - {epic}
@@ -181,7 +181,7 @@ class Curating:
         """Whether it is an epic that workers have, as far as anybody knows: nobody has set it aside."""
         return bead.status in ("open", "in_progress") and looks_like_epic(bead)
 
-    def _close(self, sight: Sight, epic: str) -> None:
+    def _close(self, sight: QueueState, epic: str) -> None:
         """The focused epic is done: close it, have it reviewed, give back what was held."""
         if sight.queue.beads[epic].status not in TERMINAL:
             self.work.teller.always(f"epic {called(epic)} has no remaining open children — closing epic")
@@ -204,12 +204,12 @@ class Curating:
             trigger,
         )
 
-    def _close_finished(self, sight: Sight) -> None:
+    def _close_finished(self, sight: QueueState) -> None:
         """Close epics under which everything is done, in this run or in one before: ddx of April never does.
         Those that ddx of August closed are reviewed as well.
         """
         queue = sight.queue
-        scene, closed = Scene(queue), set[str]()
+        scene, closed = Overlay(queue), set[str]()
         for epic in sorted(each.id for each in queue.beads.values() if self._open_epic(each)):
             below = descendants(scene, epic)
             if any(scene.status(each) == "closed" for each in below) and self._finished(scene, epic):
@@ -241,7 +241,7 @@ def epic_of(queue: Queue, bead_id: str) -> str:
     return ""
 
 
-def inject(work: Work, wish: operations.Operation, kind: str, trigger: injection.Trigger) -> str:
+def inject(work: LoopWork, wish: operations.Operation, kind: str, trigger: injection.Trigger) -> str:
     """Put a supervisory bead into the queue and write down that it was; its id."""
     done = work.change([wish], f"inject {kind} for {called(trigger.bead_id)}", deed="injection")
     made = next(iter(done.created.values()), "")

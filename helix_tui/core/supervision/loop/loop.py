@@ -17,34 +17,34 @@ from typing import NoReturn
 from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.ddx.attempts.sums import format_whole
 from helix_tui.core.ddx.client import DdxError
-from helix_tui.core.editing.execute.curator import Sight
+from helix_tui.core.editing.execute.curator import QueueState
 from helix_tui.core.editing.execute.gate import GateBusy, WritesForbidden
-from helix_tui.core.editing.steps import Refused, called, named
+from helix_tui.core.editing.steps import OperationRefused, called, named
 from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.process_session import born_at
 from helix_tui.core.ground.time import format_instant
 from helix_tui.core.supervision.decide.stuck import find_stuck, report_lines
-from helix_tui.core.supervision.decide.verdict import Verdict, decide
+from helix_tui.core.supervision.decide.verdict import NextVerdict, decide
 from helix_tui.core.supervision.loop.booking import Booking
 from helix_tui.core.supervision.loop.document_conflicts import settle_documents
 from helix_tui.core.supervision.loop.epic_focus import Curating
 from helix_tui.core.supervision.loop.options import Stop, Stopped
 from helix_tui.core.supervision.loop.passes import Passes, drifted_in
 from helix_tui.core.supervision.loop.recovery import take_over
-from helix_tui.core.supervision.loop.work import Retry, Work, failure_class, stop_of
+from helix_tui.core.supervision.loop.work import LoopWork, Retry, failure_class, stop_of
 from helix_tui.core.supervision.run_state.control import request
 from helix_tui.core.supervision.run_state.run_log import MOST
 from helix_tui.core.supervision.signals.hold import stale, undecided
 from helix_tui.core.supervision.signals.orphans import find_dead_claims, find_orphans
 from helix_tui.core.supervision.signals.stoppage import find_stoppage
 from helix_tui.core.supervision.signals.tried import Tried, bead_fingerprint
-from helix_tui.core.supervision.stages.results import Result, Turn, read_turn
+from helix_tui.core.supervision.stages.results import LoopResult, LoopTurn, read_turn
 
 
 class Loop:
     """One run, from its first look to its last word."""
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: LoopWork) -> None:
         self.work = work
         self.curating = Curating(work)
         self.booking = Booking(work)
@@ -63,7 +63,7 @@ class Loop:
             stop = stopped.stop
         except KeyboardInterrupt:
             stop = Stop("interrupted", "a second time", 130)
-        except (GateBusy, WritesForbidden, Refused) as error:
+        except (GateBusy, WritesForbidden, OperationRefused) as error:
             stop = Stop("curation_failed", str(error), 1)
         except OSError as error:
             stop = _disk(error)
@@ -123,7 +123,7 @@ class Loop:
             work.teller.always("resumed")
             self._obey()
 
-    def _curated(self) -> Sight:
+    def _curated(self) -> QueueState:
         self.work.save("curating")
         sight = self.work.look()
         self._readable(sight)
@@ -131,7 +131,7 @@ class Loop:
         self.curating.order(sight)
         return self.work.look()
 
-    def _readable(self, sight: Sight) -> None:
+    def _readable(self, sight: QueueState) -> None:
         """Stop before ddx fails on a line that is no bead, or drops it.
 
         Raises:
@@ -141,7 +141,7 @@ class Loop:
             detail = f"{sight.tracker.unread}; ddx fails on it, or drops it when it next writes"
             raise Stopped(Stop("unreadable_tracker", detail, 1, "helix-tui doctor"))
 
-    def _accepted(self, sight: Sight) -> None:
+    def _accepted(self, sight: QueueState) -> None:
         """Stop before a ddx is called that would refuse this tracker whatever it is asked.
 
         Raises:
@@ -150,13 +150,13 @@ class Loop:
         if sight.shut is not None:
             raise Stopped(Stop("ddx_refuses", str(sight.shut), 1, sight.shut.command))
 
-    def _batch_left(self, sight: Sight) -> None:
+    def _batch_left(self, sight: QueueState) -> None:
         batch, queue = self.work.options.batch, sight.queue
         going = ("ready", "running", "claimed")
         if batch and not any(each in queue.beads and queue.state(each) in going for each in batch):
             raise Stopped(Stop("batch_done", f"{len(batch)} beads in the batch"))
 
-    def _forced(self, sight: Sight) -> Verdict | None:
+    def _forced(self, sight: QueueState) -> NextVerdict | None:
         """An answer that the facts give even though something is ready: drift, or a question that stops
         all. Beads whose parent or document changed are kept from workers first; where a polish pass has
         left them so, the others go on.
@@ -172,7 +172,7 @@ class Loop:
         fresh = drifted_in(verdict) - self.passes.unsettled if verdict.next_action == "POLISH" else ()
         return verdict if stops or fresh else None
 
-    def _turn(self, sight: Sight) -> None:
+    def _turn(self, sight: QueueState) -> None:
         """Let ddx execute one bead of its own choice, and book what it did."""
         work = self.work
         self._without_undecided(sight)
@@ -206,7 +206,7 @@ class Loop:
             self._cut_short(turn)
         self._after(turn, sight)
 
-    def _cut_short(self, turn: Turn) -> NoReturn:
+    def _cut_short(self, turn: LoopTurn) -> NoReturn:
         """Stop after a turn whose ddx was interrupted, by this run or by somebody else; what that says of it
         is booked.
         """
@@ -217,7 +217,7 @@ class Loop:
             detail = f"ddx was interrupted ({turn.exit_reason}) {detail}"
         raise Stopped(Stop("interrupted", detail, 130))
 
-    def _dispatch(self, out: Path) -> tuple[Finished, Turn]:
+    def _dispatch(self, out: Path) -> tuple[Finished, LoopTurn]:
         work = self.work
         try:
             words = work.delegate.drain(work.options.wishes)
@@ -250,7 +250,7 @@ class Loop:
         with contextlib.suppress(OSError):  # what stands there names the file; the number only helps to wait
             self.work.save()
 
-    def _without_undecided(self, sight: Sight) -> None:
+    def _without_undecided(self, sight: QueueState) -> None:
         """What comes of a bead in question waits for the answer; the rest goes on without it.
 
         Raises:
@@ -272,7 +272,7 @@ class Loop:
         work.teller.always(f"going on without {named(held)}, until somebody decides")
         raise Retry
 
-    def _without_tried(self, sight: Sight) -> None:
+    def _without_tried(self, sight: QueueState) -> None:
         """What this run has tried and left open is passed over until its record changes, as ddx does in one
         session; the others are done.
 
@@ -295,7 +295,7 @@ class Loop:
             work.teller.always(f"passing over {called(bead_id)}, tried in this run ({tried[bead_id].why})")
         raise Retry
 
-    def _nothing_but_held(self, sight: Sight) -> None:
+    def _nothing_but_held(self, sight: QueueState) -> None:
         """Where everything else is done, what is held back waits for a person and not for a check."""
         tried = self.work.tried(sight.queue)
         held = undecided(sight.queue)
@@ -313,7 +313,7 @@ class Loop:
         detail = f"nothing else is ready; tried once, {stays} open: {said}{more}"
         raise Stopped(Stop("no_progress", detail, 0, f"helix-tui why {called(next(iter(tried)))}"))
 
-    def _tell(self, number: int, result: Result, turn: Turn) -> None:
+    def _tell(self, number: int, result: LoopResult, turn: LoopTurn) -> None:
         work = self.work
         state = work.state
         if result.success:
@@ -334,7 +334,7 @@ class Loop:
         aside = ", not landed" if result.attempt.preserved else ""
         work.teller.always(f"cycle {number}: {called(result.bead_id)} → {result.word}{aside}{detail}{kept}{again}")
 
-    def _after(self, turn: Turn, sight: Sight) -> None:
+    def _after(self, turn: LoopTurn, sight: QueueState) -> None:
         """Whether to go on after a turn."""
         work = self.work
         if turn.attention and not turn.results:
@@ -350,7 +350,7 @@ class Loop:
         if limit and work.state.completed_cycles >= limit:
             raise Stopped(Stop("max_cycles", f"reached max cycles ({limit})"))
 
-    def _remember(self, turn: Turn) -> None:
+    def _remember(self, turn: LoopTurn) -> None:
         """Keep in mind what was attempted and would be picked again; what a person must judge waits for that,
         and what was interrupted was not tried.
 

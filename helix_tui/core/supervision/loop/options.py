@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from helix_tui.core.supervision.run_state.reasons import REASONS
 from helix_tui.core.supervision.signals.autonomy import Level
-from helix_tui.core.supervision.stages.delegate import NOBODY, Wishes
+from helix_tui.core.supervision.stages.delegate import NOBODY, AgentChoice
 from helix_tui.core.supervision.stages.injection import THRESHOLD
 
 
@@ -27,7 +27,7 @@ class RunOptions:
     auto_focus: bool = True
     batch: tuple[str, ...] = ()
     """Beads that it is about: it stops once none of them is ready or running; empty: all."""
-    wishes: Wishes = NOBODY
+    wishes: AgentChoice = NOBODY
 
 
 @dataclass(frozen=True, slots=True)

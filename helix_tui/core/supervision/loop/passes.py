@@ -13,9 +13,9 @@ from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.ddx.client import TOO_OLD, DdxError
 from helix_tui.core.editing.steps import called, named
 from helix_tui.core.supervision.decide.check import CheckFailed, facts_text, undecided
-from helix_tui.core.supervision.decide.verdict import Verdict, decide
+from helix_tui.core.supervision.decide.verdict import NextVerdict, decide
 from helix_tui.core.supervision.loop.options import Stop, Stopped
-from helix_tui.core.supervision.loop.work import Work, stop_of
+from helix_tui.core.supervision.loop.work import LoopWork, stop_of
 from helix_tui.core.supervision.signals.drift import DriftWatch
 from helix_tui.core.supervision.signals.orphans import find_orphans
 from helix_tui.core.supervision.signals.scope import Scope, scope_word
@@ -38,7 +38,7 @@ _PASSES = {"DESIGN": "design", "POLISH": "polish", "ALIGN": "align"}
 class Passes:
     """Decides what to do when ddx has nothing to pick, and does it."""
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: LoopWork) -> None:
         self.work = work
         self.empty = 0
         """BUILD answers and turns in a row that selected nothing."""
@@ -85,7 +85,7 @@ class Passes:
         """
         self.act(self._check())
 
-    def act(self, verdict: Verdict) -> None:
+    def act(self, verdict: NextVerdict) -> None:
         """Carry an answer out: return to go on, or stop.
 
         Raises:
@@ -114,7 +114,7 @@ class Passes:
             raise Stopped(Stop("planning_without_progress", f"{MOST_PASSES} planning passes and no build"))
         self._pass(_PASSES[code], verdict)
 
-    def _check(self) -> Verdict:
+    def _check(self) -> NextVerdict:
         work = self.work
         work.save("checking")
         self._runs += 1
@@ -136,7 +136,7 @@ class Passes:
             raise Stopped(Stop("interrupted", "while it asked what comes next", 130))
         return verdict
 
-    def _end(self, verdict: Verdict, why: str) -> None:
+    def _end(self, verdict: NextVerdict, why: str) -> None:
         work, code = self.work, verdict.next_action
         if code == "GUIDANCE":
             key = f"guidance:{scope_word(verdict.scope)}:{why[:200]}"
@@ -149,7 +149,7 @@ class Passes:
             work.teller.always(f"run `{verdict.recommended_command}` to reconstruct missing docs")
         raise Stopped(Stop(f"next_action:{code}", detail, 0, verdict.recommended_command))
 
-    def _pass(self, name: str, verdict: Verdict) -> None:
+    def _pass(self, name: str, verdict: NextVerdict) -> None:
         """One bounded pass of a planning stage."""
         work, stage = self.work, STAGES[name]
         work.permit("stage", name, f"run one {name} pass?")
@@ -210,14 +210,14 @@ class Passes:
         self.work.teller.verbose(f"governing bead {called(governing.bead_id)} ({governing.mode})")
         return governing
 
-    def _acknowledge(self, verdict: Verdict) -> None:
+    def _acknowledge(self, verdict: NextVerdict) -> None:
         """The drift that led to a polish pass has been looked at."""
         if ids := drifted_in(verdict):
             curator = self.work.curator
             DriftWatch(curator.project, curator.gate).acknowledge(self.work.look().queue.beads, curator.history(), ids)
 
 
-def drifted_in(verdict: Verdict) -> frozenset[str]:
+def drifted_in(verdict: NextVerdict) -> frozenset[str]:
     """The beads whose drift an answer names."""
     said = (reason for reason in (*verdict.reasons, *verdict.notes) if reason.code == "drift")
     return frozenset(ref for reason in said for ref in reason.refs)

@@ -21,14 +21,14 @@ from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.time import parse_instant
 from helix_tui.core.supervision.loop.booking import Booking
 from helix_tui.core.supervision.loop.options import Stop, Stopped
-from helix_tui.core.supervision.loop.work import Work
+from helix_tui.core.supervision.loop.work import LoopWork
 from helix_tui.core.supervision.run_state.state import ddx_lives
-from helix_tui.core.supervision.stages.results import Result, Turn, read_turn
+from helix_tui.core.supervision.stages.results import LoopResult, LoopTurn, read_turn
 
 MAX_REPORT = 64 << 20
 
 
-def take_over(work: Work, booking: Booking) -> None:
+def take_over(work: LoopWork, booking: Booking) -> None:
     """Book what the last run left unbooked.
 
     Raises:
@@ -63,7 +63,7 @@ def take_over(work: Work, booking: Booking) -> None:
     booking.follow_up(turn.results, completed)
 
 
-def _wait(work: Work, pending: Mapping[str, Any]) -> None:
+def _wait(work: LoopWork, pending: Mapping[str, Any]) -> None:
     """Let the ddx of the dead run finish, as long as an attempt may take."""
     deadline = time.monotonic() + work.delegate.timeout
     told = False
@@ -78,7 +78,7 @@ def _wait(work: Work, pending: Mapping[str, Any]) -> None:
         work.control.rest()
 
 
-def _report(work: Work, pending: Mapping[str, Any]) -> Turn | None:
+def _report(work: LoopWork, pending: Mapping[str, Any]) -> LoopTurn | None:
     out = Path(str(pending.get("out") or ""))
     if out.parent != work.teller.path.parent:
         return None
@@ -92,7 +92,7 @@ def _report(work: Work, pending: Mapping[str, Any]) -> Turn | None:
         return None
 
 
-def _evidence(work: Work, pending: Mapping[str, Any]) -> Turn | None:
+def _evidence(work: LoopWork, pending: Mapping[str, Any]) -> LoopTurn | None:
     """The attempt that ddx itself says it made since then: one turn executes one bead, however often.
 
     What another worker did meanwhile is not this turn's.
@@ -104,7 +104,7 @@ def _evidence(work: Work, pending: Mapping[str, Any]) -> Turn | None:
     index = AttemptIndex.of(work.project)
     index.refresh(work.look().queue.beads)
     found = [
-        Result(
+        LoopResult(
             attempt.bead_id,
             attempt.status,
             attempt.attempt_id,
@@ -121,14 +121,14 @@ def _evidence(work: Work, pending: Mapping[str, Any]) -> Turn | None:
         and attempt.attempt_id not in booked
     ]
     last = [each for each in found if each.bead_id == found[0].bead_id][-1:]
-    return Turn(tuple(last), 1) if last else None
+    return LoopTurn(tuple(last), 1) if last else None
 
 
-def _result(row: Mapping[str, Any]) -> Result:
+def _result(row: Mapping[str, Any]) -> LoopResult:
     def word(name: str) -> str:
         return str(row.get(name) or "")
 
-    return Result(
+    return LoopResult(
         word("bead_id"),
         word("status"),
         word("attempt_id"),

@@ -17,14 +17,14 @@ from helix_tui.core.ground.time import format_instant, now_ns
 from helix_tui.core.supervision.decide.check import Checker
 from helix_tui.core.supervision.loop.loop import Loop
 from helix_tui.core.supervision.loop.options import RunOptions, Stop
-from helix_tui.core.supervision.loop.work import Work
+from helix_tui.core.supervision.loop.work import LoopWork
 from helix_tui.core.supervision.run_state.account import Account
 from helix_tui.core.supervision.run_state.control import Control, request
 from helix_tui.core.supervision.run_state.mutex import AlreadyRunning, sole_run
 from helix_tui.core.supervision.run_state.run_log import Teller
 from helix_tui.core.supervision.run_state.state import DENIED, RunState, denied_runs, fresh_state, load_state
 from helix_tui.core.supervision.signals.autonomy import Autonomy
-from helix_tui.core.supervision.signals.questions import Questions
+from helix_tui.core.supervision.signals.questions import OpenQuestions
 from helix_tui.core.supervision.stages.delegate import Delegate, logs_folder
 
 
@@ -73,9 +73,9 @@ def supervise(
             log = logs_folder(project) / f"helix-{_stamp(now)}.log"
             state.log = str(log)
             request(project, "")
-            questions = Questions(project, curator.gate)
+            questions = OpenQuestions(project, curator.gate)
             delegate.stop = control.stop
-            work = Work(
+            work = LoopWork(
                 project,
                 curator,
                 delegate,

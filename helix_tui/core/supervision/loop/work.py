@@ -9,9 +9,9 @@ from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.ddx.attempts.index import AttemptIndex
 from helix_tui.core.ddx.client import MALFORMED, MISSING, TOO_OLD, DdxError
 from helix_tui.core.ddx.runs.running import RunReader, holds
-from helix_tui.core.editing.execute.curator import Curator, Done, Sight
+from helix_tui.core.editing.execute.curator import Curator, QueueState, Result
 from helix_tui.core.editing.operations import Operation
-from helix_tui.core.editing.steps import Writing
+from helix_tui.core.editing.steps import PlanBuilder
 from helix_tui.core.editing.undo.conflicts import Conflict, Unreadable
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.time import format_instant, now_ns
@@ -23,15 +23,15 @@ from helix_tui.core.supervision.run_state.run_log import Teller
 from helix_tui.core.supervision.run_state.state import RunState, denied_runs, save_state
 from helix_tui.core.supervision.signals.autonomy import ApprovalNeeded, Autonomy, Deed
 from helix_tui.core.supervision.signals.hold import FOR_DECISION
-from helix_tui.core.supervision.signals.questions import Questions
+from helix_tui.core.supervision.signals.questions import OpenQuestions
 from helix_tui.core.supervision.signals.tried import Tried, still_tried
 from helix_tui.core.supervision.stages.context import refresh_context
 from helix_tui.core.supervision.stages.delegate import Delegate
-from helix_tui.core.supervision.stages.results import Result
+from helix_tui.core.supervision.stages.results import LoopResult
 
 
 @dataclass(slots=True)
-class Work:
+class LoopWork:
     """One run's things."""
 
     project: Project
@@ -40,7 +40,7 @@ class Work:
     options: RunOptions
     state: RunState
     teller: Teller
-    questions: Questions
+    questions: OpenQuestions
     autonomy: Autonomy
     control: Control
     checker: Checker
@@ -57,7 +57,7 @@ class Work:
         """The present as text."""
         return format_instant(self.clock())
 
-    def look(self) -> Sight:
+    def look(self) -> QueueState:
         """The queue as it stands.
 
         Raises:
@@ -80,7 +80,7 @@ class Work:
         self.state.parallel_run_denied_count = denied_runs(self.project)
         save_state(self.project, self.state)
 
-    def change(self, wishes: Iterable[Operation], title: str, *, deed: Deed = "curation") -> Done:
+    def change(self, wishes: Iterable[Operation], title: str, *, deed: Deed = "curation") -> Result:
         """Change the queue, journalled.
 
         Raises:
@@ -94,11 +94,11 @@ class Work:
         self,
         kind: str,
         title: str,
-        make: Callable[[Writing, Sight], None],
+        make: Callable[[PlanBuilder, QueueState], None],
         *,
         free: bool = False,
         lasting: bool = False,
-    ) -> Done:
+    ) -> Result:
         """The same for steps that are planned on what the queue then holds; asks only where there are
         some, and not where they are ``free``: what was held back with a yes is given back without one.
         A ``lasting`` yes holds for later runs too.
@@ -106,7 +106,7 @@ class Work:
         if free:
             return self._told(lambda: self.curator.run_steps(kind, title, make), title)
         if self.options.autonomy == "low" and not self.curator.plan_steps(kind, title, make).steps:
-            return Done(self.curator.plan_steps(kind, title, make))
+            return Result(self.curator.plan_steps(kind, title, make))
         self.permit("curation", title, f"{title}?", lasting=lasting)
         return self._told(lambda: self.curator.run_steps(kind, title, make), title)
 
@@ -137,7 +137,7 @@ class Work:
         tried = {bead_id: f"tried: {each.why}" for bead_id, each in self.tried(queue).items()}
         return tried | dict.fromkeys(self.awaiting(), FOR_DECISION)
 
-    def judged(self, results: Iterable[Result], since: int = 0) -> tuple[Result, ...]:
+    def judged(self, results: Iterable[LoopResult], since: int = 0) -> tuple[LoopResult, ...]:
         """The same results with the one verdict on each attempt, by what ddx has written down by now.
 
         What a loop prints of an attempt is a hint until its records are there.
@@ -157,12 +157,12 @@ class Work:
         self._records.refresh(beads, holds=holds(RunReader(self.project).find(beads, now)))
         return tuple(replace(each, judged=self._records.judged(each.piece(now), since)) for each in told)
 
-    def refresh_context(self, sight: Sight) -> None:
+    def refresh_context(self, sight: QueueState) -> None:
         """Make the context file anew."""
         refresh_context(self.project, sight.queue, epic=self.state.focused_epic)
         self.teller.verbose("context refreshed")
 
-    def _told(self, do: Callable[[], Done], title: str) -> Done:
+    def _told(self, do: Callable[[], Result], title: str) -> Result:
         try:
             done = do()
         except DdxError as error:

@@ -16,7 +16,7 @@ from helix_tui.core.ddx.fields import text
 from helix_tui.core.ddx.files import decode_object, read_bytes
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS
-from helix_tui.core.supervision.stages.results import Result, Turn
+from helix_tui.core.supervision.stages.results import LoopResult, LoopTurn
 
 
 class Account:
@@ -31,7 +31,7 @@ class Account:
             self._index.refresh()
             self._counted = {_key(each) for each in self._index.calls}
 
-    def turn(self, turn: Turn, since: int, booked: Collection[str] = ()) -> tuple[Sums, tuple[Result, ...]]:
+    def turn(self, turn: LoopTurn, since: int, booked: Collection[str] = ()) -> tuple[Sums, tuple[LoopResult, ...]]:
         """What a turn of ddx cost, and the attempts of it that its report leaves out (May tries again).
 
         Args:
@@ -74,19 +74,19 @@ class Account:
                 self._counted.add(key)
                 yield each
 
-    def _result(self, attempt_id: str, bead_id: str) -> Result:
+    def _result(self, attempt_id: str, bead_id: str) -> LoopResult:
         raw = read_bytes(self._ddx_dir / "executions" / attempt_id / "result.json")
         try:
             said = decode_object(raw or b"")
         except ValueError:
             said = {}
         status, detail = text(said, "status") or "unknown", clean_line(text(said, "detail"), 400)
-        return Result(bead_id, status, attempt_id, detail)
+        return LoopResult(bead_id, status, attempt_id, detail)
 
 
 def _key(each: IndexedCall) -> tuple[str, int]:
     return (each.session_id, each.started_at)
 
 
-def _from_report(result: Result) -> AgentCall:
+def _from_report(result: LoopResult) -> AgentCall:
     return AgentCall("work", 0, result.cost_usd or None, result.tokens or None, result.bead_id, result.attempt_id)

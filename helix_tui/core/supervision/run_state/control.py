@@ -77,7 +77,7 @@ class Control:
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class StopEnding:
     """How a stop went.
 
     Attributes:
@@ -185,7 +185,7 @@ def _under_way(project: Project, pid: int) -> bool:
     return state.pid == pid and state.phase != "starting"
 
 
-def stop_run(project: Project, *, now: bool = True, patience: float = STOP_PATIENCE_S) -> Ending:
+def stop_run(project: Project, *, now: bool = True, patience: float = STOP_PATIENCE_S) -> StopEnding:
     """Stop the active run: at once by a signal (then by force), or after the bead in hand by a wish.
 
     Raises:
@@ -196,28 +196,28 @@ def stop_run(project: Project, *, now: bool = True, patience: float = STOP_PATIE
         return _end_of_dead(project)
     if not now:
         request(project, "stop")
-        return Ending(holder.pid, "asked")
+        return StopEnding(holder.pid, "asked")
     os.kill(holder.pid, signal.SIGTERM)
     if _gone(holder, patience):
-        return Ending(holder.pid, "stopped")
+        return StopEnding(holder.pid, "stopped")
     with contextlib.suppress(ProcessLookupError):
         os.kill(holder.pid, signal.SIGKILL)
     _gone(holder, 2.0)
     _, left = _interrupt_ddx(project)
     with contextlib.suppress(OSError):
         pid_path(project).unlink()
-    return Ending(holder.pid, "killed", left)
+    return StopEnding(holder.pid, "killed", left)
 
 
-def _end_of_dead(project: Project) -> Ending:
+def _end_of_dead(project: Project) -> StopEnding:
     """Where no run is active: forget the one that died, and end the ddx that it left at work."""
     holder = None
     with contextlib.suppress(OSError):
         holder = forget_dead(project)
     pid, left = _interrupt_ddx(project)
     if pid:
-        return Ending(pid, "left", left)
-    return Ending(holder.pid, "stale") if holder is not None else Ending(0, "none")
+        return StopEnding(pid, "left", left)
+    return StopEnding(holder.pid, "stale") if holder is not None else StopEnding(0, "none")
 
 
 def _interrupt_ddx(project: Project) -> tuple[int, tuple[int, ...]]:

@@ -32,7 +32,7 @@ from helix_tui.core.supervision.signals.injected_beads import (
     injected_record,
     injected_type,
 )
-from helix_tui.core.supervision.signals.questions import Question, beads_in_question, read_questions
+from helix_tui.core.supervision.signals.questions import OpenQuestion, beads_in_question, read_questions
 from helix_tui.core.supervision.signals.stoppage import find_stoppage
 
 SHOWN_INJECTED = 20
@@ -62,7 +62,7 @@ class RunStatus:
     explanation: str
     state: RunState
     holder: Holder | None
-    questions: tuple[Question, ...]
+    questions: tuple[OpenQuestion, ...]
 
 
 def run_status(project: Project) -> RunStatus:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from helix_tui.core.ground.errors import HelixError
-from helix_tui.core.supervision.signals.questions import Questions
+from helix_tui.core.supervision.signals.questions import OpenQuestions
 
 Level = Literal["low", "medium", "high"]
 
@@ -40,7 +40,7 @@ class Autonomy:
     """
 
     level: Level
-    questions: Questions
+    questions: OpenQuestions
     run_id: str = ""
     confirm: Callable[[str], bool] | None = None
 

@@ -75,7 +75,7 @@ class Statement:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class DocumentFinding:
     """Two demands that differ, or one that leads nowhere."""
 
     kind: Class
@@ -89,7 +89,7 @@ class Finding:
         return f"{self.kind}:{self.text}"[:400]
 
 
-def find_conflicts(root: Path) -> tuple[Finding, ...]:
+def find_conflicts(root: Path) -> tuple[DocumentFinding, ...]:
     """Every conflict and gap in a repository's documents, what cannot both hold first."""
     statements: list[Statement] = []
     named: set[str] = set()
@@ -105,7 +105,7 @@ def find_conflicts(root: Path) -> tuple[Finding, ...]:
         links += [(name, link) for link in references(path.relative_to(root), text)]
     found = list(_between(statements[:MOST_STATEMENTS]))
     found += [
-        Finding("gap", f"{name} refers to {clean_line(link, 60)}, which is not there", (name,))
+        DocumentFinding("gap", f"{name} refers to {clean_line(link, 60)}, which is not there", (name,))
         for name, link in _told_once(links)
         if link.lower() not in named
     ]
@@ -186,7 +186,7 @@ def tier_of(identity: str, path: str) -> int:
     return LOWEST
 
 
-def classify(one: Statement, other: Statement) -> Finding | None:
+def classify(one: Statement, other: Statement) -> DocumentFinding | None:
     """Whether two demands are in conflict, and which class it is."""
     if contradict(one.text, other.text):
         return _judged(one, other, certain=True)
@@ -230,7 +230,7 @@ _COMMON = frozenset(
 """Words that name nothing in particular; plurals without their s."""
 
 
-def _between(statements: list[Statement]) -> Iterator[Finding]:
+def _between(statements: list[Statement]) -> Iterator[DocumentFinding]:
     by_word: dict[str, list[Statement]] = {}
     special = [each for each in statements if any(re.search(p, each.text, re.I) for pair in EXCLUSIVE for p in pair)]
     for each in statements:
@@ -249,15 +249,15 @@ def _between(statements: list[Statement]) -> Iterator[Finding]:
                 yield finding
 
 
-def _judged(one: Statement, other: Statement, *, certain: bool) -> Finding:
+def _judged(one: Statement, other: Statement, *, certain: bool) -> DocumentFinding:
     if one.tier != other.tier:
         high, low = sorted((one, other), key=lambda each: each.tier)
         text = f"“{high.text}” ({high.document}) decides over “{low.text}” ({low.document})"
-        return Finding("resolvable", text, (high.document, low.document))
+        return DocumentFinding("resolvable", text, (high.document, low.document))
     text = f"“{one.text}” ({one.document}) and “{other.text}” ({other.document})"
     if certain:
-        return Finding("physics-level", f"{text} cannot both hold", (one.document, other.document))
-    return Finding("resolvable", f"{text} choose differently for one goal", (one.document, other.document))
+        return DocumentFinding("physics-level", f"{text} cannot both hold", (one.document, other.document))
+    return DocumentFinding("resolvable", f"{text} choose differently for one goal", (one.document, other.document))
 
 
 def _words(text: str) -> frozenset[str]:

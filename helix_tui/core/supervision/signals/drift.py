@@ -14,9 +14,9 @@ import msgspec
 
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.ddx.files import Stamp, read_bytes, stamp_of
-from helix_tui.core.editing.execute.gate import Gate
+from helix_tui.core.editing.execute.gate import WriteGate
 from helix_tui.core.editing.execute.reconciliation import told
-from helix_tui.core.editing.journal import History
+from helix_tui.core.editing.journal import JournalHistory
 from helix_tui.core.editing.overlay import canonical, same
 from helix_tui.core.editing.steps import called
 from helix_tui.core.ground.files import replace_file
@@ -93,18 +93,18 @@ def fingerprint(bead: Bead) -> dict[str, Any]:
 class DriftWatch:
     """Compares a project's open beads with the snapshot in ``.helix/queue-snapshot.json``."""
 
-    def __init__(self, project: Project, gate: Gate) -> None:
+    def __init__(self, project: Project, gate: WriteGate) -> None:
         self.path = project.helix_dir / "queue-snapshot.json"
         self._archive = project.archive_file
         self._gate = gate
         self._prints: dict[str, tuple[Bead, dict[str, Any]]] = {}
         self._known: tuple[Stamp | None, Baseline] = (None, Baseline())
 
-    def check(self, beads: Mapping[str, Bead], history: History) -> tuple[Drift, ...]:
+    def check(self, beads: Mapping[str, Bead], history: JournalHistory) -> tuple[Drift, ...]:
         """Every drift there is, in tracker order; touches nothing."""
         return self._find(beads, _with_ours(self.read(), history))
 
-    def settle(self, beads: Mapping[str, Bead], history: History) -> tuple[Drift, ...]:
+    def settle(self, beads: Mapping[str, Bead], history: JournalHistory) -> tuple[Drift, ...]:
         """Find drift, then take down new beads and our own changes; drift stays until it is acknowledged.
 
         Raises:
@@ -121,7 +121,7 @@ class DriftWatch:
             return found
 
     def _settled(
-        self, beads: Mapping[str, Bead], history: History
+        self, beads: Mapping[str, Bead], history: JournalHistory
     ) -> tuple[tuple[Drift, ...], dict[str, Mapping[str, Any]] | None]:
         """Drift, and what the snapshot should hold; None where it holds that already."""
         on_disk = self.read()
@@ -146,7 +146,7 @@ class DriftWatch:
         return known[1]
 
     def acknowledge(
-        self, beads: Mapping[str, Bead], history: History, ids: Iterable[str] | None = None
+        self, beads: Mapping[str, Bead], history: JournalHistory, ids: Iterable[str] | None = None
     ) -> tuple[Drift, ...]:
         """Take the present as seen, for some beads or for all; what was drift and is no longer.
 
@@ -217,7 +217,7 @@ class DriftWatch:
             ]
         return found
 
-    def _write(self, beads: Mapping[str, Mapping[str, Any]], history: History) -> None:
+    def _write(self, beads: Mapping[str, Mapping[str, Any]], history: JournalHistory) -> None:
         document = {
             "schema": "queue-snapshot/1",
             "taken_at": format_instant(now_ns()),
@@ -227,7 +227,7 @@ class DriftWatch:
         replace_file(self.path, msgspec.json.encode(document) + b"\n")
 
 
-def _with_ours(baseline: Baseline, history: History) -> Baseline:
+def _with_ours(baseline: Baseline, history: JournalHistory) -> Baseline:
     """The baseline with what we have written since it was taken: our own changes are no drift."""
     ours = [entry for entry in history.entries if entry.seq > baseline.journal_seq]
     if not ours:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from helix_tui.core.beads.record import TERMINAL, Bead
 
 if TYPE_CHECKING:  # most projects never ask anything
-    from helix_tui.core.supervision.signals.questions import Question
+    from helix_tui.core.supervision.signals.questions import OpenQuestion
 
 UNDECIDED = "helix-held-for"
 """In the row of a bead that a run goes on without, because a person must judge its outcome or because it was
@@ -21,7 +21,7 @@ DRIFTED = "helix-drift"
 _ESCALATIONS = frozenset({"kind:escalation", "kind:speculative"})
 
 
-def causes(bead: Bead, questions: Iterable[Question] = ()) -> tuple[str, ...]:
+def causes(bead: Bead, questions: Iterable[OpenQuestion] = ()) -> tuple[str, ...]:
     """Sentences, each with a cause that a person can act on; none where the row says it all."""
     if bead.status in TERMINAL:
         return ()

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from helix_tui.core.beads.readiness import looks_like_epic
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.beads.rule import Rule
-from helix_tui.core.editing.overlay import Scene
+from helix_tui.core.editing.overlay import Overlay
 from helix_tui.core.editing.plan.fields import FOCUS_MARK, must_live
 from helix_tui.core.editing.plan.inverse import FOCUS_ON
-from helix_tui.core.editing.steps import Refused, Writing, called
+from helix_tui.core.editing.steps import OperationRefused, PlanBuilder, called
 from helix_tui.core.ground.time import format_instant
 from helix_tui.core.supervision.signals.hold import hold, release
 
@@ -50,7 +50,7 @@ class Focus:
     """Further epics that say they are in focus, older ones."""
 
 
-def read_focus(scene: Scene) -> Focus:
+def read_focus(scene: Overlay) -> Focus:
     """The focus as the rows tell it."""
     marked: dict[str, str] = {}
     on: list[tuple[str, str]] = []
@@ -70,7 +70,7 @@ def read_focus(scene: Scene) -> Focus:
     )
 
 
-def plan_focus(writing: Writing, epic: str, *, now_only: bool = False) -> None:
+def plan_focus(writing: PlanBuilder, epic: str, *, now_only: bool = False) -> None:
     """Put the focus on an epic, or bring it up to date: as few commands as lead there.
 
     Args:
@@ -81,7 +81,7 @@ def plan_focus(writing: Writing, epic: str, *, now_only: bool = False) -> None:
     must_live(scene, epic)
     below = descendants(scene, epic)
     if not any(scene.status(bead_id) not in TERMINAL for bead_id in below):
-        raise Refused(f"nothing open stands under {called(epic)}; focus on an epic with open beads under it")
+        raise OperationRefused(f"nothing open stands under {called(epic)}; focus on an epic with open beads under it")
     focus = read_focus(scene)
     since = scene.value(epic, ON)
     if since is None or focus.epic != epic:
@@ -105,7 +105,7 @@ def plan_focus(writing: Writing, epic: str, *, now_only: bool = False) -> None:
         hold(writing, bead_id, FOCUS_MARK, epic, PRIOR)
 
 
-def plan_unfocus(writing: Writing) -> None:
+def plan_unfocus(writing: PlanBuilder) -> None:
     """End every focus and give back what it held."""
     focus = read_focus(writing.scene)
     for epic in (focus.epic, *focus.others):
@@ -115,7 +115,7 @@ def plan_unfocus(writing: Writing) -> None:
         release(writing, bead_id, FOCUS_MARK, PRIOR)
 
 
-def plan_upkeep(writing: Writing) -> None:
+def plan_upkeep(writing: PlanBuilder) -> None:
     """What the focus needs to be as it should: beads made since, a focus half set or half ended."""
     scene = writing.scene
     focus = read_focus(scene)
@@ -129,7 +129,7 @@ def plan_upkeep(writing: Writing) -> None:
         plan_unfocus(writing)
 
 
-def descendants(scene: Scene, epic: str) -> set[str]:
+def descendants(scene: Overlay, epic: str) -> set[str]:
     """Everything under a bead, children of children too; a circle of parents is walked once."""
     found: set[str] = set()
     stack = [epic]
@@ -141,7 +141,7 @@ def descendants(scene: Scene, epic: str) -> set[str]:
     return found
 
 
-def needed(scene: Scene, epic: str, below: set[str]) -> set[str]:
+def needed(scene: Overlay, epic: str, below: set[str]) -> set[str]:
     """What must stay eligible: the epic, all under it, and whatever those wait for, however far.
 
     An epic that something waits for closes when its children do, so they are needed too; so is the bead that
@@ -163,7 +163,7 @@ def needed(scene: Scene, epic: str, below: set[str]) -> set[str]:
     return {epic, *below, *seen}
 
 
-def _near_focus(scene: Scene) -> Iterator[str]:
+def _near_focus(scene: Overlay) -> Iterator[str]:
     """Beads whose rows name the focus at all, or were changed by the plan."""
     for bead_id, bead in scene.queue.beads.items():
         if bead.focus_epic or bead.focus_since or bead_id in scene.edits:
@@ -171,7 +171,7 @@ def _near_focus(scene: Scene) -> Iterator[str]:
     yield from scene.added
 
 
-def _outside(scene: Scene, kept: set[str], rule: Rule) -> Iterator[str]:
+def _outside(scene: Overlay, kept: set[str], rule: Rule) -> Iterator[str]:
     """Beads to hold back: open, not needed, not held back already, and such as a worker may ever pick.
 
     Those that are ready come first, in pick order, so that the focus holds as soon as possible.
@@ -194,14 +194,14 @@ def _outside(scene: Scene, kept: set[str], rule: Rule) -> Iterator[str]:
         yield bead_id
 
 
-def _never_picked(scene: Scene, bead: Bead, rule: Rule) -> bool:
+def _never_picked(scene: Overlay, bead: Bead, rule: Rule) -> bool:
     """Whether workers pass by this epic anyway: some releases by any, others by one that has children."""
     if not looks_like_epic(bead, titled=rule.titled_epics):
         return False
     return not rule.childless_epics or bool(scene.queue.graph.children.get(bead.id))
 
 
-def _spared(scene: Scene, kept: set[str]) -> set[str]:
+def _spared(scene: Overlay, kept: set[str]) -> set[str]:
     """Beads above a needed one that are no epics: ddx may close such a bead unworked, once it is not eligible
     and all under it is finished."""
     found: set[str] = set()

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from helix_tui.core.beads.readiness import Queue
-from helix_tui.core.editing.overlay import Scene
-from helix_tui.core.editing.steps import Writing, called, stored
+from helix_tui.core.editing.overlay import Overlay
+from helix_tui.core.editing.steps import PlanBuilder, called, stored
 from helix_tui.core.supervision.signals.drift import STALE, Drift
 from helix_tui.core.supervision.signals.eligibility_hold import DRIFTED, UNDECIDED
 
@@ -22,7 +22,7 @@ UNDECIDED_PRIOR = "helix-held-prior"
 FOR_DECISION = "a decision"
 
 
-def hold(writing: Writing, bead_id: str, mark: str, why: str, prior_key: str) -> None:
+def hold(writing: PlanBuilder, bead_id: str, mark: str, why: str, prior_key: str) -> None:
     """Keep workers from a bead, marked, with the value of before."""
     value = writing.scene.value(bead_id, "execution-eligible")
     prior: Any
@@ -36,7 +36,7 @@ def hold(writing: Writing, bead_id: str, mark: str, why: str, prior_key: str) ->
     writing.update(bead_id, {"execution-eligible": False, mark: why, prior_key: prior})
 
 
-def release(writing: Writing, bead_id: str, mark: str, prior_key: str) -> None:
+def release(writing: PlanBuilder, bead_id: str, mark: str, prior_key: str) -> None:
     """Give a bead its value of before, unless somebody has changed that since; then only the marks go."""
     scene = writing.scene
     fields: dict[str, Any] = {mark: None, prior_key: None}
@@ -54,7 +54,7 @@ def undecided(queue: Queue) -> tuple[str, ...]:
     return tuple(bead_id for bead_id, bead in queue.beads.items() if mark in bead.raw)
 
 
-def plan_undecided(writing: Writing, wanted: Iterable[str] | Mapping[str, str]) -> None:
+def plan_undecided(writing: PlanBuilder, wanted: Iterable[str] | Mapping[str, str]) -> None:
     """Keep exactly these back, each for its reason: what is held besides is given back."""
     scene, keep = writing.scene, set(wanted)
     reasons = wanted if isinstance(wanted, Mapping) else {}
@@ -66,7 +66,7 @@ def plan_undecided(writing: Writing, wanted: Iterable[str] | Mapping[str, str]) 
             hold(writing, bead_id, UNDECIDED, reasons.get(bead_id, FOR_DECISION), UNDECIDED_PRIOR)
 
 
-def _eligible(scene: Scene, bead_id: str) -> bool:
+def _eligible(scene: Overlay, bead_id: str) -> bool:
     return scene.value(bead_id, "execution-eligible") is not False
 
 
@@ -80,7 +80,7 @@ def drifted(queue: Queue) -> tuple[str, ...]:
     return tuple(bead_id for bead_id, bead in queue.beads.items() if mark in bead.raw)
 
 
-def plan_drifted(writing: Writing, wanted: Iterable[str]) -> None:
+def plan_drifted(writing: PlanBuilder, wanted: Iterable[str]) -> None:
     """Keep exactly these back for their drift (CONTRACT-001); the others are given back as they were."""
     scene, keep = writing.scene, set(wanted)
     have = set(drifted(scene.queue))

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.ddx.claims import FRESH, Claim, ClaimReader, given_out_again
-from helix_tui.core.editing.execute.curator import Curator, Done, Sight
+from helix_tui.core.editing.execute.curator import Curator, QueueState, Result
 from helix_tui.core.editing.plan.lifecycle import add_unclaim
-from helix_tui.core.editing.steps import Refused, Writing, called
+from helix_tui.core.editing.steps import OperationRefused, PlanBuilder, called
 from helix_tui.core.ground.pids import pid_alive
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.time import NS, format_instant, format_span
@@ -53,7 +53,7 @@ def threshold_s(env: Mapping[str, str] | None = None) -> int:
 
 
 def find_orphans(
-    sight: Sight, project: Project, *, env: Mapping[str, str] | None = None, now: int | None = None
+    sight: QueueState, project: Project, *, env: Mapping[str, str] | None = None, now: int | None = None
 ) -> tuple[Orphan, ...]:
     """Every orphaned claim, oldest first; as of ``now``, or of the instant at which the queue was judged."""
     now = sight.queue.as_of if now is None else now
@@ -62,7 +62,7 @@ def find_orphans(
 
 
 def find_dead_claims(
-    sight: Sight, project: Project, *, env: Mapping[str, str] | None = None, now: int | None = None
+    sight: QueueState, project: Project, *, env: Mapping[str, str] | None = None, now: int | None = None
 ) -> tuple[Orphan, ...]:
     """Claims of processes that are dead and that ddx still honours, with the instant until which it does.
 
@@ -77,7 +77,7 @@ def find_dead_claims(
     )
 
 
-def _dead(sight: Sight, project: Project, env: Mapping[str, str] | None, now: int) -> tuple[Orphan, ...]:
+def _dead(sight: QueueState, project: Project, env: Mapping[str, str] | None, now: int) -> tuple[Orphan, ...]:
     """Every claim that its process has left behind, oldest first."""
     reader = ClaimReader(project, env)
     claims: dict[str, list[Claim]] = {}
@@ -93,7 +93,7 @@ def _dead(sight: Sight, project: Project, env: Mapping[str, str] | None, now: in
     return tuple(sorted(found, key=lambda orphan: (orphan.claimed_at, orphan.bead_id)))
 
 
-def recover(curator: Curator, orphans: Iterable[Orphan]) -> Done:
+def recover(curator: Curator, orphans: Iterable[Orphan]) -> Result:
     """Let go of orphaned claims; each is looked at again first, and left alone where it is one no longer.
 
     Raises:
@@ -105,10 +105,10 @@ def recover(curator: Curator, orphans: Iterable[Orphan]) -> Done:
     return curator.run_steps("unclaim", title, letting_go(wanted, curator.project))
 
 
-def letting_go(wanted: Sequence[Orphan], project: Project) -> Callable[[Writing, Sight], None]:
+def letting_go(wanted: Sequence[Orphan], project: Project) -> Callable[[PlanBuilder, QueueState], None]:
     """How letting go of some claims is planned: each is looked for again first."""
 
-    def make(writing: Writing, sight: Sight) -> None:
+    def make(writing: PlanBuilder, sight: QueueState) -> None:
         left = (*find_orphans(sight, project), *find_dead_claims(sight, project))
         still = {orphan.bead_id: orphan for orphan in left}
         for orphan in wanted:
@@ -118,7 +118,7 @@ def letting_go(wanted: Sequence[Orphan], project: Project) -> Callable[[Writing,
                 continue
             try:
                 add_unclaim(writing, orphan.bead_id)
-            except Refused as error:
+            except OperationRefused as error:
                 writing.notes.append(str(error))
 
     return make

@@ -21,7 +21,7 @@ from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import format_instant, now_ns
 
 if TYPE_CHECKING:
-    from helix_tui.core.editing.execute.gate import Gate
+    from helix_tui.core.editing.execute.gate import WriteGate
 
 MAX_FILE = 8 << 20
 KEPT = 500
@@ -41,7 +41,7 @@ class UnknownQuestion(HelixError, KeyError):
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class OpenQuestion:
     """One question."""
 
     id: str
@@ -73,18 +73,18 @@ class Question:
         return self.answer.strip().lower() in YES
 
 
-class Questions:
+class OpenQuestions:
     """The questions of one project; every change reads them anew under the gate of curation."""
 
-    def __init__(self, project: Project, gate: Gate) -> None:
+    def __init__(self, project: Project, gate: WriteGate) -> None:
         self.path = project.helix_dir / "questions.json"
         self._gate = gate
 
-    def all(self) -> tuple[Question, ...]:
+    def all(self) -> tuple[OpenQuestion, ...]:
         """Every question that is kept, oldest first."""
         return read_questions(self.path)
 
-    def open(self) -> tuple[Question, ...]:
+    def open(self) -> tuple[OpenQuestion, ...]:
         """The unanswered ones, the most urgent first."""
         waiting = [question for question in self.all() if not question.answered]
         return tuple(sorted(waiting, key=lambda each: _urgency(each.kind)))
@@ -98,7 +98,7 @@ class Questions:
         bead_id: str = "",
         options: Iterable[str] = (),
         run_id: str = "",
-    ) -> Question:
+    ) -> OpenQuestion:
         """Raise a question, or find the one of this key that still stands.
 
         Raises:
@@ -111,7 +111,7 @@ class Questions:
             if known is not None:
                 return known
             number = 1 + max((_number(each.id) for each in have), default=0)
-            made = Question(
+            made = OpenQuestion(
                 f"q-{number}",
                 kind,
                 clean_line(text, 1000),
@@ -124,7 +124,7 @@ class Questions:
             self._write([*have, made])
             return made
 
-    def answer(self, question_id: str, text: str) -> Question:
+    def answer(self, question_id: str, text: str) -> OpenQuestion:
         """Answer one.
 
         Raises:
@@ -132,7 +132,7 @@ class Questions:
             WritesForbidden: --read-only.
         """
 
-        def change(question: Question) -> Question:
+        def change(question: OpenQuestion) -> OpenQuestion:
             return replace(question, answer=clean_line(text, 4000), answered_at=format_instant(now_ns()))
 
         return self._change(lambda each: each.id == question_id and not each.answered, change, question_id)
@@ -150,7 +150,9 @@ class Questions:
         given = [each for each in self.all() if each.key == key and each.answered]
         return bool(given) and given[-1].approved
 
-    def _change(self, which: Callable[[Question], bool], change: Callable[[Question], Question], name: str) -> Question:
+    def _change(
+        self, which: Callable[[OpenQuestion], bool], change: Callable[[OpenQuestion], OpenQuestion], name: str
+    ) -> OpenQuestion:
         with self._gate.open():
             have = list(self.all())
             place = next((n for n, each in enumerate(have) if which(each)), None)
@@ -160,7 +162,7 @@ class Questions:
             self._write(have)
             return have[place]
 
-    def _write(self, questions: list[Question]) -> None:
+    def _write(self, questions: list[OpenQuestion]) -> None:
         spare = len(questions) - KEPT
         kept = []
         for question in questions:
@@ -172,7 +174,7 @@ class Questions:
         replace_file(self.path, msgspec.json.encode(document) + b"\n")
 
 
-def read_questions(path: Path) -> tuple[Question, ...]:
+def read_questions(path: Path) -> tuple[OpenQuestion, ...]:
     """The questions of a file, oldest first; what is no question is passed over."""
     raw = read_bytes(path, MAX_FILE)
     try:
@@ -183,7 +185,7 @@ def read_questions(path: Path) -> tuple[Question, ...]:
     return tuple(found for row in rows or () if (found := _question(row)) is not None)
 
 
-def beads_in_question(questions: Iterable[Question]) -> dict[str, str]:
+def beads_in_question(questions: Iterable[OpenQuestion]) -> dict[str, str]:
     """Per bead that an unanswered question is about, the id of the first; an approval is none."""
     found: dict[str, str] = {}
     for each in questions:
@@ -192,9 +194,9 @@ def beads_in_question(questions: Iterable[Question]) -> dict[str, str]:
     return found
 
 
-def _question(row: Any) -> Question | None:
+def _question(row: Any) -> OpenQuestion | None:
     try:
-        return msgspec.convert(row, Question)
+        return msgspec.convert(row, OpenQuestion)
     except msgspec.ValidationError:
         return None
 

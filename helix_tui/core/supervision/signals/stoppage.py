@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from helix_tui.core.ddx.runs.endings import Ending, read_ending
+from helix_tui.core.ddx.runs.endings import WorkerEnding, read_ending
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ddx.uncommitted import implementation_changes
 from helix_tui.core.ground.project import Project
@@ -33,7 +33,7 @@ _FIXES = {
 class Stoppage:
     """A worker that ended for something that somebody must mend."""
 
-    ending: Ending
+    ending: WorkerEnding
     present: bool | None
     """Whether the cause is still there; None where that cannot be seen from here."""
     paths: tuple[str, ...] = ()

@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from helix_tui.core.editing.execute.curator import Curator, Done
+from helix_tui.core.editing.execute.curator import Curator, Result
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.supervision.signals.autonomy import Level
 from helix_tui.core.supervision.signals.escalations import decision
 from helix_tui.core.supervision.signals.hold import plan_undecided, undecided
-from helix_tui.core.supervision.signals.questions import Question, Questions
+from helix_tui.core.supervision.signals.questions import OpenQuestion, OpenQuestions
 from helix_tui.core.supervision.stages import injection
 from helix_tui.core.supervision.stages.stage_run import StageOutcome
 
@@ -29,7 +29,7 @@ _FILED = {"conflict": ("kind:escalation", "escalation"), "gap": ("kind:speculati
 """Kind of conflict -> the label and the first word of the bead that stands for it at autonomy high."""
 
 
-def answer_question(curator: Curator, questions: Questions, question_id: str, text: str) -> Question:
+def answer_question(curator: Curator, questions: OpenQuestions, question_id: str, text: str) -> OpenQuestion:
     """Answer a question; where it is about a bead, the decision is written into it, journalled.
 
     Raises:
@@ -49,12 +49,14 @@ def answer_question(curator: Curator, questions: Questions, question_id: str, te
     return questions.answer(question_id, text)
 
 
-def _done(done: Done) -> None:
+def _done(done: Result) -> None:
     if done.error is not None:
         raise done.error
 
 
-def raise_from(curator: Curator, questions: Questions, done: StageOutcome, level: Level) -> tuple[Question, ...]:
+def raise_from(
+    curator: Curator, questions: OpenQuestions, done: StageOutcome, level: Level
+) -> tuple[OpenQuestion, ...]:
     """The questions that a stage's answer raises: contradictions always, the rest as far as the level
     asks; where it does not, each conflict and gap gets a bead for a person instead.
 

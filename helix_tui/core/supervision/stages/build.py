@@ -28,7 +28,7 @@ from helix_tui.core.ddx.names import status_of
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.time import now_ns
-from helix_tui.core.supervision.stages.delegate import Delegate, Wishes, logs_folder
+from helix_tui.core.supervision.stages.delegate import AgentChoice, Delegate, logs_folder
 from helix_tui.core.supervision.stages.results import malformed
 
 REFUSED = "refused"
@@ -102,7 +102,7 @@ def undone(dialect: Dialect) -> tuple[str, ...]:
     )
 
 
-def build_bead(curator: Curator, delegate: Delegate, bead_id: str, wishes: Wishes) -> Built:
+def build_bead(curator: Curator, delegate: Delegate, bead_id: str, wishes: AgentChoice) -> Built:
     """Let ddx execute one bead.
 
     Raises:

@@ -13,7 +13,7 @@ Group = Literal["first-class", "compatibility"]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class CommandRow:
     """One command."""
 
     summary: str
@@ -26,30 +26,30 @@ class Row:
     has a place of its own for it."""
 
 
-ROWS: dict[str, Row] = {
-    "input": Row("turn a request into governed work; answer what HELIX asks", asks="request"),
-    "check": Row("what should happen next, who decided it, and what would change it"),
-    "status": Row("what the run does, or why it stopped"),
-    "stuck": Row("what does not move, why, and what one could do"),
-    "next": Row("the bead that ddx would pick next"),
-    "frame": Row("say what is to be built and why", asks="scope"),
-    "evolve": Row("carry a new requirement through the documents", asks="requirement"),
-    "design": Row("decide how, before anybody builds", asks="scope"),
-    "plan": Row("the old name of design", "compatibility", alias_of="design", asks="scope"),
-    "polish": Row("make beads ready to be executed", asks="scope"),
-    "triage": Row("make a bead that keeps the authoring rules", asks="title and options"),
-    "align": Row("compare what is with what was decided, governed by a bead", asks="scope"),
-    "backfill": Row("write down what the code already decides", asks="scope"),
-    "review": Row("look at a change with fresh eyes; exits 10 on findings", asks="scope"),
-    "experiment": Row("change, measure, keep or revert; or run and compare a batch of beads", asks="goal"),
-    "commit": Row("gate, commit, push, and close the bead", asks="id"),
-    "run": Row("supervise ddx's loop until something says to stop", "compatibility", leaving=True, asks=None),
-    "start": Row("run in the background", "compatibility", asks=None),
-    "stop": Row("end the run that is active", "compatibility", asks=None),
-    "build": Row("one bounded execution of one bead", "compatibility", leaving=True, asks="selector"),
-    "implement": Row("the old name of build", "compatibility", leaving=True, alias_of="build", asks="selector"),
-    "tracker": Row("ddx's own bead commands, as they are", "compatibility", asks="command"),
-    "help": Row("every command, grouped, and the options all of them take"),
+ROWS: dict[str, CommandRow] = {
+    "input": CommandRow("turn a request into governed work; answer what HELIX asks", asks="request"),
+    "check": CommandRow("what should happen next, who decided it, and what would change it"),
+    "status": CommandRow("what the run does, or why it stopped"),
+    "stuck": CommandRow("what does not move, why, and what one could do"),
+    "next": CommandRow("the bead that ddx would pick next"),
+    "frame": CommandRow("say what is to be built and why", asks="scope"),
+    "evolve": CommandRow("carry a new requirement through the documents", asks="requirement"),
+    "design": CommandRow("decide how, before anybody builds", asks="scope"),
+    "plan": CommandRow("the old name of design", "compatibility", alias_of="design", asks="scope"),
+    "polish": CommandRow("make beads ready to be executed", asks="scope"),
+    "triage": CommandRow("make a bead that keeps the authoring rules", asks="title and options"),
+    "align": CommandRow("compare what is with what was decided, governed by a bead", asks="scope"),
+    "backfill": CommandRow("write down what the code already decides", asks="scope"),
+    "review": CommandRow("look at a change with fresh eyes; exits 10 on findings", asks="scope"),
+    "experiment": CommandRow("change, measure, keep or revert; or run and compare a batch of beads", asks="goal"),
+    "commit": CommandRow("gate, commit, push, and close the bead", asks="id"),
+    "run": CommandRow("supervise ddx's loop until something says to stop", "compatibility", leaving=True, asks=None),
+    "start": CommandRow("run in the background", "compatibility", asks=None),
+    "stop": CommandRow("end the run that is active", "compatibility", asks=None),
+    "build": CommandRow("one bounded execution of one bead", "compatibility", leaving=True, asks="selector"),
+    "implement": CommandRow("the old name of build", "compatibility", leaving=True, alias_of="build", asks="selector"),
+    "tracker": CommandRow("ddx's own bead commands, as they are", "compatibility", asks="command"),
+    "help": CommandRow("every command, grouped, and the options all of them take"),
 }
 """Command -> its row."""
 

@@ -18,7 +18,7 @@ from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.editing import operations
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.editing.operations import Operation
-from helix_tui.core.editing.overlay import Scene
+from helix_tui.core.editing.overlay import Overlay
 from helix_tui.core.editing.plan.lifecycle import unclosed
 from helix_tui.core.editing.plan.planner import plan
 from helix_tui.core.editing.steps import called, named
@@ -228,7 +228,7 @@ def _must_close(curator: Curator, bead_id: str) -> None:
     bead = queue.beads.get(bead_id)
     if bead is None or bead.status in TERMINAL:
         return
-    if waits := unclosed(Scene(queue), bead_id):
+    if waits := unclosed(Overlay(queue), bead_id):
         message = f"nothing was committed: {called(bead_id)} waits on {named(waits)}"
         raise CommitError(message, "Close those first, or take the dependency away; then commit again.")
     planned = plan(_closing(bead_id, "<the new commit>"), queue, curator.dialect(queue))

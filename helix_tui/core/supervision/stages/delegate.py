@@ -20,14 +20,14 @@ from helix_tui.core.ddx.client import MISSING, QUIET, TOO_OLD, Ddx, DdxError, la
 from helix_tui.core.ddx.dialect import Dialect, dialect_of
 from helix_tui.core.ddx.fields import money, whole
 from helix_tui.core.ddx.names import BARE
-from helix_tui.core.ddx.verbs import Verb
+from helix_tui.core.ddx.verbs import DdxVerb
 from helix_tui.core.ground.errors import with_who
 from helix_tui.core.ground.files import replace_file
 from helix_tui.core.ground.helix_folder import make_folder
 from helix_tui.core.ground.process import Finished, run_to_files
 from helix_tui.core.ground.project import Project, find_ddx, find_project
 from helix_tui.core.ground.text import clean_block, clean_line
-from helix_tui.core.supervision.stages.prompts_loader import Prompt
+from helix_tui.core.supervision.stages.prompts_loader import StagePrompt
 
 TIMEOUT_S = 2700.0
 """How long an agent or an attempt may take, unless ``HELIX_AGENT_TIMEOUT`` says otherwise."""
@@ -44,7 +44,7 @@ TOO_OLD_TEXT = "ddx is too old: its loop has no --json, and without it nobody ca
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class AgentChoice:
     """Who is to do the work: what a person asked for, handed on to ddx as it is."""
 
     harness: str = ""
@@ -58,19 +58,19 @@ class Wishes:
         """As ddx's flags."""
         return {"--harness": self.harness, "--model": self.model, "--effort": self.effort}
 
-    def for_agent(self, agent: str) -> Wishes:
+    def for_agent(self, agent: str) -> AgentChoice:
         """The wishes for one of the two agents; a model belongs to the harness that it was named with."""
         if agent == "primary" or not self.review_harness or self.review_harness == self.harness:
             return self
-        return Wishes(self.review_harness, "", self.effort, self.review_harness)
+        return AgentChoice(self.review_harness, "", self.effort, self.review_harness)
 
 
-NOBODY = Wishes()
+NOBODY = AgentChoice()
 """Whoever ddx itself would take."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AgentAnswer:
     """What an agent said."""
 
     text: str
@@ -132,7 +132,7 @@ class Delegate:
 
     # --- commands --------------------------------------------------------------------------------------
 
-    def drain(self, wishes: Wishes) -> tuple[str, ...]:
+    def drain(self, wishes: AgentChoice) -> tuple[str, ...]:
         """The command of one turn of the loop, after ``ddx``.
 
         Raises:
@@ -146,7 +146,7 @@ class Delegate:
             words.append("--local")  # without it April hands the work to a server and returns at once
         return (*words, *_chosen(verb, wishes))
 
-    def one_bead(self, bead_id: str, wishes: Wishes) -> tuple[str, ...]:
+    def one_bead(self, bead_id: str, wishes: AgentChoice) -> tuple[str, ...]:
         """The command that executes one chosen bead.
 
         Raises:
@@ -156,7 +156,7 @@ class Delegate:
         as_json = ("--json",) if verb.takes("--json") and (verb.flags or verb.words == BARE) else ()
         return (*verb.words, bead_id, *as_json, *_chosen(verb, wishes))
 
-    def question(self, prompt_file: Path, wishes: Wishes, *, writes: bool) -> tuple[str, ...]:
+    def question(self, prompt_file: Path, wishes: AgentChoice, *, writes: bool) -> tuple[str, ...]:
         """The command that gives a prompt to an agent.
 
         Raises:
@@ -170,7 +170,7 @@ class Delegate:
             words += ["--timeout", f"{self.timeout:.0f}s"]
         return (*words, *_chosen(verb, wishes))
 
-    def _verb(self, deed: str) -> Verb:
+    def _verb(self, deed: str) -> DdxVerb:
         verb = self.dialect.verbs.get(deed)
         if verb is None:
             message = f"this ddx is too old: it has no verb to {_DEEDS[deed]}"
@@ -210,7 +210,7 @@ class Delegate:
             message = f"{ddx.path} does not start: {error.strerror}"
             raise DdxError(argv, message, "see that it is an executable for this machine", MISSING) from None
 
-    def ask(self, prompt: Prompt, wishes: Wishes, stamp: str) -> Answer:
+    def ask(self, prompt: StagePrompt, wishes: AgentChoice, stamp: str) -> AgentAnswer:
         """Give a prompt to an agent and wait for its answer; what it said is kept in the log folder.
 
         Raises:
@@ -226,7 +226,7 @@ class Delegate:
         return read_answer(finished, out)
 
 
-def read_answer(finished: Finished, log: Path | None = None) -> Answer:
+def read_answer(finished: Finished, log: Path | None = None) -> AgentAnswer:
     """What an agent said, in whichever form this ddx or harness tells it."""
     document = _document(finished)
     text, rc = _text(finished, document), finished.rc
@@ -242,7 +242,7 @@ def read_answer(finished: Finished, log: Path | None = None) -> Answer:
         told = clean_line(error, 400) if isinstance(error, str) and error else last_error(finished)
         problem = with_who(told, finished.err)
     tokens = token_count(document) or tokens_in(finished.err) or tokens_in(str(document.get("stderr") or ""))
-    return Answer(clean_block(text), rc, tokens, money(document.get("cost_usd")) or 0.0, problem, log)
+    return AgentAnswer(clean_block(text), rc, tokens, money(document.get("cost_usd")) or 0.0, problem, log)
 
 
 def token_count(document: Mapping[str, Any]) -> int:
@@ -285,7 +285,7 @@ def _environment(project: Project, env: Mapping[str, str]) -> dict[str, str]:
     return full
 
 
-def _chosen(verb: Verb, wishes: Wishes) -> list[str]:
+def _chosen(verb: DdxVerb, wishes: AgentChoice) -> list[str]:
     words: list[str] = []
     for flag, value in (
         ("--harness", wishes.harness),

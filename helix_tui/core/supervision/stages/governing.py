@@ -16,7 +16,7 @@ from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.ddx.files import read_bytes
 from helix_tui.core.editing import operations
-from helix_tui.core.editing.execute.curator import Curator, Done
+from helix_tui.core.editing.execute.curator import Curator, Result
 from helix_tui.core.editing.operations import Operation
 from helix_tui.core.editing.steps import called
 from helix_tui.core.editing.undo.conflicts import Unreadable
@@ -88,7 +88,7 @@ def plan_governing(curator: Curator, scope: Scope, queue: Queue) -> Governing:
     return Governing("reclaimed", held.id, (operations.unclaim(held.id), *_taking(held, labels)))
 
 
-def acquire(curator: Curator, scope: Scope) -> tuple[Governing, Done]:
+def acquire(curator: Curator, scope: Scope) -> tuple[Governing, Result]:
     """Have the governing bead of a scope; its id and what was done for it.
 
     Raises:

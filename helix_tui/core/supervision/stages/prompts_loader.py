@@ -23,7 +23,7 @@ PLACES = ("scope", "request", "facts", "rounds", "autonomy", "stance", "trailers
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
+class StagePrompt:
     """One stage's prompt, ready to be given to an agent."""
 
     stage: Stage
@@ -37,7 +37,7 @@ def prompt_path(project: Project, stage: Stage) -> Path:
     return project.helix_dir / "prompts" / f"{stage.name}.md"
 
 
-def render(project: Project, stage: Stage, values: Mapping[str, str]) -> Prompt:
+def render(project: Project, stage: Stage, values: Mapping[str, str]) -> StagePrompt:
     """A stage's prompt with its places filled; a ``$`` that names no place stays as it is."""
     own = prompt_path(project, stage)
     raw = read_bytes(own, MAX_PROMPT)
@@ -53,7 +53,7 @@ def render(project: Project, stage: Stage, values: Mapping[str, str]) -> Prompt:
     context = read_bytes(project.helix_dir / "context.md", MAX_PROMPT)
     if context and stage.writes:
         text = f"{context.decode('utf-8', 'replace').strip()}\n\n---\n\n{text}"
-    return Prompt(stage, text, own if raw and raw.strip() else None)
+    return StagePrompt(stage, text, own if raw and raw.strip() else None)
 
 
 def _shipped(stage: Stage) -> str:

@@ -31,7 +31,7 @@ _SIGNALS = frozenset({"sigint", "sigterm", "context_cancelled"})
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class LoopResult:
     """One attempt, as the loop tells it."""
 
     bead_id: str
@@ -98,10 +98,10 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class LoopTurn:
     """One call of the loop."""
 
-    results: tuple[Result, ...] = ()
+    results: tuple[LoopResult, ...] = ()
     attempts: int = 0
     no_ready_work: bool = False
     next_retry_after: str = ""
@@ -113,7 +113,7 @@ class Turn:
     seconds: float = 0.0
     document: Mapping[str, Any] = field(default_factory=dict)
 
-    def interrupted(self) -> Turn:
+    def interrupted(self) -> LoopTurn:
         """The same, of a ddx that was interrupted: what failed then did not fail by itself."""
         return replace(self, results=tuple(replace(each, interrupted=True) for each in self.results))
 
@@ -138,7 +138,7 @@ def _told(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def read_turn(finished: Finished, project: Project) -> Turn:
+def read_turn(finished: Finished, project: Project) -> LoopTurn:
     """What a loop did.
 
     Raises:
@@ -171,7 +171,7 @@ def read_turn(finished: Finished, project: Project) -> Turn:
     tokens = sum(result.tokens for result in results) or token_count(document)
     idle = document.get("no_ready_work_detail")
     attention = document.get("operator_attention")
-    turn = Turn(
+    turn = LoopTurn(
         results=results,
         attempts=len(results) if said is None else max(said, len(results)),
         no_ready_work=report.no_ready_work,
@@ -222,7 +222,7 @@ def _missing(place: int, row: object) -> list[str]:
     ]
 
 
-def _result(row: Mapping[str, Any], project: Project) -> Result:
+def _result(row: Mapping[str, Any], project: Project) -> LoopResult:
     def word(name: str) -> str:
         return clean_line(text(row, name), 400)
 
@@ -230,7 +230,7 @@ def _result(row: Mapping[str, Any], project: Project) -> Result:
     tokens, cost = token_count(row), money(row.get("cost_usd"))
     if not tokens and ATTEMPT_ID.fullmatch(attempt_id):
         tokens, cost = _usage(project, attempt_id, cost)
-    return Result(
+    return LoopResult(
         bead_id=text(row, "bead_id"),
         status=word("status"),
         attempt_id=attempt_id,
@@ -277,7 +277,7 @@ def _attention(document: Mapping[str, Any]) -> str:
     return clean_line(": ".join(filter(None, [*words, bead_id])), 400)
 
 
-def ambiguous(result: Result) -> bool:
+def ambiguous(result: LoopResult) -> bool:
     """Whether a person may have to say what to make of it: preserved work, faults found after landing, or a
     word nobody knows.
 

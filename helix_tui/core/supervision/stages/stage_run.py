@@ -8,7 +8,7 @@ from pathlib import Path
 
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
-from helix_tui.core.supervision.stages.delegate import LOGS, Answer, Delegate, Wishes
+from helix_tui.core.supervision.stages.delegate import LOGS, AgentAnswer, AgentChoice, Delegate
 from helix_tui.core.supervision.stages.prompts_loader import render
 from helix_tui.core.supervision.stages.table import Stage
 from helix_tui.core.supervision.stages.trailers import NO_TRAILERS, Trailers, parse_trailers
@@ -22,7 +22,7 @@ class StageOutcome:
     """How a stage ended."""
 
     stage: Stage
-    answer: Answer
+    answer: AgentAnswer
     trailers: Trailers = NO_TRAILERS
     problems: tuple[str, ...] = ()
     """What the contract asks for and is not there."""
@@ -46,7 +46,7 @@ class StageOutcome:
 
 
 def perform(
-    project: Project, delegate: Delegate, stage: Stage, values: Mapping[str, str], wishes: Wishes, stamp: str
+    project: Project, delegate: Delegate, stage: Stage, values: Mapping[str, str], wishes: AgentChoice, stamp: str
 ) -> StageOutcome:
     """Do a stage.
 
@@ -64,13 +64,13 @@ def perform(
     return _held(project, StageOutcome(stage, answer, trailers, trailers.problems))
 
 
-def wishes_for(stage: Stage, wishes: Wishes) -> Wishes:
+def wishes_for(stage: Stage, wishes: AgentChoice) -> AgentChoice:
     """Who does a stage, and with what effort: what was asked for, else what the stage's row says."""
     chosen = wishes.for_agent(stage.agent)
     return replace(chosen, effort=chosen.effort or stage.effort)
 
 
-def command_of(project: Project, delegate: Delegate, stage: Stage, wishes: Wishes) -> tuple[str, ...]:
+def command_of(project: Project, delegate: Delegate, stage: Stage, wishes: AgentChoice) -> tuple[str, ...]:
     """The exact command that a stage runs; the prompt's file is named, not written.
 
     Raises:

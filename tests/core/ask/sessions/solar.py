@@ -11,7 +11,7 @@ from typing import Any
 from helix_tui.core.ask.index.index import open_index
 from helix_tui.core.ask.sessions.document import document_of
 from helix_tui.core.ask.sessions.library import IndexLibrary
-from helix_tui.core.ask.sessions.session import AskModel, News, Run, ask
+from helix_tui.core.ask.sessions.session import AskModel, AskRun, News, ask
 from helix_tui.core.ground.project import find_project
 
 QUESTIONS = (
@@ -114,7 +114,7 @@ def write(root: Path, files: Mapping[str, str] = FILES, *, commit: bool = True) 
     return root
 
 
-def run_of(root: Path, question: str, *, revision: str | None = None, **options: Any) -> Run:
+def run_of(root: Path, question: str, *, revision: str | None = None, **options: Any) -> AskRun:
     """Ask a repository; its index lives in memory."""
     index = open_index(find_project(root), revision, in_memory=True)
     try:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from helix_tui.core.ddx.runs.endings import Ending, read_ending
+from helix_tui.core.ddx.runs.endings import WorkerEnding, read_ending
 
 LOOP = "agent-loop-1795330349559331004"
 
@@ -22,7 +22,7 @@ def loop(ddx: Path, *entries: tuple[str, dict[str, Any]], name: str = LOOP, seco
     (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
-def ended(ddx: Path) -> Ending:
+def ended(ddx: Path) -> WorkerEnding:
     found = read_ending(ddx)
     assert found is not None
     return found

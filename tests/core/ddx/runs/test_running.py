@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from helix_tui.core.beads.record import Bead, decode_bead
 from helix_tui.core.ddx.claims import Claim, ClaimReader, fresh_claims
 from helix_tui.core.ddx.runs.running import RunReader, beads_at_work, find_running, holds, judge
-from helix_tui.core.editing.journal import Entry, History, Who, edits_of
+from helix_tui.core.editing.journal import JournalEntry, JournalHistory, Who, edits_of
 from helix_tui.core.ground.pids import pid_alive
 from helix_tui.core.ground.project import find_project, lease_roots
 from helix_tui.core.ground.time import NS, format_instant, parse_instant
@@ -392,10 +392,10 @@ def test_a_claim_by_hand_without_a_heartbeat_lives_as_long_as_its_process(place:
 
 def test_the_journal_tells_which_writes_were_ours_and_no_claim() -> None:
     entries = tuple(
-        Entry(kind, number, NOW + number * NS, Who("user"), kind, "t", before={kind: {}}, ended_at=NOW + 9 * NS)
+        JournalEntry(kind, number, NOW + number * NS, Who("user"), kind, "t", before={kind: {}}, ended_at=NOW + 9 * NS)
         for number, kind in enumerate(("set", "claim"))
     )
-    assert edits_of(History(entries)) == {"set": [(NOW, NOW + 9 * NS)]}
+    assert edits_of(JournalHistory(entries)) == {"set": [(NOW, NOW + 9 * NS)]}
 
 
 def test_a_check_that_is_over_makes_no_worker_silent(place: Place) -> None:

@@ -20,7 +20,7 @@ from helix_tui.core.ground.project import find_project
 from helix_tui.core.supervision.loop.options import RunOptions
 from helix_tui.core.supervision.loop.runner import RunOutcome, supervise
 from helix_tui.core.supervision.run_state.control import Control
-from helix_tui.core.supervision.signals.questions import Question, Questions
+from helix_tui.core.supervision.signals.questions import OpenQuestion, OpenQuestions
 from helix_tui.core.supervision.stages.delegate import Delegate
 from tests.conftest import ProjectFactory
 
@@ -91,14 +91,14 @@ class Stage:
         return document
 
     @property
-    def questions(self) -> tuple[Question, ...]:
+    def questions(self) -> tuple[OpenQuestion, ...]:
         """What was asked and not answered."""
         return self.store.open()
 
     @property
-    def store(self) -> Questions:
+    def store(self) -> OpenQuestions:
         """The questions of the project."""
-        return Questions(find_project(self.root), self.curator().gate)
+        return OpenQuestions(find_project(self.root), self.curator().gate)
 
     def curator(self) -> Curator:
         """A curator that speaks to the scripted ddx."""

@@ -161,12 +161,12 @@ def _become(era: str) -> None:
 
 def _answered(text: str) -> None:
     """A person answers the first question while the run is at work."""
-    from helix_tui.core.editing.execute.gate import Gate
+    from helix_tui.core.editing.execute.gate import WriteGate
     from helix_tui.core.ground.project import find_project
-    from helix_tui.core.supervision.signals.questions import Questions
+    from helix_tui.core.supervision.signals.questions import OpenQuestions
 
     project = find_project(Path.cwd())
-    questions = Questions(project, Gate(project, read_only=False))
+    questions = OpenQuestions(project, WriteGate(project, read_only=False))
     questions.answer(questions.open()[0].id, text)
 
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from helix_tui.core.supervision.stages.results import Result, ambiguous
+from helix_tui.core.supervision.stages.results import LoopResult, ambiguous
 
 REF = "refs/ddx/iterations/hx-a/20260811T100000-00000001-abc"
 
 
 def test_a_success_that_was_kept_aside_completes_no_cycle_and_asks_a_person() -> None:
-    aside = Result("hx-a", "success", preserve_ref=REF)
+    aside = LoopResult("hx-a", "success", preserve_ref=REF)
     assert not aside.success
     assert ambiguous(aside)
     assert aside.attempt.verdict.outcome == "kept_aside"
-    landed = Result("hx-a", "success")
+    landed = LoopResult("hx-a", "success")
     assert landed.success
     assert not ambiguous(landed)
-    assert not Result("hx-a", "already_satisfied").success
+    assert not LoopResult("hx-a", "already_satisfied").success

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from helix_tui.core.ask.corpus.git import Commit
-from helix_tui.core.ask.index.question import Question
+from helix_tui.core.ask.index.question import IndexQuery
 from helix_tui.core.ask.records import PastCommit
 from helix_tui.core.ask.tokens import count_terms
 
@@ -47,7 +47,7 @@ class _Message:
     files: tuple[str, ...]
 
 
-class History:
+class CommitHistory:
     """The past commits of a view, in memory, newest first."""
 
     def __init__(self, shas: Iterable[str], rows: Mapping[str, tuple[str, bytes, bytes]]) -> None:
@@ -74,7 +74,7 @@ class History:
                 votes[path] = votes.get(path, 0.0) + 0.5 ** (at / HALF) / len(one.files) ** 0.5
         return np.array([votes.get(path, 0.0) for path in paths])
 
-    def similar(self, question: Question, limit: int = VOTERS) -> list[PastCommit]:
+    def similar(self, question: IndexQuery, limit: int = VOTERS) -> list[PastCommit]:
         """The commits most like the question, best first; ties go to the newer one."""
         weights = {}
         for term, weight in question.weights:

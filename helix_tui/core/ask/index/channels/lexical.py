@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from helix_tui.core.ask.index.question import Question
-from helix_tui.core.ask.index.store.fields import Field
+from helix_tui.core.ask.index.question import IndexQuery
+from helix_tui.core.ask.index.store.fields import FieldLengths
 from helix_tui.core.ask.index.store.segment import NAME
-from helix_tui.core.ask.index.store.view import View
+from helix_tui.core.ask.index.store.view import IndexView
 
 K1 = 1.2
 B = 0.75
@@ -31,7 +31,7 @@ class Lexical:
     chunks: np.ndarray
 
 
-def score(question: Question, view: View) -> Lexical:
+def score(question: IndexQuery, view: IndexView) -> Lexical:
     """The lexical scores of every file."""
     chunks = np.zeros(len(view.chunks.lengths))
     whole = np.zeros(len(view.whole.lengths))
@@ -49,7 +49,7 @@ def score(question: Question, view: View) -> Lexical:
     return Lexical(best[view.row], whole[view.row], names[view.row], paths(question, view), chunks)
 
 
-def best_chunks(chunks: np.ndarray, view: View) -> np.ndarray:
+def best_chunks(chunks: np.ndarray, view: IndexView) -> np.ndarray:
     """Per row the sum of its best chunks, each further one counting for less."""
     best = np.zeros(len(view.whole.lengths))
     hits = np.flatnonzero(chunks > 0)
@@ -65,7 +65,7 @@ def best_chunks(chunks: np.ndarray, view: View) -> np.ndarray:
     return best
 
 
-def paths(question: Question, view: View) -> np.ndarray:
+def paths(question: IndexQuery, view: IndexView) -> np.ndarray:
     """BM25 over the words of each path: its name counts twice, its last three folders once."""
     index = view.path_index
     scores = np.zeros(len(view))
@@ -82,7 +82,7 @@ def _by_row(rows: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarra
     return rows[begins], np.add.reduceat(counts, begins)
 
 
-def _add(scores: np.ndarray, field: Field, units: np.ndarray, counts: np.ndarray, weight: float) -> None:
+def _add(scores: np.ndarray, field: FieldLengths, units: np.ndarray, counts: np.ndarray, weight: float) -> None:
     found = len(units)
     idf = np.log(1.0 + (field.count - found + 0.5) / (found + 0.5))
     norm = K1 * (1.0 - B + B * field.lengths[units] / field.average)

@@ -14,7 +14,7 @@ from functools import cache, lru_cache
 
 import numpy as np
 
-from helix_tui.core.ask.index.question import Question
+from helix_tui.core.ask.index.question import IndexQuery
 from helix_tui.core.ask.index.store.database import Database
 from helix_tui.core.ask.parse.pieces import Pieces
 from helix_tui.core.ask.records import Role
@@ -62,7 +62,7 @@ class Meanings:
         self._vectors = vectors
         self._heard = heard
 
-    def score(self, question: Question) -> np.ndarray:
+    def score(self, question: IndexQuery) -> np.ndarray:
         """How far each file's likeness lies above the average, in standard deviations; float64 (files,)."""
         scores = np.zeros(len(self._heard))
         asked = _encoded(question.text[:QUESTION])

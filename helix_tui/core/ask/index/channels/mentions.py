@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from helix_tui.core.ask.index.question import Question
-from helix_tui.core.ask.index.store.view import View, steps_of
+from helix_tui.core.ask.index.question import IndexQuery
+from helix_tui.core.ask.index.store.view import IndexView, steps_of
 from helix_tui.core.ask.tokens import stem
 
 _SHORTEST_PREFIX = 4
@@ -16,7 +16,7 @@ _OTHER_FOLDER = 0.3
 """What a file counts for whose name alone is that of a path."""
 
 
-def mentioned(question: Question, view: View) -> np.ndarray:
+def mentioned(question: IndexQuery, view: IndexView) -> np.ndarray:
     """Files whose path ends like one in the question, float64 (files,); a name that fits many counts for
     less.
     """
@@ -26,7 +26,7 @@ def mentioned(question: Question, view: View) -> np.ndarray:
     return scores
 
 
-def in_traces(question: Question, view: View) -> np.ndarray:
+def in_traces(question: IndexQuery, view: IndexView) -> np.ndarray:
     """Files of stack traces, float64 (files,); the innermost frame counts most."""
     scores = np.zeros(len(view))
     for at, path in enumerate(question.frames):
@@ -34,7 +34,7 @@ def in_traces(question: Question, view: View) -> np.ndarray:
     return scores
 
 
-def _likely(path: str, view: View) -> tuple[list[int], float]:
+def _likely(path: str, view: IndexView) -> tuple[list[int], float]:
     """The files that a path names and how sure that is: two paths that differ in a folder are two files."""
     files = view.files_ending(path)
     whole = "/" + "/".join(steps_of(path))
@@ -43,7 +43,7 @@ def _likely(path: str, view: View) -> tuple[list[int], float]:
     return (sure or ends, 1.0) if sure or ends else (files, _OTHER_FOLDER)
 
 
-def by_module(question: Question, view: View) -> np.ndarray:
+def by_module(question: IndexQuery, view: IndexView) -> np.ndarray:
     """Files that a dotted name leads to, float64 (files,): ``package.module.Class`` to
     ``package/module.py``.
     """
@@ -58,7 +58,7 @@ def by_module(question: Question, view: View) -> np.ndarray:
     return scores
 
 
-def by_stem(question: Question, view: View) -> np.ndarray:
+def by_stem(question: IndexQuery, view: IndexView) -> np.ndarray:
     """The share of each file name's words that the question says, float64 (files,)."""
     said = {term for term, _ in question.weights}
     begun = {term[:size] for term in said for size in range(_SHORTEST_PREFIX, len(term))}

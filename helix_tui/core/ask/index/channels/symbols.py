@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from helix_tui.core.ask.index.question import Question
-from helix_tui.core.ask.index.store.view import View
+from helix_tui.core.ask.index.question import IndexQuery
+from helix_tui.core.ask.index.store.view import IndexView
 
 SHARE_OF_CAPITAL = 0.5
 """A capitalised word may only begin a sentence."""
@@ -17,7 +17,7 @@ _OWN_FILE = 1.5
 """What a definition counts for more in a file that is named after it."""
 
 
-def score(question: Question, view: View) -> np.ndarray:
+def score(question: IndexQuery, view: IndexView) -> np.ndarray:
     """What each file defines of the names in the question, float64 (files,)."""
     scores = np.zeros(len(view))
     plain = (name for name in question.capitals if name not in question.symbols)
@@ -32,7 +32,7 @@ def score(question: Question, view: View) -> np.ndarray:
     return scores
 
 
-def defining(name: str, view: View) -> list[int]:
+def defining(name: str, view: IndexView) -> list[int]:
     """The files that define a name, by position; where none does in this spelling, those that do in
     another.
     """

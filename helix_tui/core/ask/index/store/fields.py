@@ -12,7 +12,7 @@ _SAYS_NOTHING = frozenset({"__init__", "index", "mod", "lib", "main", "doc"})
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class FieldLengths:
     """The lengths of one kind of unit (chunk, file, name list) and which of them count."""
 
     lengths: np.ndarray
@@ -23,7 +23,7 @@ class Field:
     average: float
 
     @classmethod
-    def of(cls, lengths: np.ndarray, live: np.ndarray) -> Field:
+    def of(cls, lengths: np.ndarray, live: np.ndarray) -> FieldLengths:
         """A field with its statistics over the live units."""
         count = int(live.sum())
         total = int(lengths[live].sum())
@@ -34,7 +34,7 @@ class Field:
 class PathIndex:
     """The words of all paths of a view."""
 
-    field: Field
+    field: FieldLengths
     postings: dict[str, tuple[np.ndarray, np.ndarray]]
     words: list[str]
     """The words that file names are made of, without endings; a folder's where the name says nothing."""
@@ -65,7 +65,7 @@ def index_paths(files: list[str]) -> PathIndex:
             tally.append(times)
     packed = {term: (np.array(numbers), np.array(tally, np.float64)) for term, (numbers, tally) in lists.items()}
     return PathIndex(
-        Field.of(lengths, np.ones(len(files), bool)),
+        FieldLengths.of(lengths, np.ones(len(files), bool)),
         packed,
         list(numbers_of),
         np.array(word_of, np.int64),

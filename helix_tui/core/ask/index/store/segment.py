@@ -43,7 +43,7 @@ class Segment(msgspec.Struct, array_like=True):
     postings: dict[str, bytes]
 
 
-class Builder:
+class SegmentBuilder:
     """Collects blobs into a segment."""
 
     def __init__(self) -> None:

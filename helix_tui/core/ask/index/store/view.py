@@ -15,7 +15,7 @@ import numpy as np
 
 from helix_tui.core.ask.corpus.roles import role_of, standing
 from helix_tui.core.ask.index.store.database import Database, StoredBlob
-from helix_tui.core.ask.index.store.fields import Field, PathIndex, index_paths
+from helix_tui.core.ask.index.store.fields import FieldLengths, PathIndex, index_paths
 from helix_tui.core.ask.index.store.segment import NAME, unpacked
 from helix_tui.core.ask.records import Document
 
@@ -30,10 +30,10 @@ class StaleView(Exception):
     """Another process has put the segments together meanwhile: look again."""
 
 
-class View:
+class IndexView:
     """One set of files over a database. Not for two threads at once."""
 
-    def __init__(self, database: Database, files: Sequence[tuple[str, str]], before: View | None = None) -> None:
+    def __init__(self, database: Database, files: Sequence[tuple[str, str]], before: IndexView | None = None) -> None:
         """``files`` are (path, blob key) in any order; what is not indexed yet or was refused is left out.
 
         ``before`` lends what it knows of the paths, where they are the same.
@@ -82,9 +82,9 @@ class View:
         """int64 (chunks,): the row of each chunk."""
         lengths = _numbers([segment.lengths for segment in segments])
         whole = np.bincount(self.row_of, weights=lengths, minlength=blobs) if blobs else np.zeros(0)
-        self.chunks = Field.of(lengths, live[self.row_of])
-        self.whole = Field.of(whole, live)
-        self.names = Field.of(_numbers([segment.names for segment in segments]), live)
+        self.chunks = FieldLengths.of(lengths, live[self.row_of])
+        self.whole = FieldLengths.of(whole, live)
+        self.names = FieldLengths.of(_numbers([segment.names for segment in segments]), live)
 
     def __len__(self) -> int:
         return len(self.paths)
