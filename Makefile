@@ -14,7 +14,7 @@ TORCH    := torch==2.13.0
 .PHONY: help demo test test-semantic real lint bench wheel clean
 
 help:
-	@echo "make demo   the console on a throw-away queue that a rehearsal drains"
+	@echo "make demo   the console on a throw-away queue that a simulation drains"
 	@echo "make test   the whole suite"
 	@echo "make test-semantic  both encoders side by side; fetches torch once, up to 3 GB"
 	@echo 'make real DDX="PATH…" CLAUDE=PATH  beside real ddx binaries and a real Claude Code'

@@ -1,1 +1,1 @@
-"""helix-ddx: the rehearsal, the player and the embedded tracker. Nothing else may import it."""
+"""helix-ddx: the simulation, the player and the embedded tracker. Nothing else may import it."""

@@ -1,4 +1,4 @@
-"""``helix-ddx``: the rehearsal, the player and the embedded tracker behind one command line.
+"""``helix-ddx``: the simulation, the player and the embedded tracker behind one command line.
 
 Each verb lives in a module of its own that is imported when it is asked for. ``HELIX_DDX_ERA=april|head``
 picks the release whose words and messages are spoken.

@@ -2,7 +2,7 @@
 
 DDx replaces whole files by rename and appends to logs with one write a line (docs/formats/ddx.md §3, §4);
 a reader never sees half a record. A watcher hears of each write in the order in which it happened, which
-is how the tests compare a rehearsal with a recorded run.
+is how the tests compare a simulation with a recorded run.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ def loads(data: bytes | str) -> Any:
 
 
 def _refuse(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 def pretty(value: Any) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-MEDIUM = "rehearsal-medium"
+MEDIUM = "simulation-medium"
 """The model of an attempt that names none."""
 
 

@@ -41,7 +41,7 @@ class DrainSummary:
         return {
             "schema": "drain/1",
             "workspace": str(self.workspace),
-            "rehearsal": True,
+            "simulation": True,
             "attempts": [result.to_json() for result in self.results],
             "counts": counts,
             "memories": {},
@@ -104,7 +104,7 @@ def _drain(args: argparse.Namespace) -> int:
     if args.json:
         sys.stdout.write(json.dumps(summary.to_json(), indent=2) + "\n")
     else:
-        sys.stdout.write(f"\nREHEARSAL: {len(summary.results)} attempts in {summary.seconds:.1f} s\n")
+        sys.stdout.write(f"\nSIMULATION: {len(summary.results)} attempts in {summary.seconds:.1f} s\n")
         for result in summary.results:
             sys.stdout.write(f"  {_kind(result):<10}  {result.bead}  {clean_line(result.detail, 80)}\n")
     return 130 if summary.cancelled else 0

@@ -147,7 +147,7 @@ class _Builder:
                 for key in seed.waits_on
             ]
         if seed.act is not None:
-            row["rehearse"] = seed.act
+            row["simulate"] = seed.act
         self._set_memory(row, fields)
         if "superseded-by" in fields:
             fields["superseded-by"] = bead_id(fields["superseded-by"])
@@ -219,7 +219,7 @@ class _Builder:
             evidence.cost_event(
                 attempt, HARNESS, run.model, tokens, run.cost, (ended - begun) // 1_000_000, ended, source
             ),
-            event("execute-bead", run.status, body, ended + NS // 3, actor="rehearsal", source=source),
+            event("execute-bead", run.status, body, ended + NS // 3, actor="simulation", source=source),
         ]
 
     def _write_metrics(self) -> None:

@@ -99,10 +99,10 @@ def _step(number: int, line: bytes, last: float, path: Path) -> TimelineStep:
     if moment is None:
         moment = last
     if isinstance(moment, bool) or not isinstance(moment, int | float) or not 0 <= moment < 1e9:
-        raise refuse('"t" is no number of seconds')
+        raise refuse('"t" is not a number of seconds')
     rc = row.get("rc")
     if rc is not None and (isinstance(rc, bool) or not isinstance(rc, int)):
-        raise refuse('"rc" is no exit code')
+        raise refuse('"rc" is not an exit code')
     argv = row.get("argv") or []
     step = TimelineStep(
         line=number,
@@ -129,5 +129,5 @@ def _text(row: dict[str, Any], key: str, refuse: Any) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise refuse(f'"{key}" is no text')
+        raise refuse(f'"{key}" is not a text')
     return value.encode("utf-8", "replace").decode("utf-8")

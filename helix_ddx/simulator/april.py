@@ -1,4 +1,4 @@
-"""The rehearsal as DDx of April writes it, step by step (recorded in loops/april-*.jsonl).
+"""The simulation as DDx of April writes it, step by step (recorded in loops/april-*.jsonl).
 
 Claim in the row, one run-state for the project, transcript in the project's own evidence folder, a linked
 worktree, landing by fast forward or merge, review after the merge, cooldown keys on what did not work.
@@ -31,7 +31,7 @@ from helix_tui.core.ground.time import NS, parse_instant
 
 COOLDOWN = 6 * 3600 * NS
 HEARTBEAT = 30 * NS
-REVIEWER = "rehearsal-large"
+REVIEWER = "simulation-large"
 
 CLAIM_KEYS = ("owner", "claimed-at", "claimed-machine", "claimed-pid", "execute-loop-heartbeat-at")
 
@@ -45,7 +45,7 @@ _SKIPPED = {
 
 
 class AprilWorker(Worker):
-    """One ``ddx agent execute-loop``, rehearsed."""
+    """One ``ddx agent execute-loop``, simulated."""
 
     era = "april"
     LOOP = "ddx agent execute-loop"

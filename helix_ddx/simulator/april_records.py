@@ -123,7 +123,7 @@ def result(attempt: SimulatedAttempt, ending: AttemptEnding | None) -> Json:
 
 def failed_checks(attempt: SimulatedAttempt, now: int) -> Json:
     """checks.json of a gate that said no."""
-    check = {"definition_id": "rehearsal-check", "required": True, "exit_code": 1, "status": "fail"}
+    check = {"definition_id": "simulation-check", "required": True, "exit_code": 1, "status": "fail"}
     results = [check | {"stdout": attempt.act.rationale}]
     return {"attempt_id": attempt.id, "evaluated_at": stamp(now), "summary": "fail", "results": results}
 

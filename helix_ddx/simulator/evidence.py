@@ -242,7 +242,7 @@ def prompt(row: Json) -> str:
     ]
     labels = ", ".join(row.get("labels") or ())
     parts.append(f"    <labels>{_xml(labels)}</labels>\n  </bead>\n")
-    parts.append("  <note>This is a rehearsal: no agent reads this prompt.</note>\n</execute-bead>\n")
+    parts.append("  <note>This is a simulation: no agent reads this prompt.</note>\n</execute-bead>\n")
     return "".join(parts)
 
 
@@ -270,7 +270,7 @@ def review_prompt(row: Json, rev: str) -> str:
     bead = _xml(str(row.get("title", row["id"])))
     return (
         f"<bead-review>\n  <bead id={json.dumps(row['id'])} iter=1>\n    <title>{bead}</title>\n  </bead>\n"
-        f"  <diff rev={json.dumps(rev)}/>\n  <note>This is a rehearsal: no reviewer reads this.</note>\n"
+        f"  <diff rev={json.dumps(rev)}/>\n  <note>This is a simulation: no reviewer reads this.</note>\n"
         "</bead-review>\n"
     )
 
@@ -290,5 +290,5 @@ def review_text(row: Json, act: Act, verdict: str) -> str:
     return (
         f"### Verdict: {verdict}\n\n| AC | Grade | Evidence |\n|---|---|---|\n"
         f"| 1 | {verdict} | {where}:1 |\n\n"
-        f"{act.rationale or 'Rehearsed.'}\n"
+        f"{act.rationale or 'Simulated.'}\n"
     )

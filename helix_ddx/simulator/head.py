@@ -1,4 +1,4 @@
-"""The rehearsal as DDx of August writes it, step by step (recorded in loops/head-*.jsonl).
+"""The simulation as DDx of August writes it, step by step (recorded in loops/head-*.jsonl).
 
 Lease, sidecar and run-state beside the row; a readiness call before; the transcript in a local clone,
 copied into the project at the end; candidates that are pinned, reviewed, repaired when need be, and landed.
@@ -23,7 +23,7 @@ from helix_ddx.store.tracker_file import Row
 
 
 class HeadWorker(HeadEnds):
-    """One ``ddx work``, rehearsed."""
+    """One ``ddx work``, simulated."""
 
     def attempt(self, row: Row) -> SimulatedResult:
         """Claim, ask whether it is ready, work, review, land, close."""
@@ -86,7 +86,7 @@ class HeadWorker(HeadEnds):
         prompt = evidence.prompt(row)
         manifest = evidence.manifest(
             attempt.id,
-            {key: value for key, value in row.items() if key != "rehearse"},
+            {key: value for key, value in row.items() if key != "simulate"},
             attempt.base,
             self.clock(),
             HARNESS,
@@ -275,8 +275,8 @@ class HeadWorker(HeadEnds):
 
     def _blocked_by_checks(self, attempt: SimulatedAttempt) -> SimulatedResult:
         """A check of the project says no: kept under a ref, the bead goes back."""
-        detail = attempt.act.detail or "pre-merge checks blocked: rehearsal-check"
-        name = detail.rpartition(":")[2].strip() or "rehearsal-check"
+        detail = attempt.act.detail or "pre-merge checks blocked: simulation-check"
+        name = detail.rpartition(":")[2].strip() or "simulation-check"
         check = {"status": "block", "message": attempt.act.rationale or detail}
         folder = self.project / evidence.bundle(attempt.id)
         self.disk.replace(folder / "checks" / f"{name}.json", evidence.document(check))

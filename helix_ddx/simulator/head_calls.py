@@ -1,4 +1,4 @@
-"""The calls of a head worker to its harness, rehearsed: readiness, implementation, review, repair, triage."""
+"""The calls of a head worker to its harness, simulated: readiness, implementation, review, repair, triage."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from helix_ddx.simulator.streams import AgentStream, ServiceStream
 from helix_ddx.simulator.worker import Json, SimulatedAttempt
 from helix_ddx.store.tracker_file import Row
 
-_HELPER = Act(input_tokens=2850, output_tokens=150, cost_usd=0.0, model="rehearsal-small")
+_HELPER = Act(input_tokens=2850, output_tokens=150, cost_usd=0.0, model="simulation-small")
 """What a call costs that is not about the code itself."""
 
 
@@ -24,9 +24,9 @@ class HeadCalls(HeadLoop):
     """Every transcript that a head worker leaves."""
 
     def ask_readiness(self, row: Row) -> None:
-        """Is the bead fit to be worked on? In the rehearsal it always is."""
+        """Is the bead fit to be worked on? In the simulation it always is."""
         bead = str(row["id"])
-        prompt = f"MODE: intake\nThis is a rehearsal: no model reads this.\n{json.dumps(row.get('title', ''))}\n"
+        prompt = f"MODE: intake\nThis is a simulation: no model reads this.\n{json.dumps(row.get('title', ''))}\n"
         stream = self._service(
             self.ddx / "agent-logs",
             task=bead,
@@ -45,8 +45,8 @@ class HeadCalls(HeadLoop):
             "classification": "ready",
             "tractability": "tractable",
             "score": 0.9,
-            "rationale": "rehearsed",
-            "difficulty": {"estimated_difficulty": "easy", "reason": "rehearsed"},
+            "rationale": "simulated",
+            "difficulty": {"estimated_difficulty": "easy", "reason": "simulated"},
             "readiness_checks": [],
             "suggested_fixes": [],
             "suggested_child_beads": [],
@@ -73,7 +73,7 @@ class HeadCalls(HeadLoop):
     def repair(self, attempt: SimulatedAttempt, cycle: Cycle) -> None:
         """The agent works once more on what the review found."""
         self.write_record(attempt, records.new_record(attempt, self.clock(), bundled=True))
-        prompt = f"Repair bead {attempt.bead}.\n\n{records.words_of(attempt.act, cycle)}\n\nThis is a rehearsal.\n"
+        prompt = f"Repair bead {attempt.bead}.\n\n{records.words_of(attempt.act, cycle)}\n\nThis is a simulation.\n"
         folder = attempt.copy.path / evidence.bundle(attempt.id)
         self.disk.create(folder / "repair-1.md", prompt)
         metadata = self._metadata(attempt, evidence.prompt(attempt.row))
@@ -146,21 +146,21 @@ class HeadCalls(HeadLoop):
             act=_HELPER,
             role="lifecycle",
             work_dir=self.project,
-            prompt="MODE: triage\nThis is a rehearsal: no model reads this.\n",
+            prompt="MODE: triage\nThis is a simulation: no model reads this.\n",
             metadata={},
         )
         AgentStream(self.disk, self.ddx / "agent-logs", self.clock)
         self.wait(0.5)
         reason = "transport"
         answer: Json = {"classification": reason, "recommended_action": "release_claim_retry"}
-        answer |= {"rationale": "rehearsed", "suggested_amendments": [], "suggested_followup_beads": []}
+        answer |= {"rationale": "simulated", "suggested_amendments": [], "suggested_followup_beads": []}
         stream.end(json.dumps(answer))
         self._add_call_session(stream, _HELPER, "")
         body: Json = {
             "base_rev": attempt.base,
             "classification": reason,
             "detail": failure,
-            "rationale": "rehearsed",
+            "rationale": "simulated",
         }
         body |= {"recommended_action": "release_claim_retry", "result_rev": attempt.rev}
         body |= {"session_id": attempt.session, "status": status}

@@ -1,7 +1,7 @@
-"""What is going to happen to a bead in the rehearsal: data, never a branch for one bead in the code.
+"""What is going to happen to a bead in the simulation: data, never a branch for one bead in the code.
 
-A bead carries its act in the field ``rehearse`` (a name of an outcome, or an object with the fields of
-``Act``) or in a label ``rehearse:<outcome>``; a plan file holds acts by bead id. A bead without one
+A bead carries its act in the field ``simulate`` (a name of an outcome, or an object with the fields of
+``Act``) or in a label ``simulate:<outcome>``; a plan file holds acts by bead id. A bead without one
 succeeds by editing a file that it names.
 """
 
@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-HARNESS = "rehearsal"
-"""The harness in every record of a rehearsal, so that nobody mistakes it for real work."""
-MODEL = "rehearsal-medium"
+HARNESS = "simulation"
+"""The harness in every record of a simulation, so that nobody mistakes it for real work."""
+MODEL = "simulation-medium"
 
 SAY = "say"
 
@@ -57,7 +57,7 @@ class ToolCall:
     output: str
     """What it printed; ``error:`` at the beginning makes it fail."""
     beats: float = 1.0
-    """How long it takes, in steps of the rehearsal's pace."""
+    """How long it takes, in steps of the simulation's pace."""
 
     @property
     def failed(self) -> bool:
@@ -100,12 +100,12 @@ def act_for(row: Mapping[str, Any], plan: Mapping[str, Any] | None = None) -> Ac
         ScriptError: the act names an unknown outcome or holds something of a wrong type.
     """
     bead_id = str(row.get("id", ""))
-    spec = (plan or {}).get(bead_id, row.get("rehearse"))
+    spec = (plan or {}).get(bead_id, row.get("simulate"))
     if spec is None:
         labels = row.get("labels")
         for label in labels if isinstance(labels, list) else ():
-            if isinstance(label, str) and label.startswith("rehearse:"):
-                spec = label.removeprefix("rehearse:")
+            if isinstance(label, str) and label.startswith("simulate:"):
+                spec = label.removeprefix("simulate:")
     act = _read(spec, bead_id)
     if not act.edits and act.outcome not in (
         "no_changes",
@@ -166,7 +166,7 @@ def _read(spec: object, bead_id: str) -> Act:
     if isinstance(spec, str):
         spec = {"outcome": spec}
     if not isinstance(spec, dict):
-        raise ScriptError(f"{bead_id}: rehearse is neither an outcome nor an object")
+        raise ScriptError(f"{bead_id}: simulate is neither an outcome nor an object")
     values: dict[str, Any] = dict(spec)
     try:
         values["edits"] = tuple(FileEdit(**edit) for edit in values.get("edits", ()))
@@ -177,7 +177,7 @@ def _read(spec: object, bead_id: str) -> Act:
         values["verdicts"] = tuple(values.get("verdicts", ()))
         act = Act(**values)
     except TypeError as error:
-        raise ScriptError(f"{bead_id}: rehearse: {error}") from None
+        raise ScriptError(f"{bead_id}: simulate: {error}") from None
     if act.outcome not in OUTCOMES:
         raise ScriptError(f"{bead_id}: unknown outcome {act.outcome!r}; known are {', '.join(OUTCOMES)}")
     return act

@@ -51,7 +51,7 @@ def run(call: VerbCall) -> int:
 
 
 def make_worker(era: str, project: Path, orders: Orders, **about: Any) -> Worker:
-    """The rehearsal of an era; ``about`` are other fields of ``Worker``."""
+    """The simulation of an era; ``about`` are other fields of ``Worker``."""
     if era == "april":
         from helix_ddx.simulator.april import AprilWorker
 

@@ -1,4 +1,4 @@
-"""What the rehearsals of both eras share: picking, waiting at a human pace, logs, and what is printed.
+"""What the simulations of both eras share: picking, waiting at a human pace, logs, and what is printed.
 
 A worker is a scripted stand-in for ``ddx work``: which bead does what is an ``Act`` (see ``script``), in
 which order what is written is the era's (see ``april`` and ``head``).
@@ -154,7 +154,7 @@ class Worker(ABC):
         self.started = self.clock()
         self.loop_id = f"agent-loop-{self.started}"
         self.log_path = self.ddx / "agent-logs" / f"{self.loop_id}.jsonl"
-        self.model = "rehearsal-medium"
+        self.model = "simulation-medium"
         self.attempted: set[str] = set()
         self.passed_over: list[Bead] = []
         self.results: list[SimulatedResult] = []
@@ -263,7 +263,7 @@ class Worker(ABC):
     # --- time -------------------------------------------------------------------------------------------
 
     def wait(self, beats: float) -> None:
-        """Let time pass at the rehearsal's pace.
+        """Let time pass at the simulation's pace.
 
         Raises:
             Cancelled: somebody asked the worker to stop.

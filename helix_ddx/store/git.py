@@ -14,7 +14,7 @@ from pathlib import Path
 from helix_tui.core.ground.time import NS
 
 TIMEOUT_S = 60
-NAME, EMAIL = "rehearsal", "rehearsal@localhost"
+NAME, EMAIL = "simulation", "simulation@localhost"
 _BUSY = ("index.lock", "cannot lock ref", "Another git process", "unable to stat", "unable to index file")
 """Signs that somebody else works there at this moment: a lock, or a file that went while git looked."""
 _TRIES = 40
@@ -77,7 +77,7 @@ def _environment(at: int | None, author: str) -> dict[str, str]:
 
 @contextmanager
 def alone(project: Path) -> Iterator[None]:
-    """Keep other rehearsals out of a repository for some commands that belong together.
+    """Keep other simulations out of a repository for some commands that belong together.
 
     DDx of April has no such lock, and its workers do get in each other's way; ours shall not.
     """

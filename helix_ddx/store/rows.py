@@ -55,7 +55,7 @@ class TrackerRow:
         """The record of a line.
 
         Raises:
-            UnreadableLine: its fields cannot be told apart.
+            UnreadableLine: its fields cannot be separated.
         """
         try:
             return cls({name: bytes(raw) for name, raw in _FIELDS.decode(line.strip()).items()})
@@ -118,7 +118,7 @@ class TrackerRow:
         try:
             return [bytes(item) for item in msgspec.json.decode(raw, type=list[msgspec.Raw])]
         except (msgspec.DecodeError, UnicodeDecodeError):
-            raise UnreadableLine(f"{name} is no list") from None
+            raise UnreadableLine(f"{name} is not a list") from None
 
     def drop(self, *names: str) -> None:
         """Remove fields."""
@@ -153,5 +153,5 @@ def _taken_apart(line: bytes) -> dict[str, bytes]:
             fields[name] = text[start:end].encode("utf-8", "surrogateescape")
             place = _COMMA.match(text, end).end()  # type: ignore[union-attr]
     except (ValueError, IndexError, AttributeError, RecursionError):
-        raise UnreadableLine("its fields cannot be told apart") from None
+        raise UnreadableLine("its fields cannot be separated") from None
     return fields

@@ -190,6 +190,6 @@ def write_whole(path: Path, data: bytes) -> None:
 def _unreadable(path: Path, first: DroppedLine, count: int) -> str:
     more = f" (and {count - 1} more lines)" if count > 1 else ""
     return (
-        f"bead: {path} line {first.line}{more} is no record: {first.reason}; nothing was written. "
-        f"Mend or remove it first; ddx itself would drop it and keep a copy in {path.name}.bak"
+        f"bead: {path} line {first.line}{more} is not a record: {first.reason}; nothing was written. "
+        f"Correct or remove it first; ddx itself would drop it and keep a copy in {path.name}.bak"
     )

@@ -1,6 +1,6 @@
 """The verbs of DDx's loop, with the flags that each release gives them (help texts of both transcripts).
 
-``work``, ``try`` and ``agent execute-…`` are rehearsed; what reads the queue for them is answered truly.
+``work``, ``try`` and ``agent execute-…`` are simulated; what reads the queue for them is answered truly.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from helix_ddx.base.flags import Flag, Kind
 from helix_ddx.base.verb import APRIL, HEAD, Verb, refused
 
-_REHEARSAL = "helix_ddx.simulator.verb:run"
+_SIMULATION = "helix_ddx.simulator.verb:run"
 
 JSON = Flag("json", "bool", "the result object on stdout")
 _ONCE = Flag("once", "bool", "one bead, then stop")
@@ -24,8 +24,8 @@ _ABOUT_OWN = "\n\nBeside DDx's flags: -C DIR, --pace SECONDS (0 is at once), --p
 
 
 def _passed_over(kind: Kind, names: str) -> tuple[Flag, ...]:
-    """Flags of DDx that a rehearsal has no use for: read, checked and passed over."""
-    return tuple(Flag(name, kind, "read and passed over by the rehearsal") for name in names.split())
+    """Flags of DDx that a simulation has no use for: read, checked and passed over."""
+    return tuple(Flag(name, kind, "read and ignored by the simulation") for name in names.split())
 
 
 _ROUTE = _passed_over("string", "effort from harness model provider")
@@ -75,8 +75,8 @@ _AGENT = (
 )
 
 LOOP_VERBS = (
-    Verb(("work",), f"Drain the queue, rehearsed{_ABOUT_OWN}", _REHEARSAL, flags=_APRIL_LOOP, eras=APRIL),
-    Verb(("work",), f"Drain the queue, rehearsed{_ABOUT_OWN}", _REHEARSAL, flags=_HEAD_LOOP, eras=HEAD),
+    Verb(("work",), f"Drain the queue, simulated{_ABOUT_OWN}", _SIMULATION, flags=_APRIL_LOOP, eras=APRIL),
+    Verb(("work",), f"Drain the queue, simulated{_ABOUT_OWN}", _SIMULATION, flags=_HEAD_LOOP, eras=HEAD),
     Verb(
         ("work", "plan"),
         "What the loop would take next",
@@ -107,26 +107,26 @@ LOOP_VERBS = (
     refused("work", "metrics", eras=HEAD),
     Verb(
         ("try",),
-        f"Carry one bead through, rehearsed{_ABOUT_OWN}",
-        _REHEARSAL,
+        f"Carry one bead through, simulated{_ABOUT_OWN}",
+        _SIMULATION,
         "<bead-id>",
         1,
         1,
         (*_HEAD_ATTEMPT, *_passed_over("bool", "force-claim")),
         eras=HEAD,
     ),
-    Verb(("agent",), "April's loop, rehearsed", eras=APRIL),
+    Verb(("agent",), "April's loop, simulated", eras=APRIL),
     Verb(
         ("agent", "execute-loop"),
-        f"Drain the queue, rehearsed{_ABOUT_OWN}",
-        _REHEARSAL,
+        f"Drain the queue, simulated{_ABOUT_OWN}",
+        _SIMULATION,
         flags=_APRIL_LOOP,
         eras=APRIL,
     ),
     Verb(
         ("agent", "execute-bead"),
-        f"Carry one bead through, rehearsed{_ABOUT_OWN}",
-        _REHEARSAL,
+        f"Carry one bead through, simulated{_ABOUT_OWN}",
+        _SIMULATION,
         "<bead-id>",
         1,
         1,

@@ -1,7 +1,7 @@
 """``work plan`` and ``work status`` of head, ``agent workers`` of April: what the loop would take next, and
 who is at it.
 
-Formats: docs/formats/ddx.md §7. They only read, which is why they are here and not with the rehearsal.
+Formats: docs/formats/ddx.md §7. They only read, which is why they are here and not with the simulation.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ OnChange = Callable[[Snapshot, Change], None]
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the console, its snapshot and the demo all understand."""
     parser.add_argument("--screen", metavar="NAME", default="queue", help="the screen: queue, loop, memory, needs, …")
-    parser.add_argument("--pane", action="store_true", help="side-pane posture, for 40 to 60 columns")
+    parser.add_argument("--pane", action="store_true", help="side-pane layout, for 40 to 60 columns")
     parser.add_argument("--theme", metavar="NAME", help="helix-night, helix-paper, helix-stark, helix-16")
     parser.add_argument("--ascii", action="store_true", help="plain letters instead of glyphs")
 

@@ -57,7 +57,7 @@ COMMANDS = {
     "ask": ("helix_tui.cli.show.ask", "a question to the repository, answered from evidence with citations"),
     "doctor": ("helix_tui.cli.setup.doctor", "what is here, what is not, and whether ddx agrees with us"),
     "snapshot": ("helix_tui.cli.show.snapshot", "one frame of a screen as text, SVG or JSON"),
-    "demo": ("helix_tui.cli.setup.demo", "the console on a throw-away queue that a rehearsal drains"),
+    "demo": ("helix_tui.cli.setup.demo", "the console on a throw-away queue that a simulation drains"),
     "tmux": ("helix_tui.cli.setup.tmux", "the side pane beside the current tmux pane"),
     **HELIX,
 }

@@ -29,7 +29,7 @@ class CommandParser(argparse.ArgumentParser):
             for close in get_close_matches(word.partition("=")[0], shown, n=1)
         ]
         hint = f"did you mean {', '.join(near)}? " if near else ""
-        super().error(f"{clean_line(message, 400)} ({hint}`{self.prog} --help` tells what there is)")
+        super().error(f"{clean_line(message, 400)} ({hint}`{self.prog} --help` lists the options)")
 
 
 def load(name: str | None) -> tuple[Any, argparse.ArgumentParser]:
@@ -65,7 +65,7 @@ def _command_list() -> str:
         return [f"  {name:<{width}}  {COMMANDS[name][1]}" for name in names]
 
     lines = [
-        "commands (helix-tui COMMAND --help tells more):",
+        "commands (helix-tui COMMAND --help shows more):",
         *listed(name for name in COMMANDS if name not in HELIX),
     ]
     for group, names in grouped().items():

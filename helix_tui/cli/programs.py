@@ -18,7 +18,7 @@ def helix_tui() -> list[str]:
 
 
 def helix_ddx() -> list[str]:
-    """The words that start the rehearsal and the embedded tracker."""
+    """The words that start the simulation and the embedded tracker."""
     return [sys.executable, "-m", "helix_ddx"]
 
 

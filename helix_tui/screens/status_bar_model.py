@@ -66,7 +66,7 @@ def pulse_facts(
         because=_because(bearing, counts) if refused is None else _in_words(refused.gate.code),
         loop=_loop(bearing) if bearing is not None else "",
         focus=_focus(snapshot.queue),
-        rehearsal=snapshot.rehearsal,
+        simulation=snapshot.simulation,
         unread=len(snapshot.tracker.dropped),
         trouble=_TROUBLE.get(snapshot.condition, "ddx refuses all" if refused is not None else ""),
     )

@@ -1,4 +1,4 @@
-"""``helix-tui demo``: the whole thing, with real files, real git and the rehearsal."""
+"""``helix-tui demo``: the whole thing, with real files, real git and the simulation."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_headless_drains_and_sums_up(program: Cli) -> None:
     assert {"landed", "preserved", "failed", "no_changes"} <= counts.keys()
     assert all(counts[kind] for kind in ("landed", "preserved", "failed", "no_changes"))
     assert sum(counts.values()) == len(document["attempts"])
-    assert {attempt["harness"] for attempt in document["attempts"]} == {"rehearsal"}
+    assert {attempt["harness"] for attempt in document["attempts"]} == {"simulation"}
     beads = read_tracker(Path(document["workspace"]) / ".ddx" / "beads.jsonl").beads
     landed = {attempt["bead_id"] for attempt in document["attempts"] if attempt["landed"]}
     assert {beads[bead_id].status for bead_id in landed} == {"closed"}
@@ -45,20 +45,20 @@ def test_it_can_be_cut_short_and_leaves_nothing(program: Cli) -> None:
     ran = program("demo", "--headless", "--seconds", "0")
     assert ran.code == 0, ran.err
     assert "stopped after 0 s" in ran.err
-    assert "REHEARSAL" in ran.out
+    assert "SIMULATION" in ran.out
     assert leftovers() == []
 
 
 def test_without_a_terminal_it_is_headless(program: Cli) -> None:
     ran = program("demo", "--seconds", "0", "--era", "april")
     assert ran.code == 0, ran.err
-    assert "REHEARSAL" in ran.out
+    assert "SIMULATION" in ran.out
 
 
-def test_console_on_the_demo_says_rehearsal_and_cleans_up() -> None:
+def test_console_on_the_demo_says_simulation_and_cleans_up() -> None:
     terminal = Terminal("demo")
     try:
-        terminal.read_until(b"REHEARSAL")
+        terminal.read_until(b"SIMULATION")
         terminal.press(b"q")
         assert terminal.process.wait(LIMIT_S) == 0
     finally:

@@ -1,4 +1,4 @@
-"""Every operation from the command line, alone and on several beads, then taken back: the file as it was.
+"""Every operation from the command line, alone and on several beads, then undone: the file as it was.
 
 On small trackers of both releases always; ``HELIX_LOAD=full`` takes the given ones too.
 """

@@ -136,7 +136,7 @@ def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Path,
 
 
 @pytest.fixture
-def rehearsed() -> Callable[..., Scene]:
+def simulated() -> Callable[..., Scene]:
     """The demo, drained by its scripted agent."""
 
     def drain(*options: str) -> Scene:

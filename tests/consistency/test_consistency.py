@@ -76,8 +76,8 @@ def test_real_trackers_are_told_alike(name: str, now: str, tracker: Callable[[st
 
 
 @pytest.mark.parametrize("options", [("--era", "head"), ("--era", "april", "--seconds", "5")], ids=" ".join)
-def test_rehearsals_are_told_alike(options: tuple[str, ...], rehearsed: Callable[..., Scene]) -> None:
-    scene = rehearsed(*options)
+def test_simulations_are_told_alike(options: tuple[str, ...], simulated: Callable[..., Scene]) -> None:
+    scene = simulated(*options)
     assert contradictions(scene) == []
     assert scene.ask("attempts")["outcomes"]["landed"] > 1
 

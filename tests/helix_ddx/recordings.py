@@ -33,14 +33,14 @@ LEFT_OUT = {
     r"ddx-(land-wt|conflict-recover|gate-wt)-": "git's checkout for a merge, gone after some ms",
     r"\.lock/|\.tmp(-|$)": "a lock or a half-written file that a look met by chance",
 }
-"""Files of a recording that the rehearsal does not write, or that are only seen by chance, and why."""
+"""Files of a recording that the simulation does not write, or that are only seen by chance, and why."""
 
 _CLAIM = ("owner", "claimed-at", "claimed-machine", "claimed-pid", "execute-loop-heartbeat-at")
 _VALUES = (
     (r"demo-[0-9a-f]{8}", "<bead>"),
     (r"\b[0-9a-f]{40}\b|\([0-9a-f]{8}\)", "<rev>"),
     (r"(?m)^\d\d:\d\d:\d\d", "<time>"),
-    (r"(claude|rehearsal)/\S+", "<route>"),
+    (r"(claude|simulation)/\S+", "<route>"),
     (r"harness=\S+ model=\S+", "<route>"),
     (r"\d+(\.\d+)? tok", "N tok"),
     (r"\d+(\.\d+)?(ms|s)\b", "<span>"),

@@ -178,7 +178,7 @@ def row_shape(row: dict[str, Any]) -> str:
         f"{entry['kind']}:{entry['summary'] if entry['kind'] in _TELLING else ''}{dump(shape(entry))}"
         for entry in row.get("events", ())
     ]
-    return f"{row['status']} {' '.join(sorted(set(row) - {'events', 'rehearse'}))} | {' '.join(events)}"
+    return f"{row['status']} {' '.join(sorted(set(row) - {'events', 'simulate'}))} | {' '.join(events)}"
 
 
 def dump(value: Any) -> str:

@@ -43,14 +43,14 @@ def test_a_run_equals_itself_whatever_its_ids_and_times() -> None:
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (lambda run: run[:3] + run[4:], "not rehearsed"),
-        (lambda run: run[:-1], "not rehearsed"),
+        (lambda run: run[:3] + run[4:], "not simulated"),
+        (lambda run: run[:-1], "not simulated"),
         (lambda run: [*run, Seen(0.7, "$P/.ddx/new.json", "create", "{}")], "not recorded"),
-        (lambda run: [run[0], run[2], *run[3:]], "not rehearsed"),
+        (lambda run: [run[0], run[2], *run[3:]], "not simulated"),
         (lambda run: [*run[:3], run[4], run[3], run[5]], "comes before"),
         (
             lambda run: [*run[:3], Seen(0.4, run[3].path, "create", '{"state":"success"}'), *run[4:]],
-            "not rehearsed",
+            "not simulated",
         ),
     ],
 )

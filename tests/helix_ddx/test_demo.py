@@ -70,7 +70,7 @@ def test_the_shapes_of_a_graph_are_there(demo: Path) -> None:
     assert missing in known
 
 
-def test_the_past_is_there_and_calls_itself_a_rehearsal(demo: Path) -> None:
+def test_the_past_is_there_and_calls_itself_a_simulation(demo: Path) -> None:
     results = [json.loads(path.read_text()) for path in (demo / ".ddx/executions").glob("*/result.json")]
     assert len(results) >= 12
     assert {result["harness"] for result in results} == {HARNESS}
@@ -85,7 +85,7 @@ def test_the_past_is_there_and_calls_itself_a_rehearsal(demo: Path) -> None:
 
 def test_every_act_fits_the_code(demo: Path) -> None:
     for line in (demo / ".ddx/beads.jsonl").read_text().split("\n"):
-        if '"rehearse"' in line:
+        if '"simulate"' in line:
             row = json.loads(line)
             for edit in act_for(row).edits:
                 assert not edit.old or edit.old in (demo / edit.path).read_text()

@@ -1,4 +1,4 @@
-"""What a rehearsal does to a project: commits, refs, statuses, signals, two workers at once."""
+"""What a simulation does to a project: commits, refs, statuses, signals, two workers at once."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def make_project(folder: Path, era: str, **beads: Any) -> Path:
             "created_at": f"2026-11-21T08:00:{number:02d}Z",
             "updated_at": "2026-11-21T08:00:00Z",
             "acceptance": "1. `true` passes\n2. it is done",
-            "rehearse": act,
+            "simulate": act,
         }
         for number, (title, act) in enumerate(beads.items())
     ]
@@ -90,7 +90,7 @@ def test_a_drain_ends_in_every_way_of_the_contract(era: str, tmp_path: Path) -> 
     assert summary["memories"] == {}
 
 
-def test_every_record_says_that_it_is_a_rehearsal(era: str, tmp_path: Path) -> None:
+def test_every_record_says_that_it_is_a_simulation(era: str, tmp_path: Path) -> None:
     project = make_project(tmp_path, era, one={"outcome": "success"}, two={"outcome": "review_block"})
     results = work(project, era)
     for result in results:
@@ -336,7 +336,7 @@ def test_an_act_that_cannot_be_played_is_named(act: Any, why: str, era: str, tmp
 def test_a_bead_without_an_act_succeeds_by_editing_the_file_that_it_names(era: str, tmp_path: Path) -> None:
     project = make_project(tmp_path, era, plain=None)
     with Store(project / ".ddx", era).change() as rows:
-        del rows["demo-00000000"]["rehearse"]
+        del rows["demo-00000000"]["simulate"]
         rows["demo-00000000"]["description"] = "## Files\n- notes/today.md\n"
     (result,) = work(project, era)
     assert result.closed

@@ -654,7 +654,7 @@ async def test_a_line_that_cannot_be_read_is_named_before_and_after(console: Mak
         await press(pilot, "enter")
         assert isinstance(app.screen, TroubleSheet | HalfWaySheet)
         assert app.sees("line 7")
-        assert app.sees("mend or take out that line")
+        assert app.sees("correct or remove that line")
         assert app.sees("Nothing was changed")
 
 

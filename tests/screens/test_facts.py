@@ -46,10 +46,10 @@ def test_a_dead_run_and_a_worker_between_beads_do_not_count_as_running() -> None
     assert (facts.running, facts.dead) == (1, 1)
 
 
-def test_a_rehearsal_stays_one_while_a_claim_does_not_tell_its_harness_yet() -> None:
-    rehearsed = AttemptBook([replace(attempt(1), harness="rehearsal")])
-    assert pulse_facts(snapshot(attempts=rehearsed, runs=(Run("a"),)), (), NOW).rehearsal
-    assert not pulse_facts(snapshot(attempts=rehearsed, runs=(Run("a", harness="claude"),)), (), NOW).rehearsal
+def test_a_simulation_stays_one_while_a_claim_does_not_tell_its_harness_yet() -> None:
+    simulated = AttemptBook([replace(attempt(1), harness="simulation")])
+    assert pulse_facts(snapshot(attempts=simulated, runs=(Run("a"),)), (), NOW).simulation
+    assert not pulse_facts(snapshot(attempts=simulated, runs=(Run("a", harness="claude"),)), (), NOW).simulation
 
 
 def test_what_today_cost_is_known_at_least() -> None:

@@ -176,7 +176,7 @@ async def test_torn_and_strange_lines_are_counted(told: Console) -> None:
     path.write_bytes(path.read_bytes() + b'no record\n{"v":1,"seq":99,"rec')
     async with told.run_test(size=(120, 36)) as pilot:
         await at_rest(pilot)
-        assert told.sees("1 line is no record and left out")
+        assert told.sees("1 line is not a record and left out")
         assert told.sees("the last line has no end yet")
         assert len(journal(told)._rows) == 9
 

@@ -298,7 +298,7 @@ async def test_leaving_does_not_wait_for_a_bead_that_is_carried_through(console:
         await settled(pilot)
         assert "runs (pid" in said(app)
     (line,) = app.helm.at_work()
-    assert "goes on" in line
+    assert "keeps running" in line
     app.helm._carried[0][1].kill()
 
 

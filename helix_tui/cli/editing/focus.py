@@ -16,7 +16,7 @@ from helix_tui.core.supervision.signals.focus import plan_focus, plan_unfocus, p
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this command."""
     parser.add_argument("id", metavar="ID", nargs="?", help="the epic; without it, what the focus is on")
-    parser.add_argument("--off", action="store_true", help="end the focus and give back what it held")
+    parser.add_argument("--off", action="store_true", help="end the focus and release what it held")
     parser.add_argument(
         "--reconcile",
         action="store_true",
@@ -61,5 +61,5 @@ def _show(call: Call, curator: Curator) -> int:
     else:
         call.print("no focus")
     if focus.leftovers:
-        call.print(f"left over from another focus: {some(focus.leftovers)}; `helix-tui focus --reconcile` mends it")
+        call.print(f"left over from another focus: {some(focus.leftovers)}; `helix-tui focus --reconcile` repairs it")
     return 0

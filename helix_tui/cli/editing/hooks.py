@@ -98,7 +98,7 @@ def _claude(call: Call, project: Project) -> int:
                 dry=call.options.dry_run,
             )
     except UnreadableSettings as error:
-        raise CliError(clean_line(str(error), 400), "It stays as it is. Mend it by hand, then try again.") from None
+        raise CliError(clean_line(str(error), 400), "It stays as it is. Correct it by hand, then try again.") from None
     except OSError as error:
         raise CliError(f"the settings cannot be written: {error.strerror}") from None
     if call.options.dry_run and call.json:

@@ -128,7 +128,7 @@ def _check_direction(call: Call, chosen: list[JournalEntry]) -> None:
         return
     (entry,) = chosen
     if call.command == "undo" and not entry.standing:
-        raise NotUndoable(entry, f"{entry.id} has changed nothing that still stands")
+        raise NotUndoable(entry, f"{entry.id} changed nothing that is still there")
     if call.command == "redo" and not entry.undone_by:
         raise NotUndoable(entry, f"{entry.id} has not been undone")
 

@@ -78,11 +78,11 @@ def _no_match(sight: QueueState, selector: str) -> CliError:
         where = f"line {dropped[0].line} of {clean_line(str(sight.tracker.path), 200)}"
         return CliError(
             f"nothing was selected, for {where} cannot be read: {clean_line(dropped[0].reason, 200)}",
-            "Mend or take out that line, then build again.",
+            "Correct or remove that line, then build again.",
         )
     message = "no execution-ready bead matched the build selector"
     if selector in sight.queue.beads:
         state = sight.queue.state(selector).replace("_", " ")
         shown = clean_line(selector, 60)
-        return CliError(f"{message}: {shown} is {state}", f"`helix-tui why {shown}` tells what it waits for.")
+        return CliError(f"{message}: {shown} is {state}", f"`helix-tui why {shown}` says what it waits for.")
     return CliError(message, "`helix-tui queue` lists what is ready and why not.")

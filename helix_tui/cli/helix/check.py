@@ -30,7 +30,7 @@ from helix_tui.core.supervision.signals.scope import EVERYTHING, read_scope
 from helix_tui.core.supervision.stages.stage_run import command_of
 from helix_tui.core.supervision.stages.table import STAGES
 
-_ALONE = "`helix-tui check --no-model` tells what the facts alone say."
+_ALONE = "`helix-tui check --no-model` shows what the facts alone say."
 
 _ROLES = {
     "BUILD": "success",
@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--apply",
         action="store_true",
-        help="keep workers from beads whose parent or document changed, and give back those that are seen",
+        help="keep workers from beads whose parent or document changed, and release those that were reviewed",
     )
     add_agent_options(parser)
 
@@ -139,7 +139,7 @@ def _keep_back(call: Call, checker: Checker) -> None:
     for step in done.plan.steps:
         for bead_id, fields in step.edits.items():
             kept = fields.get("execution-eligible") is False
-            call.note(f"{'kept from' if kept else 'given back to'} workers: {clean_line(bead_id, 60)}")
+            call.note(f"{'kept from' if kept else 'released to'} workers: {clean_line(bead_id, 60)}")
 
 
 def document(facts: Facts, verdict: NextVerdict) -> dict[str, Any]:

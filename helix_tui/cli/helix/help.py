@@ -28,7 +28,7 @@ _KEY_OPTIONS = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this command."""
-    parser.add_argument("about", nargs="?", default="", metavar="COMMAND", help="the command to tell of")
+    parser.add_argument("about", nargs="?", default="", metavar="COMMAND", help="the command to describe")
 
 
 def run(call: Call) -> int:

@@ -49,7 +49,7 @@ def add_agent_options(parser: argparse.ArgumentParser, *, dry_run: bool = True) 
     group.add_argument(
         "--timeout", type=float, default=0.0, metavar="S", help="seconds it may take (HELIX_AGENT_TIMEOUT)"
     )
-    parser.add_argument("-q", "--quiet", action="store_true", help="tell how it ended and what failed, no more")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print only how it ended and what failed")
     if dry_run:
         parser.add_argument("--dry-run", action="store_true", help="print the exact command; do nothing")
 
@@ -88,7 +88,7 @@ def autonomy_of(call: Call) -> Level:
             return level
     raise CliError(
         f"autonomy is low, medium or high, not “{clean_line(wanted, 40)}”",
-        "Mend HELIX_AUTONOMY.",
+        "Correct HELIX_AUTONOMY.",
         exit_code=2,
     )
 

@@ -190,7 +190,7 @@ def _recover(call: Call) -> int:
         left = (*find_orphans(sight, curator.project), *find_dead_claims(sight, curator.project))
         orphans = [each for each in left if not wanted or each.bead_id in wanted]
         if not orphans:
-            raise CliError("no claim of a dead process here", "`helix-tui stuck` tells why the rest does not move.")
+            raise CliError("no claim of a dead process here", "`helix-tui stuck` says why the rest does not move.")
         if call.options.dry_run:
             return show_dry_run(call, [("ddx", "bead", "update", each.bead_id, "--unclaim") for each in orphans])
         done = recover(curator, orphans)

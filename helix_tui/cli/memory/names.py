@@ -13,9 +13,9 @@ def names(option: str, text: str) -> Sequence[str]:
     try:
         found = json.loads(text)
     except ValueError as error:
-        raise CliError(f"{option} is no JSON: {error}", f"For example: {option} '[\"name\"]'", 2) from None
+        raise CliError(f"{option} is not JSON: {error}", f"For example: {option} '[\"name\"]'", 2) from None
     items = found if isinstance(found, list) else [found]
     found_names = [str(item.get("name", "")) if isinstance(item, dict) else item for item in items]
     if not all(isinstance(name, str | int) and not isinstance(name, bool) for name in found_names):
-        raise CliError(f"{option} is no list of names", f"For example: {option} '[\"name\"]'", 2)
+        raise CliError(f"{option} is not a list of names", f"For example: {option} '[\"name\"]'", 2)
     return [str(name) for name in found_names if name != ""]

@@ -167,7 +167,7 @@ def _read(name: str | None) -> Any:
     try:
         return json.loads(raw)
     except (ValueError, RecursionError) as error:
-        raise CliError(f"{clean_line(name, 200)} is no JSON: {clean_line(error, 200)}") from None
+        raise CliError(f"{clean_line(name, 200)} is not JSON: {clean_line(error, 200)}") from None
 
 
 def tell_plan(call: Call, document: dict[str, Any]) -> Iterator[str]:

@@ -115,7 +115,7 @@ def _edits(project: Project, tracker: Tracker) -> dict[str, list[tuple[int, int]
 def note_unread(call: Call, tracker: Tracker) -> None:
     """Say on stderr which lines of the tracker could not be read: what is judged leaves them out."""
     if tracker.unread:
-        call.note(f"{clean_line(tracker.unread, 300)}; `helix-tui doctor` tells what to do")
+        call.note(f"{clean_line(tracker.unread, 300)}; `helix-tui doctor` says what to do")
 
 
 def find_bead(queue: Queue, text: str) -> str:

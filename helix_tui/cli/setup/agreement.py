@@ -26,7 +26,7 @@ def examine_ddx(call: Call, project: Project, present: Present | None) -> Iterat
     path = find_ddx(call.ddx)
     if path is None:
         wanted = call.ddx or os.environ.get("DDX_BIN")
-        detail = f"{wanted} is no executable" if wanted else "no ddx on PATH"
+        detail = f"{wanted} is not an executable" if wanted else "no ddx on PATH"
         fix = "Install it, or name one with --ddx PATH or DDX_BIN."
         yield DoctorCheck("ddx", False, f"{detail}; reading works without it", fix)
         return

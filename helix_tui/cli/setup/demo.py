@@ -1,4 +1,4 @@
-"""``helix-tui demo``: a throw-away project, the rehearsal draining it, and the console on it."""
+"""``helix-tui demo``: a throw-away project, the simulation draining it, and the console on it."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def environment(call: Call) -> dict[str, str]:
 
 
 def drain(call: Call, root: Path) -> int:
-    """Drain it as fast as the rehearsal can, then say what came of it, by the evidence on disk."""
+    """Drain it as fast as the simulation can, then say what came of it, by the evidence on disk."""
     given = remember(call, root)
     begun, clock = now_ns(), time.monotonic()
     limit = DRAIN_LIMIT if call.options.seconds is None else call.options.seconds
@@ -93,7 +93,7 @@ def drain(call: Call, root: Path) -> int:
             call.note(f"helix-tui demo: stopped after {limit:g} s")
         else:
             if process.returncode:
-                raise CliError(f"the rehearsal failed: {last_words(said)}", "`helix-tui demo --keep` keeps its files.")
+                raise CliError(f"the simulation failed: {last_words(said)}", "`helix-tui demo --keep` keeps its files.")
     project = find_project(root)
     tracker = read_tracker(project.beads_file)
     found = evidence.read_attempts(project, tracker)
@@ -132,7 +132,7 @@ def summarise(
             }
         )
         return
-    call.print(f"REHEARSAL in {clean_line(str(project.root))}")
+    call.print(f"SIMULATION in {clean_line(str(project.root))}")
     call.print("a scripted agent with invented costs; files, commits and evidence are real")
     for attempt in reversed(attempts):
         outcome = attempt.verdict.outcome
@@ -153,11 +153,11 @@ def summarise(
 
 
 def watch(call: Call, root: Path) -> int:
-    """Open the console on it while the rehearsal works at a person's pace."""
+    """Open the console on it while the simulation works at a person's pace."""
     remember(call, root)
     command = [*programs.helix_ddx(), "drain", "-C", str(root)]
     with (
-        open(root.parent / "rehearsal.log", "wb") as log,
+        open(root.parent / "simulation.log", "wb") as log,
         running(command, cwd=root, env=environment(call), log=log.fileno()),
     ):
         os.environ["HELIX_DDX_ERA"] = call.options.era  # a loop started from this console plays the same

@@ -1,6 +1,6 @@
-"""The demo's memory: what earlier work is said to have taught, given to beads before the rehearsal begins.
+"""The demo's memory: what earlier work is said to have taught, given to beads before the simulation begins.
 
-The rehearsal is another program and knows nothing of memory: it reads the beads, and its scripted agents
+The simulation is another program and knows nothing of memory: it reads the beads, and its scripted agents
 say in their transcripts which of the names they used, as an agent would. What comes of that is read from
 the evidence.
 """
@@ -52,7 +52,7 @@ BEADS = (
 
 @dataclass(frozen=True, slots=True)
 class DemoMemories:
-    """What was put into beads before the rehearsal."""
+    """What was put into beads before the simulation."""
 
     stored: int = 0
     injections: tuple[Injection, ...] = field(default=())

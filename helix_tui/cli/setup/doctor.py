@@ -219,7 +219,7 @@ def _archive(project: Project) -> Iterator[DoctorCheck]:
     if archive.problem:
         yield DoctorCheck("archive", False, archive.problem, "What it holds is neither counted nor found.")
     elif archive.dropped:
-        yield DoctorCheck("archive", False, archive.unread, "What stands in them is neither counted nor found.")
+        yield DoctorCheck("archive", False, archive.unread, "Their content is neither counted nor found.")
 
 
 def _queue(present: Present) -> Iterator[DoctorCheck]:

@@ -66,7 +66,7 @@ def _reply(call: Call) -> dict[str, Any]:
     raw = b"" if sys.stdin.isatty() else sys.stdin.buffer.read(MAX_STDIN + 1)
     heard = hear(raw) if 0 < len(raw) <= MAX_STDIN else None
     if heard is None:
-        call.note("helix-tui hook: what stands on stdin is no JSON object")
+        call.note("helix-tui hook: stdin holds no JSON object")
         return {}
     place = place_of(heard, call.directory.absolute(), os.environ)
     if call.read_only or not (place.project.helix_dir.is_dir() or place.project.ddx_dir.is_dir()):

@@ -31,7 +31,7 @@ def run(call: Call) -> int:
     """Split the pane that this runs in."""
     if not os.environ.get("TMUX"):
         raise CliError(
-            "not inside tmux, so there is no pane to stand beside",
+            "not inside tmux, so there is no pane to open beside",
             "Start `tmux` and call this in it, or run `helix-tui --pane` in a narrow terminal.",
         )
     tmux = shutil.which("tmux")

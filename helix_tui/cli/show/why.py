@@ -156,7 +156,7 @@ def explanation(call: Call, present: Present, bead_id: str, missing: dict[str, L
     for target, seen in missing.items():
         if seen is not None and seen.where == "archive":
             edge = f"helix-tui dep remove {clean_line(bead_id)} {clean_line(target)}"
-            lines.append(f"{'to mend':<{_LABEL}}ddx does not look into the archive: {edge}")
+            lines.append(f"{'repair':<{_LABEL}}ddx does not look into the archive: {edge}")
     freed = queue.unblocks(bead_id)
     if freed:
         lines.append(f"{'unblocks':<{_LABEL}}closing it makes {len(freed)} ready:")
@@ -181,7 +181,7 @@ def _round_about(queue: Queue, bead_id: str) -> list[str]:
     lines = [f"{'circle':<{_LABEL}}{said}, {what}: {circle.path(clean_line)}"]
     for number, cut in enumerate(circle.cuts[:MOST_CUTS]):
         lead = f"{'to break' if not number else '':<{_LABEL}}"
-        then = f"then {clean_line(cut.waiter)} is ready" if cut.frees else "it goes on waiting on others"
+        then = f"then {clean_line(cut.waiter)} is ready" if cut.frees else "it still waits for others"
         lines.append(f"{lead}helix-tui dep remove {clean_line(cut.waiter)} {clean_line(cut.needed)}   ({then})")
     if len(circle.cuts) > MOST_CUTS:
         lines.append(f"{'':<{_LABEL}}or any other edge of the circle")

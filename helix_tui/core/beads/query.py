@@ -225,13 +225,13 @@ def _number(value: str) -> float:
     try:
         return int(value.lower().removeprefix("p"))
     except ValueError:
-        raise ValueError(f"“{clean_line(value, 20)}” is no number") from None
+        raise ValueError(f"“{clean_line(value, 20)}” is not a number") from None
 
 
 def _span(value: str) -> float:
     found = _SPAN.match(value.lower())
     if found is None:
-        raise ValueError(f"“{clean_line(value, 20)}” is no span of time; write it like 30m, 12h or 3d")
+        raise ValueError(f"“{clean_line(value, 20)}” is not a span of time; write it like 30m, 12h or 3d")
     return float(found.group(1)) * _SECONDS[found.group(2)]
 
 

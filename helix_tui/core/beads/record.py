@@ -216,7 +216,7 @@ def _decode_leniently(line: bytes) -> Any:
 
 
 def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 def _decode_by_field(line: bytes) -> Bead:

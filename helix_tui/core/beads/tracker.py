@@ -179,7 +179,7 @@ def parse_rows(data: bytes, path: Path = Path("-")) -> Tracker:
 
 def _insist_on_file(mode: int) -> None:
     if not stat.S_ISREG(mode):
-        raise OSError(errno.EINVAL, "it is a folder" if stat.S_ISDIR(mode) else "it is no regular file")
+        raise OSError(errno.EINVAL, "it is a folder" if stat.S_ISDIR(mode) else "it is not a regular file")
 
 
 def _scratch(size: int) -> mmap.mmap:

@@ -126,7 +126,7 @@ class Ddx:
         if rows is None:
             return ()
         argv = (os.fspath(self.path), "bead", "ready", "--execution", "--json")
-        raise DdxError(argv, "the answer is no list of beads", _MALFORMED_ADVICE, MALFORMED)
+        raise DdxError(argv, "the answer is not a list of beads", _MALFORMED_ADVICE, MALFORMED)
 
     def _malformed(self, finished: Finished, why: str) -> DdxError:
         message = f"ddx answered with something that is not JSON: {why}"
@@ -140,7 +140,7 @@ _LIST_START = re.compile(r"^\[", re.MULTILINE)
 
 
 def _list_in(output: str) -> list[Any] | None:
-    """The first list in an output that stands on lines of its own, after whatever ddx had to tell before."""
+    """The first list in an output that is on lines of its own, after whatever ddx had to tell before."""
     for match in _LIST_START.finditer(output):
         try:
             found, end = json.JSONDecoder().raw_decode(output, match.start())
@@ -231,7 +231,7 @@ _ADVICE = (
         r"lock timeout",
         "another ddx holds the tracker; wait for it, or end the process it names, and try again",
     ),
-    (r"line \d+.* is no record", "mend or take out that line of the tracker, then do it again"),
+    (r"line \d+.* is not a record", "correct or remove that line of the tracker, then try again"),
     (r"hook validate-bead", "the project's own hook refuses it; give what it asks for"),
     (r"unclosed blocking dependencies", "close or remove what it waits for first"),
     (r"dependencies are open|open dependencies", "close or remove what it waits for first"),

@@ -48,7 +48,7 @@ class Event:
 
 
 def read_event(line: bytes) -> Event:
-    """The event a transcript line stands for; a line that is no JSON becomes an ``error`` that shows it."""
+    """The event a transcript line stands for; a line that is not JSON becomes an ``error`` that shows it."""
     try:
         entry = decode_object(line)
     except ValueError:

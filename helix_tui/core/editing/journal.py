@@ -237,7 +237,7 @@ class Journal:
             with open(self.path, "rb", opener=open_nonblocking) as file:
                 status = os.fstat(file.fileno())
                 if not stat.S_ISREG(status.st_mode):
-                    raise OSError(errno.EINVAL, "it is no regular file", str(self.path))
+                    raise OSError(errno.EINVAL, "it is not a regular file", str(self.path))
                 identity = (status.st_dev, status.st_ino)
                 if identity != self._identity or status.st_size < self._offset:
                     self._forget(identity)

@@ -58,7 +58,7 @@ class MappedTensors:
         begin, end = entry.data_offsets
         size = math.prod(entry.shape)
         if entry.dtype != "F32" or end - begin != size * 4 or not 0 <= begin <= end <= len(self._map) - self._start:
-            raise ValueError(f"{name} is no tensor of float32")
+            raise ValueError(f"{name} is not a tensor of float32")
         flat = np.frombuffer(self._map, "<f4", size, self._start + begin)
         return flat.reshape(entry.shape)
 

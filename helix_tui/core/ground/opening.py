@@ -1,4 +1,4 @@
-"""Opening files that somebody else owns: what stands under a name may be anything by now."""
+"""Opening files that somebody else owns: what is under a name may be anything by now."""
 
 from __future__ import annotations
 

@@ -179,10 +179,10 @@ def read_tasks(document: object) -> tuple[tuple[PlanTask, ...], list[str]]:
         return (), [f"{len(rows)} tasks are more than {MAX_TASKS}"]
     tasks = [task for number, row in enumerate(rows, 1) if (task := _read_task(row, number, problems))]
     seqs = [task.seq for task in tasks]
-    problems += [f"task {seq} stands there twice" for seq in dict.fromkeys(seqs) if seqs.count(seq) > 1]
+    problems += [f"task {seq} is there twice" for seq in dict.fromkeys(seqs) if seqs.count(seq) > 1]
     for task in tasks:
         problems += [
-            f"task {task.seq} depends on {name}, which is no task" for name in task.depends if name not in seqs
+            f"task {task.seq} depends on {name}, which is not a task" for name in task.depends if name not in seqs
         ]
     if not problems:
         problems += _circles(tasks)
@@ -198,7 +198,7 @@ def in_order(tasks: Iterable[PlanTask]) -> list[PlanTask]:
 
 def _read_task(row: object, number: int, problems: list[str]) -> PlanTask | None:
     if not isinstance(row, dict):
-        problems.append(f"task {number} is no object")
+        problems.append(f"task {number} is not an object")
         return None
     seq = field_text(row.get("seq")) or (str(row["seq"]) if isinstance(row.get("seq"), int) else "")
     named = seq or f"number {number}"

@@ -33,7 +33,7 @@ class PlanFault(MemoryFault):
     def __init__(self, problems: Sequence[str]) -> None:
         self.problems = tuple(problems)
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-        super().__init__(f"the plan cannot be used: {problems[0]}{more}", "Mend it and add it again.")
+        super().__init__(f"the plan cannot be used: {problems[0]}{more}", "Correct it and add it again.")
 
 
 class Plans:
@@ -67,7 +67,7 @@ class Plans:
             PlanFault: something in it cannot be used; nothing was stored.
         """
         if not isinstance(document, dict):
-            raise PlanFault(["it is no JSON object"])
+            raise PlanFault(["it is not a JSON object"])
         objective = field_text(document.get("objective"))
         tasks, problems = read_tasks(document.get("tasks"))
         if not objective:
@@ -216,7 +216,7 @@ def _workspace(row: Sequence[Any]) -> TaskWorkspace:
 
 
 def _decoded(text: object) -> Any:
-    """What a JSON column holds; None where it is no JSON."""
+    """What a JSON column holds; None where it is not JSON."""
     try:
         return json.loads(text) if isinstance(text, str | bytes) else None
     except (ValueError, RecursionError):

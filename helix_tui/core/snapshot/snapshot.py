@@ -59,10 +59,10 @@ class Snapshot:
         return shut(self.tracker.beads, self.dialect)
 
     @property
-    def rehearsal(self) -> bool:
-        """Whether what runs, or ran last, is a rehearsal and not a real agent."""
+    def simulation(self) -> bool:
+        """Whether what runs, or ran last, is a simulation and not a real agent."""
         known = {run.harness for run in self.runs if run.harness}  # a claim comes before the harness is known
-        return "rehearsal" in (known or {attempt.harness for attempt in self.attempts.newest(1)})
+        return "simulation" in (known or {attempt.harness for attempt in self.attempts.newest(1)})
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,7 +84,7 @@ class JobQueue:
             self._jobs.get()()
 
     def _do(self, work: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[Trouble], None]) -> None:
-        unheard = RuntimeError("it ended unexpectedly; look at the bead before you go on")
+        unheard = RuntimeError("it ended unexpectedly; look at the bead before you continue")
         tell: Callable[[], None] = partial(failed, unheard)
         try:
             tell = partial(done, work())

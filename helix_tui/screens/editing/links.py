@@ -128,7 +128,7 @@ def parent(screen: TargetScreen, beads: Sequence[Bead]) -> None:
         screen.look_ahead(request_for([operations.parent(bead.id, under) for bead in beads]))
 
     offer = offer_parents(queue, {bead.id for bead in beads}, first)
-    screen.console.push_screen(PickSheet(f"{whom(beads)} stands under …", offer, picked, lead="under"))
+    screen.console.push_screen(PickSheet(f"{whom(beads)} is under …", offer, picked, lead="under"))
 
 
 def label(screen: TargetScreen, beads: Sequence[Bead]) -> None:

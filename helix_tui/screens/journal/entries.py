@@ -160,7 +160,7 @@ def notices(history: JournalHistory) -> list[str]:
         found.append(f"{clean_line(history.problem, 200)}; this is what was read last")
     if history.dropped:
         many = history.dropped != 1
-        found.append(f"{history.dropped:,} line{'s are' if many else ' is'} no record and left out")
+        found.append(f"{history.dropped:,} line{'s are not records' if many else ' is not a record'} and left out")
     if history.torn:
         found.append("the last line has no end yet: it is being written, or its writer died")
     return found

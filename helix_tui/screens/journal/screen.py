@@ -256,7 +256,7 @@ class JournalScreen(FilteringScreen):
         """Take back the change under the cursor."""
         entry = self._plain_entry()
         if entry is not None and not entry.standing:
-            self.console.say(f"{entry.id} has changed nothing that still stands", "warning")
+            self.console.say(f"{entry.id} changed nothing that is still there", "warning")
         elif entry is not None:
             self._look_ahead(UndoRequest("undo", entry))
 
@@ -272,7 +272,7 @@ class JournalScreen(FilteringScreen):
         """Back to how things stood right after the change under the cursor."""
         entry = self.entry
         if entry is not None and not self._history.back_to(entry.id):
-            self.console.say(f"nothing stands otherwise than right after {entry.id}")
+            self.console.say(f"nothing differs from right after {entry.id}")
         elif entry is not None:
             self._look_ahead(RestoreRequest(entry))
 

@@ -89,7 +89,7 @@ def load_file(file: EvidenceFile) -> list[str]:
     """The lines of one evidence file, JSON indented; a sentence where it cannot be shown."""
     raw = read_bytes(file.path, FILE_CAP + 1)
     if raw is None:
-        return ["It cannot be read: it is gone, or it is no regular file."]
+        return ["It cannot be read: it is gone, or it is not a regular file."]
     if b"\0" in raw[:4096]:
         return [f"Binary, {size_of(file.size)}; not shown."]
     if file.name.endswith(".json") and len(raw) <= FILE_CAP:
@@ -117,7 +117,7 @@ def no_transcript(attempt: Attempt, folders: Sequence[Path], *, running: bool) -
     if not attempt.attempt_id:
         said, why = "No attempt yet.", "The worker is claiming a bead or between beads."
     elif running:
-        said, why = "No line yet.", "It stands here as soon as the agent writes one."
+        said, why = "No line yet.", "It appears here as soon as the agent writes one."
     else:
         said = "No transcript here."
         why = "DDx keeps transcripts on the machine that ran the attempt; the other tabs have what is left."

@@ -81,7 +81,7 @@ def _run_with(console: Console, name: str, text: str) -> None:
         try:
             words = shlex.split(text)
         except ValueError as error:
-            console.say(f"that is no command line: {error}", "warning")
+            console.say(f"that is not a command line: {error}", "warning")
             return
     _run(console, name, words)
 

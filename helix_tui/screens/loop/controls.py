@@ -149,7 +149,7 @@ class LoopControls:
 
     def resume(self) -> None:
         """Take a pause or a stop back."""
-        self._wish("", "the loop goes on")
+        self._wish("", "the loop keeps running")
 
     def stop(self, *, now: bool) -> None:
         """End the loop: after the bead in hand, or at once with the attempt that runs."""
@@ -243,14 +243,14 @@ class LoopControls:
     def at_work(self) -> list[str]:
         """What goes on without the console, one line each, with what to do about it."""
         found = [
-            f"{shown} goes on (pid {process.pid}); `pkill -s {process.pid}` ends it with its agent"
+            f"{shown} keeps running (pid {process.pid}); `pkill -s {process.pid}` ends it with its agent"
             for shown, process in self._carried
             if process.poll() is None
         ]
         holder = active_run(self._host.snapshot.project)
         if holder is not None:
             found.append(
-                f"HELIX's loop goes on (pid {holder.pid}); `helix-tui status` tells how it stands, "
+                f"HELIX's loop keeps running (pid {holder.pid}); `helix-tui status` shows its state, "
                 "`helix-tui stop` ends it"
             )
         return found

@@ -349,7 +349,7 @@ def _placard(snapshot: Snapshot, *, patient: bool) -> list[Line]:
         [],
         [("ddx work --once", "running"), ("   takes the next ready bead", "muted")],
         [("ddx work", "running"), ("          drains the queue", "muted")],
-        [("helix-tui demo", "running"), ("    shows a rehearsal in a throw-away project", "muted")],
+        [("helix-tui demo", "running"), ("    shows a simulation in a throw-away project", "muted")],
         [],
         [("Attempts appear here as DDx writes them: ", "muted"), (folder, "muted")],
     ]

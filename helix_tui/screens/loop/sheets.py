@@ -259,7 +259,7 @@ class LoopSheet(ChoiceSheet):
             do()
             return
         why = "a review refused it" if kept.verdict.outcome == "refused" else "it was kept aside"
-        said = f"{kept.result_rev[:12]} may go on the branch as it is, no agent runs; {why}"
+        said = f"{kept.result_rev[:12]} may land on the branch as it is, no agent runs; {why}"
         title = f"land what is kept of {clean_line(self._bead_id, 80)}?"
         console.push_screen(ChoiceSheet(title, [Choice("y", "y", "land it", said, do)]))
 

@@ -43,7 +43,7 @@ def commands() -> list[Command]:
         Command("screenshot", "this screen as an SVG picture, among your downloads", "screenshot"),
     ]
     found += [Command(f"theme {theme.name}", "colours", f"use_theme('{theme.name}')") for theme in THEMES]
-    return [*found, Command("quit", "leave; the loop goes on", "quit", also="q")]
+    return [*found, Command("quit", "leave; the loop keeps running", "quit", also="q")]
 
 
 def ways_to(text: str, queue: Queue, among: Sequence[Command], archive: Iterable[Bead] = ()) -> list[Completion]:

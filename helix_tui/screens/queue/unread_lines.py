@@ -54,6 +54,6 @@ def _rows(tracker: Tracker) -> list[Row]:
         excerpt = (" " * (digits + 2), "text"), (dropped.excerpt or "(nothing legible)", "muted")
         rows.append(Row(f"line:{dropped.line}/text", excerpt, selectable=False))
     for bead_id, lines in tracker.folded.items():
-        said = f"{bead_id} stands on lines {', '.join(map(str, lines[:8]))}; the last one holds, as in DDx"
+        said = f"{bead_id} is on lines {', '.join(map(str, lines[:8]))}; the last one holds, as in DDx"
         rows.append(Row(f"folded:{bead_id}", ((said, "text"),)))
     return rows

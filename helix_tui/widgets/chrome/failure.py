@@ -22,7 +22,7 @@ class Failure(EmptyState):
         lines: list[Line] = [
             [(f"{name} has failed.", "error bold")],
             [],
-            [(f"{often}, because of a defect of helix-tui. Other screens go on.", "text")],
+            [(f"{often}, because of a defect of helix-tui. Other screens keep working.", "text")],
             [("trace  ", "muted"), (log, "text")],
             [],
             [(key, "running"), ("  try again", "text")],

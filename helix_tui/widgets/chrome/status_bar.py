@@ -2,7 +2,7 @@
 
 Parts go in this order when it gets narrow: cost, the words of the next action, the length of project and
 branch, age, branch, the words of the counts, and at last the project. What is wrong (no tracker, unread
-lines, a rehearsal) stays as long as a cell is left.
+lines, a simulation) stays as long as a cell is left.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class PulseFacts:
     because: str = ""
     focus: str = ""
     """Title of the epic that workers are kept to."""
-    rehearsal: bool = False
+    simulation: bool = False
     unread: int = 0
     trouble: str = ""
     """In place of the counts, where there is no queue: what is wrong in two or three words."""
@@ -147,7 +147,7 @@ class StatusBar(SpanLine):
         yield self._least(facts)
 
     def _form(self, facts: PulseFacts, words: bool, width: int, gap: str = "    ") -> Pieces:
-        left = [_rehearsal(facts), _place_and_age(facts)]
+        left = [_simulation(facts), _place_and_age(facts)]
         middle = [*self._counts(facts, words), _focus(facts, words), _unread(facts, self.has_focus)]
         right = _on_the_right(facts)
         between = width - _width([*left, *middle, *right]) - 2 - len(gap)
@@ -163,8 +163,8 @@ class StatusBar(SpanLine):
             _focus(facts, False),
             ("next", action),
             ("unread", unread),
-            _blank(1 if facts.rehearsal else 0),
-            _rehearsal(facts),
+            _blank(1 if facts.simulation else 0),
+            _simulation(facts),
         ]
 
     def _counts(self, facts: PulseFacts, words: bool) -> list[Piece]:
@@ -200,8 +200,8 @@ def _need(count: int) -> str:
     return "needs you" if count == 1 else "need you"
 
 
-def _rehearsal(facts: PulseFacts) -> Piece:
-    return "", [("REHEARSAL", "attention bold reverse"), (" ", "text")] if facts.rehearsal else []
+def _simulation(facts: PulseFacts) -> Piece:
+    return "", [("SIMULATION", "attention bold reverse"), (" ", "text")] if facts.simulation else []
 
 
 def _place_and_age(facts: PulseFacts) -> Piece:

@@ -243,7 +243,7 @@ def _evidence(subject: Subject) -> Iterator[Para]:
     if evidence is not None and evidence.missing:
         yield section("evidence")
         yield Para("missing", ((clean_line(evidence.missing, 400), "attention"),))
-        yield Para("missing 2", (("What is shown here is what the tracker and the metrics tell.", "muted"),))
+        yield Para("missing 2", (("Shown here: what the tracker and the metrics record.", "muted"),))
     yield from _checks(evidence.checks if evidence is not None else ())
     yield from _review(attempt.review, evidence)
     yield from _captioned("why nothing changed", (evidence and evidence.rationale) or _rationale(attempt))

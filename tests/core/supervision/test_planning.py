@@ -109,7 +109,7 @@ def test_what_only_head_knows() -> None:
         (op.depend("a", "c"), "a → c → b → a"),
         (op.depend("a", "nobody"), "no edge to a bead that is not"),
         (op.depend("grandchild", "epic"), "above grandchild in the tree"),
-        (op.parent("epic", "grandchild"), "stands under epic already"),
+        (op.parent("epic", "grandchild"), "is under epic already"),
         (op.priority("a", 7), "0 (first) to 4"),
         (op.label("a", add=["x,y"]), "without a comma"),
         (op.claim("closed"), "only an open bead"),

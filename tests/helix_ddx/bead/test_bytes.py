@@ -118,7 +118,7 @@ def test_a_file_with_a_line_that_is_no_record_is_read_but_never_written(era: str
     ):
         answer = bench(*words)
         assert answer.rc == 1
-        assert "line 2 is no record" in answer.error
+        assert "line 2 is not a record" in answer.error
         assert "nothing was written" in answer.error
     assert bench.tracker.read_bytes() == before
     assert sorted(path.name for path in bench.tracker.parent.iterdir()) == ["beads.jsonl"]
@@ -133,8 +133,8 @@ def test_a_tracker_of_nothing_but_rubbish_is_an_error(desk: MakeDesk) -> None:
 def test_a_list_that_is_none_is_not_written_over(desk: MakeDesk) -> None:
     bench = desk({"id": "demo-1", "dependencies": "oops"}, {"id": "demo-2"}, {"id": "demo-3", "events": 7})
     before = bench.tracker.read_bytes()
-    assert "dependencies is no list" in bench("dep", "add", "demo-1", "demo-2").error
-    assert "events is no list" in bench("evidence", "add", "demo-3").error
+    assert "dependencies is not a list" in bench("dep", "add", "demo-1", "demo-2").error
+    assert "events is not a list" in bench("evidence", "add", "demo-3").error
     assert bench.tracker.read_bytes() == before
 
 

@@ -53,9 +53,9 @@ async def test_parts_go_in_order(width: int, there: list[str], gone: list[str]) 
     assert not any(part in said for part in gone), said
 
 
-async def test_a_rehearsal_says_so_at_any_width() -> None:
+async def test_a_simulation_says_so_at_any_width() -> None:
     for width in (160, 80, 48, 32):
-        assert "REHEARSAL" in await line(PulseFacts(project="demo", ready=3, action="BUILD", rehearsal=True), width)
+        assert "SIMULATION" in await line(PulseFacts(project="demo", ready=3, action="BUILD", simulation=True), width)
 
 
 async def test_trouble_stands_in_place_of_counts() -> None:

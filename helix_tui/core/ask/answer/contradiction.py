@@ -58,7 +58,7 @@ def contradiction(claim: str, sources: Sequence[Span]) -> str:
     there = "\n".join(f"{span.file}\n{span.header}\n{span.text}" for span in sources)
     foreign = _foreign(claim, there, sources)
     if foreign:
-        return f"{foreign} does not stand in what it cites"
+        return f"{foreign} is not in what it cites"
     rests_on = _rests_on(claim, sources)
     turned = [_turned(claim, sentence) for sentence in rests_on]
     return turned[0] if turned and all(turned) else ""

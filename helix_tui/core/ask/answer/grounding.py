@@ -141,7 +141,7 @@ def _judge(text: str, sources: Mapping[int, Span]) -> AnswerClaim:
     if not cites:
         return AnswerClaim(text, cites, grounded=False, why="cites nothing")
     if unknown:
-        return AnswerClaim(text, cites, grounded=False, why=f"cites [{unknown[0]}], which is no source")
+        return AnswerClaim(text, cites, grounded=False, why=f"cites [{unknown[0]}], which is not a source")
     said = _CITED.sub(" ", text)
     cited = [sources[number] for number in cites]
     turned = contradiction(said, cited)
@@ -151,7 +151,7 @@ def _judge(text: str, sources: Mapping[int, Span]) -> AnswerClaim:
     words = terms_in(said)
     share = len(words & terms_in(there)) / len(words) if words else 0.0
     if share < WORD_SHARE:
-        return AnswerClaim(text, cites, grounded=False, why=f"{share:.0%} of its words stand in what it cites")
+        return AnswerClaim(text, cites, grounded=False, why=f"{share:.0%} of its words are in what it cites")
     return AnswerClaim(text, cites, grounded=True, why="")
 
 

@@ -40,11 +40,11 @@ class Source:
         self.root = root
         self.git: Git | None = Git(root)
         if not root.is_dir():
-            raise NothingToAsk(f"{root} is no folder: name one with -C")
+            raise NothingToAsk(f"{root} is not a folder: name one with -C")
         if not self.git.is_repository():
             self.git = None
             if revision is not None:
-                raise NothingToAsk(f"{root} is no git repository, so it has no revision {revision}: ask without one")
+                raise NothingToAsk(f"{root} is not a git repository, so it has no revision {revision}: ask without one")
         self.revision = revision
         if self.git is not None and revision is None and self.git.is_bare():
             self.revision = "HEAD"
@@ -135,7 +135,7 @@ def _digits(entries: list[TrackedFile]) -> int:
 def _walk(root: Path) -> tuple[list[TrackedFile], list[str]]:
     """The files below a folder that is no repository; links and hidden folders are not entered."""
     found: list[TrackedFile] = []
-    notes = [f"{root} is no git repository: every file below it was read, and there is no history"]
+    notes = [f"{root} is not a git repository: every file below it was read, and there is no history"]
     for folder, folders, files in os.walk(root, onerror=None, followlinks=False):
         folders[:] = sorted(name for name in folders if not name.startswith(".") and left_out(f"{name}/x") is None)
         place = os.path.relpath(folder, root)

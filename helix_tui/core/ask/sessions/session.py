@@ -287,7 +287,7 @@ def _refused(reply: ModelReply, run: AskRun, sources: Mapping[int, Span]) -> str
     if not grounding.cites_anything:
         return "it cites nothing"
     if grounding.ratio == 0:
-        return "none of its claims stands in what it cites"
+        return "none of its claims is in what it cites"
     return ""
 
 

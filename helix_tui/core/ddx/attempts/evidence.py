@@ -129,7 +129,7 @@ def read_diff(root: Path, attempt: Attempt, *, timeout: float = 15.0, cap: int =
         return Diff(error="the attempt names no commits" + ("" if attempt.status else ": it left no result"))
     for revision in (base, result):
         if not (_REVISION.match(revision) or _REFERENCE.match(revision)):
-            return Diff(error=f"{clean_line(revision, 80)} is no commit")
+            return Diff(error=f"{clean_line(revision, 80)} is not a commit")
     if base == result:
         return Diff(error="nothing changed: base and result are the same commit")
     gone = _missing_revision(root, (base, result), timeout)
@@ -195,10 +195,10 @@ def _contradicts(attempt: Attempt) -> bool:
 
 _BY_STATUS = {
     "land_retry": "landing is tried again by the loop",
-    "post_run_check_failed": "see which check failed, mend it on the preserved change, or try again",
-    "ratchet_failed": "see which measure got worse, mend it on the preserved change, or try again",
+    "post_run_check_failed": "see which check failed, correct the preserved change, or try again",
+    "ratchet_failed": "see which measure got worse, correct the preserved change, or try again",
     "preserved_needs_review": "review the preserved change, then land it or reject it",
-    "push_failed": "push by hand, or mend the remote",
+    "push_failed": "push by hand, or correct the remote",
     "push_conflict": "fetch, rebase and push by hand",
     "declined_needs_decomposition": "split the bead",
     "no_evidence_produced": "read the transcript; the agent must commit or say why it changed nothing",
@@ -213,7 +213,7 @@ _BY_STATUS = {
 _BY_FAILURE = {
     "timeout": "split the bead, or give it more time",
     "context_overflow": "split the bead: it did not fit into the model's context",
-    "no_viable_provider": "mend the route: no provider could take it",
+    "no_viable_provider": "change the route: no provider could take it",
     "auth_error": "sign in to the provider again",
     "worktree_lost": "try again: its work tree was swept away",
     "attempt_integrity": "read the result: the attempt did not keep to its contract",

@@ -122,7 +122,7 @@ def _server_ending(ddx_dir: Path) -> WorkerEnding | None:
 
 
 def _said(log: str) -> dict[str, str]:
-    """What stands under the last ``operator attention:`` of a worker's log."""
+    """What is under the last ``operator attention:`` of a worker's log."""
     _, found, block = log.rpartition("\noperator attention:\n")
     said: dict[str, str] = {}
     for line in block.split("\n") if found else ():

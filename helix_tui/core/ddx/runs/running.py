@@ -307,7 +307,7 @@ def judge(claims: Sequence[Claim], last_event: int | None, now: int, stall: int,
     if living and last_event is None and not known and all(claim.source == "row" for claim in claims):
         return "alive", f"process {living[0]} is alive; a claim made by hand sends no heartbeat"
     if seen is None:
-        return "dead", "no file tells when it was last seen"
+        return "dead", "no file says when it was last seen"
     if not known and not living and now - seen > HELD:
         return "dead", f"no heartbeat for {format_span((now - seen) / NS)}"
     vouched = bool(known or living)

@@ -436,7 +436,7 @@ class Curator:
     ) -> Result:
         """Give the rows that an entry changed their values of before."""
         if not entry.standing:
-            raise NotUndoable(entry, f"{entry.id} has changed nothing that still stands")
+            raise NotUndoable(entry, f"{entry.id} changed nothing that is still there")
         self._check_unchanged(entry, sight.queue)
         if sight.shut is not None:
             raise NotUndoable(entry, str(sight.shut))

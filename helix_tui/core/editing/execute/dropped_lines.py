@@ -17,7 +17,7 @@ def unread_warning(tracker: Tracker, embedded: bool) -> Iterator[str]:
     where = f"line {first.line}{more} of {clean_line(tracker.path.name, 60)} cannot be read"
     why = clean_line(first.reason, 120)
     if embedded:
-        yield f"{where} ({why}): nothing is written until it is mended or taken out"
+        yield f"{where} ({why}): nothing is written until it is corrected or removed"
     else:
         yield f"{where} ({why}): ddx drops it at this write, and may keep a copy beside the file"
 
@@ -26,7 +26,7 @@ def dropped_since(before: Tracker, after: Tracker) -> tuple[str, ...]:
     """What ddx threw away between two readings; no command brings it back."""
     left = {line.excerpt for line in after.dropped}
     return tuple(
-        f"ddx dropped line {line.line}, which is no bead: {clean_line(line.excerpt, 200)}"
+        f"ddx dropped line {line.line}, which is not a bead: {clean_line(line.excerpt, 200)}"
         for line in before.dropped
         if line.excerpt not in left
     )

@@ -36,7 +36,7 @@ def plan_create(writing: PlanBuilder, operation: Operation) -> None:
         must_exist(scene, target, "ddx takes no edge to a bead that is not in the tracker")
         if not writing.dialect.waits_on_parents and _above(writing, wanted["parent"], target):
             raise OperationRefused(
-                f"{called(target)} stands above the new bead in the tree, and ddx lets none wait on that"
+                f"{called(target)} is above the new bead in the tree, and ddx lets no bead wait for that"
             )
     place = NEW if NEW not in scene else f"(new {len(scene.added) + 1})"
     extra = _extra(writing, wanted)

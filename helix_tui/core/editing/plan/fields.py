@@ -121,9 +121,7 @@ def plan_parent(writing: PlanBuilder, operation: Operation) -> None:
     if under:
         must_exist(scene, under)
         if bead_id in _chain(under, scene.parent):
-            raise OperationRefused(
-                f"{called(under)} stands under {called(bead_id)} already; the tree would be a circle"
-            )
+            raise OperationRefused(f"{called(under)} is under {called(bead_id)} already; the tree would be a circle")
     writing.update(bead_id, {"parent": under or None})
 
 
@@ -240,7 +238,7 @@ def _assigned(writing: PlanBuilder, name: str, text: str) -> Any:
 
 def _check_writable(name: str) -> None:
     if not name or "=" in name or name != name.strip():
-        raise OperationRefused(f"“{called(name)}” is no field name; write it as key=value")
+        raise OperationRefused(f"“{called(name)}” is not a field name; write it as key=value")
     if name in OWN_COMMAND:
         raise OperationRefused(f"“{name}” is not set by hand: {OWN_COMMAND[name]}")
     if name in KEPT_BY_DDX:

@@ -35,7 +35,7 @@ def plan_rank(writing: PlanBuilder, operation: Operation) -> None:
     others = [other for other in bucket if other != bead_id]
     other = before or after
     if other == bead_id:
-        raise OperationRefused("a bead cannot stand before or after itself; name another one")
+        raise OperationRefused("a bead cannot be placed before or after itself; name another one")
     if other not in scene:
         raise OperationRefused(f"there is no bead {called(other)} in the tracker; look it up with `helix-tui queue`")
     if other not in others:

@@ -163,7 +163,7 @@ def _turn(entry: JournalEntry, history: JournalHistory, writing: PlanBuilder) ->
     if writing.refused is not None:
         return UndoStep(entry, problem=str(writing.refused))
     if not entry.standing and not entry.undone_by:
-        return UndoStep(entry, problem=f"{entry.id} has changed nothing that still stands")
+        return UndoStep(entry, problem=f"{entry.id} changed nothing that is still there")
     source = entry if entry.standing else history.get(entry.undone_by)
     if source is None:
         return UndoStep(entry, problem="the journal no longer holds how it was undone")

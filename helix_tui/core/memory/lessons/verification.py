@@ -75,7 +75,7 @@ def judge_session(checks: Sequence[SessionCheck], last_change: int | None = None
         if told and not (_PYTEST.search(told) and check.exit_code == _NOTHING_RAN):
             last[told] = check
     if not last:
-        return Judgement(None, "no check ran whose exit code tells anything")
+        return Judgement(None, "no check ran whose exit code proves anything")
     current = {told: check for told, check in last.items() if last_change is None or check.position > last_change}
     if not current:
         return Judgement(None, "files were changed after the last check")

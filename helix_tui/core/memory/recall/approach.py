@@ -1,4 +1,4 @@
-"""Metacognition: whether to go on with an approach, turn, or ask (docs/formats/memory.md §3)."""
+"""Metacognition: whether to continue an approach, change it, or ask (docs/formats/memory.md §3)."""
 
 from __future__ import annotations
 

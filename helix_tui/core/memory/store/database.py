@@ -98,7 +98,7 @@ def guarded(path: Path) -> Iterator[None]:
     except sqlite3.DatabaseError as error:
         raise _fault(path, error) from error
     except UnicodeEncodeError as error:
-        raise MemoryFault("what was given is no text in UTF-8", "Name it as `memory list` does.") from error
+        raise MemoryFault("the text is not UTF-8", "Name it as `memory list` does.") from error
     except OSError as error:
         raise DatabaseReadOnly(
             f"{path}: {error.strerror or error}",
@@ -128,7 +128,7 @@ def _fault(path: Path, error: sqlite3.DatabaseError) -> MemoryFault:
     if "locked" in said or "busy" in said:
         return DatabaseBusy(
             f"{path} is in use: another process has been writing for too long",
-            "Try again; `lsof` on the file tells who has it.",
+            "Try again; `lsof` on the file shows who has it.",
         )
     if "readonly" in said or "unable to open" in said:
         return DatabaseReadOnly(f"{path} cannot be written: {said}", "Look at its permissions and its folder's.")

@@ -166,5 +166,5 @@ def _write(base: Base, memory_id: int, draft: Draft) -> None:
 def _reword_back(base: Base, change: dict[str, Any]) -> None:
     memory = rows.fetch(base.database, [change["id"]]).get(change["id"])
     if memory is None or _texts(memory) != change["after"]:
-        raise MemoryFault("the memory has been changed since", "`helix-tui memory get` shows how it stands.")
+        raise MemoryFault("the memory has been changed since", "`helix-tui memory get` shows it.")
     _write(base, memory.id, Draft(**change["before"]))

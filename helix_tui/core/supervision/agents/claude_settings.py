@@ -114,7 +114,7 @@ def merge(
         dry: only tell what would stand there.
 
     Raises:
-        UnreadableSettings: the file is no JSON object, or not of the documented form; it is left as it is.
+        UnreadableSettings: the file is not a JSON object, or not of the documented form; it is left as it is.
         WritesForbidden: --read-only.
     """
     path = settings_path(project)
@@ -164,7 +164,7 @@ def _read(path: Path) -> bytes | None:
     except OSError as error:
         raise UnreadableSettings(f"{path} cannot be read: {error.strerror}") from None
     if len(raw) > MAX_SETTINGS:
-        raise UnreadableSettings(f"{path} has more than {MAX_SETTINGS >> 20} MB; that is no settings file")
+        raise UnreadableSettings(f"{path} has more than {MAX_SETTINGS >> 20} MB; that is not a settings file")
     return raw
 
 
@@ -175,17 +175,17 @@ def _parse(raw: bytes | None, path: Path) -> dict[str, Any]:
     def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(items)
         if len(found) != len(items):
-            raise ValueError("a key stands there twice")
+            raise ValueError("a key is there twice")
         return found
 
     def constant(name: str) -> Any:
-        raise ValueError(f"{name} is no JSON")
+        raise ValueError(f"{name} is not JSON")
 
     try:
         document = json.loads(raw.decode("utf-8"), object_pairs_hook=pairs, parse_constant=constant)
         json.dumps(document, allow_nan=False)  # a number that overflows is read, but cannot be written
     except (ValueError, RecursionError) as error:
-        raise UnreadableSettings(f"{path} is no JSON that can be merged into: {error}") from None
+        raise UnreadableSettings(f"{path} is not JSON that can be merged into: {error}") from None
     if not isinstance(document, dict):
         raise UnreadableSettings(f"{path} holds no JSON object")
     return document
@@ -195,7 +195,7 @@ def _groups(document: dict[str, Any], path: Path) -> dict[str, list[Any]]:
     """The hooks by event, checked for the documented form."""
     hooks = document.get("hooks", {})
     if not isinstance(hooks, dict) or not all(isinstance(groups, list) for groups in hooks.values()):
-        raise UnreadableSettings(f"“hooks” in {path} is not a table of lists; mend it first")
+        raise UnreadableSettings(f"“hooks” in {path} is not a table of lists; correct it first")
     return hooks
 
 

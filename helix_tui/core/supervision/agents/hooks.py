@@ -149,7 +149,7 @@ def judge_stdin(raw: bytes, project: Project, env: Mapping[str, str]) -> Authori
     except (ValueError, RecursionError):
         bead = None
     if not isinstance(bead, dict):
-        return AuthoringVerdict((AuthoringFinding("error", "json", "what ddx handed over is no bead"),))
+        return AuthoringVerdict((AuthoringFinding("error", "json", "ddx handed over something that is not a bead"),))
     tracker = read_tracker(project.beads_file)
     known = None if tracker.missing or tracker.problem else tracker.beads
     return judge(bead, known)

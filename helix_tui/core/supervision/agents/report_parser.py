@@ -122,7 +122,7 @@ class _ToolInput(msgspec.Struct):
 
 
 def hear(raw: bytes) -> Heard | None:
-    """The message on stdin; None where it is no JSON object."""
+    """The message on stdin; None where it is not a JSON object."""
     told = _decoded(raw.removeprefix(codecs.BOM_UTF8), _Message)
     if told is None:
         return None

@@ -186,7 +186,7 @@ class BackgroundMonitor:
         except (GateBusy, WritesForbidden) as error:
             return str(error)
         except (DdxError, Conflict, Unreadable, OperationRefused) as error:
-            return f"beads could not be given back to workers: {error}"
+            return f"beads could not be released to workers: {error}"
         except OSError as error:
             return f"what was seen cannot be kept: {error.strerror or error}"
         return ""

@@ -200,7 +200,7 @@ class Booking:
             labels=["helix", f"{injection.activity_prefix(queue)}:iterate", "kind:escalation"],
             spec_id=about.spec_id if about is not None else "",
             acceptance=f"`ddx bead show {result.bead_id} --json` shows a {DECISION}",
-            description=f"{text}\nAssumed meanwhile: the other work goes on without it.",
+            description=f"{text}\nAssumed meanwhile: the other work continues without it.",
             fields={
                 "execution-eligible": "false",
                 "helix-trigger-source": trigger.source,

@@ -116,7 +116,7 @@ class Curating:
         fresh = {bead_id for bead_id in stale - have if bead_id in queue.beads}
         if not fresh and have <= stale:
             return False
-        title = f"keep {named(sorted(fresh))} from workers" if fresh else "give back what drifted and was seen"
+        title = f"keep {named(sorted(fresh))} from workers" if fresh else "release what drifted and was reviewed"
         done = self.work.change_steps("hold", title, lambda writing, _: plan_drifted(writing, stale), free=not fresh)
         if done.entry is not None and fresh:
             self.work.teller.always(f"keeping workers from {named(sorted(fresh))}: parent or document changed")

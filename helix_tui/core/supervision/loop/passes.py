@@ -128,7 +128,7 @@ class Passes:
         except DdxError as error:
             if error.exit_code != TOO_OLD:
                 raise Stopped(stop_of(error, "check_failed")) from None
-            # it drains a queue and cannot ask anybody, as the rehearsal: what the facts say is all there is
+            # it drains a queue and cannot ask anybody, as the simulation: what the facts say is all there is
             verdict = undecided(decide(work.checker.facts()))
         if verdict.decided_by == "prompt" or verdict.tokens or verdict.cost_usd:
             work.state.spend(work.account.question(began, verdict.tokens, verdict.cost_usd))

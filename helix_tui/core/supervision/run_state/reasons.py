@@ -14,7 +14,7 @@ REASONS = {
     "batch_done": "nothing of the batch is left to run",
     "no_selectable": "twice in a row there was work and none of it could be selected",
     "no_progress": "what is left was tried in this run and stays open",
-    "planning_without_progress": "planning goes on and nothing is built",
+    "planning_without_progress": "planning continues and nothing is built",
     "question": "what comes next waits for an answer",
     "approval": "a person must say yes first",
     "operator_attention": "ddx wants a person to look",

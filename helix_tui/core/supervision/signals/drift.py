@@ -33,7 +33,7 @@ MAX_SNAPSHOT = 256 << 20
 
 _MEANING = {
     "spec-id": "it may be built against another specification than was reviewed",
-    "parent": "it stands elsewhere in the tree, and another epic counts it",
+    "parent": "it is elsewhere in the tree now, and another epic counts it",
     "superseded-by": "workers no longer pick it",
     "replaces": "it replaces something else now",
     "dependencies": "it waits for something else than before",
@@ -191,7 +191,7 @@ class DriftWatch:
             taken = parse_instant(document["taken_at"]) or 0
             return Baseline(beads, taken, int(document.get("journal_seq", 0)))
         except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError, ValueError, AttributeError):
-            return Baseline(problem=f"{self.path.name} is no snapshot; it will be taken anew")
+            return Baseline(problem=f"{self.path.name} is not a snapshot; a new one will be taken")
 
     def _find(self, beads: Mapping[str, Bead], baseline: Baseline) -> tuple[Drift, ...]:
         gone = [bead_id for bead_id in baseline.beads if bead_id not in beads]

@@ -81,7 +81,7 @@ def plan_focus(writing: PlanBuilder, epic: str, *, now_only: bool = False) -> No
     must_live(scene, epic)
     below = descendants(scene, epic)
     if not any(scene.status(bead_id) not in TERMINAL for bead_id in below):
-        raise OperationRefused(f"nothing open stands under {called(epic)}; focus on an epic with open beads under it")
+        raise OperationRefused(f"nothing open is under {called(epic)}; focus on an epic with open beads under it")
     focus = read_focus(scene)
     since = scene.value(epic, ON)
     if since is None or focus.epic != epic:

@@ -23,7 +23,7 @@ _FIXES = {
     "routing_unavailable": "give ddx a harness and a model that it can reach: `ddx doctor`",
     "budget": "raise --max-cost, or wait for the next day",
     "resource_exhausted": "free disk space or open files, then start a worker again",
-    "fatal_config": "mend .ddx/config.yaml: `ddx doctor`",
+    "fatal_config": "correct .ddx/config.yaml: `ddx doctor`",
     "preflight_failed": "`ddx doctor` says what is missing",
     "no_progress": "`helix-tui stuck` names the beads that do not move",
 }
@@ -81,7 +81,7 @@ def find_stoppage(project: Project, runs: Iterable[Run] = ()) -> Stoppage | None
         left = implementation_changes(project.root)
         fix = "commit them, or `git stash --include-untracked`"
         return Stoppage(ending, None if left is None else bool(left), left or (), fix)
-    return Stoppage(ending, None, (), _FIXES.get(ending.reason, "mend that, then start a worker again"))
+    return Stoppage(ending, None, (), _FIXES.get(ending.reason, "correct that, then start a worker again"))
 
 
 def _some(paths: tuple[str, ...]) -> str:

@@ -44,7 +44,7 @@ def answer_question(curator: Curator, questions: OpenQuestions, question_id: str
             _done(curator.run([wish], title=f"record the answer to {question_id}"))
         if asked.bead_id in (held := undecided(queue)):
             rest = [bead_id for bead_id in held if bead_id != asked.bead_id]
-            title = f"give back {asked.bead_id}, which waited for the answer"
+            title = f"release {asked.bead_id}, which waited for the answer"
             _done(curator.run_steps("hold", title, lambda writing, _: plan_undecided(writing, rest)))
     return questions.answer(question_id, text)
 
@@ -107,7 +107,7 @@ def _file(curator: Curator, done: StageOutcome, passed: Iterable[tuple[str, str,
             made.remove(by_agent)
         elif not injection.decision_standing(queue, label, key):
             shown = f"{title}: {clean_line(text, 80)}"
-            assumed = f"what {done.stage.name} made of it, which its answer tells"
+            assumed = f"what {done.stage.name} made of it, as its answer says"
             wishes.append(injection.decision_bead(queue, label, shown, text, key=key, assumed=assumed))
     if wishes:
         error = curator.run(wishes, title=f"file what {done.stage.name} left to a person").error

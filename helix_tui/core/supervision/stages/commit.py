@@ -198,7 +198,7 @@ def _must_be_repository(root: Path) -> None:
         CommitError: there is none.
     """
     if _try(root, "rev-parse", "--git-dir").rc != 0:
-        raise CommitError(f"{clean_line(str(root), 200)} is no git repository", "`git init` makes one.")
+        raise CommitError(f"{clean_line(str(root), 200)} is not a git repository", "`git init` makes one.")
 
 
 def _must_change(root: Path) -> bool:
@@ -285,7 +285,7 @@ def clean_tree(root: Path) -> bool:
     are allowed.
 
     Raises:
-        CommitError: it is no git repository, or git does not start.
+        CommitError: it is not a git repository, or git does not start.
     """
     _must_be_repository(root)
     return not _differs(root, "--", *_WORK) and not _differs(root, "--cached", "--", *_WORK)

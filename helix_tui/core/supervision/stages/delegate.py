@@ -40,7 +40,7 @@ _DEEDS = {
     "ask_model": "give a prompt to an agent",
 }
 
-TOO_OLD_TEXT = "ddx is too old: its loop has no --json, and without it nobody can tell what it did"
+TOO_OLD_TEXT = "ddx is too old: its loop has no --json, and without it nobody can see what it did"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The rehearsal against what a real ddx of both eras wrote, scenario by scenario."""
+"""The simulation against what a real ddx of both eras wrote, scenario by scenario."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class KilledHereError(Exception):
 
 
 class Stage:
-    """A folder in which a scenario is rehearsed, with an eye on every write."""
+    """A folder in which a scenario is simulated, with an eye on every write."""
 
     def __init__(self, name: str, folder: Path) -> None:
         self.scenario, self.era = SCENARIOS[name], name.partition("-")[0]
@@ -162,7 +162,7 @@ class Stage:
         return tokens_of(self.changes, {row["id"]: row for row in self.rows})
 
 
-def rehearse(name: str, folder: Path) -> Stage:
+def simulate(name: str, folder: Path) -> Stage:
     """Run a scenario in a folder."""
     stage = Stage(name, folder)
     worker = stage.worker()
@@ -184,7 +184,7 @@ ALONE = [name for name in SCENARIOS if name != "april-two-workers"]
 
 @pytest.mark.parametrize("name", ALONE)
 def test_same_files_same_order_same_keys_same_words(name: str, tmp_path: Path) -> None:
-    stage = rehearse(name, tmp_path)
+    stage = simulate(name, tmp_path)
     wrong = differences(facts(name), stage.facts())
     assert not wrong, "\n".join(wrong)
     assert said(stage.out.getvalue().replace(str(stage.project), "$P")) == printed(name)
