@@ -13,9 +13,9 @@ from typing import Any, cast
 from weakref import ref
 
 from textual import events, on
-from textual.app import App
+from textual.app import App, ComposeResult
 from textual.await_complete import AwaitComplete
-from textual.command import CommandPalette, DiscoveryHit, Hit, Hits
+from textual.command import CommandList, CommandPalette, DiscoveryHit, Hit, Hits
 from textual.content import Content
 from textual.message import Message
 from textual.message_pump import MessagePump
@@ -154,8 +154,22 @@ class Commands(SystemCommandsProvider):
                 yield Hit(score, shown, callback, text=name, help=help_text)
 
 
+class _Offers(CommandList):
+    """Textual's list of commands; a click on one that is gone since it was drawn chooses nothing."""
+
+    async def _on_click(self, event: events.Click) -> None:
+        option = event.style.meta.get("option")
+        if option is not None and option >= self.option_count:
+            event.prevent_default()
+
+
 class Palette(CommandPalette, Dismissal):
     """Textual's command palette, closed once; nothing looks for its widgets after that."""
+
+    def compose(self) -> ComposeResult:
+        """Textual's own widgets, with our list in place of its."""
+        for widget in super().compose():
+            yield _Offers() if isinstance(widget, CommandList) else widget
 
     def dismiss(self, result: Any = None) -> AwaitComplete:
         """Leave, and stop what gathers commands and what waits to say that there are none."""

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+from rich.style import Style
 from textual import events
 from textual.command import CommandList
 from textual.pilot import Pilot
@@ -20,9 +21,7 @@ from helix_tui.screens.editing.preview_sheet import PreviewSheet
 from helix_tui.screens.help import HelpScreen
 from helix_tui.screens.journal.screen import JournalScreen
 from helix_tui.screens.loop.sheets import LoopSheet, NextSheet
-from helix_tui.screens.memory.sheets import MemoryAction as MemoryChoice
-from helix_tui.screens.memory.sheets import MemoryActionSheet as MemorySheet
-from helix_tui.screens.memory.sheets import MemoryPreviewSheet
+from helix_tui.screens.memory.sheets import MemoryAction, MemoryActionSheet, MemoryPreviewSheet
 from helix_tui.screens.navigation.goto import Command
 from helix_tui.screens.needs.screen import NeedsScreen
 from helix_tui.screens.queue.bead_screen import BeadScreen
@@ -62,7 +61,7 @@ SHEETS: dict[str, Callable[[], Screen[Any]]] = {
     "choice": lambda: ChoiceSheet("t", [Choice("a", "a", "do it", "", lambda: None)]),
     "pick": lambda: PickSheet("t", offered, nothing),
     "line": lambda: LineSheet("t", "lead", nothing),
-    "memory choice": lambda: MemorySheet("t", [MemoryChoice("a", "do it")]),
+    "memory choice": lambda: MemoryActionSheet("t", [MemoryAction("a", "do it")]),
     "preview": lambda: MemoryPreviewSheet("t", [], "note"),
     "next": NextSheet,
     "loop": lambda: LoopSheet(""),
@@ -307,6 +306,20 @@ async def test_paging_through_a_palette_before_it_is_laid_out_does_nothing(conso
         found.clear_options()
         found.add_options(["one", "two"])
         await pilot.press("pagedown", "pageup")
+        assert app.screen is palette
+
+
+async def test_a_click_on_a_command_that_is_gone_chooses_nothing(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test(size=(120, 40)) as pilot:
+        app.action_command_palette()
+        await pilot.pause(0.3)
+        palette = app.screen
+        found = palette.query_one(CommandList)
+        gone = Style(meta={"option": found.option_count + 3})
+        x, y = found.region.offset
+        found.post_message(events.Click(found, 1, 1, 0, 0, 1, False, False, False, x + 1, y + 1, style=gone))
+        await pilot.pause()
         assert app.screen is palette
 
 
