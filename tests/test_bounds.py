@@ -11,8 +11,8 @@ import pytest
 
 from helix_tui.core.ask import tokens
 from helix_tui.core.ask.sessions import history as ask_history
-from helix_tui.core.ddx import dialect
 from helix_tui.core.ddx import history as ddx_history
+from helix_tui.core.ddx import probe
 from helix_tui.core.ddx.attempts.calls import SessionIndex
 from helix_tui.core.ddx.runs import transcript
 from helix_tui.core.editing.execute import gate
@@ -130,6 +130,6 @@ def test_words_of_what_is_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_the_process_holds_is_bounded() -> None:
-    for held in (dialect._seen, gate._last_held):
+    for held in (probe._seen, gate._last_held):
         assert isinstance(held, Recent)
         assert held.most <= 64

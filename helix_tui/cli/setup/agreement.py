@@ -12,8 +12,9 @@ from helix_tui.cli.report.checks import DoctorCheck
 from helix_tui.cli.report.loading import Present, judge
 from helix_tui.core.beads.tracker import read_tracker
 from helix_tui.core.ddx.client import MALFORMED, Ddx, DdxError
-from helix_tui.core.ddx.dialect import Dialect, dialect_of
+from helix_tui.core.ddx.dialect import Dialect
 from helix_tui.core.ddx.names import VERBS
+from helix_tui.core.ddx.probe import dialect_of
 from helix_tui.core.ground.project import Project, find_ddx, find_project
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import now_ns

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from helix_tui.core.ddx.dialect import dialect_of
+from helix_tui.core.ddx.probe import dialect_of
 
 
 def model_command(

@@ -13,8 +13,9 @@ import pytest
 from helix_tui.core.beads.readiness import classify
 from helix_tui.core.beads.tracker import parse_rows
 from helix_tui.core.ddx.client import Ddx, DdxError, hook_warnings, last_error
-from helix_tui.core.ddx.dialect import APRIL, AUGUST, Dialect, RowGate, at_hand, dialect_of, rule_for
+from helix_tui.core.ddx.dialect import APRIL, AUGUST, Dialect, RowGate, rule_for
 from helix_tui.core.ddx.fit import difference, remarks, shut
+from helix_tui.core.ddx.probe import at_hand, dialect_of
 from helix_tui.core.ddx.trial import try_out
 from helix_tui.core.ddx.verbs import read_verbs
 from helix_tui.core.ground.process import Finished
@@ -76,7 +77,7 @@ def test_what_was_found_is_kept_by_content_and_not_asked_again(
     assert found.rule == APRIL.rule
     assert found.drain == ("agent", "execute-loop")
     calls = (tmp_path / "calls").read_text()
-    monkeypatch.setattr("helix_tui.core.ddx.dialect._seen", {})
+    monkeypatch.setattr("helix_tui.core.ddx.probe._seen", {})
     assert at_hand(str(path), tmp_path) == found
     assert (tmp_path / "calls").read_text() == calls, "a second process asks nobody"
     path.write_text(path.read_text().replace("'april'", "'head'"))

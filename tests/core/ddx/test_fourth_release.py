@@ -10,7 +10,8 @@ import pytest
 
 from helix_tui.core.beads.readiness import classify
 from helix_tui.core.beads.tracker import parse_rows
-from helix_tui.core.ddx.dialect import Dialect, at_hand, rule_for
+from helix_tui.core.ddx.dialect import Dialect, rule_for
+from helix_tui.core.ddx.probe import at_hand
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.ground.time import parse_now
 from helix_tui.core.supervision.stages.build import undone

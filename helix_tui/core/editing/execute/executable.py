@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from helix_tui.core.ddx.client import MISSING, QUIET, DdxError, advice_for, last_error
-from helix_tui.core.ddx.dialect import FAMILIES, Dialect, dialect_of
+from helix_tui.core.ddx.dialect import FAMILIES, Dialect
 from helix_tui.core.ddx.names import Era
+from helix_tui.core.ddx.probe import dialect_of
 from helix_tui.core.ground.process import Finished, run
 from helix_tui.core.ground.project import Project, find_ddx, find_project
 from helix_tui.core.ground.text import clean_line

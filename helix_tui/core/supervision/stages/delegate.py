@@ -17,9 +17,10 @@ import msgspec
 
 from helix_tui.core.ddx.attempts.loop_log import MalformedReport, parse_report
 from helix_tui.core.ddx.client import MISSING, QUIET, TOO_OLD, Ddx, DdxError, last_error
-from helix_tui.core.ddx.dialect import Dialect, dialect_of
+from helix_tui.core.ddx.dialect import Dialect
 from helix_tui.core.ddx.fields import money, whole
 from helix_tui.core.ddx.names import BARE
+from helix_tui.core.ddx.probe import dialect_of
 from helix_tui.core.ddx.verbs import DdxVerb
 from helix_tui.core.ground.errors import with_who
 from helix_tui.core.ground.files import replace_file
