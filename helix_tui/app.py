@@ -174,10 +174,10 @@ class HelixApp(Traveller):
         self.now = clock
         self.ddx_named = ddx
         self._own = tuple(own)
-        self._desk: ChangeRunner | None = None
-        self._helm: LoopControls | None = None
+        self._change_runner: ChangeRunner | None = None
+        self._loop_controls: LoopControls | None = None
         self._look_out = look_out
-        self.lookout: ConsoleMonitor | None = None
+        self.monitor: ConsoleMonitor | None = None
         self._feed = open_feed(self._news_from_thread)
         self.snapshot = self._feed.snapshot
         self.needs: tuple[Need, ...] = ()
@@ -254,12 +254,12 @@ class HelixApp(Traveller):
         """Stop reading; let a command that changes the queue come to its end, but not wait for ever."""
         self.barrier.leave_threads()
         self._feed.stop()
-        if self.lookout is not None:
-            self.lookout.stop()
-        changing = self._desk is not None and self._desk.stop()
+        if self.monitor is not None:
+            self.monitor.stop()
+        changing = self._change_runner is not None and self._change_runner.stop()
         end_writes(PATIENCE)
-        if self._desk is not None and changing:
-            self._desk.settle(PATIENCE)  # the journal is told how far it came
+        if self._change_runner is not None and changing:
+            self._change_runner.settle(PATIENCE)  # the journal is told how far it came
 
     def _news_from_thread(self, snapshot: Snapshot, change: Change) -> None:
         """Called by the feed in its thread: what takes long is worked out there."""
@@ -267,8 +267,8 @@ class HelixApp(Traveller):
         with self.barrier.elsewhere():
             if self._look_out == "once":
                 self._open_watch(snapshot, read_only=True).look(snapshot)
-            elif self.lookout is not None:
-                self.lookout.see(snapshot)
+            elif self.monitor is not None:
+                self.monitor.see(snapshot)
             needs = self._needs_of(snapshot)
         with self.barrier.elsewhere():
             if self.prepare is not None:
@@ -290,7 +290,7 @@ class HelixApp(Traveller):
             self.post_message(NewsArrived())
 
     def _needs_of(self, snapshot: Snapshot) -> tuple[Need, ...]:
-        if self.lookout is None:
+        if self.monitor is None:
             asked = asked_of(snapshot.project)
             return needs_of(
                 snapshot.queue,
@@ -299,23 +299,23 @@ class HelixApp(Traveller):
                 questions=asked,
                 attempts=snapshot.attempts,
             )
-        return self.lookout.needs(snapshot)
+        return self.monitor.needs(snapshot)
 
     def _open_watch(self, snapshot: Snapshot, *, read_only: bool) -> ConsoleMonitor:
         from helix_tui.screens.background import ConsoleMonitor
 
-        self.lookout = ConsoleMonitor(
+        self.monitor = ConsoleMonitor(
             snapshot, self._concerns_from_thread, read_only=read_only, ddx=self.ddx_named, clock=self.now
         )
-        return self.lookout
+        return self.monitor
 
     def _begin_watch(self) -> None:
         """Look out, once the queue is on screen."""
-        if self._look_out == "live" and self.lookout is None:
+        if self._look_out == "live" and self.monitor is None:
             self._open_watch(self.snapshot, read_only=self.read_only).start(self.snapshot)
 
     def _concerns_from_thread(self, concerns: Concerns) -> None:
-        """Called by the lookout in its thread: what waits on a person is another list now."""
+        """Called by the monitor in its thread: what waits on a person is another list now."""
         snapshot = self._feed.snapshot
         needs = self._needs_of(snapshot)
         self._leave_news(snapshot, Change(), needs)
@@ -327,8 +327,8 @@ class HelixApp(Traveller):
 
     def acknowledge(self, bead_ids: Iterable[str]) -> None:
         """The drift of these beads has been seen; what that leaves is told when it is written down."""
-        if self.lookout is not None:
-            self.lookout.acknowledge(bead_ids)
+        if self.monitor is not None:
+            self.monitor.acknowledge(bead_ids)
 
     def on_news_arrived(self) -> None:
         """Take the newest snapshot, with everything that changed since the last one taken."""
@@ -411,13 +411,13 @@ class HelixApp(Traveller):
     # --- changing -----------------------------------------------------------------------------------------
 
     @property
-    def desk(self) -> ChangeRunner:
+    def change_runner(self) -> ChangeRunner:
         """What changes the queue; made when it is first asked for."""
-        if self._desk is None:
-            from helix_tui.screens.editing.change_runner import open_desk
+        if self._change_runner is None:
+            from helix_tui.screens.editing.change_runner import open_change_runner
 
-            self._desk = open_desk(self, read_only=self.read_only, ddx=self.ddx_named, clock=self.now)
-        return self._desk
+            self._change_runner = open_change_runner(self, read_only=self.read_only, ddx=self.ddx_named, clock=self.now)
+        return self._change_runner
 
     def _settle_journal(self) -> None:
         """Settle what a program that died left in the journal, where there is one."""
@@ -427,19 +427,19 @@ class HelixApp(Traveller):
                 self.say(f"settled a change that was cut off: {clean_line(entry.title, 120)} ({entry.result})")
 
         if self.snapshot.project.helix_dir.joinpath("journal.jsonl").exists():
-            self.desk.recover(told, lambda error: self.say(clean_line(str(error), 300), "warning"))
+            self.change_runner.recover(told, lambda error: self.say(clean_line(str(error), 300), "warning"))
 
     def show_pending(self) -> None:
         """Mark what is being changed, on every screen."""
-        desk = self.desk
+        change_runner = self.change_runner
         work = ""
-        if desk.pending:
-            ran, of = desk.progress or (0, 0)
+        if change_runner.pending:
+            ran, of = change_runner.progress or (0, 0)
             work = f"changing {ran:,} of {of:,}" if of > 1 else "changing"
         for screen in self.screen_stack:
             if isinstance(screen, HelixScreen):
                 with self.barrier.guard(screen):
-                    screen.show_pending(desk.pending, work)
+                    screen.show_pending(change_runner.pending, work)
 
     def changed(self, beads: tuple[str, ...], created: tuple[str, ...]) -> None:
         """A change was made: marks of it go, and the cursor goes to what is new once it is read."""
@@ -473,18 +473,18 @@ class HelixApp(Traveller):
     # --- steering -----------------------------------------------------------------------------------------
 
     @property
-    def bearing(self) -> StatusSummary | None:
+    def status_summary(self) -> StatusSummary | None:
         """Where the work stands and what should come next; None before anybody looked."""
-        return self.lookout.concerns.bearing if self.lookout is not None else None
+        return self.monitor.concerns.status_summary if self.monitor is not None else None
 
     @property
-    def helm(self) -> LoopControls:
+    def loop_controls(self) -> LoopControls:
         """What can be done to the loop; made when it is first asked for."""
-        if self._helm is None:
+        if self._loop_controls is None:
             from helix_tui.screens.loop.controls import LoopControls
 
-            self._helm = LoopControls(self, own=self._own, ddx=self.ddx_named, read_only=self.read_only)
-        return self._helm
+            self._loop_controls = LoopControls(self, own=self._own, ddx=self.ddx_named, read_only=self.read_only)
+        return self._loop_controls
 
     # --- looks and words ----------------------------------------------------------------------------------
 

@@ -67,7 +67,7 @@ async def test_job_of_a_screen(console: MakeConsole) -> None:
     ],
 )
 async def test_thread_that_reads_goes_on(console: MakeConsole, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
-    """A watch that fails, a lookout that stumbles: the next look finds what changed."""
+    """A watch that fails, a monitor that stumbles: the next look finds what changed."""
     monkeypatch.setattr("helix_tui.core.ground.threads.FIRST_REST_S", 0.01)
     root = console().root
     failed = threading.Event()
@@ -83,7 +83,7 @@ async def test_thread_that_reads_goes_on(console: MakeConsole, monkeypatch: pyte
         return app
 
     async with surviving(make) as (app, pilot):
-        while app.snapshot.condition == "loading" or app.lookout is None:
+        while app.snapshot.condition == "loading" or app.monitor is None:
             await pilot.pause()
         with monkeypatch.context() as patched:
             patched.setattr(f"helix_tui.core.{place}", once)

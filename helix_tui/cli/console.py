@@ -49,7 +49,7 @@ def open_console(
             ender.daemon = True
             ender.start()
         app.run()
-        for said in app.helm.at_work():
+        for said in app.loop_controls.at_work():
             call.note(clean_line(said, 300))
         return app.return_code or 0
     finally:

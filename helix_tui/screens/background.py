@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ConsoleMonitor:
-    """The lookout of one console. `see` is for the feed's thread, and ``tell`` is called in the lookout's."""
+    """The monitor of one console. `see` is for the feed's thread, and ``tell`` is called in the monitor's."""
 
     def __init__(
         self,
@@ -34,35 +34,35 @@ class ConsoleMonitor:
         if not read_only:
             curator = Curator(project, lambda era: find_executable(project, ddx, era=era), who="helix", as_of=clock)
             curator.gate = WriteGate(project, patience_s=0.0)
-        self._lookout = BackgroundMonitor(project, tell, curator=curator, clock=clock)
+        self._monitor = BackgroundMonitor(project, tell, curator=curator, clock=clock)
 
     @property
     def concerns(self) -> Concerns:
         """What was found last."""
-        return self._lookout.concerns
+        return self._monitor.concerns
 
     def start(self, snapshot: Snapshot) -> None:
         """Begin to look, in a thread that nothing waits for."""
         self.see(snapshot)
-        self._lookout.start()
+        self._monitor.start()
 
     def stop(self) -> None:
         """Look no more."""
-        self._lookout.stop()
+        self._monitor.stop()
 
     def see(self, snapshot: Snapshot) -> None:
         """There is a newer snapshot; one without a readable tracker tells nothing of its beads."""
         if snapshot.condition in ("live", "empty"):
-            self._lookout.see(_sight(snapshot), snapshot.journal)
+            self._monitor.see(_queue_state(snapshot), snapshot.journal)
 
     def look(self, snapshot: Snapshot) -> None:
         """Look at once, in this thread; for a frame that is drawn once."""
-        sight = _sight(snapshot)
-        self._lookout.concerns = replace(self._lookout.look(sight, snapshot.journal), minded=())
+        queue_state = _queue_state(snapshot)
+        self._monitor.concerns = replace(self._monitor.look(queue_state, snapshot.journal), minded=())
 
     def acknowledge(self, bead_ids: Iterable[str]) -> None:
         """The drift of these beads has been seen."""
-        self._lookout.acknowledge(bead_ids)
+        self._monitor.acknowledge(bead_ids)
 
     def needs(self, snapshot: Snapshot) -> tuple[Need, ...]:
         """Everything that waits on a person."""
@@ -76,13 +76,13 @@ class ConsoleMonitor:
             unminded=found.unminded,
             epic=found.focus.epic,
             questions=asked_of(snapshot.project),
-            stoppage=found.bearing.stoppage,
+            stoppage=found.status_summary.stoppage,
             dead=found.dead,
             archived=found.archived,
             attempts=snapshot.attempts,
-            tried=still_tried(found.bearing.run.state.tried, snapshot.queue),
+            tried=still_tried(found.status_summary.run.state.tried, snapshot.queue),
         )
 
 
-def _sight(snapshot: Snapshot) -> QueueState:
+def _queue_state(snapshot: Snapshot) -> QueueState:
     return QueueState(snapshot.tracker, snapshot.queue, snapshot.runs, snapshot.dialect)

@@ -78,20 +78,20 @@ class Console(Protocol):
     def push_screen(self, screen: Any) -> Any: ...
 
     @property
-    def bearing(self) -> StatusSummary | None:
+    def status_summary(self) -> StatusSummary | None:
         """Where the work stands and what should come next; None before anybody looked."""
 
     @property
-    def helm(self) -> LoopControls:
+    def loop_controls(self) -> LoopControls:
         """What can be done to the loop."""
 
-    lookout: ConsoleMonitor | None
+    monitor: ConsoleMonitor | None
     """Who looks for drift, orphaned claims and an unminded focus."""
 
     def acknowledge(self, bead_ids: Iterable[str]) -> None: ...
 
     @property
-    def desk(self) -> ChangeRunner:
+    def change_runner(self) -> ChangeRunner:
         """What changes the queue; made when it is first asked for."""
 
     def changed(self, beads: tuple[str, ...], created: tuple[str, ...]) -> None:
@@ -261,7 +261,7 @@ class HelixScreen(Dismissal):
             console.needs,
             console.now(),
             memory=console.memory_health,
-            bearing=console.bearing,
+            status_summary=console.status_summary,
         )
         self.pulse.show(facts)
         self.notices.show(notice_forms(console.snapshot))

@@ -44,12 +44,12 @@ def pulse_facts(
     now: int,
     *,
     memory: str = "",
-    bearing: StatusSummary | None = None,
+    status_summary: StatusSummary | None = None,
 ) -> PulseFacts:
     """The facts of line 1 at an instant. Before a bearing was taken, what is ready is to be built."""
     age = max(0.0, (now - snapshot.written_at) / NS) if snapshot.written_at else None
     running = len(beads_at_work(snapshot.runs))
-    counts = counts_of(snapshot.queue, bearing)
+    counts = counts_of(snapshot.queue, status_summary)
     refused = snapshot.shut
     return PulseFacts(
         project=clean_line(snapshot.project.name, 60),
@@ -62,9 +62,9 @@ def pulse_facts(
         needs_me=len(needs),
         memory=memory,
         spent=_spent_since(snapshot.attempts, figures.midnight(now)),
-        action=_action(bearing, counts) if refused is None else "GUIDANCE",
-        because=_because(bearing, counts) if refused is None else _in_words(refused.gate.code),
-        loop=_loop(bearing) if bearing is not None else "",
+        action=_action(status_summary, counts) if refused is None else "GUIDANCE",
+        because=_because(status_summary, counts) if refused is None else _in_words(refused.gate.code),
+        loop=_loop(status_summary) if status_summary is not None else "",
         focus=_focus(snapshot.queue),
         simulation=snapshot.simulation,
         unread=len(snapshot.tracker.dropped),
@@ -81,14 +81,14 @@ def notice_forms(snapshot: Snapshot) -> list[tuple[str, ...]]:
     ]
 
 
-def counts_of(queue: Queue, bearing: StatusSummary | None) -> QueueCounts:
+def counts_of(queue: Queue, status_summary: StatusSummary | None) -> QueueCounts:
     """The counts that line 1 and the screens print."""
-    asked = beads_in_question(bearing.questions) if bearing is not None else {}
+    asked = beads_in_question(status_summary.questions) if status_summary is not None else {}
     return count_queue(queue, asked)
 
 
-def _action(bearing: StatusSummary | None, counts: QueueCounts) -> str:
-    action = bearing.verdict.next_action if bearing is not None else ""
+def _action(status_summary: StatusSummary | None, counts: QueueCounts) -> str:
+    action = status_summary.verdict.next_action if status_summary is not None else ""
     if not action or (
         action == "STOP" and counts.ready
     ):  # the look is older than the snapshot: no STOP with ready work
@@ -96,16 +96,16 @@ def _action(bearing: StatusSummary | None, counts: QueueCounts) -> str:
     return action
 
 
-def _because(bearing: StatusSummary | None, counts: QueueCounts) -> str:
+def _because(status_summary: StatusSummary | None, counts: QueueCounts) -> str:
     """The reason of NEXT_ACTION in a few words; the whole of it is behind a key.
 
     How many are ready stands in the middle of the line: here only how many of them are for workers.
     """
-    if _action(bearing, counts) == "BUILD":
-        notes = bearing.verdict.notes if bearing is not None else ()
+    if _action(status_summary, counts) == "BUILD":
+        notes = status_summary.verdict.notes if status_summary is not None else ()
         drift = sum(note.code == "drift" for note in notes)
         return ", ".join(filter(None, (counts.split, f"{drift:,} drifted" if drift else "")))
-    reasons = bearing.verdict.reasons if bearing is not None else ()
+    reasons = status_summary.verdict.reasons if status_summary is not None else ()
     return _in_words(reasons[0].code) if reasons else ""
 
 
@@ -113,16 +113,16 @@ def _in_words(code: str) -> str:
     return clean_line(code.replace("_", " "), 40)
 
 
-def _loop(bearing: StatusSummary) -> str:
+def _loop(status_summary: StatusSummary) -> str:
     """How HELIX's own loop stands, where that is worth a word."""
-    run = bearing.run
+    run = status_summary.run
     if run.condition == "died":
         return "loop died"
     if run.condition != "active":
         return ""
     if run.state.phase == "paused":
         return "loop paused"
-    return {"stop": "loop stopping", "pause": "loop pausing"}.get(bearing.wish, "loop")
+    return {"stop": "loop stopping", "pause": "loop pausing"}.get(status_summary.wish, "loop")
 
 
 @lru_cache(maxsize=4)

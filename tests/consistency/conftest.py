@@ -97,7 +97,7 @@ def every_row() -> list[Row]:
 def everything(tmp_path: Path) -> Scene:
     """Ready, running, waiting, parked, asked about; landed, refused, kept aside, satisfied, crashed."""
     root = tmp_path / "demo"
-    scene = write_scene(root, every_row())
+    overlay = write_scene(root, every_row())
     bundle(root, "20260811T100000-00000001", "d-1", status="success", outcome="task_succeeded",
            candidate_ref="refs/ddx/iterations/20260811T100000-00000001/0")  # fmt: skip
     bundle(root, "20260812T100000-00000002", "d-2", status="success", outcome="task_succeeded")
@@ -111,7 +111,7 @@ def everything(tmp_path: Path) -> Scene:
     asked = {"id": "q-1", "kind": "ambiguous", "text": "which?", "key": "k", "bead_id": "d-8"}
     document = {"schema": "questions/1", "questions": [asked]}
     (root / ".helix" / "questions.json").write_text(json.dumps(document))
-    return scene
+    return overlay
 
 
 @pytest.fixture
@@ -190,7 +190,7 @@ def transcribed(tmp_path: Path, shared: Path) -> Callable[[str, float], Scene]:
 @pytest.fixture
 def evidenced(tracker: Callable[[str, str], Scene], shared: Path) -> Scene:
     """Head's tracker with its evidence folders, run records, attachments and 3,000 rows of metrics."""
-    scene = tracker("beads-head.jsonl", "2026-08-21T22:00:28Z")
+    overlay = tracker("beads-head.jsonl", "2026-08-21T22:00:28Z")
     for name in ("executions", "runs", "run-state", "attachments"):
-        shutil.copytree(shared / "data" / "ddx" / name, scene.root / ".ddx" / name)
-    return scene
+        shutil.copytree(shared / "data" / "ddx" / name, overlay.root / ".ddx" / name)
+    return overlay

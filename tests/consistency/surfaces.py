@@ -61,13 +61,13 @@ class Scene:
 Surface = Callable[[Scene], Iterable[Statement]]
 
 
-def _file(scene: Scene) -> Iterator[Statement]:
+def _file(overlay: Scene) -> Iterator[Statement]:
     """What the tracker's lines say by themselves, read by nobody else's reader.
 
     It knows little, and that for certain: what is closed, what waits, what a review before landing refused.
     """
     rows: dict[str, dict[str, Any]] = {}
-    for line in (scene.root / ".ddx" / "beads.jsonl").read_bytes().splitlines():
+    for line in (overlay.root / ".ddx" / "beads.jsonl").read_bytes().splitlines():
         with suppress(ValueError):
             row = json.loads(line)
             if isinstance(row, dict) and isinstance(row.get("id"), str):
@@ -116,8 +116,8 @@ def _named(event: dict[str, Any]) -> list[re.Match[str]]:
 _NAMING = ("attempt_id=", '"attempt_id":"', "preserve_ref=")
 
 
-def _queue(scene: Scene) -> Iterator[Statement]:
-    yield from _of_queue(scene.ask("queue"))
+def _queue(overlay: Scene) -> Iterator[Statement]:
+    yield from _of_queue(overlay.ask("queue"))
 
 
 def _of_queue(document: dict[str, Any]) -> Iterator[Statement]:
@@ -147,9 +147,9 @@ def _runs(rows: Iterable[dict[str, Any]]) -> list[tuple[Any, ...]]:
     return sorted((row["bead_id"] or "", row["attempt_id"] or "", row["verdict"]) for row in rows)
 
 
-def _why(scene: Scene) -> Iterator[Statement]:
-    for row in scene.ask("queue")["beads"][:MOST_ASKED]:
-        said = scene.ask("why", row["id"])
+def _why(overlay: Scene) -> Iterator[Statement]:
+    for row in overlay.ask("queue")["beads"][:MOST_ASKED]:
+        said = overlay.ask("why", row["id"])
         yield ("state of", row["id"]), said["state"]
         yield ("is running", row["id"]), said["running"]
         if said["position"] == 1:
@@ -158,8 +158,8 @@ def _why(scene: Scene) -> Iterator[Statement]:
         yield ("has a place", row["id"]), said["state"] == "ready"
 
 
-def _attempts(scene: Scene) -> Iterator[Statement]:
-    document = scene.ask("attempts")
+def _attempts(overlay: Scene) -> Iterator[Statement]:
+    document = overlay.ask("attempts")
     yield from _of_attempts(document["attempts"])
     for outcome, number in document["outcomes"].items():
         yield ("count of outcome", outcome), number
@@ -186,8 +186,8 @@ def _of_attempts(rows: list[dict[str, Any]]) -> Iterator[Statement]:
     yield ("count", "landed"), outcomes.count("landed")
 
 
-def _insights(scene: Scene) -> Iterator[Statement]:
-    document = scene.ask("insights", "--by", "status")
+def _insights(overlay: Scene) -> Iterator[Statement]:
+    document = overlay.ask("insights", "--by", "status")
     sums: dict[str, int] = {}
     for cell in document["rows"]:
         yield ("count landed in status", cell["key"]["status"]), cell["landed"]
@@ -199,13 +199,13 @@ def _insights(scene: Scene) -> Iterator[Statement]:
             yield ("count of outcome", outcome), number
     yield (
         ("count landed of day", "all"),
-        sum(cell["landed"] for cell in scene.ask("insights", "--by", "day")["rows"]),
+        sum(cell["landed"] for cell in overlay.ask("insights", "--by", "day")["rows"]),
     )
     yield ("count landed of day", "all"), sums.get("landed", 0)
 
 
-def _check(scene: Scene) -> Iterator[Statement]:
-    document = scene.ask("check", "--no-model")
+def _check(overlay: Scene) -> Iterator[Statement]:
+    document = overlay.ask("check", "--no-model")
     health = document["queue_health"]
     yield ("count", "ready"), health["ready_execution"]
     yield ("count", "for workers"), health["ready_for_workers"]
@@ -220,8 +220,8 @@ def _check(scene: Scene) -> Iterator[Statement]:
     yield from _why_next(document["reasons"])
 
 
-def _status(scene: Scene) -> Iterator[Statement]:
-    document = scene.ask("status")
+def _status(overlay: Scene) -> Iterator[Statement]:
+    document = overlay.ask("status")
     tracker = document["tracker"]
     yield ("count", "ready"), tracker["ready_execution"]
     yield ("count", "for workers"), tracker["ready_for_workers"]
@@ -236,21 +236,21 @@ def _status(scene: Scene) -> Iterator[Statement]:
         yield ("is running", document["running_bead"]["id"]), True
 
 
-def _stuck(scene: Scene) -> Iterator[Statement]:
-    for row in scene.ask("stuck")["stuck"]:
+def _stuck(overlay: Scene) -> Iterator[Statement]:
+    for row in overlay.ask("stuck")["stuck"]:
         if row["reason"] in ("dep-blocked", "retry-parked", "operator-attention", "not-eligible"):
             yield ("has a place", row["bead_id"]), False
 
 
-def _next(scene: Scene) -> Iterator[Statement]:
-    document = scene.ask("next")
+def _next(overlay: Scene) -> Iterator[Statement]:
+    document = overlay.ask("next")
     yield ("next", ""), document["id"]
     yield ("count", "ready"), document["ready"]
 
 
-def _proposals(scene: Scene) -> Iterator[Statement]:
+def _proposals(overlay: Scene) -> Iterator[Statement]:
     """Lessons: a pattern comes from what landed, a failure from what neither landed nor was done already."""
-    for each in scene.ask("memory", "learn")["attempts"]:
+    for each in overlay.ask("memory", "learn")["attempts"]:
         lesson = each["proposal"]
         if lesson and lesson["type"] == "pattern":
             yield ("landed", each["attempt"]), True
@@ -272,7 +272,7 @@ def _in_words(lines: Iterable[str]) -> Iterator[Statement]:
 
 
 def _words_of(*words: str) -> Surface:
-    return lambda scene: _in_words(_headers(scene.lines(*words)))
+    return lambda overlay: _in_words(_headers(overlay.lines(*words)))
 
 
 def _headers(lines: list[str]) -> list[str]:
@@ -280,12 +280,12 @@ def _headers(lines: list[str]) -> list[str]:
     return [line for line in lines if line.startswith(("queue:", "Tracker:")) or " · " in line[:80]]
 
 
-def _nothing(scene: Scene) -> Iterator[Statement]:
+def _nothing(overlay: Scene) -> Iterator[Statement]:
     """No "nothing" beside a "something"."""
-    if "nothing is stuck" in scene.lines("stuck"):
+    if "nothing is stuck" in overlay.lines("stuck"):
         yield ("count", "stuck"), 0
-    yield ("count", "stuck"), len(scene.ask("stuck")["stuck"])
-    if "no ready issues" in scene.lines("next"):
+    yield ("count", "stuck"), len(overlay.ask("stuck")["stuck"])
+    if "no ready issues" in overlay.lines("next"):
         yield ("count", "ready"), 0
 
 
@@ -302,8 +302,8 @@ _ACTION = re.compile(r"  (BUILD|DESIGN|ALIGN|BACKFILL|POLISH|WAIT|GUIDANCE|STOP)
 def _screen(name: str) -> Surface:
     """The pulse and the data of one screen."""
 
-    def said(scene: Scene) -> Iterator[Statement]:
-        document = scene.ask("snapshot", "--screen", name, "--format", "json", "--size", "200x30")
+    def said(overlay: Scene) -> Iterator[Statement]:
+        document = overlay.ask("snapshot", "--screen", name, "--format", "json", "--size", "200x30")
         top = document["lines"][0]
         found = _PULSE["ready"].search(top)
         if found:
@@ -406,11 +406,11 @@ FAST = tuple(name for name in SURFACES if not name.startswith("screen"))
 """Surfaces that need no screen."""
 
 
-def contradictions(scene: Scene, names: Iterable[str] = SURFACES) -> list[str]:
+def contradictions(overlay: Scene, names: Iterable[str] = SURFACES) -> list[str]:
     """What the surfaces say against each other, one line each; empty where they agree."""
     said: dict[tuple[str, str], dict[str, list[str]]] = {}
     for name in names:
-        for subject, value in SURFACES[name](scene):
+        for subject, value in SURFACES[name](overlay):
             said.setdefault(subject, {}).setdefault(repr(value), []).append(name)
     found = [
         f"{' '.join(subject)}: " + ", ".join(f"{value} ({' '.join(dict.fromkeys(by))})" for value, by in values.items())

@@ -77,9 +77,9 @@ def test_real_trackers_are_told_alike(name: str, now: str, tracker: Callable[[st
 
 @pytest.mark.parametrize("options", [("--era", "head"), ("--era", "april", "--seconds", "5")], ids=" ".join)
 def test_simulations_are_told_alike(options: tuple[str, ...], simulated: Callable[..., Scene]) -> None:
-    scene = simulated(*options)
-    assert contradictions(scene) == []
-    assert scene.ask("attempts")["outcomes"]["landed"] > 1
+    overlay = simulated(*options)
+    assert contradictions(overlay) == []
+    assert overlay.ask("attempts")["outcomes"]["landed"] > 1
 
 
 STATUSES = ["success", "already_satisfied", "no_changes", "execution_failed", "review_block", "land_conflict",

@@ -19,7 +19,7 @@ from helix_tui.core.ddx.attempts.from_events import BeadEvents
 from helix_tui.core.insights.cells import Cell
 from helix_tui.core.supervision.agents import learning
 from helix_tui.core.supervision.decide import facts, needs
-from helix_tui.core.supervision.decide import status_summary as bearing
+from helix_tui.core.supervision.decide import status_summary as status_summary
 from helix_tui.core.supervision.decide import verdict as check_verdict
 from helix_tui.core.supervision.run_state import status as run_status
 from helix_tui.screens import status_bar_model as pulse
@@ -222,7 +222,7 @@ def _needs_me_calls_what_was_refused_kept_aside(patch: Patch) -> None:
 @mutant
 def _the_sheet_of_the_next_action_decides_by_itself(patch: Patch) -> None:
     decided = check_verdict.decide
-    patch.setattr(bearing, "decide", lambda found: replace(decided(found), next_action="WAIT"))
+    patch.setattr(status_summary, "decide", lambda found: replace(decided(found), next_action="WAIT"))
 
 
 @mutant

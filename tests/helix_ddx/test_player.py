@@ -190,7 +190,7 @@ def test_steps_wait_for_a_line_each(tmp_path: Path) -> None:
         ('{"t":1,"src":"file","op":"create","path":"/etc/x"}', "does not begin with"),
         ('{"t":1,"src":"file","op":"create","path":"$P/../x"}', "leads out"),
         ('{"t":"soon","src":"stdout"}', "number of seconds"),
-        ('{"t":1,"src":"file","op":"create","path":"$P/a","text":3}', "no text"),
+        ('{"t":1,"src":"file","op":"create","path":"$P/a","text":3}', "not a text"),
         ('{"t":1,"src":"cmd","rc":"x"}', "exit code"),
     ],
 )

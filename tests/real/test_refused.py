@@ -34,10 +34,10 @@ async def test_o_lands_what_a_review_refused_only_after_a_second_yes(
         await pilot.press("o")
         await pilot.pause()
         assert app.sees(f"land what is kept of {bead}?")
-        assert not app.helm._carried
+        assert not app.loop_controls._carried
         await pilot.press("y")
         await app.workers.wait_for_complete()
-        ((_, process),) = app.helm._carried
+        ((_, process),) = app.loop_controls._carried
         process.wait(120)
     assert stranger.git("rev-parse", "main") != head
     (after,) = stranger.tui_json("attempts")["attempts"]

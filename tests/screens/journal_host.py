@@ -126,11 +126,11 @@ def write_journal(root: Path) -> Journal:
 
 
 async def at_rest(pilot: Pilot[int]) -> None:
-    """Until nothing is under way any more: threads, the desk, what they told."""
+    """Until nothing is under way any more: threads, the change runner, what they told."""
     app = pilot.app
     assert isinstance(app, Console)
     for _ in range(3):
         await app.workers.wait_for_complete()
         await pilot.pause()
-        await asyncio.to_thread(app.desk.settle, 60)
+        await asyncio.to_thread(app.change_runner.settle, 60)
         await pilot.pause()

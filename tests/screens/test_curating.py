@@ -55,11 +55,11 @@ def toasts(app: Console) -> str:
 
 
 async def thought(pilot: Pilot[int]) -> None:
-    """Until the desk has nothing left to do, and the screen knows what came of it."""
+    """Until the change runner has nothing left to do, and the screen knows what came of it."""
     app = cast(Console, pilot.app)
     for _ in range(3):  # a click becomes a key, a key a message, a message an errand
         await pilot.pause()
-    assert await asyncio.to_thread(app.desk.settle, WAIT_S)
+    assert await asyncio.to_thread(app.change_runner.settle, WAIT_S)
     await pilot.pause()
     app.feed.look()
     await pilot.pause()
@@ -344,9 +344,9 @@ async def test_an_undo_that_would_run_something_else_by_now_is_shown_once_more(a
         await press(pilot, "-", "enter")
         on(app, "demo-c")
         await press(pilot, "-", "enter", "u")
-        first = app.desk.curator.history().entries[-1]
-        app.desk.curator.undo(first)  # somebody else takes it back and does something of their own
-        app.desk.curator.run([operations.priority("demo-c", 0)])
+        first = app.change_runner.curator.history().entries[-1]
+        app.change_runner.curator.undo(first)  # somebody else takes it back and does something of their own
+        app.change_runner.curator.run([operations.priority("demo-c", 0)])
         await press(pilot, "enter")
         assert isinstance(app.screen, TroubleSheet | PreviewSheet)
         assert rows_of(app)["demo-c"]["priority"] == 0
@@ -357,7 +357,7 @@ async def test_a_redo_that_would_run_something_else_by_now_runs_nothing(app: Con
         on(app, "demo-a")
         await press(pilot, "-", "enter", "u", "enter", "U")
         assert isinstance(app.screen, PreviewSheet)
-        app.desk.curator.run([operations.priority("demo-a", 0)])
+        app.change_runner.curator.run([operations.priority("demo-a", 0)])
         await press(pilot, "enter")
         assert isinstance(app.screen, TroubleSheet | PreviewSheet)
         assert rows_of(app)["demo-a"]["priority"] == 0
@@ -368,12 +368,12 @@ async def test_a_restore_that_would_run_more_by_now_is_shown_once_more(app: Cons
         on(app, "demo-a")
         await press(pilot, "-", "enter", "-", "enter")
         before = rows_of(app)["demo-a"]["priority"]
-        app.desk.curator.run([operations.priority("demo-c", 0)])
+        app.change_runner.curator.run([operations.priority("demo-c", 0)])
         app.feed.look()
         await press(pilot, "6")
         await press(pilot, "end", "r")
         assert isinstance(app.screen, PreviewSheet)
-        app.desk.curator.run([operations.priority("demo-b", 3)])
+        app.change_runner.curator.run([operations.priority("demo-b", 3)])
         await press(pilot, "enter")
         assert isinstance(app.screen, PreviewSheet)
         assert rows_of(app)["demo-a"]["priority"] == before
@@ -474,10 +474,10 @@ async def test_a_key_right_after_a_change_rests_on_what_is_there_then(app: Conso
         for _ in range(2):  # the second one before any snapshot knows of the first
             await pilot.press("minus")
             await pilot.pause()
-            assert await asyncio.to_thread(app.desk.settle, WAIT_S)
+            assert await asyncio.to_thread(app.change_runner.settle, WAIT_S)
             await pilot.pause()
             await pilot.press("enter")
-            assert await asyncio.to_thread(app.desk.settle, WAIT_S)
+            assert await asyncio.to_thread(app.change_runner.settle, WAIT_S)
             await pilot.pause()
         assert isinstance(app.screen, QueueScreen), app.rows()
 
@@ -774,7 +774,7 @@ async def test_a_ddx_that_fails_leaves_the_console_usable(
         assert rows_of(app) == before
         await press(pilot, "escape", "j")
         assert isinstance(app.screen, QueueScreen)
-        assert not app.desk.pending
+        assert not app.change_runner.pending
 
 
 async def test_a_ddx_that_is_not_there_says_what_to_do(console: MakeConsole) -> None:
@@ -801,7 +801,7 @@ async def test_a_running_change_is_marked_counted_and_can_be_stopped(
         await pilot.press("enter")
         while "changing 0 of 3" not in queue.footer.work:
             await pilot.pause()
-        assert set(app.desk.pending) == {"demo-a", "demo-c", "demo-d"}
+        assert set(app.change_runner.pending) == {"demo-a", "demo-c", "demo-d"}
         assert app.sees("changing 0 of 3")
         assert sum(line.startswith("…") for line in app.rows()) >= 2
         await pilot.press("j", "X")
@@ -810,7 +810,7 @@ async def test_a_running_change_is_marked_counted_and_can_be_stopped(
         assert isinstance(app.screen, HalfWaySheet)
         assert app.sees("stopped on request")
         assert app.sees("1 of 3 ran")
-        assert not app.desk.pending
+        assert not app.change_runner.pending
         assert not queue.footer.work
 
 

@@ -97,16 +97,16 @@ async def test_leaving_ends_a_ddx_that_hangs_and_the_journal_says_so(
     async with app.run_test(size=(120, 40)) as pilot:
         queue(app).go_to("demo-00000001")
         await pilot.press("minus")
-        assert await asyncio.to_thread(app.desk.settle, 60)
+        assert await asyncio.to_thread(app.change_runner.settle, 60)
         await pilot.pause()
         await pilot.press("enter")
         while not (began.exists() and began.read_text().strip()):
             await pilot.pause()
         app.exit()
-    assert await asyncio.to_thread(app.desk.settle, 60)
+    assert await asyncio.to_thread(app.change_runner.settle, 60)
     with pytest.raises(ProcessLookupError):
         os.kill(int(began.read_text()), 0)
-    (entry,) = app.desk.curator.history().entries
+    (entry,) = app.change_runner.curator.history().entries
     assert (entry.result, entry.after) == ("failed", {})
 
 

@@ -161,12 +161,12 @@ async def test_a_lesson_is_accepted_and_taken_back(app: Console) -> None:
         await settled(pilot)
         await settled(pilot)
         assert keys_of(app) == ["proposal 1"]
-        assert len(memory_of(app).shelf.memories) == 6
+        assert len(memory_of(app).memory_view.memories) == 6
         await pilot.press("u")
         await settled(pilot)
         await settled(pilot)
         assert keys_of(app) == ["proposal 2", "proposal 1"]
-        assert len(memory_of(app).shelf.memories) == 5
+        assert len(memory_of(app).memory_view.memories) == 5
 
 
 async def test_pruning_is_shown_before_it_is_done_and_can_be_left(app: Console) -> None:
@@ -177,17 +177,17 @@ async def test_pruning_is_shown_before_it_is_done_and_can_be_left(app: Console) 
         assert app.sees("Retry the push until it works")
         await pilot.press("escape")
         await settled(pilot)
-        assert len(memory_of(app).shelf.memories) == 5
+        assert len(memory_of(app).memory_view.memories) == 5
         memory_of(app)._chosen("", "prune")
         await pilot.pause()
         await pilot.press("enter")
         await settled(pilot)
         await settled(pilot)
-        assert PUSH not in memory_of(app).shelf.names
+        assert PUSH not in memory_of(app).memory_view.names
         await pilot.press("u")
         await settled(pilot)
         await settled(pilot)
-        assert PUSH in memory_of(app).shelf.names
+        assert PUSH in memory_of(app).memory_view.names
 
 
 async def test_a_plan_becomes_beads_after_it_was_shown(app: Console) -> None:
@@ -206,7 +206,7 @@ async def test_read_only_offers_no_change(console: MakeConsole) -> None:
     remember(app.root)
     async with app.run_test(size=SIZE) as pilot:
         await settled(pilot)
-        assert len(memory_of(app).shelf.memories) == 5
+        assert len(memory_of(app).memory_view.memories) == 5
         await pilot.press("a")
         await pilot.pause()
         assert isinstance(app.screen, MemoryScreen)
@@ -295,11 +295,11 @@ async def test_a_memory_is_edited_in_a_form_shown_first_and_taken_back(app: Cons
         await pilot.press("enter")
         await settled(pilot)
         assert isinstance(app.screen, MemoryScreen)
-        found = memory_of(app).shelf.names[LOCK]
+        found = memory_of(app).memory_view.names[LOCK]
         assert (found.resolution, found.revision, found.uses) == ("use the tracker's own command", 2, 0)
         await pilot.press("u")
         await settled(pilot)
-        assert memory_of(app).shelf.names[LOCK].helped == 14
+        assert memory_of(app).memory_view.names[LOCK].helped == 14
 
 
 async def test_esc_asks_once_before_it_discards_a_correction(app: Console) -> None:
@@ -318,7 +318,7 @@ async def test_esc_asks_once_before_it_discards_a_correction(app: Console) -> No
         await pilot.press("escape")
         await settled(pilot)
         assert isinstance(app.screen, MemoryScreen)
-        before = memory_of(app).shelf.names[LOCK]
+        before = memory_of(app).memory_view.names[LOCK]
         assert (before.revision, before.helped) == (1, 14)
         await pilot.press("E")
         await settled(pilot)
@@ -335,10 +335,10 @@ async def test_a_memory_is_removed_and_another_one_takes_its_place(app: Console)
         await settled(pilot)
         await pilot.press("enter")
         await settled(pilot)
-        assert PUSH not in memory_of(app).shelf.names
+        assert PUSH not in memory_of(app).memory_view.names
         await pilot.press("u")
         await settled(pilot)
-        assert PUSH in memory_of(app).shelf.names
+        assert PUSH in memory_of(app).memory_view.names
         memory_of(app).list.select(PUSH)
         await pilot.press("s")
         await settled(pilot)
@@ -348,10 +348,10 @@ async def test_a_memory_is_removed_and_another_one_takes_its_place(app: Console)
         assert isinstance(app.screen, MemoryPreviewSheet)
         await pilot.press("enter")
         await settled(pilot)
-        assert PUSH not in memory_of(app).shelf.names
+        assert PUSH not in memory_of(app).memory_view.names
         await pilot.press("u")
         await settled(pilot)
-        assert memory_of(app).shelf.names[PUSH].failed == 4
+        assert memory_of(app).memory_view.names[PUSH].failed == 4
 
 
 async def test_few_outcomes_are_no_percentage_and_nothing_is_proven_by_them(app: Console) -> None:

@@ -82,7 +82,7 @@ def test_nothing_remembered(snap_compare: Compare, console: MakeConsole, size: t
         app = pilot.app
         assert isinstance(app, Console)
         screen = memory_of(app)
-        shelf = screen.shelf
+        shelf = screen.memory_view
         screen._show_shelf(type(shelf)(shelf.condition, path="demo/.helix/helix.db"))
         await pilot.pause()
 

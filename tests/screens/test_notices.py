@@ -93,8 +93,8 @@ async def test_the_loop_offers_nothing_that_ddx_would_refuse(
     async with app.run_test(size=(160, 40)) as pilot:
         await pilot.press("L")
         await pilot.pause()
-        monkeypatch.setattr(type(app.helm), "start", lambda self: started.append("start"))
-        monkeypatch.setattr(type(app.helm), "run_one", lambda self, bead_id: started.append(bead_id))
+        monkeypatch.setattr(type(app.loop_controls), "start", lambda self: started.append("start"))
+        monkeypatch.setattr(type(app.loop_controls), "run_one", lambda self, bead_id: started.append(bead_id))
         assert app.sees("ddx refuses every command (lifecycle_migration_required)")
         await pilot.press("s", "o")
         await pilot.pause()

@@ -297,9 +297,9 @@ async def test_leaving_does_not_wait_for_a_bead_that_is_carried_through(console:
         await pilot.press("L", "o")
         await settled(pilot)
         assert "runs (pid" in said(app)
-    (line,) = app.helm.at_work()
+    (line,) = app.loop_controls.at_work()
     assert "keeps running" in line
-    app.helm._carried[0][1].kill()
+    app.loop_controls._carried[0][1].kill()
 
 
 async def test_a_loop_that_cannot_begin_says_why(console: MakeConsole) -> None:

@@ -49,8 +49,8 @@ def rewrite(app: Console, *rows: dict[str, Any]) -> None:
 
 
 def looked(app: Console) -> None:
-    """The lookout has looked at what lies there now."""
-    watch = app.lookout
+    """The monitor has looked at what lies there now."""
+    watch = app.monitor
     assert watch is not None
     app.feed.look()
     watch.look(app.feed.snapshot)
@@ -58,7 +58,7 @@ def looked(app: Console) -> None:
 
 
 def watched(app: Console) -> None:
-    """A lookout without a thread of its own: it looks when the test says so."""
+    """A monitor without a thread of its own: it looks when the test says so."""
     app._open_watch(app.snapshot, read_only=app.read_only)
     looked(app)
 
@@ -76,8 +76,8 @@ async def test_drift_waits_on_a_person_until_it_is_acknowledged(console: MakeCon
         assert [need.kind for need in app.needs] == ["drift"]
         assert app.sees("parent was absent and is “b”")
         assert app.sees("acknowledge")
-        assert app.lookout is not None
-        app.lookout.start(app.feed.snapshot)
+        assert app.monitor is not None
+        app.monitor.start(app.feed.snapshot)
         await pilot.press("a")
         await at_rest(pilot)
         await pilot.press("s")
@@ -85,7 +85,7 @@ async def test_drift_waits_on_a_person_until_it_is_acknowledged(console: MakeCon
             await pilot.pause(0.02)
             if not app.needs:
                 break
-        app.lookout.stop()
+        app.monitor.stop()
         assert app.needs == ()
         assert app.sees("nothing waits on you")
 
@@ -111,8 +111,8 @@ async def test_one_key_keeps_a_drifted_bead_from_workers_until_it_is_acknowledge
         assert rows_of(app)["a"]["execution-eligible"] is False
         looked(app)
         assert [need.kind for need in app.needs] == ["drift"]
-        assert app.lookout is not None
-        app.lookout.start(app.feed.snapshot)
+        assert app.monitor is not None
+        app.monitor.start(app.feed.snapshot)
         assert isinstance(app.screen, NeedsScreen)
         await at_rest(pilot)
         assert not app.sees("hold or acknowledge"), "held back already"
@@ -121,7 +121,7 @@ async def test_one_key_keeps_a_drifted_bead_from_workers_until_it_is_acknowledge
             await pilot.pause(0.02)
             if not app.needs:
                 break
-        app.lookout.stop()
+        app.monitor.stop()
         after = rows_of(app)["a"]
         assert "execution-eligible" not in after
         assert not [name for name in after if name.startswith("helix-drift")]

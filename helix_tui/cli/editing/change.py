@@ -119,12 +119,12 @@ def change(
     """Plan operations, show or run them, and tell what came of it, by ``telling`` where it is given."""
     with told():
         curator = curator_of(call)
-        sight = curator.look()
-        wanted = list(make(sight.queue))
-        dialect = curator.dialect(sight.queue)
-        planned = plan(wanted, sight.queue, dialect, busy=sight.busy, title=title)
+        queue_state = curator.look()
+        wanted = list(make(queue_state.queue))
+        dialect = curator.dialect(queue_state.queue)
+        planned = plan(wanted, queue_state.queue, dialect, busy=queue_state.busy, title=title)
         if call.options.dry_run:
-            return foretell(call, _warned(planned, sight, curator), sight)
+            return foretell(call, _warned(planned, queue_state, curator), queue_state)
         curator.gate.check()
         done = curator.run(wanted, title=title)
     return (telling or tell)(call, done, curator)
@@ -135,32 +135,32 @@ def change_steps(
 ) -> int:
     """The same for steps that are planned on what the queue then holds."""
     with told():
-        sight = curator.look()
+        queue_state = curator.look()
         if call.options.dry_run:
             planned = curator.plan_steps(kind, title, make)
-            return foretell(call, _warned(planned, sight, curator), sight)
+            return foretell(call, _warned(planned, queue_state, curator), queue_state)
         curator.gate.check()
         done = curator.run_steps(kind, title, make)
     return tell(call, done, curator)
 
 
-def _warned(planned: Plan, sight: QueueState, curator: Curator) -> Plan:
+def _warned(planned: Plan, queue_state: QueueState, curator: Curator) -> Plan:
     """A plan with what else to know: ddx drops lines that it cannot read; another release wrote the rows."""
     if not planned.steps:
         return planned
-    other = (str(sight.difference),) if sight.difference is not None else ()
-    return replace(planned, notes=(*planned.notes, *curator.unread(sight), *other))
+    other = (str(queue_state.difference),) if queue_state.difference is not None else ()
+    return replace(planned, notes=(*planned.notes, *curator.unread(queue_state), *other))
 
 
-def foretell(call: Call, planned: Plan, sight: QueueState) -> int:
+def foretell(call: Call, planned: Plan, queue_state: QueueState) -> int:
     """Print what would run and what would follow from it."""
-    follows = foresee(sight.queue, planned.steps)
+    follows = foresee(queue_state.queue, planned.steps)
     if call.json:
         call.emit(
             {
                 **_planned(planned),
                 "dry_run": True,
-                "before": values_before(planned.steps, sight.queue),
+                "before": values_before(planned.steps, queue_state.queue),
                 "after": edits_of(planned.steps),
                 "newly_ready": follows.newly_ready,
                 "newly_blocked": follows.newly_blocked,
@@ -337,8 +337,8 @@ def _print_shift(call: Call, ready: Sequence[str], blocked: Sequence[str], when:
 
 def _print_focus(call: Call, curator: Curator) -> None:
     """Say where the change left a focus that no longer covers all it should."""
-    sight = curator.look()
-    if not read_focus(Overlay(sight.queue)).epic:
+    queue_state = curator.look()
+    if not read_focus(Overlay(queue_state.queue)).epic:
         return
     upkeep = curator.plan_steps("focus", "repair the focus", lambda writing, _: plan_upkeep(writing))
     if upkeep.steps:

@@ -50,13 +50,13 @@ def run(call: Call) -> int:
 
 def _show(call: Call, curator: Curator) -> int:
     with told():
-        sight: QueueState = curator.look()
-    focus = read_focus(Overlay(sight.queue))
+        queue_state: QueueState = curator.look()
+    focus = read_focus(Overlay(queue_state.queue))
     if call.json:
         call.emit({"epic": focus.epic or None, "held": focus.held, "leftovers": focus.leftovers})
         return 0
     if focus.epic:
-        title = clean_line(sight.queue.beads[focus.epic].title, 120)
+        title = clean_line(queue_state.queue.beads[focus.epic].title, 120)
         call.print(f"focus on {clean_line(focus.epic)} {title}; {len(focus.held)} beads are held back for it")
     else:
         call.print("no focus")

@@ -142,9 +142,9 @@ def _foretell(call: Call, curator: Curator) -> int:
             wanted = history.to_undo if call.command == "undo" else history.to_redo
             chosen = list(wanted(curator.me)[: call.options.count])
         _check_direction(call, chosen)
-        retreat, sight = curator.foretell(chosen)
-        follows = foresee(sight.queue, retreat.steps)
-        notes = curator.unread(sight) if retreat.steps else ()
+        retreat, queue_state = curator.foretell(chosen)
+        follows = foresee(queue_state.queue, retreat.steps)
+        notes = curator.unread(queue_state) if retreat.steps else ()
     if call.json:
         operations = [_turn_document(turn) for turn in retreat.turns]
         call.emit(

@@ -43,18 +43,18 @@ def run(call: Call) -> int:
     with explained():
         curator = curator_of(call)
         delegate = delegate_of(call, curator)
-        sight = curator.look()
-        refuse_shut(sight)
-        bead_id = select(sight.queue, call.options.selector)
+        queue_state = curator.look()
+        refuse_shut(queue_state)
+        bead_id = select(queue_state.queue, call.options.selector)
         if not bead_id:
-            raise _no_match(sight, call.options.selector)
+            raise _no_match(queue_state, call.options.selector)
         words = ("ddx", *delegate.one_bead(bead_id, wishes))
         left = undone(delegate.dialect)
         if call.options.dry_run:
             return show_dry_run(call, [words], bead_id=bead_id, leaves_undone=list(left))
         curator.gate.check()
-        note_unread(call, sight.tracker)
-        note_difference(call, sight)
+        note_unread(call, queue_state.tracker)
+        note_difference(call, queue_state)
         tell_unheard(call, words, wishes)
         for line in () if call.options.quiet else left:
             call.note(f"helix: {line}")
@@ -71,18 +71,18 @@ def run(call: Call) -> int:
     return built.code
 
 
-def _no_match(sight: QueueState, selector: str) -> CliError:
+def _no_match(queue_state: QueueState, selector: str) -> CliError:
     """Why nothing was selected: the tracker cannot be read, the bead named is not ready, or none fits."""
-    dropped = sight.tracker.dropped
+    dropped = queue_state.tracker.dropped
     if dropped:
-        where = f"line {dropped[0].line} of {clean_line(str(sight.tracker.path), 200)}"
+        where = f"line {dropped[0].line} of {clean_line(str(queue_state.tracker.path), 200)}"
         return CliError(
             f"nothing was selected, for {where} cannot be read: {clean_line(dropped[0].reason, 200)}",
             "Correct or remove that line, then build again.",
         )
     message = "no execution-ready bead matched the build selector"
-    if selector in sight.queue.beads:
-        state = sight.queue.state(selector).replace("_", " ")
+    if selector in queue_state.queue.beads:
+        state = queue_state.queue.state(selector).replace("_", " ")
         shown = clean_line(selector, 60)
         return CliError(f"{message}: {shown} is {state}", f"`helix-tui why {shown}` says what it waits for.")
     return CliError(message, "`helix-tui queue` lists what is ready and why not.")

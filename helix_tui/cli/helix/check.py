@@ -128,10 +128,10 @@ def _acknowledge(call: Call, curator: Curator) -> None:
 def _keep_back(call: Call, checker: Checker) -> None:
     """Bring the marks on drifted beads up to date: ``--apply`` sets them, either option gives back."""
     curator = checker.curator
-    sight = curator.look()
-    wanted = stale(checker.drift(sight))
+    queue_state = curator.look()
+    wanted = stale(checker.drift(queue_state))
     if not call.options.apply:
-        wanted &= set(drifted(sight.queue))
+        wanted &= set(drifted(queue_state.queue))
     title = "keep drifted beads from workers" if wanted else "give drifted beads back to workers"
     done = curator.run_steps("hold", title, lambda writing, _: plan_drifted(writing, wanted))
     if done.error is not None:

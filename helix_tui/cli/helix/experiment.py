@@ -113,11 +113,11 @@ def _batch(call: Call, curator: Curator) -> int:
 
 
 def _tell(call: Call, curator: Curator) -> int:
-    sight = curator.look()
-    wanted = [sight.queue.beads[bead_id] for bead_id in _named(call, curator)]
-    rows = trials(with_told(curator.project, read_attempts(curator.project, sight.tracker)), wanted)
+    queue_state = curator.look()
+    wanted = [queue_state.queue.beads[bead_id] for bead_id in _named(call, curator)]
+    rows = trials(with_told(curator.project, read_attempts(curator.project, queue_state.tracker)), wanted)
     if call.json:
-        documents = [trial_document(trial, sight.queue.state(trial.bead.id)) for trial in rows]
+        documents = [trial_document(trial, queue_state.queue.state(trial.bead.id)) for trial in rows]
         call.emit({"rows": documents, "kept": [trial.bead.id for trial in rows if trial.kept]})
     else:
         for line in trial_lines(call, rows):

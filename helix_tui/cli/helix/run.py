@@ -103,9 +103,9 @@ def _run(call: Call) -> int:
     wanted = options_of(call)
     with explained():
         curator = curator_of(call)
-        sight = curator.look()
-        refuse_shut(sight)
-        note_difference(call, sight)
+        queue_state = curator.look()
+        refuse_shut(queue_state)
+        note_difference(call, queue_state)
         delegate = delegate_of(call, curator)
         if call.options.dry_run:
             words = ("ddx", *delegate.drain(wanted.wishes))

@@ -138,20 +138,20 @@ def refuse_in_attempt(call: Call) -> None:
     )
 
 
-def refuse_shut(sight: QueueState) -> None:
+def refuse_shut(queue_state: QueueState) -> None:
     """Start nothing where ddx would refuse whatever it is asked.
 
     Raises:
         CliError: it would.
     """
-    if sight.shut is not None:
-        raise CliError(f"nothing was started: {sight.shut.cause}", sight.shut.fix)
+    if queue_state.shut is not None:
+        raise CliError(f"nothing was started: {queue_state.shut.cause}", queue_state.shut.fix)
 
 
-def note_difference(call: Call, sight: QueueState) -> None:
+def note_difference(call: Call, queue_state: QueueState) -> None:
     """Say on stderr where another release wrote the tracker than the ddx at hand."""
-    if sight.difference is not None:
-        call.note(str(sight.difference))
+    if queue_state.difference is not None:
+        call.note(str(queue_state.difference))
 
 
 def delegate_of(call: Call, curator: Curator) -> Delegate:

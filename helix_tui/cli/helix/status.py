@@ -140,36 +140,36 @@ def _stuck(call: Call) -> int:
         return _recover(call)
     with explained():
         curator = curator_of(call)
-        sight = curator.look()
-        drift = DriftWatch(curator.project, curator.gate).check(sight.queue.beads, curator.history())
-        orphans = (*find_orphans(sight, curator.project), *find_dead_claims(sight, curator.project))
-        focus = read_focus(Overlay(sight.queue)).epic
+        queue_state = curator.look()
+        drift = DriftWatch(curator.project, curator.gate).check(queue_state.queue.beads, curator.history())
+        orphans = (*find_orphans(queue_state, curator.project), *find_dead_claims(queue_state, curator.project))
+        focus = read_focus(Overlay(queue_state.queue)).epic
         asked = OpenQuestions(curator.project, curator.gate).open()
         stuck = find_stuck(
-            sight.queue,
+            queue_state.queue,
             orphans=orphans,
             drift=drift,
             epic=focus,
             questions=asked,
-            tried=still_tried(load_state(curator.project).tried, sight.queue),
-            stoppage=find_stoppage(curator.project, sight.runs),
+            tried=still_tried(load_state(curator.project).tried, queue_state.queue),
+            stoppage=find_stoppage(curator.project, queue_state.runs),
             archive=curator.project.archive_file,
         )
-    note_unread(call, sight.tracker)
-    if sight.shut is not None:
-        call.note(str(sight.shut))
-    note_difference(call, sight)
+    note_unread(call, queue_state.tracker)
+    if queue_state.shut is not None:
+        call.note(str(queue_state.shut))
+    note_difference(call, queue_state)
     if call.json:
         call.emit(
             {
-                "refused": sight.shut.record() if sight.shut is not None else None,
+                "refused": queue_state.shut.record() if queue_state.shut is not None else None,
                 "stuck": [each.record() for each in stuck],
-                "unread_lines": len(sight.tracker.dropped),
-                "as_of_ns": sight.queue.as_of,
+                "unread_lines": len(queue_state.tracker.dropped),
+                "as_of_ns": queue_state.queue.as_of,
             }
         )
         return 0
-    if not stuck and not sight.tracker.dropped and sight.shut is None:
+    if not stuck and not queue_state.tracker.dropped and queue_state.shut is None:
         call.print("nothing is stuck")
     for each in stuck:
         call.print(f"{call.paint(clean_line(each.name), 'bold')}  {each.reason}: {clean_line(each.detail, 300)}")
@@ -186,8 +186,8 @@ def _recover(call: Call) -> int:
     with explained():
         curator = curator_of(call)
         wanted = call.options.recover
-        sight = curator.look()
-        left = (*find_orphans(sight, curator.project), *find_dead_claims(sight, curator.project))
+        queue_state = curator.look()
+        left = (*find_orphans(queue_state, curator.project), *find_dead_claims(queue_state, curator.project))
         orphans = [each for each in left if not wanted or each.bead_id in wanted]
         if not orphans:
             raise CliError("no claim of a dead process here", "`helix-tui stuck` says why the rest does not move.")

@@ -71,10 +71,10 @@ def _apply(call: Call, found: MemoryPlan) -> dict[str, Any]:
     options = call.options
     with told():
         curator = curator_of(call)
-        sight = curator.look()
+        queue_state = curator.look()
         wanted = bead_operations(
             found,
-            sight.queue.beads,
+            queue_state.queue.beads,
             parent=options.parent,
             epic=not options.no_epic and not options.parent and len(found.tasks) > 1,
             priority=options.priority,
@@ -82,7 +82,7 @@ def _apply(call: Call, found: MemoryPlan) -> dict[str, Any]:
         )
         title = f"make beads of plan {found.id}"
         planned = curator.plan(wanted, title=title)
-        follows = foresee(sight.queue, planned.steps)
+        follows = foresee(queue_state.queue, planned.steps)
         document: dict[str, Any] = {
             "plan": found.document(),
             "dry_run": options.dry_run,
@@ -95,7 +95,7 @@ def _apply(call: Call, found: MemoryPlan) -> dict[str, Any]:
             "journal_id": None,
         }
         if options.dry_run or not planned.steps:
-            return document | {"beads": beads_of(found, sight.queue.beads)}
+            return document | {"beads": beads_of(found, queue_state.queue.beads)}
         curator.gate.check()
         done = curator.run(wanted, shown=planned, title=title)
         if done.error is not None:

@@ -95,10 +95,10 @@ def _sheet(app: HelixApp, screen: str) -> dict[str, Any]:
     """What a sheet shows beside the queue that it lies on; empty for a screen."""
     if screen == "needs":
         return {"needs": [need.record() for need in app.needs]}
-    if screen in ("next", "controls") and app.bearing is not None:
-        bearing = app.bearing
-        run = {"condition": bearing.run.condition, "explanation": bearing.run.explanation}
-        return {**bearing.verdict.record(), **run}
+    if screen in ("next", "controls") and app.status_summary is not None:
+        status_summary = app.status_summary
+        run = {"condition": status_summary.run.condition, "explanation": status_summary.run.explanation}
+        return {**status_summary.verdict.record(), **run}
     return {}
 
 

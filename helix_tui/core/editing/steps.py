@@ -76,9 +76,9 @@ class PlanBuilder:
     """
 
     def __init__(
-        self, scene: Overlay, dialect: Dialect, busy: Collection[str] = (), *, refused: Shut | None = None
+        self, overlay: Overlay, dialect: Dialect, busy: Collection[str] = (), *, refused: Shut | None = None
     ) -> None:
-        self.scene = scene
+        self.overlay = overlay
         self.dialect = dialect
         self.busy = busy
         self.refused = refused
@@ -103,11 +103,11 @@ class PlanBuilder:
         for bead_id, fields in edits.items():
             self._check_labels(bead_id, fields.get("labels") or ())
             self._check_gates(bead_id, fields)
-        before = {bead_id: self.scene.values(bead_id, fields) for bead_id, fields in edits.items()}
+        before = {bead_id: self.overlay.values(bead_id, fields) for bead_id, fields in edits.items()}
         step = CommandStep(words, edits, before, tuple(watched), ripple or {}, leases or {}, creates)
         self.steps.append(step)
-        self.scene.apply(edits, leases)
-        self.scene.apply(ripple or {})
+        self.overlay.apply(edits, leases)
+        self.overlay.apply(ripple or {})
 
     def _check_labels(self, bead_id: str, labels: Iterable[object]) -> None:
         """Refuse to write labels one of which ddx, given all of them in one word, would cut in two."""
@@ -120,7 +120,7 @@ class PlanBuilder:
 
     def _check_gates(self, bead_id: str, fields: Mapping[str, Any]) -> None:
         """Refuse what would make this ddx refuse every command from then on."""
-        have = self.scene.values(bead_id, ("labels", "status")) if bead_id in self.scene else {}
+        have = self.overlay.values(bead_id, ("labels", "status")) if bead_id in self.overlay else {}
         for gate in self.dialect.gates:
             if gate.kind == "label":
                 brings = gate.word in (fields.get("labels") or ()) and gate.word not in (have.get("labels") or ())
@@ -142,7 +142,7 @@ class PlanBuilder:
     ) -> None:
         """Append one ``bead update`` that leaves the bead with these fields; nothing where it has them."""
         changed = {
-            name: value for name, value in fields.items() if not same(name, self.scene.value(bead_id, name), value)
+            name: value for name, value in fields.items() if not same(name, self.overlay.value(bead_id, name), value)
         }
         if changed or flags:
             args = ("bead", "update", bead_id, *flags, *update_words(changed))

@@ -39,13 +39,13 @@ class Preview:
 
     plan: Plan
     follows: Consequences
-    sight: QueueState
+    queue_state: QueueState
     embedded: bool
     """The embedded tracker would run it, for there is no ddx."""
 
 
 class ChangeHost(Protocol):
-    """What the desk asks of the app: its own thread, its state, and to be heard."""
+    """What the change runner asks of the app: its own thread, its state, and to be heard."""
 
     snapshot: Snapshot
 
@@ -141,12 +141,12 @@ class ChangeRunner:
         shown = self._host.snapshot
 
         def work() -> Preview:
-            sight = QueueState(shown.tracker, shown.queue, shown.runs, shown.dialect)
+            queue_state = QueueState(shown.tracker, shown.queue, shown.runs, shown.dialect)
             if not _stands(shown):
-                sight = self._scout.look()
-            made = request.plan(self._scout, sight)
-            embedded = self._scout.executable(sight.queue.default_era).embedded
-            return Preview(made, foresee(sight.queue, made.steps), sight, embedded)
+                queue_state = self._scout.look()
+            made = request.plan(self._scout, queue_state)
+            embedded = self._scout.executable(queue_state.queue.default_era).embedded
+            return Preview(made, foresee(queue_state.queue, made.steps), queue_state, embedded)
 
         self._plans.send(work, done, failed)
 
@@ -202,8 +202,8 @@ def _stands(shown: Snapshot) -> bool:
     return (found.st_mtime_ns, found.st_size) == (shown.tracker.mtime_ns, shown.tracker.size)
 
 
-def open_desk(host: ChangeHost, *, read_only: bool, ddx: str | None, clock: Callable[[], int]) -> ChangeRunner:
-    """The desk of a console, with the ddx that ``--ddx`` names."""
+def open_change_runner(host: ChangeHost, *, read_only: bool, ddx: str | None, clock: Callable[[], int]) -> ChangeRunner:
+    """The change runner of a console, with the ddx that ``--ddx`` names."""
     project = host.snapshot.project
 
     def make() -> Curator:

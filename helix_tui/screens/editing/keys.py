@@ -147,7 +147,7 @@ class BeadKeys(TargetScreen):
 
     def action_stop_change(self) -> None:
         """Let a change of many beads end after its present command."""
-        if self.console.desk.stop():
+        if self.console.change_runner.stop():
             self.console.say("it stops after this command")
         else:
             self.console.say("nothing is being changed")

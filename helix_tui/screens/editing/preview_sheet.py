@@ -54,7 +54,7 @@ class PreviewSheet(Sheet):
         def arrived(outlook: Preview) -> None:
             if self.request is request and not self.has_left:
                 self.outlook = outlook
-                self.caption.show(clean_line(with_titles(outlook.plan.title, outlook.sight.queue.beads), 200))
+                self.caption.show(clean_line(with_titles(outlook.plan.title, outlook.queue_state.queue.beads), 200))
                 self.footer.show(self.FOOTER if outlook.plan.steps else ("go.back",))
                 self.rewrite()
 
@@ -65,7 +65,7 @@ class PreviewSheet(Sheet):
                 if self._ended is not None:
                     self._ended(error)
 
-        self.console.desk.foresee(request, arrived, failed)
+        self.console.change_runner.foresee(request, arrived, failed)
 
     def write(self, page: Page) -> None:
         """The outlook, once it is there."""

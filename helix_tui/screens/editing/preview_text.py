@@ -39,13 +39,13 @@ def tell_outlook(page: Page, outlook: Preview) -> None:
         page.paragraph([(f"✗ and {len(plan.refusals) - MOST:,} more", "error")])
     if not plan.steps:
         return
-    _places(page, outlook.follows, outlook.sight.queue)
+    _places(page, outlook.follows, outlook.queue_state.queue)
     tell_commands(page, plan)
     for note in plan.notes:
         page.paragraph([("◆ ", "attention"), (clean_line(note, 600), "text")], 2)
-    for warning in unread_warning(outlook.sight.tracker, outlook.embedded):
+    for warning in unread_warning(outlook.queue_state.tracker, outlook.embedded):
         page.paragraph([("◆ ", "attention"), (warning, "attention")], 2)
-    tell_follows(page, outlook.follows, outlook.sight.queue)
+    tell_follows(page, outlook.follows, outlook.queue_state.queue)
     tell_way_back(page, plan)
     if len(plan.lines) > WHOLE:
         page.caption("all commands", f"{len(plan.lines):,}")

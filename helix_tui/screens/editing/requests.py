@@ -50,7 +50,7 @@ class ChangeRequest(ABC):
         return None
 
     @abstractmethod
-    def plan(self, curator: Curator, sight: QueueState) -> Plan:
+    def plan(self, curator: Curator, queue_state: QueueState) -> Plan:
         """What it would run; touches nothing."""
 
     @abstractmethod
@@ -76,9 +76,9 @@ class OperationsRequest(ChangeRequest):
     def beads(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(each.bead_id for each in self.wanted if each.bead_id))
 
-    def plan(self, curator: Curator, sight: QueueState) -> Plan:
-        dialect = curator.dialect(sight.queue)
-        return plan(self.wanted, sight.queue, dialect, busy=sight.busy, title=self.heading)
+    def plan(self, curator: Curator, queue_state: QueueState) -> Plan:
+        dialect = curator.dialect(queue_state.queue)
+        return plan(self.wanted, queue_state.queue, dialect, busy=queue_state.busy, title=self.heading)
 
     def run(self, curator: Curator, shown: Plan) -> Result:
         return curator.run(self.wanted, shown=shown, title=self.heading)
@@ -155,9 +155,9 @@ class TextRequest(OperationsRequest):
     def draft_file(self) -> str:
         return self.kept
 
-    def plan(self, curator: Curator, sight: QueueState) -> Plan:
+    def plan(self, curator: Curator, queue_state: QueueState) -> Plan:
         operation = self.wanted[0]
-        bead = sight.queue.beads.get(operation.bead_id)
+        bead = queue_state.queue.beads.get(operation.bead_id)
         row = bead.document() if bead is not None else {}
         moved = [
             Difference(operation.bead_id, name, text, row.get(name))
@@ -166,7 +166,7 @@ class TextRequest(OperationsRequest):
         ]
         if moved:
             raise EditConflict(moved)
-        return super().plan(curator, sight)
+        return super().plan(curator, queue_state)
 
 
 def text_edit(bead_id: str, base: Mapping[str, str], texts: Mapping[str, str], kept: str = "") -> TextRequest:
@@ -199,8 +199,8 @@ class StepsRequest(ChangeRequest):
     def beads(self) -> tuple[str, ...]:
         return self.about
 
-    def plan(self, curator: Curator, sight: QueueState) -> Plan:
-        return curator.plan_steps(self.kind, self.heading, self.make, sight)
+    def plan(self, curator: Curator, queue_state: QueueState) -> Plan:
+        return curator.plan_steps(self.kind, self.heading, self.make, queue_state)
 
     def run(self, curator: Curator, shown: Plan) -> Result:
         return curator.run_steps(self.kind, shown.title, self.make, shown=shown)
@@ -225,8 +225,8 @@ class RecoveryRequest(ChangeRequest):
     def beads(self) -> tuple[str, ...]:
         return tuple(orphan.bead_id for orphan in self.orphans)
 
-    def plan(self, curator: Curator, sight: QueueState) -> Plan:
-        return curator.plan_steps("unclaim", self.title, letting_go(self.orphans, curator.project), sight)
+    def plan(self, curator: Curator, queue_state: QueueState) -> Plan:
+        return curator.plan_steps("unclaim", self.title, letting_go(self.orphans, curator.project), queue_state)
 
     def run(self, curator: Curator, shown: Plan) -> Result:
         make = letting_go(self.orphans, curator.project)
@@ -247,14 +247,14 @@ class DriftRequest(ChangeRequest):
     def beads(self) -> tuple[str, ...]:
         return self.about
 
-    def plan(self, curator: Curator, sight: QueueState) -> Plan:
-        return curator.plan_steps("hold", self.title, self._make, sight)
+    def plan(self, curator: Curator, queue_state: QueueState) -> Plan:
+        return curator.plan_steps("hold", self.title, self._make, queue_state)
 
     def run(self, curator: Curator, shown: Plan) -> Result:
         return curator.run_steps("hold", self.title, self._make, shown=shown)
 
-    def _make(self, writing: PlanBuilder, sight: QueueState) -> None:
-        plan_drifted(writing, {*drifted(sight.queue), *self.about})
+    def _make(self, writing: PlanBuilder, queue_state: QueueState) -> None:
+        plan_drifted(writing, {*drifted(queue_state.queue), *self.about})
 
 
 @dataclass(frozen=True)
@@ -271,22 +271,22 @@ class FocusRequest(ChangeRequest):
     def beads(self) -> tuple[str, ...]:
         return (self.bead.id,)
 
-    def plan(self, curator: Curator, sight: QueueState) -> Plan:
-        ended = self._ended(Overlay(sight.queue))
+    def plan(self, curator: Curator, queue_state: QueueState) -> Plan:
+        ended = self._ended(Overlay(queue_state.queue))
         title = f"end the focus on {called(ended)}" if ended else f"focus on {called(self.bead.id)}"
-        return curator.plan_steps("focus", title, self._make, sight)
+        return curator.plan_steps("focus", title, self._make, queue_state)
 
     def run(self, curator: Curator, shown: Plan) -> Result:
         return curator.run_steps("focus", shown.title, self._make, shown=shown)
 
-    def _ended(self, scene: Overlay) -> str:
+    def _ended(self, overlay: Overlay) -> str:
         """The epic whose focus is ended; empty where one begins."""
-        epic = read_focus(scene).epic
-        whole = looks_like_epic(self.bead) or bool(scene.children(self.bead.id))
+        epic = read_focus(overlay).epic
+        whole = looks_like_epic(self.bead) or bool(overlay.children(self.bead.id))
         return epic if epic and (epic == self.bead.id or not whole) else ""
 
     def _make(self, writing: PlanBuilder, _: QueueState) -> None:
-        if self._ended(writing.scene):
+        if self._ended(writing.overlay):
             plan_unfocus(writing)
         else:
             plan_focus(writing, self.bead.id)
@@ -308,7 +308,7 @@ class UndoRequest(ChangeRequest):
             return f"{self.word} {self.entry.id}"
         return "undo the last change" if self.word == "undo" else "redo what was undone"
 
-    def plan(self, curator: Curator, sight: QueueState) -> Plan:
+    def plan(self, curator: Curator, queue_state: QueueState) -> Plan:
         """What it would run.
 
         Raises:
@@ -320,8 +320,8 @@ class UndoRequest(ChangeRequest):
         entry = self.entry or next(iter(found), None)
         if entry is None:
             return Plan(self.word, f"there is nothing to {self.word}")
-        dialect = curator.dialect(sight.queue)
-        retreat = foretell([entry], history, sight.queue, dialect, sight.busy)
+        dialect = curator.dialect(queue_state.queue)
+        retreat = foretell([entry], history, queue_state.queue, dialect, queue_state.busy)
         turn = retreat.problem
         if turn is not None and turn.differences:
             raise Conflict(turn.differences, entry)
@@ -349,9 +349,9 @@ class RestoreRequest(ChangeRequest):
     def title(self) -> str:
         return f"restore to just after {self.entry.id}"
 
-    def plan(self, curator: Curator, sight: QueueState) -> Plan:
-        history, dialect = curator.history(), curator.dialect(sight.queue)
-        retreat = foretell(history.back_to(self.entry.id), history, sight.queue, dialect, sight.busy)
+    def plan(self, curator: Curator, queue_state: QueueState) -> Plan:
+        history, dialect = curator.history(), curator.dialect(queue_state.queue)
+        retreat = foretell(history.back_to(self.entry.id), history, queue_state.queue, dialect, queue_state.busy)
         turns = [turn for turn in retreat.turns if not turn.problem]
         notes = [f"{'undoes' if turn.back else 'redoes'} {turn.entry.id}" for turn in turns]
         notes += [trace for turn in turns for trace in turn.traces]

@@ -58,7 +58,7 @@ def run_request(
         if ended is not None:
             ended(error)
 
-    console.desk.run(request, shown, done, failed)
+    console.change_runner.run(request, shown, done, failed)
 
 
 def tell_done(console: Console, request: ChangeRequest, done: Result | None, take_back: Callable[[], object]) -> None:

@@ -61,7 +61,7 @@ class TargetScreen(HelixScreen):
         from helix_tui.core.editing.execute.gate import WritesForbidden
 
         try:
-            self.console.desk.check()
+            self.console.change_runner.check()
         except WritesForbidden as error:
             self.console.say(str(error), "warning")
             return False

@@ -284,14 +284,14 @@ class JournalScreen(FilteringScreen):
     def _look_ahead(self, request: ChangeRequest) -> None:
         """Show what it would run and what would follow; nothing runs before somebody agrees."""
         try:
-            self.console.desk.check()
+            self.console.change_runner.check()
         except WritesForbidden as error:
             self.console.say(str(error), "warning")
             return
         self.console.push_screen(PreviewSheet(request))
 
     def _say_keys(self) -> None:
-        forbidden = self.console.desk.curator.gate.read_only
+        forbidden = self.console.change_runner.curator.gate.read_only
         self.show_keys(self.WATCHING_FOOTER if forbidden else self.FOOTER)
 
     # --- the filter ---------------------------------------------------------------------------------------

@@ -90,4 +90,4 @@ def _run(console: Console, name: str, words: Iterable[str]) -> None:
     def began(path: Path) -> None:
         console.push_screen(OutputSheet(f"helix-tui {name}", path))
 
-    console.helm.command(name, tuple(words), began)
+    console.loop_controls.command(name, tuple(words), began)

@@ -56,7 +56,7 @@ LEFT_CLAIMED = "ddx ends the attempt and leaves the claim to grow old: Needs me 
 
 
 class LoopHost(Protocol):
-    """What the helm asks of the app."""
+    """What the loop controls asks of the app."""
 
     snapshot: Snapshot
 

@@ -28,7 +28,7 @@ class RunTail(LogTail):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.display = False
-        self._bearing = StatusSummary()
+        self._status_summary = StatusSummary()
         self._said: tuple[str, ...] = ()
         self._jobs = Jobs(self)
 
@@ -37,13 +37,13 @@ class RunTail(LogTail):
         event.stop()
         self._jobs.settle(event.worker)
 
-    def show_bearing(self, bearing: StatusSummary | None) -> None:
+    def show_bearing(self, status_summary: StatusSummary | None) -> None:
         """The newest answer of whoever looks after the loop; ask every second, for the log goes on."""
-        if bearing is not None:
-            self._bearing = bearing
-        run = self._bearing.run
+        if status_summary is not None:
+            self._status_summary = status_summary
+        run = self._status_summary.run
         active = run.condition == "active"
-        self.display = run.condition != "never" or self._bearing.stoppage is not None
+        self.display = run.condition != "never" or self._status_summary.stoppage is not None
         self.set_class(active, "-active")
         log = run.state.log
         if active and log and self.screen.is_current and not self._jobs.busy("log"):
@@ -58,10 +58,10 @@ class RunTail(LogTail):
         self._take((f"the log cannot be read: {why}",))
 
     def _show(self) -> None:
-        run = self._bearing.run
+        run = self._status_summary.run
         name = clean_line(Path(run.state.log).name, 60) if run.state.log else ""
         words, ink = clean_line(run.explanation, 400), INKS.get(run.condition, "text")
-        stoppage = self._bearing.stoppage
+        stoppage = self._status_summary.stoppage
         if stoppage is not None and run.condition != "active":
             words, ink = clean_line(stoppage.words, 600), "attention"
         self.show("helix loop", f"{name} · L" if name else "L", (words, ink), self._said)

@@ -96,13 +96,13 @@ class LoopScreen(BeadKeys, FilteringScreen):
             self._wanted = ""
         self._say_count()
         self._show_attempt()
-        self.tail.show_bearing(self.console.bearing)
+        self.tail.show_bearing(self.console.status_summary)
 
     def tick(self) -> None:
         """Time goes on."""
         super().tick()
         self.stream.tick(self.console.now())
-        self.tail.show_bearing(self.console.bearing)
+        self.tail.show_bearing(self.console.status_summary)
 
     def _say_state(self, snapshot: Snapshot) -> None:
         bare = not snapshot.runs and not len(snapshot.attempts)

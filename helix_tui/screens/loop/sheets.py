@@ -1,4 +1,4 @@
-"""Sheets of the helm: what comes next and why; the loop, what can be done to it, and the end of its log."""
+"""Sheets of the loop controls: what comes next and why; the loop, what can be done to it, and the end of its log."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class NextSheet(Sheet):
 
     def __init__(self) -> None:
         super().__init__("next action")
-        self.bearing = StatusSummary()
+        self.status_summary = StatusSummary()
 
     def show_snapshot(self, snapshot: Snapshot, change: Change) -> None:
         """The newest answer."""
@@ -68,14 +68,16 @@ class NextSheet(Sheet):
 
     def tick(self) -> None:
         """The answer may be another one."""
-        bearing = self.console.bearing
-        if bearing is not None and (bearing is not self.bearing or bearing.verdict.next_eligible):
-            self.bearing = bearing
+        status_summary = self.console.status_summary
+        if status_summary is not None and (
+            status_summary is not self.status_summary or status_summary.verdict.next_eligible
+        ):
+            self.status_summary = status_summary
             self.rewrite()
 
     def write(self, page: Page) -> None:
         """Code, reasons, command, condition."""
-        verdict = self.bearing.verdict
+        verdict = self.status_summary.verdict
         if not verdict.next_action:
             page.paragraph([("Not checked yet", "muted")])
             return
@@ -127,7 +129,7 @@ class NextSheet(Sheet):
 
     def action_copy_id(self) -> None:
         """The command, to the clipboard."""
-        command = clean_line(self.bearing.verdict.recommended_command, 300)
+        command = clean_line(self.status_summary.verdict.recommended_command, 300)
         if command:
             self.console.copy(command, command)
 
@@ -138,14 +140,14 @@ class LoopSheet(ChoiceSheet):
     def __init__(self, bead_id: str) -> None:
         """``bead_id``: the bead under the cursor, that can be carried through alone; may be empty."""
         super().__init__("loop", ())
-        self.bearing = StatusSummary()
+        self.status_summary = StatusSummary()
         self._bead_id = bead_id
         self._log: tuple[str, ...] = ()
 
     @property
-    def helm(self) -> LoopControls:
+    def loop_controls(self) -> LoopControls:
         """What can be done."""
-        return self.console.helm
+        return self.console.loop_controls
 
     def on_mount(self) -> None:
         """Follow the log."""
@@ -158,23 +160,23 @@ class LoopSheet(ChoiceSheet):
 
     def tick(self) -> None:
         """The loop may have gone on."""
-        bearing = self.console.bearing
-        if not self.choices or (bearing is not None and bearing is not self.bearing):
-            self.bearing = bearing or self.bearing
+        status_summary = self.console.status_summary
+        if not self.choices or (status_summary is not None and status_summary is not self.status_summary):
+            self.status_summary = status_summary or self.status_summary
             self.choices = tuple(self._deeds())
             self.rewrite()
             self._look()
 
     def _workers(self) -> Iterable[int]:
         """Processes of ddx on this machine that HELIX's loop did not start."""
-        holder, pending = self.bearing.run.holder, self.bearing.run.state.pending.get("pid")
+        holder, pending = self.status_summary.run.holder, self.status_summary.run.state.pending.get("pid")
         ours = {holder.pid if holder is not None else 0, pending}
         for run in self.console.snapshot.runs:
             if run.live and run.pid and run.pid not in ours and run.machine in ("", machine_name()):
                 yield run.pid
 
     def _look(self) -> None:
-        log = self.bearing.run.state.log
+        log = self.status_summary.run.state.log
         if log:
             self.run_worker(partial(self._read, Path(log)), thread=True, group="log", exclusive=True)
 
@@ -189,9 +191,9 @@ class LoopSheet(ChoiceSheet):
         self.rewrite()
 
     def _deeds(self) -> list[Choice]:
-        helm, run = self.helm, self.bearing.run
+        loop_controls, run = self.loop_controls, self.status_summary.run
         active = run.condition == "active"
-        off = READ_ONLY if helm.read_only else ""
+        off = READ_ONLY if loop_controls.read_only else ""
         idle = off or ("" if active else "no HELIX loop is running")
         refused = self.console.snapshot.shut
         shut = f"{refused.short}; run `{refused.command}`" if refused is not None else ""
@@ -201,28 +203,30 @@ class LoopSheet(ChoiceSheet):
                 "s",
                 "start",
                 "in the background; it outlives the console",
-                helm.start,
+                loop_controls.start,
                 off or ("it runs already" if active else shut),
             )
         ]
-        if self.bearing.wish:
-            deeds.append(Choice("r", "r", "continue", f"cancels the {self.bearing.wish}", helm.resume, idle))
+        if self.status_summary.wish:
+            deeds.append(
+                Choice("r", "r", "continue", f"cancels the {self.status_summary.wish}", loop_controls.resume, idle)
+            )
         else:
-            deeds.append(Choice("p", "p", "pause", "after the bead in hand", helm.pause, idle))
+            deeds.append(Choice("p", "p", "pause", "after the bead in hand", loop_controls.pause, idle))
         deeds += [
             Choice(
                 "x",
                 "x",
                 "stop",
                 "after the bead in hand: nothing is lost",
-                partial(helm.stop, now=False),
+                partial(loop_controls.stop, now=False),
                 idle,
             ),
-            Choice("X", "X", "stop now", "interrupts ddx and the attempt", partial(helm.stop, now=True), idle),
+            Choice("X", "X", "stop now", "interrupts ddx and the attempt", partial(loop_controls.stop, now=True), idle),
         ]
         for pid in self._workers():
             words = "A ddx worker started elsewhere; it can only be interrupted"
-            deeds.append(Choice("", "", f"interrupt {pid}", words, partial(helm.interrupt, pid), off))
+            deeds.append(Choice("", "", f"interrupt {pid}", words, partial(loop_controls.interrupt, pid), off))
         if self._bead_id:
             said = clean_line(with_titles(self._bead_id, self.console.snapshot.queue.beads), 160)
             unfit = off or shut or self._unfit()
@@ -232,7 +236,7 @@ class LoopSheet(ChoiceSheet):
     def _unfit(self) -> str:
         """Why the bead is not to be executed now; empty where it may be."""
         queue = self.console.snapshot.queue
-        if not self.helm.one_bead_words(self._bead_id):
+        if not self.loop_controls.one_bead_words(self._bead_id):
             return "this ddx has no verb that executes one bead"
         bead = queue.beads.get(self._bead_id)
         if bead is None:
@@ -243,7 +247,7 @@ class LoopSheet(ChoiceSheet):
 
     def _kept(self) -> Attempt | None:
         """The last attempt on the bead, where its change is kept aside and `ddx try` may land that."""
-        if not self.helm.dialect.carries_through:  # its verb executes the bead anew
+        if not self.loop_controls.dialect.carries_through:  # its verb executes the bead anew
             return None
         made = self.console.snapshot.attempts.of_bead(self._bead_id)
         return made[0] if made and made[0].preserved else None
@@ -254,7 +258,7 @@ class LoopSheet(ChoiceSheet):
         if unfit := self._unfit():  # since the sheet was drawn
             console.say(unfit, "warning")
             return
-        do = partial(self.helm.run_one, self._bead_id)
+        do = partial(self.loop_controls.run_one, self._bead_id)
         if kept is None:
             do()
             return
@@ -265,7 +269,7 @@ class LoopSheet(ChoiceSheet):
 
     def write(self, page: Page) -> None:
         """State, deeds, log."""
-        run = self.bearing.run
+        run = self.status_summary.run
         ink = {"active": "running", "died": "error"}.get(run.condition, "text")
         explanation = NEVER if run.condition == "never" else clean_line(run.explanation, 600)
         page.paragraph([(explanation, ink)])
@@ -276,16 +280,16 @@ class LoopSheet(ChoiceSheet):
             for status, count in state.outcomes.items():
                 said += f" · {count} {clean_line(status, 40)}"
             page.paragraph([(said, "muted")])
-        if self.bearing.wish:
-            page.paragraph([(f"asked to {self.bearing.wish} after the bead in hand", "waiting")])
+        if self.status_summary.wish:
+            page.paragraph([(f"asked to {self.status_summary.wish} after the bead in hand", "waiting")])
         page.blank()
         super().write(page)
         page.blank()
-        page.paragraph([("s  ", "running"), (shlex.join(self.helm.start_words), "muted")], 3)
+        page.paragraph([("s  ", "running"), (shlex.join(self.loop_controls.start_words), "muted")], 3)
         if self._bead_id and not self._unfit():
-            command = shlex.join(self.helm.one_bead_words(self._bead_id))
+            command = shlex.join(self.loop_controls.one_bead_words(self._bead_id))
             page.paragraph([("o  ", "running"), (command, "muted")], 3)
-            page.paragraph([("   ", "muted"), (self.helm.one_bead_effects, "muted")], 3)
+            page.paragraph([("   ", "muted"), (self.loop_controls.one_bead_effects, "muted")], 3)
             if (kept := self._kept()) is not None:
                 said = (
                     f"The change of attempt {clean_line(kept.attempt_id, 40)} is kept aside "

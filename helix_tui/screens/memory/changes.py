@@ -30,17 +30,17 @@ class Foreseen:
     note: str = UNDOABLE
 
 
-def choices(shelf: MemoryViewState, key: str) -> list[MemoryAction]:
+def choices(memory_view: MemoryViewState, key: str) -> list[MemoryAction]:
     """What can be done with the row under the cursor, and with the memory as a whole."""
     found = []
     kind = key.partition(" ")[0]
-    waiting = len(shelf.proposals)
+    waiting = len(memory_view.proposals)
     if kind == "plan":
         found.append(MemoryAction("beads", "make beads of this plan …"))
     elif kind == "proposal":
         found.append(MemoryAction("accept", "accept this lesson"))
         found.append(MemoryAction("decline", "decline this lesson"))
-    elif key in shelf.names:
+    elif key in memory_view.names:
         found.append(MemoryAction("edit", "edit this memory …"))
         found.append(MemoryAction("supersede", "let another memory hold instead …"))
         found.append(MemoryAction("remove", "remove this memory …"))
@@ -48,36 +48,40 @@ def choices(shelf: MemoryViewState, key: str) -> list[MemoryAction]:
         found.append(MemoryAction("accept-all", f"accept all {waiting} lessons that wait …"))
         found.append(MemoryAction("decline-all", f"decline all {waiting} lessons that wait …"))
     found.append(
-        MemoryAction("prune", f"prune {len(shelf.harmful)} harmful …", "" if shelf.harmful else "nothing does harm")
+        MemoryAction(
+            "prune", f"prune {len(memory_view.harmful)} harmful …", "" if memory_view.harmful else "nothing does harm"
+        )
     )
     found.append(
-        MemoryAction("fade", f"fade {len(shelf.dormant)} dormant …", "" if shelf.dormant else "nothing is dormant")
+        MemoryAction(
+            "fade", f"fade {len(memory_view.dormant)} dormant …", "" if memory_view.dormant else "nothing is dormant"
+        )
     )
     return found
 
 
-def foresee(shelf: MemoryViewState, key: str, choice: str) -> Foreseen | None:
+def foresee(memory_view: MemoryViewState, key: str, choice: str) -> Foreseen | None:
     """What a choice would do; None where there is nothing to do any more."""
     if choice in ("accept", "decline", "accept-all", "decline-all"):
-        return _lessons(shelf, key, choice)
-    if choice == "remove" and key in shelf.names:
-        memory = shelf.names[key]
+        return _lessons(memory_view, key, choice)
+    if choice == "remove" and key in memory_view.names:
+        memory = memory_view.names[key]
         lines = prune_lines([memory])
         return Foreseen(f"remove {clean_line(key, 80)}", lines, lambda store: _said(MemoryChanges(store).remove([key])))
     if choice == "prune":
-        gone = [shelf.names[name] for name in sorted(shelf.harmful) if name in shelf.names]
+        gone = [memory_view.names[name] for name in sorted(memory_view.harmful) if name in memory_view.names]
         title = f"prune {len(gone)} harmful: used 3 times or more, helped in under 25 %"
         return Foreseen(title, prune_lines(gone), lambda store: _said(MemoryChanges(store).prune()[0]))
     if choice == "fade":
-        idle = [shelf.names[name] for name in sorted(shelf.dormant) if name in shelf.names]
+        idle = [memory_view.names[name] for name in sorted(memory_view.dormant) if name in memory_view.names]
         title = f"fade {len(idle)} dormant: unused for 30 days, fewer than 2 uses"
         note = f"What helped moves halfway to neutral; nothing is removed. {UNDOABLE}"
         return Foreseen(title, prune_lines(idle), lambda store: _said(MemoryChanges(store).fade()[0]), note)
     return None
 
 
-def _lessons(shelf: MemoryViewState, key: str, choice: str) -> Foreseen | None:
-    chosen: list[Proposal] = list(shelf.proposals)
+def _lessons(memory_view: MemoryViewState, key: str, choice: str) -> Foreseen | None:
+    chosen: list[Proposal] = list(memory_view.proposals)
     if not choice.endswith("-all"):
         chosen = [each for each in chosen if f"proposal {each.id}" == key]
     if not chosen:
@@ -103,9 +107,9 @@ def _lessons(shelf: MemoryViewState, key: str, choice: str) -> Foreseen | None:
     return Foreseen(title, lines, work)
 
 
-def undo(keeper: MemorySession) -> MemoryChange | None:
+def undo(memory_session: MemorySession) -> MemoryChange | None:
     """Take back the newest change that stands."""
-    return MemoryChanges(keeper.store()).undo()
+    return MemoryChanges(memory_session.store()).undo()
 
 
 def _said(deed: MemoryChange | None) -> str:

@@ -81,7 +81,7 @@ def edit(screen: MemoryScreen, memory: Memory) -> None:
 
 def supersede(screen: MemoryScreen, memory: Memory) -> None:
     """Ask which memory holds instead, those that are most alike first."""
-    others = [each for each in screen.shelf.memories if each.id != memory.id]
+    others = [each for each in screen.memory_view.memories if each.id != memory.id]
     others.sort(key=lambda each: (-likeness(memory.trigger, each.trigger), -each.id))
     choices = [MemoryAction(str(each.id), clean_line(each.trigger, 300)) for each in others[:MOST_OFFERED]]
     if not choices:

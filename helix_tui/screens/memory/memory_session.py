@@ -111,7 +111,7 @@ class MemorySession:
             seq = (store.seq, *_marks(store))
             if seq == known.seq and known.condition in ("live", "empty"):
                 return known
-            return _shelf(store, seq)
+            return _memory_view(store, seq)
         except MemoryFault as fault:
             self.close()
             condition = next((word for kind, word in CONDITIONS.items() if isinstance(fault, kind)), "unreadable")
@@ -131,7 +131,7 @@ def _marks(store: MemoryStore) -> tuple[int, ...]:
     return tuple(int(store.read(query)[0][0]) for query in counted)
 
 
-def _shelf(store: MemoryStore, seq: tuple[int, ...]) -> MemoryViewState:
+def _memory_view(store: MemoryStore, seq: tuple[int, ...]) -> MemoryViewState:
     memories = tuple(store.list())
     plans = Plans(store)
     proposals = tuple(Proposals(store).all())

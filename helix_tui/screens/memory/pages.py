@@ -16,36 +16,41 @@ from helix_tui.widgets.text.pane import Para, block, section
 
 
 def page_of(
-    keeper: MemorySession, shelf: MemoryViewState, key: str, row: MemoryRow | None, hit: Recalled | None, now: int
+    memory_session: MemorySession,
+    memory_view: MemoryViewState,
+    key: str,
+    row: MemoryRow | None,
+    hit: Recalled | None,
+    now: int,
 ) -> list[Para]:
     """What there is to read of the row with this key; nothing where there is none."""
     kind, _, number = key.partition(" ")
     if row is not None:
-        return _memory(keeper, shelf, row, hit, now)
+        return _memory(memory_session, memory_view, row, hit, now)
     if not number.isdecimal():
         return []
     wanted = int(number)
-    for each in shelf.proposals:
+    for each in memory_view.proposals:
         if kind == "proposal" and each.id == wanted:
             return list(_proposal(each))
-    for plan in shelf.plans:
+    for plan in memory_view.plans:
         if kind == "plan" and plan.id == wanted:
-            return list(_plan(plan, shelf))
-    for workspace in shelf.workspaces:
+            return list(_plan(plan, memory_view))
+    for workspace in memory_view.workspaces:
         if kind == "workspace" and workspace.id == wanted:
             return list(_workspace(workspace))
-    for found in shelf.explorations:
+    for found in memory_view.explorations:
         if kind == "exploration" and found.id == wanted:
             return list(_exploration(found))
     return []
 
 
 def _memory(
-    keeper: MemorySession, shelf: MemoryViewState, row: MemoryRow, hit: Recalled | None, now: int
+    memory_session: MemorySession, memory_view: MemoryViewState, row: MemoryRow, hit: Recalled | None, now: int
 ) -> list[Para]:
-    memory = shelf.names[row.name]
+    memory = memory_view.names[row.name]
     try:
-        store = keeper.store()
+        store = memory_session.store()
         facts = MemoryFacts(
             memory,
             row,
@@ -79,7 +84,7 @@ def _proposal(each: Proposal) -> Iterator[Para]:
         yield Para(f"bead {each.bead}\tbead", ((f"→ {clean_line(each.bead, 80)}", "edge"),), opens=True)
 
 
-def _plan(plan: MemoryPlan, shelf: MemoryViewState) -> Iterator[Para]:
+def _plan(plan: MemoryPlan, memory_view: MemoryViewState) -> Iterator[Para]:
     yield Para("plan", ((f"plan {plan.id}", "text bold"),), ((clean_line(plan.status, 20), "muted"),))
     yield from block("objective", clean_block(plan.objective, 4_000))
     for number, problem in enumerate(plan.problems):

@@ -74,12 +74,12 @@ class MemoryScreen(FilteringScreen):
         self.caption = Caption("memory", id="memory-caption")
         self.page = MemoryPane(id="memory-text")
         self.placard = EmptyState(id="memory-placard")
-        self.shelf = MemoryViewState()
+        self.memory_view = MemoryViewState()
         self.answer: Recall | None = None
         """What the search found; None while nothing is searched."""
         self._query = ""
         self._rows: list[MemoryRow] = []
-        self._keeper: MemorySession | None = None
+        self._memory_session: MemorySession | None = None
         self._jobs = Jobs(self)
         self._rest: Timer | None = None
         self._typing: Timer | None = None
@@ -102,13 +102,13 @@ class MemoryScreen(FilteringScreen):
         """Begin to look."""
         super().on_mount()
         self.set_interval(LOOK_SECONDS, self.look)
-        self._show_shelf(self.shelf)
+        self._show_shelf(self.memory_view)
         self.look()
 
     def on_unmount(self) -> None:
         """Let go of the database."""
-        if self._keeper is not None:
-            self._keeper.close()
+        if self._memory_session is not None:
+            self._memory_session.close()
 
     # --- news ---------------------------------------------------------------------------------------------
 
@@ -117,13 +117,13 @@ class MemoryScreen(FilteringScreen):
         self.look()
 
     @property
-    def keeper(self) -> MemorySession:
+    def memory_session(self) -> MemorySession:
         """The memory of the project, opened when it is first asked for."""
-        if self._keeper is None:
-            self._keeper = MemorySession(
+        if self._memory_session is None:
+            self._memory_session = MemorySession(
                 self.console.snapshot.project, read_only=self.read_only, clock=self.console.now
             )
-        return self._keeper
+        return self._memory_session
 
     @property
     def read_only(self) -> bool:
@@ -133,7 +133,7 @@ class MemoryScreen(FilteringScreen):
     def look(self) -> None:
         """Ask whether anything is new, unless that is being asked."""
         if self.is_current and not self._jobs.busy("shelf"):
-            read = partial(self.keeper.read, self.shelf)
+            read = partial(self.memory_session.read, self.memory_view)
             self._jobs.start("shelf", read, self._take_shelf, self._say_trouble)
 
     def on_screen_resume(self) -> None:
@@ -145,22 +145,22 @@ class MemoryScreen(FilteringScreen):
         """A job has come back."""
         self._jobs.settle(event.worker)
 
-    def _take_shelf(self, shelf: MemoryViewState) -> None:
-        if shelf is not self.shelf:
-            self._show_shelf(shelf)
+    def _take_shelf(self, memory_view: MemoryViewState) -> None:
+        if memory_view is not self.memory_view:
+            self._show_shelf(memory_view)
 
     def _say_trouble(self, why: str) -> None:
-        self._show_shelf(MemoryViewState("unreadable", why, path=str(self.keeper.path)))
+        self._show_shelf(MemoryViewState("unreadable", why, path=str(self.memory_session.path)))
 
-    def _show_shelf(self, shelf: MemoryViewState) -> None:
-        known, self.shelf = self.shelf, shelf
-        said = shelving.placard(shelf)
+    def _show_shelf(self, memory_view: MemoryViewState) -> None:
+        known, self.memory_view = self.memory_view, memory_view
+        said = shelving.placard(memory_view)
         self.set_class(said is not None, self.BARE_CLASS)
         if said is not None:
             self.placard.show(said)
         self._say_keys()
         self._make_rows()
-        self.show_rows(changed=shelving.fresh(known, shelf))
+        self.show_rows(changed=shelving.fresh(known, memory_view))
         if self._query:
             self._search()
 
@@ -170,16 +170,16 @@ class MemoryScreen(FilteringScreen):
         hits: Mapping[str, Recalled] | None = None
         if self.answer is not None:
             hits = {hit.memory.name: hit for hit in self.answer.found}
-        self._rows = shelving.memory_rows(self.shelf, self.console.now(), hits)
+        self._rows = shelving.memory_rows(self.memory_view, self.console.now(), hits)
 
     def show_rows(self, *, changed: frozenset[str] = frozenset()) -> None:
         """The rows of the view, and every word around them."""
         now = self.console.now()
         if self.view in ("proposed", "plans"):
             rows = (
-                shelving.proposal_rows(self.shelf.proposals, now)
+                shelving.proposal_rows(self.memory_view.proposals, now)
                 if self.view == "proposed"
-                else shelving.plan_rows(self.shelf, now)
+                else shelving.plan_rows(self.memory_view, now)
             )
             self.list.show(Rows(rows or [shelving.nothing(self.view, self._query)]), changed=changed)
         else:
@@ -192,8 +192,8 @@ class MemoryScreen(FilteringScreen):
         searched = self.answer is not None
         mode = self._mode()
         self.heading.show(lambda width: heading(width, mode, searched=searched) if table else ())
-        self.views.show(self.view, shelving.counts(self.shelf, self.size.width))
-        self.alerts.show(lambda width: [(" ", "text"), *shelving.alerts(self.shelf)])
+        self.views.show(self.view, shelving.counts(self.memory_view, self.size.width))
+        self.alerts.show(lambda width: [(" ", "text"), *shelving.alerts(self.memory_view)])
         self.tabs.show(filter_text=clean_line(self._query, 200), count=self.filter_count() if self._query else "")
         self._show_page()
 
@@ -201,14 +201,14 @@ class MemoryScreen(FilteringScreen):
         """How memories are searched."""
         if self._jobs.busy("recall"):
             return "searching …"
-        health = self.shelf.health
+        health = self.memory_view.health
         mode = self.answer.mode if self.answer is not None else health.mode if health is not None else ""
         return {"keyword": "search: keywords only", "semantic": "search: by meaning"}.get(mode, "")
 
     def tick(self) -> None:
         """Ages go on."""
         super().tick()
-        if self.shelf.condition == "live" and self.list.size.width:
+        if self.memory_view.condition == "live" and self.list.size.width:
             self._make_rows()
             self.list.show(self.list.source) if not self._rows else self.show_rows()
 
@@ -235,11 +235,11 @@ class MemoryScreen(FilteringScreen):
     def _show_page(self) -> None:
         key = self.list.selected_key or ""
         seen = self.page.size.width or self.has_class("-reading")  # just opened, it has no width yet
-        if not seen or self.shelf.condition != "live":
+        if not seen or self.memory_view.condition != "live":
             return
         hits = {hit.memory.name: hit for hit in self.answer.found} if self.answer is not None else {}
         row = next((row for row in self._rows if row.name == key), None)
-        work = partial(page_of, self.keeper, self.shelf, key, row, hits.get(key), self.console.now())
+        work = partial(page_of, self.memory_session, self.memory_view, key, row, hits.get(key), self.console.now())
         self._jobs.start("page", work, partial(self._take_page, key), lambda _: None)
 
     def _take_page(self, key: str, paras: Sequence[Para]) -> None:
@@ -370,14 +370,14 @@ class MemoryScreen(FilteringScreen):
             self.answer = None
             self._make_rows()
             self.show_rows()
-        elif self.shelf.condition == "live":
+        elif self.memory_view.condition == "live":
             self._typing = self.set_timer(TYPING_DELAY, self._search)
 
     def _search(self) -> None:
         query = self._query
 
         def recall() -> Recall:
-            return self.keeper.store().recall(query, limit=MOST_HITS)
+            return self.memory_session.store().recall(query, limit=MOST_HITS)
 
         if query:
             self._jobs.start("recall", recall, partial(self._take_answer, query), self._not_found)
@@ -410,13 +410,13 @@ class MemoryScreen(FilteringScreen):
 
     def action_actions(self) -> None:
         """Everything that can be done here."""
-        if self.shelf.condition != "live":
+        if self.memory_view.condition != "live":
             return
         if self.read_only:
             self.console.say("nothing can be changed: this was started with --read-only", "warning")
             return
         key = self.list.selected_key or ""
-        sheet = MemoryActionSheet("memory", doing.choices(self.shelf, key))
+        sheet = MemoryActionSheet("memory", doing.choices(self.memory_view, key))
         self.app.push_screen(sheet, partial(self._chosen, key))
 
     def _chosen(self, key: str, choice: Any) -> None:
@@ -426,7 +426,7 @@ class MemoryScreen(FilteringScreen):
             ways = {"edit": self.action_edit_memory, "supersede": self.action_supersede_memory}
             ways.get(choice, partial(self._make_beads, key))()
             return
-        plan = doing.foresee(self.shelf, key, choice)
+        plan = doing.foresee(self.memory_view, key, choice)
         if plan is None:
             return
         sheet = MemoryPreviewSheet(plan.title, plan.lines, plan.note)
@@ -434,7 +434,7 @@ class MemoryScreen(FilteringScreen):
 
     def _make_beads(self, key: str) -> None:
         """Make beads of a plan, in one change that is shown before it runs."""
-        plan = next((each for each in self.shelf.plans if f"plan {each.id}" == key), None)
+        plan = next((each for each in self.memory_view.plans if f"plan {each.id}" == key), None)
         if plan is None:
             return
         if plan.problems:
@@ -456,18 +456,18 @@ class MemoryScreen(FilteringScreen):
             done()
             self.look()
 
-        self._jobs.start("deed", lambda: work(self.keeper.store()), ended, self._not_found)
+        self._jobs.start("deed", lambda: work(self.memory_session.store()), ended, self._not_found)
 
     def foresee(self, plan: Callable[[MemoryStore], Any], show: Callable[[Any], None]) -> None:
         """Ask the memory in a thread what a change would do, and show it."""
-        self._jobs.start("foreseen", lambda: plan(self.keeper.store()), show, self._not_found)
+        self._jobs.start("foreseen", lambda: plan(self.memory_session.store()), show, self._not_found)
 
     def _memory_here(self) -> Memory | None:
         """The memory under the cursor, where it may be changed."""
         if self.read_only:
             self.console.say("nothing can be changed: this was started with --read-only", "warning")
             return None
-        found = self.shelf.names.get(self.list.selected_key or "")
+        found = self.memory_view.names.get(self.list.selected_key or "")
         if found is None:
             self.console.say("put the cursor on a memory first", "warning")
         return found
@@ -491,8 +491,8 @@ class MemoryScreen(FilteringScreen):
         """Take back the last change of the memory."""
         if self.read_only:
             self.console.say("nothing can be changed: this was started with --read-only", "warning")
-        elif self.shelf.condition in ("live", "empty"):
-            self._jobs.start("deed", partial(doing.undo, self.keeper), self._undone, self._not_found)
+        elif self.memory_view.condition in ("live", "empty"):
+            self._jobs.start("deed", partial(doing.undo, self.memory_session), self._undone, self._not_found)
 
     def _undone(self, deed: MemoryChange | None) -> None:
         self.console.say(f"undone: {deed.title}" if deed is not None else "there is nothing to undo")

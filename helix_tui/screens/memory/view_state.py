@@ -34,15 +34,15 @@ _BELONGS: Mapping[str, Callable[[MemoryRow], bool]] = {
 }
 
 
-def memory_rows(shelf: MemoryViewState, now: int, hits: Mapping[str, Recalled] | None = None) -> list[MemoryRow]:
+def memory_rows(memory_view: MemoryViewState, now: int, hits: Mapping[str, Recalled] | None = None) -> list[MemoryRow]:
     """Every memory as a row: systemic first, then what is known best to help; or in the order of a search."""
-    memories = shelf.memories
+    memories = memory_view.memories
     if hits is not None:
-        memories = tuple(shelf.names[name] for name in hits if name in shelf.names)
+        memories = tuple(memory_view.names[name] for name in hits if name in memory_view.names)
     ages = [(now - (each.last_used or each.created_at or now)) / _DAY for each in memories]
     fresh = recency(np.array(ages, dtype=np.float64))
     rows = [
-        _row(each, float(fresh[place]), shelf, hits.get(each.name) if hits is not None else None)
+        _row(each, float(fresh[place]), memory_view, hits.get(each.name) if hits is not None else None)
         for place, each in enumerate(memories)
     ]
     if hits is None:
@@ -59,10 +59,10 @@ def _standing(row: MemoryRow) -> tuple[bool, bool, float, float]:
     return (row.kind != "systemic", not row.tried, -row.low, -row.recency)
 
 
-def _row(memory: Memory, fresh: float, shelf: MemoryViewState, hit: Recalled | None) -> MemoryRow:
+def _row(memory: Memory, fresh: float, memory_view: MemoryViewState, hit: Recalled | None) -> MemoryRow:
     interval = memory.interval
-    harmful = memory.name in shelf.harmful
-    dormant = memory.name in shelf.dormant
+    harmful = memory.name in memory_view.harmful
+    dormant = memory.name in memory_view.dormant
     note = f"met {memory.seen} times" if memory.seen > 1 else ""
     if memory.type == "systemic":
         note = f"◆ {memory.seen} similar" if memory.seen > 1 else "◆ recurring"
@@ -103,13 +103,13 @@ def proposal_rows(proposals: Sequence[Proposal], now: int) -> list[Row]:
     ]
 
 
-def plan_rows(shelf: MemoryViewState, now: int) -> list[Row]:
+def plan_rows(memory_view: MemoryViewState, now: int) -> list[Row]:
     """Plans with their workspaces under them, then explorations."""
     rows: list[Row] = []
-    for plan in shelf.plans:
+    for plan in memory_view.plans:
         rows.append(_plan_row(plan, now))
-        rows += [_workspace_row(each) for each in reversed(shelf.workspaces) if each.plan_id == plan.id]
-    for found in shelf.explorations:
+        rows += [_workspace_row(each) for each in reversed(memory_view.workspaces) if each.plan_id == plan.id]
+    for found in memory_view.explorations:
         age = "" if found.created_at is None else format_age(max(0.0, (now - found.created_at) / NS))
         rows.append(
             Row(
@@ -139,49 +139,49 @@ def _workspace_row(each: TaskWorkspace) -> Row:
     )
 
 
-def counts(shelf: MemoryViewState, width: int) -> str:
+def counts(memory_view: MemoryViewState, width: int) -> str:
     """How many of what, in as many words as there is room for beside the views."""
-    health = shelf.health
+    health = memory_view.health
     if health is None:
         return ""
     if width < _ROOMY:
         return f"{health.total:,}"
     memories = f"{health.total:,} memor{'y' if health.total == 1 else 'ies'}"
-    proven = sum(each.proven for each in shelf.memories)
+    proven = sum(each.proven for each in memory_view.memories)
     return f"{proven:,} proven · {memories}"
 
 
-def alerts(shelf: MemoryViewState) -> Line:
+def alerts(memory_view: MemoryViewState) -> Line:
     """What a person should look at: recurring problems, harmful memories, lessons that wait, issues."""
     parts: list[tuple[str, str]] = []
-    if shelf.harmful:
-        parts.append((f"! {len(shelf.harmful)} harmful", "error"))
-    systemic = [each for each in shelf.memories if each.type == "systemic"]
+    if memory_view.harmful:
+        parts.append((f"! {len(memory_view.harmful)} harmful", "error"))
+    systemic = [each for each in memory_view.memories if each.type == "systemic"]
     if systemic:
         first = clean_line(systemic[0].trigger, 120)
         more = f" and {len(systemic) - 1} more" if len(systemic) > 1 else ""
         parts.append((f"◆ recurring: {first}{more}", "attention"))
-    if shelf.proposals:
-        parts.append((f"◆ {len(shelf.proposals)} lessons wait", "attention"))
-    if not parts and shelf.health is not None:
-        issue = next(iter(shelf.health.issues), "")
+    if memory_view.proposals:
+        parts.append((f"◆ {len(memory_view.proposals)} lessons wait", "attention"))
+    if not parts and memory_view.health is not None:
+        issue = next(iter(memory_view.health.issues), "")
         parts.append((clean_line(issue, 200), "muted") if issue else ("the loop is closed", "success"))
     return [piece for place, part in enumerate(parts) for piece in ((("   ", "text"),) if place else ()) + (part,)]
 
 
-def placard(shelf: MemoryViewState) -> list[Line] | None:
+def placard(memory_view: MemoryViewState) -> list[Line] | None:
     """What stands where there is nothing to list: why, and what to do."""
-    if shelf.condition == "live":
+    if memory_view.condition == "live":
         return None
-    if shelf.condition == "loading":
+    if memory_view.condition == "loading":
         return [[("Reading the memory …", "text bold")]]
-    if shelf.condition in ("missing", "empty"):
+    if memory_view.condition in ("missing", "empty"):
         return [
             [("Nothing is remembered yet.", "text bold")],
             [],
             [
-                ("Looked for " if shelf.condition == "missing" else "Opened ", "muted"),
-                (clean_line(shelf.path, 300), "text"),
+                ("Looked for " if memory_view.condition == "missing" else "Opened ", "muted"),
+                (clean_line(memory_view.path, 300), "text"),
             ],
             [],
             [("helix-tui memory store", "running"), ("    remembers a failure or a pattern", "muted")],
@@ -196,12 +196,12 @@ def placard(shelf: MemoryViewState) -> list[Line] | None:
         "newer": "A later helix-tui has written this memory.",
         "corrupt": "The memory is damaged.",
         "foreign": "This is not a memory of helix.",
-    }.get(shelf.condition, "The memory cannot be read.")
+    }.get(memory_view.condition, "The memory cannot be read.")
     return [
         [(headline, "error bold")],
         [],
-        [(clean_line(shelf.problem, 400), "text")],
-        [(clean_line(shelf.fix, 400), "muted")],
+        [(clean_line(memory_view.problem, 400), "text")],
+        [(clean_line(memory_view.fix, 400), "muted")],
         [],
         [("It is looked at again every few seconds.", "muted")],
     ]
@@ -219,11 +219,11 @@ def prune_lines(memories: Sequence[Memory]) -> list[Line]:
     ]
 
 
-def fresh(known: MemoryViewState, shelf: MemoryViewState) -> frozenset[str]:
+def fresh(known: MemoryViewState, memory_view: MemoryViewState) -> frozenset[str]:
     """Names of memories that came or changed since."""
     if known.condition != "live":
         return frozenset()
-    return frozenset(name for name, memory in shelf.names.items() if known.names.get(name) != memory)
+    return frozenset(name for name, memory in memory_view.names.items() if known.names.get(name) != memory)
 
 
 def nothing(view: str, query: str) -> Row:

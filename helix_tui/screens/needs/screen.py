@@ -159,7 +159,7 @@ class NeedsScreen(OverlayScreen):
     def show_snapshot(self, snapshot: Snapshot, change: Change) -> None:
         """The list, most urgent first."""
         needs = self.console.needs
-        counts = counts_of(snapshot.queue, self.console.bearing)
+        counts = counts_of(snapshot.queue, self.console.status_summary)
         number = f"{len(needs):,}" if needs else ""
         said = str(counts) if snapshot.condition in ("live", "empty") else ""
         self.caption.show(" ".join(filter(None, (self.TITLE_TEXT, number))), said)
@@ -186,7 +186,7 @@ class NeedsScreen(OverlayScreen):
 
     def _claims(self, need: Need) -> list[Orphan]:
         """The claims behind a need that can be released from here."""
-        watch = self.console.lookout
+        watch = self.console.monitor
         found = (*watch.concerns.orphans, *watch.concerns.dead) if watch is not None else ()
         return [orphan for orphan in found if orphan.bead_id == need.bead_id]
 
@@ -223,18 +223,18 @@ class NeedsScreen(OverlayScreen):
         if need is None:
             return
         try:
-            self.console.desk.check()
+            self.console.change_runner.check()
         except WritesForbidden as error:
             self.console.say(str(error), "warning")
             return
         if need.question_id:
             self._answer(need)
         elif need.kind in ("escalation", "gap"):
-            self._in_words(need, partial(self.console.helm.decide, need.bead_id))
+            self._in_words(need, partial(self.console.loop_controls.decide, need.bead_id))
         elif need.kind == "drift":
             self._drifted(need)
-        elif need.kind == "archived_dependency" and self.console.lookout is not None:
-            gone = self.console.lookout.concerns.archived
+        elif need.kind == "archived_dependency" and self.console.monitor is not None:
+            gone = self.console.monitor.concerns.archived
             bead = self.console.snapshot.queue.beads.get(need.bead_id)
             edges = [on for on in (bead.depends_on if bead is not None else ()) if on in gone]
             if edges:
@@ -266,7 +266,7 @@ class NeedsScreen(OverlayScreen):
 
     def _may_be_held(self, need: Need) -> bool:
         """Whether workers are still to be kept off a drifted bead."""
-        queue, watch = self.console.snapshot.queue, self.console.lookout
+        queue, watch = self.console.snapshot.queue, self.console.monitor
         drift = watch.concerns.drift if watch is not None else ()
         return need.bead_id in queue.beads and need.bead_id in stale(drift) - set(drifted(queue))
 
@@ -275,7 +275,7 @@ class NeedsScreen(OverlayScreen):
 
     def _answer(self, need: Need) -> None:
         """Ask for the answer: one of those that are offered, or any."""
-        told = partial(self.console.helm.answer, need.question_id)
+        told = partial(self.console.loop_controls.answer, need.question_id)
         if not need.options:
             self._in_words(need, told)
             return
@@ -294,10 +294,10 @@ class NeedsScreen(OverlayScreen):
     def commands(self) -> Iterable[tuple[str, str, Callable[[], object]]]:
         """What is done to all of them at once."""
         changed = [need.bead_id for need in self.console.needs if need.kind == "drift"]
-        if changed and not self.console.desk.curator.gate.read_only:
+        if changed and not self.console.change_runner.curator.gate.read_only:
             said = f"acknowledge {len(changed):,} changed bead{'s' * (len(changed) != 1)}"
             yield "acknowledge all drift", said, partial(self.console.acknowledge, changed)
-            watch = self.console.lookout
+            watch = self.console.monitor
             fresh = stale(watch.concerns.drift if watch is not None else ())
             fresh -= set(drifted(self.console.snapshot.queue))
             if fresh:

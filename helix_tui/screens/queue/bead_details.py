@@ -38,8 +38,8 @@ class BeadDetails:
         if bead is None:
             return MissingFacts(bead_id, world, self._last_seen_words(bead_id))
         attempts = self._screen.console.snapshot.attempts.of_bead(bead_id)
-        bearing = self._screen.console.bearing
-        asked = bearing.questions if bearing is not None else ()
+        status_summary = self._screen.console.status_summary
+        asked = status_summary.questions if status_summary is not None else ()
         return DetailFacts(bead, world, attempts, self._attached(bead), causes(bead, asked))
 
     def _attached(self, bead: Bead) -> tuple[Mapping[str, Any], ...]:

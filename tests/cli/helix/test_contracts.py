@@ -400,7 +400,7 @@ def test_what_may_have_been_meant_is_named(cli: Cli) -> None:
 def test_an_experiment_wants_a_repository(helix: Any, stage: StageFactory) -> None:
     ran = helix(stage([row("a-1")]), "experiment", "faster")
     assert ran.code == 1
-    assert "is no git repository" in ran.err
+    assert "is not a git repository" in ran.err
 
 
 def test_quiet_tells_how_it_ended_and_no_more(helix: Any, stage: StageFactory) -> None:

@@ -116,7 +116,7 @@ def test_a_bare_repository_is_asked_at_its_head(tmp_path: Path) -> None:
 def test_a_folder_without_git_is_read_and_says_so(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("def alone(): pass\n")
     index = RepositoryIndex(tmp_path, None)
-    assert "no git repository" in index.refresh().notes[0]
+    assert "not a git repository" in index.refresh().notes[0]
     assert index.definitions("alone")
 
 

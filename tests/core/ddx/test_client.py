@@ -189,7 +189,7 @@ def test_a_flag_that_a_help_only_mentions_is_none_of_its_flags() -> None:
 def test_ready_execution_is_the_ids_in_order(make) -> None:  # type: ignore[no-untyped-def]
     assert make('print(json.dumps([{"id": "b"}, {"id": "a"}]))').ready_execution() == ("b", "a")
     assert make("print('null')").ready_execution() == ()
-    with pytest.raises(DdxError, match="no list"):
+    with pytest.raises(DdxError, match="not a list"):
         make("print('{\"status\": 1}')").ready_execution()
 
 

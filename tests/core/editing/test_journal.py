@@ -117,7 +117,7 @@ def test_a_journal_that_cannot_be_read_says_so_and_comes_back(tmp_path: Path) ->
     assert len(journal.look().entries) == 1
     journal.path.rename(tmp_path / "away")
     os.mkfifo(journal.path)
-    assert "no regular file" in journal.look().problem
+    assert "not a regular file" in journal.look().problem
     assert len(journal.look().entries) == 1
     journal.path.unlink()
     (tmp_path / "away").rename(journal.path)

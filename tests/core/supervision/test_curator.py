@@ -244,7 +244,7 @@ def test_a_change_done_again_and_taken_back_stands_as_taken_back(world: WorldFac
     assert here.curator.undo(again.entry) is not None
     marks = Appraiser().marks(here.curator.history(), here.curator.look().queue.beads)
     assert {marks[first.id].state, marks[again.entry.id].state} == {"undone"}
-    with pytest.raises(NotUndoable, match="still stands"):
+    with pytest.raises(NotUndoable, match="still there"):
         here.curator.undo(again.entry)
 
 

@@ -236,7 +236,7 @@ def test_marks_without_a_focus_are_leftovers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("epic", "why"), [("other", "nothing open stands under"), ("none", "no bead"), ("shut", "is closed")]
+    ("epic", "why"), [("other", "nothing open is under"), ("none", "no bead"), ("shut", "is closed")]
 )
 def test_a_focus_needs_open_beads_under_it(epic: str, why: str) -> None:
     with pytest.raises(OperationRefused, match=why):

@@ -32,11 +32,11 @@ wishes = operations | st.builds(
 )
 
 
-def applied(scene: Overlay, steps: Any) -> Overlay:
+def applied(overlay: Overlay, steps: Any) -> Overlay:
     for step in steps:
-        scene.apply(step.edits, step.leases)
-        scene.apply(step.ripple)
-    return scene
+        overlay.apply(step.edits, step.leases)
+        overlay.apply(step.ripple)
+    return overlay
 
 
 @pytest.mark.parametrize("era", ["april", "head"])
@@ -48,16 +48,16 @@ def test_there_and_back_is_nowhere(era: str, data: st.DataObject) -> None:
     made = plan(data.draw(st.lists(wishes, min_size=1, max_size=4)), queue, dialect)
     if made.back.lost:
         return
-    scene = applied(Overlay(queue), made.steps)
-    back = way_back(PlanBuilder(scene, dialect), values_before(made.steps, queue))
+    overlay = applied(Overlay(queue), made.steps)
+    back = way_back(PlanBuilder(overlay, dialect), values_before(made.steps, queue))
     assert not back.lost
     assert [step.args for step in back.steps] == [step.args for step in made.back.steps]
     start = Overlay(queue)
-    for bead_id in scene:
+    for bead_id in overlay:
         if bead_id not in start:
-            assert scene.status(bead_id) == "cancelled"
+            assert overlay.status(bead_id) == "cancelled"
             continue
-        was, now = start.row(bead_id), scene.row(bead_id)
+        was, now = start.row(bead_id), overlay.row(bead_id)
         for name in was.keys() | now.keys():
             assert same(name, now.get(name), was.get(name)), (bead_id, name)
 

@@ -1,4 +1,4 @@
-"""The lookout: what it finds, what it keeps, and that it stays away from what it may not do."""
+"""The monitor: what it finds, what it keeps, and that it stays away from what it may not do."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.realtime
 LONG_AGO = "2026-08-01T00:00:00Z"
 
 
-def lookout(here: World, *, may_write: bool = True) -> BackgroundMonitor:
+def monitor(here: World, *, may_write: bool = True) -> BackgroundMonitor:
     return BackgroundMonitor(
         here.curator.project, lambda _: None, curator=here.again(who="helix") if may_write else None
     )
@@ -52,17 +52,17 @@ def claimed(here: World, bead_id: str, pid: int) -> None:
 
 def test_the_first_look_is_the_baseline_and_later_changes_are_drift(world: WorldFactory) -> None:
     here = world([row("a"), row("b")])
-    watch = lookout(here)
+    watch = monitor(here)
     assert look(here, watch).drift == ()
     here.rewrite("a", parent="b")
     (drift,) = look(here, watch).drift
     assert (drift.bead_id, drift.field, drift.now) == ("a", "parent", "b")
-    assert look(here, lookout(here)).drift == (drift,), "another console sees the same"
+    assert look(here, monitor(here)).drift == (drift,), "another console sees the same"
 
 
 def test_what_we_changed_ourselves_is_no_drift(world: WorldFactory) -> None:
     here = world([row("a"), row("b")])
-    watch = lookout(here)
+    watch = monitor(here)
     look(here, watch)
     here.curator.run([op.parent("a", "b"), op.eligible("b", False)])
     assert look(here, watch).drift == ()
@@ -70,14 +70,14 @@ def test_what_we_changed_ourselves_is_no_drift(world: WorldFactory) -> None:
 
 def test_a_lookout_that_may_only_look_writes_nothing(world: WorldFactory) -> None:
     here = world([row("a")])
-    watch = lookout(here, may_write=False)
+    watch = monitor(here, may_write=False)
     look(here, watch)
     assert not here.curator.project.helix_dir.exists()
 
 
 def test_while_somebody_else_changes_the_queue_it_waits_for_nothing(world: WorldFactory) -> None:
     here = world([row("a")])
-    watch = lookout(here)
+    watch = monitor(here)
     with WriteGate(here.curator.project).open():
         assert look(here, watch).drift == ()
     look(here, watch)
@@ -89,12 +89,12 @@ def test_an_orphan_is_found_and_let_go_after_another_look(world: WorldFactory, d
     here = world([row("a"), row("b")])
     claimed(here, "a", dead_pid)
     claimed(here, "b", os.getpid())
-    (orphan,) = look(here, lookout(here)).orphans
+    (orphan,) = look(here, monitor(here)).orphans
     assert orphan.bead_id == "a"
     claimed(here, "a", os.getpid())
     assert recover(here.curator, [orphan]).entry is None, "somebody took it meanwhile"
     claimed(here, "a", dead_pid)
-    (orphan,) = look(here, lookout(here)).orphans
+    (orphan,) = look(here, monitor(here)).orphans
     recover(here.curator, [orphan])
     assert here.rows()["a"]["status"] == "open"
 
@@ -108,7 +108,7 @@ def focused(world: WorldFactory) -> World:
 def test_a_bead_made_during_a_focus_is_held_back_and_given_back_with_the_rest(world: WorldFactory) -> None:
     here = focused(world)
     here.write([*here.rows().values(), row("late")])
-    watch = lookout(here)
+    watch = monitor(here)
     found = look(here, watch)
     assert (found.minded, found.unminded, found.trouble) == (("late",), (), "")
     assert here.rows()["late"]["execution-eligible"] is False
@@ -123,7 +123,7 @@ def test_a_bead_made_during_a_focus_is_held_back_and_given_back_with_the_rest(wo
 def test_more_than_a_few_beads_wait_on_a_person(world: WorldFactory) -> None:
     here = focused(world)
     here.write([*here.rows().values(), *(row(f"late-{number:02}") for number in range(MIND_MOST + 1))])
-    found = look(here, lookout(here))
+    found = look(here, monitor(here))
     assert (len(found.unminded), found.minded) == (MIND_MOST + 1, ())
     assert "execution-eligible" not in here.rows()["late-00"]
 
@@ -131,7 +131,7 @@ def test_more_than_a_few_beads_wait_on_a_person(world: WorldFactory) -> None:
 def test_a_focus_that_may_not_be_kept_is_told(world: WorldFactory) -> None:
     here = focused(world)
     here.write([*here.rows().values(), row("late")])
-    assert look(here, lookout(here, may_write=False)).unminded == ("late",)
+    assert look(here, monitor(here, may_write=False)).unminded == ("late",)
     assert "execution-eligible" not in here.rows()["late"]
 
 
@@ -151,7 +151,7 @@ def test_a_ddx_that_fails_is_not_asked_for_ever(
 
 def test_its_thread_tells_what_is_new_and_takes_drift_as_seen(world: WorldFactory) -> None:
     here = world([row("a"), row("b")])
-    look(here, lookout(here))
+    look(here, monitor(here))
     here.rewrite("a", parent="b")
     told: list[Concerns] = []
     heard = threading.Semaphore(0)

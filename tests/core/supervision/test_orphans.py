@@ -125,18 +125,18 @@ def test_read_only_recovers_nothing(world: WorldFactory, dead: int) -> None:
 def test_a_dead_claim_that_ddx_still_honours_says_until_when(world: WorldFactory, dead: int) -> None:
     here = world([claimed(dead, 20)], "april")
     assert not orphans(here)
-    sight = here.curator.look()
-    (claim,) = find_dead_claims(sight, here.curator.project)
+    queue_state = here.curator.look()
+    (claim,) = find_dead_claims(queue_state, here.curator.project)
     assert 60 * NS < claim.freed_at - now_ns() < 72 * NS
     assert f"ddx gives it out again at {format_instant(claim.freed_at)[11:]}" in str(claim)
-    (stuck,) = find_stuck(sight.queue, orphans=[claim])
+    (stuck,) = find_stuck(queue_state.queue, orphans=[claim])
     assert (stuck.reason, stuck.next_eligible_at) == ("dead-claim", format_instant(claim.freed_at))
-    verdict = decide(gather_facts(sight, dead=[claim]))
+    verdict = decide(gather_facts(queue_state, dead=[claim]))
     assert verdict.next_action == "WAIT"
     assert "stuck --recover a" in verdict.would_change_if
     assert "a worker finishes" not in verdict.would_change_if
     run = Run("a", verdict="dead", live=False, why="gone")
-    (need,) = needs_of(sight.queue, [run], sight.tracker, dead=[claim])
+    (need,) = needs_of(queue_state.queue, [run], queue_state.tracker, dead=[claim])
     assert (need.kind, "gives it out again" in need.reason) == ("dead_run", True)
     done = recover(here.curator, [claim])
     assert done.error is None
@@ -145,11 +145,11 @@ def test_a_dead_claim_that_ddx_still_honours_says_until_when(world: WorldFactory
 
 def test_a_dead_worker_leaves_needs_me_when_ddx_has_its_bead_again(world: WorldFactory, dead: int) -> None:
     here = world([claimed(dead, 200)], "april")
-    sight = here.curator.look()
-    assert sight.queue.ready == ("a",)
-    assert not find_dead_claims(sight, here.curator.project)
+    queue_state = here.curator.look()
+    assert queue_state.queue.ready == ("a",)
+    assert not find_dead_claims(queue_state, here.curator.project)
     run = Run("a", verdict="dead", live=False, why="gone")
-    assert needs_of(sight.queue, [run], sight.tracker) == ()
+    assert needs_of(queue_state.queue, [run], queue_state.tracker) == ()
 
 
 def test_a_living_or_foreign_process_holds_no_dead_claim(world: WorldFactory, dead: int) -> None:
@@ -161,7 +161,7 @@ def test_a_living_or_foreign_process_holds_no_dead_claim(world: WorldFactory, de
 def test_what_ddx_asks_a_person_is_said_in_its_words(world: WorldFactory) -> None:
     said = {"needs-human-reason": "repair-cycle-exhausted", "needs-human-summary": "two reviews refused it"}
     asked = row("a", status="proposed", **said, **{"needs-human-suggested-action": "split it"})
-    sight = world([asked, row("b", status="proposed")]).curator.look()
-    reasons = {need.bead_id: need.reason for need in needs_of(sight.queue, (), sight.tracker)}
+    queue_state = world([asked, row("b", status="proposed")]).curator.look()
+    reasons = {need.bead_id: need.reason for need in needs_of(queue_state.queue, (), queue_state.tracker)}
     assert reasons["a"] == "repair-cycle-exhausted: two reviews refused it; suggested: split it"
     assert "operator attention" in reasons["b"]

@@ -86,11 +86,11 @@ def test_a_claim_that_is_no_orphan_any_more_is_not_released(world: WorldFactory)
 
     claim = {"status": "in_progress", "owner": "sam", "claimed-at": "2026-08-01T00:00:00Z"}
     made = world([row("a-1", **claim, **{"claimed-pid": "999999", "claimed-machine": ""})])
-    sight = made.curator.look()
-    orphans = find_orphans(sight, made.curator.project)
+    queue_state = made.curator.look()
+    orphans = find_orphans(queue_state, made.curator.project)
     assert [each.bead_id for each in orphans] == ["a-1"]
     make = letting_go(orphans, made.curator.project)
-    shown = made.curator.plan_steps("unclaim", "release", make, sight)
+    shown = made.curator.plan_steps("unclaim", "release", make, queue_state)
     assert shown.steps
     gone = letting_go((), made.curator.project)
     with pytest.raises(PlanChanged):

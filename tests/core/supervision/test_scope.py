@@ -110,9 +110,9 @@ def test_what_governs_an_alignment_holds_up_nobody(world: WorldFactory) -> None:
     left = row("g-1", title="align: repo", **ours, **claim)
     parked = row("g-2", title="align: docs", **ours)
     made = world([left, parked, row("a-1", status="closed")])
-    sight = made.curator.look()
-    facts = gather_facts(sight)
+    queue_state = made.curator.look()
+    facts = gather_facts(queue_state)
     assert facts.left == ()
     assert decide(facts).next_action == ""
-    assert find_stuck(sight.queue) == ()
-    assert take_bearing(sight, made.curator.project).verdict.next_action == "STOP"
+    assert find_stuck(queue_state.queue) == ()
+    assert take_bearing(queue_state, made.curator.project).verdict.next_action == "STOP"

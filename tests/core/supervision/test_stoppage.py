@@ -46,13 +46,13 @@ def test_every_face_says_it_while_the_cause_is_there(stopped: Project) -> None:
     assert (stoppage.present, stoppage.paths) == (True, ("stray.txt",))
     assert str(DIRTY["message"]) in stoppage.words
     assert "stray.txt" in stoppage.words
-    sight = sight_of(stopped)
-    verdict = decide(gather_facts(sight, stoppage=stoppage))
+    queue_state = sight_of(stopped)
+    verdict = decide(gather_facts(queue_state, stoppage=stoppage))
     assert (verdict.next_action, verdict.recommended_command) == ("GUIDANCE", "git status --short")
     assert verdict.reasons[0].code == "worker_stopped"
-    (need, *_) = needs_of(sight.queue, (), sight.tracker, stoppage=stoppage)
+    (need, *_) = needs_of(queue_state.queue, (), queue_state.tracker, stoppage=stoppage)
     assert (need.kind, need.bead_id, need.waiting) == ("worker_stopped", "b-1", 1)
-    assert [each.reason for each in find_stuck(sight.queue, stoppage=stoppage)] == ["worker-stopped"]
+    assert [each.reason for each in find_stuck(queue_state.queue, stoppage=stoppage)] == ["worker-stopped"]
 
 
 def test_it_is_done_with_when_the_files_are_committed(stopped: Project) -> None:
@@ -62,12 +62,12 @@ def test_it_is_done_with_when_the_files_are_committed(stopped: Project) -> None:
     assert stoppage is not None
     assert stoppage.present is False
     assert "the next worker can begin" in stoppage.words
-    sight = sight_of(stopped)
-    verdict = decide(gather_facts(sight, stoppage=stoppage))
+    queue_state = sight_of(stopped)
+    verdict = decide(gather_facts(queue_state, stoppage=stoppage))
     assert verdict.next_action == "BUILD"
     assert "worker_stopped" in {note.code for note in verdict.notes}
-    assert not needs_of(sight.queue, (), sight.tracker, stoppage=stoppage)
-    assert not find_stuck(sight.queue, stoppage=stoppage)
+    assert not needs_of(queue_state.queue, (), queue_state.tracker, stoppage=stoppage)
+    assert not find_stuck(queue_state.queue, stoppage=stoppage)
 
 
 def test_nothing_is_said_while_another_worker_is_at_work(stopped: Project) -> None:

@@ -197,13 +197,13 @@ def test_a_focus_killed_at_any_time_is_mended_and_given_back_whole(era: str, wor
         curator = here.again()
         curator.recover()
         curator.run_steps("focus", "mend", lambda writing, _: plan_upkeep(writing))
-        scene = Overlay(curator.look().queue)
-        focus = read_focus(scene)
+        overlay = Overlay(curator.look().queue)
+        focus = read_focus(overlay)
         assert focus.leftovers == ()
         assert not focus.held or focus.epic == "demo-epic"
         if focus.epic:
             held = {f"demo-f{each:07x}" for each in (0, 2, 3)} | set(SHARED)
             assert set(focus.held) == held
-            assert scene.queue.state("demo-child") == "ready"
+            assert overlay.queue.state("demo-child") == "ready"
     here.again().run_steps("focus", "off", lambda writing, _: plan_unfocus(writing))
     assert {bead_id: settled(each) for bead_id, each in here.rows().items()} == before

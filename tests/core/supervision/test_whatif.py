@@ -71,10 +71,10 @@ operations = st.one_of(
 )
 
 
-def judged_anew(queue: Queue, scene: Overlay) -> Queue:
+def judged_anew(queue: Queue, overlay: Overlay) -> Queue:
     """Every row as the plan leaves it, judged from nothing."""
-    beads = {bead_id: scene.bead(bead_id) for bead_id in scene}
-    leases = {bead_id: True for bead_id, held in scene.leases.items() if held}
+    beads = {bead_id: overlay.bead(bead_id) for bead_id in overlay}
+    leases = {bead_id: True for bead_id, held in overlay.leases.items() if held}
     claims = queue.claims.__class__(leases=leases)
     return classify(beads, now=NOW, era=queue.era, claims=claims)
 
@@ -87,11 +87,11 @@ def test_what_if_equals_judging_everything_anew(era: str, data: st.DataObject) -
     dialect = APRIL if era == "april" else AUGUST
     made = plan(data.draw(st.lists(operations, min_size=1, max_size=4)), queue, dialect)
     follows = foresee(queue, made.steps)
-    scene = Overlay(queue)
+    overlay = Overlay(queue)
     for step in made.steps:
-        scene.apply(step.edits, step.leases)
-        scene.apply(step.ripple)
-    then = judged_anew(queue, scene)
+        overlay.apply(step.edits, step.leases)
+        overlay.apply(step.ripple)
+    then = judged_anew(queue, overlay)
     assert follows.ready == (len(queue.ready), len(then.ready))
     assert follows.next_after == then.ready[:10]
     assert follows.newly_ready == tuple(bead_id for bead_id in then.ready if bead_id not in queue.position)
@@ -102,7 +102,7 @@ def test_what_if_equals_judging_everything_anew(era: str, data: st.DataObject) -
         bead_id: (queue.state(bead_id) if bead_id in queue.beads else "", then.state(bead_id)) for bead_id in then.beads
     }
     told = dict(follows.changed)
-    for bead_id, held in scene.leases.items():
+    for bead_id, held in overlay.leases.items():
         if held:  # a claim at head shows as running, which the leases alone do not tell
             states.pop(bead_id), told.pop(bead_id, None)
     assert told == {bead_id: pair for bead_id, pair in states.items() if pair[0] != pair[1]}
@@ -112,14 +112,14 @@ def test_what_if_equals_judging_everything_anew(era: str, data: st.DataObject) -
 @given(data=st.data())
 def test_new_circles_are_found_though_ddx_would_refuse_them(data: st.DataObject) -> None:
     queue = queue_of(data.draw(trackers("head")))
-    scene = Overlay(queue)
+    overlay = Overlay(queue)
     step_edits: dict[str, Mapping[str, Any]] = {}
     for bead_id, target in data.draw(st.lists(st.tuples(ids, ids), min_size=1, max_size=3)):
-        edges = [*(scene.value(bead_id, "dependencies") or ()), {"depends_on_id": target}]
+        edges = [*(overlay.value(bead_id, "dependencies") or ()), {"depends_on_id": target}]
         step_edits[bead_id] = {"dependencies": edges}
-        scene.apply({bead_id: {"dependencies": edges}})
+        overlay.apply({bead_id: {"dependencies": edges}})
     follows = foresee(queue, [CommandStep((), step_edits)])
-    after = judged_anew(queue, scene).graph.cycles
+    after = judged_anew(queue, overlay).graph.cycles
     assert set(after) - set(queue.graph.cycles) <= set(follows.cycles) <= set(after)
 
 

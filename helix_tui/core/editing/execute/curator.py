@@ -208,19 +208,23 @@ class Curator:
 
     def plan(self, operations: Iterable[Operation], *, title: str = "") -> Plan:
         """What operations would run on the queue as it stands; touches nothing."""
-        sight = self.look()
-        return plan(operations, sight.queue, self.dialect(sight.queue), busy=sight.busy, title=title)
+        queue_state = self.look()
+        return plan(operations, queue_state.queue, self.dialect(queue_state.queue), busy=queue_state.busy, title=title)
 
     def plan_steps(
-        self, kind: str, title: str, make: Callable[[PlanBuilder, QueueState], None], sight: QueueState | None = None
+        self,
+        kind: str,
+        title: str,
+        make: Callable[[PlanBuilder, QueueState], None],
+        queue_state: QueueState | None = None,
     ) -> Plan:
-        """What `run_steps` would run on the queue as it stands, or as ``sight`` shows it; touches nothing."""
-        return self._planned(kind, title, make, sight or self.look())
+        """What `run_steps` would run on the queue as it stands, or as ``queue_state`` shows it; touches nothing."""
+        return self._planned(kind, title, make, queue_state or self.look())
 
-    def unread(self, sight: QueueState) -> tuple[str, ...]:
+    def unread(self, queue_state: QueueState) -> tuple[str, ...]:
         """What lines that cannot be read mean for a write now."""
-        executable = self.executable(sight.queue.default_era)
-        return tuple(unread_warning(sight.tracker, executable.embedded))
+        executable = self.executable(queue_state.queue.default_era)
+        return tuple(unread_warning(queue_state.tracker, executable.embedded))
 
     def history(self) -> JournalHistory:
         """The journal as it stands."""
@@ -241,11 +245,11 @@ class Curator:
         """
         wanted = list(operations)
         with self.gate.open() as lock:
-            sight = self._settled()
-            made = plan(wanted, sight.queue, self.dialect(sight.queue), busy=sight.busy, title=title)
+            queue_state = self._settled()
+            made = plan(wanted, queue_state.queue, self.dialect(queue_state.queue), busy=queue_state.busy, title=title)
             if shown is not None and not agree(made, shown):
-                raise PlanChanged(differences(rests_on(shown.steps), sight.queue.beads))
-            return self._execute(made, sight, lock, operations=wanted)
+                raise PlanChanged(differences(rests_on(shown.steps), queue_state.queue.beads))
+            return self._execute(made, queue_state, lock, operations=wanted)
 
     def run_steps(
         self,
@@ -268,14 +272,14 @@ class Curator:
             Conflict: the plan that was shown no longer holds.
         """
         with self.gate.open() as lock:
-            sight = self._settled()
+            queue_state = self._settled()
             if shown is not None:
-                moved = differences(rests_on(shown.steps), sight.queue.beads)
+                moved = differences(rests_on(shown.steps), queue_state.queue.beads)
                 if moved:
                     raise PlanChanged(moved)
                 if again:
-                    insist(self._planned(kind, title, make, sight), shown, sight.queue)
-            return self._execute(shown or self._planned(kind, title, make, sight), sight, lock)
+                    insist(self._planned(kind, title, make, queue_state), shown, queue_state.queue)
+            return self._execute(shown or self._planned(kind, title, make, queue_state), queue_state, lock)
 
     def pass_on(self, args: Sequence[str], *, timeout: float, cap: int) -> Finished:
         """Run a command as somebody wrote it; what it changed in the tracker is journalled afterwards.
@@ -289,12 +293,12 @@ class Curator:
             DdxError: it cannot be started, or takes too long.
         """
         with self.gate.open() as lock:
-            sight, began = self._settled(), now_ns()
-            executable = self.executable(sight.queue.default_era)
+            queue_state, began = self._settled(), now_ns()
+            executable = self.executable(queue_state.queue.default_era)
             finished = executable.attempt(args, timeout=timeout, keep=(lock,), cap=cap)
             after = self.look()
-            before, now = changed_rows(sight.queue.beads, after.queue.beads)
-            beyond = beyond_fields(sight.queue.beads, after.queue.beads, now)
+            before, now = changed_rows(queue_state.queue.beads, after.queue.beads)
+            beyond = beyond_fields(queue_state.queue.beads, after.queue.beads, now)
             if now or beyond:
                 self._record_passed(args, began, before, now, after, beyond)
         return finished
@@ -340,13 +344,13 @@ class Curator:
             NotUndoable: no command takes it back.
         """
         with self.gate.open() as lock:
-            sight = self._settled()
+            queue_state = self._settled()
             history = self.journal.read()
             if entry is None:
                 entry = next(iter(history.to_undo(self.me)), None)
             else:
                 entry = history.root(history.get(entry.id) or entry)
-            return None if entry is None else self._take_back(entry, sight, lock, "undo", entry, shown)
+            return None if entry is None else self._take_back(entry, queue_state, lock, "undo", entry, shown)
 
     def redo(self, entry: JournalEntry | None = None, *, shown: Plan | None = None) -> Result | None:
         """Do again what was taken back, or what was taken back last; None where there is nothing.
@@ -359,7 +363,7 @@ class Curator:
             NotUndoable: it cannot be done again.
         """
         with self.gate.open() as lock:
-            sight = self._settled()
+            queue_state = self._settled()
             history = self.journal.read()
             if entry is None:
                 entry = next(iter(history.to_redo(self.me)), None)
@@ -372,18 +376,20 @@ class Curator:
             undo = history.get(entry.undone_by)
             if undo is None:
                 raise NotUndoable(entry, "the journal no longer holds how it was undone")
-            self._check_unchanged(undo, sight.queue)
+            self._check_unchanged(undo, queue_state.queue)
             if not entry.operations:
-                return self._take_back(undo, sight, lock, "redo", entry, shown)
+                return self._take_back(undo, queue_state, lock, "redo", entry, shown)
             try:
                 wanted = operations_of(entry)
             except OperationRefused as error:
                 raise NotUndoable(entry, str(error)) from None
-            made = plan(wanted, sight.queue, self.dialect(sight.queue), busy=sight.busy, title=entry.title)
+            made = plan(
+                wanted, queue_state.queue, self.dialect(queue_state.queue), busy=queue_state.busy, title=entry.title
+            )
             if made.refusals:
                 raise NotUndoable(entry, made.refusals[0].why)
-            insist(made, shown, sight.queue)
-            return self._execute(made, sight, lock, operations=wanted, kind="redo", of=entry.id)
+            insist(made, shown, queue_state.queue)
+            return self._execute(made, queue_state, lock, operations=wanted, kind="redo", of=entry.id)
 
     def restore(self, entry_id: str, *, shown: Plan | None = None) -> Iterator[Result]:
         """Lead back to how things stood right after an entry, change by change, the latest first.
@@ -402,8 +408,8 @@ class Curator:
         entries = self.journal.read().back_to(entry_id)
         planned: dict[str, Plan] = {}
         if shown is not None:
-            retreat, sight = self.foretell(entries)
-            insist(Plan("undo", shown.title, retreat.steps), shown, sight.queue)
+            retreat, queue_state = self.foretell(entries)
+            insist(Plan("undo", shown.title, retreat.steps), shown, queue_state.queue)
             planned = {turn.entry.id: Plan("undo", shown.title, turn.steps) for turn in retreat.turns}
         for entry in entries:
             expected = planned.get(entry.id)
@@ -416,37 +422,37 @@ class Curator:
 
     def foretell(self, entries: Iterable[JournalEntry]) -> tuple[UndoPlan, QueueState]:
         """What taking back the entries that stand, and doing again the others, would run; touches nothing."""
-        sight = self.look()
-        dialect = self.dialect(sight.queue)
-        return foretell(entries, self.journal.read(), sight.queue, dialect, sight.busy), sight
+        queue_state = self.look()
+        dialect = self.dialect(queue_state.queue)
+        return foretell(entries, self.journal.read(), queue_state.queue, dialect, queue_state.busy), queue_state
 
     # --- inside ----------------------------------------------------------------------------------------
 
     def _planned(
-        self, kind: str, title: str, make: Callable[[PlanBuilder, QueueState], None], sight: QueueState
+        self, kind: str, title: str, make: Callable[[PlanBuilder, QueueState], None], queue_state: QueueState
     ) -> Plan:
-        dialect = self.dialect(sight.queue)
-        writing = PlanBuilder(Overlay(sight.queue), dialect, sight.busy, refused=sight.shut)
-        make(writing, sight)
+        dialect = self.dialect(queue_state.queue)
+        writing = PlanBuilder(Overlay(queue_state.queue), dialect, queue_state.busy, refused=queue_state.shut)
+        make(writing, queue_state)
         steps, notes = tuple(writing.steps), tuple(dict.fromkeys(writing.notes))
-        return Plan(kind, title, steps, notes=notes, back=plan_back(steps, sight.queue, dialect))
+        return Plan(kind, title, steps, notes=notes, back=plan_back(steps, queue_state.queue, dialect))
 
     def _take_back(
-        self, entry: JournalEntry, sight: QueueState, lock: int, kind: str, of: JournalEntry, shown: Plan | None
+        self, entry: JournalEntry, queue_state: QueueState, lock: int, kind: str, of: JournalEntry, shown: Plan | None
     ) -> Result:
         """Give the rows that an entry changed their values of before."""
         if not entry.standing:
             raise NotUndoable(entry, f"{entry.id} changed nothing that is still there")
-        self._check_unchanged(entry, sight.queue)
-        if sight.shut is not None:
-            raise NotUndoable(entry, str(sight.shut))
-        back = way_back(PlanBuilder(Overlay(sight.queue), self.dialect(sight.queue)), entry.before)
+        self._check_unchanged(entry, queue_state.queue)
+        if queue_state.shut is not None:
+            raise NotUndoable(entry, str(queue_state.shut))
+        back = way_back(PlanBuilder(Overlay(queue_state.queue), self.dialect(queue_state.queue)), entry.before)
         if back.lost:
             raise NotUndoable(entry, "; ".join(back.lost))
         title = f"{kind} {of.id}: {of.title}"
-        made = Plan(kind, title, back.steps, notes=(*back.traces, *self.unread(sight)))
-        insist(made, shown, sight.queue)
-        return self._execute(made, sight, lock, kind=kind, of=of.id)
+        made = Plan(kind, title, back.steps, notes=(*back.traces, *self.unread(queue_state)))
+        insist(made, shown, queue_state.queue)
+        return self._execute(made, queue_state, lock, kind=kind, of=of.id)
 
     def _check_unchanged(self, entry: JournalEntry, queue: Queue) -> None:
         found = differences(entry.after, queue.beads)
@@ -456,7 +462,7 @@ class Curator:
     def _execute(
         self,
         made: Plan,
-        sight: QueueState,
+        queue_state: QueueState,
         lock: int,
         *,
         operations: Sequence[Operation] = (),
@@ -465,7 +471,7 @@ class Curator:
     ) -> Result:
         if not made.steps:
             return Result(made)
-        before = values_before(made.steps, sight.queue)
+        before = values_before(made.steps, queue_state.queue)
         began = now_ns()
         entry_id = self.journal.begin(
             at=began,
@@ -479,16 +485,16 @@ class Curator:
         )
         said: list[str] = []
         self.warnings = []
-        ran, ids, error, moved = self._run_steps(made.steps, sight, lock, said)
+        ran, ids, error, moved = self._run_steps(made.steps, queue_state, lock, said)
         after = self.look()
-        scene = Overlay(after.queue)
+        overlay = Overlay(after.queue)
         if error is not None:
-            known = {*sight.queue.beads, *ids.values()}
-            ids = {**lost_births(began, made.steps[ran : ran + 1], scene, known), **ids}
+            known = {*queue_state.queue.beads, *ids.values()}
+            ids = {**lost_births(began, made.steps[ran : ran + 1], overlay, known), **ids}
         steps = renamed(made.steps, ids)
         before = {ids.get(bead_id, bead_id): fields for bead_id, fields in before.items()}
-        outcome = settle(steps, ran, before, scene, self.dialect(after.queue), unsure=error is not None)
-        gone = dropped_since(sight.tracker, after.tracker)
+        outcome = settle(steps, ran, before, overlay, self.dialect(after.queue), unsure=error is not None)
+        gone = dropped_since(queue_state.tracker, after.tracker)
         if gone:
             outcome = replace(outcome, back=replace(outcome.back, traces=(*outcome.back.traces, *gone)))
         self._finish(entry_id, outcome, error=error.message if error else "")
@@ -497,7 +503,7 @@ class Curator:
         return Result(
             made,
             self.journal.read().get(entry_id),
-            *shift(sight.queue, after.queue, steps),
+            *shift(queue_state.queue, after.queue, steps),
             (*outcome.problems, *(said if outcome.problems else ())),
             error,
             ids,
@@ -505,7 +511,7 @@ class Curator:
         )
 
     def _run_steps(
-        self, steps: Sequence[CommandStep], sight: QueueState, lock: int, said: list[str]
+        self, steps: Sequence[CommandStep], queue_state: QueueState, lock: int, said: list[str]
     ) -> tuple[int, dict[str, str], DdxError | None, list[Difference]]:
         """Run one command after the other; (how many, ids of new beads, error, what somebody changed).
 
@@ -513,7 +519,7 @@ class Curator:
         """
         executable = self.executable("head")
         ids: dict[str, str] = {}
-        known = set(sight.queue.beads)
+        known = set(queue_state.queue.beads)
         for number, step in enumerate(steps):
             if self.progress is not None and self.progress(number, len(steps)) is False:
                 shown = ("ddx", *step.args)
@@ -544,20 +550,20 @@ class Curator:
 
     def _settled(self) -> QueueState:
         """The queue as it stands, once what dead processes left is settled. Only inside the gate."""
-        sight = self.look()
+        queue_state = self.look()
         pending = self.journal.read().pending
         if pending:
-            scene = Overlay(sight.queue)
-            dialect = self.dialect(sight.queue)
+            overlay = Overlay(queue_state.queue)
+            dialect = self.dialect(queue_state.queue)
             known = mentioned(self.journal.read(), {entry.id for entry in pending})
             for entry in pending:
                 steps = steps_of(entry)
-                ids = lost_births(entry.at, steps, scene, known)
+                ids = lost_births(entry.at, steps, overlay, known)
                 known |= set(ids.values())
                 before = {ids.get(bead_id, bead_id): fields for bead_id, fields in entry.before.items()}
-                outcome = settle(renamed(steps, ids), 0, before, scene, dialect, unsure=True)
+                outcome = settle(renamed(steps, ids), 0, before, overlay, dialect, unsure=True)
                 self._finish(entry.id, outcome, recovered=True)
-        return sight
+        return queue_state
 
     def _finish(self, entry_id: str, outcome: SettledChange, *, error: str = "", recovered: bool = False) -> None:
         result = outcome.result

@@ -44,7 +44,7 @@ def settle(
     steps: Sequence[CommandStep],
     ran: int,
     before: Values,
-    scene: Overlay,
+    overlay: Overlay,
     dialect: Dialect,
     *,
     unsure: bool = False,
@@ -56,8 +56,8 @@ def settle(
         before: what the rows held in the fields that the steps touch.
         unsure: the step after those may have done its work too, and so may all, if the process died.
     """
-    seen = _seen(steps if unsure else steps[:ran], ran, before, scene)
-    problems = _against(steps[:ran], before, scene)
+    seen = _seen(steps if unsure else steps[:ran], ran, before, overlay)
+    problems = _against(steps[:ran], before, overlay)
     goal: dict[str, Mapping[str, Any] | None] = {}
     after: dict[str, Mapping[str, Any]] = {}
     for bead_id, fields in seen.items():
@@ -70,12 +70,12 @@ def settle(
             goal[bead_id], after[bead_id] = {name: old.get(name) for name in kept}, kept
     if not after:
         return SettledChange("failed" if ran < len(steps) or problems else "done", problems=problems)
-    whole = not _against(steps, before, scene) if unsure else ran >= len(steps) and not _unmoved(problems)
-    back = way_back(PlanBuilder(scene, dialect), goal)
+    whole = not _against(steps, before, overlay) if unsure else ran >= len(steps) and not _unmoved(problems)
+    back = way_back(PlanBuilder(overlay, dialect), goal)
     return SettledChange("done" if whole else "partial", goal, after, back, problems)
 
 
-def _seen(steps: Sequence[CommandStep], ran: int, before: Values, scene: Overlay) -> dict[str, dict[str, Any]]:
+def _seen(steps: Sequence[CommandStep], ran: int, before: Values, overlay: Overlay) -> dict[str, dict[str, Any]]:
     """What steps did as far as it shows: fields that they set, as they are now, and watched ones that differ.
 
     A command that ended well is taken to have made its field what it is, even where this ddx stores a value
@@ -85,20 +85,20 @@ def _seen(steps: Sequence[CommandStep], ran: int, before: Values, scene: Overlay
     for number, step in enumerate(steps):
         took = number < ran
         for bead_id, fields in step.edits.items():
-            if bead_id not in scene:
+            if bead_id not in overlay:
                 continue
             old = before.get(bead_id) or {}
             for name, value in fields.items():
-                now = scene.value(bead_id, name)
+                now = overlay.value(bead_id, name)
                 changed = number < ran and not same(name, old.get(name), now)
                 if name not in _UNTOLD and (changed or same(name, now, value)):
                     found.setdefault(bead_id, {})[name] = now
                     took = took or not same(name, old.get(name), value)
         for bead_id, name, value in _further(step):
             was = before.get(bead_id)
-            if was is None or bead_id not in scene or name in _UNTOLD:
+            if was is None or bead_id not in overlay or name in _UNTOLD:
                 continue
-            now = scene.value(bead_id, name)
+            now = overlay.value(bead_id, name)
             if not same(name, was.get(name), now) and (took or same(name, now, value)):
                 found.setdefault(bead_id, {})[name] = now
     return found
@@ -123,7 +123,7 @@ def _unmoved(problems: Iterable[str]) -> bool:
     return any(problem.endswith((_UNMOVED, _ABSENT)) for problem in problems)
 
 
-def _against(steps: Sequence[CommandStep], before: Values, scene: Overlay) -> tuple[str, ...]:
+def _against(steps: Sequence[CommandStep], before: Values, overlay: Overlay) -> tuple[str, ...]:
     """What the rows show otherwise than the commands, which reported no error, should have left it."""
     wanted: dict[str, dict[str, Any]] = {}
     for step in steps:
@@ -131,11 +131,11 @@ def _against(steps: Sequence[CommandStep], before: Values, scene: Overlay) -> tu
             wanted.setdefault(bead_id, {}).update(fields)
     problems = []
     for bead_id, fields in wanted.items():
-        if bead_id not in scene:
+        if bead_id not in overlay:
             problems.append(f"{called(bead_id)} {_ABSENT}")
             continue
         for name, value in fields.items():
-            now = scene.value(bead_id, name)
+            now = overlay.value(bead_id, name)
             if name in _UNTOLD or same(name, now, value):
                 continue
             unmoved = same(name, now, (before.get(bead_id) or {}).get(name))
@@ -252,14 +252,14 @@ def _named(value: Any, ids: Mapping[str, str]) -> Any:
     return value
 
 
-def lost_births(since: int, steps: Sequence[CommandStep], scene: Overlay, known: Collection[str]) -> dict[str, str]:
+def lost_births(since: int, steps: Sequence[CommandStep], overlay: Overlay, known: Collection[str]) -> dict[str, str]:
     """Which beads a change made that did not tell: by title, made since it began, and not ``known``."""
     ids: dict[str, str] = {}
     for step in steps:
         if not step.creates:
             continue
         row = step.edits.get(step.creates, {})
-        for bead_id, bead in scene.queue.beads.items():
+        for bead_id, bead in overlay.queue.beads.items():
             born = parse_instant(bead.created_at)
             if (
                 bead.title == row.get("title")

@@ -23,22 +23,22 @@ from helix_tui.core.ground.time import format_instant
 
 def plan_create(writing: PlanBuilder, operation: Operation) -> None:
     """``bead create``, then what it has no flag for."""
-    scene, wanted = writing.scene, operation.values
+    overlay, wanted = writing.overlay, operation.values
     title = str(wanted["title"])
     if not title.strip():
         raise OperationRefused("every bead has a title; write one")
     check_labels(wanted["labels"])
     level = checked_priority(wanted["priority"])
     if wanted["parent"]:
-        must_exist(scene, wanted["parent"])
+        must_exist(overlay, wanted["parent"])
     targets = tuple(dict.fromkeys(wanted["depends_on"]))
     for target in targets:
-        must_exist(scene, target, "ddx takes no edge to a bead that is not in the tracker")
+        must_exist(overlay, target, "ddx takes no edge to a bead that is not in the tracker")
         if not writing.dialect.waits_on_parents and _above(writing, wanted["parent"], target):
             raise OperationRefused(
                 f"{called(target)} is above the new bead in the tree, and ddx lets no bead wait for that"
             )
-    place = NEW if NEW not in scene else f"(new {len(scene.added) + 1})"
+    place = NEW if NEW not in overlay else f"(new {len(overlay.added) + 1})"
     extra = _extra(writing, wanted)
     row: dict[str, Any] = {
         "title": title,
@@ -65,7 +65,7 @@ def plan_create(writing: PlanBuilder, operation: Operation) -> None:
         row["dependencies"] = [edge(place, target) for target in targets]
     if title.startswith("-"):
         words += ["--", title]
-    born = {"created_at": format_instant(scene.queue.as_of)}
+    born = {"created_at": format_instant(overlay.queue.as_of)}
     writing.add(words, {place: row}, ripple={place: born}, creates=place)
     _afterwards(writing, place, targets, str(wanted["notes"]))
 
@@ -74,7 +74,7 @@ def _afterwards(writing: PlanBuilder, place: str, targets: tuple[str, ...], note
     """What ``bead create`` has no flag for."""
     if targets and not writing.dialect.depends_on:
         for target in targets:
-            edges = [*(writing.scene.value(place, "dependencies") or ()), edge(place, target)]
+            edges = [*(writing.overlay.value(place, "dependencies") or ()), edge(place, target)]
             writing.add(("bead", "dep", "add", place, target), {place: {"dependencies": edges}})
     if notes:
         writing.update(place, {"notes": notes})
@@ -99,5 +99,5 @@ def _above(writing: PlanBuilder, parent: str, target: str) -> bool:
         if parent == target:
             return True
         seen.add(parent)
-        parent = writing.scene.parent(parent)
+        parent = writing.overlay.parent(parent)
     return False

@@ -42,14 +42,14 @@ KEPT_BY_DDX = frozenset(
 def plan_eligible(writing: PlanBuilder, operation: Operation) -> None:
     """``execution-eligible``: only a real false keeps workers away."""
     bead_id, on = operation.bead_id, operation.values["on"]
-    scene = writing.scene
-    must_live(scene, bead_id)
+    overlay = writing.overlay
+    must_live(overlay, bead_id)
     if not on:
         writing.update(bead_id, {"execution-eligible": False})
         return
-    if scene.value(bead_id, "execution-eligible") is not False:
+    if overlay.value(bead_id, "execution-eligible") is not False:
         return
-    epic = scene.value(bead_id, FOCUS_MARK)
+    epic = overlay.value(bead_id, FOCUS_MARK)
     if epic:
         raise OperationRefused(
             f"{called(bead_id)} is held back by the focus on {called(str(epic))}; "
@@ -61,21 +61,21 @@ def plan_eligible(writing: PlanBuilder, operation: Operation) -> None:
 def plan_supersede(writing: PlanBuilder, operation: Operation) -> None:
     """``superseded-by``: workers no longer pick the bead; what waits on it goes on waiting."""
     bead_id, by = operation.bead_id, operation.values["by"]
-    scene = writing.scene
-    must_live(scene, bead_id)
+    overlay = writing.overlay
+    must_live(overlay, bead_id)
     if by is None:
         writing.update(bead_id, {"superseded-by": None})
         return
-    must_exist(scene, by)
+    must_exist(overlay, by)
     if by == bead_id:
         raise OperationRefused("a bead cannot replace itself; name two different beads")
-    if bead_id in _chain(by, lambda other: scene.value(other, "superseded-by")):
+    if bead_id in _chain(by, lambda other: overlay.value(other, "superseded-by")):
         raise OperationRefused(f"{called(by)} is itself superseded by {called(bead_id)}; undo that first")
     writing.update(bead_id, {"superseded-by": by})
     waiting = [
         other
-        for other in scene.queue.graph.dependents.get(bead_id, ())
-        if scene.status(other) not in TERMINAL and bead_id in scene.depends_on(other)
+        for other in overlay.queue.graph.dependents.get(bead_id, ())
+        if overlay.status(other) not in TERMINAL and bead_id in overlay.depends_on(other)
     ]
     if waiting:
         writing.notes.append(f"{named(waiting)} still wait on {called(bead_id)}; let them wait on {called(by)} instead")
@@ -84,29 +84,29 @@ def plan_supersede(writing: PlanBuilder, operation: Operation) -> None:
 def plan_depend(writing: PlanBuilder, operation: Operation) -> None:
     """``dep add``: every edge blocks, whatever its type."""
     bead_id, on = operation.bead_id, operation.values["on"]
-    scene = writing.scene
-    must_exist(scene, bead_id)
+    overlay = writing.overlay
+    must_exist(overlay, bead_id)
     if on == bead_id:
         raise OperationRefused("a bead cannot wait for itself; name two different beads")
-    must_exist(scene, on, "ddx takes no edge to a bead that is not in the tracker")
-    if on in scene.depends_on(bead_id):
+    must_exist(overlay, on, "ddx takes no edge to a bead that is not in the tracker")
+    if on in overlay.depends_on(bead_id):
         return
-    path = _path(scene, on, bead_id)
+    path = _path(overlay, on, bead_id)
     if path:
         raise OperationRefused(
             f"they would wait in a circle: {' → '.join(map(called, (bead_id, *path)))}; remove one of these"
         )
-    if not writing.dialect.waits_on_parents and on in _chain(bead_id, scene.parent):
+    if not writing.dialect.waits_on_parents and on in _chain(bead_id, overlay.parent):
         raise OperationRefused(f"{called(on)} is above {called(bead_id)} in the tree, and ddx lets none wait on that")
-    edges = [*(scene.value(bead_id, "dependencies") or ()), edge(bead_id, on)]
+    edges = [*(overlay.value(bead_id, "dependencies") or ()), edge(bead_id, on)]
     writing.add(("bead", "dep", "add", bead_id, on), {bead_id: {"dependencies": edges}})
 
 
 def plan_undepend(writing: PlanBuilder, operation: Operation) -> None:
     """``dep remove``."""
     bead_id, on = operation.bead_id, operation.values["on"]
-    must_exist(writing.scene, bead_id)
-    edges = writing.scene.value(bead_id, "dependencies") or []
+    must_exist(writing.overlay, bead_id)
+    edges = writing.overlay.value(bead_id, "dependencies") or []
     if on not in targets(edges):
         return
     left = [each for each in edges if not (isinstance(each, dict) and each.get("depends_on_id") == on)]
@@ -116,28 +116,28 @@ def plan_undepend(writing: PlanBuilder, operation: Operation) -> None:
 def plan_parent(writing: PlanBuilder, operation: Operation) -> None:
     """``parent``: a tree, so no bead may stand above itself."""
     bead_id, under = operation.bead_id, operation.values["under"]
-    scene = writing.scene
-    must_exist(scene, bead_id)
+    overlay = writing.overlay
+    must_exist(overlay, bead_id)
     if under:
-        must_exist(scene, under)
-        if bead_id in _chain(under, scene.parent):
+        must_exist(overlay, under)
+        if bead_id in _chain(under, overlay.parent):
             raise OperationRefused(f"{called(under)} is under {called(bead_id)} already; the tree would be a circle")
     writing.update(bead_id, {"parent": under or None})
 
 
 def plan_priority(writing: PlanBuilder, operation: Operation) -> None:
     """``priority``, 0 to 4."""
-    must_live(writing.scene, operation.bead_id)
+    must_live(writing.overlay, operation.bead_id)
     writing.update(operation.bead_id, {"priority": checked_priority(operation.values["level"])})
 
 
 def plan_label(writing: PlanBuilder, operation: Operation) -> None:
     """Labels on top of those there are: ``--labels`` replaces all of them."""
     bead_id = operation.bead_id
-    must_exist(writing.scene, bead_id)
+    must_exist(writing.overlay, bead_id)
     add, remove = operation.values["add"], set(operation.values["remove"])
     check_labels(add)
-    have = [text for text in writing.scene.value(bead_id, "labels") or () if isinstance(text, str)]
+    have = [text for text in writing.overlay.value(bead_id, "labels") or () if isinstance(text, str)]
     left = [text for text in have if text not in remove and text.strip() not in remove]
     left += [text for text in dict.fromkeys(add) if text not in {other.strip() for other in left}]
     writing.update(bead_id, {"labels": left or None})
@@ -146,7 +146,7 @@ def plan_label(writing: PlanBuilder, operation: Operation) -> None:
 def plan_fields(writing: PlanBuilder, operation: Operation) -> None:
     """Fields by name but for the status, each by the flag or command that really writes it."""
     bead_id = operation.bead_id
-    must_exist(writing.scene, bead_id)
+    must_exist(writing.overlay, bead_id)
     given = given_fields(operation)
     fields: dict[str, Any] = {}
     for name, text in given.items():
@@ -161,7 +161,7 @@ def plan_fields(writing: PlanBuilder, operation: Operation) -> None:
         plan_supersede(writing, Operation("supersede", bead_id, {"by": given["superseded-by"] or None}))
     if "execution-eligible" in given:
         on = _checked_truth(given["execution-eligible"])
-        if on and writing.scene.value(bead_id, "execution-eligible") is None:
+        if on and writing.overlay.value(bead_id, "execution-eligible") is None:
             fields["execution-eligible"] = True
         else:
             plan_eligible(writing, Operation("eligible", bead_id, {"on": on}))
@@ -176,7 +176,7 @@ def given_fields(operation: Operation) -> dict[str, str]:
 def plan_unset(writing: PlanBuilder, operation: Operation) -> None:
     """Fields away by name."""
     bead_id = operation.bead_id
-    must_exist(writing.scene, bead_id)
+    must_exist(writing.overlay, bead_id)
     fields: dict[str, Any] = {}
     for name in dict.fromkeys(ALIASES.get(name, name) for name in operation.values["names"]):
         _check_writable(name)
@@ -188,16 +188,16 @@ def plan_unset(writing: PlanBuilder, operation: Operation) -> None:
     writing.update(bead_id, fields)
 
 
-def must_exist(scene: Overlay, bead_id: str, why: str = "look it up with `helix-tui queue`") -> None:
+def must_exist(overlay: Overlay, bead_id: str, why: str = "look it up with `helix-tui queue`") -> None:
     """Refuse an id that the tracker does not hold."""
-    if bead_id not in scene:
+    if bead_id not in overlay:
         raise OperationRefused(f"there is no bead {called(bead_id)} in the tracker; {why}")
 
 
-def must_live(scene: Overlay, bead_id: str) -> None:
+def must_live(overlay: Overlay, bead_id: str) -> None:
     """Refuse a bead that is closed or cancelled: no worker looks at it."""
-    must_exist(scene, bead_id)
-    status = scene.status(bead_id)
+    must_exist(overlay, bead_id)
+    status = overlay.status(bead_id)
     if status in TERMINAL:
         hint = "reopen it first" if status == "closed" else "a cancelled bead stays cancelled"
         raise OperationRefused(f"{called(bead_id)} is {status}; {hint}")
@@ -268,7 +268,7 @@ def _chain(start: str, above: Callable[[str], Any]) -> list[str]:
         chain.append(upper)
 
 
-def _path(scene: Overlay, start: str, goal: str) -> list[str]:
+def _path(overlay: Overlay, start: str, goal: str) -> list[str]:
     """Ids from ``start`` to ``goal`` along what each waits for; empty where there is no way."""
     came: dict[str, str] = {start: ""}
     stack = [start]
@@ -279,7 +279,7 @@ def _path(scene: Overlay, start: str, goal: str) -> list[str]:
             while came[way[-1]]:
                 way.append(came[way[-1]])
             return way[::-1]
-        for target in scene.depends_on(here):
+        for target in overlay.depends_on(here):
             if target not in came:
                 came[target] = here
                 stack.append(target)

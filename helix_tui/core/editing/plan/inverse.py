@@ -88,7 +88,7 @@ def _uncreate(writing: PlanBuilder, bead_id: str, findings: _Findings) -> None:
     if not writing.dialect.lifecycle:
         findings.lost.append(f"{called(bead_id)} was made, and this ddx can neither delete nor cancel a bead")
         return
-    status = writing.scene.status(bead_id)
+    status = writing.overlay.status(bead_id)
     if status == "cancelled":
         return
     if status not in ("open", "blocked", "proposed"):
@@ -99,10 +99,10 @@ def _uncreate(writing: PlanBuilder, bead_id: str, findings: _Findings) -> None:
 
 
 def _restore(writing: PlanBuilder, bead_id: str, goal: Fields, findings: _Findings, reason: str) -> None:
-    scene = writing.scene
+    overlay = writing.overlay
     wanted = {name: value for name, value in goal.items() if name not in TRACES}
-    status = str(wanted.pop("status", scene.status(bead_id)))
-    held = scene.values(bead_id, ("owner", *CLAIM_FIELDS))
+    status = str(wanted.pop("status", overlay.status(bead_id)))
+    held = overlay.values(bead_id, ("owner", *CLAIM_FIELDS))
     _leave_status(writing, bead_id, status, wanted, findings, reason)
     for name, value in held.items():
         wanted.setdefault(name, value)  # reopening and letting go take more away than they should here
@@ -110,7 +110,7 @@ def _restore(writing: PlanBuilder, bead_id: str, goal: Fields, findings: _Findin
     _edges(writing, bead_id, wanted, findings)
     _reach_status(writing, bead_id, status, fields, findings)
     writing.update(bead_id, fields)
-    if status == "closed" and scene.status(bead_id) != "closed" and writing.dialect.lifecycle:
+    if status == "closed" and overlay.status(bead_id) != "closed" and writing.dialect.lifecycle:
         _close_again(writing, bead_id, findings)
 
 
@@ -118,8 +118,8 @@ def _leave_status(
     writing: PlanBuilder, bead_id: str, status: str, wanted: Fields, findings: _Findings, reason: str
 ) -> None:
     """Commands that must come before fields are set: reopening, letting go."""
-    scene, checked = writing.scene, writing.dialect.lifecycle
-    have = scene.status(bead_id)
+    overlay, checked = writing.overlay, writing.dialect.lifecycle
+    have = overlay.status(bead_id)
     if have == "cancelled" and status != "cancelled":
         findings.lost.append(f"{called(bead_id)} is cancelled, and a cancelled bead stays cancelled")
         return
@@ -132,7 +132,7 @@ def _leave_status(
     gone = [
         name
         for name in CLAIM_FIELDS
-        if name in wanted and wanted[name] is None and scene.value(bead_id, name) is not None
+        if name in wanted and wanted[name] is None and overlay.value(bead_id, name) is not None
     ]
     if released or any(name.startswith("claimed-") for name in gone):
         add_unclaim(writing, bead_id)
@@ -144,7 +144,7 @@ def _settable(writing: PlanBuilder, bead_id: str, wanted: Fields, findings: _Fin
     """The fields that differ and that ``bead update`` can set back."""
     fields: dict[str, Any] = {}
     for name, value in wanted.items():
-        if name == "dependencies" or same(name, writing.scene.value(bead_id, name), value):
+        if name == "dependencies" or same(name, writing.overlay.value(bead_id, name), value):
             continue
         as_text = writing.dialect.rank and not writing.dialect.rank_is_number
         if name == "queue-rank" and isinstance(value, int) and as_text:
@@ -181,16 +181,16 @@ def _edges(writing: PlanBuilder, bead_id: str, wanted: Fields, findings: _Findin
     """Dependencies by ``dep remove`` and ``dep add``: those that must go first, lest there be a circle."""
     if "dependencies" not in wanted:
         return
-    scene = writing.scene
-    have, want = set(scene.depends_on(bead_id)), targets(wanted["dependencies"])
+    overlay = writing.overlay
+    have, want = set(overlay.depends_on(bead_id)), targets(wanted["dependencies"])
     for target in sorted(have - set(want)):
-        left = [each for each in scene.value(bead_id, "dependencies") or () if target not in targets([each])]
+        left = [each for each in overlay.value(bead_id, "dependencies") or () if target not in targets([each])]
         writing.add(("bead", "dep", "remove", bead_id, target), {bead_id: {"dependencies": left or None}})
     known = {each["depends_on_id"]: each for each in wanted["dependencies"] or () if targets([each])}
     for target in want:
         if target in have:
             continue
-        if target not in scene:
+        if target not in overlay:
             findings.lost.append(
                 f"{called(bead_id)} waited on {called(target)}, which the tracker no longer holds: "
                 "ddx takes no such edge"
@@ -204,14 +204,14 @@ def _edges(writing: PlanBuilder, bead_id: str, wanted: Fields, findings: _Findin
         findings.traces.append(
             f"the edge from {called(bead_id)} to {called(target)} comes back as the last, with a new date"
         )
-        edges = [*(scene.value(bead_id, "dependencies") or ()), edge(bead_id, target)]
+        edges = [*(overlay.value(bead_id, "dependencies") or ()), edge(bead_id, target)]
         writing.add(("bead", "dep", "add", bead_id, target), {bead_id: {"dependencies": edges}})
 
 
 def _reach_status(writing: PlanBuilder, bead_id: str, status: str, fields: dict[str, Any], findings: _Findings) -> None:
     """The status itself, in the same command as the fields where ddx allows it."""
-    scene = writing.scene
-    have = scene.status(bead_id)
+    overlay = writing.overlay
+    have = overlay.status(bead_id)
     if have in (status, "cancelled"):
         return
     if not writing.dialect.lifecycle:
@@ -237,7 +237,7 @@ def _reach_status(writing: PlanBuilder, bead_id: str, status: str, fields: dict[
 
 def _close_again(writing: PlanBuilder, bead_id: str, findings: _Findings) -> None:
     """Undo of a reopening where closing is a command, which must not close anything else on the way."""
-    waits = unclosed(writing.scene, bead_id)
+    waits = unclosed(writing.overlay, bead_id)
     if waits:
         findings.lost.append(f"{called(bead_id)} was closed, but waits on {named(waits)} now")
         return

@@ -34,17 +34,17 @@ _MOVES = {
 
 def plan_claim(writing: PlanBuilder, operation: Operation) -> None:
     """``update --claim``."""
-    scene, bead_id = writing.scene, operation.bead_id
-    must_exist(scene, bead_id)
-    status, assignee = scene.status(bead_id), operation.values["assignee"]
+    overlay, bead_id = writing.overlay, operation.bead_id
+    must_exist(overlay, bead_id)
+    status, assignee = overlay.status(bead_id), operation.values["assignee"]
     if status not in ("open", "in_progress"):
         raise OperationRefused(f"{called(bead_id)} is {status}; only an open bead can be taken")
-    if _held(scene, bead_id):
-        owner = scene.value(bead_id, "owner") or "somebody"
+    if _held(overlay, bead_id):
+        owner = overlay.value(bead_id, "owner") or "somebody"
         raise OperationRefused(
             f"{called(bead_id)} is held by {called(str(owner))} and the claim is fresh; let them finish"
         )
-    waits = unclosed(scene, bead_id)
+    waits = unclosed(overlay, bead_id)
     if waits and not writing.dialect.gives_out_waiting:
         raise OperationRefused(f"{called(bead_id)} waits on {named(waits)}; ddx gives out no bead that waits")
     if waits:
@@ -52,7 +52,7 @@ def plan_claim(writing: PlanBuilder, operation: Operation) -> None:
     edits: dict[str, Any] = {"status": "in_progress"}
     if assignee:
         edits["owner"] = assignee
-    beat = {"execute-loop-heartbeat-at": format_instant(scene.queue.as_of)}
+    beat = {"execute-loop-heartbeat-at": format_instant(overlay.queue.as_of)}
     words = ["bead", "update", bead_id, "--claim", *(option("--assignee", assignee) if assignee else ())]
     writing.add(
         words,
@@ -65,13 +65,13 @@ def plan_claim(writing: PlanBuilder, operation: Operation) -> None:
 
 def plan_unclaim(writing: PlanBuilder, operation: Operation) -> None:
     """``update --unclaim``."""
-    scene, bead_id = writing.scene, operation.bead_id
-    must_exist(scene, bead_id)
+    overlay, bead_id = writing.overlay, operation.bead_id
+    must_exist(overlay, bead_id)
     held = (
-        scene.status(bead_id) == "in_progress"
-        or scene.value(bead_id, "owner") is not None
-        or any(scene.value(bead_id, field) is not None for field in CLAIM_FIELDS)
-        or scene.leases.get(bead_id, bead_id in scene.queue.claims.leases)
+        overlay.status(bead_id) == "in_progress"
+        or overlay.value(bead_id, "owner") is not None
+        or any(overlay.value(bead_id, field) is not None for field in CLAIM_FIELDS)
+        or overlay.leases.get(bead_id, bead_id in overlay.queue.claims.leases)
     )
     if not held:
         return
@@ -82,26 +82,26 @@ def plan_unclaim(writing: PlanBuilder, operation: Operation) -> None:
 
 def add_unclaim(writing: PlanBuilder, bead_id: str) -> None:
     """Append the command that lets go of a bead."""
-    scene = writing.scene
+    overlay = writing.overlay
     kept = writing.dialect.kept_heartbeat
     edits: dict[str, Any] = {
-        field: None for field in ("owner", *CLAIM_FIELDS) if field != kept and scene.value(bead_id, field) is not None
+        field: None for field in ("owner", *CLAIM_FIELDS) if field != kept and overlay.value(bead_id, field) is not None
     }
-    if scene.status(bead_id) == "in_progress":
+    if overlay.status(bead_id) == "in_progress":
         edits["status"] = "open"
     writing.add(("bead", "update", bead_id, "--unclaim"), {bead_id: edits}, leases={bead_id: False})
 
 
 def plan_close(writing: PlanBuilder, operation: Operation) -> None:
     """``bead close``, by hand and without evidence."""
-    scene, bead_id = writing.scene, operation.bead_id
-    must_exist(scene, bead_id)
-    status = scene.status(bead_id)
+    overlay, bead_id = writing.overlay, operation.bead_id
+    must_exist(overlay, bead_id)
+    status = overlay.status(bead_id)
     if status == "closed":
         return
     if status == "cancelled":
         raise OperationRefused(f"{called(bead_id)} is cancelled, which is as final as closed")
-    waits = unclosed(scene, bead_id)
+    waits = unclosed(overlay, bead_id)
     if waits and not writing.dialect.closes_waiting:
         raise OperationRefused(
             f"{called(bead_id)} waits on {named(waits)}; close those first, or remove the dependency"
@@ -115,14 +115,14 @@ def plan_close(writing: PlanBuilder, operation: Operation) -> None:
 
 def add_close(writing: PlanBuilder, bead_id: str) -> None:
     """Append the command that closes a bead, with what ddx will close after it."""
-    scene = writing.scene
-    falls = cascade(scene, bead_id, writing.dialect)
+    overlay = writing.overlay
+    falls = cascade(overlay, bead_id, writing.dialect)
     for other, status in falls.items():
         writing.notes.append(f"ddx will make {called(other)} {status} too")
     watched = [(other, field) for other in (bead_id, *falls) for field in BLOCKER_FIELDS]
     watched.append((bead_id, "closing_commit_sha"))
     if writing.dialect.lifecycle:
-        watched += [(other, "status") for other in near_cascade(scene, bead_id)]
+        watched += [(other, "status") for other in near_cascade(overlay, bead_id)]
     writing.add(
         ("bead", "close", bead_id),
         {bead_id: {"status": "closed"}},
@@ -134,9 +134,9 @@ def add_close(writing: PlanBuilder, bead_id: str) -> None:
 
 def plan_reopen(writing: PlanBuilder, operation: Operation) -> None:
     """``bead reopen``: clears the claim and leaves an event."""
-    scene, bead_id = writing.scene, operation.bead_id
-    must_exist(scene, bead_id)
-    status = scene.status(bead_id)
+    overlay, bead_id = writing.overlay, operation.bead_id
+    must_exist(overlay, bead_id)
+    status = overlay.status(bead_id)
     if status != "closed":
         hint = "a cancelled bead stays cancelled" if status == "cancelled" else "only a closed bead can be reopened"
         raise OperationRefused(f"{called(bead_id)} is {status}; {hint}")
@@ -145,27 +145,27 @@ def plan_reopen(writing: PlanBuilder, operation: Operation) -> None:
 
 def add_reopen(writing: PlanBuilder, bead_id: str, reason: str, notes: str = "") -> None:
     """Append the command that opens a closed bead."""
-    scene = writing.scene
+    overlay = writing.overlay
     edits: dict[str, Any] = {"status": "open"}
     kept = writing.dialect.kept_heartbeat
     for field in ("owner", *CLAIM_FIELDS):
-        if field != kept and scene.value(bead_id, field) is not None:
+        if field != kept and overlay.value(bead_id, field) is not None:
             edits[field] = None
     words = ["bead", "reopen", bead_id]
     if reason:
         words += option("--reason", reason)
     if notes:
         words += option("--append-notes", notes)
-        have = scene.value(bead_id, "notes")
+        have = overlay.value(bead_id, "notes")
         edits["notes"] = f"{have}\n\n{notes}" if have else notes
     writing.add(words, {bead_id: edits})
 
 
 def plan_cancel(writing: PlanBuilder, operation: Operation) -> None:
     """``update --status cancelled``: for good."""
-    scene, bead_id = writing.scene, operation.bead_id
-    must_exist(scene, bead_id)
-    status = scene.status(bead_id)
+    overlay, bead_id = writing.overlay, operation.bead_id
+    must_exist(overlay, bead_id)
+    status = overlay.status(bead_id)
     if not writing.dialect.lifecycle:
         raise OperationRefused("this ddx has no status cancelled; close the bead, or make it not eligible")
     if status == "cancelled":
@@ -178,8 +178,8 @@ def plan_cancel(writing: PlanBuilder, operation: Operation) -> None:
         add_unclaim(writing, bead_id)
     waiting = [
         other
-        for other in scene.queue.graph.dependents.get(bead_id, ())
-        if scene.status(other) not in TERMINAL and bead_id in scene.depends_on(other)
+        for other in overlay.queue.graph.dependents.get(bead_id, ())
+        if overlay.status(other) not in TERMINAL and bead_id in overlay.depends_on(other)
     ]
     if waiting:
         writing.notes.append(f"{named(waiting)} wait on it and never become ready: cancelled is not closed")
@@ -199,8 +199,8 @@ def plan_set(writing: PlanBuilder, operation: Operation) -> None:
 
 def plan_status(writing: PlanBuilder, bead_id: str, status: str, reason: str = "") -> None:
     """The command that leads to a status: ``--set status=`` is lost."""
-    scene = writing.scene
-    have = scene.status(bead_id)
+    overlay = writing.overlay
+    have = overlay.status(bead_id)
     if status == have:
         return
     if status == "closed":
@@ -225,7 +225,7 @@ def plan_status(writing: PlanBuilder, bead_id: str, status: str, reason: str = "
 
 def add_status(writing: PlanBuilder, bead_id: str, status: str, reason: str = "") -> None:
     """Append ``update --status``."""
-    scene = writing.scene
+    overlay = writing.overlay
     words = ["bead", "update", bead_id, "--status", status]
     edits: dict[str, Any] = {"status": status}
     if status == "blocked":
@@ -237,22 +237,22 @@ def add_status(writing: PlanBuilder, bead_id: str, status: str, reason: str = ""
             else option("--set", f"{name}={reason}")
         )
     else:
-        edits |= {name: None for name in BLOCKER_FIELDS if scene.value(bead_id, name) is not None}
+        edits |= {name: None for name in BLOCKER_FIELDS if overlay.value(bead_id, name) is not None}
     writing.add(words, {bead_id: edits}, watched=[(bead_id, "work-consecutive-wedges")])
 
 
-def unclosed(scene: Overlay, bead_id: str) -> tuple[str, ...]:
+def unclosed(overlay: Overlay, bead_id: str) -> tuple[str, ...]:
     """Ids it waits for that are not closed; one that is missing is not closed."""
-    return tuple(target for target in scene.depends_on(bead_id) if scene.status(target) != "closed")
+    return tuple(target for target in overlay.depends_on(bead_id) if overlay.status(target) != "closed")
 
 
-def _held(scene: Overlay, bead_id: str) -> bool:
+def _held(overlay: Overlay, bead_id: str) -> bool:
     """Whether somebody's fresh claim stands on it."""
-    if bead_id in scene.leases:
-        return scene.leases[bead_id]
-    if bead_id not in scene.queue.beads:
+    if bead_id in overlay.leases:
+        return overlay.leases[bead_id]
+    if bead_id not in overlay.queue.beads:
         return False
-    return any(reason.kind == "claimed" for reason in scene.queue.standing(bead_id).reasons)
+    return any(reason.kind == "claimed" for reason in overlay.queue.standing(bead_id).reasons)
 
 
 PLANNERS: dict[str, Callable[[PlanBuilder, Operation], None]] = {

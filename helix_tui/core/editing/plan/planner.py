@@ -136,9 +136,9 @@ def _promise(made: Plan) -> list[tuple[Any, ...]]:
 
 def values_before(steps: Sequence[CommandStep], queue: Queue) -> dict[str, Fields | None]:
     """Per bead what it holds in the fields that steps touch; None for a bead that they make."""
-    scene = Overlay(queue)
+    overlay = Overlay(queue)
     return {
-        bead_id: scene.values(bead_id, fields) if bead_id in scene else None
+        bead_id: overlay.values(bead_id, fields) if bead_id in overlay else None
         for bead_id, fields in touched_by(steps).items()
     }
 
@@ -161,8 +161,8 @@ def _up_to(writing: PlanBuilder, queue: Queue, mark: int) -> PlanBuilder:
     shorter.notes = writing.notes
     shorter.steps = writing.steps[:mark]
     for step in shorter.steps:
-        shorter.scene.apply(step.edits, step.leases)
-        shorter.scene.apply(step.ripple)
+        shorter.overlay.apply(step.edits, step.leases)
+        shorter.overlay.apply(step.ripple)
     return shorter
 
 

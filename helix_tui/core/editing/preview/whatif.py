@@ -79,20 +79,20 @@ class Consequences:
 
 def foresee(queue: Queue, steps: Iterable[CommandStep]) -> Consequences:
     """What steps lead to, judged on the queue as it is."""
-    steps, scene = tuple(steps), Overlay(queue)
+    steps, overlay = tuple(steps), Overlay(queue)
     falls: dict[str, str] = {}
     for step in steps:
-        scene.apply(step.edits, step.leases)
-        scene.apply(step.ripple)
+        overlay.apply(step.edits, step.leases)
+        overlay.apply(step.ripple)
         falls |= {
             bead_id: str(fields["status"])
             for bead_id, fields in step.ripple.items()
             if fields.get("status") in TERMINAL
         }
-    if not scene.edits and not scene.leases:
+    if not overlay.edits and not overlay.leases:
         top = queue.ready[:SHOWN]
         return Consequences(next_before=top, next_after=top, ready=(len(queue.ready), len(queue.ready)))
-    then = PlannedQueue(scene)
+    then = PlannedQueue(overlay)
     edited = tuple(dict.fromkeys(bead_id for step in steps for bead_id in (*step.edits, *step.leases)))
     changed = {
         bead_id: (queue.state(bead_id) if bead_id in queue.beads else "", then.state(bead_id))
@@ -107,8 +107,8 @@ def foresee(queue: Queue, steps: Iterable[CommandStep]) -> Consequences:
         ),
         next_before=queue.ready[:SHOWN],
         next_after=then.ready[:SHOWN],
-        cycles=tuple(sorted(_new_cycles(scene))),
-        orphaned=tuple(_orphans(scene)),
+        cycles=tuple(sorted(_new_cycles(overlay))),
+        orphaned=tuple(_orphans(overlay)),
         falls=falls,
         changed=changed,
         ready=(len(queue.ready), len(then.ready)),
@@ -124,19 +124,19 @@ class PlannedQueue(Queue):
         judged: ids whose state was found anew; every other bead stands as before.
     """
 
-    def __init__(self, scene: Overlay) -> None:
-        base = scene.queue
-        changed = {bead_id: scene.bead(bead_id) for bead_id in scene.edits}
-        self.beads = _Layered(base.beads, changed, scene.added)
+    def __init__(self, overlay: Overlay) -> None:
+        base = overlay.queue
+        changed = {bead_id: overlay.bead(bead_id) for bead_id in overlay.edits}
+        self.beads = _Layered(base.beads, changed, overlay.added)
         self.era, self.as_of = base.era, base.as_of
-        self.claims = _claims(base.claims, scene.leases)
+        self.claims = _claims(base.claims, overlay.leases)
         self.rule = base.rule
         if base.era == "auto" and any(bead.era for bead in changed.values()):
             self.rule = rule_of(self.beads, base.era)
         self.graph = Graph(self.beads)
-        self.graph.children = _children(scene, changed)
+        self.graph.children = _children(overlay, changed)
         everything = self.rule != base.rule
-        self.judged: set[str] = set(self.beads if everything else _reached(scene, changed))
+        self.judged: set[str] = set(self.beads if everything else _reached(overlay, changed))
         self._standings = dict(base._standings)
         for bead_id in self.judged:
             bead = self.beads[bead_id]
@@ -195,22 +195,22 @@ def _claims(claims: Claims, leases: Mapping[str, bool]) -> Claims:
     )
 
 
-def _children(scene: Overlay, changed: Mapping[str, Bead]) -> Mapping[str, tuple[str, ...]]:
+def _children(overlay: Overlay, changed: Mapping[str, Bead]) -> Mapping[str, tuple[str, ...]]:
     """Per parent its children, anew only where a change put a bead under another one."""
-    old = scene.queue.beads
+    old = overlay.queue.beads
     parents = {bead.parent for bead in changed.values()}
     parents |= {old[bead_id].parent for bead_id in changed if bead_id in old}
-    found = dict(scene.queue.graph.children)
+    found = dict(overlay.queue.graph.children)
     for parent in parents - {""}:
-        found[parent] = tuple(scene.children(parent))
+        found[parent] = tuple(overlay.children(parent))
     return found
 
 
-def _reached(scene: Overlay, changed: Mapping[str, Bead]) -> Iterator[str]:
+def _reached(overlay: Overlay, changed: Mapping[str, Bead]) -> Iterator[str]:
     """Beads whose state a change can have altered: themselves, their dependents, their parents."""
-    old, dependents = scene.queue.beads, scene.queue.graph.dependents
+    old, dependents = overlay.queue.beads, overlay.queue.graph.dependents
     yield from changed
-    yield from (bead_id for bead_id in scene.leases if bead_id in old)
+    yield from (bead_id for bead_id in overlay.leases if bead_id in old)
     for bead_id, bead in changed.items():
         before = old.get(bead_id)
         if before is None or before.status != bead.status:
@@ -220,29 +220,29 @@ def _reached(scene: Overlay, changed: Mapping[str, Bead]) -> Iterator[str]:
                 yield parent
 
 
-def _new_cycles(scene: Overlay) -> set[tuple[str, ...]]:
+def _new_cycles(overlay: Overlay) -> set[tuple[str, ...]]:
     """Circles that a new edge closes: the beads that both reach and are reached by its end."""
     found = set()
-    for bead_id, fields in scene.edits.items():
+    for bead_id, fields in overlay.edits.items():
         if "dependencies" not in fields:
             continue
-        before = scene.queue.beads.get(bead_id)
+        before = overlay.queue.beads.get(bead_id)
         had = before.depends_on if before is not None else ()
-        if any(target not in had for target in scene.depends_on(bead_id)):
-            circle = _component(scene, bead_id)
+        if any(target not in had for target in overlay.depends_on(bead_id)):
+            circle = _component(overlay, bead_id)
             if circle:
                 found.add(circle)
     return found
 
 
-def _component(scene: Overlay, bead_id: str) -> tuple[str, ...]:
+def _component(overlay: Overlay, bead_id: str) -> tuple[str, ...]:
     """The beads that wait in a circle with this one, sorted; empty where it waits in none."""
     waits_for: dict[str, tuple[str, ...]] = {}
     stack = [bead_id]
     while stack:
         here = stack.pop()
         if here not in waits_for:
-            waits_for[here] = scene.depends_on(here)
+            waits_for[here] = overlay.depends_on(here)
             stack.extend(waits_for[here])
     waiting: dict[str, list[str]] = {}
     for other, ends in waits_for.items():
@@ -258,20 +258,20 @@ def _component(scene: Overlay, bead_id: str) -> tuple[str, ...]:
     return tuple(sorted(back)) if bead_id in back else ()
 
 
-def _orphans(scene: Overlay) -> Iterator[StrandedBead]:
+def _orphans(overlay: Overlay) -> Iterator[StrandedBead]:
     """Unfinished beads that wait on one which, by the change, no worker will finish."""
-    for bead_id in scene.edits:
-        why = _why_never(scene, bead_id)
+    for bead_id in overlay.edits:
+        why = _why_never(overlay, bead_id)
         if not why:
             continue
-        for other in scene.queue.graph.dependents.get(bead_id, ()):
-            if scene.status(other) not in TERMINAL and bead_id in scene.depends_on(other):
+        for other in overlay.queue.graph.dependents.get(bead_id, ()):
+            if overlay.status(other) not in TERMINAL and bead_id in overlay.depends_on(other):
                 yield StrandedBead(other, bead_id, why)
 
 
-def _why_never(scene: Overlay, bead_id: str) -> str:
+def _why_never(overlay: Overlay, bead_id: str) -> str:
     """Why a changed bead is not finished any more by anybody; empty where it may be, or was so before."""
-    now, before = scene.bead(bead_id), scene.queue.beads.get(bead_id)
+    now, before = overlay.bead(bead_id), overlay.queue.beads.get(bead_id)
     if now.status == "cancelled":
         return "" if before is not None and before.status == "cancelled" else "is cancelled, never closed"
     if now.status == "closed":

@@ -79,13 +79,13 @@ def differences(
     return found
 
 
-def differences_in(expected: Edits | Mapping[str, Mapping[str, Any] | None], scene: Overlay) -> list[Difference]:
+def differences_in(expected: Edits | Mapping[str, Mapping[str, Any] | None], overlay: Overlay) -> list[Difference]:
     """The same against rows as planned changes leave them."""
     return [
-        Difference(bead_id, name, value, scene.value(bead_id, name))
+        Difference(bead_id, name, value, overlay.value(bead_id, name))
         for bead_id, fields in expected.items()
         for name, value in (fields or {}).items()
-        if bead_id not in scene or not same(name, scene.value(bead_id, name), value)
+        if bead_id not in overlay or not same(name, overlay.value(bead_id, name), value)
     ]
 
 

@@ -167,7 +167,7 @@ def _turn(entry: JournalEntry, history: JournalHistory, writing: PlanBuilder) ->
     source = entry if entry.standing else history.get(entry.undone_by)
     if source is None:
         return UndoStep(entry, problem="the journal no longer holds how it was undone")
-    differing = tuple(differences_in(source.after, writing.scene))
+    differing = tuple(differences_in(source.after, writing.overlay))
     if differing:
         return UndoStep(entry, problem="somebody changed the same since", differences=differing)
     mark = len(writing.steps)

@@ -69,7 +69,7 @@ class Concerns:
     """Why the focus could not be minded, or the drift not be kept, in one sentence."""
     archived: Mapping[str, Archived] = field(default_factory=dict)
     """Beads of the archive that others wait on."""
-    bearing: StatusSummary = field(default_factory=StatusSummary)
+    status_summary: StatusSummary = field(default_factory=StatusSummary)
     """Where the work stands and what should come next."""
 
 
@@ -119,10 +119,10 @@ class BackgroundMonitor:
             self._stopped = True
             self._wake.notify_all()
 
-    def see(self, sight: QueueState, history: JournalHistory) -> None:
+    def see(self, queue_state: QueueState, history: JournalHistory) -> None:
         """There is a newer state to look at."""
         with self._wake:
-            self._news = (sight, history)
+            self._news = (queue_state, history)
             self._wake.notify_all()
 
     def acknowledge(self, ids: Iterable[str]) -> None:
@@ -131,30 +131,32 @@ class BackgroundMonitor:
             self._seen_by_person += ids
             self._wake.notify_all()
 
-    def look(self, sight: QueueState, history: JournalHistory) -> Concerns:
+    def look(self, queue_state: QueueState, history: JournalHistory) -> Concerns:
         """Everything that is to be found in a state, as of now; keeps what is new of it for the next time."""
         trouble = ""
         try:
-            drift = self._drift.check(sight.queue.beads, history)
+            drift = self._drift.check(queue_state.queue.beads, history)
             if self._curator is not None:
-                drift = self._drift.settle(sight.queue.beads, history)
+                drift = self._drift.settle(queue_state.queue.beads, history)
         except GateBusy:
             pass  # somebody changes the queue this moment: what that leaves is looked at again
         except OSError as error:
             trouble = f"what was seen cannot be kept: {error.strerror or error}"
-        orphans = find_orphans(sight, self.project, env=self._env, now=self._clock())
-        focus = read_focus(Overlay(sight.queue))
-        unminded = _unminded(sight, focus)
+        orphans = find_orphans(queue_state, self.project, env=self._env, now=self._clock())
+        focus = read_focus(Overlay(queue_state.queue))
+        unminded = _unminded(queue_state, focus)
         minded: tuple[str, ...] = ()
         few = 0 < len(unminded) <= MIND_MOST
         if few and self._curator is not None and self._failures < MIND_AFTER:
             minded, why = self._mind(self._curator)
             unminded, trouble = (() if minded else unminded), why or trouble
-        dead = find_dead_claims(sight, self.project, env=self._env, now=self._clock())
-        bearing = take_bearing(sight, self.project, drift=drift, orphans=orphans, dead=dead, authority=self._authority)
-        missing = {edge.missing for edge in sight.queue.graph.dangling}
+        dead = find_dead_claims(queue_state, self.project, env=self._env, now=self._clock())
+        status_summary = take_bearing(
+            queue_state, self.project, drift=drift, orphans=orphans, dead=dead, authority=self._authority
+        )
+        missing = {edge.missing for edge in queue_state.queue.graph.dangling}
         archived = find_archived(self.project.archive_file, missing)
-        return Concerns(drift, orphans, dead, focus, unminded, minded, trouble, archived, bearing)
+        return Concerns(drift, orphans, dead, focus, unminded, minded, trouble, archived, status_summary)
 
     def _mind(self, curator: Curator) -> tuple[tuple[str, ...], str]:
         """Bring the focus up to date, as whoever put it on wanted: (beads, why it failed if it did)."""
@@ -171,12 +173,12 @@ class BackgroundMonitor:
         self._failures = 0
         return (tuple(done.entry.after) if done.entry is not None else ()), ""
 
-    def _acknowledge(self, ids: list[str], sight: QueueState, history: JournalHistory) -> str:
+    def _acknowledge(self, ids: list[str], queue_state: QueueState, history: JournalHistory) -> str:
         """Take the present of these beads as seen; why that failed, if it did."""
         try:
-            self._patient.acknowledge(sight.queue.beads, history, ids)
-            if self._curator is not None and set(ids) & set(drifted(sight.queue)):
-                left = stale(self._patient.check(sight.queue.beads, history)) & set(drifted(sight.queue))
+            self._patient.acknowledge(queue_state.queue.beads, history, ids)
+            if self._curator is not None and set(ids) & set(drifted(queue_state.queue)):
+                left = stale(self._patient.check(queue_state.queue.beads, history)) & set(drifted(queue_state.queue))
                 done = self._curator.run_steps(
                     "hold",
                     "give drifted beads back to workers",
@@ -242,15 +244,15 @@ def _same(news: tuple[QueueState, JournalHistory], seen: tuple[QueueState, Journ
     """Whether everything that a look rests on is the same."""
     if seen is None:
         return False
-    (sight, history), (old, old_history) = news, seen
-    return sight.queue is old.queue and sight.runs is old.runs and history is old_history
+    (queue_state, history), (old, old_history) = news, seen
+    return queue_state.queue is old.queue and queue_state.runs is old.runs and history is old_history
 
 
-def _unminded(sight: QueueState, focus: Focus) -> tuple[str, ...]:
+def _unminded(queue_state: QueueState, focus: Focus) -> tuple[str, ...]:
     """Beads on which the focus is not as it should be."""
     if not (focus.epic or focus.held or focus.leftovers):
         return ()
-    writing = PlanBuilder(Overlay(sight.queue), dialect_or_family(sight.dialect, sight.queue))
+    writing = PlanBuilder(Overlay(queue_state.queue), dialect_or_family(queue_state.dialect, queue_state.queue))
     try:
         plan_upkeep(writing)
     except OperationRefused as error:

@@ -63,7 +63,9 @@ class Checker:
     delegate: Delegate | None = None
     wishes: AgentChoice = NOBODY
 
-    def facts(self, scope: Scope = EVERYTHING, *, sight: QueueState | None = None, documents: bool = True) -> Facts:
+    def facts(
+        self, scope: Scope = EVERYTHING, *, queue_state: QueueState | None = None, documents: bool = True
+    ) -> Facts:
         """What is known now. New beads and our own changes are taken into the drift snapshot on the way.
 
         Args:
@@ -73,29 +75,29 @@ class Checker:
             Unreadable: there is no queue, or it cannot be read.
             OSError: the drift snapshot cannot be written.
         """
-        sight = sight or self.curator.look()
+        queue_state = queue_state or self.curator.look()
         project = self.curator.project
         return gather_facts(
-            sight,
+            queue_state,
             scope=scope,
-            drift=self.drift(sight),
-            orphans=find_orphans(sight, project),
-            dead=find_dead_claims(sight, project),
+            drift=self.drift(queue_state),
+            orphans=find_orphans(queue_state, project),
+            dead=find_dead_claims(queue_state, project),
             questions=self.questions.all(),
             authority=Authority(project.root) if documents else None,
             conflicts=find_conflicts(project.root) if documents else (),
-            tried=still_tried(load_state(project).tried, sight.queue),
-            stoppage=find_stoppage(project, sight.runs),
+            tried=still_tried(load_state(project).tried, queue_state.queue),
+            stoppage=find_stoppage(project, queue_state.runs),
             archive=project.archive_file,
         )
 
-    def drift(self, sight: QueueState) -> tuple[Drift, ...]:
+    def drift(self, queue_state: QueueState) -> tuple[Drift, ...]:
         """What others changed since it was last seen."""
         watch = DriftWatch(self.curator.project, self.curator.gate)
         history = self.curator.history()
         if self.curator.gate.read_only:
-            return watch.check(sight.queue.beads, history)
-        return watch.settle(sight.queue.beads, history)
+            return watch.check(queue_state.queue.beads, history)
+        return watch.settle(queue_state.queue.beads, history)
 
     def check(self, scope: Scope = EVERYTHING, *, asking: Asking = "auto", stamp: str = "check") -> NextVerdict:
         """What comes next.

@@ -104,7 +104,7 @@ class Facts:
 
 
 def gather_facts(
-    sight: QueueState,
+    queue_state: QueueState,
     *,
     scope: Scope = EVERYTHING,
     drift: Iterable[Drift] = (),
@@ -118,12 +118,12 @@ def gather_facts(
     archive: Path | None = None,
 ) -> Facts:
     """What is known of a scope: everything, an epic and all under it, a label, or a specification."""
-    queue = sight.queue
+    queue = queue_state.queue
     named = named_beads(queue, scope)
     inside = tuple(queue.beads) if named is None else named
     beads = [queue.beads[bead_id] for bead_id in inside]
     unfinished = [bead for bead in beads if bead.status not in TERMINAL]
-    left = [bead for bead in unfinished if not governs_alignment(bead) or sight.alive(bead.id)]
+    left = [bead for bead in unfinished if not governs_alignment(bead) or queue_state.alive(bead.id)]
     chosen = frozenset(inside)
     ready = tuple(bead_id for bead_id in queue.ready if bead_id in chosen)
     judged = [queue.beads[bead_id] for bead_id in ready[:MOST_JUDGED] if not looks_like_epic(queue.beads[bead_id])]
@@ -154,7 +154,7 @@ def gather_facts(
         dead=tuple(each for each in dying.values() if each.bead_id in chosen),
         stalls=tuple(
             run
-            for run in sight.runs
+            for run in queue_state.runs
             if run.verdict != "alive" and run.bead_id in chosen and not governs_alignment(queue.beads[run.bead_id])
         ),
         orphans=tuple(
@@ -175,12 +175,12 @@ def gather_facts(
         conflicts=tuple(each for each in conflicts if each.key not in decided),
         tried=tuple(each for each in tried if each.bead_id in chosen),
         health=_health(queue, beads, unfinished, counts, cooling),
-        shut=sight.shut,
-        drain=" ".join(("ddx", *dialect_or_family(sight.dialect, queue).drain)),
+        shut=queue_state.shut,
+        drain=" ".join(("ddx", *dialect_or_family(queue_state.dialect, queue).drain)),
         counts=counts,
         unnamed=named is None and scope is not EVERYTHING,
         outside=tuple(bead_id for bead_id in queue.ready if bead_id not in chosen),
-        unread=sight.tracker.unread,
+        unread=queue_state.tracker.unread,
     )
 
 

@@ -47,7 +47,7 @@ class StatusSummary:
 
 
 def take_bearing(
-    sight: QueueState,
+    queue_state: QueueState,
     project: Project,
     *,
     drift: Iterable[Drift] = (),
@@ -57,9 +57,9 @@ def take_bearing(
 ) -> StatusSummary:
     """Where the work stands now. Reads a few small files; changes nothing and asks nobody."""
     status = run_status(project)
-    stoppage = find_stoppage(project, sight.runs)
+    stoppage = find_stoppage(project, queue_state.runs)
     facts = gather_facts(
-        sight,
+        queue_state,
         drift=drift,
         orphans=orphans,
         dead=dead,

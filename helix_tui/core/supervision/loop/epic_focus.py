@@ -50,9 +50,9 @@ class Curating:
         self._unfinished: set[str] = set()
         """Epics that were open at the last look: ddx of August closes them by itself."""
 
-    def begin(self, sight: QueueState) -> None:
+    def begin(self, queue_state: QueueState) -> None:
         """Take over what a run that died left in the rows, and what was asked for."""
-        epic = read_focus(Overlay(sight.queue)).epic
+        epic = read_focus(Overlay(queue_state.queue)).epic
         if epic and epic == self.work.state.focused_epic:
             self.ours = epic
         elif epic:
@@ -62,20 +62,20 @@ class Curating:
             self.work.state.focused_epic = ""
         wanted = self.work.options.focus
         if wanted and wanted != epic:
-            self._enter(sight, wanted, asked=True)
+            self._enter(queue_state, wanted, asked=True)
 
-    def order(self, sight: QueueState) -> None:
+    def order(self, queue_state: QueueState) -> None:
         """Bring the focus up to date with the queue: leave it, mend it, or enter one."""
-        if held := set(undecided(sight.queue)):
-            waits = set(self.work.kept_back(sight.queue))
+        if held := set(undecided(queue_state.queue)):
+            waits = set(self.work.kept_back(queue_state.queue))
             if held - waits:
                 self.keep_back(held & waits)
-                sight = self.work.look()
-        scene = Overlay(sight.queue)
-        focus = read_focus(scene)
-        if focus.epic and (scene.status(focus.epic) in TERMINAL or self._finished(scene, focus.epic)):
-            self._close(sight, focus.epic)
-        elif focus.epic and not self._can_go_on(scene, focus.epic):
+                queue_state = self.work.look()
+        overlay = Overlay(queue_state.queue)
+        focus = read_focus(overlay)
+        if focus.epic and (overlay.status(focus.epic) in TERMINAL or self._finished(overlay, focus.epic)):
+            self._close(queue_state, focus.epic)
+        elif focus.epic and not self._can_go_on(overlay, focus.epic):
             self.work.teller.always(
                 f"epic {called(focus.epic)} has open children but none are eligible — releasing focus"
             )
@@ -85,7 +85,7 @@ class Curating:
             self.work.change_steps("focus", "repair the focus", lambda writing, _: plan_upkeep(writing))
             self.work.state.focused_epic = focus.epic
         elif self.work.options.auto_focus:
-            self._choose(sight)
+            self._choose(queue_state)
         self._close_finished(self.work.look())
 
     def end(self) -> None:
@@ -122,15 +122,15 @@ class Curating:
             self.work.teller.always(f"keeping workers from {named(sorted(fresh))}: parent or document changed")
         return done.entry is not None
 
-    def _choose(self, sight: QueueState) -> None:
+    def _choose(self, queue_state: QueueState) -> None:
         """Enter the epic that the next bead belongs to."""
-        queue = sight.queue
+        queue = queue_state.queue
         epic = epic_of(queue, queue.ready[0]) if queue.ready else ""
         if not epic or epic in self._passed_over:
             return
-        self._enter(sight, epic)
+        self._enter(queue_state, epic)
 
-    def _enter(self, sight: QueueState, epic: str, *, asked: bool = False) -> None:
+    def _enter(self, queue_state: QueueState, epic: str, *, asked: bool = False) -> None:
         try:
             planned = self.work.curator.plan_steps(
                 "focus", "look at a focus", lambda w, _: plan_focus(w, epic, now_only=True)
@@ -167,23 +167,23 @@ class Curating:
         self.work.save()
         self.work.refresh_context(self.work.look())
 
-    def _finished(self, scene: Overlay, epic: str) -> bool:
-        below = descendants(scene, epic)
-        return not any(scene.status(bead_id) not in TERMINAL for bead_id in below)
+    def _finished(self, overlay: Overlay, epic: str) -> bool:
+        below = descendants(overlay, epic)
+        return not any(overlay.status(bead_id) not in TERMINAL for bead_id in below)
 
-    def _can_go_on(self, scene: Overlay, epic: str) -> bool:
+    def _can_go_on(self, overlay: Overlay, epic: str) -> bool:
         """Whether something that the epic needs is ready, or being worked on."""
-        queue = scene.queue
-        wanted = needed(scene, epic, descendants(scene, epic)) - {epic}
+        queue = overlay.queue
+        wanted = needed(overlay, epic, descendants(overlay, epic)) - {epic}
         return any(queue.state(each) in ("ready", "running", "claimed") for each in wanted if each in queue.beads)
 
     def _open_epic(self, bead: Bead) -> bool:
         """Whether it is an epic that workers have, as far as anybody knows: nobody has set it aside."""
         return bead.status in ("open", "in_progress") and looks_like_epic(bead)
 
-    def _close(self, sight: QueueState, epic: str) -> None:
+    def _close(self, queue_state: QueueState, epic: str) -> None:
         """The focused epic is done: close it, have it reviewed, give back what was held."""
-        if sight.queue.beads[epic].status not in TERMINAL:
+        if queue_state.queue.beads[epic].status not in TERMINAL:
             self.work.teller.always(f"epic {called(epic)} has no remaining open children — closing epic")
             self.work.change([operations.close(epic)], f"close the epic {called(epic)}")
         self._leave(epic)
@@ -204,22 +204,22 @@ class Curating:
             trigger,
         )
 
-    def _close_finished(self, sight: QueueState) -> None:
+    def _close_finished(self, queue_state: QueueState) -> None:
         """Close epics under which everything is done, in this run or in one before: ddx of April never does.
         Those that ddx of August closed are reviewed as well.
         """
-        queue = sight.queue
-        scene, closed = Overlay(queue), set[str]()
+        queue = queue_state.queue
+        overlay, closed = Overlay(queue), set[str]()
         for epic in sorted(each.id for each in queue.beads.values() if self._open_epic(each)):
-            below = descendants(scene, epic)
-            if any(scene.status(each) == "closed" for each in below) and self._finished(scene, epic):
+            below = descendants(overlay, epic)
+            if any(overlay.status(each) == "closed" for each in below) and self._finished(overlay, epic):
                 self.work.change([operations.close(epic)], f"close the epic {called(epic)}")
                 self.work.teller.always(f"epic {called(epic)} has no remaining open children — closing epic")
                 self.review_epic(epic)
                 closed.add(epic)
         for epic in sorted(self._unfinished - closed):
             done = epic in queue.beads and queue.beads[epic].status == "closed"
-            if done and descendants(scene, epic) & self.work.executed:
+            if done and descendants(overlay, epic) & self.work.executed:
                 self.review_epic(epic)
         self._unfinished = {
             each.id

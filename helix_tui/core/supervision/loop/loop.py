@@ -85,23 +85,23 @@ class Loop:
         self._readable(work.look())
         take_over(work, self.booking)
         settle_documents(work)
-        sight = work.look()
-        self.curating.begin(sight)
+        queue_state = work.look()
+        self.curating.begin(queue_state)
         work.refresh_context(work.look())
 
     def _step(self) -> None:
         work = self.work
         self._obey()
         try:
-            sight = self._curated()
-            self._batch_left(sight)
-            verdict = self._forced(sight)
+            queue_state = self._curated()
+            self._batch_left(queue_state)
+            verdict = self._forced(queue_state)
             if verdict is not None:
                 self.passes.act(verdict)
-            elif sight.queue.ready:
-                self._turn(sight)
+            elif queue_state.queue.ready:
+                self._turn(queue_state)
             else:
-                self._nothing_but_held(sight)
+                self._nothing_but_held(queue_state)
                 self.passes.next_action()
         except Retry:
             work.teller.verbose("looking again")
@@ -125,38 +125,38 @@ class Loop:
 
     def _curated(self) -> QueueState:
         self.work.save("curating")
-        sight = self.work.look()
-        self._readable(sight)
-        self._accepted(sight)
-        self.curating.order(sight)
+        queue_state = self.work.look()
+        self._readable(queue_state)
+        self._accepted(queue_state)
+        self.curating.order(queue_state)
         return self.work.look()
 
-    def _readable(self, sight: QueueState) -> None:
+    def _readable(self, queue_state: QueueState) -> None:
         """Stop before ddx fails on a line that is no bead, or drops it.
 
         Raises:
             Stopped: there is such a line.
         """
-        if sight.tracker.unread:
-            detail = f"{sight.tracker.unread}; ddx fails on it, or drops it when it next writes"
+        if queue_state.tracker.unread:
+            detail = f"{queue_state.tracker.unread}; ddx fails on it, or drops it when it next writes"
             raise Stopped(Stop("unreadable_tracker", detail, 1, "helix-tui doctor"))
 
-    def _accepted(self, sight: QueueState) -> None:
+    def _accepted(self, queue_state: QueueState) -> None:
         """Stop before a ddx is called that would refuse this tracker whatever it is asked.
 
         Raises:
             Stopped: it would.
         """
-        if sight.shut is not None:
-            raise Stopped(Stop("ddx_refuses", str(sight.shut), 1, sight.shut.command))
+        if queue_state.shut is not None:
+            raise Stopped(Stop("ddx_refuses", str(queue_state.shut), 1, queue_state.shut.command))
 
-    def _batch_left(self, sight: QueueState) -> None:
-        batch, queue = self.work.options.batch, sight.queue
+    def _batch_left(self, queue_state: QueueState) -> None:
+        batch, queue = self.work.options.batch, queue_state.queue
         going = ("ready", "running", "claimed")
         if batch and not any(each in queue.beads and queue.state(each) in going for each in batch):
             raise Stopped(Stop("batch_done", f"{len(batch)} beads in the batch"))
 
-    def _forced(self, sight: QueueState) -> NextVerdict | None:
+    def _forced(self, queue_state: QueueState) -> NextVerdict | None:
         """An answer that the facts give even though something is ready: drift, or a question that stops
         all. Beads whose parent or document changed are kept from workers first; where a polish pass has
         left them so, the others go on.
@@ -164,27 +164,27 @@ class Loop:
         Raises:
             Retry: they are kept back, or given back, now, and the queue is another one.
         """
-        facts = self.work.checker.facts(sight=sight, documents=False)
-        if self.curating.keep_drifted(sight.queue, stale(facts.drift)):
+        facts = self.work.checker.facts(queue_state=queue_state, documents=False)
+        if self.curating.keep_drifted(queue_state.queue, stale(facts.drift)):
             raise Retry
         verdict = decide(facts)
         stops = any(question.stops for question in facts.questions)
         fresh = drifted_in(verdict) - self.passes.unsettled if verdict.next_action == "POLISH" else ()
         return verdict if stops or fresh else None
 
-    def _turn(self, sight: QueueState) -> None:
+    def _turn(self, queue_state: QueueState) -> None:
         """Let ddx execute one bead of its own choice, and book what it did."""
         work = self.work
-        self._without_undecided(sight)
-        self._without_tried(sight)
+        self._without_undecided(queue_state)
+        self._without_tried(queue_state)
         number = work.state.attempted_cycles + 1
         work.permit(
             "dispatch",
-            sight.queue.ready[0],
-            f"let ddx execute one bead (the next would be {called(sight.queue.ready[0])})?",
+            queue_state.queue.ready[0],
+            f"let ddx execute one bead (the next would be {called(queue_state.queue.ready[0])})?",
         )
-        work.teller.verbose(f"[{work.now[11:19]}] ready={len(sight.queue.ready)}, cycle={number}")
-        work.teller.brief(f"[{work.now[11:19]}] cycle {number}: dispatching ({len(sight.queue.ready)} ready)")
+        work.teller.verbose(f"[{work.now[11:19]}] ready={len(queue_state.queue.ready)}, cycle={number}")
+        work.teller.brief(f"[{work.now[11:19]}] cycle {number}: dispatching ({len(queue_state.queue.ready)} ready)")
         turn_out = work.teller.path.with_name(
             f"{work.state.run_id}-turn{len(work.state.cycles) + 1}-{work.clock()}.out"
         )
@@ -204,7 +204,7 @@ class Loop:
         self.booking.on_completed(before, completed)
         if work.control.cut or turn.signalled:
             self._cut_short(turn)
-        self._after(turn, sight)
+        self._after(turn, queue_state)
 
     def _cut_short(self, turn: LoopTurn) -> NoReturn:
         """Stop after a turn whose ddx was interrupted, by this run or by somebody else; what that says of it
@@ -250,16 +250,16 @@ class Loop:
         with contextlib.suppress(OSError):  # what stands there names the file; the number only helps to wait
             self.work.save()
 
-    def _without_undecided(self, sight: QueueState) -> None:
+    def _without_undecided(self, queue_state: QueueState) -> None:
         """What comes of a bead in question waits for the answer; the rest goes on without it.
 
         Raises:
             Retry: such beads are held back now, and the queue is another one.
             Stopped: nothing else is left, or at autonomy low, where nothing is held back without a yes.
         """
-        work, ready = self.work, sight.queue.ready
+        work, ready = self.work, queue_state.queue.ready
         waits = work.awaiting()
-        self._held &= waits | set(work.tried(sight.queue))
+        self._held &= waits | set(work.tried(queue_state.queue))
         if ready[0] not in waits:
             return
         held = [bead_id for bead_id in ready if bead_id in waits]
@@ -268,11 +268,11 @@ class Loop:
             detail = f"{called(ready[0])} would be next, and its outcome waits for a decision"
             raise Stopped(Stop("question", detail, 0, "helix-tui input --questions"))
         self._held |= set(held)
-        self.curating.keep_back({*held, *undecided(sight.queue)})
+        self.curating.keep_back({*held, *undecided(queue_state.queue)})
         work.teller.always(f"going on without {named(held)}, until somebody decides")
         raise Retry
 
-    def _without_tried(self, sight: QueueState) -> None:
+    def _without_tried(self, queue_state: QueueState) -> None:
         """What this run has tried and left open is passed over until its record changes, as ddx does in one
         session; the others are done.
 
@@ -280,8 +280,8 @@ class Loop:
             Retry: it is held back now, and the queue is another one.
             Stopped: nothing else is ready, or it cannot be held back.
         """
-        work, ready = self.work, sight.queue.ready
-        tried = work.tried(sight.queue)
+        work, ready = self.work, queue_state.queue.ready
+        tried = work.tried(queue_state.queue)
         passed = [bead_id for bead_id in ready if bead_id in tried]
         if not passed:
             return
@@ -290,15 +290,15 @@ class Loop:
         if work.options.autonomy == "low":
             work.permit("curation", f"pass over {named(passed)}", f"pass over {named(passed)}, once tried?")
         self._held |= set(passed)
-        self.curating.keep_back({*passed, *undecided(sight.queue)})
+        self.curating.keep_back({*passed, *undecided(queue_state.queue)})
         for bead_id in passed:
             work.teller.always(f"passing over {called(bead_id)}, tried in this run ({tried[bead_id].why})")
         raise Retry
 
-    def _nothing_but_held(self, sight: QueueState) -> None:
+    def _nothing_but_held(self, queue_state: QueueState) -> None:
         """Where everything else is done, what is held back waits for a person and not for a check."""
-        tried = self.work.tried(sight.queue)
-        held = undecided(sight.queue)
+        tried = self.work.tried(queue_state.queue)
+        held = undecided(queue_state.queue)
         waiting = [bead_id for bead_id in held if bead_id not in tried]
         if waiting and not self.work.autonomy.escalates:
             detail = f"nothing else is ready, and {named(waiting)} waits for a decision"
@@ -334,7 +334,7 @@ class Loop:
         aside = ", not landed" if result.attempt.preserved else ""
         work.teller.always(f"cycle {number}: {called(result.bead_id)} → {result.word}{aside}{detail}{kept}{again}")
 
-    def _after(self, turn: LoopTurn, sight: QueueState) -> None:
+    def _after(self, turn: LoopTurn, queue_state: QueueState) -> None:
         """Whether to go on after a turn."""
         work = self.work
         if turn.attention and not turn.results:
@@ -408,14 +408,14 @@ class Loop:
         stop = self._without_fault(stop, self.curating.end)
         blockers: list[str] = []
         with contextlib.suppress(Stopped):
-            sight = work.look()
+            queue_state = work.look()
             stuck = find_stuck(
-                sight.queue,
-                orphans=(*find_orphans(sight, work.project), *find_dead_claims(sight, work.project)),
+                queue_state.queue,
+                orphans=(*find_orphans(queue_state, work.project), *find_dead_claims(queue_state, work.project)),
                 epic=work.state.focused_epic,
                 questions=work.questions.open(),
-                tried=work.tried(sight.queue).values(),
-                stoppage=find_stoppage(work.project, sight.runs),
+                tried=work.tried(queue_state.queue).values(),
+                stoppage=find_stoppage(work.project, queue_state.runs),
                 archive=work.project.archive_file,
             )
             work.state.blockers = [each.record() for each in stuck[:50]]

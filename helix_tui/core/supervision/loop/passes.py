@@ -65,9 +65,9 @@ class Passes:
         self.empty += 1
         if self.empty < MOST_EMPTY:
             return
-        sight = self.work.look()
-        orphans = find_orphans(sight, self.work.project)
-        ready = sight.queue.ready
+        queue_state = self.work.look()
+        orphans = find_orphans(queue_state, self.work.project)
+        ready = queue_state.queue.ready
         detail = f"ddx picks nothing, though {named(ready)} should be ready" if ready else "nothing is ready"
         detail += f" ({why})" if why else ""
         command = "helix-tui doctor" if ready else "helix-tui stuck"

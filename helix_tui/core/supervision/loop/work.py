@@ -157,9 +157,9 @@ class LoopWork:
         self._records.refresh(beads, holds=holds(RunReader(self.project).find(beads, now)))
         return tuple(replace(each, judged=self._records.judged(each.piece(now), since)) for each in told)
 
-    def refresh_context(self, sight: QueueState) -> None:
+    def refresh_context(self, queue_state: QueueState) -> None:
         """Make the context file anew."""
-        refresh_context(self.project, sight.queue, epic=self.state.focused_epic)
+        refresh_context(self.project, queue_state.queue, epic=self.state.focused_epic)
         self.teller.verbose("context refreshed")
 
     def _told(self, do: Callable[[], Result], title: str) -> Result:

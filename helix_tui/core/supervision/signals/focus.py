@@ -50,12 +50,12 @@ class Focus:
     """Further epics that say they are in focus, older ones."""
 
 
-def read_focus(scene: Overlay) -> Focus:
+def read_focus(overlay: Overlay) -> Focus:
     """The focus as the rows tell it."""
     marked: dict[str, str] = {}
     on: list[tuple[str, str]] = []
-    for bead_id in _near_focus(scene):
-        since, epic = scene.value(bead_id, ON), scene.value(bead_id, FOCUS_MARK)
+    for bead_id in _near_focus(overlay):
+        since, epic = overlay.value(bead_id, ON), overlay.value(bead_id, FOCUS_MARK)
         if since is not None:
             on.append((str(since), bead_id))
         if epic is not None:
@@ -77,37 +77,37 @@ def plan_focus(writing: PlanBuilder, epic: str, *, now_only: bool = False) -> No
         now_only: hold back only what a worker could pick now or after a cooldown; for a loop that brings the
             focus up to date before every turn, and to which each command costs time.
     """
-    scene = writing.scene
-    must_live(scene, epic)
-    below = descendants(scene, epic)
-    if not any(scene.status(bead_id) not in TERMINAL for bead_id in below):
+    overlay = writing.overlay
+    must_live(overlay, epic)
+    below = descendants(overlay, epic)
+    if not any(overlay.status(bead_id) not in TERMINAL for bead_id in below):
         raise OperationRefused(f"nothing open is under {called(epic)}; focus on an epic with open beads under it")
-    focus = read_focus(scene)
-    since = scene.value(epic, ON)
+    focus = read_focus(overlay)
+    since = overlay.value(epic, ON)
     if since is None or focus.epic != epic:
-        since = format_instant(scene.queue.as_of)
+        since = format_instant(overlay.queue.as_of)
     writing.update(epic, {ON: since, REACH: "ready" if now_only else None})
     for other in dict.fromkeys((focus.epic, *focus.others)):
         if other and other != epic:
             writing.update(other, {ON: None, REACH: None})
-    kept = needed(scene, epic, below)
+    kept = needed(overlay, epic, below)
     for bead_id in (*focus.held, *focus.leftovers):
         if bead_id in kept:
             release(writing, bead_id, FOCUS_MARK, PRIOR)
-        elif scene.value(bead_id, FOCUS_MARK) != epic and scene.status(bead_id) not in TERMINAL:
+        elif overlay.value(bead_id, FOCUS_MARK) != epic and overlay.status(bead_id) not in TERMINAL:
             writing.update(bead_id, {FOCUS_MARK: epic})
-        elif scene.value(bead_id, FOCUS_MARK) != epic:
+        elif overlay.value(bead_id, FOCUS_MARK) != epic:
             release(writing, bead_id, FOCUS_MARK, PRIOR)
-    spared = _spared(scene, kept) if writing.dialect.closes_ineligible else set()
-    for bead_id in _outside(scene, kept | spared, writing.dialect.rule):
-        if now_only and scene.queue.state(bead_id) not in ("ready", "retry_cooldown"):
+    spared = _spared(overlay, kept) if writing.dialect.closes_ineligible else set()
+    for bead_id in _outside(overlay, kept | spared, writing.dialect.rule):
+        if now_only and overlay.queue.state(bead_id) not in ("ready", "retry_cooldown"):
             continue
         hold(writing, bead_id, FOCUS_MARK, epic, PRIOR)
 
 
 def plan_unfocus(writing: PlanBuilder) -> None:
     """End every focus and give back what it held."""
-    focus = read_focus(writing.scene)
+    focus = read_focus(writing.overlay)
     for epic in (focus.epic, *focus.others):
         if epic:
             writing.update(epic, {ON: None, REACH: None})
@@ -117,76 +117,76 @@ def plan_unfocus(writing: PlanBuilder) -> None:
 
 def plan_upkeep(writing: PlanBuilder) -> None:
     """What the focus needs to be as it should: beads made since, a focus half set or half ended."""
-    scene = writing.scene
-    focus = read_focus(scene)
-    if focus.epic and scene.status(focus.epic) not in TERMINAL:
-        below = descendants(scene, focus.epic)
-        if any(scene.status(bead_id) not in TERMINAL for bead_id in below):
-            plan_focus(writing, focus.epic, now_only=scene.value(focus.epic, REACH) == "ready")
+    overlay = writing.overlay
+    focus = read_focus(overlay)
+    if focus.epic and overlay.status(focus.epic) not in TERMINAL:
+        below = descendants(overlay, focus.epic)
+        if any(overlay.status(bead_id) not in TERMINAL for bead_id in below):
+            plan_focus(writing, focus.epic, now_only=overlay.value(focus.epic, REACH) == "ready")
             return
         writing.notes.append(f"the focus on {called(focus.epic)} has ended: nothing under it is left to do")
     if focus.epic or focus.held or focus.leftovers:
         plan_unfocus(writing)
 
 
-def descendants(scene: Overlay, epic: str) -> set[str]:
+def descendants(overlay: Overlay, epic: str) -> set[str]:
     """Everything under a bead, children of children too; a circle of parents is walked once."""
     found: set[str] = set()
     stack = [epic]
     while stack:
-        for child in scene.children(stack.pop()):
+        for child in overlay.children(stack.pop()):
             if child not in found and child != epic:
                 found.add(child)
                 stack.append(child)
     return found
 
 
-def needed(scene: Overlay, epic: str, below: set[str]) -> set[str]:
+def needed(overlay: Overlay, epic: str, below: set[str]) -> set[str]:
     """What must stay eligible: the epic, all under it, and whatever those wait for, however far.
 
     An epic that something waits for closes when its children do, so they are needed too; so is the bead that
     supersedes a needed one, for the closing of the one closes the other.
     """
-    seen = {bead_id for bead_id in below if scene.status(bead_id) not in TERMINAL}
+    seen = {bead_id for bead_id in below if overlay.status(bead_id) not in TERMINAL}
     stack = list(seen)
     while stack:
         bead_id = stack.pop()
         near = [
-            *scene.depends_on(bead_id),
-            *scene.children(bead_id),
-            scene.bead(bead_id).superseded_by.strip(),
+            *overlay.depends_on(bead_id),
+            *overlay.children(bead_id),
+            overlay.bead(bead_id).superseded_by.strip(),
         ]
         for other in near:
-            if other and other in scene and other not in seen and scene.status(other) not in TERMINAL:
+            if other and other in overlay and other not in seen and overlay.status(other) not in TERMINAL:
                 seen.add(other)
                 stack.append(other)
     return {epic, *below, *seen}
 
 
-def _near_focus(scene: Overlay) -> Iterator[str]:
+def _near_focus(overlay: Overlay) -> Iterator[str]:
     """Beads whose rows name the focus at all, or were changed by the plan."""
-    for bead_id, bead in scene.queue.beads.items():
-        if bead.focus_epic or bead.focus_since or bead_id in scene.edits:
+    for bead_id, bead in overlay.queue.beads.items():
+        if bead.focus_epic or bead.focus_since or bead_id in overlay.edits:
             yield bead_id
-    yield from scene.added
+    yield from overlay.added
 
 
-def _outside(scene: Overlay, kept: set[str], rule: Rule) -> Iterator[str]:
+def _outside(overlay: Overlay, kept: set[str], rule: Rule) -> Iterator[str]:
     """Beads to hold back: open, not needed, not held back already, and such as a worker may ever pick.
 
     Those that are ready come first, in pick order, so that the focus holds as soon as possible.
     """
-    position = scene.queue.position
+    position = overlay.queue.position
     last = len(position) + 1
     found = []
-    for bead_id, bead in scene.queue.beads.items():
+    for bead_id, bead in overlay.queue.beads.items():
         if bead_id in kept or bead.status not in _PICKABLE or bead.superseded_by.strip():
             continue
-        if bead_id not in scene.edits and bead.execution_eligible is False:
+        if bead_id not in overlay.edits and bead.execution_eligible is False:
             continue  # the record knows it: no need to decode the whole row
-        if scene.value(bead_id, "execution-eligible") is False:
+        if overlay.value(bead_id, "execution-eligible") is False:
             continue
-        if _never_picked(scene, bead, rule):
+        if _never_picked(overlay, bead, rule):
             continue
         found.append((position.get(bead_id, last), bead_id))
     found.sort(key=lambda pair: pair[0])
@@ -194,23 +194,23 @@ def _outside(scene: Overlay, kept: set[str], rule: Rule) -> Iterator[str]:
         yield bead_id
 
 
-def _never_picked(scene: Overlay, bead: Bead, rule: Rule) -> bool:
+def _never_picked(overlay: Overlay, bead: Bead, rule: Rule) -> bool:
     """Whether workers pass by this epic anyway: some releases by any, others by one that has children."""
     if not looks_like_epic(bead, titled=rule.titled_epics):
         return False
-    return not rule.childless_epics or bool(scene.queue.graph.children.get(bead.id))
+    return not rule.childless_epics or bool(overlay.queue.graph.children.get(bead.id))
 
 
-def _spared(scene: Overlay, kept: set[str]) -> set[str]:
+def _spared(overlay: Overlay, kept: set[str]) -> set[str]:
     """Beads above a needed one that are no epics: ddx may close such a bead unworked, once it is not eligible
     and all under it is finished."""
     found: set[str] = set()
     for bead_id in kept:
-        if bead_id not in scene or scene.status(bead_id) in TERMINAL:
+        if bead_id not in overlay or overlay.status(bead_id) in TERMINAL:
             continue
-        upper = scene.parent(bead_id)
-        while upper and upper in scene and upper not in found and upper not in kept:
-            if not looks_like_epic(scene.bead(upper)):
+        upper = overlay.parent(bead_id)
+        while upper and upper in overlay and upper not in found and upper not in kept:
+            if not looks_like_epic(overlay.bead(upper)):
                 found.add(upper)
-            upper = scene.parent(upper)
+            upper = overlay.parent(upper)
     return found

@@ -24,7 +24,7 @@ FOR_DECISION = "a decision"
 
 def hold(writing: PlanBuilder, bead_id: str, mark: str, why: str, prior_key: str) -> None:
     """Keep workers from a bead, marked, with the value of before."""
-    value = writing.scene.value(bead_id, "execution-eligible")
+    value = writing.overlay.value(bead_id, "execution-eligible")
     prior: Any
     if value is None or value is True:
         prior = "absent" if value is None else True
@@ -38,10 +38,10 @@ def hold(writing: PlanBuilder, bead_id: str, mark: str, why: str, prior_key: str
 
 def release(writing: PlanBuilder, bead_id: str, mark: str, prior_key: str) -> None:
     """Give a bead its value of before, unless somebody has changed that since; then only the marks go."""
-    scene = writing.scene
+    overlay = writing.overlay
     fields: dict[str, Any] = {mark: None, prior_key: None}
-    if scene.value(bead_id, "execution-eligible") is False:
-        prior = scene.value(bead_id, prior_key)
+    if overlay.value(bead_id, "execution-eligible") is False:
+        prior = overlay.value(bead_id, prior_key)
         text = prior[1:] if isinstance(prior, str) and prior.startswith("=") else ""
         # ddx would make a real false of the text: workers took the bead before, and take it again without
         fields["execution-eligible"] = prior is True or stored("execution-eligible", text, writing.dialect) or None
@@ -56,18 +56,18 @@ def undecided(queue: Queue) -> tuple[str, ...]:
 
 def plan_undecided(writing: PlanBuilder, wanted: Iterable[str] | Mapping[str, str]) -> None:
     """Keep exactly these back, each for its reason: what is held besides is given back."""
-    scene, keep = writing.scene, set(wanted)
+    overlay, keep = writing.overlay, set(wanted)
     reasons = wanted if isinstance(wanted, Mapping) else {}
-    have = set(undecided(scene.queue))
+    have = set(undecided(overlay.queue))
     for bead_id in sorted(have - keep):
         release(writing, bead_id, UNDECIDED, UNDECIDED_PRIOR)
     for bead_id in sorted(keep - have):
-        if bead_id in scene and _eligible(scene, bead_id):
+        if bead_id in overlay and _eligible(overlay, bead_id):
             hold(writing, bead_id, UNDECIDED, reasons.get(bead_id, FOR_DECISION), UNDECIDED_PRIOR)
 
 
-def _eligible(scene: Overlay, bead_id: str) -> bool:
-    return scene.value(bead_id, "execution-eligible") is not False
+def _eligible(overlay: Overlay, bead_id: str) -> bool:
+    return overlay.value(bead_id, "execution-eligible") is not False
 
 
 DRIFTED_PRIOR = "helix-drift-prior"
@@ -82,12 +82,12 @@ def drifted(queue: Queue) -> tuple[str, ...]:
 
 def plan_drifted(writing: PlanBuilder, wanted: Iterable[str]) -> None:
     """Keep exactly these back for their drift (CONTRACT-001); the others are given back as they were."""
-    scene, keep = writing.scene, set(wanted)
-    have = set(drifted(scene.queue))
+    overlay, keep = writing.overlay, set(wanted)
+    have = set(drifted(overlay.queue))
     for bead_id in sorted(have - keep):
         release(writing, bead_id, DRIFTED, DRIFTED_PRIOR)
     for bead_id in sorted(keep - have):
-        if bead_id in scene and _eligible(scene, bead_id):
+        if bead_id in overlay and _eligible(overlay, bead_id):
             hold(writing, bead_id, DRIFTED, "parent or document changed", DRIFTED_PRIOR)
 
 

@@ -53,41 +53,41 @@ def threshold_s(env: Mapping[str, str] | None = None) -> int:
 
 
 def find_orphans(
-    sight: QueueState, project: Project, *, env: Mapping[str, str] | None = None, now: int | None = None
+    queue_state: QueueState, project: Project, *, env: Mapping[str, str] | None = None, now: int | None = None
 ) -> tuple[Orphan, ...]:
     """Every orphaned claim, oldest first; as of ``now``, or of the instant at which the queue was judged."""
-    now = sight.queue.as_of if now is None else now
+    now = queue_state.queue.as_of if now is None else now
     least = threshold_s(env) * NS
-    return tuple(each for each in _dead(sight, project, env, now) if now - each.claimed_at > least)
+    return tuple(each for each in _dead(queue_state, project, env, now) if now - each.claimed_at > least)
 
 
 def find_dead_claims(
-    sight: QueueState, project: Project, *, env: Mapping[str, str] | None = None, now: int | None = None
+    queue_state: QueueState, project: Project, *, env: Mapping[str, str] | None = None, now: int | None = None
 ) -> tuple[Orphan, ...]:
     """Claims of processes that are dead and that ddx still honours, with the instant until which it does.
 
     They are no orphans yet: ddx gives each bead out again by itself when its heartbeat is 90 s old.
     """
-    now = sight.queue.as_of if now is None else now
+    now = queue_state.queue.as_of if now is None else now
     least = threshold_s(env) * NS
     return tuple(
         each
-        for each in _dead(sight, project, env, now)
-        if now - each.claimed_at <= least and each.freed_at > now and not sight.alive(each.bead_id)
+        for each in _dead(queue_state, project, env, now)
+        if now - each.claimed_at <= least and each.freed_at > now and not queue_state.alive(each.bead_id)
     )
 
 
-def _dead(sight: QueueState, project: Project, env: Mapping[str, str] | None, now: int) -> tuple[Orphan, ...]:
+def _dead(queue_state: QueueState, project: Project, env: Mapping[str, str] | None, now: int) -> tuple[Orphan, ...]:
     """Every claim that its process has left behind, oldest first."""
     reader = ClaimReader(project, env)
     claims: dict[str, list[Claim]] = {}
-    for claim in reader.read(sight.tracker.beads.values()):
+    for claim in reader.read(queue_state.tracker.beads.values()):
         if claim.bead_id and claim.source in ("row", "lease", "run-state"):
             claims.setdefault(claim.bead_id, []).append(claim)
     found = [
         orphan
         for bead_id, holding in claims.items()
-        if bead_id in sight.queue.beads and sight.queue.beads[bead_id].status not in TERMINAL
+        if bead_id in queue_state.queue.beads and queue_state.queue.beads[bead_id].status not in TERMINAL
         if (orphan := _judge(bead_id, holding, now, threshold_s(env) * NS, reader.here)) is not None
     ]
     return tuple(sorted(found, key=lambda orphan: (orphan.claimed_at, orphan.bead_id)))
@@ -108,8 +108,8 @@ def recover(curator: Curator, orphans: Iterable[Orphan]) -> Result:
 def letting_go(wanted: Sequence[Orphan], project: Project) -> Callable[[PlanBuilder, QueueState], None]:
     """How letting go of some claims is planned: each is looked for again first."""
 
-    def make(writing: PlanBuilder, sight: QueueState) -> None:
-        left = (*find_orphans(sight, project), *find_dead_claims(sight, project))
+    def make(writing: PlanBuilder, queue_state: QueueState) -> None:
+        left = (*find_orphans(queue_state, project), *find_dead_claims(queue_state, project))
         still = {orphan.bead_id: orphan for orphan in left}
         for orphan in wanted:
             now = still.get(orphan.bead_id)

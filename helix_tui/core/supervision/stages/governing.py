@@ -77,8 +77,8 @@ def plan_governing(curator: Curator, scope: Scope, queue: Queue) -> Governing:
     held = next((bead for bead in found if bead.status in ("in_progress", "open")), None)
     if held is None:
         return Governing("created", "", (_new(scope, title, labels, queue),))
-    sight = curator.look()
-    stale = any(orphan.bead_id == held.id for orphan in find_orphans(sight, project))
+    queue_state = curator.look()
+    stale = any(orphan.bead_id == held.id for orphan in find_orphans(queue_state, project))
     if not stale:
         raise AlignmentActive(
             f"alignment already active for {scope_word(scope)} under owner {called(held.owner or 'unknown')} "

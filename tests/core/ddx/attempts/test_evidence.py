@@ -74,9 +74,9 @@ def test_a_merge_that_preferred_its_side_is_named(repository: Path) -> None:
         ("", "", "left no result"),
         ("head", "head", "nothing changed"),
         ("head", "0" * 40, "not in this repository"),
-        ("--output=/x", "head", "is no commit"),
-        ("head", "refs/heads/../../x", "is no commit"),
-        ("HEAD;ls", "head", "is no commit"),
+        ("--output=/x", "head", "is not a commit"),
+        ("head", "refs/heads/../../x", "is not a commit"),
+        ("HEAD;ls", "head", "is not a commit"),
     ],
 )
 def test_why_there_is_no_diff(repository: Path, base: str, result: str, told: str) -> None:
