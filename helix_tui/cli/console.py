@@ -13,6 +13,7 @@ from collections.abc import Callable
 from helix_tui.cli.app_factory import OnChange, add_arguments, clock_of, make_app
 from helix_tui.cli.call import Call
 from helix_tui.cli.report.loading import locate
+from helix_tui.core.ground.heap import keep_together
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.snapshot import Change, Live, Snapshot, merge_changes
@@ -40,6 +41,7 @@ def open_console(
 
     A worker without an event for ``stall_after_s`` is called silent; None is what the user has set.
     """
+    keep_together()
     feed = EarlyFeed(project, clock_of(call), stall_after_s or load_settings().stall_after_s, call.ddx)
     feed.begin()
     try:

@@ -26,3 +26,29 @@ print((before - resident()) * 4096)
 def test_what_lies_free_below_something_held_is_given_back() -> None:
     done = subprocess.run([sys.executable, "-c", FREED], capture_output=True, text=True, timeout=60, check=True)
     assert int(done.stdout) > 30_000_000
+
+
+HEAPS = """
+import ctypes, threading
+from helix_tui.core.ground.heap import keep_together
+keep_together()
+libc = ctypes.CDLL(None)
+libc.malloc.restype, libc.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+meeting = threading.Barrier(9)
+def hold():
+    libc.malloc(100_000)
+    meeting.wait()
+for _ in range(8):
+    threading.Thread(target=hold).start()
+meeting.wait()
+libc.fdopen.restype = ctypes.c_void_p
+out = libc.fdopen(1, b"w")
+libc.malloc_info(0, ctypes.c_void_p(out))
+libc.fflush(ctypes.c_void_p(out))
+"""
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_info"), reason="the C library is not glibc")
+def test_threads_share_two_heaps() -> None:
+    done = subprocess.run([sys.executable, "-c", HEAPS], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.count("<heap nr=") == 2
