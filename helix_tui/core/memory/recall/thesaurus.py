@@ -6,7 +6,7 @@ line is a group; a word may stand in several. Written for English, as the stems 
 ``kin.xz`` beside this file has more, and by how close they are: the eight nearest of each of 9,600 stems
 that descriptions of published packages use, by the cosine of all-MiniLM-L6-v2 (Apache-2.0) between the
 words alone, less their mean, from .42 on. A line is a stem and its neighbours, the cosine in hundredths at
-the end of each. It was made of words, without a look at any memory or question.
+the end of each. `bench.related_words` makes it, of words alone, without a look at any memory or question.
 """
 
 from __future__ import annotations
