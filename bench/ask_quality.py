@@ -32,9 +32,9 @@ _WORD = re.compile(r"\w+")
 _COLD = """
 import sys
 from pathlib import Path
-from helix_tui.core.ask.index.index import Index
-from helix_tui.core.ask.index.question import Question
-index = Index(Path(sys.argv[1]), Path(sys.argv[2]))
+from helix_tui.core.ask.index.index import RepositoryIndex
+from helix_tui.core.ask.index.question import IndexQuery
+index = RepositoryIndex(Path(sys.argv[1]), Path(sys.argv[2]))
 index.refresh()
 index.rank_files(sys.argv[3])
 """

@@ -32,8 +32,8 @@ BOUNDS = {"index": 60.0, "one file changed": 2.0, "warm question": 0.150, "cold 
 _COLD = """
 import sys
 from pathlib import Path
-from helix_tui.core.ask.index.index import Index
-index = Index(Path(sys.argv[1]), Path(sys.argv[2]))
+from helix_tui.core.ask.index.index import RepositoryIndex
+index = RepositoryIndex(Path(sys.argv[1]), Path(sys.argv[2]))
 index.refresh()
 assert index.rank_files(sys.argv[3])
 """

@@ -151,10 +151,13 @@ def test_the_console_lives_on_a_full_disk(small_disk: Path, tmp_path: Path) -> N
     _fill(small_disk)
     with _console(root, tmp_path) as terminal:
         _write(terminal, "23456131")
+        tracker = (root / ".ddx" / "beads.jsonl").read_bytes()
         _write(terminal, "-")  # the priority: no editor is asked
+        terminal.wait_for("--priority", timeout=LIMIT_S)
         _write(terminal, "\r")
-        _write(terminal, "\x1b\x1b1")
+        terminal.wait_for("No space", timeout=LIMIT_S)
         assert _alive(terminal)
+        assert (root / ".ddx" / "beads.jsonl").read_bytes() == tracker
 
 
 def test_on_a_read_only_disk_what_can_be_read_is_read(small_disk: Path, tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def learn(call: Call, memory: MemoryStore) -> dict[str, Any]:
     options = call.options
     project = locate(call)
     tracker = read_tracker(project.beads_file)
-    attempts = read_attempts(project, tracker)
+    attempts = read_attempts(project, tracker, call.now)
     learner = Learner(project, memory)
     way = learner.learn if options.apply else learner.preview
     learned = way(tracker.beads, attempts, since=since_of(call))

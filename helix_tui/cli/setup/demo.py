@@ -96,7 +96,7 @@ def drain(call: Call, root: Path) -> int:
                 raise CliError(f"the simulation failed: {last_words(said)}", "`helix-tui demo --keep` keeps its files.")
     project = find_project(root)
     tracker = read_tracker(project.beads_file)
-    found = evidence.read_attempts(project, tracker)
+    found = evidence.read_attempts(project, tracker, now_ns())
     attempts = [attempt for attempt in found if (attempt.started_at or 0) >= begun // NS * NS]
     seconds = time.monotonic() - clock
     memories = demonstrating.take_in(project, tracker, found, given, begun // NS * NS)

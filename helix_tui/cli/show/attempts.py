@@ -21,7 +21,7 @@ from helix_tui.core.ddx.names import Outcome
 from helix_tui.core.ddx.runs.running import RunReader, holds
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line, fit, short_id
-from helix_tui.core.ground.time import NS, format_age, format_instant, format_span, now_ns
+from helix_tui.core.ground.time import NS, format_age, format_instant, format_span
 
 KINDS: tuple[StatusClass, ...] = ("landed", "preserved", "failed", "no_changes", "other")
 MOST_LINES = 60
@@ -49,7 +49,7 @@ def run(call: Call) -> int:
     since = since_of(call)
     present = load(call)
     wanted = find_bead(present.queue, call.options.bead) if call.options.bead else None
-    book = read_book(present.project, present.tracker)
+    book = read_book(present.project, present.tracker, call.now)
     attempts = [
         attempt for attempt in book if (wanted is None or attempt.bead_id == wanted) and began_since(attempt, since)
     ]
@@ -76,16 +76,16 @@ def run(call: Call) -> int:
     return 0
 
 
-def read_book(project: Project, tracker: Tracker) -> AttemptBook:
-    """Every attempt that left evidence, newest first, and the calls of agents that belong to none."""
+def read_book(project: Project, tracker: Tracker, now: int) -> AttemptBook:
+    """Every attempt that left evidence as of an instant, newest first, and the calls of agents that belong to none."""
     index = AttemptIndex.of(project)
-    index.refresh(tracker.beads, holds=holds(RunReader(project).find(tracker.beads, now_ns())))
+    index.refresh(tracker.beads, holds=holds(RunReader(project).find(tracker.beads, now)))
     return AttemptBook(index.attempts, index.other_calls)
 
 
-def read_attempts(project: Project, tracker: Tracker) -> tuple[Attempt, ...]:
-    """Every attempt that left evidence, newest first."""
-    return tuple(read_book(project, tracker))
+def read_attempts(project: Project, tracker: Tracker, now: int) -> tuple[Attempt, ...]:
+    """Every attempt that left evidence as of an instant, newest first."""
+    return tuple(read_book(project, tracker, now))
 
 
 def counts(attempts: Iterable[Attempt]) -> dict[str, int]:

@@ -26,8 +26,8 @@ _SCRIPT = """
 import json, sys
 from dataclasses import asdict
 from pathlib import Path
-from helix_tui.core.ask.index.index import Index
-index = Index(Path(sys.argv[1]), None, with_meaning=False)
+from helix_tui.core.ask.index.index import RepositoryIndex
+index = RepositoryIndex(Path(sys.argv[1]), None, with_meaning=False)
 index.refresh()
 found = [index.search(question, 30) for question in json.loads(sys.argv[2])]
 print(json.dumps([[asdict(span) for span in spans] for spans in found]))

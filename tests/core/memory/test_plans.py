@@ -54,7 +54,7 @@ def test_a_plan_is_stored_as_the_planner_writes_it(memory: MemoryStore) -> None:
         ([task("001", objective="")], "objective"),
         ([task("1 2")], "seq"),
         ([task("001", budget="many")], "budget"),
-        (["text"], "no object"),
+        (["text"], "not an object"),
     ],
 )
 def test_what_cannot_be_carried_out_is_refused_with_its_reason(memory: MemoryStore, tasks: list[Any], why: str) -> None:

@@ -135,7 +135,7 @@ def test_a_field_whose_name_is_no_text_costs_no_answer(era: str, desk: MakeDesk)
     assert bench.must("list", "--where", "spec-id=S").startswith("demo-1")
     before = bench.tracker.read_bytes()
     refused = bench("update", "demo-1", "--set", "a=b")
-    assert (refused.rc, "cannot be told apart" in refused.error) == (1, True)
+    assert (refused.rc, "cannot be separated" in refused.error) == (1, True)
     assert bench.tracker.read_bytes() == before
 
 

@@ -99,7 +99,7 @@ def parse_report(output: str) -> LoopReport:
         MalformedReport: no such object, or it is cut off; the message says which.
     """
     found: tuple[dict[str, Any], int] | None = None
-    end, problem = 0, "there is not a JSON object in it" if output.strip() else "it is empty"
+    end, problem = 0, "there is no JSON object in it" if output.strip() else "it is empty"
     for match in _OBJECT_START.finditer(output):
         if match.start() < end:
             continue  # inside the object before
