@@ -31,7 +31,7 @@ from textual._context import active_app
 from textual.message import Message
 from textual.message_pump import CallbackError, MessagePump
 from textual.screen import Screen
-from textual.widget import Widget
+from textual.widget import MountError, Widget
 from textual.worker import WorkerFailed
 
 from helix_tui.core.ground import log as logs
@@ -93,6 +93,8 @@ class Barrier:
             message: the message.
         """
         error = _bare(error)
+        if isinstance(error, MountError) and self._app._exit:
+            return  # a signal came between a key and what the key mounts: the console leaves, nothing is lost
         source = _source_of(error, pump)
         what = _task(message, source)
         quiet = self._log(error, source, what)

@@ -12,7 +12,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.reactive import reactive
 from textual.strip import Strip
-from textual.widget import Widget
+from textual.widget import MountError, Widget
 from textual.widgets import Input
 
 from helix_tui.barrier import LIMIT, RECENT
@@ -258,6 +258,17 @@ async def test_layout_that_fails_puts_a_notice_on_the_screen(console: MakeConsol
         await pilot.pause()
         await sees(app, pilot, "Queue has failed.", gone=True)
         assert app.sees("demo-") or app.sees("0000")
+
+
+async def test_a_signal_between_a_key_and_what_it_mounts_is_no_defect(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test(size=(80, 24)):
+        app._exit = True  # what a signal notes at any moment
+        app.barrier.caught(MountError("Can't mount widget(s) before the screen is mounted"))
+        assert not RECENT
+        app._exit = False
+        app.barrier.caught(MountError("Can't mount widget(s) before the screen is mounted"))
+        assert RECENT
 
 
 async def test_screen_that_cannot_be_composed(console: MakeConsole, monkeypatch: pytest.MonkeyPatch) -> None:
