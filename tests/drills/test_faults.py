@@ -152,10 +152,10 @@ def test_the_console_lives_on_a_full_disk(small_disk: Path, tmp_path: Path) -> N
     with _console(root, tmp_path) as terminal:
         _write(terminal, "23456131")
         tracker = (root / ".ddx" / "beads.jsonl").read_bytes()
-        _write(terminal, "-")  # the priority: no editor is asked
+        os.write(terminal.fd, b"-")  # the priority: no editor is asked
         terminal.wait_for("--priority", timeout=LIMIT_S)
-        _write(terminal, "\r")
-        terminal.wait_for("not done", timeout=LIMIT_S)  # a line that cannot be read, or no room: either is said
+        os.write(terminal.fd, b"\r")
+        terminal.wait_for("No space", timeout=LIMIT_S)
         assert _alive(terminal)
         assert (root / ".ddx" / "beads.jsonl").read_bytes() == tracker
 
