@@ -16,7 +16,7 @@ from textual.widget import MountError, Widget
 from textual.widgets import Input
 
 from helix_tui.barrier import LIMIT, RECENT
-from helix_tui.screens.dismissal import Palette
+from helix_tui.screens.dismissal import HelixPalette
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet
 from helix_tui.screens.journal.screen import JournalScreen
 from helix_tui.screens.memory.screen import MemoryScreen
@@ -379,10 +379,10 @@ async def test_sheet_that_cannot_be_drawn_is_closed(console: MakeConsole, monkey
 async def test_palette(console: MakeConsole, monkeypatch: pytest.MonkeyPatch) -> None:
     async with surviving(console) as (app, pilot):
         with monkeypatch.context() as patched:
-            patched.setattr(Palette, "_gather_commands", plant)
+            patched.setattr(HelixPalette, "_gather_commands", plant)
             await pilot.press("ctrl+p")
             await pilot.pause()
-            assert not isinstance(app.screen, Palette)
+            assert not isinstance(app.screen, HelixPalette)
 
 
 @pytest.mark.parametrize("keys", [["ctrl+p"], ["ctrl+p", "q", "u"], ["colon"]], ids=["all", "some", "go to"])

@@ -31,7 +31,7 @@ _MAX_BYTES = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
+class ActiveWork:
     """What one file says about somebody at work."""
 
     source: Source
@@ -68,9 +68,9 @@ class Holder:
         return bool(here) and self.machine == here and age <= HELD and self.pid is not None and pid_alive(self.pid)
 
 
-def read_leases(project: Project, env: Mapping[str, str]) -> list[Holder]:
+def read_leases(project: Project, env: Mapping[str, str]) -> list[ActiveWork]:
     """Leases in every place where some release keeps them; of two on one bead, the fresher."""
-    found: dict[str, Holder] = {}
+    found: dict[str, ActiveWork] = {}
     for root in lease_roots(project, env):
         for path, document in _documents(root.glob("*.json")):
             bead_id = _word(document, "bead_id") or path.stem
@@ -86,10 +86,10 @@ def held_beads(project: Project, env: Mapping[str, str], now: int) -> dict[str, 
     return {lease.bead_id: lease.holds(now, here) for lease in read_leases(project, env)}
 
 
-def read_run_records(project: Project) -> list[Holder]:
+def read_run_records(project: Project) -> list[ActiveWork]:
     """Run records: one a project (April), one an attempt (later)."""
     paths = [*(project.ddx_dir / "run-state").glob("*.json"), project.ddx_dir / "run-state.json"]
-    found: dict[tuple[str, str], Holder] = {}
+    found: dict[tuple[str, str], ActiveWork] = {}
     for _, document in _documents(paths):
         bead_id, attempt_id = _word(document, "bead_id"), _word(document, "attempt_id")
         at = _instant(document, "refreshed_at") or _instant(document, "started_at")
@@ -101,7 +101,7 @@ def read_run_records(project: Project) -> list[Holder]:
     return list(found.values())
 
 
-def read_workers(project: Project) -> list[Holder]:
+def read_workers(project: Project) -> list[ActiveWork]:
     """What workers say of themselves, in their own shape or in a server's record of them."""
     found = []
     for path, document in _documents((project.ddx_dir / "workers").glob("*/status.json")):
@@ -139,8 +139,8 @@ def _holder(
     at: int | None,
     phase: str = "",
     worker_id: str = "",
-) -> Holder:
-    return Holder(
+) -> ActiveWork:
+    return ActiveWork(
         source,
         bead_id=bead_id,
         attempt_id=_word(document, "attempt_id"),

@@ -20,6 +20,7 @@ from pathlib import Path
 from helix_ddx.base.files import Disk
 from helix_ddx.base.flags import parse_duration, parse_float
 from helix_ddx.base.stamps import second
+from helix_tui.core.ground.pids import pid_alive
 from helix_tui.core.ground.time import NS, now_ns, parse_instant
 
 RETRY_S = 0.05
@@ -161,18 +162,8 @@ def lock_timeout() -> float:
 
 
 def process_lives(pid: int) -> bool:
-    """Whether a process with this id is at work here; one that ended and was not reaped yet is not."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except (PermissionError, OverflowError):
-        return True
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_bytes()
-    except OSError:
-        return True
-    return stat.rpartition(b")")[2].split()[:1] != [b"Z"]
+    """Whether a process with this id may be at work here; a number too large for one counts as such."""
+    return not 0 < pid < 1 << 31 or pid_alive(pid)
 
 
 def _sweep(folder: Path, owner: str) -> None:

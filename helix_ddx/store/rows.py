@@ -64,7 +64,7 @@ class TrackerRow:
 
     @classmethod
     def to_read(cls, bead: Bead) -> TrackerRow:
-        """A bead's record, not to be written back: what is no text in it became U+FFFD."""
+        """A bead's record, not to be written back: what is not text in it became U+FFFD."""
         try:
             return cls.of(bead.raw)
         except UnreadableLine:

@@ -59,7 +59,7 @@ def close_by_hand(call: VerbCall, beads: Beads, bead_id: str) -> None:
 
 
 def _end(call: VerbCall, beads: Beads, bead_id: str, status: str) -> None:
-    """Give a bead its last status, move its events out, and let go of its lease."""
+    """Give a bead its last status, move its events out, and remove its lease."""
     change_row(call, beads, bead_id, lambda row: transition(row, status, StatusChange(manual_close=True)))
     _move_events_out(call, beads, bead_id)
     beads.after.append(lambda: remove_lease(call, bead_id))

@@ -102,7 +102,7 @@ def _by_field(bead: Bead) -> _Shown:
 
 
 def _edge(item: Any) -> _Edge:
-    """An edge as Go decodes it: what is no text, or no object at all, leaves its fields empty."""
+    """An edge as Go decodes it: what is not a text, or not an object at all, leaves its fields empty."""
     fields = item if isinstance(item, dict) else {}
     names = (field.name for field in msgspec.structs.fields(_Edge))
     return _Edge(**{name: fields[name] for name in names if isinstance(fields.get(name), str)})

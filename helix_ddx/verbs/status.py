@@ -11,7 +11,7 @@ from typing import Any
 
 from helix_ddx.base.stamps import stamp
 from helix_ddx.store.call import VerbCall
-from helix_ddx.store.holders import Holder, read_leases, read_run_records, read_workers
+from helix_ddx.store.holders import ActiveWork, read_leases, read_run_records, read_workers
 from helix_ddx.verbs.lists import dependency_blocked, dependency_ready, everything, queue_of, say_ordered
 from helix_tui.core.beads.record import Bead
 
@@ -122,7 +122,7 @@ _ORDER = (
 )
 
 
-def _record(call: VerbCall, holder: Holder) -> dict[str, Any]:
+def _record(call: VerbCall, holder: ActiveWork) -> dict[str, Any]:
     source = {"lease": "claim", "sidecar": "liveness"}.get(holder.source, holder.source)
     record = {
         "project_root": str(call.workspace.root),

@@ -12,7 +12,7 @@ from typing import Any
 from helix_ddx.base.go_format import ZERO_TIME, time_text
 from helix_ddx.base.stamps import stamp
 from helix_ddx.store.call import VerbCall
-from helix_ddx.store.holders import Holder, read_run_records, read_workers
+from helix_ddx.store.holders import ActiveWork, read_run_records, read_workers
 from helix_ddx.verbs.lists import queue_of, say_ordered
 from helix_ddx.verbs.status import active_work
 from helix_tui.core.beads.record import Bead
@@ -96,14 +96,14 @@ def workers(call: VerbCall) -> None:
         call.say("  ".join((*told, row.get("model", "-"), format_age(row.get("elapsed_ms", 0) / 1000))))
 
 
-def _is_live(record: Holder, now: int) -> bool:
+def _is_live(record: ActiveWork, now: int) -> bool:
     """Whether the process of a run record lives, or, where it names none, its own time has not run out."""
     if record.pid is not None:
         return pid_alive(record.pid)
     return record.expires_at is None or record.expires_at > now
 
 
-def _at_work(call: VerbCall, record: Holder, beads: Mapping[str, Bead]) -> dict[str, Any]:
+def _at_work(call: VerbCall, record: ActiveWork, beads: Mapping[str, Bead]) -> dict[str, Any]:
     row: dict[str, Any] = {"id": f"local-{record.attempt_id}", "kind": "local", "state": "running"}
     bead = beads.get(record.bead_id)
     told = {"bead_id": record.bead_id, "bead_title": bead.title if bead else ""}

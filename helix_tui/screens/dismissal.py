@@ -163,7 +163,7 @@ class _Offers(CommandList):
             event.prevent_default()
 
 
-class Palette(CommandPalette, Dismissal):
+class HelixPalette(CommandPalette, Dismissal):
     """Textual's command palette, closed once; nothing looks for its widgets after that."""
 
     def compose(self) -> ComposeResult:

@@ -15,7 +15,7 @@ from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widgets import Input
 
-from helix_tui.screens.dismissal import Palette
+from helix_tui.screens.dismissal import HelixPalette
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet, Pick, PickSheet
 from helix_tui.screens.editing.preview_sheet import PreviewSheet
 from helix_tui.screens.help import HelpScreen
@@ -69,7 +69,7 @@ SHEETS: dict[str, Callable[[], Screen[Any]]] = {
     "needs": NeedsScreen,
     "unread": UnreadScreen,
     "bead": lambda: BeadScreen("demo-00000001"),
-    "palette": Palette,
+    "palette": HelixPalette,
 }
 
 
@@ -286,7 +286,7 @@ async def test_clicks_beside_the_palette_close_it_once(console: MakeConsole) -> 
     async with app.run_test(size=(100, 30)) as pilot:
         await pilot.press("ctrl+p")
         await pilot.pause()
-        assert isinstance(app.screen, Palette)
+        assert isinstance(app.screen, HelixPalette)
         for _ in range(4):
             _click(app)
         await queued(pilot, ["escape", "escape"])
@@ -299,7 +299,7 @@ async def test_paging_through_a_palette_before_it_is_laid_out_does_nothing(conso
         await pilot.press("ctrl+p")
         await pilot.pause()
         palette = app.screen
-        assert isinstance(palette, Palette)
+        assert isinstance(palette, HelixPalette)
         found = palette.query_one(CommandList)
         found.display = False
         await pilot.pause()

@@ -58,7 +58,7 @@ class MemoryPreviewSheet(Sheet):
         self.note = note
 
     def write(self, page: Page) -> None:
-        """The lines, then how to take it back."""
+        """The lines, then how to undo it."""
         for line in self.lines:
             page.line(line)
         page.blank()

@@ -87,10 +87,10 @@ class Traveller(App[int]):
 
     def action_command_palette(self) -> None:
         """Every command by name, unless they are being looked through already."""
-        from helix_tui.screens.dismissal import Commands, Palette
+        from helix_tui.screens.dismissal import Commands, HelixPalette
 
-        if not isinstance(self.screen, Palette):
-            self.push_screen(Palette([Commands], id="--command-palette"))
+        if not isinstance(self.screen, HelixPalette):
+            self.push_screen(HelixPalette([Commands], id="--command-palette"))
 
     def _lay_on(self, kind: Callable[..., HelixScreen], *about: str) -> None:
         """Lay a screen on the present one, unless it lies there already."""

@@ -61,7 +61,7 @@ class Plan:
 
     @property
     def way_back(self) -> tuple[str, ...]:
-        """The commands that would take it back, as one would type them; known as far as the plan is."""
+        """The commands that would undo it, as one would type them; known as far as the plan is."""
         return tuple(shlex.join(("ddx", *step.args)) for step in self.back.steps)
 
     @property
