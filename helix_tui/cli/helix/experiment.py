@@ -115,7 +115,9 @@ def _batch(call: Call, curator: Curator) -> int:
 def _tell(call: Call, curator: Curator) -> int:
     queue_state = curator.look()
     wanted = [queue_state.queue.beads[bead_id] for bead_id in _named(call, curator)]
-    rows = trials(with_told(curator.project, read_attempts(curator.project, queue_state.tracker, call.now)), wanted)
+    rows = trials(
+        with_told(curator.project, read_attempts(curator.project, queue_state.tracker, queue_state.runs)), wanted
+    )
     if call.json:
         documents = [trial_document(trial, queue_state.queue.state(trial.bead.id)) for trial in rows]
         call.emit({"rows": documents, "kept": [trial.bead.id for trial in rows if trial.kept]})

@@ -12,6 +12,7 @@ from helix_tui.cli.report.loading import locate
 from helix_tui.cli.report.since import add_since, since_of
 from helix_tui.cli.show.attempts import read_attempts
 from helix_tui.core.beads.tracker import read_tracker
+from helix_tui.core.ddx.runs.running import find_running
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.memory import MemoryStore
 from helix_tui.core.memory.lessons.changes import MemoryChanges
@@ -42,7 +43,7 @@ def learn(call: Call, memory: MemoryStore) -> dict[str, Any]:
     options = call.options
     project = locate(call)
     tracker = read_tracker(project.beads_file)
-    attempts = read_attempts(project, tracker, call.now)
+    attempts = read_attempts(project, tracker, find_running(project, tracker.beads, call.now))
     learner = Learner(project, memory)
     way = learner.learn if options.apply else learner.preview
     learned = way(tracker.beads, attempts, since=since_of(call))

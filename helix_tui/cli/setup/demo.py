@@ -23,6 +23,7 @@ from helix_tui.cli.show import attempts as evidence
 from helix_tui.cli.subprocesses import finish, last_words, running, tidy_when_killed
 from helix_tui.core.beads.tracker import Tracker, read_tracker
 from helix_tui.core.ddx.attempts.index import Attempt
+from helix_tui.core.ddx.runs.running import find_running
 from helix_tui.core.ground.project import Project, find_project
 from helix_tui.core.ground.text import clean_line, fit
 from helix_tui.core.ground.time import NS, now_ns
@@ -96,7 +97,7 @@ def drain(call: Call, root: Path) -> int:
                 raise CliError(f"the simulation failed: {last_words(said)}", "`helix-tui demo --keep` keeps its files.")
     project = find_project(root)
     tracker = read_tracker(project.beads_file)
-    found = evidence.read_attempts(project, tracker, now_ns())
+    found = evidence.read_attempts(project, tracker, find_running(project, tracker.beads, now_ns()))
     attempts = [attempt for attempt in found if (attempt.started_at or 0) >= begun // NS * NS]
     seconds = time.monotonic() - clock
     memories = demonstrating.take_in(project, tracker, found, given, begun // NS * NS)

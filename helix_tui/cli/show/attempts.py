@@ -18,7 +18,7 @@ from helix_tui.core.ddx.attempts.index import Attempt, AttemptIndex
 from helix_tui.core.ddx.attempts.sums import Sums, format_sum, format_whole, sum_calls
 from helix_tui.core.ddx.attempts.verdict import OUTCOMES, StatusClass
 from helix_tui.core.ddx.names import Outcome
-from helix_tui.core.ddx.runs.running import RunReader, holds
+from helix_tui.core.ddx.runs.running import Run, holds
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line, fit, short_id
 from helix_tui.core.ground.time import NS, format_age, format_instant, format_span
@@ -49,7 +49,7 @@ def run(call: Call) -> int:
     since = since_of(call)
     present = load(call)
     wanted = find_bead(present.queue, call.options.bead) if call.options.bead else None
-    book = read_book(present.project, present.tracker, call.now)
+    book = read_book(present.project, present.tracker, present.runs)
     attempts = [
         attempt for attempt in book if (wanted is None or attempt.bead_id == wanted) and began_since(attempt, since)
     ]
@@ -76,16 +76,20 @@ def run(call: Call) -> int:
     return 0
 
 
-def read_book(project: Project, tracker: Tracker, now: int) -> AttemptBook:
-    """Every attempt that left evidence as of an instant, newest first, and the calls of agents that belong to none."""
+def read_book(project: Project, tracker: Tracker, runs: Iterable[Run]) -> AttemptBook:
+    """Every attempt that left evidence, newest first, and the calls of agents that belong to none.
+
+    Args:
+        runs: what runs at the instant that is judged by; it says whose last word is still to come.
+    """
     index = AttemptIndex.of(project)
-    index.refresh(tracker.beads, holds=holds(RunReader(project).find(tracker.beads, now)))
+    index.refresh(tracker.beads, holds=holds(runs))
     return AttemptBook(index.attempts, index.other_calls)
 
 
-def read_attempts(project: Project, tracker: Tracker, now: int) -> tuple[Attempt, ...]:
-    """Every attempt that left evidence as of an instant, newest first."""
-    return tuple(read_book(project, tracker, now))
+def read_attempts(project: Project, tracker: Tracker, runs: Iterable[Run]) -> tuple[Attempt, ...]:
+    """Every attempt that left evidence, newest first; see `read_book`."""
+    return tuple(read_book(project, tracker, runs))
 
 
 def counts(attempts: Iterable[Attempt]) -> dict[str, int]:

@@ -48,7 +48,7 @@ def run(call: Call) -> int:
     by, since = _dimensions(call), since_of(call)
     present = load(call)
     beads = present.tracker.beads
-    book = read_book(present.project, present.tracker, call.now)
+    book = read_book(present.project, present.tracker, present.runs)
     every = with_told(present.project, tuple(book))
     attempts = [attempt for attempt in every if began_since(attempt, since)]
     cells = table(attempts, beads, by)

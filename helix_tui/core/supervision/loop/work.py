@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.ddx.attempts.index import AttemptIndex
 from helix_tui.core.ddx.client import MALFORMED, MISSING, TOO_OLD, DdxError
-from helix_tui.core.ddx.runs.running import RunReader, holds
+from helix_tui.core.ddx.runs.running import holds
 from helix_tui.core.editing.execute.curator import Curator, QueueState, Result
 from helix_tui.core.editing.operations import Operation
 from helix_tui.core.editing.steps import PlanBuilder
@@ -153,8 +153,8 @@ class LoopWork:
             return ()
         if self._records is None:
             self._records = AttemptIndex.of(self.project)
-        beads, now = self.look().queue.beads, self.clock()
-        self._records.refresh(beads, holds=holds(RunReader(self.project).find(beads, now)))
+        state, now = self.look(), self.clock()
+        self._records.refresh(state.queue.beads, holds=holds(state.runs))
         return tuple(replace(each, judged=self._records.judged(each.piece(now), since)) for each in told)
 
     def refresh_context(self, queue_state: QueueState) -> None:
