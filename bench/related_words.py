@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from helix_tui.core.embedding import load_encoder
-from helix_tui.core.memory.words import stem
+from helix_tui.core.memory.ranking import stem
 
 NEIGHBOURS = 8
 """How many words stand beside each."""

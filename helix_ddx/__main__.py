@@ -1,4 +1,4 @@
-"""``helix-ddx``: the simulation, the player and the embedded tracker behind one command line.
+"""``helix-ddx``: the simulation and the embedded tracker behind one command line.
 
 Each verb lives in a module of its own that is imported when it is asked for. ``HELIX_DDX_ERA=april|head``
 picks the release whose words and messages are spoken.
@@ -16,7 +16,6 @@ _DDX = {"bead": "", "beads": "", "work": "", "version": "", "try": "head", "agen
 """Verbs of DDx's own and the era that has them; their command line reads and complains as DDx's does."""
 
 _VERBS: dict[str, tuple[str, str]] = {
-    "play": ("replay.verb", "write a recorded run into a folder"),
     "demo-workspace": ("demo.verb", "make a throw-away project with a queue"),
     "drain": ("demo.verb", "work until nothing is ready that was not tried, then sum up"),
 }

@@ -35,8 +35,8 @@ from helix_tui.core.snapshot.snapshot import Change, Snapshot, merge_changes
 from helix_tui.core.supervision.decide.needs import Need, asked_of, needs_of
 from helix_tui.keymap import bindings, checked_keymap
 from helix_tui.screens import SCREENS, SHEETS
+from helix_tui.screens.background import Workers
 from helix_tui.screens.base import NARROW, POSTURES, HelixScreen
-from helix_tui.screens.jobs import Workers
 from helix_tui.screens.memory.loop_closer import Closed, LoopCloser
 from helix_tui.screens.navigation.navigation import Traveller
 from helix_tui.settings import Settings
@@ -45,7 +45,7 @@ from helix_tui.themes import DEFAULT_THEME, PLAIN_THEME, THEMES
 if TYPE_CHECKING:
     from helix_tui.core.editing.journal import JournalEntry
     from helix_tui.core.supervision.decide.background_monitor import Concerns
-    from helix_tui.core.supervision.decide.status_summary import StatusSummary
+    from helix_tui.core.supervision.decide.check import StatusSummary
     from helix_tui.screens.background import ConsoleMonitor
     from helix_tui.screens.editing.change_runner import ChangeRunner
     from helix_tui.screens.loop.controls import LoopControls
@@ -514,7 +514,7 @@ class HelixApp(Traveller):
         if "TMUX" not in os.environ:
             self.say(f"copied {what}, through the terminal")
             return
-        from helix_tui.screens.clipboard import into_tmux
+        from helix_tui.screens.external_editor import into_tmux
 
         def work() -> None:
             said, well = into_tmux(text, what, os.environ)

@@ -39,7 +39,7 @@ from helix_tui.core.ground.recent import Recent
 from helix_tui.core.ground.text import clean_line
 from helix_tui.screens.base import HelixScreen
 from helix_tui.screens.dismissal import is_stale
-from helix_tui.widgets.chrome.failure import DrawGuard
+from helix_tui.widgets.chrome.empty_state import DrawGuard
 
 if TYPE_CHECKING:
     from helix_tui.app import HelixApp
@@ -321,7 +321,7 @@ def _title(widget: Widget | None) -> str:
 
 
 def _name(error: Exception) -> str:
-    from helix_tui.core.ground.log_file import scrubbed
+    from helix_tui.core.ground.log import scrubbed
 
     return clean_line(scrubbed(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__), 80)
 

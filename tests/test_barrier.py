@@ -23,7 +23,7 @@ from helix_tui.screens.memory.screen import MemoryScreen
 from helix_tui.screens.queue.screen import QueueScreen
 from helix_tui.screens.sheet import Sheet
 from helix_tui.widgets.base.row_list import RowList
-from helix_tui.widgets.forms.page import Page
+from helix_tui.widgets.forms.form import Page
 from tests.planting import _hear, _log, lines, plant, sees, surviving, trace
 from tests.screens.conftest import Console, MakeConsole, console
 from tests.screens.test_queue import queue

@@ -21,7 +21,7 @@ from helix_tui.core.ground.recent import Recent
 from helix_tui.core.memory import open_memory
 from helix_tui.core.memory.store import index as memory_index
 from helix_tui.screens.ask.answers import MOST_LOADED, AnswerView
-from helix_tui.screens.queue import bead_details
+from helix_tui.screens.queue import bead_screen as bead_details
 from tests.conftest import ProjectFactory
 from tests.core.memory.conftest import Plane
 

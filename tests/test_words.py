@@ -22,10 +22,10 @@ NOT_FOR_PEOPLE = {
     "helix_tui/core/memory/guard",  # patterns of what others write
     "helix_tui/core/ask/retrieval/question.py",  # words of questions
     "helix_tui/core/ask/retrieval/senses.py",
-    "helix_tui/core/ask/answer/tool_results.py",  # what a model is told
-    "helix_tui/core/memory/recall/thesaurus.py",
+    "helix_tui/core/ask/answer/items.py",  # what a model is told
+    "helix_tui/core/memory/recall/keywords.py",
     "helix_ddx/__main__.py",
-    "helix_ddx/cli/version.py",  # "stand-in"
+    "helix_ddx/cli/program.py",  # "stand-in"
 }
 _SQL = re.compile(r"\b(?:SELECT|INSERT|CREATE|UPDATE|DELETE)\b")
 

@@ -2,6 +2,10 @@
 
 Facts: the wording of its complaints (transcripts of both eras). A mistake is a `UsageError`, which is
 answered with the usage block.
+
+One verb of the command line, as the tables have it.
+
+Why a command was not done.
 """
 
 from __future__ import annotations
@@ -227,3 +231,44 @@ def parse_duration(text: str) -> float:
             raise ValueError(f"time: unknown unit {json.dumps(unit, ensure_ascii=False)} in duration {quoted}")
         total += float(number) * _UNITS[unit]
     return -total if sign == "-" else total
+
+
+APRIL, HEAD = ("april",), ("head",)
+
+MANY = 1 << 30
+
+REFUSED = "cli.program:refuse"
+"""Where verbs lead that need ddx itself: they are known, so that nobody gets another verb's help for them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """One verb. Without ``run`` it only stands above others, and answers with its help."""
+
+    path: tuple[str, ...]
+    about: str
+    run: str = ""
+    """Module of this package and function, ``writing:create``; elsewhere with the module's whole name."""
+    use: str = ""
+    """What follows the name in the usage line: ``<title>``."""
+    least: int = 0
+    most: int = 0
+    flags: tuple[Flag, ...] = ()
+    aliases: tuple[str, ...] = ()
+    eras: tuple[str, ...] = BOTH
+    quiet: bool = False
+    """Complaints come once, without the usage block."""
+
+    @property
+    def name(self) -> str:
+        """The last word of the path."""
+        return self.path[-1]
+
+
+def refused(*path: str, eras: tuple[str, ...]) -> Verb:
+    """A verb of DDx that is known, so that nobody gets another one's help for it, and not offered."""
+    return Verb(path, "Needs ddx itself", REFUSED, most=MANY, eras=eras)
+
+
+class Refused(Exception):
+    """The command cannot be done; the message is DDx's own where DDx has one."""

@@ -1,14 +1,18 @@
-"""Values in the forms in which Go prints them."""
+"""Values in the forms in which Go prints them.
+
+Times and ids in the forms that DDx writes.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 from helix_ddx.base.files import go_json
-from helix_tui.core.ground.time import NEVER, parse_instant
+from helix_tui.core.ground.time import NEVER, NS, format_instant, parse_instant
 
 ZERO_TIME = "0001-01-01T00:00:00Z"
 
@@ -136,3 +140,20 @@ def instant_of(text: object) -> int:
     """An instant; Go's zero time where the text is none."""
     found = parse_instant(text)
     return NEVER if found is None else found
+
+
+def stamp(at: int) -> str:
+    """RFC 3339 with up to nine digits, trailing zeros cut, as Go's RFC3339Nano."""
+    fraction = f"{at % NS:09d}".rstrip("0")
+    whole = format_instant(at)
+    return f"{whole[:-1]}.{fraction}Z" if fraction else whole
+
+
+def second(at: int) -> str:
+    """RFC 3339 in whole seconds."""
+    return format_instant(at)
+
+
+def attempt_id(at: int, tail: str) -> str:
+    """``YYYYMMDDTHHMMSS-<8 hex>``: sorts by time."""
+    return f"{datetime.fromtimestamp(at // NS, UTC):%Y%m%dT%H%M%S}-{tail[:8]}"

@@ -6,8 +6,7 @@ of flags and the numbers of arguments are DDx's (transcripts of both eras); the 
 
 from __future__ import annotations
 
-from helix_ddx.base.flags import Flag
-from helix_ddx.base.verb import HEAD, MANY, REFUSED, Verb, refused
+from helix_ddx.base.flags import HEAD, MANY, REFUSED, Flag, Verb, refused
 from helix_ddx.work.loop_verbs import LOOP_VERBS
 
 JSON = Flag("json", "bool", "machine-readable answer")
@@ -126,7 +125,7 @@ VERBS = (
     Verb(
         ("bead", "evidence", "add"),
         "Add an event to a bead",
-        "verbs.evidence_events:add",
+        "verbs.metrics:add",
         "<id>",
         1,
         1,
@@ -141,7 +140,7 @@ VERBS = (
     Verb(
         ("bead", "evidence", "list"),
         "List a bead's events",
-        "verbs.evidence_events:list_events",
+        "verbs.metrics:list_events",
         "<id>",
         1,
         1,
@@ -190,18 +189,18 @@ VERBS = (
     Verb(
         ("bead", "cooldown", "show"),
         "Until when, and why",
-        "work.cooldown:show",
+        "work.work_plan:show",
         "<id>",
         1,
         1,
         (JSON,),
         eras=HEAD,
     ),
-    Verb(("bead", "cooldown", "clear"), "End it now", "work.cooldown:clear", "<id>", 1, 1, eras=HEAD),
+    Verb(("bead", "cooldown", "clear"), "End it now", "work.work_plan:clear", "<id>", 1, 1, eras=HEAD),
     Verb(
         ("bead", "clear-cooldown"),
         "End the pause of many beads",
-        "work.cooldown:clear_many",
+        "work.work_plan:clear_many",
         flags=(
             Flag("all", "bool", "of every bead that has one"),
             Flag("reason", about="of those whose last status is this"),
@@ -211,14 +210,14 @@ VERBS = (
     Verb(
         ("bead", "needs-human"),
         "List proposed beads, under an older name",
-        "verbs.attention:needs_human",
+        "verbs.status:needs_human",
         flags=(JSON,),
         eras=HEAD,
     ),
     Verb(
         ("bead", "operator-attention"),
         "List claims that a stuck worker gave up",
-        "verbs.attention:released",
+        "verbs.status:released",
         flags=(JSON,),
         eras=HEAD,
     ),
@@ -226,7 +225,7 @@ VERBS = (
     Verb(
         ("bead", "human", "resolve"),
         "Retry, split, drop or keep a proposed bead",
-        "verbs.attention:resolve",
+        "verbs.status:resolve",
         "<id>",
         1,
         1,
@@ -266,7 +265,7 @@ VERBS = (
     Verb(("bead", "review"), "Needs ddx itself", REFUSED, "<id>", 1, MANY),
     Verb(("bead", "routing"), "Needs ddx itself", REFUSED, "<id>", 1, 1, (JSON,)),
     Verb(("bead", "validate-ready"), "Needs ddx itself", REFUSED, eras=HEAD, quiet=True),
-    Verb(("version",), "Which helix-ddx this is", "cli.version:tell"),
+    Verb(("version",), "Which helix-ddx this is", "cli.program:tell"),
     *LOOP_VERBS,
 )
 

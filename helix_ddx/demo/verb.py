@@ -17,7 +17,7 @@ from helix_ddx.simulator.script import ScriptError
 from helix_ddx.simulator.verb import cancel_on_signals, find_root, make_worker
 from helix_ddx.simulator.worker import HUMAN_PACE_S, Orders, SimulatedResult
 from helix_ddx.store.git import GitError
-from helix_ddx.store.tracker_file import LockTimeout
+from helix_ddx.store.tracker import LockTimeout
 from helix_tui.core.ground.text import clean_line
 
 MAX_LOOPS = 100

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from helix_ddx.base.files import Disk, go_json
-from helix_ddx.base.stamps import attempt_id, second, stamp
+from helix_ddx.base.go_format import attempt_id, second, stamp
 from helix_ddx.demo.demo_data import DemoBead, PastAttempt, demo_code, demo_queue
 from helix_ddx.simulator import evidence
 from helix_ddx.simulator.script import HARNESS
 from helix_ddx.store.git import commit, git, head, init
-from helix_ddx.store.tracker_file import Row, Store, event
+from helix_ddx.store.tracker import Row, Store, event
 from helix_tui.core.ground.time import NS, now_ns
 
 PREFIX = "ferry"

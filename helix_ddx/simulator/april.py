@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import json
 
-from helix_ddx.base.stamps import attempt_id, second, stamp
+from helix_ddx.base.go_format import attempt_id, second, stamp
 from helix_ddx.simulator import april_records as records
 from helix_ddx.simulator import evidence
-from helix_ddx.simulator.copies import LandConflict, land, subject
 from helix_ddx.simulator.script import HARNESS, SAY
-from helix_ddx.simulator.streams import AgentStream
+from helix_ddx.simulator.streams import AgentStream, LandConflict, land, subject
 from helix_ddx.simulator.worker import (
     LEASE_TTL,
     ClaimRaceError,
@@ -25,7 +24,7 @@ from helix_ddx.simulator.worker import (
 )
 from helix_ddx.store import places
 from helix_ddx.store.git import GitError, commit, git, head
-from helix_ddx.store.tracker_file import Row, event
+from helix_ddx.store.tracker import Row, event
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS, parse_instant
 

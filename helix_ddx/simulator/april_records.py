@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from helix_ddx.base.stamps import stamp
+from helix_ddx.base.go_format import stamp
 from helix_ddx.simulator import evidence
 from helix_ddx.simulator.script import HARNESS
 from helix_ddx.simulator.worker import Json, SimulatedAttempt

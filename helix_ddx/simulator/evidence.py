@@ -7,9 +7,9 @@ import json
 import re
 from typing import Any
 
-from helix_ddx.base.stamps import second, stamp
+from helix_ddx.base.go_format import second, stamp
 from helix_ddx.simulator.script import Act
-from helix_ddx.store.tracker_file import event
+from helix_ddx.store.tracker import event
 
 Json = dict[str, Any]
 

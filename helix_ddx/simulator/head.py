@@ -9,17 +9,17 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from helix_ddx.base.stamps import attempt_id, second
+from helix_ddx.base.go_format import attempt_id, second
 from helix_ddx.simulator import evidence
 from helix_ddx.simulator import head_records as records
-from helix_ddx.simulator.copies import LandConflict, land, subject
 from helix_ddx.simulator.head_ends import HeadEnds
 from helix_ddx.simulator.head_records import Cycle
 from helix_ddx.simulator.script import HARNESS
+from helix_ddx.simulator.streams import LandConflict, land, subject
 from helix_ddx.simulator.worker import Cancelled, Json, SimulatedAttempt, SimulatedResult
 from helix_ddx.store.git import GitError, git, head
 from helix_ddx.store.places import copies_folder
-from helix_ddx.store.tracker_file import Row
+from helix_ddx.store.tracker import Row
 
 
 class HeadWorker(HeadEnds):

@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from helix_ddx.base.stamps import attempt_id, stamp
+from helix_ddx.base.go_format import attempt_id, stamp
 from helix_ddx.simulator import evidence
 from helix_ddx.simulator import head_records as records
 from helix_ddx.simulator.head_loop import HeadLoop
@@ -14,7 +14,7 @@ from helix_ddx.simulator.head_records import Cycle
 from helix_ddx.simulator.script import HARNESS, SAY, Act
 from helix_ddx.simulator.streams import AgentStream, ServiceStream
 from helix_ddx.simulator.worker import Json, SimulatedAttempt
-from helix_ddx.store.tracker_file import Row
+from helix_ddx.store.tracker import Row
 
 _HELPER = Act(input_tokens=2850, output_tokens=150, cost_usd=0.0, model="simulation-small")
 """What a call costs that is not about the code itself."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from helix_ddx.base.files import go_json
-from helix_ddx.base.stamps import second, stamp
+from helix_ddx.base.go_format import second, stamp
 from helix_ddx.simulator import evidence
 from helix_ddx.simulator import head_records as records
 from helix_ddx.simulator.head_calls import HeadCalls
 from helix_ddx.simulator.script import HARNESS
 from helix_ddx.simulator.worker import Json, SimulatedAttempt, SimulatedResult
 from helix_ddx.store.git import head
-from helix_ddx.store.tracker_file import Row
+from helix_ddx.store.tracker import Row
 from helix_tui.core.ground.time import NS
 
 NO_EVIDENCE = "agent exited without a commit or no_changes_rationale.txt"

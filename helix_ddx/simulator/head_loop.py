@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from helix_ddx.base.files import go_json
-from helix_ddx.base.stamps import attempt_id, second, stamp
+from helix_ddx.base.go_format import attempt_id, second, stamp
 from helix_ddx.simulator import head_records as records
 from helix_ddx.simulator.script import HARNESS
 from helix_ddx.simulator.worker import ClaimRaceError, Json, SimulatedAttempt, Worker, why_nothing
 from helix_ddx.store import places
 from helix_ddx.store.git import GitError, commit, git
-from helix_ddx.store.tracker_file import Row, event
+from helix_ddx.store.tracker import Row, event
 from helix_tui.core.ground.time import NS
 
 REFRESH = 10 * NS

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from helix_ddx.base.stamps import stamp
+from helix_ddx.base.go_format import stamp
 from helix_ddx.simulator import evidence
 from helix_ddx.simulator.script import HARNESS, Act
 from helix_ddx.simulator.worker import Json, SimulatedAttempt

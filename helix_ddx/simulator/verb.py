@@ -14,7 +14,7 @@ from helix_ddx.simulator.script import ScriptError, read_plan
 from helix_ddx.simulator.worker import HUMAN_PACE_S, Orders, Worker
 from helix_ddx.store.call import VerbCall
 from helix_ddx.store.git import GitError
-from helix_ddx.store.tracker_file import LockTimeout
+from helix_ddx.store.tracker import LockTimeout
 
 DEFAULT_IDLE_S = 30.0
 """Seconds between two looks of a loop that waits for more."""

@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from helix_ddx.base.files import Disk, go_json
-from helix_ddx.base.stamps import attempt_id, second, stamp
-from helix_ddx.simulator.copies import Copy, apply_edit
+from helix_ddx.base.go_format import attempt_id, second, stamp
 from helix_ddx.simulator.script import HARNESS, Act, act_for
+from helix_ddx.simulator.streams import Copy, apply_edit
 from helix_ddx.store import places
 from helix_ddx.store.git import commit
-from helix_ddx.store.tracker_file import Row, Store, process_lives
+from helix_ddx.store.tracker import Row, Store, process_lives
 from helix_tui.core.beads.readiness import Claims, Queue, classify
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.beads.tracker import read_tracker

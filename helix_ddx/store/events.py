@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from helix_ddx.base.files import go_json
-from helix_ddx.base.go_format import compact, loads, time_text
-from helix_ddx.base.refusal import Refused
-from helix_ddx.base.stamps import stamp
-from helix_ddx.store.rows import TrackerRow
+from helix_ddx.base.flags import Refused
+from helix_ddx.base.go_format import compact, loads, stamp, time_text
+from helix_ddx.store.places import TrackerRow
 from helix_ddx.store.tracker import write_whole
 from helix_tui.core.beads.record import UnreadableLine
 

@@ -2,17 +2,35 @@
 
 The stand-in has its own readers: with the client's, neither could show the other's fault.
 Formats and the times for which each counts: docs/formats/ddx.md §1 (lease), §4.1 (run record), §4.2 (worker).
+
+Head's claims beside the tracker: one small file a bead, in a folder that is named after the project.
+
+Formats: docs/formats/ddx.md §1 (lease) and §4.3. What counts as fresh is decided in `holders`.
+
+A change of one record: the time, the checks and the hook that go with every change.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
+from helix_ddx.base.files import go_json
+from helix_ddx.base.flags import Refused
+from helix_ddx.base.go_format import stamp
+from helix_ddx.store.call import VerbCall
+from helix_ddx.store.hooks import run_hook
+from helix_ddx.store.lifecycle import check_row
+from helix_ddx.store.places import TrackerRow, lease_folder
+from helix_ddx.store.tracker import Beads
+from helix_tui.core.beads.readiness import Claims
+from helix_tui.core.beads.record import Bead, UnreadableLine
 from helix_tui.core.ground.pids import pid_alive
 from helix_tui.core.ground.project import Project, lease_roots, machine_name
 from helix_tui.core.ground.text import clean_line
@@ -171,3 +189,74 @@ def _pid(value: object) -> int | None:
     if isinstance(value, str) and value.isdecimal():
         value = int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+
+
+def claims_of(call: VerbCall) -> Claims:
+    """What readiness needs to know from outside the tracker."""
+    project = call.workspace.project
+    origin = project.origin_head() or ""
+    if not call.head:
+        return Claims(origin_head=origin)
+    return Claims(leases=held_beads(project, call.env, call.clock()), origin_head=origin)
+
+
+def read_lease(call: VerbCall, bead_id: str) -> dict[str, Any] | None:
+    """The lease on a bead, wherever some release put it."""
+    if not call.head or not _is_name(bead_id):
+        return None
+    for root in lease_roots(call.workspace.project, call.env):
+        try:
+            found = json.loads((root / f"{bead_id}.json").read_bytes()[: 1 << 16])
+        except (OSError, ValueError):
+            continue
+        if isinstance(found, dict):
+            return found
+    return None
+
+
+def write_lease(call: VerbCall, bead_id: str, owner: str, at: int) -> None:
+    """Say that somebody here holds the bead."""
+    if not _is_name(bead_id):
+        return
+    folder = lease_folder(call.workspace.root, call.env)
+    folder.mkdir(parents=True, exist_ok=True)
+    lease = {"bead_id": bead_id}
+    lease |= {"owner": owner} if owner else {}
+    lease |= {"machine": machine_name(call.env), "started_at": stamp(at), "updated_at": stamp(at)}
+    text = go_json({**lease, "pid": os.getpid()}) + "\n"
+    beside = folder / f"{bead_id}.json.tmp-{os.urandom(5).hex()}"
+    try:
+        beside.write_text(text, encoding="utf-8")
+        beside.rename(folder / f"{bead_id}.json")
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def remove_lease(call: VerbCall, bead_id: str) -> None:
+    """Nobody holds the bead any more."""
+    if not call.head or not _is_name(bead_id):
+        return
+    own = lease_folder(call.workspace.root, call.env)
+    for root in (own, *lease_roots(call.workspace.project, call.env)):
+        (root / f"{bead_id}.json").unlink(missing_ok=True)
+
+
+def _is_name(bead_id: str) -> bool:
+    return Path(bead_id).name == bead_id
+
+
+def change_row(call: VerbCall, beads: Beads, bead_id: str, change: Callable[[TrackerRow], None]) -> Bead:
+    """Change one record, with the time, the checks and the hook that go with every change.
+
+    Raises:
+        Refused: there is no such bead, or something objects.
+    """
+    row = beads.row(bead_id)
+    try:
+        change(row)
+    except UnreadableLine as problem:
+        raise Refused(f"bead: {bead_id}: {problem}; nothing was written") from None
+    row.put("updated_at", stamp(call.clock()))
+    check_row(row, call.era)
+    run_hook(call, "validate-bead-update", row.line())
+    return beads.put(row)

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from helix_ddx.base.refusal import Refused
-from helix_ddx.store.rows import TrackerRow
+from helix_ddx.base.flags import Refused
+from helix_ddx.store.places import TrackerRow
 from helix_tui.core.beads.record import STATUSES, Bead
 
 APRIL_STATUSES = ("open", "in_progress", "closed")

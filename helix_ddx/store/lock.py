@@ -4,6 +4,8 @@ Rules: docs/formats/ddx.md §3. A folder whose owner is dead, or that is older t
 renaming it away; breakers take turns with ``flock``, so that none of them takes away the lock of the one
 that was faster. An owner that was killed before it could sign leaves an empty folder: nobody waits long
 for that.
+
+Holding one of DDx's locks for a command, or refusing it in DDx's words.
 """
 
 from __future__ import annotations
@@ -14,12 +16,12 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from helix_ddx.base.files import Disk
-from helix_ddx.base.flags import parse_duration, parse_float
-from helix_ddx.base.stamps import second
+from helix_ddx.base.flags import Refused, parse_duration, parse_float
+from helix_ddx.base.go_format import second
 from helix_tui.core.ground.pids import pid_alive
 from helix_tui.core.ground.time import NS, now_ns, parse_instant
 
@@ -171,3 +173,20 @@ def _sweep(folder: Path, owner: str) -> None:
     if owner.isdecimal():
         for left in folder.glob(f"*.tmp-{owner}-*"):
             left.unlink(missing_ok=True)
+
+
+@contextmanager
+def held(lock: FolderLock) -> Iterator[None]:
+    """Hold a lock.
+
+    Raises:
+        Refused: somebody else holds it for too long, or its folder cannot be made.
+    """
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(lock.held())
+        except LockTimeout as problem:
+            raise Refused(str(problem)) from None
+        except OSError as error:
+            raise Refused(f"bead: lock dir: {error}") from None
+        yield

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import msgspec
 
-from helix_ddx.base.refusal import Refused
+from helix_ddx.base.flags import Refused
 from helix_ddx.store import events as history
 from helix_ddx.store.call import VerbCall
 from helix_ddx.store.commits import writing
 from helix_ddx.store.lifecycle import APRIL_STATUSES
-from helix_ddx.store.rows import TrackerRow
+from helix_ddx.store.places import TrackerRow
 from helix_ddx.store.tracker import Beads
 from helix_ddx.verbs.lists import everything
 from helix_tui.core.beads.graph import Graph
@@ -95,7 +95,7 @@ def _from_anywhere(call: VerbCall, path: Path | None) -> int:
 
 
 def _from_tool(call: VerbCall, tool: str) -> int:
-    from helix_ddx.base.external_tools import OtherError, ask  # only where another tool is asked
+    from helix_ddx.base.files import OtherError, ask  # only where another tool is asked
 
     try:
         code, out, _ = ask([tool, "list", "--json"], call.here, timeout=TIMEOUT_S)

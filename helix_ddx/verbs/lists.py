@@ -11,8 +11,7 @@ from typing import Any
 
 import msgspec
 
-from helix_ddx.base.go_format import ZERO_TIME, Number, instant_of, loads, plain, time_text
-from helix_ddx.base.stamps import second
+from helix_ddx.base.go_format import ZERO_TIME, Number, instant_of, loads, plain, second, time_text
 from helix_ddx.store.call import VerbCall
 from helix_tui.core.beads.readiness import Queue, Standing, classify
 from helix_tui.core.beads.record import Bead
@@ -183,7 +182,7 @@ def _fits(bead: Bead, where: Mapping[str, str]) -> bool:
 
 def queue_of(call: VerbCall, beads: Mapping[str, Bead]) -> Queue:
     """The tracker classified by the rule of the release that is spoken."""
-    from helix_ddx.store.leases import claims_of
+    from helix_ddx.store.holders import claims_of
 
     return classify(beads, now=call.clock(), era="head" if call.head else "april", claims=claims_of(call))
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from helix_ddx.base.flags import Refused
 from helix_ddx.base.go_format import instant_of
-from helix_ddx.base.refusal import Refused
 from helix_ddx.store.call import VerbCall
-from helix_ddx.store.changes import change_row
 from helix_ddx.store.commits import writing
-from helix_ddx.store.rows import TrackerRow
+from helix_ddx.store.holders import change_row
+from helix_ddx.store.places import TrackerRow
 from helix_ddx.store.tracker import Beads
 from helix_ddx.verbs.create_update import RANK_KEYS
 from helix_tui.core.beads.record import Bead

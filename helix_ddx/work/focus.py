@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from helix_ddx.base.go_format import instant_of
-from helix_ddx.base.stamps import second
+from helix_ddx.base.go_format import instant_of, second
 from helix_ddx.store.call import VerbCall
-from helix_ddx.store.rows import TrackerRow
+from helix_ddx.store.places import TrackerRow
 from helix_ddx.verbs.lists import queue_of, say_ordered
 from helix_ddx.verbs.status import active_work
 from helix_tui.core.beads.readiness import Queue, pick_order

@@ -5,8 +5,7 @@
 
 from __future__ import annotations
 
-from helix_ddx.base.flags import Flag, Kind
-from helix_ddx.base.verb import APRIL, HEAD, Verb, refused
+from helix_ddx.base.flags import APRIL, HEAD, Flag, Kind, Verb, refused
 
 _SIMULATION = "helix_ddx.simulator.verb:run"
 
@@ -95,7 +94,7 @@ LOOP_VERBS = (
     Verb(
         ("work", "clear-cooldowns"),
         "End the pause of many beads",
-        "work.cooldown:clear_for_work",
+        "work.work_plan:clear_for_work",
         flags=(
             Flag("all", "bool", "of every bead that has one"),
             Flag("status", about="of those whose last status is this"),

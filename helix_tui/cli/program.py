@@ -59,7 +59,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def _defect(error: Exception, *, debug: bool) -> int:
     """An exception that nobody expected: the trace to the log, one line to whoever called, exit code 70."""
-    from helix_tui.core.ground.log_file import scrubbed
+    from helix_tui.core.ground.log import scrubbed
 
     logs.logger("program").critical("the command ended by an unexpected exception", exc_info=error)
     if debug:

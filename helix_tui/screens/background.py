@@ -1,17 +1,29 @@
-"""What the console knows beside the snapshot: drift, orphaned claims, how the focus stands; and who looks."""
+"""What the console knows beside the snapshot: drift, orphaned claims, how the focus stands; and who looks.
+
+Work for threads, on behalf of one node: the UI thread reads no file and waits for no git.
+
+A job has a kind. Of one kind only the newest counts: an older one that is still at it is let go, and what it
+brings is dropped. A job that fails tells why; a defect in it is logged as everywhere.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from textual.dom import DOMNode
+from textual.worker import Worker, WorkerState
+from textual.worker_manager import WorkerManager
 
 from helix_tui.core.editing.execute.curator import Curator, QueueState
 from helix_tui.core.editing.execute.executable import find_executable
 from helix_tui.core.editing.execute.gate import WriteGate
+from helix_tui.core.ground.errors import HelixError
+from helix_tui.core.ground.text import clean_line
 from helix_tui.core.supervision.decide.background_monitor import BackgroundMonitor, Concerns
 from helix_tui.core.supervision.decide.needs import Need, asked_of, needs_of
-from helix_tui.core.supervision.signals.tried import still_tried
+from helix_tui.core.supervision.signals.questions import still_tried
 
 if TYPE_CHECKING:
     from helix_tui.core.snapshot import Snapshot
@@ -86,3 +98,75 @@ class ConsoleMonitor:
 
 def _queue_state(snapshot: Snapshot) -> QueueState:
     return QueueState(snapshot.tracker, snapshot.queue, snapshot.runs, snapshot.dialect)
+
+
+Result = TypeVar("Result")
+
+
+class Workers(WorkerManager):
+    """The workers of an app; one that has ended lets go of what it worked on.
+
+    Textual's worker, its task and the task's context hold each other. Until the collector came by, every
+    worker would keep alive what its work had in hand: a snapshot with all attempts, for one.
+    """
+
+    _NO_WORK = staticmethod(lambda: None)
+
+    def _remove_worker(self, worker: Worker[Any]) -> None:
+        super()._remove_worker(worker)
+        worker._task = None
+        worker._work = self._NO_WORK
+
+
+class Jobs:
+    """The jobs of one node. The node passes `Worker.StateChanged` on to `settle`."""
+
+    def __init__(self, node: DOMNode) -> None:
+        self._node = node
+        self._current: dict[str, tuple[Worker[Any], Callable[[Any], None], Callable[[str], None]]] = {}
+
+    def start(
+        self,
+        kind: str,
+        work: Callable[[], Result],
+        done: Callable[[Result], None],
+        failed: Callable[[str], None],
+    ) -> None:
+        """Run ``work`` in a thread, then ``done`` with its result or ``failed`` with a sentence, here."""
+        worker: Worker[Any] = self._node.run_worker(
+            work,
+            name=kind,
+            group=kind,
+            description=kind,  # the default is a repr of all arguments
+            exit_on_error=False,
+            exclusive=True,
+            thread=True,
+        )
+        self._current[kind] = (worker, done, failed)
+
+    def busy(self, kind: str) -> bool:
+        """Whether a job of this kind has not come back yet."""
+        return kind in self._current
+
+    def drop(self, kind: str) -> None:
+        """Let a job go; nothing of it arrives any more."""
+        found = self._current.pop(kind, None)
+        if found is not None:
+            found[0].cancel()
+
+    def settle(self, worker: Worker[Any]) -> None:
+        """A worker of the node has come to another state."""
+        found = self._current.get(worker.name)
+        if found is None or found[0] is not worker:
+            return
+        _, done, failed = found
+        if worker.state is WorkerState.SUCCESS:
+            del self._current[worker.name]
+            done(worker.result)
+        elif worker.state in (WorkerState.ERROR, WorkerState.CANCELLED):
+            del self._current[worker.name]
+            error = worker.error
+            if isinstance(error, Exception) and worker.state is WorkerState.ERROR:
+                failed(clean_line(f"{type(error).__name__}: {error}", 300))
+                if not isinstance(error, (HelixError, OSError)):
+                    self._node.app._handle_exception(error)  # a defect: logged with its trace

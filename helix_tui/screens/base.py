@@ -14,9 +14,8 @@ from helix_tui.keymap import BY_ID, bindings, names
 from helix_tui.screens import TABS
 from helix_tui.screens.dismissal import Dismissal
 from helix_tui.screens.status_bar_model import notice_forms, pulse_facts
-from helix_tui.widgets.base.line import Line, fit
-from helix_tui.widgets.base.span_line import SpanLine
-from helix_tui.widgets.chrome.failure import Failure
+from helix_tui.widgets.base.line import Line, SpanLine, fit
+from helix_tui.widgets.chrome.empty_state import Failure
 from helix_tui.widgets.chrome.footer import KeyLine
 from helix_tui.widgets.chrome.notice_line import NoticeLine
 from helix_tui.widgets.chrome.status_bar import StatusBar
@@ -24,8 +23,8 @@ from helix_tui.widgets.chrome.tabs import Tabs
 
 if TYPE_CHECKING:
     from helix_tui.core.snapshot import Change, Snapshot
+    from helix_tui.core.supervision.decide.check import StatusSummary
     from helix_tui.core.supervision.decide.needs import Need
-    from helix_tui.core.supervision.decide.status_summary import StatusSummary
     from helix_tui.screens.background import ConsoleMonitor
     from helix_tui.screens.editing.change_runner import ChangeRunner
     from helix_tui.screens.loop.controls import LoopControls

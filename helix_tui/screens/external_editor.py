@@ -1,4 +1,7 @@
-"""A file at a line in the user's own editor, with the console out of the way meanwhile."""
+"""A file at a line in the user's own editor, with the console out of the way meanwhile.
+
+Copying where the terminal alone is not enough: inside tmux, which drops what programs send (OSC 52).
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,14 @@ import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from time import monotonic
 
 from textual.app import App, SuspendNotSupported
 
 from helix_tui.core.ground import log as logs
+from helix_tui.core.ground.process import Finished, run
+from helix_tui.core.ground.text import clean_line
 
 _PLUS_LINE = {
     "vi",
@@ -80,3 +86,37 @@ def open_at(app: App[object], path: Path, line: int) -> str:
     except OSError as error:
         return f"{command[0]} does not start: {error.strerror}"
     return ""
+
+
+TMUX_SECONDS = 2.0
+
+
+def into_tmux(text: str, what: str, env: Mapping[str, str]) -> tuple[str, bool]:
+    """Give a text to tmux for its buffer and the clipboard behind it: what came of it, and if that is well.
+
+    This runs tmux: call it from a worker. ``-w``, which hands the text on, came with tmux 3.2.
+    """
+    said = ""
+    try:
+        with NamedTemporaryFile() as file:
+            file.write(text.encode())
+            file.flush()
+            for words in (("load-buffer", "-w", "-"), ("load-buffer", "-")):
+                done = run(("tmux", *words), env=env, timeout=TMUX_SECONDS, stdin=Path(file.name))
+                if done.rc == 0 and not done.timed_out:
+                    beyond = ", and to the clipboard where the terminal lets tmux"
+                    return f"copied {what} to tmux's buffer{beyond if '-w' in words else ' (only)'}", True
+                said = _why(done)
+    except OSError as error:
+        said = error.strerror or str(error)
+    return _only_sent(what, said), False
+
+
+def _why(done: Finished) -> str:
+    if done.timed_out:
+        return f"no answer in {TMUX_SECONDS:g} s"
+    return clean_line(done.err.strip().rpartition("\n")[2], 120) or f"exit {done.rc}"
+
+
+def _only_sent(what: str, why: str) -> str:
+    return f"sent {what}, but tmux may drop it: {why}. It lets it through with “set -g set-clipboard on”"

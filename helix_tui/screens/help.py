@@ -9,8 +9,8 @@ from helix_tui.core.beads.query import fields
 from helix_tui.keymap import keys_of, shown_all
 from helix_tui.screens import SCREENS
 from helix_tui.screens.base import HelixScreen
-from helix_tui.screens.overlay import OverlayScreen
-from helix_tui.themes.alphabet import SIGNS
+from helix_tui.screens.sheet import OverlayScreen
+from helix_tui.themes.roles import SIGNS
 from helix_tui.widgets.base.line import Span, rule, wrap_spans
 from helix_tui.widgets.base.row_source import Row, Rows
 from helix_tui.widgets.rows.attempt_filter import AttemptFilter

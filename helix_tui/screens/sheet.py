@@ -1,4 +1,7 @@
-"""A sheet lies on the lower part of a screen, or on all of a narrow one: a caption, a page, its keys."""
+"""A sheet lies on the lower part of a screen, or on all of a narrow one: a caption, a page, its keys.
+
+A screen that lies on another one: a caption, a list, and esc leads back.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,8 @@ from helix_tui.keymap import bindings
 from helix_tui.screens.base import NARROW, HelixScreen, TooSmall
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import Rows
-from helix_tui.widgets.chrome.caption import Caption
-from helix_tui.widgets.forms.page import Page
+from helix_tui.widgets.chrome.notice_line import Caption
+from helix_tui.widgets.forms.form import Page
 
 SHARE = 0.75
 """How much of the screen a sheet takes at most, where it does not take all."""
@@ -80,3 +83,35 @@ class Sheet(HelixScreen, ModalScreen[Any]):
             unfolds = any(rows.paint_more(index, self.app.size.width - 2) for index in range(len(rows)))
             self.list.styles.height = max(1, min(len(rows) + unfolds, most))
         self.list.show(rows)
+
+
+class OverlayScreen(HelixScreen):
+    """Status bar, notices, caption, one list. Subclasses fill the list in `show_snapshot` and on resize."""
+
+    TITLE_TEXT = ""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.caption = Caption(self.TITLE_TEXT)
+        self.list = self.make_list()
+
+    def make_list(self) -> RowList:
+        """The list of this screen."""
+        return RowList(id="overlay")
+
+    def compose(self) -> ComposeResult:
+        """No tabs: esc leads back to them."""
+        yield self.pulse
+        yield self.notices
+        yield self.caption
+        yield from self.compose_body()
+        yield self.footer
+        yield TooSmall()
+
+    def compose_body(self) -> ComposeResult:
+        """The list."""
+        yield self.list
+
+    def panes(self) -> list[Widget]:
+        """The list alone."""
+        return [self.list]

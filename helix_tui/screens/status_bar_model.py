@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from helix_tui.core.beads.counts import QueueCounts, count_queue
 from helix_tui.core.beads.readiness import Queue
-from helix_tui.core.ddx.attempts.book import AttemptBook
+from helix_tui.core.ddx.attempts.index import AttemptBook
 from helix_tui.core.ddx.runs.running import beads_at_work
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS
@@ -18,8 +18,8 @@ from helix_tui.widgets.chrome.status_bar import PulseFacts
 
 if TYPE_CHECKING:
     from helix_tui.core.snapshot import Snapshot
+    from helix_tui.core.supervision.decide.check import StatusSummary
     from helix_tui.core.supervision.decide.needs import Need
-    from helix_tui.core.supervision.decide.status_summary import StatusSummary
 
 _LONGEST = 86_400 * NS
 """How long before midnight an attempt can have begun whose calls are still of today."""

@@ -1,4 +1,9 @@
-"""Figures in words short enough for a column: tokens, money, time of day. What is unknown says so."""
+"""Figures in words short enough for a column: tokens, money, time of day. What is unknown says so.
+
+A share as a bar with its interval: full up to the share, shaded up to what it may be.
+
+How the tier of an answer looks, in the list of questions and above the answer.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +11,7 @@ from datetime import datetime
 
 from helix_tui.core.ddx.attempts.sums import format_usd
 from helix_tui.core.ground.time import NS, format_age, format_span
+from helix_tui.widgets.base.line import Span
 
 UNKNOWN = "n/a"
 
@@ -84,3 +90,37 @@ def _local(instant: int | None) -> datetime | None:
         return datetime.fromtimestamp(instant // NS).astimezone()
     except (OverflowError, OSError, ValueError):
         return None
+
+
+CELLS = 10
+
+
+def share_bar(rate: float | None, low: float, high: float, *, cells: int = CELLS, ink: str = "text") -> list[Span]:
+    """A bar of ``cells`` cells for a share with its interval, all of them between 0 and 1.
+
+    Solid up to ``low`` (so much is sure), dark shade up to the share, light shade up to ``high``; where
+    nothing is known, a dotted line.
+    """
+    if rate is None:
+        return [("·" * cells, "muted")]
+    sure, likely, most = (round(min(max(part, 0.0), 1.0) * cells) for part in (low, rate, high))
+    spans: list[Span] = [
+        ("█" * sure, ink),
+        ("▓" * (likely - sure), ink),
+        ("░" * (most - max(likely, sure)), "muted"),
+        ("·" * (cells - max(most, likely, sure)), "rule"),
+    ]
+    return [span for span in spans if span[0]]
+
+
+TIERS = {
+    "Grounded": ("●", "success"),
+    "Bounded inference": ("◐", "waiting"),
+    "Clarify": ("?", "attention"),
+}
+"""Glyph and role of each tier."""
+
+
+def tier_ink(tier: str) -> tuple[str, str]:
+    """Glyph and role of a tier; an unknown one is shown as such."""
+    return TIERS.get(tier, ("○", "muted"))

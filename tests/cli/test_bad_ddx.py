@@ -19,7 +19,7 @@ import pytest
 from helix_tui.core.editing.execute import executable
 from helix_tui.core.editing.execute.executable import EMBEDDED
 from helix_tui.screens.editing.preview_sheet import PreviewSheet
-from helix_tui.screens.editing.results import HalfWaySheet, TroubleSheet
+from helix_tui.screens.editing.preview_text import HalfWaySheet, TroubleSheet
 from tests.cli.conftest import Cli
 from tests.conftest import ProjectFactory
 from tests.core.supervision.conftest import ERAS, go_line, row

@@ -18,8 +18,8 @@ from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.from_events import BeadEvents
 from helix_tui.core.insights.cells import Cell
 from helix_tui.core.supervision.agents import learning
+from helix_tui.core.supervision.decide import check as status_summary
 from helix_tui.core.supervision.decide import facts, needs
-from helix_tui.core.supervision.decide import status_summary as status_summary
 from helix_tui.core.supervision.decide import verdict as check_verdict
 from helix_tui.core.supervision.run_state import status as run_status
 from helix_tui.screens import status_bar_model as pulse
@@ -194,7 +194,7 @@ def _what_is_claimed_is_ready_by_the_counts(patch: Patch) -> None:
         held = tuple(bead.id for bead in queue.beads.values() if bead.status == "in_progress")
         return replace(found, ready=(*found.ready, *held))
 
-    patch.setattr("helix_tui.cli.report.counts.count_queue", counted)
+    patch.setattr("helix_tui.cli.report.loading.count_queue", counted)
 
 
 @mutant

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from helix_ddx.replay.timeline import TimelineStep, read_timeline
-from helix_ddx.store.tracker_file import Row
+from helix_ddx.store.tracker import Row
+from tests.helix_ddx.player import TimelineStep, read_timeline
 from tests.helix_ddx.shapes import Seen, Token, shape, tokens_of
 
 GIVEN = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "ddx" / "loops"

@@ -14,17 +14,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helix_ddx.replay.player import Player
-from helix_ddx.replay.timeline import TimelineError, read_timeline
 from helix_ddx.store import places
 from helix_tui.core.ground.time import NS, parse_instant
+from tests.helix_ddx.player import Player, TimelineError, read_timeline
 
 pytestmark = pytest.mark.realtime
 
+ROOT = Path(__file__).resolve().parents[2]
 LOOPS = Path(__file__).resolve().parents[1] / "data" / "loops"
 RECORDED = sorted(LOOPS.glob("*.jsonl"))
 GIVEN = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "ddx" / "loops"
-COMMAND = [sys.executable, "-m", "helix_ddx", "play"]
+COMMAND = [sys.executable, "-m", "tests.helix_ddx.player"]
 
 
 def player(source: Path, folder: Path, **options: object) -> Player:
@@ -157,6 +157,7 @@ def run(*words: str, env: Path, stdin: str = "") -> subprocess.CompletedProcess[
         text=True,
         timeout=60,
         check=False,
+        cwd=ROOT,
         env={**os.environ, "TMPDIR": str(env)},
     )
 

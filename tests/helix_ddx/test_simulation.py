@@ -17,7 +17,7 @@ from helix_ddx.simulator.verb import make_worker
 from helix_ddx.simulator.worker import Orders, Worker
 from helix_ddx.store import places
 from helix_ddx.store.git import commit, git, init
-from helix_ddx.store.tracker_file import Store
+from helix_ddx.store.tracker import Store
 from tests.helix_ddx.compare import differences
 from tests.helix_ddx.recordings import facts, left_out, printed, rows_before, said
 from tests.helix_ddx.shapes import Seen, Token, tokens_of

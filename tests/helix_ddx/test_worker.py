@@ -21,7 +21,7 @@ from helix_ddx.simulator.verb import make_worker
 from helix_ddx.simulator.worker import Orders, SimulatedResult
 from helix_ddx.store import places
 from helix_ddx.store.git import commit, git, init
-from helix_ddx.store.tracker_file import Row, Store
+from helix_ddx.store.tracker import Row, Store
 from helix_tui.core.ground.time import NS
 
 ERAS = ("april", "head")

@@ -22,7 +22,7 @@ from helix_tui.screens.help import HelpScreen
 from helix_tui.screens.journal.screen import JournalScreen
 from helix_tui.screens.loop.sheets import LoopSheet, NextSheet
 from helix_tui.screens.memory.sheets import MemoryAction, MemoryActionSheet, MemoryPreviewSheet
-from helix_tui.screens.navigation.goto import Command
+from helix_tui.screens.navigation.navigation import Command
 from helix_tui.screens.needs.screen import NeedsScreen
 from helix_tui.screens.queue.bead_screen import BeadScreen
 from helix_tui.screens.queue.screen import QueueScreen

@@ -6,8 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from helix_tui.core.beads.tracker import parse_rows
-from helix_tui.core.ddx.attempts.book import AttemptBook
-from helix_tui.core.ddx.attempts.index import Attempt, Tokens
+from helix_tui.core.ddx.attempts.index import Attempt, AttemptBook, Tokens
 from helix_tui.core.ddx.dialect import AUGUST, RowGate
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ground.project import Project

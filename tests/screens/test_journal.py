@@ -15,7 +15,7 @@ from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.editing.execute.executable import find_executable
 from helix_tui.core.ground.project import find_project
 from helix_tui.screens.editing.preview_sheet import PreviewSheet
-from helix_tui.screens.editing.results import HalfWaySheet
+from helix_tui.screens.editing.preview_text import HalfWaySheet
 from helix_tui.screens.journal.screen import JournalScreen
 from helix_tui.widgets.chrome import status_bar as pulse
 from tests.screens.conftest import Console, MakeConsole

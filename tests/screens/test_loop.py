@@ -13,7 +13,7 @@ from helix_tui.core.ddx.attempts.evidence import AttemptEvidence
 from helix_tui.core.ddx.attempts.index import Attempt
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.screens.loop import attempt_screen as attempt_module
-from helix_tui.screens.loop.attempt_loader import load_evidence
+from helix_tui.screens.loop.attempt_screen import load_evidence
 from tests.screens.loop_host import Attempts, commits, open_loop, settled
 
 LANDED, KEPT, CRASHED, OLD = (

@@ -18,7 +18,7 @@ from helix_tui.core.editing.execute.executable import find_executable
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.ground.time import format_instant, now_ns
 from helix_tui.core.supervision.signals.focus import plan_focus
-from helix_tui.core.supervision.signals.tried import Tried, bead_fingerprint
+from helix_tui.core.supervision.signals.questions import Tried, bead_fingerprint
 from helix_tui.screens.editing.preview_sheet import PreviewSheet
 from helix_tui.screens.needs.screen import NeedsScreen
 from tests.screens.conftest import Console, MakeConsole

@@ -9,7 +9,7 @@ from rich.color_triplet import ColorTriplet
 from textual.theme import Theme
 
 from helix_tui.themes import INKS, PREFIX, THEMES, Palette
-from helix_tui.themes.alphabet import ASCII_SPINNER, SIGNS, SPINNER, to_ascii
+from helix_tui.themes.roles import ASCII_SPINNER, SIGNS, SPINNER, to_ascii
 
 LEGIBLE = 4.5
 """WCAG 2.1, contrast of text, level AA."""

@@ -1,4 +1,7 @@
-"""``helix-tui journal | undo | redo``: what was changed from here, and taking it back."""
+"""``helix-tui journal | undo | redo``: what was changed from here, and taking it back.
+
+Entries of the journal and conflicts of an undo as JSON.
+"""
 
 from __future__ import annotations
 
@@ -8,24 +11,59 @@ from collections.abc import Mapping
 from typing import Any
 
 from helix_tui.cli.call import Call, CliError
-from helix_tui.cli.editing.change import (
-    add_dry_run,
-    consequence_lines,
-    curator_of,
-    how_far,
-    some,
-    told,
-)
+from helix_tui.cli.editing.change import add_dry_run, consequence_lines, curator_of, how_far, some, told
 from helix_tui.cli.paint import counted
-from helix_tui.cli.report.journal_documents import difference_document, entry_document
 from helix_tui.core.editing.contrast import apart
 from helix_tui.core.editing.execute.curator import Curator, Result
 from helix_tui.core.editing.journal import JournalEntry
 from helix_tui.core.editing.preview.whatif import foresee
-from helix_tui.core.editing.undo.conflicts import Conflict, NotUndoable, Unreadable
-from helix_tui.core.editing.undo.undo_plan import Appraiser, Mark, UndoStep
+from helix_tui.core.editing.undo.undo_plan import (
+    Appraiser,
+    Conflict,
+    Difference,
+    Mark,
+    NotUndoable,
+    UndoStep,
+    Unreadable,
+)
 from helix_tui.core.ground.text import clean_block, clean_line
-from helix_tui.core.ground.time import NS, format_age, now_ns
+from helix_tui.core.ground.time import NS, format_age, format_instant, now_ns
+
+
+def entry_document(entry: JournalEntry, mark: Mark | None = None) -> dict[str, Any]:
+    """An entry as JSON."""
+    return {
+        "journal_id": entry.id,
+        "at": format_instant(entry.at),
+        "who": {"kind": entry.who.kind, "user": entry.who.user},
+        "kind": entry.kind,
+        "title": entry.title,
+        "commands": list(entry.commands),
+        "before": entry.before,
+        "after": entry.after,
+        "inverse": list(entry.inverse),
+        "result": entry.result,
+        "state": mark.state if mark else None,
+        "changed_since": [difference_document(each) for each in mark.differences] if mark else [],
+        "undoable": entry.undoable,
+        "why_not": entry.why_not,
+        "traces": entry.traces,
+        "undone_by": entry.undone_by or None,
+        "of": entry.of or None,
+        "recovered": entry.recovered,
+        "error": entry.error,
+    }
+
+
+def difference_document(difference: Difference) -> Mapping[str, Any]:
+    """A conflict as JSON: both versions."""
+    return {
+        "bead_id": difference.bead_id,
+        "field": difference.field,
+        "expected": difference.ours,
+        "found": difference.theirs,
+    }
+
 
 _NOTHING = {"undo": "nothing to undo", "redo": "nothing to redo"}
 

@@ -24,13 +24,18 @@ from helix_tui.cli.helix.shared import (
 from helix_tui.cli.helix.stage import conclude, facts_of
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.editing.plan.planner import plan
-from helix_tui.core.editing.undo.conflicts import Unreadable
+from helix_tui.core.editing.undo.undo_plan import Unreadable
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import format_instant, now_ns
 from helix_tui.core.supervision.signals.autonomy import ApprovalNeeded, Autonomy
-from helix_tui.core.supervision.signals.escalations import decide_escalation, deciding, decision, escalated
-from helix_tui.core.supervision.signals.questions import UnknownQuestion
-from helix_tui.core.supervision.stages.answers import answer_question
+from helix_tui.core.supervision.signals.questions import (
+    UnknownQuestion,
+    decide_escalation,
+    deciding,
+    decision,
+    escalated,
+)
+from helix_tui.core.supervision.stages.results import answer_question
 from helix_tui.core.supervision.stages.stage_run import command_of, perform
 from helix_tui.core.supervision.stages.table import STAGES
 

@@ -32,7 +32,7 @@ from helix_tui.cli.helix.shared import (
 from helix_tui.cli.report.loading import locate
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.ground.text import clean_line
-from helix_tui.core.supervision.agents.choice import environment_options
+from helix_tui.core.supervision.agents.briefing import environment_options
 from helix_tui.core.supervision.loop.options import RunOptions
 from helix_tui.core.supervision.loop.runner import RunOutcome, supervise
 from helix_tui.core.supervision.run_state.control import Control, active_run, start_run, stop_run

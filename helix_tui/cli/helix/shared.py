@@ -15,7 +15,7 @@ from helix_tui.cli.editing.change import curator_of, told
 from helix_tui.cli.report.loading import locate
 from helix_tui.core.editing.execute.curator import Curator, QueueState
 from helix_tui.core.ground.text import clean_block, clean_line
-from helix_tui.core.supervision.agents.choice import chosen, environment_options
+from helix_tui.core.supervision.agents.briefing import chosen, environment_options
 from helix_tui.core.supervision.signals.autonomy import LEVELS, Level
 from helix_tui.core.supervision.signals.questions import OpenQuestions
 from helix_tui.core.supervision.stages.delegate import AgentChoice, Delegate

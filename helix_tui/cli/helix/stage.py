@@ -28,13 +28,12 @@ from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.supervision.decide.check import Checker, facts_text
 from helix_tui.core.supervision.decide.verdict import decide
 from helix_tui.core.supervision.signals.autonomy import Level
-from helix_tui.core.supervision.signals.scope import WORD, missing_bead, read_scope
-from helix_tui.core.supervision.stages.answers import raise_from
+from helix_tui.core.supervision.signals.focus import WORD, missing_bead, read_scope
 from helix_tui.core.supervision.stages.delegate import AgentChoice, Delegate
 from helix_tui.core.supervision.stages.governing import acquire, hand_back, plan_governing
-from helix_tui.core.supervision.stages.prompts_loader import render
+from helix_tui.core.supervision.stages.results import raise_from
 from helix_tui.core.supervision.stages.stage_run import StageOutcome, command_of, perform
-from helix_tui.core.supervision.stages.table import STAGES, Stage
+from helix_tui.core.supervision.stages.table import STAGES, Stage, render
 
 _ROUNDS = {"design": 5, "polish": 6}
 
@@ -96,7 +95,7 @@ def run(call: Call) -> int:
 
 def _refuse_missing(curator: Curator, stage: Stage, word: str) -> None:
     """Pay no agent for a look at a bead that does not exist."""
-    from helix_tui.core.editing.undo.conflicts import Unreadable
+    from helix_tui.core.editing.undo.undo_plan import Unreadable
 
     try:
         queue = curator.look().queue
@@ -197,7 +196,7 @@ def _values(call: Call, stage: Stage) -> dict[str, str]:
 
 def facts_of(curator: Curator) -> str:
     """What is known of the queue; a repository without one is no obstacle to planning."""
-    from helix_tui.core.editing.undo.conflicts import Unreadable
+    from helix_tui.core.editing.undo.undo_plan import Unreadable
 
     try:
         facts = Checker(curator, questions_of(curator)).facts()

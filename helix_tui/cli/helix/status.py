@@ -132,9 +132,8 @@ def _stuck(call: Call) -> int:
     from helix_tui.core.supervision.signals.drift import DriftWatch
     from helix_tui.core.supervision.signals.focus import read_focus
     from helix_tui.core.supervision.signals.orphans import find_dead_claims, find_orphans
-    from helix_tui.core.supervision.signals.questions import OpenQuestions
+    from helix_tui.core.supervision.signals.questions import OpenQuestions, still_tried
     from helix_tui.core.supervision.signals.stoppage import find_stoppage
-    from helix_tui.core.supervision.signals.tried import still_tried
 
     if call.options.recover is not None:
         return _recover(call)
@@ -198,7 +197,7 @@ def _recover(call: Call) -> int:
 
 
 def _next(call: Call) -> int:
-    from helix_tui.core.supervision.decide.siblings import siblings
+    from helix_tui.core.supervision.decide.facts import siblings
 
     present = load(call)
     # What ddx refuses to give out is next for nobody.

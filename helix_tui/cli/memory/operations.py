@@ -12,7 +12,7 @@ from helix_tui.cli.memory import corrections, lessons
 from helix_tui.cli.memory import inject as beads
 from helix_tui.cli.memory import plans as planning
 from helix_tui.cli.memory import report as telling
-from helix_tui.cli.memory.names import names
+from helix_tui.cli.memory.plans import names
 from helix_tui.cli.report.loading import locate
 from helix_tui.core.embedding import load_encoder
 from helix_tui.core.ground.text import clean_line

@@ -1,23 +1,39 @@
-"""``memory plan``, ``exploration``, ``workspace``: helix v1's orchestration and its way into the queue."""
+"""``memory plan``, ``exploration``, ``workspace``: helix v1's orchestration and its way into the queue.
+
+Names of memories, as an option gives them.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.editing.change import curator_of, told
-from helix_tui.cli.memory.names import names
 from helix_tui.core.editing.preview.whatif import foresee
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.memory import MemoryStore
 from helix_tui.core.memory.plan_records import MemoryPlan
 from helix_tui.core.memory.plans import Plans
 from helix_tui.core.supervision.agents.plan_beads import bead_operations, beads_of
+
+
+def names(option: str, text: str) -> Sequence[str]:
+    """The names in a JSON list; a list with memories in it, as recall prints them, is one too."""
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise CliError(f"{option} is not JSON: {error}", f"For example: {option} '[\"name\"]'", 2) from None
+    items = found if isinstance(found, list) else [found]
+    found_names = [str(item.get("name", "")) if isinstance(item, dict) else item for item in items]
+    if not all(isinstance(name, str | int) and not isinstance(name, bool) for name in found_names):
+        raise CliError(f"{option} is not a list of names", f"For example: {option} '[\"name\"]'", 2)
+    return [str(name) for name in found_names if name != ""]
+
 
 MAX_DOCUMENT = 4 << 20
 

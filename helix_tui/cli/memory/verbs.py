@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from helix_tui.cli.call import Call
-from helix_tui.cli.options import add_shared
+from helix_tui.cli.parsers import add_shared
 
 if TYPE_CHECKING:
     from helix_tui.core.memory import MemoryStore

@@ -15,7 +15,7 @@ from typing import Any
 
 from helix_tui import __version__
 from helix_tui.cli.call import Call
-from helix_tui.cli.memory.doctor_checks import examine_memory
+from helix_tui.cli.memory.report import examine_memory
 from helix_tui.cli.paint import counted
 from helix_tui.cli.report.checks import DoctorCheck
 from helix_tui.cli.report.counts import counts_of

@@ -17,17 +17,15 @@ from helix_tui.core.ask.corpus.git import GitFailed
 from helix_tui.core.ask.corpus.listing import NothingToAsk
 from helix_tui.core.ask.index.index import RepositoryIndex, open_index
 from helix_tui.core.ask.records import Progress
-from helix_tui.core.ask.retrieval.policy import DEPTHS, BudgetError, Policy, with_budgets
-from helix_tui.core.ask.sessions.document import document_of
-from helix_tui.core.ask.sessions.history import AskHistory
-from helix_tui.core.ask.sessions.library import IndexLibrary
+from helix_tui.core.ask.retrieval.trees import DEPTHS, BudgetError, Policy, with_budgets
+from helix_tui.core.ask.sessions.document import document_of, write_trace
+from helix_tui.core.ask.sessions.history import AskHistory, IndexLibrary
 from helix_tui.core.ask.sessions.session import AskModel, AskRun, ask
-from helix_tui.core.ask.sessions.trace import write_trace
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.ddx.model_call import model_command
 from helix_tui.core.ground.project import Project, find_ddx
 from helix_tui.core.ground.text import clean_block, clean_line, fit
-from helix_tui.core.supervision.agents.choice import chosen
+from helix_tui.core.supervision.agents.briefing import chosen
 from helix_tui.settings import load_settings
 
 MODEL_VARIABLE = "HELIX_ASK_MODEL"

@@ -12,9 +12,8 @@ from helix_tui.cli.paint import columns, counted
 from helix_tui.cli.report.loading import find_bead, load
 from helix_tui.cli.report.since import add_since, began_since, since_of
 from helix_tui.core.beads.tracker import Tracker
-from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.ddx.attempts.evidence import interpret
-from helix_tui.core.ddx.attempts.index import Attempt, AttemptIndex
+from helix_tui.core.ddx.attempts.index import Attempt, AttemptBook, AttemptIndex
 from helix_tui.core.ddx.attempts.sums import Sums, format_sum, format_whole, sum_calls
 from helix_tui.core.ddx.attempts.verdict import OUTCOMES, StatusClass
 from helix_tui.core.ddx.names import Outcome

@@ -8,7 +8,8 @@ from typing import Any
 
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.paint import columns, counted
-from helix_tui.cli.report.experiments import (
+from helix_tui.cli.report.loading import load
+from helix_tui.cli.report.queue_lines import (
     count,
     dollars,
     per_landed,
@@ -17,7 +18,6 @@ from helix_tui.cli.report.experiments import (
     trial_document,
     trial_lines,
 )
-from helix_tui.cli.report.loading import load
 from helix_tui.cli.report.since import add_since, began_since, since_of
 from helix_tui.cli.show.attempts import read_book
 from helix_tui.core.beads.readiness import Queue
@@ -25,10 +25,9 @@ from helix_tui.core.ddx.attempts.sums import format_usd, format_whole
 from helix_tui.core.ground.text import clean_line, fit, short_id
 from helix_tui.core.ground.time import format_instant
 from helix_tui.core.insights.cells import DIMENSIONS, Cell, percentile, table
-from helix_tui.core.insights.experiments import Batch, batches
-from helix_tui.core.insights.routing import Comparison, compare_models
+from helix_tui.core.insights.report import Batch, Comparison, batches, compare_models
 from helix_tui.core.insights.spending import Burn, Failing, burn, failing, to_do
-from helix_tui.core.supervision.run_state.unrecorded_attempts import with_told
+from helix_tui.core.supervision.run_state.account import with_told
 
 DEFAULT_BY = "harness,model,kind"
 

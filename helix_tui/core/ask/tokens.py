@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-from helix_tui.core.ground.stemmer import stem_english
+from helix_tui.core.ground.text import stem_english
 
 VERSION = 3
 """To be raised with any change of what a text's terms or definitions are: the index of another version is

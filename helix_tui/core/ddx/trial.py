@@ -20,9 +20,8 @@ import msgspec
 
 from helix_tui.core.beads.rule import Rule
 from helix_tui.core.ddx.client import MISSING, Ddx, DdxError
-from helix_tui.core.ddx.dialect import FAMILIES, NO_TRIAL, Dialect, RowGate
+from helix_tui.core.ddx.dialect import FAMILIES, NO_TRIAL, Dialect, RowGate, Words, read_verbs
 from helix_tui.core.ddx.names import VERBS, Era
-from helix_tui.core.ddx.verbs import Words, read_verbs
 from helix_tui.core.ground.process import Finished, run
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import format_instant, now_ns

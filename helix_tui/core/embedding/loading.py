@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
-from helix_tui.core.embedding.encoder import Encoder, Loaded
+from helix_tui.core.embedding.minilm import Encoder, Loaded
 from helix_tui.core.embedding.weights import Search, find_weights
 
 CHOICES = ("auto", "light", "sentence-transformers", "off")
@@ -63,7 +63,7 @@ def _light(search: Search) -> Loaded:
 
 
 def _of_record(search: Search) -> Loaded:
-    from helix_tui.core.embedding.transformer import SentenceTransformers
+    from helix_tui.core.embedding.minilm import SentenceTransformers
 
     folder = search.weights.folder if search.weights else None
     try:

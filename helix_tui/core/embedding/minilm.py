@@ -3,21 +3,102 @@
 Ready in a third of a second where sentence-transformers takes six (docs/formats/memory.md §9), with the same
 vectors to three decimals (tests/semantic compares them). The weights are mapped, not read, and let go after
 ten minutes in which nobody asked for a vector.
+
+What an encoder is, and what looking for one may come to.
+
+all-MiniLM-L6-v2 through sentence-transformers, the embedder of record (docs/decisions/0020), kept
+offline.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from helix_tui.core.embedding.encoder import DIMENSIONS, MAX_TOKENS, MODEL_ID
 from helix_tui.core.embedding.idle import IDLE_S, IdleModel
-from helix_tui.core.embedding.tensors import MappedTensors
-from helix_tui.core.embedding.threads import use_one_thread
-from helix_tui.core.embedding.weights import Weights
+from helix_tui.core.embedding.weights import MappedTensors, Weights, use_one_thread
+
+MODEL_ID = "sentence-transformers/all-MiniLM-L6-v2"
+"""The embedder of record (docs/decisions/0020)."""
+
+DIMENSIONS = 384
+
+MAX_TOKENS = 256
+"""Where sentence-transformers cuts a text for this model (its sentence_bert_config.json)."""
+
+Mode = Literal["semantic", "keyword"]
+
+
+class Encoder(Protocol):
+    """Turns texts into unit vectors."""
+
+    @property
+    def model_id(self) -> str:
+        """Which model made a vector; vectors of different ids are never compared."""
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """One float32 row of length 1 for each text, shape (n, dimensions); (0, dimensions) for none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """An encoder, or the reason why there is none."""
+
+    encoder: Encoder | None
+    detail: str
+    """One sentence for a person: which encoder on which weights, or why search is by keywords only."""
+    fix: str = ""
+    """What to do about it, where there is no encoder."""
+
+    @property
+    def mode(self) -> Mode:
+        """How memory and ask can search."""
+        return "keyword" if self.encoder is None else "semantic"
+
+
+class SentenceTransformers:
+    """The encoder of record; loading it takes seconds, so never on a screen's thread. The model is let go
+    after ten minutes without a text; the library, 300 MB with torch, stays: Python cannot unload it."""
+
+    model_id = MODEL_ID
+
+    def __init__(self, folder: Path | None, *, idle_s: float = IDLE_S) -> None:
+        """Load the model of a folder, or the one in the library's own cache.
+
+        Raises:
+            ImportError: sentence-transformers is not installed.
+            OSError, ValueError: there is no such model on this machine; the network is never asked.
+        """
+        for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"):
+            os.environ[name] = "1"
+        library = import_module("sentence_transformers")
+
+        def make() -> Any:
+            model = library.SentenceTransformer(
+                str(folder) if folder else MODEL_ID, device="cpu", local_files_only=True
+            )
+            model.max_seq_length = MAX_TOKENS
+            return model
+
+        self.model = IdleModel(make, idle_s=idle_s)
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors, shape (n, 384), in the order of the texts."""
+        if not texts:
+            return np.zeros((0, DIMENSIONS), np.float32)
+        found = self.model.use().encode(
+            list(texts), normalize_embeddings=True, convert_to_numpy=True, show_progress_bar=False
+        )
+        return np.asarray(found, np.float32)
+
 
 Array = NDArray[np.float32]
 

@@ -20,7 +20,8 @@ from helix_tui.core.memory import feedback as crediting
 from helix_tui.core.memory import records, reports
 from helix_tui.core.memory.errors import DatabaseReadOnly, MemoryFault
 from helix_tui.core.memory.guard.guard import outward
-from helix_tui.core.memory.recall import approach, graph
+from helix_tui.core.memory.recall import graph
+from helix_tui.core.memory.recall import injection as approach
 from helix_tui.core.memory.recall import injection as injecting
 from helix_tui.core.memory.recall import recall as recalling
 from helix_tui.core.memory.recall.injection import Screen

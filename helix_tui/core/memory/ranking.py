@@ -2,17 +2,26 @@
 
 Both are pure functions over arrays, one element a memory, so that a store of 50,000 and a simulation
 (bench/memory_sim.py) are ranked by the same code.
+
+Texts as words for the keyword leg: identifiers split, English words reduced to their stems.
+
+``parse_config`` is found as ``parse``, as ``config`` and as itself; ``src/auth.py`` as each of its parts, as
+``auth.py`` and as the whole. SQLite's own tokenizers cannot do that, so the split words are what is indexed.
 """
 
 from __future__ import annotations
 
+import re
 import statistics
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from helix_tui.core.ground.text import stem_english
 
 Array = NDArray[np.float64]
 Number = TypeVar("Number", float, Array)
@@ -180,3 +189,81 @@ def base_rate(tried: float, passes: float) -> float:
 def exposure(reported: bool) -> float:
     """How much of a trial this was for an injected memory."""
     return 1.0 if reported else UNREPORTED
+
+
+MAX_WORDS = 4_000
+"""Words of one text that are looked at."""
+
+MAX_NAME = 50
+"""Characters of a memory's name."""
+
+_SLUG = re.compile(r"[^a-z0-9]+")
+_TOKEN = re.compile(r"\w+(?:[./:\\-]+\w+)*")
+_STEP = re.compile(r"[/\\]+")
+_PART = re.compile(r"[^\W_]+")
+_CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\dA-Za-z_]+")
+_IDENTIFIER = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]|[A-Za-z]\d|\d[A-Za-z]|\w[_.:/\\]+\w")
+_STOP_WORDS = """
+a an and are as at be been but by can do does for from had has have how if in into is it its
+let may no not of on or our so some such than that the their them then there these they this to
+too up use used using was we were what when where which while who why will with would you your
+"""
+_STOP = frozenset(_STOP_WORDS.split())
+
+
+@lru_cache(maxsize=50_000)
+def stem(word: str) -> str:
+    """A lower-case word without its English endings."""
+    return stem_english(word)
+
+
+def words(text: str) -> list[str]:
+    """Every word that a text is found by, in order, repeated where the text repeats it."""
+    found: list[str] = []
+    for token in _TOKEN.findall(text):
+        found += _forms(token)
+        if len(found) >= MAX_WORDS:
+            break
+    return found[:MAX_WORDS]
+
+
+def telling(text: str) -> list[str]:
+    """The words of a query that can tell memories apart, each once: no stop words."""
+    return [word for word in dict.fromkeys(words(text)) if word not in _STOP]
+
+
+def identifiers(text: str) -> list[str]:
+    """The names of code in a query, each as one word: ``parse_config``, ``ImportError``, ``auth.py``."""
+    found = [form for token in _TOKEN.findall(text) if _IDENTIFIER.search(token) for form in _wholes(token)]
+    return list(dict.fromkeys(found))[:MAX_WORDS]
+
+
+def key(text: str) -> str:
+    """What two texts have in common that differ only in case, punctuation and blanks."""
+    return " ".join(_PART.findall(text.casefold()))
+
+
+def likeness(left: str, right: str) -> float:
+    """How alike two texts are by their words, 0 to 1 (Dice): the measure where there is no encoder."""
+    one, other = set(telling(left)), set(telling(right))
+    return 2 * len(one & other) / (len(one) + len(other)) if one and other else 0.0
+
+
+def _forms(token: str) -> list[str]:
+    pieces = [piece for part in _PART.findall(token) for piece in _CAMEL.findall(part)]
+    simple = [piece if (lower := piece.lower()) in _STOP else stem(lower) for piece in pieces]
+    forms = [piece.lower() for piece in simple]
+    if len(pieces) > 1:
+        forms += [whole for whole in _wholes(token) if whole not in forms]
+    return forms
+
+
+def _wholes(token: str) -> list[str]:
+    """The token as one word, and the last step of a path as one."""
+    last = _STEP.split(token)[-1]
+    return list(dict.fromkeys("".join(_PART.findall(text)).lower() for text in (token, last)))
+
+
+def slug(text: str) -> str:
+    """A name for a text: lower case, words joined by dashes, at most 50 characters (helix v1)."""
+    return _SLUG.sub("-", text.lower()).strip("-")[:MAX_NAME].strip("-")

@@ -20,7 +20,7 @@ from helix_tui.core.beads.readiness import Claims, Queue, classify
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.beads.rule import Era
 from helix_tui.core.beads.tracker import Tracker, TrackerReader
-from helix_tui.core.ddx.attempts.book import AttemptBook
+from helix_tui.core.ddx.attempts.index import AttemptBook
 from helix_tui.core.ddx.dialect import Dialect, rule_for
 from helix_tui.core.ddx.fit import remarks
 from helix_tui.core.ddx.probe import at_hand

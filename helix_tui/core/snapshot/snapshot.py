@@ -9,7 +9,7 @@ from typing import Literal
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.beads.tracker import Tracker
-from helix_tui.core.ddx.attempts.book import AttemptBook
+from helix_tui.core.ddx.attempts.index import AttemptBook
 from helix_tui.core.ddx.dialect import Dialect
 from helix_tui.core.ddx.fit import Shut, shut
 from helix_tui.core.ddx.runs.running import Run

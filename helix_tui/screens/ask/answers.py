@@ -15,10 +15,9 @@ from helix_tui.core.ground.recent import Recent
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import format_instant
 from helix_tui.screens.ask.session import AskSession, Document, differences
-from helix_tui.screens.jobs import Jobs
-from helix_tui.widgets.chrome.pane_tabs import PaneTabs
-from helix_tui.widgets.text.answer import answer_paras, target_of
-from helix_tui.widgets.text.evidence_spans import compare_paras, evidence_paras
+from helix_tui.screens.background import Jobs
+from helix_tui.widgets.chrome.tabs import PaneTabs
+from helix_tui.widgets.text.answer import answer_paras, compare_paras, evidence_paras, target_of
 from helix_tui.widgets.text.pane import Para, TextPane
 from helix_tui.widgets.text.steps import brief_paras, steps_paras
 

@@ -15,7 +15,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.worker import Worker
 
-from helix_tui.core.ask.retrieval.policy import DEPTHS, Depth
+from helix_tui.core.ask.retrieval.trees import DEPTHS, Depth
 from helix_tui.core.ask.sessions.index_keeper import State
 from helix_tui.core.ask.sessions.session import News
 from helix_tui.core.beads.query import Completion
@@ -23,12 +23,12 @@ from helix_tui.core.ground.text import clean_line
 from helix_tui.keymap import bindings
 from helix_tui.screens.ask.answers import TABS, AnswerView
 from helix_tui.screens.ask.session import AskRequest, AskSession, Document
+from helix_tui.screens.background import Jobs
 from helix_tui.screens.base import NARROW, HelixScreen
 from helix_tui.screens.external_editor import open_at
-from helix_tui.screens.jobs import Jobs
 from helix_tui.widgets.base.row_list import RowList
-from helix_tui.widgets.chrome.caption import Caption
-from helix_tui.widgets.rows.questions import READY, RUNNING, RunRow, RunRows
+from helix_tui.widgets.chrome.notice_line import Caption
+from helix_tui.widgets.rows.memories import READY, RUNNING, RunRow, RunRows
 from helix_tui.widgets.text.answer import sense_of, target_of
 from helix_tui.widgets.text.pane import TextPane
 from helix_tui.widgets.text.steps import brief_of, brief_paras

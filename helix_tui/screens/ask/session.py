@@ -10,19 +10,17 @@ from typing import Any
 
 from helix_tui.core.ask.answer.items import ItemChange, compare
 from helix_tui.core.ask.answer.model import PROMPT_FILE, ModelCommand, ModelReply, ask_model
-from helix_tui.core.ask.retrieval.policy import Depth
-from helix_tui.core.ask.sessions.document import document_of
-from helix_tui.core.ask.sessions.history import AskHistory
+from helix_tui.core.ask.retrieval.trees import Depth
+from helix_tui.core.ask.sessions.document import document_of, write_trace
+from helix_tui.core.ask.sessions.history import AskHistory, IndexLibrary
 from helix_tui.core.ask.sessions.index_keeper import IndexKeeper, State
-from helix_tui.core.ask.sessions.library import IndexLibrary
 from helix_tui.core.ask.sessions.session import AskModel, News, ask, put_to_model
-from helix_tui.core.ask.sessions.trace import write_trace
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.ddx.model_call import model_command
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.opening import open_nonblocking
 from helix_tui.core.ground.project import Project, find_ddx
-from helix_tui.core.supervision.agents.choice import chosen
+from helix_tui.core.supervision.agents.briefing import chosen
 from helix_tui.settings import load_settings
 
 MODEL_VARIABLE = "HELIX_ASK_MODEL"

@@ -24,7 +24,7 @@ from helix_tui.core.editing.journal import JournalEntry
 from helix_tui.core.editing.plan.planner import Plan
 from helix_tui.core.editing.preview.whatif import Consequences, foresee
 from helix_tui.core.editing.steps import OperationRefused
-from helix_tui.core.editing.undo.conflicts import Conflict, NotUndoable, Unreadable
+from helix_tui.core.editing.undo.undo_plan import Conflict, NotUndoable, Unreadable
 from helix_tui.core.snapshot import Snapshot
 from helix_tui.screens.editing.requests import ChangeRequest
 

@@ -12,12 +12,10 @@ from textual.widgets import Input
 
 from helix_tui.core.ground.text import clean_line
 from helix_tui.screens.sheet import Sheet
-from helix_tui.widgets.base.line import Line, Span, width_of
+from helix_tui.widgets.base.line import Line, Span, SpanLine, width_of
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import Row, Rows
-from helix_tui.widgets.base.span_line import SpanLine
-from helix_tui.widgets.forms.entry import Entry
-from helix_tui.widgets.forms.page import Page
+from helix_tui.widgets.forms.form import Entry, Page
 
 SHOWN = 50
 """Rows that are offered at once; typing brings the others."""

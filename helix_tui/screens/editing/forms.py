@@ -15,11 +15,10 @@ from helix_tui.core.editing.authoring import PHASES, REQUIRED_LABEL, AuthoringFi
 from helix_tui.core.editing.overlay import edge
 from helix_tui.core.ground.text import clean_line
 from helix_tui.keymap import bindings
-from helix_tui.screens.editing.bead_picker import beads_like, labels_in_use
 from helix_tui.screens.editing.change_runner import Trouble
-from helix_tui.screens.editing.links import whom
+from helix_tui.screens.editing.links import beads_like, labels_in_use, whom
+from helix_tui.screens.editing.preview_text import texts_of
 from helix_tui.screens.editing.requests import ChangeRequest, EditConflict, request_for, text_edit
-from helix_tui.screens.editing.texts import texts_of
 from helix_tui.screens.sheet import Sheet
 from helix_tui.widgets.base.line import Span
 from helix_tui.widgets.forms.form import Form, FormField

@@ -92,7 +92,7 @@ class BeadKeys(TargetScreen):
 
     def action_edit(self) -> None:
         """Title and texts in the user's own editor."""
-        from helix_tui.screens.editing import texts as editing
+        from helix_tui.screens.editing import preview_text as editing
 
         editing.edit(self, self.targets())
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 from textual import events, on
 
 from helix_tui.core.beads.naming import with_titles
-from helix_tui.core.editing.undo.conflicts import PlanChanged
+from helix_tui.core.editing.undo.undo_plan import PlanChanged
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.keymap import id_of
 from helix_tui.screens.editing.change_runner import Preview, Trouble
-from helix_tui.screens.editing.preview_text import tell_differences, tell_outlook
+from helix_tui.screens.editing.preview_text import Ended, run_request, tell_differences, tell_outlook, tell_trouble
 from helix_tui.screens.editing.requests import ChangeRequest, UndoRequest
-from helix_tui.screens.editing.results import Ended, run_request, tell_trouble
 from helix_tui.screens.sheet import Sheet
 from helix_tui.widgets.base.row_list import RowList
-from helix_tui.widgets.forms.page import Page
+from helix_tui.widgets.forms.form import Page
 
 
 class PreviewSheet(Sheet):

@@ -1,20 +1,47 @@
-"""A planned change in words: its commands, what would follow, and how it could be taken back."""
+"""A planned change in words: its commands, what would follow, and how it could be taken back.
+
+What came of a change: a word when all went well, a sheet with the exact state when it did not.
+
+Title and texts of a bead in the user's own editor: as one file, read back when the editor ends.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+import os
+import re
+import shlex
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from textual.app import SuspendNotSupported
+from textual.binding import BindingType
 
 from helix_tui.core.beads.readiness import Queue
+from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.editing.contrast import shown
-from helix_tui.core.editing.execute.dropped_lines import unread_warning
+from helix_tui.core.editing.execute.curator import Result
+from helix_tui.core.editing.execute.gate import WritesForbidden
+from helix_tui.core.editing.execute.reconciliation import unread_warning
 from helix_tui.core.editing.plan.planner import Plan
 from helix_tui.core.editing.preview.whatif import Consequences
-from helix_tui.core.editing.undo.conflicts import Difference
+from helix_tui.core.editing.undo.undo_plan import Conflict, Difference, NotUndoable, PlanChanged
+from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.text import clean_block, clean_line, short_id
-from helix_tui.screens.editing.change_runner import Preview
+from helix_tui.keymap import bindings
+from helix_tui.screens.editing.change_runner import Preview, Trouble
+from helix_tui.screens.editing.requests import ChangeRequest, EditConflict, text_edit
+from helix_tui.screens.external_editor import run_editor
+from helix_tui.screens.sheet import Sheet
 from helix_tui.widgets.base.line import Line, Span
-from helix_tui.widgets.forms.page import Page
+from helix_tui.widgets.forms.form import Page
+
+if TYPE_CHECKING:
+    from helix_tui.core.beads.record import Bead
+    from helix_tui.screens.base import Console
+    from helix_tui.screens.editing.target import TargetScreen
 
 WHOLE = 6
 """Commands that are written out; of more only this many stand above what follows from them."""
@@ -175,3 +202,302 @@ def _version(page: Page, word: str, ink: str, field: str, value: Any) -> None:
     text = clean_block(value, 4_000) if isinstance(value, str) else shown(field, value, 4_000)
     for number, line in enumerate(text.split("\n")):
         page.paragraph([(f"  {'' if number else word:<10}", ink), (line, "text")], 12)
+
+
+Ended = Callable[[Trouble | None], None]
+"""Told how a change ended: None when it was made, else why not."""
+
+
+def run_request(
+    console: Console,
+    request: ChangeRequest,
+    shown: Plan,
+    take_back: Callable[[], object],
+    ended: Ended | None = None,
+    *,
+    again: Callable[[PlanChanged], object] | None = None,
+) -> None:
+    """Run what was shown, and tell what came of it.
+
+    Args:
+        take_back: looks ahead at undoing what was done.
+        again: shows the plan once more, where it is another one by now; nothing ran then.
+    """
+
+    def done(result: Result | None) -> None:
+        if ended is not None:
+            ended(result.error if result is not None else None)
+        tell_done(console, request, result, take_back)
+
+    def failed(error: Trouble) -> None:
+        if isinstance(error, PlanChanged) and again is not None:
+            again(error)
+            return
+        tell_trouble(console, request, error)
+        if ended is not None:
+            ended(error)
+
+    console.change_runner.run(request, shown, done, failed)
+
+
+def tell_done(console: Console, request: ChangeRequest, done: Result | None, take_back: Callable[[], object]) -> None:
+    """A word, or a sheet where something is not as it was wanted."""
+    if done is None or (done.entry is None and not done.plan.refusals):
+        console.say("nothing to do")
+        return
+    console.changed(request.beads, tuple(done.created.values()))
+    if done.error is not None or done.problems:
+        console.push_screen(HalfWaySheet(request, done, take_back))
+        return
+    console.say(_all_well(done))
+
+
+def _all_well(done: Result) -> str:
+    parts = [clean_line(done.plan.title, 160)]
+    if done.created:
+        parts.append(", ".join(clean_line(bead_id, 60) for bead_id in done.created.values()))
+    for word, ids in (("now ready", done.newly_ready), ("no longer ready", done.newly_blocked)):
+        if ids:
+            some = ", ".join(short_id(clean_line(bead_id, 60)) for bead_id in ids[:3])
+            parts.append(f"{word}: {some}{f' and {len(ids) - 3:,} more' if len(ids) > 3 else ''}")
+    if done.plan.refusals:
+        parts.append(f"{len(done.plan.refusals):,} left out")
+    entry = done.entry
+    if entry is not None and entry.plain:
+        parts.append("u undoes it" if entry.undoable else "cannot be undone")
+    return " · ".join(parts)
+
+
+def tell_trouble(console: Console, request: ChangeRequest, error: Trouble) -> None:
+    """Why nothing was done: both versions of a conflict, or a sentence and what to do."""
+    if isinstance(error, WritesForbidden):
+        console.say(str(error), "warning")
+    else:
+        console.push_screen(TroubleSheet(request, error))
+
+
+class TroubleSheet(Sheet):
+    """Why a change was not made, or not all of it."""
+
+    FOOTER = ("go.back", "move.down", "move.up")
+
+    def __init__(self, request: ChangeRequest, error: Trouble) -> None:
+        super().__init__(f"not done: {clean_line(request.title, 160)}")
+        self.error = error
+        self._kept = request.draft_file
+
+    def write(self, page: Page) -> None:
+        """What happened, and what to do."""
+        self._write_error(page)
+        if self._kept:
+            page.paragraph([("Your text is kept in ", "text"), (clean_line(self._kept, 400), "text bold")])
+
+    def _write_error(self, page: Page) -> None:
+        error = self.error
+        if isinstance(error, Conflict):
+            page.paragraph([("✗ ", "error bold"), ("Changed by someone else since", "error bold")])
+            page.paragraph([("Nothing was overwritten. Both versions:", "text")])
+            mine = "yours" if isinstance(error, EditConflict) else "expected"
+            tell_differences(page, error.differences, mine)
+            if not error.differences:
+                page.paragraph([("The queue changed, so other commands would run.", "text")])
+            page.blank()
+            if error.ran:
+                done = f"{error.ran:,} of {error.of:,} commands ran before and stay; u undoes them"
+                page.paragraph([("◆ ", "attention bold"), (done, "text bold")], 2)
+            page.paragraph([("Look at the bead and do it again if you still want it.", "muted")])
+        elif isinstance(error, NotUndoable):
+            page.paragraph(
+                [
+                    ("✗ ", "error bold"),
+                    (f"{clean_line(error.entry.title, 200)} cannot be undone", "error bold"),
+                ],
+                2,
+            )
+            page.paragraph([(clean_line(str(error), 600), "text")])
+        elif isinstance(error, DdxError):
+            tell_ddx_error(page, error)
+            page.paragraph([("Nothing was changed.", "text")])
+        else:
+            page.paragraph([("✗ ", "error bold"), (clean_line(str(error), 800), "error")], 2)
+            if isinstance(error, HelixError) and error.advice:
+                page.paragraph([("→ ", "attention"), (clean_line(error.advice, 600), "text")], 2)
+
+
+def tell_ddx_error(page: Page, error: DdxError, *, advise: bool = True) -> None:
+    """ddx's own error, and what to do about it."""
+    page.paragraph([("✗ ", "error bold"), (clean_line(error.message, 1_000), "error")], 2)
+    page.paragraph([("$ ", "muted"), (clean_line(" ".join(error.argv), 1_000), "muted")], 2)
+    if advise:
+        page.paragraph([("→ ", "attention"), (clean_line(error.advice, 600), "text")], 2)
+
+
+class HalfWaySheet(Sheet):
+    """What stands after a change that did not come to its end, command by command."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("half-way")]
+    FOOTER = ("change.undo", "go.back", "move.down", "move.up")
+
+    def __init__(self, request: ChangeRequest, done: Result, take_back: Callable[[], object]) -> None:
+        lead = "done, but"
+        if done.error is not None:
+            lead = "not all done" if done.entry is not None and done.entry.after else "not done"
+        super().__init__(f"{lead}: {clean_line(request.title, 160)}")
+        self.done = done
+        self._take_back = take_back
+
+    def write(self, page: Page) -> None:
+        """The error, then each command with what became of it."""
+        done, steps = self.done, self.done.plan.steps
+        if done.error is not None:
+            tell_ddx_error(page, done.error, advise=not done.made_anyway)
+        for problem in done.problems:
+            page.paragraph([("◆ ", "attention bold"), (clean_line(problem, 600), "text")], 2)
+        page.paragraph([(self._state(), "text bold")])
+        page.caption("command by command", f"{done.ran:,} of {len(steps):,} ran")
+        for number, line in enumerate(done.plan.lines):
+            if number < done.ran:
+                sign, word, ink = "✓", "ran", "success"
+            elif number == done.ran and done.error is not None and done.error.message != _STOPPED:
+                sign, word, ink = "✗", "failed", "error"
+            else:
+                sign, word, ink = "○", "not run", "muted"
+            page.line([(f"{sign} {word:<8}", ink), (clean_line(line, 1_000), "text")])
+
+    def _state(self) -> str:
+        entry = self.done.entry
+        if entry is None or not entry.after:
+            return "Nothing was changed."
+        if self.done.made_anyway:
+            return "The change was made all the same; u undoes it."
+        back = "u undoes what was done." if entry.undoable else clean_line(entry.why_not, 300)
+        changed = len(entry.after)
+        return f"{changed:,} bead{'s' * (changed != 1)} changed and stay{'s' * (changed == 1)} so; {back}"
+
+    def action_undo(self) -> None:
+        """Take back what was done, seen before."""
+        self.dismiss()
+        self._take_back()
+
+
+_STOPPED = "stopped on request"
+
+
+TEXTS = ("title", "acceptance", "description", "notes")
+"""What can be edited, in the order of the file."""
+
+MAX_FILE = 4 << 20
+"""Bytes of an edited file that are read back."""
+
+
+class NoEditor(HelixError):
+    """There is nothing to edit with; the message says what to do."""
+
+
+def editor_words(env: Mapping[str, str]) -> list[str]:
+    """The command that $VISUAL or $EDITOR names.
+
+    Raises:
+        NoEditor: neither names a program that is there.
+    """
+    name = next((name for name in ("VISUAL", "EDITOR") if env.get(name, "").strip()), "")
+    instead = "or edit it here: a, then “edit in a form”"
+    if not name:
+        raise NoEditor(f"no editor: set EDITOR to one, as EDITOR=nano; {instead}")
+    try:
+        words = shlex.split(env[name])
+    except ValueError as error:
+        raise NoEditor(f"{name} cannot be read as a command: {error}; {instead}") from None
+    if not words or shutil.which(words[0], path=env.get("PATH")) is None:
+        raise NoEditor(f"{name} names {clean_line(env[name], 100)}, which is not there; {instead}")
+    return words
+
+
+def texts_of(bead: Bead) -> dict[str, str]:
+    """The texts of a bead, empty where it has none."""
+    row = bead.document()
+    return {name: str(row.get(name) or "") for name in TEXTS}
+
+
+def as_file(bead_id: str, texts: Mapping[str, str]) -> str:
+    """The texts as one file to edit, each under a line of its own."""
+    mark = _mark(texts.values())
+    parts = [f"{mark} {name} · {clean_line(bead_id, 60)} {mark}\n{text}\n" for name, text in texts.items()]
+    return "".join(parts)
+
+
+def from_file(edited: str, base: Mapping[str, str]) -> dict[str, str]:
+    """The texts that differ from those the file was made of; a text whose line is gone stays as it was."""
+    mark = re.escape(_mark(base.values()))
+    pieces = re.split(rf"^{mark} (\w+) · .*{mark}[ \t]*\n?", edited, flags=re.MULTILINE)
+    changed = {}
+    for name, text in zip(pieces[1::2], pieces[2::2], strict=True):
+        if name in base and text.rstrip("\n") != base[name].rstrip("\n"):
+            changed[name] = _framed(text, base[name]) if name != "title" else " ".join(text.split())
+    return changed
+
+
+def _mark(texts: object) -> str:
+    """A line of dashes that stands in none of the texts."""
+    mark = "────"
+    while any(mark in text for text in texts):  # type: ignore[attr-defined]
+        mark += "──"
+    return mark
+
+
+def edit(screen: TargetScreen, beads: Sequence[Bead]) -> None:
+    """Let the editor have the screen, then show what its changes would do."""
+    if not beads:
+        return
+    say = screen.console.say
+    if len(beads) > 1:
+        say("one bead at a time is edited; unmark the others", "warning")
+        return
+    bead = beads[0]
+    try:
+        words = editor_words(os.environ)
+    except NoEditor as error:
+        say(str(error), "warning")
+        return
+    base = texts_of(bead)
+    folder = Path(tempfile.mkdtemp(prefix="helix-edit-"))
+    path = folder / f"{re.sub(r'[^A-Za-z0-9._-]', '_', bead.id)[:80]}.md"
+    try:
+        path.write_text(as_file(bead.id, base), encoding="utf-8", errors="surrogateescape")
+        with screen.app.suspend():
+            code = run_editor([*words, os.fspath(path)])
+        changed = _read_back(path, base) if code == 0 else {}
+    except SuspendNotSupported:
+        say("this terminal cannot be given to an editor; use a, then “edit in a form”", "warning")
+        code, changed = 0, {}
+    except (OSError, ValueError) as error:
+        say(f"not edited: {clean_line(str(error), 200)}; the file is {path}", "error")
+        return
+    if not changed:
+        shutil.rmtree(folder, ignore_errors=True)
+        say(f"the editor ended with {code}, so nothing is changed" if code else "nothing was edited")
+        return
+
+    def ended(error: Trouble | None) -> None:
+        if error is None:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    screen.look_ahead(text_edit(bead.id, base, changed, os.fspath(path)), ended=ended)
+
+
+def _read_back(path: Path, base: Mapping[str, str]) -> dict[str, str]:
+    with path.open("rb") as file:
+        data = file.read(MAX_FILE + 1)
+    if len(data) > MAX_FILE:
+        raise ValueError(f"the edited text has more than {MAX_FILE >> 20} MiB")
+    return from_file(data.decode("utf-8", "surrogateescape"), base)
+
+
+def _framed(text: str, base: str) -> str:
+    """An edited text between the empty lines that the old one began and ended with."""
+    inner = text.strip("\n")
+    bare = base.strip("\n")
+    if not inner or not bare:
+        return inner
+    start = base.index(bare)
+    return base[:start] + inner + base[start + len(bare) :]

@@ -9,8 +9,8 @@ from helix_tui.screens.base import HelixScreen
 if TYPE_CHECKING:
     from helix_tui.core.beads.record import Bead
     from helix_tui.core.snapshot import Change, Snapshot
+    from helix_tui.screens.editing.preview_text import Ended
     from helix_tui.screens.editing.requests import ChangeRequest
-    from helix_tui.screens.editing.results import Ended
 
 
 class TargetScreen(HelixScreen):

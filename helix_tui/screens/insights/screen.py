@@ -17,15 +17,15 @@ from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.insights.cells import known
 from helix_tui.core.insights.report import Report, read_report
-from helix_tui.core.supervision.run_state.unrecorded_attempts import with_told
+from helix_tui.core.supervision.run_state.account import with_told
 from helix_tui.keymap import bindings
 from helix_tui.screens.base import NARROW, HelixScreen
 from helix_tui.screens.empty_states import placard
+from helix_tui.widgets.base.line import SpanLine
 from helix_tui.widgets.base.row_list import RowList
-from helix_tui.widgets.base.span_line import SpanLine
-from helix_tui.widgets.chrome.caption import Caption
 from helix_tui.widgets.chrome.empty_state import EmptyState
-from helix_tui.widgets.chrome.pane_tabs import PaneTabs
+from helix_tui.widgets.chrome.notice_line import Caption
+from helix_tui.widgets.chrome.tabs import PaneTabs
 from helix_tui.widgets.rows.attempts import AttemptList, Board, Order
 from helix_tui.widgets.rows.cost_tables import TABLES, totals
 

@@ -21,16 +21,16 @@ from helix_tui.core.editing.journal import JournalEntry, JournalHistory
 from helix_tui.core.editing.undo.undo_plan import Appraiser, Mark
 from helix_tui.core.ground.text import clean_line
 from helix_tui.keymap import bindings
+from helix_tui.screens.background import Jobs
 from helix_tui.screens.base import NARROW
 from helix_tui.screens.editing.preview_sheet import PreviewSheet
 from helix_tui.screens.editing.requests import ChangeRequest, RestoreRequest, UndoRequest
 from helix_tui.screens.filter import FilteringScreen
-from helix_tui.screens.jobs import Jobs
 from helix_tui.screens.journal.entries import as_markdown, change_row, facts_of, notices, placard
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import Row, Rows
-from helix_tui.widgets.chrome.caption import Caption
 from helix_tui.widgets.chrome.empty_state import EmptyState
+from helix_tui.widgets.chrome.notice_line import Caption
 from helix_tui.widgets.rows.changes import ChangeFilter, ChangeRow, ChangeRows
 from helix_tui.widgets.text.journal_entry import ChangePane
 

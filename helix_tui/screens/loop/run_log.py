@@ -1,18 +1,26 @@
-"""HELIX's own loop on the Loop screen: how it stands, and the end of what it says, followed."""
+"""HELIX's own loop on the Loop screen: how it stands, and the end of what it says, followed.
+
+What the agents of all running attempts did last, read from their transcripts look by look.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 from textual.worker import Worker
 
+from helix_tui.core.ddx.runs.running import Run
+from helix_tui.core.ddx.runs.transcript import TranscriptTail
 from helix_tui.core.ground.opening import read_end
 from helix_tui.core.ground.text import clean_line
-from helix_tui.core.supervision.decide.status_summary import StatusSummary
-from helix_tui.core.supervision.run_state.run_log import said_lines
-from helix_tui.screens.jobs import Jobs
-from helix_tui.widgets.chrome.log_tail import LogTail
+from helix_tui.core.supervision.decide.check import StatusSummary
+from helix_tui.core.supervision.run_state.status import said_lines
+from helix_tui.screens.background import Jobs
+from helix_tui.widgets.chrome.chooser import KEPT, Action, ActionLog
+from helix_tui.widgets.chrome.notice_line import LogTail
+from helix_tui.widgets.rows.attempts import RunView
 
 LINES = 12
 BYTES = 256 << 10
@@ -69,3 +77,33 @@ class RunTail(LogTail):
 
 def _read(path: Path) -> tuple[str, ...]:
     return tuple(clean_line(line, 300) for line in said_lines(read_end(path, BYTES))[-LINES:])
+
+
+WINDOW = 64 << 10
+"""Bytes before the end of a transcript that are looked at when its run is met."""
+
+Seen = Mapping[str, tuple[Action, ...]]
+
+
+class Follower:
+    """Tails of the transcripts of what runs. One thread at a time looks; who asks sees to that."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[TranscriptTail, ActionLog]] = {}
+
+    def look(self, runs: Sequence[Run]) -> Seen:
+        """The last actions of each run, by the key of its row. This reads files: call it from a worker."""
+        seen: dict[str, tuple[Action, ...]] = {}
+        for run in runs:
+            if not run.folders:
+                continue
+            key = RunView(run).key
+            if key not in self._known:
+                self._known[key] = (TranscriptTail(run.folders, window=WINDOW), ActionLog())
+            tail, log = self._known[key]
+            tail.watch(run.folders)
+            log.take(tail.poll())
+            seen[key] = log.last(KEPT)
+        for key in self._known.keys() - seen.keys():
+            del self._known[key]
+        return seen

@@ -18,16 +18,16 @@ from helix_tui.core.ground.opening import read_end
 from helix_tui.core.ground.project import machine_name
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS, format_span, parse_instant
-from helix_tui.core.supervision.decide.status_summary import StatusSummary
+from helix_tui.core.supervision.decide.check import StatusSummary
 from helix_tui.core.supervision.decide.verdict import VerdictReason
-from helix_tui.core.supervision.run_state.run_log import said_lines
+from helix_tui.core.supervision.run_state.status import said_lines
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet
 from helix_tui.screens.loop.controls import READ_ONLY, LoopControls
 from helix_tui.screens.sheet import Sheet
 from helix_tui.widgets import figures
 from helix_tui.widgets.base.line import Span
 from helix_tui.widgets.base.row_list import RowList
-from helix_tui.widgets.forms.page import Page
+from helix_tui.widgets.forms.form import Page
 
 if TYPE_CHECKING:
     from helix_tui.core.snapshot import Change, Snapshot

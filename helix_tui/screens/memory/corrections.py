@@ -10,7 +10,7 @@ from helix_tui.core.editing.authoring import AuthoringFinding
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.memory import Correction, Memory, MemoryEdit, MemoryStore
 from helix_tui.core.memory.lessons.changes import MemoryChanges
-from helix_tui.core.memory.words import likeness
+from helix_tui.core.memory.ranking import likeness
 from helix_tui.core.memory.write.storing import MIN_TRIGGER
 from helix_tui.screens.editing.forms import FormSheet
 from helix_tui.screens.memory.changes import UNDOABLE

@@ -19,23 +19,23 @@ from helix_tui.core.memory import Memory, MemoryStore, Recall, Recalled
 from helix_tui.core.memory.lessons.changes import MemoryChange
 from helix_tui.core.supervision.agents.plan_beads import bead_operations, beads_of
 from helix_tui.keymap import bindings
+from helix_tui.screens.background import Jobs
 from helix_tui.screens.base import NARROW
 from helix_tui.screens.editing.preview_sheet import PreviewSheet
 from helix_tui.screens.editing.requests import request_for
 from helix_tui.screens.filter import FilteringScreen
-from helix_tui.screens.jobs import Jobs
 from helix_tui.screens.memory import changes as doing
 from helix_tui.screens.memory import corrections
 from helix_tui.screens.memory import view_state as shelving
 from helix_tui.screens.memory.memory_session import MemorySession, MemoryViewState
-from helix_tui.screens.memory.pages import page_of
 from helix_tui.screens.memory.sheets import MemoryActionSheet, MemoryPreviewSheet
+from helix_tui.screens.memory.view_state import page_of
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import Rows
-from helix_tui.widgets.chrome.caption import Caption
 from helix_tui.widgets.chrome.empty_state import EmptyState
-from helix_tui.widgets.chrome.pane_tabs import PaneTabs
-from helix_tui.widgets.chrome.words import Words
+from helix_tui.widgets.chrome.notice_line import Caption
+from helix_tui.widgets.chrome.prompt import Words
+from helix_tui.widgets.chrome.tabs import PaneTabs
 from helix_tui.widgets.rows.memories import MemoryRow, MemoryRows, heading
 from helix_tui.widgets.text.memory import MemoryPane
 from helix_tui.widgets.text.pane import Para

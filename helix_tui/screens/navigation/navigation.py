@@ -1,11 +1,15 @@
 """Going places: to a screen, to a bead or an attempt on it, to a sheet that lies on whatever is shown.
 
 Screens and sheets are imported when somebody first goes there.
+
+Where ``:`` can go: beads by id or title, screens, and commands. The palette offers the same commands.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import heapq
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
@@ -15,13 +19,103 @@ from textual.markup import escape
 from textual.message import Message
 from textual.screen import Screen
 
+from helix_tui.core.beads.query import Completion
+from helix_tui.core.beads.record import TERMINAL, Bead
+from helix_tui.core.ground.text import clean_line
+from helix_tui.screens import SCREENS
 from helix_tui.screens.base import HelixScreen
+from helix_tui.themes import THEMES
 from helix_tui.widgets.chrome.status_bar import StatusBar
 from helix_tui.widgets.chrome.tabs import Tabs
 
 if TYPE_CHECKING:
+    from helix_tui.core.beads.readiness import Queue
     from helix_tui.core.snapshot import Snapshot
-    from helix_tui.screens.navigation.goto import Command
+
+_MOST = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """Something that can be done by name."""
+
+    name: str
+    help: str
+    action: str | Callable[[], object]
+    """On the app, as Textual writes it; or a call."""
+    also: str = ""
+    """A short name that fingers know."""
+
+
+def commands() -> list[Command]:
+    """Every command there is, in the order in which they are offered."""
+    found = [Command(entry.name, f"screen {entry.key}", f"show_screen('{entry.name}')") for entry in SCREENS.values()]
+    found += [
+        Command("needs me", "what waits on a person, ranked", "needs_me"),
+        Command("next action", "NEXT_ACTION with its reasons", "next_action"),
+        Command("helix run", "the loop: start, pause, stop, its log", "loop", also="helix start"),
+        Command("notices, unread lines", "what to know of this queue, and lines not read", "unread"),
+        Command("keys", "every key", "help"),
+        Command("screenshot", "this screen as an SVG picture, among your downloads", "screenshot"),
+    ]
+    found += [Command(f"theme {theme.name}", "colours", f"use_theme('{theme.name}')") for theme in THEMES]
+    return [*found, Command("quit", "leave; the loop keeps running", "quit", also="q")]
+
+
+def ways_to(text: str, queue: Queue, among: Sequence[Command], archive: Iterable[Bead] = ()) -> list[Completion]:
+    """Commands and beads that a text may mean, the likeliest first.
+
+    In this order: what is called exactly so, commands that begin so, ids that begin so, ids whose part after
+    the prefix begins so, words of a title or command that begin so, any other place in an id, title or name.
+    Among equals, what is unfinished stands before what is closed, and that before what is archived.
+    """
+    wanted = text.strip().lower()
+    found: list[tuple[int, int, Completion]] = []
+    for command in among:
+        rank = 0 if wanted and wanted == command.also else _rank_of_command(command.name, wanted)
+        if rank is not None:
+            found.append((rank, 0, Completion(command.name, 0, command.help)))
+    for bead in queue.beads.values() if wanted else ():
+        rank = _rank_of_bead(bead, wanted)
+        if rank is not None:
+            found.append((rank, 1 + (bead.status in TERMINAL), Completion(bead.id, 0, bead.title)))
+    for bead in archive if wanted else ():
+        rank = _rank_of_bead(bead, wanted)
+        if rank is not None:
+            found.append((rank, 3, Completion(bead.id, 0, f"archived · {bead.title}")))
+    best = heapq.nsmallest(_MOST, found, key=lambda each: each[:2])
+    return [Completion(way.text, 0, clean_line(way.help, 200)) for _, _, way in best]
+
+
+def _rank_of_command(name: str, wanted: str) -> int | None:
+    if name == wanted:
+        return 0
+    if name.startswith(wanted):
+        return 1
+    return _place_in(name, wanted)
+
+
+def _rank_of_bead(bead: Bead, wanted: str) -> int | None:
+    bead_id = bead.id.lower()
+    if wanted in bead_id:
+        if bead_id == wanted:
+            return 0
+        if bead_id.startswith(wanted):
+            return 2
+        if bead_id.rpartition("-")[2].startswith(wanted):
+            return 3
+    place = _place_in(bead.title.lower(), wanted)
+    return 5 if place is None and wanted in bead_id else place
+
+
+def _place_in(text: str, wanted: str) -> int | None:
+    """4 where a word begins so, 5 where it stands anywhere else."""
+    at = text.find(wanted)
+    if at < 0:
+        return None
+    while at > 0 and text[at - 1].isalnum():
+        at = text.find(wanted, at + 1)
+    return 5 if at < 0 else 4
 
 
 class Traveller(App[int]):
@@ -155,7 +249,6 @@ class Traveller(App[int]):
         screen = self.screen
         if not isinstance(screen, HelixScreen) or screen.query("#go-to"):
             return
-        from helix_tui.screens.navigation.goto import ways_to
         from helix_tui.widgets.chrome.prompt import Prompt
 
         queue, commands = self.snapshot.queue, self._commands(screen)
@@ -183,8 +276,7 @@ class Traveller(App[int]):
 
     def _commands(self, screen: Screen[Any]) -> list[Command]:
         """Everything that can be done by name on a screen: the app's commands, and its own."""
-        from helix_tui.screens.loop.commands import helix_commands
-        from helix_tui.screens.navigation.goto import Command, commands
+        from helix_tui.screens.loop.controls import helix_commands
 
         if not isinstance(screen, HelixScreen):
             return commands()

@@ -19,7 +19,7 @@ from helix_tui.keymap import bindings
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet
 from helix_tui.screens.editing.preview_sheet import PreviewSheet
 from helix_tui.screens.editing.requests import ChangeRequest, DriftRequest, RecoveryRequest, request_for, upkeep
-from helix_tui.screens.overlay import OverlayScreen
+from helix_tui.screens.sheet import OverlayScreen
 from helix_tui.screens.status_bar_model import counts_of
 from helix_tui.widgets.base.line import Line, Span, spread, wrap_spans
 from helix_tui.widgets.base.row_list import RowList

@@ -1,21 +1,100 @@
-"""One bead on the whole screen: where there is no room for it beside the list."""
+"""One bead on the whole screen: where there is no room for it beside the list.
+
+What stands around a bead: its attempts, and what lies in files beside the tracker, read in threads.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from textual import on
 
+from helix_tui.core.ground.recent import Recent
 from helix_tui.core.ground.text import clean_line
+from helix_tui.core.supervision.signals.eligibility_hold import causes
 from helix_tui.screens.editing.keys import BeadKeys
-from helix_tui.screens.overlay import OverlayScreen
-from helix_tui.screens.queue.bead_details import BeadDetails
+from helix_tui.screens.sheet import OverlayScreen
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.rows.bead import RowContext, runs_by_bead
-from helix_tui.widgets.text.bead import DetailView
+from helix_tui.widgets.text.bead import ArchivedFacts, DetailFacts, DetailView, MissingFacts
 
 if TYPE_CHECKING:
+    from helix_tui.core.beads.record import Bead
     from helix_tui.core.snapshot import Change, Snapshot
+    from helix_tui.screens.base import HelixScreen
+    from helix_tui.widgets.rows.bead import RowContext
+
+_KEPT = 64
+
+
+class BeadDetails:
+    """Facts for the detail of one screen. What must be read first is missing at first, then told."""
+
+    def __init__(self, screen: HelixScreen, tell: Callable[[str], None]) -> None:
+        """Gather for a screen; ``tell`` is called with a bead's id when there is more to show of it."""
+        self._screen = screen
+        self._tell = tell
+        self._events: dict[str, tuple[Bead, tuple[Mapping[str, Any], ...]]] = {}
+        self._last_seen: Recent[str, str] = Recent(_KEPT)
+
+    def facts(self, bead_id: str, world: RowContext) -> DetailFacts | ArchivedFacts | MissingFacts:
+        """Everything that is known of a bead now."""
+        bead = world.queue.beads.get(bead_id)
+        away = self._screen.console.snapshot.archive.get(bead_id) if bead is None else None
+        if away is not None:
+            attempts = self._screen.console.snapshot.attempts.of_bead(bead_id)
+            return ArchivedFacts(away, world, attempts, self._attached(away))
+        if bead is None:
+            return MissingFacts(bead_id, world, self._last_seen_words(bead_id))
+        attempts = self._screen.console.snapshot.attempts.of_bead(bead_id)
+        status_summary = self._screen.console.status_summary
+        asked = status_summary.questions if status_summary is not None else ()
+        return DetailFacts(bead, world, attempts, self._attached(bead), causes(bead, asked))
+
+    def _attached(self, bead: Bead) -> tuple[Mapping[str, Any], ...]:
+        if not bead.events_attachment:
+            return ()
+        known = self._events.get(bead.id)
+        if known is None or known[0] is not bead:
+            self._remember(bead, known[1] if known is not None else ())
+            from helix_tui.core.ddx.runs.transcript import attached_events
+
+            folder = self._screen.console.snapshot.project.ddx_dir
+            self._start(bead.id, lambda: tuple(attached_events(folder, bead)), partial(self._remember, bead))
+        return self._events[bead.id][1]
+
+    def _remember(self, bead: Bead, events: tuple[Mapping[str, Any], ...]) -> None:
+        if len(self._events) >= _KEPT:
+            self._events.clear()
+        self._events[bead.id] = bead, events
+
+    def _last_seen_words(self, bead_id: str) -> str:
+        if bead_id not in self._last_seen:
+            self._last_seen[bead_id] = ""
+            from helix_tui.screens.queue.narrow_layout import last_seen_words
+
+            console = self._screen.console
+            project, now = console.snapshot.project, console.now()
+            self._start(
+                bead_id,
+                lambda: last_seen_words(project, bead_id, now),
+                partial(self._last_seen.__setitem__, bead_id),
+            )
+        return self._last_seen[bead_id]
+
+    def _start(self, bead_id: str, read: Callable[[], Any], keep: Callable[[Any], None]) -> None:
+        """Read in a thread, keep what comes, and tell, on the screen's own thread."""
+
+        def arrived(found: Any) -> None:
+            keep(found)
+            self._tell(bead_id)
+
+        def work() -> None:
+            self._screen.app.call_from_thread(arrived, read())
+
+        self._screen.run_worker(work, group="around", thread=True)
 
 
 class BeadScreen(BeadKeys, OverlayScreen):

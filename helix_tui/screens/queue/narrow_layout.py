@@ -1,12 +1,19 @@
-"""Below 40 columns: the counts, what runs, what is next, what needs me. Enter opens any of it."""
+"""Below 40 columns: the counts, what runs, what is next, what needs me. Enter opens any of it.
+
+Where a missing bead was last seen, in words.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
+from helix_tui.core.ddx.history import BeadHistory
+from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.time import NS, format_age
 from helix_tui.core.supervision.decide.needs import Need
-from helix_tui.themes.alphabet import SIGNS, UNKNOWN
+from helix_tui.themes.roles import SIGNS, UNKNOWN
 from helix_tui.widgets.base.line import Span, cut, rule, spread
 from helix_tui.widgets.base.row_source import Row, Rows
 from helix_tui.widgets.rows.attempts import title_of
@@ -65,3 +72,18 @@ def _need_row(need: Need, world: RowContext) -> Row:
     said = title_of(bead.id, world.queue.beads) if bead is not None else (clean_line(need.reason, 200), "text")
     key = f"need:{need.bead_id}" if bead is not None else f"need:{need.key}"
     return Row(key, (("◆ ", "attention bold"), said))
+
+
+@lru_cache(maxsize=4)
+def _history(project: Project) -> BeadHistory:
+    return BeadHistory(project)
+
+
+def last_seen_words(project: Project, bead_id: str, now: int) -> str:
+    """One sentence. This may run git: call it from a worker."""
+    seen = _history(project).last_seen(bead_id)
+    if seen is None:
+        return "neither the archive nor the git history knows it"
+    age = f", {format_age((now - seen.when) / NS)} ago" if seen.when is not None else ""
+    where = "in the archive" if seen.where == "archive" else f"in git before {seen.rev[:8]}"
+    return f"{where} as {clean_line(seen.status, 30)}{age}: {clean_line(seen.title, 200)}"

@@ -35,22 +35,22 @@ from helix_tui.screens.base import NARROW
 from helix_tui.screens.editing.marks import MarkKeys
 from helix_tui.screens.empty_states import placard
 from helix_tui.screens.filter import FilteringScreen
-from helix_tui.screens.queue.bead_details import BeadDetails
+from helix_tui.screens.queue.bead_screen import BeadDetails
 from helix_tui.screens.queue.edge_navigation import Along
 from helix_tui.screens.queue.narrow_layout import strip_rows
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import Row, Rows, RowSource
-from helix_tui.widgets.chrome.caption import Caption
 from helix_tui.widgets.chrome.chooser import Chooser
 from helix_tui.widgets.chrome.empty_state import EmptyState
+from helix_tui.widgets.chrome.notice_line import Caption
 from helix_tui.widgets.rows.bead import QueueRows, RowContext, runs_by_bead
 from helix_tui.widgets.rows.lanes import LaneList
 from helix_tui.widgets.text.bead import DetailView, as_markdown
 
 if TYPE_CHECKING:
     from helix_tui.core.snapshot import Snapshot
-    from helix_tui.screens.loop.attempts_panel import AttemptStream
-    from helix_tui.widgets.rows.running import RunningPanel
+    from helix_tui.screens.loop.screen import AttemptStream
+    from helix_tui.widgets.rows.lanes import RunningPanel
 
 DETAIL_DELAY = 0.06
 """Seconds that the cursor rests before the detail follows: holding a key down never waits for it."""
@@ -163,7 +163,7 @@ class QueueScreen(MarkKeys, FilteringScreen):
     async def _show_stream(self) -> None:
         """Fill the third pane, once the queue is on screen."""
         if self.stream is None:
-            from helix_tui.screens.loop.attempts_panel import AttemptStream
+            from helix_tui.screens.loop.screen import AttemptStream
 
             self.stream = AttemptStream(id="stream")
             await self.third.mount(self.stream)

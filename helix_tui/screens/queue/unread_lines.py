@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from helix_tui.core.snapshot.snapshot import Change
-from helix_tui.screens.overlay import OverlayScreen
+from helix_tui.screens.sheet import OverlayScreen
 from helix_tui.screens.status_bar_model import notice_forms
 from helix_tui.widgets.base.line import Span, wrap_spans
 from helix_tui.widgets.base.row_source import Row, Rows

@@ -3,6 +3,8 @@
 A span is ``(text, ink)``; an ink is a role and attributes (``themes.roles``). Text that comes from outside
 has passed ``core.ground.text`` before it becomes a span; nothing here parses markup. Widths are Rich's,
 since Rich cuts the line that reaches the terminal.
+
+One line of spans that stands still: pulse, tabs, footer and captions are made of it.
 """
 
 from __future__ import annotations
@@ -14,9 +16,10 @@ from rich.cells import cell_len, chop_cells, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
+from textual.widget import Widget
 
-from helix_tui.themes.alphabet import to_ascii
-from helix_tui.themes.roles import Palette
+from helix_tui.themes.roles import Palette, to_ascii
+from helix_tui.widgets.outcomes import ascii_only, palette_of
 
 Span = tuple[str, str]
 """A piece of text and its ink."""
@@ -200,3 +203,19 @@ def with_label(line: Strip, label: str, palette: Palette) -> Strip:
     """A jump label over the first cells of a row."""
     tag = to_strip([(label, "attention bold reverse")], len(label), palette)
     return Strip.join([line.crop(0, 1), tag, line.crop(1 + len(label))])
+
+
+class SpanLine(Widget):
+    """A widget of one line; subclasses say in `spans` what stands on it at a width."""
+
+    ALLOW_SELECT = False
+    DEFAULT_CSS = "SpanLine { height: 1; width: 1fr; background: $helix-ground; }"
+
+    def spans(self, width: int) -> Line:
+        """The line for ``width`` cells; longer is cut."""
+        return ()
+
+    def render_line(self, y: int) -> Strip:
+        """The line, cut and padded."""
+        width = self.size.width
+        return to_strip(fit(self.spans(width), width), width, palette_of(self), plain=ascii_only(self))

@@ -3,12 +3,15 @@
 A row is painted when it comes into view and kept by how it looks: its spans, whether the cursor or a tint
 lies on it, its sign, its jump label. What is repainted is what differs between two looks. Who moves the
 cursor, and which rows there are, is said by `helix_tui.widgets.base.row_list.RowList`, which builds on this.
+
+Which rows of a list are in view: plain arithmetic, at a cost that does not depend on the list's length.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 from textual.filter import ANSIToTruecolor
 from textual.geometry import Region
@@ -16,11 +19,88 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from helix_tui.themes.roles import Palette
-from helix_tui.widgets.base.jump import JumpLabels
 from helix_tui.widgets.base.line import Line, Span, to_strip, with_label
-from helix_tui.widgets.base.row_source import Rows, RowSource
-from helix_tui.widgets.base.viewport import Viewport
-from helix_tui.widgets.palette import ascii_only, palette_of
+from helix_tui.widgets.base.row_source import JumpLabels, Rows, RowSource
+from helix_tui.widgets.outcomes import ascii_only, palette_of
+
+CONTEXT = 2
+"""Lines kept in view above and below the cursor."""
+
+
+@dataclass(slots=True)
+class Viewport:
+    """A window of ``height`` lines on ``rows`` rows, each of one line but the one under the cursor.
+
+    Attributes:
+        cursor: the row under the cursor; -1 for none.
+        more: extra lines of that row.
+        top: the line of the list at the top of the window.
+    """
+
+    rows: int = 0
+    height: int = 0
+    cursor: int = -1
+    more: int = 0
+    top: int = 0
+
+    @property
+    def lines(self) -> int:
+        """Lines of the whole list."""
+        return self.rows + (self.more if self.cursor >= 0 else 0)
+
+    @property
+    def overflows(self) -> bool:
+        """Whether there is more than fits."""
+        return self.lines > self.height > 0
+
+    def line_of(self, row: int) -> int:
+        """The first line of a row, counted from the top of the list."""
+        return row if row <= self.cursor else row + self.more
+
+    def locate(self, y: int) -> tuple[int, int] | None:
+        """The row at a line of the window, and which of its lines; None below the last row."""
+        line = y + self.top
+        if self.more and 0 <= self.cursor < line:
+            if line <= self.cursor + self.more:
+                return self.cursor, line - self.cursor
+            line -= self.more
+        return (line, 0) if 0 <= line < self.rows else None
+
+    def in_view(self) -> Iterator[int]:
+        """Rows whose first line is in the window."""
+        for y in range(self.height):
+            place = self.locate(y)
+            if place is not None and place[1] == 0:
+                yield place[0]
+
+    def clamp(self) -> None:
+        """No blank below the last row while rows lie above the window."""
+        self.top = max(0, min(self.top, self.lines - self.height))
+
+    def reveal(self) -> None:
+        """Scroll as little as shows the cursor with some context."""
+        if self.cursor >= 0:
+            last = self.cursor + self.more
+            context = min(CONTEXT, max(0, (self.height - 1) // 3))
+            if self.cursor - context < self.top:
+                self.top = self.cursor - context
+            elif last + context >= self.top + self.height:
+                self.top = last + context - self.height + 1
+        self.clamp()
+
+    def scroll_to(self, share: float) -> None:
+        """Scroll to a share of the way, 0 at the top and 1 at the end."""
+        self.top = round(min(max(share, 0.0), 1.0) * (self.lines - self.height))
+        self.clamp()
+
+    def thumb(self) -> range:
+        """Lines of the window that the scrollbar's thumb covers."""
+        if not self.overflows:
+            return range(0)
+        size = max(1, self.height * self.height // self.lines)
+        start = round(self.top / (self.lines - self.height) * (self.height - size))
+        return range(start, start + size)
+
 
 TINT_SECONDS = 1.5
 """How long a changed row stays tinted."""

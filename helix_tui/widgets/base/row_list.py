@@ -18,9 +18,8 @@ from textual.binding import BindingType
 from textual.message import Message
 
 from helix_tui.keymap import bindings
-from helix_tui.widgets.base.painted import PaintedRows
+from helix_tui.widgets.base.painted import CONTEXT, PaintedRows
 from helix_tui.widgets.base.row_source import Row, Rows, RowSource
-from helix_tui.widgets.base.viewport import CONTEXT
 from helix_tui.widgets.gesture import Gesture
 
 __all__ = ["Row", "RowList", "RowSource", "Rows"]

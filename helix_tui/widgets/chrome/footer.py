@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from textual import events
 
 from helix_tui.keymap import BY_ID, names, shown
-from helix_tui.widgets.base.line import Line, Span, width_of
-from helix_tui.widgets.base.span_line import SpanLine
+from helix_tui.widgets.base.line import Line, Span, SpanLine, width_of
 from helix_tui.widgets.gesture import Gesture
 
 MOST = 6

@@ -1,6 +1,8 @@
 """One line to type in, at the bottom, with ways to go on above it: the filter and *go to* are this.
 
 It is mounted when somebody asks for it and removed afterwards: the text field's code is not loaded before.
+
+One line of a screen that is told what it shows.
 """
 
 from __future__ import annotations
@@ -16,11 +18,10 @@ from textual.widgets import Input
 
 from helix_tui.core.beads.query import Completion
 from helix_tui.core.ground.text import clean_line
-from helix_tui.widgets.base.line import Line, column, width_of
+from helix_tui.widgets.base.line import Line, SpanLine, column, width_of
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import Row, Rows
-from helix_tui.widgets.base.span_line import SpanLine
-from helix_tui.widgets.chrome.caption import Caption
+from helix_tui.widgets.chrome.notice_line import Caption
 from helix_tui.widgets.gesture import Gesture
 
 Complete = Callable[[str, int], Sequence[Completion]]
@@ -215,3 +216,19 @@ class Prompt(Vertical):
         )
         self._rule.display = self._list.display = bool(self._ways)
         self._list.styles.height = len(self._ways)
+
+
+class Words(SpanLine):
+    """One line that is told what to say."""
+
+    def __init__(self, *, id: str) -> None:
+        super().__init__(id=id)
+        self._say: Callable[[int], Line] = lambda width: ()
+
+    def show(self, say: Callable[[int], Line]) -> None:
+        """Say something else, by the width."""
+        self._say = say
+        self.refresh()
+
+    def spans(self, width: int) -> Line:
+        return self._say(width)

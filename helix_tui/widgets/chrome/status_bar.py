@@ -16,11 +16,10 @@ from textual.binding import Binding, BindingType
 from textual.timer import Timer
 
 from helix_tui.core.ground.time import format_age
-from helix_tui.themes.alphabet import ASCII_SPINNER, SPINNER
-from helix_tui.widgets.base.line import Line, Span, cut, fit, width_of
-from helix_tui.widgets.base.span_line import SpanLine
+from helix_tui.themes.roles import ASCII_SPINNER, SPINNER
+from helix_tui.widgets.base.line import Line, Span, SpanLine, cut, fit, width_of
 from helix_tui.widgets.gesture import Gesture
-from helix_tui.widgets.palette import ascii_only
+from helix_tui.widgets.outcomes import ascii_only
 
 FRAME_SECONDS = 0.2
 

@@ -1,4 +1,9 @@
-"""A form: fields one under the other, ways to go on with the one typed in, and what is wrong so far."""
+"""A form: fields one under the other, ways to go on with the one typed in, and what is wrong so far.
+
+A line to type in whose other keys belong to whoever stands around it.
+
+A page of text as rows: captions, paragraphs that wrap, lists; what sheets are written on.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +11,74 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from rich.cells import cell_len
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.message import Message
 from textual.widgets import Input, TextArea
 
 from helix_tui.core.ground.text import clean_line
-from helix_tui.widgets.base.line import Line, Span, column
+from helix_tui.widgets.base.line import Line, Span, SpanLine, column, rule, wrap_spans
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import Row, Rows
-from helix_tui.widgets.base.span_line import SpanLine
-from helix_tui.widgets.forms.entry import Entry
-from helix_tui.widgets.forms.page import Page
+
+
+class Page:
+    """Collects rows for a width; the cursor steps on paragraphs, not on captions."""
+
+    def __init__(self, width: int) -> None:
+        self.width = max(16, width)
+        self._rows: list[Row] = []
+
+    @property
+    def rows(self) -> Rows:
+        """What was written so far."""
+        return Rows(self._rows, unfold=True)
+
+    def caption(self, text: str, right: str = "") -> None:
+        """A thin rule with words in it."""
+        self._add(tuple(rule(text, self.width, right)), selectable=False)
+
+    def blank(self) -> None:
+        """An empty line."""
+        self._add((("", "text"),), selectable=False)
+
+    def line(self, left: Line, right: Line = (), *, key: str = "") -> None:
+        """One line, cut where it is too long."""
+        self._add(tuple(left), tuple(right), key=key)
+
+    def paragraph(self, spans: Line, hang: int = 0) -> None:
+        """As many lines as it takes."""
+        for line in wrap_spans(spans, self.width, hang):
+            self._add(line)
+
+    def _add(self, left: Line, right: Line = (), *, selectable: bool = True, key: str = "") -> None:
+        self._rows.append(Row(key or f"page:{len(self._rows)}", tuple(left), tuple(right), selectable))
+
+
+class Entry(Input):
+    """A text field. ``take`` sees every key first and says whether it was meant for it."""
+
+    def __init__(
+        self,
+        text: str = "",
+        *,
+        take: Callable[[str], bool],
+        placeholder: str = "",
+        select_on_focus: bool = False,
+        id: str | None = None,
+    ) -> None:
+        super().__init__(value=text, placeholder=placeholder, select_on_focus=select_on_focus, id=id)
+        self.cursor_blink = False  # nothing moves that did not change
+        self._take = take
+
+    async def _on_key(self, event: events.Key) -> None:
+        if self._take(event.key):
+            event.stop()
+            event.prevent_default()
+            return
+        await super()._on_key(event)
+
 
 LABEL_CELLS = 13
 MOST_WAYS = 5

@@ -16,12 +16,12 @@ from helix_tui.core.ddx.names import Outcome
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ground.text import clean_line, short_id
 from helix_tui.core.ground.time import NS, format_span
-from helix_tui.themes.alphabet import SIGNS
+from helix_tui.themes.roles import SIGNS
 from helix_tui.widgets import figures
 from helix_tui.widgets.base.line import Line, Span, cut, fit, spread, width_of, wrap_spans
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import RowSource
-from helix_tui.widgets.chrome.actions import Action, outcome
+from helix_tui.widgets.chrome.chooser import Action, outcome
 from helix_tui.widgets.outcomes import LOOKS, look_of
 
 STATUS_CELLS = 11

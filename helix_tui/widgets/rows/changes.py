@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS, format_age
-from helix_tui.themes.alphabet import Sign
+from helix_tui.themes.roles import Sign
 from helix_tui.widgets.base.line import Line, Span, cut, spread
 from helix_tui.widgets.base.row_source import RowSource
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from helix_tui.core.ddx.attempts.sums import format_sum, format_whole
-from helix_tui.core.ground.shares import Share
+from helix_tui.core.ground.recent import Share
 from helix_tui.core.ground.text import clean_line, short_id
 from helix_tui.core.insights.cells import UNKNOWN, Cell, known, percentile
-from helix_tui.core.insights.experiments import Trial
-from helix_tui.core.insights.report import Report, key_of
-from helix_tui.core.insights.routing import Comparison
+from helix_tui.core.insights.report import Comparison, Report, Trial, key_of
 from helix_tui.core.insights.spending import Failing
 from helix_tui.widgets import figures
-from helix_tui.widgets.bar import CELLS, share_bar
 from helix_tui.widgets.base.columns import Column, Figured, FiguredRows, cell
 from helix_tui.widgets.base.line import Line, Span
+from helix_tui.widgets.figures import CELLS, share_bar
 from helix_tui.widgets.outcomes import Look, look_of
 
 BY_CELL = (

@@ -15,10 +15,9 @@ from helix_tui.core.ddx.attempts.evidence import AttemptCheck, AttemptEvidence, 
 from helix_tui.core.ddx.runs.running import Fact, Run
 from helix_tui.core.ground.text import clean_block, clean_line, short_id
 from helix_tui.core.ground.time import NS, format_age, format_instant, format_span
-from helix_tui.themes.alphabet import SIGNS
+from helix_tui.themes.roles import SIGNS
 from helix_tui.widgets import figures
-from helix_tui.widgets.base.line import Line, Span, cut
-from helix_tui.widgets.base.span_line import SpanLine
+from helix_tui.widgets.base.line import Line, Span, SpanLine, cut
 from helix_tui.widgets.gesture import Gesture
 from helix_tui.widgets.outcomes import look_of
 from helix_tui.widgets.rows.attempts import Board, RunView, paint_attempt, paint_run, title_of

@@ -12,10 +12,9 @@ from helix_tui.core.beads.cycles import circle_ahead, circle_of
 from helix_tui.core.beads.naming import with_titles
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import Bead
-from helix_tui.core.ground.memory_block import split_block
-from helix_tui.core.ground.text import clean_line, short_id
+from helix_tui.core.ground.text import clean_line, short_id, split_block
 from helix_tui.core.ground.time import NS, format_age, format_span, parse_instant
-from helix_tui.themes.alphabet import SIGNS, UNKNOWN
+from helix_tui.themes.roles import SIGNS, UNKNOWN
 from helix_tui.widgets import figures
 from helix_tui.widgets.base.line import Line, Span, rule, spread, width_of, wrap_spans
 from helix_tui.widgets.base.row_list import RowList

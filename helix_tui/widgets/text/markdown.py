@@ -2,6 +2,8 @@
 
 CommonMark is markdown-it's to parse; what is here lays its tokens out in a width. Links show their text and
 never become clickable, HTML shows as it is written: the text comes from outside.
+
+Code in the inks of the theme: Pygments reads it, the roles say in which ink each kind of word stands.
 """
 
 from __future__ import annotations
@@ -224,3 +226,49 @@ def _hard_lines(spans: Iterator[Span]) -> Iterator[list[Span]]:
             line.append(span)
     if line:
         yield line
+
+
+MOST_CHARS = 20_000
+
+_INKS = (
+    ("Token.Comment", "muted"),
+    ("Token.Literal.String.Doc", "muted"),
+    ("Token.Literal.String", "success"),
+    ("Token.Literal.Number", "waiting"),
+    ("Token.Keyword", "running"),
+    ("Token.Name.Function", "text bold"),
+    ("Token.Name.Class", "text bold"),
+    ("Token.Name.Decorator", "waiting"),
+    ("Token.Generic.Heading", "text bold"),
+    ("Token.Generic.Subheading", "text bold"),
+    ("Token.Operator.Word", "running"),
+)
+
+
+@lru_cache(maxsize=256)
+def highlighted(text: str, file: str) -> Sequence[tuple[Span, ...]]:
+    """Cleaned text as lines of spans; plain where no language is known for the file."""
+    if len(text) > MOST_CHARS:
+        return [((line, "text"),) for line in text.split("\n")]
+    from pygments import lex
+    from pygments.lexers import get_lexer_for_filename
+    from pygments.util import ClassNotFound
+
+    try:
+        lexer = get_lexer_for_filename(file.rpartition("/")[2], stripnl=False, ensurenl=False)
+    except ClassNotFound:
+        return [((line, "text"),) for line in text.split("\n")]
+    lines: list[list[Span]] = [[]]
+    for kind, value in lex(text, lexer):
+        ink = _ink(str(kind))
+        for place, part in enumerate(value.split("\n")):
+            if place:
+                lines.append([])
+            if part:
+                lines[-1].append((part, ink))
+    return [tuple(line) for line in lines]
+
+
+@lru_cache(maxsize=512)
+def _ink(kind: str) -> str:
+    return next((ink for start, ink in _INKS if kind.startswith(start)), "text")

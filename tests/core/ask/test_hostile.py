@@ -43,7 +43,7 @@ def test_very_long_lines_are_left_out_or_cut(tmp_path: Path) -> None:
     long = b"var a=" + b"1+" * (5 << 20) + b"1;\n"
     index = index_of(make(tmp_path / "r", {"big.js": long, "half.py": "x = '" + "ab " * 9_000 + "'\n", **FILES}))
     assert skipped(index)["big.js"] in ("too large", "minified")
-    assert index.rank_files("lease")[0].file == "store/leases.py"
+    assert index.rank_files("lease")[0].file == "store/holders.py"
 
 
 def test_binary_generated_and_locked_files_are_left_out_with_a_reason(tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_a_bare_repository_is_asked_at_its_head(tmp_path: Path) -> None:
     git(make(tmp_path / "r", FILES), "clone", "-q", "--bare", ".", str(tmp_path / "bare"))
     index = RepositoryIndex(tmp_path / "bare", None)
     index.refresh()
-    assert index.rank_files("renew lease")[0].file == "store/leases.py"
+    assert index.rank_files("renew lease")[0].file == "store/holders.py"
     assert index.lines("store/worker.py")[0] == "from store.leases import LeaseTable"
 
 
@@ -171,7 +171,7 @@ def test_damage_inside_the_file_is_mended_by_a_refresh(tmp_path: Path) -> None:
     again = open_index(find_project(root))
     done = again.refresh()
     assert done.rebuilt
-    assert again.rank_files("renew lease")[0].file == "store/leases.py"
+    assert again.rank_files("renew lease")[0].file == "store/holders.py"
 
 
 def test_a_damaged_index_is_replaced_once_however_many_find_the_damage(tmp_path: Path) -> None:

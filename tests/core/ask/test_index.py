@@ -12,7 +12,7 @@ from helix_tui.core.ask.index.index import RepositoryIndex, open_index
 from helix_tui.core.ground.project import find_project
 
 FILES = {
-    "store/leases.py": '''"""Leases on work."""
+    "store/holders.py": '''"""Leases on work."""
 
 import time
 
@@ -69,7 +69,7 @@ def index(tmp_path: Path) -> RepositoryIndex:
 
 
 def test_source_stands_before_its_test_and_its_document(index: RepositoryIndex) -> None:
-    assert index.rank_files("how is a lease renewed")[0].file == "store/leases.py"
+    assert index.rank_files("how is a lease renewed")[0].file == "store/holders.py"
 
 
 def test_every_score_is_the_sum_of_its_channels_times_the_prior(index: RepositoryIndex) -> None:
@@ -94,7 +94,7 @@ def test_a_span_is_the_lines_it_names(index: RepositoryIndex) -> None:
 
 def test_definitions_and_uses_are_told_apart(index: RepositoryIndex) -> None:
     (defined,) = index.definitions("renew_lease")
-    assert (defined.file, defined.start, defined.header) == ("store/leases.py", 9, "LeaseTable.renew_lease")
+    assert (defined.file, defined.start, defined.header) == ("store/holders.py", 9, "LeaseTable.renew_lease")
     (use,) = index.uses("renew_lease")
     assert (use.file, use.line, use.header, use.kind) == ("store/worker.py", 5, "run", "call")
 
@@ -105,7 +105,7 @@ def test_headings_know_those_above_them(index: RepositoryIndex) -> None:
 
 def test_a_revision_is_read_as_it_was(index: RepositoryIndex, tmp_path: Path) -> None:
     root = tmp_path / "r"
-    make(root, {"store/leases.py": "def other():\n    pass\n"})
+    make(root, {"store/holders.py": "def other():\n    pass\n"})
     assert index_of(root, "HEAD~1").definitions("renew_lease")
     assert not index_of(root).definitions("renew_lease")
 
@@ -119,12 +119,12 @@ def test_a_changed_file_is_seen_after_a_refresh(index: RepositoryIndex, tmp_path
 def test_past_commits_speak_for_their_files(index: RepositoryIndex) -> None:
     (commit,) = index.commits("start with leases")
     assert commit.subject == "Start with leases"
-    assert "store/leases.py" in commit.files
+    assert "store/holders.py" in commit.files
 
 
 def test_the_tree_holds_folders_files_and_what_is_in_them(index: RepositoryIndex) -> None:
     tree = index.tree()
-    assert tree.nodes["store/"].children == ("store/leases.py", "store/worker.py")
+    assert tree.nodes["store/"].children == ("store/holders.py", "store/worker.py")
     assert tree.nodes["docs/guide.md#5"].parent == "docs/guide.md"
 
 

@@ -12,8 +12,8 @@ import pytest
 
 from helix_tui.core.ddx.attempts.loop_log import LoopLogs, MalformedReport, parse_entry, parse_report
 from helix_tui.core.ddx.client import MALFORMED, MISSING, TOO_OLD, Ddx, DdxError
+from helix_tui.core.ddx.dialect import flags_in
 from helix_tui.core.ddx.probe import dialect_of
-from helix_tui.core.ddx.verbs import flags_in
 from helix_tui.core.ground.process import run
 
 

@@ -15,10 +15,8 @@ import pytest
 
 from helix_tui.core.embedding import DIMENSIONS, MODEL_ID, Encoder, find_weights, load_encoder
 from helix_tui.core.embedding.idle import IdleModel
-from helix_tui.core.embedding.minilm import MiniLM
-from helix_tui.core.embedding.tensors import MappedTensors
-from helix_tui.core.embedding.transformer import SentenceTransformers
-from helix_tui.core.embedding.weights import Weights
+from helix_tui.core.embedding.minilm import MiniLM, SentenceTransformers
+from helix_tui.core.embedding.weights import MappedTensors, Weights
 
 
 @pytest.fixture(scope="session")

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from helix_tui.core.ground import log as logfile
 from helix_tui.core.ground import log as logs
-from helix_tui.core.ground import log_file as logfile
-from helix_tui.core.ground.log_file import LogFile
+from helix_tui.core.ground.log import LogFile
 from helix_tui.core.ground.process import run
 
 
@@ -131,7 +131,7 @@ _WRITER = """
 import sys
 from pathlib import Path
 from helix_tui.core.ground import log as logs
-from helix_tui.core.ground import log_file as logfile
+from helix_tui.core.ground import log as logfile
 logfile.MAX_BYTES = 20_000
 logfile.BACKUPS = 40
 logs.begin(Path(sys.argv[1]), process=sys.argv[2])

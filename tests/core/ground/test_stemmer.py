@@ -6,14 +6,14 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
-from helix_tui.core.ground.stemmer import stem_english
+from helix_tui.core.ground.text import stem_english
 
 WORDS = ("running", "generalizations", "leases", "conflicted", "routing", "queue", "happily", "relational")
 STEMS = ("run", "general", "leas", "conflict", "rout", "queue", "happili", "relat")
 
 ONLY_ENGLISH = """
 import sys
-from helix_tui.core.ground.stemmer import stem_english
+from helix_tui.core.ground.text import stem_english
 assert stem_english("running") == "run"
 print(sum(name.startswith("snowballstemmer") and name.endswith("_stemmer") for name in sys.modules))
 import snowballstemmer

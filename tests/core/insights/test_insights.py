@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.attempts.attempt import Attempt, Tokens
-from helix_tui.core.ground.shares import share
+from helix_tui.core.ground.recent import share
 from helix_tui.core.ground.time import NS
 from helix_tui.core.insights.cells import percentile, table
-from helix_tui.core.insights.experiments import batch_of, batches
-from helix_tui.core.insights.routing import compare_models
+from helix_tui.core.insights.report import batch_of, batches, compare_models
 from helix_tui.core.insights.spending import DAY, burn, failing
 
 NOW = 1_800_000_000 * NS

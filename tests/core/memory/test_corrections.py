@@ -10,7 +10,7 @@ from helix_tui.core.memory import Memory, MemoryEdit, MemoryFault, MemoryStore, 
 from helix_tui.core.memory.lessons.changes import MemoryChanges
 from helix_tui.core.memory.lessons.proposals import Proposals
 from helix_tui.core.memory.reports import Proposal
-from helix_tui.core.memory.write.agreement import one_matter, same_problem
+from helix_tui.core.memory.write.alike import one_matter, same_problem
 from tests.core.memory.conftest import Clock, Opener, Plane, name_of
 
 TRIGGER = "Celery worker loses tasks on restart"

@@ -127,7 +127,7 @@ def test_no_code_beside_sqlite_opens_a_database() -> None:
     allowed = {
         ("core/memory/store/database.py", "os.open"),  # makes the empty file that a backup is written into
         # a table of words that comes with the program, and no database
-        ("core/memory/recall/thesaurus.py", "Path(__file__).with_name('kin.xz').read_bytes"),
+        ("core/memory/recall/keywords.py", "Path(__file__).with_name('kin.xz').read_bytes"),
     }
     found = {
         (path.relative_to(PACKAGE).as_posix(), name)

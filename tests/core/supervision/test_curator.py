@@ -21,8 +21,7 @@ from helix_tui.core.editing.execute.executable import Executable
 from helix_tui.core.editing.execute.gate import GateBusy, WriteGate, WritesForbidden
 from helix_tui.core.editing.journal import Journal
 from helix_tui.core.editing.operations import Operation
-from helix_tui.core.editing.undo.conflicts import Conflict, NotUndoable, Unreadable
-from helix_tui.core.editing.undo.undo_plan import Appraiser
+from helix_tui.core.editing.undo.undo_plan import Appraiser, Conflict, NotUndoable, Unreadable
 from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.project import find_project
 from tests.core.supervision.conftest import ERAS, WorldFactory, make_curator, row

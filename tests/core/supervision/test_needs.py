@@ -8,14 +8,13 @@ from typing import Any
 from helix_tui.core.beads.readiness import Claims, classify
 from helix_tui.core.beads.tracker import parse_rows
 from helix_tui.core.ddx.attempts.attempt import Attempt
-from helix_tui.core.ddx.attempts.book import AttemptBook
+from helix_tui.core.ddx.attempts.index import AttemptBook
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ground.time import parse_now
 from helix_tui.core.supervision.decide.needs import needs_of
 from helix_tui.core.supervision.signals.drift import Drift
 from helix_tui.core.supervision.signals.orphans import Orphan
-from helix_tui.core.supervision.signals.questions import OpenQuestion
-from helix_tui.core.supervision.signals.tried import Tried
+from helix_tui.core.supervision.signals.questions import OpenQuestion, Tried
 
 NOW = parse_now("2026-08-21T22:00:28Z")
 

@@ -10,9 +10,13 @@ from helix_tui.core.beads.tracker import Tracker
 from helix_tui.core.editing.execute.gate import WriteGate, WritesForbidden
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.supervision.decide.needs import asked_of, needs_of
-from helix_tui.core.supervision.signals.escalations import decide_escalation
-from helix_tui.core.supervision.signals.questions import OpenQuestions, UnknownQuestion, read_questions
-from helix_tui.core.supervision.stages.answers import answer_question, conflicts_in
+from helix_tui.core.supervision.signals.questions import (
+    OpenQuestions,
+    UnknownQuestion,
+    decide_escalation,
+    read_questions,
+)
+from helix_tui.core.supervision.stages.results import answer_question, conflicts_in
 from tests.core.supervision.conftest import WorldFactory, queue_of, row
 
 

@@ -12,13 +12,12 @@ from hypothesis import strategies as st
 from helix_tui.core.beads.readiness import classify
 from helix_tui.core.beads.tracker import parse_rows
 from helix_tui.core.editing.execute.curator import QueueState
-from helix_tui.core.supervision.decide.check import undecided
+from helix_tui.core.supervision.decide.check import take_bearing, undecided
 from helix_tui.core.supervision.decide.facts import Facts, gather_facts
-from helix_tui.core.supervision.decide.status_summary import take_bearing
 from helix_tui.core.supervision.decide.stuck import find_stuck
 from helix_tui.core.supervision.decide.verdict import decide
+from helix_tui.core.supervision.signals.focus import EVERYTHING, Scope, read_scope
 from helix_tui.core.supervision.signals.questions import OpenQuestion
-from helix_tui.core.supervision.signals.scope import EVERYTHING, Scope, read_scope
 from tests.core.supervision.conftest import NOW, WorldFactory, row
 
 ACCEPTED = {"acceptance": "`make test` passes"}

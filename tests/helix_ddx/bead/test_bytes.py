@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from helix_ddx.base.go_format import loads, pretty, time_text
-from helix_ddx.store.rows import TrackerRow
+from helix_ddx.store.places import TrackerRow
 from tests.helix_ddx.bead.conftest import MakeDesk
 
 ODD = (

@@ -7,7 +7,7 @@ from pathlib import Path
 from textual import on
 
 from helix_tui.core.ddx.attempts.evidence import EvidenceFile
-from helix_tui.widgets.text.files import RawPane, prompt_paras, short_path, size_of
+from helix_tui.widgets.text.transcript import RawPane, prompt_paras, short_path, size_of
 from tests.widgets.host import Host
 
 FILES = (

@@ -23,9 +23,8 @@ from helix_tui.core.ask.answer.sentences import (
 )
 from helix_tui.core.ask.corpus.roles import is_declaration
 from helix_tui.core.ask.records import Span
-from helix_tui.core.ask.retrieval.question import Question
+from helix_tui.core.ask.retrieval.question import Question, Slot, covers, terms_in
 from helix_tui.core.ask.retrieval.senses import Ambiguity, Weighed, defines
-from helix_tui.core.ask.retrieval.slots import Slot, covers, terms_in
 from helix_tui.core.ground.text import clean_line
 
 MOST_SENTENCES = 5

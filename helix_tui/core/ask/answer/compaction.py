@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from helix_tui.core.ask.records import Span
-from helix_tui.core.ask.retrieval.policy import Policy
-from helix_tui.core.ask.retrieval.pool import PoolEntry
+from helix_tui.core.ask.retrieval.question import Slot, terms_in
+from helix_tui.core.ask.retrieval.search import PoolEntry
 from helix_tui.core.ask.retrieval.senses import defines
-from helix_tui.core.ask.retrieval.slots import Slot, terms_in
+from helix_tui.core.ask.retrieval.trees import Policy
 
 Part = Literal["definition", "entrypoint", "contract", "test", "other"]
 """What a span is to the answer."""

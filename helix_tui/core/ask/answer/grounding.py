@@ -5,6 +5,12 @@ A claim is a sentence or a bullet. It is grounded where it cites a source that e
 in it stands in the sources that it cites, at least half of its words do, and it does not turn the sense of
 the sentence that it rests on. The rest of an answer is no
 claim: headings, the list of sources, what was not found, questions to the user.
+
+Whether a claim says something else than the sentences that it rests on: the words stand, the sense is
+turned.
+
+Judged by words alone, so only what can be seen in them is found: a name or a number that no source has, a
+word denied that the source affirms or the other way round, the opposite of one of the source's words.
 """
 
 from __future__ import annotations
@@ -14,9 +20,140 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from helix_tui.core.ask.answer.contradiction import contradiction
+from helix_tui.core.ask.answer.sentences import sentences_of
 from helix_tui.core.ask.records import Span
-from helix_tui.core.ask.retrieval.slots import Slot, covers, terms_in
+from helix_tui.core.ask.retrieval.question import Slot, covers, names_in, terms_in
+from helix_tui.core.ask.tokens import STOP_WORDS, stem
+
+RESTS_ON = 0.6
+"""Share of a claim's words that a sentence must have for the claim to rest on it."""
+REACH = 5
+"""Words after a "not" among which the one that is denied stands."""
+
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W\d_]+)?")
+_TICKED = re.compile(r"`([^`\n]{2,120})`")
+_NUMBER = re.compile(r"(?<![\w.])\d+(?:[.,]\d+)*")
+_LINES = re.compile(r"(?:\blines?\s+|\bL|:)(\d+)(?:\s*(?:-|–|to|and)\s*L?(\d+))?")
+_DENIES = re.compile(
+    r"^(?:not|never|no|none|nor|neither|nothing|without|cannot|hardly|unable|refus\w*|fail(?:s|ed)?)$|n['’]t$"
+)
+_NOT_ONLY = frozenset({"only", "just", "merely", "necessarily", "yet"})
+_UNITS = "two three four five six seven eight nine ten eleven twelve"
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+_NUMBERS = {word: str(value) for value, word in enumerate(_UNITS.split(), 2)} | {
+    word: str(10 * value) for value, word in enumerate(_TENS.split(), 2)
+}
+_PAIRS = """
+before after / first last / oldest newest / old new / more less / most least / minimum maximum / min max
+always never / increase decrease / raise lower / enable disable / allow forbid / allow deny / accept reject
+include exclude / open close / start stop / read write / true false / success failure / succeed fail
+upper lower / left right / lock unlock / add remove / insert delete / required optional / public private
+above below / ascending descending / synchronous asynchronous / mutable immutable / encode decode
+encrypt decrypt / local remote / all none / input output / begin end / grow shrink / earlier later
+"""
+_OPPOSITE: dict[str, set[str]] = {}
+for _pair in re.split(r"[/\n]", _PAIRS):
+    if _pair.strip():
+        _one, _other = map(stem, _pair.split())
+        _OPPOSITE.setdefault(_one, set()).add(_other)
+        _OPPOSITE.setdefault(_other, set()).add(_one)
+
+
+def contradiction(claim: str, sources: Sequence[Span]) -> str:
+    """What a claim says that its sources do not, or deny; empty where nothing does.
+
+    ``claim`` is without its citations.
+    """
+    there = "\n".join(f"{span.file}\n{span.header}\n{span.text}" for span in sources)
+    foreign = _foreign(claim, there, sources)
+    if foreign:
+        return f"{foreign} is not in what it cites"
+    rests_on = _rests_on(claim, sources)
+    turned = [_turned(claim, sentence) for sentence in rests_on]
+    return turned[0] if turned and all(turned) else ""
+
+
+def _foreign(claim: str, there: str, sources: Sequence[Span]) -> str:
+    """The first name or number of a claim that its sources do not have."""
+    claim = _LINES.sub(lambda found: "" if _are_lines(found, sources) else found[0], claim)
+    numbers: set[str] = set(re.findall(r"\d+(?:[.,]\d+)*", there))
+    folded = there.lower()
+    words = {*re.findall(r"\w+", folded), *re.findall(r"[^\W_]+", folded)}
+    number = next((number for number in _NUMBER.findall(claim) if number not in numbers), None)
+    if number is not None:
+        return str(number)
+    for word in _WORD.findall(claim.lower()):
+        if word in _NUMBERS and word not in words and _NUMBERS[word] not in numbers:
+            return str(word)
+    for name in names_in(claim):
+        if name.lower() not in folded and name.rpartition(".")[2].lower() not in words:
+            return name
+    for ticked in _TICKED.findall(claim):
+        if ticked.strip("()").lower() not in folded and not names_in(ticked):
+            return str(ticked)
+    return next((name for name in _proper(claim) if name.lower() not in words), "")
+
+
+def _are_lines(found: re.Match[str], sources: Sequence[Span]) -> bool:
+    """Whether numbers that are written as lines are lines of what is cited."""
+    numbers = [int(number) for number in found.groups() if number]
+    return all(any(span.start <= number <= span.end for span in sources) for number in numbers)
+
+
+def _proper(claim: str) -> Iterator[str]:
+    """Capitalised words inside a sentence: names of people, products, types."""
+    for sentence in re.split(r"(?<=[.!?:])\s+|\s[-–—]\s", _TICKED.sub(" ", claim)):
+        for word in re.findall(r"(?<=[\s(])[A-Z][a-z]{2,}\b", sentence.strip().lstrip("\"'“‘(*-")):
+            if word.lower() not in STOP_WORDS:
+                yield word
+
+
+def _rests_on(claim: str, sources: Sequence[Span]) -> list[str]:
+    """The sentences of the sources that have most of a claim's words."""
+    asked = terms_in(claim)
+    shares = [
+        (len(asked & terms_in(sentence)) / len(asked), sentence)
+        for span in sources
+        for sentence in _sentences(span)
+        if asked
+    ]
+    best = max((share for share, _ in shares), default=0.0)
+    return [sentence for share, sentence in shares if share >= max(RESTS_ON, 0.9 * best)]
+
+
+def _sentences(span: Span) -> Iterator[str]:
+    """What a span says, and its lines: a claim may rest on code too."""
+    for sentence in sentences_of(span):
+        yield sentence.text
+    yield from span.text.split("\n")
+
+
+def _turned(claim: str, sentence: str) -> str:
+    """In which word a claim is turned against a sentence; empty in none."""
+    said, said_not = _terms_denied(claim)
+    known, known_not = _terms_denied(sentence)
+    for term in sorted(said_not - known_not):
+        if term in known:
+            return f"it denies “{term}”, which its source affirms"
+    for term in sorted(known_not - said_not):
+        if term in said:
+            return f"it affirms “{term}”, which its source denies"
+    for term in sorted(said - known):
+        if _OPPOSITE.get(term, set()) & (known - said):
+            return f"“{term}” is the opposite of what its source says"
+    return ""
+
+
+def _terms_denied(text: str) -> tuple[set[str], set[str]]:
+    """The stems of a text's words, and of those that a "not" before them denies."""
+    words = [word.lower() for word in _WORD.findall(text)]
+    denied = set()
+    for at, word in enumerate(words):
+        after = words[at + 1 : at + 1 + REACH]
+        if _DENIES.search(word) and not (after and after[0] in _NOT_ONLY):
+            denied.update(next(([stem(one)] for one in after if one not in STOP_WORDS), []))
+    return {stem(word) for word in words}, denied
+
 
 Tier = Literal["Grounded", "Bounded inference", "Clarify"]
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from helix_tui.core.ask.records import Span
-from helix_tui.core.ask.retrieval.slots import Slot, covers
+from helix_tui.core.ask.retrieval.question import Slot, covers
 from helix_tui.core.ground.text import clean_block
 
 MOST_CHARS = 420

@@ -2,6 +2,8 @@
 
 A worker is a program of its own: a grammar that crashes on some file takes the worker with it, not the
 console.
+
+``python -m helix_tui.core.ask.index.build``: reads batches of files for an index that is being built.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 import msgspec
 
-from helix_tui.core.ask.corpus.content import unfit
+from helix_tui.core.ask.corpus.listing import unfit
 from helix_tui.core.ask.index.store.segment import Blob, Segment, SegmentBuilder
 from helix_tui.core.ask.parse.pieces import Pieces
 from helix_tui.core.ask.parse.reader import body_terms, name_terms, read_pieces
@@ -142,7 +144,7 @@ class _Workers:
             timer.cancel()
 
     def _start(self) -> subprocess.Popen[bytes] | None:
-        argv = (sys.executable, "-m", "helix_tui.core.ask.index.worker")
+        argv = (sys.executable, "-m", "helix_tui.core.ask.index.build")
         env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         try:
             worker = subprocess.Popen(
@@ -203,3 +205,7 @@ def serve() -> None:
 
 _encoder = msgspec.msgpack.Encoder()
 _segments = msgspec.msgpack.Decoder(Segment)
+
+
+if __name__ == "__main__":
+    serve()

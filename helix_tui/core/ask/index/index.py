@@ -16,7 +16,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
-from helix_tui.core.ask.corpus.content import decode, split_lines
+from helix_tui.core.ask.corpus.listing import decode, split_lines
 from helix_tui.core.ask.corpus.roles import role_of
 from helix_tui.core.ask.index.contents import Contents
 from helix_tui.core.ask.index.question import IndexQuery, read_question

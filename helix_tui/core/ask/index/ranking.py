@@ -11,7 +11,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from helix_tui.core.ask.index.channels import commits, fuzzy, lexical, meaning, mentions, symbols
+from helix_tui.core.ask.index.channels import commits, fuzzy, lexical, meaning, symbols
+from helix_tui.core.ask.index.channels import commits as mentions
 from helix_tui.core.ask.index.question import IndexQuery
 from helix_tui.core.ask.index.store.view import IndexView
 from helix_tui.core.ask.records import RankedFile, Role

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from helix_tui.core.ask.corpus.content import decode, split_lines
+from helix_tui.core.ask.corpus.listing import decode, split_lines
 from helix_tui.core.ask.parse import code, documents
 from helix_tui.core.ask.parse.languages import DOCUMENTS
 from helix_tui.core.ask.parse.pieces import Chunk, Pieces

@@ -14,10 +14,9 @@ from dataclasses import dataclass
 
 from helix_tui.core.ask.records import Definition, Span, Use
 from helix_tui.core.ask.retrieval.library import Library
-from helix_tui.core.ask.retrieval.policy import Policy
-from helix_tui.core.ask.retrieval.pool import Pool, PoolEntry, Via, cut_to
-from helix_tui.core.ask.retrieval.question import names_in
-from helix_tui.core.ask.retrieval.slots import Slot, terms_in
+from helix_tui.core.ask.retrieval.question import Slot, names_in, terms_in
+from helix_tui.core.ask.retrieval.search import Pool, PoolEntry, Via, cut_to
+from helix_tui.core.ask.retrieval.trees import Policy
 
 MOST_LOOKUPS = 60
 MOST_USES = 24

@@ -13,10 +13,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from helix_tui.core.ask.retrieval.policy import Policy
-from helix_tui.core.ask.retrieval.pool import Pool
 from helix_tui.core.ask.retrieval.question import Question
-from helix_tui.core.ask.retrieval.search import Action, Searcher
+from helix_tui.core.ask.retrieval.search import Action, Pool, Searcher
+from helix_tui.core.ask.retrieval.trees import Policy
 
 StopReason = Literal["coverage_ok", "budget", "empty", "dominance_split"]
 

@@ -3,6 +3,8 @@
 A word has several senses where different things bear its name: "optical cavity" and "Casimir cavity", or a
 class `Session` in two packages. "Cavity tuning" is a side of the same thing, not another one. What the
 evidence does not part, the user is asked (docs/formats/ask.md §1, phase 4).
+
+The concepts of a repository: names of several words that its headings and trees give to things.
 """
 
 from __future__ import annotations
@@ -15,9 +17,8 @@ from typing import Literal
 from helix_tui.core.ask.corpus.roles import is_declaration
 from helix_tui.core.ask.records import Span
 from helix_tui.core.ask.retrieval.library import Library
-from helix_tui.core.ask.retrieval.pool import PoolEntry
-from helix_tui.core.ask.retrieval.question import Question, name_parts
-from helix_tui.core.ask.retrieval.slots import Slot, covers, terms_in
+from helix_tui.core.ask.retrieval.question import Question, Slot, covers, name_parts, terms_in
+from helix_tui.core.ask.retrieval.search import PoolEntry
 from helix_tui.core.ask.tokens import STOP_WORDS, stem
 
 MOST_SENSES = 4
@@ -274,3 +275,28 @@ def defines(line: str, focus: Sequence[str]) -> bool:
         return False
     before = line[: found.start()]
     return len(before.split()) <= len(focus) + 4 and terms_in(before).issuperset(focus)
+
+
+MOST_WORDS = 4
+
+
+def concepts_in(library: Library, question: Question) -> tuple[str, ...]:
+    """Names of concepts, all of whose words a question has; the longest first, then by name."""
+    said = frozenset(question.terms)
+    if len(said) < 2:
+        return ()
+    found: dict[tuple[str, ...], str] = {}
+    for title in _titles(library, question.terms):
+        words = [word for word in re.findall(r"\w+", title.lower()) if word not in STOP_WORDS]
+        terms = tuple(stem(word) for word in words)
+        if 1 < len(terms) <= MOST_WORDS and said.issuperset(terms):
+            found.setdefault(terms, " ".join(words))
+    return tuple(sorted(found.values(), key=lambda name: (-len(name.split()), name)))
+
+
+def _titles(library: Library, terms: tuple[str, ...]) -> Iterator[str]:
+    for heading in library.headings(terms):
+        yield heading.title
+    for tree in library.trees():
+        for node in tree.nodes.values():
+            yield node.title

@@ -23,21 +23,16 @@ from helix_tui.core.ask.answer.answer import (
 )
 from helix_tui.core.ask.answer.compaction import Compaction, compact
 from helix_tui.core.ask.answer.grounding import Grounding, Tier, cited_numbers, denies, judge, tier_of
-from helix_tui.core.ask.answer.items import Item, in_order
+from helix_tui.core.ask.answer.items import Item, in_order, prompt, tool_results, walk_line
 from helix_tui.core.ask.answer.model import ModelReply
-from helix_tui.core.ask.answer.tool_results import prompt, tool_results, walk_line
 from helix_tui.core.ask.records import RankedFile, Span
 from helix_tui.core.ask.retrieval.alignment import Alignment, align
-from helix_tui.core.ask.retrieval.concepts import concepts_in
 from helix_tui.core.ask.retrieval.controller import Controller, Retrieval, RetrievalStep
 from helix_tui.core.ask.retrieval.library import Library
-from helix_tui.core.ask.retrieval.policy import Depth, Policy
-from helix_tui.core.ask.retrieval.pool import Pool
-from helix_tui.core.ask.retrieval.question import Question, understand
-from helix_tui.core.ask.retrieval.search import Searcher
-from helix_tui.core.ask.retrieval.senses import Ambiguity, prefer, resolve
-from helix_tui.core.ask.retrieval.slots import Slot, hints_of, slots_of
-from helix_tui.core.ask.retrieval.trees import WalkNode, place_of, walk
+from helix_tui.core.ask.retrieval.question import Question, Slot, hints_of, slots_of, understand
+from helix_tui.core.ask.retrieval.search import Pool, Searcher
+from helix_tui.core.ask.retrieval.senses import Ambiguity, concepts_in, prefer, resolve
+from helix_tui.core.ask.retrieval.trees import Depth, Policy, WalkNode, place_of, walk
 
 Stage = Literal["retrieve", "senses", "align", "compact", "answer", "model"]
 

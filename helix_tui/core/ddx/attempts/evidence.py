@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from helix_tui.core.ddx.attempts.attempt import Attempt
-from helix_tui.core.ddx.fields import text, whole
 from helix_tui.core.ddx.files import decode_object, read_bytes
-from helix_tui.core.ddx.names import status_of
+from helix_tui.core.ddx.names import status_of, text, whole
 from helix_tui.core.ground.errors import UNROUTED, WHO
 from helix_tui.core.ground.opening import files_below
 from helix_tui.core.ground.process import Finished, run

@@ -13,8 +13,8 @@ from typing import Any
 
 from helix_tui.core.ddx.attempts.attempt import Piece, Review
 from helix_tui.core.ddx.attempts.bundles import began_at
-from helix_tui.core.ddx.fields import instant, money, text, whole, word
 from helix_tui.core.ddx.files import Folder, decode_object, read_bytes, stamp_of
+from helix_tui.core.ddx.names import instant, money, text, whole, word
 from helix_tui.core.ground.text import clean_block, clean_line
 
 _PROMPT_BEAD = re.compile(rb'<(execute-bead|bead-review)>.{0,4000}?<bead id="([^"\n]{1,200})"', re.DOTALL)

@@ -3,28 +3,24 @@
 What belongs to which attempt: evidence folders and metrics name it; a loop's result names its session; an
 event of April names neither, and belongs to the attempt whose cost was told just before it, or else to the
 one with the same commits or the nearest end (docs/formats/ddx.md §1, §4, §5).
+
+The book of attempts: an immutable collection, newest first, with an index by bead.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from helix_tui.core.beads.record import Bead
-from helix_tui.core.ddx.attempts.attempt import (
-    NO_ROW,
-    Attempt,
-    Piece,
-    Review,
-    Source,
-    Tokens,
-    merge,
-    revisions,
-)
+from helix_tui.core.ddx.attempts.attempt import NO_ROW, Attempt, Piece, Review, Source, Tokens, merge, revisions
 from helix_tui.core.ddx.attempts.branch import BranchHistory, merge_report
+from helix_tui.core.ddx.attempts.calls import Spent
 from helix_tui.core.ddx.attempts.from_bundles import BundleFolders, FoundBundle
 from helix_tui.core.ddx.attempts.from_events import (
     RECOVERIES,
@@ -37,16 +33,17 @@ from helix_tui.core.ddx.attempts.from_events import (
     worktree_piece,
 )
 from helix_tui.core.ddx.attempts.from_events import loop_piece as _loop_piece
-from helix_tui.core.ddx.attempts.from_metrics import MetricsFile, metric_piece
-from helix_tui.core.ddx.attempts.from_run_states import RunStates
+from helix_tui.core.ddx.attempts.from_metrics import MetricsFile, RunStates, metric_piece
 from helix_tui.core.ddx.attempts.loop_log import LoopLogs
-from helix_tui.core.ddx.attempts.spent import Spent
 from helix_tui.core.ddx.attempts.sums import AgentCall
 from helix_tui.core.ddx.claims import Hold
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.time import NS
 
-__all__ = ["Attempt", "AttemptIndex", "Review", "Tokens"]
+if TYPE_CHECKING:
+    from helix_tui.core.ddx.attempts.attempt import Attempt
+
+__all__ = ["Attempt", "AttemptBook", "AttemptIndex", "Review", "Tokens"]
 
 _NEAR = 180 * NS
 """How far an event may stand from an attempt's end and still tell of it, when nothing else ties them."""
@@ -385,3 +382,46 @@ def _first_seen(attempt_id: str, own: Mapping[Source, Piece]) -> tuple[int, str]
 def _age_key(attempt: Attempt) -> tuple[int, str]:
     """By the date that lists show: when it ended, else when it began."""
     return (attempt.finished_at or attempt.started_at or 0, attempt.attempt_id)
+
+
+class AttemptBook:
+    """Every known attempt of a project at one moment."""
+
+    def __init__(self, attempts: Iterable[Attempt] = (), other_calls: tuple[AgentCall, ...] = ()) -> None:
+        """Take attempts, newest first, and the calls of agents that belong to none."""
+        self.other_calls = other_calls
+        self._by_id: Mapping[str, Attempt] = {attempt.attempt_id: attempt for attempt in attempts}
+
+    def __len__(self) -> int:
+        return len(self._by_id)
+
+    def __iter__(self) -> Iterator[Attempt]:
+        return iter(self._by_id.values())
+
+    def get(self, attempt_id: str) -> Attempt | None:
+        """The attempt of that id."""
+        return self._by_id.get(attempt_id)
+
+    def newest(self, count: int) -> tuple[Attempt, ...]:
+        """The newest attempts."""
+        return tuple(attempt for attempt, _ in zip(self, range(count), strict=False))
+
+    def of_bead(self, bead_id: str) -> tuple[Attempt, ...]:
+        """The attempts on one bead, newest first."""
+        return self._by_bead.get(bead_id, ())
+
+    def changed_since(self, old: AttemptBook) -> frozenset[str]:
+        """Ids of attempts that are new, different or gone."""
+        if old is self:
+            return frozenset()
+        before, after = old._by_id, self._by_id
+        changed = {key for key, attempt in after.items() if before.get(key) is not attempt}
+        same = {key for key in changed if key in before and before[key] == after[key]}
+        return frozenset((changed - same) | (before.keys() - after.keys()))
+
+    @cached_property
+    def _by_bead(self) -> Mapping[str, tuple[Attempt, ...]]:
+        found: dict[str, list[Attempt]] = {}
+        for attempt in self:
+            found.setdefault(attempt.bead_id, []).append(attempt)
+        return {bead_id: tuple(attempts) for bead_id, attempts in found.items()}

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from helix_tui.core.ddx.fields import money, whole
+from helix_tui.core.ddx.names import money, whole
 
 Part = Literal["work", "reviews", "checks", "triage", "other"]
 

@@ -3,21 +3,30 @@
 A loop of the command line says it in ``.ddx/agent-logs/agent-loop-*.jsonl`` (``loop.operator_attention``,
 ``loop.end``), one that a server started in ``.ddx/workers/worker-*/`` (``status.json``, ``result.json`` and
 the end of ``worker.log``). A loop without an end is at work, or was killed: its claim tells which.
+
+What a running worker does right now: last tool, phase, tokens, the time of its last event.
+
+An attempt's own transcripts tell most of it. Readiness checks, triage and reviews are model calls of their
+own, whose transcripts lie in ``.ddx/agent-logs`` (docs/formats/ddx.md §4.6).
 """
 
 from __future__ import annotations
 
+import bisect
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from helix_tui.core.ddx.attempts.loop_log import LoopEntry, parse_entry
-from helix_tui.core.ddx.fields import instant, text, whole
-from helix_tui.core.ddx.files import decode_object, read_bytes
+from helix_tui.core.ddx.events import Event, read_event
+from helix_tui.core.ddx.files import Folder, LineTail, Stamp, decode_object, read_bytes, stamp_of
+from helix_tui.core.ddx.names import instant, text, whole
+from helix_tui.core.ddx.runs.transcript import TranscriptTail, last_tool
 from helix_tui.core.ground.opening import read_end
 from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.time import NS
 
 _TAIL = 256 << 10
 _QUIET = frozenset(
@@ -147,3 +156,183 @@ def _word(reason: str) -> str:
     """A reason as ddx's newer records write it: ``OperatorAttention`` is ``operator_attention``."""
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", reason.strip()).replace("-", "_")
     return clean_line(spaced.lower(), 80)
+
+
+_WINDOW = 64 << 10
+_LOOK_AT = 12
+_REMEMBERED = 48
+_SEARCH = 512 << 10
+
+
+@dataclass(slots=True)
+class Doing:
+    """The state of one set of transcripts after its last poll."""
+
+    tail: TranscriptTail
+    last_tool: str = ""
+    last_event_at: int | None = None
+    phase: str = ""
+    message: str = ""
+    tokens_by_session: dict[int, int] = field(default_factory=dict)
+    _session: int = 0
+
+    @property
+    def tokens(self) -> int | None:
+        """Tokens of all sessions so far; None where no line has told any."""
+        return sum(self.tokens_by_session.values()) or None
+
+    def poll(self) -> None:
+        """Take in what was written since the last poll."""
+        self.take(self.tail.poll())
+
+    def take(self, events: Iterable[Event]) -> None:
+        """Let events move the state on."""
+        for event in events:
+            if event.at is not None and (self.last_event_at is None or event.at > self.last_event_at):
+                self.last_event_at = event.at
+            if event.type == "session.start":
+                self._session += 1
+            if event.tokens:
+                self.tokens_by_session[self._session] = event.tokens
+            self.last_tool = last_tool((event,)) or self.last_tool
+            self.phase = event.phase or self.phase
+            self.message = event.summary or self.message
+
+
+@dataclass(slots=True)
+class Session:
+    """One model call beside the attempts: a readiness check, a triage, a review."""
+
+    path: Path
+    tail: LineTail
+    born: int
+    text: bytes | None = None
+    stamp: Stamp | None = None
+    role: str = ""
+    prompt: str = ""
+    ended: bool = False
+    last_event_at: int | None = None
+    message: str = ""
+
+    def poll(self) -> None:
+        """Take in what was written since the last poll."""
+        for line in self.tail.poll():
+            event = read_event(line)
+            self.role = event.role or self.role
+            self.message = event.summary or self.message
+            self.last_event_at = event.at or self.last_event_at
+            if event.type == "session.start":
+                self.prompt = event.detail[:200]
+            if event.type in ("session.end", "final"):
+                self.ended = True
+
+    @property
+    def phase(self) -> str:
+        """What DDx calls the time this session takes: readiness, triage or review."""
+        if self.role == "reviewer" or self.prompt.startswith("<bead-review>"):
+            return "review"
+        if self.prompt.startswith("MODE: "):
+            mode = self.prompt[6:].split(maxsplit=1)[0]
+            return "readiness" if mode == "intake" else mode
+        return "readiness" if self.role == "lifecycle" else self.role
+
+    def mentions(self, bead_id: str) -> bool:
+        """Whether the session speaks of this bead."""
+        wanted = bead_id.encode()
+        if self.text is None or wanted not in self.text:
+            stamp = stamp_of(self.path)
+            if self.text is None or stamp != self.stamp:
+                self.text, self.stamp = read_bytes(self.path, _SEARCH) or b"", stamp
+        return wanted in self.text
+
+
+class Sessions:
+    """The model calls under ``.ddx/agent-logs`` that belong to work going on."""
+
+    def __init__(self, ddx_dir: Path) -> None:
+        self._folder = Folder(ddx_dir / "agent-logs")
+        self._known: dict[str, Session] = {}
+        self._names: tuple[str, ...] = ()
+        self._by_birth: list[tuple[int, str]] = []
+
+    def look(self) -> None:
+        """See which logs there are; once for all runs."""
+        names = self._folder.names()
+        if names is not self._names:
+            self._take(names)
+
+    def of(self, bead_id: str | None, since: int | None, *, alone: bool) -> Session | None:
+        """The newest session since a claim that speaks of its bead.
+
+        One that names no bead at all (April's reviewer) counts where only one worker is at work.
+        """
+        if since is None:
+            return None
+        for session in self._since(since):
+            session.poll()
+            if bead_id is None or session.mentions(bead_id):
+                return session
+            if alone and session.text is not None and b"bead" not in session.text:
+                return session
+        return None
+
+    def _since(self, since: int) -> list[Session]:
+        first = bisect.bisect_left(self._by_birth, (since - NS, ""))
+        young = self._by_birth[first:][-_LOOK_AT:]
+        found = []
+        for born, name in reversed(young):
+            session = self._known.get(name)
+            if session is None:
+                path = self._folder.path / name
+                session = self._known[name] = Session(path, LineTail(path), born)
+                self._forget_oldest()
+            found.append(session)
+        # Of a pair the service log tells more: role, bead, end.
+        return sorted(found, key=lambda one: (-(one.born // NS), not one.path.name.startswith("svc-")))
+
+    def _take(self, names: tuple[str, ...]) -> None:
+        """Sort the logs by birth; a project may hold ten thousand, and mostly one is new."""
+        new = set(names).difference(self._names)
+        gone = len(self._names) + len(new) > len(names)
+        self._names = names
+        births = ((born, name) for name in (names if gone else new) if (born := _born(name)) is not None)
+        if gone or len(new) > _LOOK_AT:
+            self._by_birth = sorted(births if gone else [*self._by_birth, *births])
+        else:
+            for birth in births:
+                bisect.insort(self._by_birth, birth)
+
+    def _forget_oldest(self) -> None:
+        while len(self._known) > _REMEMBERED:
+            del self._known[min(self._known, key=lambda name: self._known[name].born)]
+
+
+class Activities:
+    """The transcripts of all running attempts, followed from one look to the next."""
+
+    def __init__(self) -> None:
+        self._doing: dict[tuple[str, str], Doing] = {}
+
+    def of(self, bead_id: str, attempt_id: str, folders: Iterable[Path], files: Iterable[Path] = ()) -> Doing:
+        """What an attempt does, as of its transcripts now."""
+        key = (bead_id, attempt_id)
+        doing = self._doing.get(key)
+        if doing is None:
+            doing = self._doing[key] = Doing(TranscriptTail(folders, files, window=_WINDOW))
+        else:
+            doing.tail.watch(folders, files)
+        doing.poll()
+        return doing
+
+    def keep_only(self, keys: Mapping[tuple[str, str], object]) -> None:
+        """Let go of attempts that nobody calls running any more."""
+        for key in [key for key in self._doing if key not in keys]:
+            del self._doing[key]
+
+
+def _born(name: str) -> int | None:
+    """The nanoseconds in a session log's name; None for a loop's log and for anything else."""
+    if not name.endswith(".jsonl") or name.startswith("agent-loop-"):
+        return None
+    digits = name.removesuffix(".jsonl").rpartition("-")[2]
+    return int(digits) if digits.isdecimal() and 18 <= len(digits) <= 20 else None

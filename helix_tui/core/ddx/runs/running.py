@@ -26,7 +26,7 @@ from helix_tui.core.ddx.claims import (
     given_out_again,
     lease_is_fresh,
 )
-from helix_tui.core.ddx.runs.activity import Activities, Doing, Session, Sessions
+from helix_tui.core.ddx.runs.endings import Activities, Doing, Session, Sessions
 from helix_tui.core.ddx.runs.transcript import transcript_folders
 from helix_tui.core.ground.pids import pid_alive
 from helix_tui.core.ground.project import Project, worktree_roots

@@ -9,6 +9,10 @@ Which of a pair is shown: the agent's stream tells the work (what it says, each 
 its result when it ends); the service log tells what surrounds it (route, session, thinking, tokens, cost).
 Both speak of each tool, so a tool's line in the service log is left out where the agent's stream has it. A
 service log without such a partner is shown whole.
+
+Events of a bead that lie beside its row: DDx moves a closed bead's events into an attachment.
+
+Format: docs/formats/ddx.md §1; one JSON object a line, under ``.ddx/attachments``.
 """
 
 from __future__ import annotations
@@ -17,9 +21,11 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.events import Event, read_event
-from helix_tui.core.ddx.files import MAX_POLL, Folder, LineTail, stamp_of
+from helix_tui.core.ddx.files import MAX_POLL, Folder, LineTail, decode_object, read_bytes, stamp_of
 from helix_tui.core.ground.recent import Recent
 from helix_tui.core.ground.time import NS
 
@@ -214,3 +220,25 @@ def _born(path: Path) -> int:
     """The nanoseconds in a transcript's name, by which sessions sort."""
     digits = path.stem.rpartition("-")[2]
     return int(digits) if digits.isdecimal() and len(digits) < 25 else 0
+
+
+_CAP = 16 << 20
+
+
+def attached_events(ddx_dir: Path, bead: Bead) -> list[dict[str, Any]]:
+    """The events in a bead's attachment, in the order of the file; a line that is no event is passed over.
+
+    A name that leads out of the attachments folder is not followed.
+    """
+    folder = ddx_dir / "attachments"
+    path = folder / bead.events_attachment
+    if not bead.events_attachment or ".." in path.parts or not path.is_relative_to(folder):
+        return []
+    events = []
+    for line in (read_bytes(path, _CAP) or b"").split(b"\n"):
+        try:
+            event = decode_object(line)
+        except ValueError:
+            continue
+        events.append(event)
+    return events

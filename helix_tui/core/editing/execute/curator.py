@@ -19,20 +19,28 @@ from helix_tui.core.ddx.dialect import Dialect, rule_for
 from helix_tui.core.ddx.fit import Remark, Shut, difference, shut
 from helix_tui.core.ddx.names import Era as Vocabulary
 from helix_tui.core.ddx.runs.running import Run, RunReader, beads_at_work
-from helix_tui.core.editing.execute.dropped_lines import dropped_since, unread_warning
-from helix_tui.core.editing.execute.executable import Executable, dialect_for
-from helix_tui.core.editing.execute.execution import insist, interrupted, mentioned, operation_record, shift
+from helix_tui.core.editing.execute.executable import (
+    Executable,
+    dialect_for,
+    insist,
+    interrupted,
+    mentioned,
+    operation_record,
+    shift,
+)
 from helix_tui.core.editing.execute.gate import WriteGate
 from helix_tui.core.editing.execute.reconciliation import (
     SettledChange,
     beyond_fields,
     born,
     changed_rows,
+    dropped_since,
     lost_births,
     record_of,
     renamed,
     settle,
     steps_of,
+    unread_warning,
 )
 from helix_tui.core.editing.journal import Journal, JournalEntry, JournalHistory, Values, Who, edits_of
 from helix_tui.core.editing.operations import Operation
@@ -40,16 +48,18 @@ from helix_tui.core.editing.overlay import Overlay
 from helix_tui.core.editing.plan.inverse import way_back
 from helix_tui.core.editing.plan.planner import Plan, agree, plan, plan_back, values_before
 from helix_tui.core.editing.steps import CommandStep, OperationRefused, PlanBuilder, called
-from helix_tui.core.editing.undo.conflicts import (
+from helix_tui.core.editing.undo.undo_plan import (
     Conflict,
     Difference,
     NotUndoable,
     PlanChanged,
+    UndoPlan,
     Unreadable,
     differences,
+    foretell,
+    operations_of,
     rests_on,
 )
-from helix_tui.core.editing.undo.undo_plan import UndoPlan, foretell, operations_of
 from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line

@@ -2,6 +2,8 @@
 
 Used after every run, and for runs whose process died: then all that is left is the intent in the journal and
 the rows as they are.
+
+Lines of a tracker that are no beads: the next write of ddx drops them, which is said before and after.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from helix_tui.core.editing.journal import JournalEntry, Result, Values
 from helix_tui.core.editing.overlay import Overlay, same
 from helix_tui.core.editing.plan.inverse import TRACES, WayBack, way_back
 from helix_tui.core.editing.steps import CommandStep, PlanBuilder, called
+from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS, parse_instant
 
 # A field that is judged by nobody: when a bead was made is for DDx to say.
@@ -279,3 +282,27 @@ def born(out: str, tracker: Tracker, known: set[str]) -> str | None:
         if line.strip() in tracker.beads and line.strip() not in known:
             return line.strip()
     return None
+
+
+def unread_warning(tracker: Tracker, embedded: bool) -> Iterator[str]:
+    """What lines that cannot be read mean for whoever wants to write."""
+    if not tracker.dropped:
+        return
+    first = tracker.dropped[0]
+    more = f" and {len(tracker.dropped) - 1} more" if len(tracker.dropped) > 1 else ""
+    where = f"line {first.line}{more} of {clean_line(tracker.path.name, 60)} cannot be read"
+    why = clean_line(first.reason, 120)
+    if embedded:
+        yield f"{where} ({why}): nothing is written until it is corrected or removed"
+    else:
+        yield f"{where} ({why}): ddx drops it at this write, and may keep a copy beside the file"
+
+
+def dropped_since(before: Tracker, after: Tracker) -> tuple[str, ...]:
+    """What ddx threw away between two readings; no command brings it back."""
+    left = {line.excerpt for line in after.dropped}
+    return tuple(
+        f"ddx dropped line {line.line}, which is not a bead: {clean_line(line.excerpt, 200)}"
+        for line in before.dropped
+        if line.excerpt not in left
+    )

@@ -2,20 +2,110 @@
 
 Rules: docs/formats/ddx.md §1 (lifecycle, auto-close cascade) and §2. April lets any of its three statuses
 follow any other; head checks each step, and closes further beads by itself.
+
+What ddx closes by itself after a bead was closed.
+
+Two rules (docs/formats/ddx.md §1): open beads that the closed one supersedes fall with it, unless somebody
+has worked on them or holds them; and upwards, an epic or a bead that no worker may pick closes once all of
+its children are finished. Which of it a release does stands in its `Dialect`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from helix_tui.core.beads.readiness import looks_like_epic
 from helix_tui.core.beads.record import TERMINAL
+from helix_tui.core.ddx.dialect import Dialect
 from helix_tui.core.editing.operations import Operation, assign
-from helix_tui.core.editing.overlay import Overlay
-from helix_tui.core.editing.plan.cascade import cascade, near_cascade
+from helix_tui.core.editing.overlay import Overlay, replacements
 from helix_tui.core.editing.plan.fields import given_fields, must_exist, plan_fields
 from helix_tui.core.editing.steps import CLAIM_FIELDS, OperationRefused, PlanBuilder, called, named, option
 from helix_tui.core.ground.time import format_instant
+
+HOLDING_LABELS = frozenset({"manual-hold", "no-auto-close", "container"})
+"""Labels that keep a superseded bead from falling."""
+
+
+def cascade(overlay: Overlay, closed: str, dialect: Dialect) -> dict[str, str]:
+    """Beads that change with the closing of ``closed``, each with its new status."""
+    falls = {}
+    if dialect.closes_superseded:
+        below = (bead_id for bead_id in _superseded(overlay, closed) if _may_fall(overlay, bead_id, closed))
+        falls = dict.fromkeys(below, "closed")
+    # DDx counts the children as they stood before the superseded ones fell.
+    done = {closed: "closed"}
+    upper = overlay.parent(closed)
+    while upper and upper in overlay and upper not in done and upper not in falls:
+        if not _finished(overlay, upper, done, dialect) or not _closes(overlay, upper, dialect):
+            break
+        if overlay.status(upper) not in TERMINAL:
+            falls[upper] = "closed"
+        done[upper] = "closed"
+        upper = overlay.parent(upper) if dialect.climbs else ""
+    return falls
+
+
+def _closes(overlay: Overlay, upper: str, dialect: Dialect) -> bool:
+    """Whether this release closes such a bead once all under it is finished."""
+    if dialect.closes_ineligible and overlay.value(upper, "execution-eligible") is False:
+        return True
+    return dialect.closes_epics and looks_like_epic(overlay.bead(upper))
+
+
+def near_cascade(overlay: Overlay, closed: str) -> set[str]:
+    """Every bead that some release may close after ``closed``, whatever its exact rule."""
+    near = set(_superseded(overlay, closed))
+    upper = overlay.parent(closed)
+    while upper and upper in overlay and upper not in near and upper != closed:
+        near.add(upper)
+        upper = overlay.parent(upper)
+    return near
+
+
+def _superseded(overlay: Overlay, closed: str) -> Iterator[str]:
+    """Open beads that name ``closed`` as what replaces them, by field or by label."""
+    for bead_id in overlay.replaced_by(closed):
+        if bead_id == closed or overlay.status(bead_id) != "open":
+            continue
+        if closed in replacements(overlay.bead(bead_id)):
+            yield bead_id
+
+
+def _may_fall(overlay: Overlay, bead_id: str, closed: str) -> bool:
+    waiting = (
+        other
+        for other in overlay.queue.graph.dependents.get(bead_id, ())
+        if other != bead_id and overlay.status(other) == "open" and bead_id in overlay.depends_on(other)
+    )
+    if next(waiting, None) is not None:
+        return False
+    if any(
+        target in overlay and target != closed and overlay.status(target) not in TERMINAL
+        for target in overlay.depends_on(bead_id)
+    ):
+        return False
+    if str(overlay.value(bead_id, "notes") or "").strip() or HOLDING_LABELS & set(overlay.bead(bead_id).labels):
+        return False
+    if overlay.leases.get(bead_id, overlay.queue.claims.leases.get(bead_id, False)):
+        return False
+    return not any(_of_work(event) for event in overlay.value(bead_id, "events") or ())
+
+
+def _of_work(event: object) -> bool:
+    kind = event.get("kind") if isinstance(event, dict) else None
+    return isinstance(kind, str) and (
+        kind == "execute-bead" or any(word in kind for word in ("execution", "dispatch", "work"))
+    )
+
+
+def _finished(overlay: Overlay, upper: str, done: dict[str, str], dialect: Dialect) -> bool:
+    """Whether every child is finished, and there is one at all."""
+    children = overlay.children(upper)
+    ends = TERMINAL if dialect.cancelled_counts else {"closed"}
+    return bool(children) and all(child in done or overlay.status(child) in ends for child in children)
+
 
 BLOCKER_FIELDS = ("lifecycle-external-blocker-reason", "lifecycle-cross-repo-blocker-ref")
 """What a blocked bead carries and loses when it is blocked no longer."""

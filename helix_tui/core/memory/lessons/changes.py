@@ -20,7 +20,7 @@ from helix_tui.core.memory.memory_store import MemoryStore
 from helix_tui.core.memory.records import Correction, Memory, MemoryEdit, Stored
 from helix_tui.core.memory.reports import Decayed, Proposal, Pruned
 from helix_tui.core.memory.store.indexing import Draft
-from helix_tui.core.memory.write import recurrence as recurring
+from helix_tui.core.memory.write import upkeep as recurring
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from dataclasses import replace
 from helix_tui.core.ground.time import format_instant, now_ns
 from helix_tui.core.memory.guard.guard import outward
 from helix_tui.core.memory.memory_store import MemoryStore
+from helix_tui.core.memory.ranking import key
 from helix_tui.core.memory.records import Stored
 from helix_tui.core.memory.reports import Proposal, State
-from helix_tui.core.memory.words import key
 
 
 class Proposals:

@@ -14,13 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from helix_tui.core.memory.errors import MemoryFault
-from helix_tui.core.memory.ranking import RANKERS, Array, Ranked
+from helix_tui.core.memory.ranking import RANKERS, Array, Ranked, identifiers, key, telling
 from helix_tui.core.memory.recall import keywords
 from helix_tui.core.memory.records import Recall, Recalled
 from helix_tui.core.memory.store import paths, rows
 from helix_tui.core.memory.store.base import Base
 from helix_tui.core.memory.store.index import TRIGGER, WHOLE, MemoryIndex
-from helix_tui.core.memory.words import identifiers, key, telling
 
 GATE = 0.25
 """Relevance from which on a memory is a direct hit: with MiniLM unrelated texts stay below 0.1, paraphrases

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from helix_tui.core.memory.guard import marks
+from helix_tui.core.memory.guard import guard as marks
+from helix_tui.core.memory.ranking import key, words
 from helix_tui.core.memory.records import USER_PROVIDED
 from helix_tui.core.memory.store import paths, rows
 from helix_tui.core.memory.store.base import Base, Vector
 from helix_tui.core.memory.store.index import TRIGGER, WHOLE
-from helix_tui.core.memory.words import key, words
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from helix_tui.core.memory.store import indexing, revisions, rows
 from helix_tui.core.memory.store.base import Base
 from helix_tui.core.memory.store.indexing import Draft
 from helix_tui.core.memory.write import upkeep
-from helix_tui.core.memory.write.agreement import one_matter, resolve_alike
+from helix_tui.core.memory.write.alike import one_matter, resolve_alike
 from helix_tui.core.memory.write.storing import clean
 
 

@@ -15,17 +15,17 @@ from dataclasses import dataclass, replace
 
 from helix_tui.core.embedding import MODEL_ID
 from helix_tui.core.ground.time import NS, format_instant
-from helix_tui.core.memory.guard import marks
+from helix_tui.core.memory.guard import guard as marks
+from helix_tui.core.memory.ranking import key, slug
 from helix_tui.core.memory.records import TYPES, Memory, Stored
 from helix_tui.core.memory.store import counts as counting
 from helix_tui.core.memory.store import indexing, revisions, rows
 from helix_tui.core.memory.store.base import Base, Vector
 from helix_tui.core.memory.store.index import MemoryIndex
 from helix_tui.core.memory.store.indexing import Draft
-from helix_tui.core.memory.words import key, slug
 from helix_tui.core.memory.write import alike
-from helix_tui.core.memory.write import recurrence as recurring
-from helix_tui.core.memory.write.agreement import one_matter, resolve_alike, same_problem
+from helix_tui.core.memory.write import upkeep as recurring
+from helix_tui.core.memory.write.alike import one_matter, resolve_alike, same_problem
 
 CHUNK_SIMILARITY = 0.85
 """From here on a landed approach strengthens the pattern it resembles (docs/formats/memory.md §6)."""

@@ -21,12 +21,12 @@ from helix_tui.core.editing.execute.gate import GateBusy, WriteGate, WritesForbi
 from helix_tui.core.editing.journal import JournalHistory
 from helix_tui.core.editing.overlay import Overlay
 from helix_tui.core.editing.steps import OperationRefused, PlanBuilder, called
-from helix_tui.core.editing.undo.conflicts import Conflict, Unreadable
+from helix_tui.core.editing.undo.undo_plan import Conflict, Unreadable
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.threads import keep_at
 from helix_tui.core.ground.time import now_ns
-from helix_tui.core.supervision.decide.status_summary import StatusSummary, take_bearing
-from helix_tui.core.supervision.signals.authority import Authority
+from helix_tui.core.supervision.decide.check import StatusSummary, take_bearing
+from helix_tui.core.supervision.signals.autonomy import Authority
 from helix_tui.core.supervision.signals.drift import Drift, DriftWatch
 from helix_tui.core.supervision.signals.focus import Focus, plan_upkeep, read_focus
 from helix_tui.core.supervision.signals.hold import drifted, plan_drifted, stale

@@ -1,28 +1,36 @@
 """The check: facts first; where they leave it open, an agent looks at the documents.
 
 Rules: docs/formats/helix.md §2. The answer always says which of the two decided.
+
+Where the work stands and what should come next, as the console shows it: facts only, nobody is asked.
+
+The answer is that of ``check`` without an agent; where the facts decide nothing, it says what was not looked
+at.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from helix_tui.core.editing.execute.curator import Curator, QueueState
 from helix_tui.core.ground.errors import HelixError
+from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.supervision.decide.facts import Facts, gather_facts
 from helix_tui.core.supervision.decide.verdict import NextVerdict, VerdictReason, command_for, decide
-from helix_tui.core.supervision.run_state.state import load_state
-from helix_tui.core.supervision.signals.authority import Authority
+from helix_tui.core.supervision.run_state.control import Wish, read_wish
+from helix_tui.core.supervision.run_state.state import RunState, load_state
+from helix_tui.core.supervision.run_state.status import NO_STATE, RunStatus, run_status
+from helix_tui.core.supervision.signals.autonomy import Authority
 from helix_tui.core.supervision.signals.document_conflicts import find_conflicts
 from helix_tui.core.supervision.signals.drift import Drift, DriftWatch
-from helix_tui.core.supervision.signals.orphans import find_dead_claims, find_orphans
-from helix_tui.core.supervision.signals.questions import OpenQuestions
-from helix_tui.core.supervision.signals.scope import EVERYTHING, Scope, read_scope, scope_word
-from helix_tui.core.supervision.signals.stoppage import find_stoppage
-from helix_tui.core.supervision.signals.tried import still_tried
+from helix_tui.core.supervision.signals.focus import EVERYTHING, Scope, read_scope, scope_word
+from helix_tui.core.supervision.signals.orphans import Orphan, find_dead_claims, find_orphans
+from helix_tui.core.supervision.signals.questions import OpenQuestion, OpenQuestions, still_tried
+from helix_tui.core.supervision.signals.stoppage import Stoppage, find_stoppage
 from helix_tui.core.supervision.stages.delegate import NOBODY, AgentAnswer, AgentChoice, Delegate
 from helix_tui.core.supervision.stages.stage_run import StageOutcome, perform
 from helix_tui.core.supervision.stages.table import STAGES
@@ -195,3 +203,53 @@ def _named_scope(text: str, code: str) -> str:
     verb = {"BACKFILL": "backfill", "DESIGN": "(?:design|plan)", "POLISH": "polish", "ALIGN": "align"}.get(code)
     found = re.search(rf"\bhelix(?:-tui)? {verb} +([^\s`*<>]+)", text) if verb else None
     return clean_line(found.group(1), 120) if found and not found.group(1).startswith("-") else ""
+
+
+UNKNOWN = NextVerdict("")
+NEVER = RunStatus("never", NO_STATE, RunState(), None, ())
+
+
+@dataclass(frozen=True, slots=True)
+class StatusSummary:
+    """One look."""
+
+    verdict: NextVerdict = UNKNOWN
+    """NEXT_ACTION with its reasons; its code is empty before anything was read."""
+    run: RunStatus = field(default=NEVER)
+    """How HELIX's own loop stands."""
+    wish: Wish = ""
+    """What somebody asked the loop for, and it has not done yet."""
+    stoppage: Stoppage | None = None
+    """What stopped the last worker of ddx, where somebody must mend it."""
+
+    @property
+    def questions(self) -> tuple[OpenQuestion, ...]:
+        """What HELIX asks a person."""
+        return self.run.questions
+
+
+def take_bearing(
+    queue_state: QueueState,
+    project: Project,
+    *,
+    drift: Iterable[Drift] = (),
+    orphans: Iterable[Orphan] = (),
+    dead: Iterable[Orphan] = (),
+    authority: Authority | None = None,
+) -> StatusSummary:
+    """Where the work stands now. Reads a few small files; changes nothing and asks nobody."""
+    status = run_status(project)
+    stoppage = find_stoppage(project, queue_state.runs)
+    facts = gather_facts(
+        queue_state,
+        drift=drift,
+        orphans=orphans,
+        dead=dead,
+        questions=status.questions,
+        authority=authority,
+        stoppage=stoppage,
+        archive=project.archive_file,
+    )
+    verdict = decide(facts)
+    found = verdict if verdict.decided else undecided(verdict)
+    return StatusSummary(found, status, read_wish(project), stoppage)

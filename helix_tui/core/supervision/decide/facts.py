@@ -3,6 +3,12 @@ anybody.
 
 Numbers: docs/formats/helix.md §2. ``ready`` is ddx's plain notion (open and nothing unclosed before it);
 ``ready_execution`` is what a worker would pick, and both are told.
+
+Work that belongs together: shown beside the next bead, never dispatched in one go (ddx takes one bead a
+turn).
+
+Rules: docs/formats/helix.md §3.5: the same parent or specification first; only
+where that finds nothing, a shared ``area:`` label; three at most, the bead itself included.
 """
 
 from __future__ import annotations
@@ -22,15 +28,13 @@ from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.editing.authoring import deterministic
 from helix_tui.core.editing.execute.curator import QueueState
 from helix_tui.core.ground.time import format_instant
-from helix_tui.core.supervision.signals.authority import Authority
+from helix_tui.core.supervision.signals.autonomy import Authority
 from helix_tui.core.supervision.signals.document_conflicts import DocumentFinding
 from helix_tui.core.supervision.signals.drift import Drift
-from helix_tui.core.supervision.signals.injected_beads import governs_alignment
-from helix_tui.core.supervision.signals.orphans import Orphan
-from helix_tui.core.supervision.signals.questions import OpenQuestion, beads_in_question
-from helix_tui.core.supervision.signals.scope import EVERYTHING, Scope, named_beads, under
+from helix_tui.core.supervision.signals.focus import EVERYTHING, Scope, named_beads, under
+from helix_tui.core.supervision.signals.orphans import Orphan, governs_alignment
+from helix_tui.core.supervision.signals.questions import OpenQuestion, Tried, beads_in_question
 from helix_tui.core.supervision.signals.stoppage import Stoppage
-from helix_tui.core.supervision.signals.tried import Tried
 
 MOST_JUDGED = 200
 """Ready beads whose acceptance and authority are looked at: more than a worker does in a day."""
@@ -221,3 +225,26 @@ def _turns(queue: Queue, cycle: tuple[str, ...], chosen: frozenset[str]) -> bool
 def _all_closed(queue: Queue, epic: str) -> bool:
     below = under(queue, epic) - {epic}
     return bool(below) and all(queue.beads[each].status in TERMINAL for each in below)
+
+
+MOST = 3
+
+
+def siblings(queue: Queue, bead_id: str) -> tuple[str, ...]:
+    """The bead and the ready ones that belong to it, in the order in which ddx would pick them."""
+    bead = queue.beads[bead_id]
+    others = [queue.beads[each] for each in queue.ready if each != bead_id]
+    others = [each for each in others if not looks_like_epic(each)]
+    related = [each for each in others if _same(bead.parent, each.parent) or _same(bead.spec_id, each.spec_id)]
+    if not related:
+        areas = _areas(bead)
+        related = [each for each in others if areas & _areas(each)]
+    return (bead_id, *(each.id for each in related[: MOST - 1]))
+
+
+def _same(one: str, other: str) -> bool:
+    return bool(one) and one == other
+
+
+def _areas(bead: Bead) -> frozenset[str]:
+    return frozenset(label for label in bead.labels if label.startswith("area:"))

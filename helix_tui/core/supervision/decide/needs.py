@@ -17,21 +17,20 @@ from helix_tui.core.beads.cycles import circles
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.beads.tracker import Tracker
-from helix_tui.core.ddx.attempts.book import AttemptBook
-from helix_tui.core.ddx.fields import text
+from helix_tui.core.ddx.attempts.index import AttemptBook
+from helix_tui.core.ddx.names import text
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
-from helix_tui.core.supervision.signals.escalations import escalated
-from helix_tui.core.supervision.signals.injected_beads import governs_alignment
+from helix_tui.core.supervision.signals.orphans import governs_alignment
+from helix_tui.core.supervision.signals.questions import escalated
 
 if TYPE_CHECKING:  # who shows no drift need not load what finds it
     from helix_tui.core.ddx.attempts.attempt import Attempt
     from helix_tui.core.supervision.signals.drift import Drift
     from helix_tui.core.supervision.signals.orphans import Orphan
-    from helix_tui.core.supervision.signals.questions import OpenQuestion
+    from helix_tui.core.supervision.signals.questions import OpenQuestion, Tried
     from helix_tui.core.supervision.signals.stoppage import Stoppage
-    from helix_tui.core.supervision.signals.tried import Tried
 
 KINDS = (
     "physics-level",

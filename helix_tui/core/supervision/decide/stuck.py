@@ -18,11 +18,9 @@ from helix_tui.core.ground.pids import pid_alive
 from helix_tui.core.ground.time import NS, format_instant, parse_instant
 from helix_tui.core.supervision.signals.drift import Drift
 from helix_tui.core.supervision.signals.eligibility_hold import causes
-from helix_tui.core.supervision.signals.injected_beads import governs_alignment
-from helix_tui.core.supervision.signals.orphans import Orphan
-from helix_tui.core.supervision.signals.questions import OpenQuestion
+from helix_tui.core.supervision.signals.orphans import Orphan, governs_alignment
+from helix_tui.core.supervision.signals.questions import OpenQuestion, Tried
 from helix_tui.core.supervision.signals.stoppage import Stoppage
-from helix_tui.core.supervision.signals.tried import Tried
 
 _BY_STATE = {
     "waiting_dependencies": ("dep-blocked", "wait"),

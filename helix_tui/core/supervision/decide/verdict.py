@@ -16,8 +16,8 @@ from helix_tui.core.editing.steps import called, named
 from helix_tui.core.ground.time import format_instant
 from helix_tui.core.supervision.decide.facts import Facts
 from helix_tui.core.supervision.signals.drift import STALE
+from helix_tui.core.supervision.signals.focus import EVERYTHING, Scope, scope_word
 from helix_tui.core.supervision.signals.questions import OpenQuestion
-from helix_tui.core.supervision.signals.scope import EVERYTHING, Scope, scope_word
 
 
 @dataclass(frozen=True, slots=True)

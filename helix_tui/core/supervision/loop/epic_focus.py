@@ -24,13 +24,7 @@ from helix_tui.core.supervision.signals.focus import (
     plan_upkeep,
     read_focus,
 )
-from helix_tui.core.supervision.signals.hold import (
-    FOR_DECISION,
-    drifted,
-    plan_drifted,
-    plan_undecided,
-    undecided,
-)
+from helix_tui.core.supervision.signals.hold import FOR_DECISION, drifted, plan_drifted, plan_undecided, undecided
 from helix_tui.core.supervision.stages import injection
 
 MOST_HELD = 60

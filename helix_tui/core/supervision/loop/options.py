@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from helix_tui.core.supervision.run_state.reasons import REASONS
+from helix_tui.core.supervision.run_state.state import REASONS
 from helix_tui.core.supervision.signals.autonomy import Level
 from helix_tui.core.supervision.stages.delegate import NOBODY, AgentChoice
 from helix_tui.core.supervision.stages.injection import THRESHOLD

@@ -17,12 +17,12 @@ from helix_tui.core.supervision.decide.verdict import NextVerdict, decide
 from helix_tui.core.supervision.loop.options import Stop, Stopped
 from helix_tui.core.supervision.loop.work import LoopWork, stop_of
 from helix_tui.core.supervision.signals.drift import DriftWatch
+from helix_tui.core.supervision.signals.focus import Scope, scope_word
 from helix_tui.core.supervision.signals.orphans import find_orphans
-from helix_tui.core.supervision.signals.scope import Scope, scope_word
-from helix_tui.core.supervision.signals.tried import work_fields
+from helix_tui.core.supervision.signals.questions import work_fields
 from helix_tui.core.supervision.stages import injection
-from helix_tui.core.supervision.stages.answers import raise_from
 from helix_tui.core.supervision.stages.governing import AlignmentActive, Governing, acquire, hand_back
+from helix_tui.core.supervision.stages.results import raise_from
 from helix_tui.core.supervision.stages.stage_run import perform
 from helix_tui.core.supervision.stages.table import STAGES
 

@@ -21,8 +21,8 @@ from helix_tui.core.supervision.loop.work import LoopWork
 from helix_tui.core.supervision.run_state.account import Account
 from helix_tui.core.supervision.run_state.control import Control, request
 from helix_tui.core.supervision.run_state.mutex import AlreadyRunning, sole_run
-from helix_tui.core.supervision.run_state.run_log import Teller
 from helix_tui.core.supervision.run_state.state import DENIED, RunState, denied_runs, fresh_state, load_state
+from helix_tui.core.supervision.run_state.status import Teller
 from helix_tui.core.supervision.signals.autonomy import Autonomy
 from helix_tui.core.supervision.signals.questions import OpenQuestions
 from helix_tui.core.supervision.stages.delegate import Delegate, logs_folder

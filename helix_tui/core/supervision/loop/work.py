@@ -12,21 +12,20 @@ from helix_tui.core.ddx.runs.running import holds
 from helix_tui.core.editing.execute.curator import Curator, QueueState, Result
 from helix_tui.core.editing.operations import Operation
 from helix_tui.core.editing.steps import PlanBuilder
-from helix_tui.core.editing.undo.conflicts import Conflict, Unreadable
+from helix_tui.core.editing.undo.undo_plan import Conflict, Unreadable
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.time import format_instant, now_ns
 from helix_tui.core.supervision.decide.check import Checker
 from helix_tui.core.supervision.loop.options import RunOptions, Stop, Stopped
 from helix_tui.core.supervision.run_state.account import Account
 from helix_tui.core.supervision.run_state.control import Control
-from helix_tui.core.supervision.run_state.run_log import Teller
 from helix_tui.core.supervision.run_state.state import RunState, denied_runs, save_state
+from helix_tui.core.supervision.run_state.status import Teller
 from helix_tui.core.supervision.signals.autonomy import ApprovalNeeded, Autonomy, Deed
 from helix_tui.core.supervision.signals.hold import FOR_DECISION
-from helix_tui.core.supervision.signals.questions import OpenQuestions
-from helix_tui.core.supervision.signals.tried import Tried, still_tried
-from helix_tui.core.supervision.stages.context import refresh_context
+from helix_tui.core.supervision.signals.questions import OpenQuestions, Tried, still_tried
 from helix_tui.core.supervision.stages.delegate import Delegate
+from helix_tui.core.supervision.stages.governing import refresh_context
 from helix_tui.core.supervision.stages.results import LoopResult
 
 

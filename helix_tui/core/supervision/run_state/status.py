@@ -1,12 +1,19 @@
 """What a run is doing, or why it stopped: from its state and the tracker, without asking ddx.
 
 Shape: docs/formats/helix.md §6 (``status --json``). The console's pulse and the command line both show this.
+
+What a run says: lines for a person, and a log that holds everything.
+
+Forms: docs/formats/helix.md §1b. With a summary only short lines are said, each with the lines of the log
+that it stands for; the long ones go into the log alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import contextlib
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from helix_tui.core.beads.archive import only_archived, read_archive
@@ -14,24 +21,22 @@ from helix_tui.core.beads.counts import QueueCounts, count_queue
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.ddx.runs.running import Run
+from helix_tui.core.ground.opening import read_end
+from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.project import Project
-from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.ground.time import NS, format_instant, parse_instant
 from helix_tui.core.supervision.run_state.mutex import Holder, read_holder
-from helix_tui.core.supervision.run_state.reasons import REASONS
 from helix_tui.core.supervision.run_state.state import (
     PHASES,
+    REASONS,
     RunState,
     ddx_lives,
     denied_runs,
     load_state,
     state_path,
 )
-from helix_tui.core.supervision.signals.injected_beads import (
-    governs_alignment,
-    injected_record,
-    injected_type,
-)
+from helix_tui.core.supervision.signals.orphans import governs_alignment, injected_record, injected_type
 from helix_tui.core.supervision.signals.questions import OpenQuestion, beads_in_question, read_questions
 from helix_tui.core.supervision.signals.stoppage import find_stoppage
 
@@ -224,3 +229,86 @@ def _holder(holder: Holder | None, state: RunState) -> dict[str, Any] | None:
         "log": state.log or None,
         "phase": state.phase,
     }
+
+
+MOST = 200_000
+"""Characters of one program's output that go into the log."""
+
+
+class Teller:
+    """One run's voice.
+
+    Attributes:
+        path: the log.
+        last: the last line that everybody was told.
+    """
+
+    def __init__(self, path: Path, say: Callable[[str], None], *, summary: bool = False, quiet: bool = False) -> None:
+        self.path = path
+        self.summary = summary
+        self.last = ""
+        self._say = say
+        self._quiet = quiet
+        self._lines = read_end(path, 1 << 30).count("\n")
+
+    def verbose(self, text: str) -> None:
+        """Something that only a person who follows along wants to know."""
+        self._log(text)
+        if not self.summary and not self._quiet:
+            self._say(f"helix: {clean_line(text, 1000)}")
+
+    def brief(self, text: str) -> None:
+        """A short line of a summary; without one it goes to the log."""
+        self._log(text)
+        if self.summary:
+            self._say(f"helix: {clean_line(text, 1000)}")
+
+    def always(self, text: str) -> None:
+        """What everybody must see."""
+        self.last = text
+        self._log(text)
+        indent = " " * (len(text) - len(text.lstrip(" ")))
+        self._say(f"helix: {indent}{clean_line(text, 1000)}")
+
+    def block(self, title: str, finished: Finished, at: int) -> tuple[int, int]:
+        """Put a program's output into the log; the lines that it takes there, from and to."""
+        first = self._lines
+        clock = format_instant(at)[11:19]
+        self._log(f"--- {title} [{clock}] rc={finished.rc} elapsed={finished.seconds:.0f}s ---")
+        for text in (finished.out, finished.err):
+            if text.strip():
+                self._log(_clipped(text).rstrip("\r\n"))
+        self._log(f"--- end {title} ---")
+        return first, self._lines
+
+    def _log(self, text: str) -> None:
+        lines = clean_block(text).split("\n")
+        # A log that cannot be written must not end a run whose state can be.
+        with contextlib.suppress(OSError), open(self.path, "a", encoding="utf-8", errors="replace") as file:
+            file.write("\n".join(lines) + "\n")
+        self._lines += len(lines)
+
+
+def _clipped(text: str) -> str:
+    """The beginning and the end of what is too long for a log; the whole stands in the turn's own file."""
+    if len(text) <= MOST:
+        return text
+    head, tail = text[: MOST // 2], text[-MOST // 2 :]
+    left_out = len(text) - len(head) - len(tail)
+    return f"{head}\n… {left_out:,} characters are left out here …\n{tail}"
+
+
+def said_lines(text: str) -> list[str]:
+    """The end of a log without what programs printed: what the run itself says, oldest first."""
+    said: list[str] = []
+    inside = False
+    for line in text.splitlines():
+        if line.startswith("--- end ") and line.endswith(" ---"):
+            if not inside:
+                said.clear()  # the block began before the text did
+            inside = False
+        elif not inside and line.startswith("--- ") and " rc=" in line:
+            inside = True
+        elif not inside and line.strip():
+            said.append(line)
+    return said

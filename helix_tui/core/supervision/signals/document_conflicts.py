@@ -17,7 +17,7 @@ from typing import Literal
 
 from helix_tui.core.ddx.files import read_bytes
 from helix_tui.core.ground.text import clean_line
-from helix_tui.core.supervision.signals.authority import documents
+from helix_tui.core.supervision.signals.autonomy import documents
 
 Class = Literal["physics-level", "resolvable", "gap"]
 

@@ -5,12 +5,20 @@ Rules: docs/decisions/0009, docs/formats/helix.md §3.2–3.3. DDx knows no focu
 before stamped into the same row by the same command: a bead is marked and held back, or neither. Whether a
 focus is on stands in the epic's own row, set before the first bead is held back and taken away before the
 first is given back; so the rows alone say what is to be done, after a kill at any step too.
+
+What a question about the queue is about: all of it, or the beads that a name stands for.
+
+Rule: docs/decisions/0018. All of it is `EVERYTHING`, a value that no label, bead or document can be called.
+HELIX's word for it, ``repo``, is read and written at the edges only: on the command line, in the title of
+a governing bead, in a prompt.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from helix_tui.core.beads.readiness import looks_like_epic
 from helix_tui.core.beads.record import TERMINAL, Bead
@@ -21,6 +29,9 @@ from helix_tui.core.editing.plan.inverse import FOCUS_ON
 from helix_tui.core.editing.steps import OperationRefused, PlanBuilder, called
 from helix_tui.core.ground.time import format_instant
 from helix_tui.core.supervision.signals.hold import hold, release
+
+if TYPE_CHECKING:
+    from helix_tui.core.beads.readiness import Queue
 
 ON = FOCUS_ON
 """In the epic's row: since when the focus is on it."""
@@ -213,4 +224,63 @@ def _spared(overlay: Overlay, kept: set[str]) -> set[str]:
             if not looks_like_epic(overlay.bead(upper)):
                 found.add(upper)
             upper = overlay.parent(upper)
+    return found
+
+
+Scope = str | None
+"""A bead and all under it, a label, an area or a specification; None: everything."""
+
+EVERYTHING: Scope = None
+
+WORD = "repo"
+"""How HELIX writes `EVERYTHING` (FEAT-002: ``helix check [scope=repo]``)."""
+
+_LABEL = "label:"
+
+
+_ID = re.compile(r"[A-Za-z][\w.]*(?:-[\w.]+)+")
+
+
+def read_scope(word: str) -> Scope:
+    """What somebody means who types this as a scope; the label ``repo`` is ``label:repo``."""
+    return EVERYTHING if word.strip() in ("", WORD) else word.strip()
+
+
+def scope_word(scope: Scope) -> str:
+    """A scope as the command line takes it."""
+    return WORD if scope is None else scope
+
+
+def named_beads(queue: Queue, scope: Scope) -> tuple[str, ...] | None:
+    """Ids of the beads that a scope names; None where it names none, and for `EVERYTHING`."""
+    if scope is None:
+        return None
+    if scope in queue.beads:
+        below = under(queue, scope)
+        return tuple(bead_id for bead_id in queue.beads if bead_id in below)
+    label = scope.removeprefix(_LABEL)
+    named = tuple(
+        bead_id
+        for bead_id, bead in queue.beads.items()
+        if label in bead.labels or f"area:{label}" in bead.labels or (label == scope and bead.spec_id == scope)
+    )
+    return named or None
+
+
+def missing_bead(queue: Queue, scope: Scope) -> bool:
+    """Whether a scope is written like an id of this tracker and names no bead, label or document there."""
+    if scope is None or not _ID.fullmatch(scope) or named_beads(queue, scope) is not None:
+        return False
+    prefixes = {bead_id.rpartition("-")[0] for bead_id in queue.beads if "-" in bead_id}
+    return scope.rpartition("-")[0] in prefixes
+
+
+def under(queue: Queue, bead_id: str) -> set[str]:
+    """A bead and everything below it; a circle of parents is walked once."""
+    found, stack = {bead_id}, [bead_id]
+    while stack:
+        for child in queue.graph.children.get(stack.pop(), ()):
+            if child not in found:
+                found.add(child)
+                stack.append(child)
     return found

@@ -2,26 +2,45 @@
 
 ``.helix/questions.json`` holds them. A question is raised once as long as it stands unanswered; an
 approval that was given is used up by what it was given for.
+
+Beads that HELIX made for a person: what it assumed meanwhile, and the decision that ends the matter.
+
+Rules: docs/formats/helix.md §4 (autonomy high). No worker picks such a bead; it is closed by deciding.
+What is decided is written where the next agent reads it: ddx puts a bead's notes into its prompt, other
+fields not (docs/formats/ddx.md §5).
+
+What a run has tried and left open: passed over until its record changes, and named wherever one looks.
+
+ddx itself tries a bead once in a session and then the others (docs/decisions/0004). A run lets ddx do one
+bead a session, so the memory of what was tried is the run's own: it stands in the run's state.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from helix_tui.core.beads.readiness import Queue
+from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.ddx.files import read_bytes
+from helix_tui.core.ddx.names import WORKER_PREFIX
+from helix_tui.core.editing.plan.fields import FOCUS_MARK
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.files import replace_file
 from helix_tui.core.ground.project import Project
-from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.ground.time import format_instant, now_ns
+from helix_tui.core.supervision.signals.eligibility_hold import DRIFTED, UNDECIDED
 
 if TYPE_CHECKING:
+    from helix_tui.core.editing.execute.curator import Curator
     from helix_tui.core.editing.execute.gate import WriteGate
+    from helix_tui.core.editing.operations import Operation
 
 MAX_FILE = 8 << 20
 KEPT = 500
@@ -208,3 +227,134 @@ def _urgency(kind: str) -> int:
 def _number(question_id: str) -> int:
     text = question_id.removeprefix("q-")
     return int(text) if text.isdecimal() else 0
+
+
+DECISION = "helix-decision"
+"""Field of a bead that holds what a person decided last."""
+
+KEY = "helix-conflict"
+"""Field of an escalation that names the conflict between documents that it is about."""
+
+MAX_NOTES = 60_000
+"""Bytes of notes past which the oldest go: ddx keeps 65,535 of a field."""
+
+_KINDS = {"kind:escalation": "escalation", "kind:speculative": "gap"}
+
+
+def escalated(queue: Queue) -> Iterable[tuple[str, str, str]]:
+    """(kind, bead, reason) of every escalation, and of every gap that was filled by an assumption."""
+    for bead_id, bead in queue.beads.items():
+        if bead.execution_eligible is not False or bead.status in TERMINAL:
+            continue
+        kind = next((_KINDS[label] for label in bead.labels if label in _KINDS), "")
+        if not kind:
+            continue
+        said = str(bead.document().get("description") or "").replace("\\n", " ")
+        yield kind, bead_id, clean_line(said or bead.title, 600)
+
+
+def decide_escalation(curator: Curator, bead_id: str, text: str) -> None:
+    """Decide on an escalation: the decision goes into the bead that it is about, and the escalation is
+    closed.
+
+    Raises:
+        KeyError: it is none that is open.
+        DdxError, Unreadable, WritesForbidden: it cannot be written.
+    """
+    wishes = deciding(curator.look().queue, bead_id, text)
+    done = curator.run(wishes, title=f"decide {clean_line(bead_id, 60)}")
+    if done.error is not None:
+        raise done.error
+
+
+def deciding(queue: Queue, bead_id: str, text: str) -> list[Operation]:
+    """What decides an escalation.
+
+    Raises:
+        KeyError: it is none that is open.
+    """
+    from helix_tui.core.editing import operations
+
+    if bead_id not in {each for _, each, _ in escalated(queue)}:
+        raise KeyError(bead_id)
+    about = queue.beads.get(str(queue.beads[bead_id].document().get("helix-trigger-bead") or ""))
+    wishes = [decision(queue.beads[bead_id], text, queue.as_of)]
+    if about is not None and about.status not in TERMINAL:
+        wishes.append(decision(about, text, queue.as_of))
+    return [*wishes, operations.close(bead_id)]
+
+
+def decision(bead: Bead, text: str, now: int) -> Operation:
+    """Write a decision into a bead: in its notes, below what stands there, and in a field of its own."""
+    from helix_tui.core.editing import operations
+
+    said = clean_block(text, 4000).strip()
+    notes = str(bead.document().get("notes") or "").rstrip()
+    notes = notes.encode()[-MAX_NOTES:].decode("utf-8", "ignore")
+    added = f"DECISION [{format_instant(now)}]: {said}"
+    return operations.assign(bead.id, {DECISION: said, "notes": f"{notes}\n\n{added}" if notes else added})
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """One bead that an attempt left open."""
+
+    bead_id: str
+    status: str
+    """DDx's word for what came of it."""
+    detail: str = ""
+    fingerprint: str = ""
+    """Of its record as the attempt left it."""
+
+    @property
+    def why(self) -> str:
+        """What came of it, for a sentence."""
+        return clean_line(self.status + (f": {self.detail}" if self.detail else ""), 300)
+
+    def record(self) -> dict[str, str]:
+        """As it stands in the run's state."""
+        return asdict(self)
+
+
+def still_tried(rows: Iterable[Mapping[str, Any]], queue: Queue) -> tuple[Tried, ...]:
+    """Those of a run's state whose bead is open, with the record that the attempt left."""
+    found = []
+    for row in rows:
+        words = {name: str(row.get(name) or "") for name in ("bead_id", "status", "detail", "fingerprint")}
+        bead = queue.beads.get(words["bead_id"])
+        if bead is None or bead.status in TERMINAL or bead_fingerprint(bead) != words["fingerprint"]:
+            continue
+        found.append(Tried(**words))
+    return tuple(found)
+
+
+def bead_fingerprint(bead: Bead) -> str:
+    """A digest of what a person or a planning pass may have changed in a record, but for the hold itself."""
+    fields = work_fields(bead)
+    fields.pop("execution-eligible", None)
+    return hashlib.sha256(repr(fields).encode("utf-8", "replace")).hexdigest()
+
+
+def work_fields(bead: Bead) -> dict[str, Any]:
+    """A record without what a worker notes in it as it comes and goes, or a focus or a run holds back."""
+    row = bead.document()
+    held = FOCUS_MARK in row or UNDECIDED in row or DRIFTED in row
+    return {
+        name: "open" if row[name] == "in_progress" else row[name]
+        for name in sorted(row)
+        if not name.startswith(_NOTED) and not (held and name == "execution-eligible")
+    }
+
+
+_NOTED = (
+    *WORKER_PREFIX.values(),
+    "claimed-",
+    "events",
+    "helix-drift",
+    "helix-focus",
+    "helix-held",
+    "owner",
+    "session_id",
+    "updated_at",
+)
+"""Beginnings of the fields that a worker, or the loop itself, writes into a row without changing the work."""

@@ -23,8 +23,7 @@ from helix_tui.core.ddx.attempts.index import AttemptIndex
 from helix_tui.core.ddx.attempts.loop_log import MalformedReport, parse_report
 from helix_tui.core.ddx.client import last_error
 from helix_tui.core.ddx.dialect import Dialect
-from helix_tui.core.ddx.fields import text
-from helix_tui.core.ddx.names import status_of
+from helix_tui.core.ddx.names import status_of, text
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.time import now_ns

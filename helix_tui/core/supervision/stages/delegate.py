@@ -17,18 +17,16 @@ import msgspec
 
 from helix_tui.core.ddx.attempts.loop_log import MalformedReport, parse_report
 from helix_tui.core.ddx.client import MISSING, QUIET, TOO_OLD, Ddx, DdxError, last_error
-from helix_tui.core.ddx.dialect import Dialect
-from helix_tui.core.ddx.fields import money, whole
-from helix_tui.core.ddx.names import BARE
+from helix_tui.core.ddx.dialect import DdxVerb, Dialect
+from helix_tui.core.ddx.names import BARE, money, whole
 from helix_tui.core.ddx.probe import dialect_of
-from helix_tui.core.ddx.verbs import DdxVerb
 from helix_tui.core.ground.errors import with_who
 from helix_tui.core.ground.files import replace_file
 from helix_tui.core.ground.helix_folder import make_folder
 from helix_tui.core.ground.process import Finished, run_to_files
 from helix_tui.core.ground.project import Project, find_ddx, find_project
 from helix_tui.core.ground.text import clean_block, clean_line
-from helix_tui.core.supervision.stages.prompts_loader import StagePrompt
+from helix_tui.core.supervision.stages.table import StagePrompt
 
 TIMEOUT_S = 2700.0
 """How long an agent or an attempt may take, unless ``HELIX_AGENT_TIMEOUT`` says otherwise."""

@@ -21,8 +21,7 @@ from helix_tui.core.editing.steps import called
 from helix_tui.core.ground.process import run
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_block, clean_line
-from helix_tui.core.supervision.signals.escalations import DECISION, KEY
-from helix_tui.core.supervision.signals.injected_beads import (
+from helix_tui.core.supervision.signals.orphans import (
     ACCEPTANCE,
     ALIGNMENT,
     REVIEW,
@@ -30,6 +29,7 @@ from helix_tui.core.supervision.signals.injected_beads import (
     injected_type,
     supervisory,
 )
+from helix_tui.core.supervision.signals.questions import DECISION, KEY
 
 CONTRACT = "CONTRACT-001"
 """What supervisory beads are built against where nothing else is: our own hook refuses a task without any."""

@@ -8,10 +8,9 @@ from pathlib import Path
 
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
+from helix_tui.core.supervision.stages.commit import NO_TRAILERS, Trailers, parse_trailers
 from helix_tui.core.supervision.stages.delegate import LOGS, AgentAnswer, AgentChoice, Delegate
-from helix_tui.core.supervision.stages.prompts_loader import render
-from helix_tui.core.supervision.stages.table import Stage
-from helix_tui.core.supervision.stages.trailers import NO_TRAILERS, Trailers, parse_trailers
+from helix_tui.core.supervision.stages.table import Stage, render
 
 CLEAN, ISSUES_FOUND = 0, 10
 """Exit codes of a review."""

@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 
 from helix_tui.core.ask.answer.grounding import claims_of, denies, judge
-from helix_tui.core.ask.answer.items import Item, compare, in_order
+from helix_tui.core.ask.answer.items import Item, compare, in_order, prompt, tool_results
 from helix_tui.core.ask.answer.model import PROMPT_FILE, ModelCommand, ModelReply, ask_model
-from helix_tui.core.ask.answer.tool_results import prompt, tool_results
 from helix_tui.core.ask.records import Span, text_hash
-from helix_tui.core.ask.retrieval.slots import Slot
+from helix_tui.core.ask.retrieval.question import Slot
 from tests.core.ask.sessions.solar import QUESTIONS, document, write
 
 

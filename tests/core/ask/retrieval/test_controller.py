@@ -11,11 +11,9 @@ from hypothesis import strategies as st
 
 from helix_tui.core.ask.records import Definition, Heading, RankedFile, Role, Span, Tree, Use, text_hash
 from helix_tui.core.ask.retrieval.controller import Controller, Retrieval
-from helix_tui.core.ask.retrieval.policy import BudgetError, Policy, with_budgets
-from helix_tui.core.ask.retrieval.pool import Pool, cut_to
-from helix_tui.core.ask.retrieval.question import understand
-from helix_tui.core.ask.retrieval.search import Searcher
-from helix_tui.core.ask.retrieval.slots import covers, slots_of
+from helix_tui.core.ask.retrieval.question import covers, slots_of, understand
+from helix_tui.core.ask.retrieval.search import Pool, Searcher, cut_to
+from helix_tui.core.ask.retrieval.trees import BudgetError, Policy, with_budgets
 
 QUESTION = "How does the `retry_after` cooldown of a lease reach the queue?"
 

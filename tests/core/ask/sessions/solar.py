@@ -10,7 +10,7 @@ from typing import Any
 
 from helix_tui.core.ask.index.index import open_index
 from helix_tui.core.ask.sessions.document import document_of
-from helix_tui.core.ask.sessions.library import IndexLibrary
+from helix_tui.core.ask.sessions.history import IndexLibrary
 from helix_tui.core.ask.sessions.session import AskModel, AskRun, News, ask
 from helix_tui.core.ground.project import find_project
 

@@ -16,8 +16,8 @@ import pytest
 from helix_tui.core.ask.answer.grounding import denies
 from helix_tui.core.ask.answer.model import ModelReply
 from helix_tui.core.ask.records import text_hash
-from helix_tui.core.ask.retrieval.policy import DEPTHS, Policy
-from helix_tui.core.ask.sessions.trace import trace_lines
+from helix_tui.core.ask.retrieval.trees import DEPTHS, Policy
+from helix_tui.core.ask.sessions.document import trace_lines
 from tests.core.ask.sessions.solar import AMBIGUOUS, FILES, QUESTIONS, document, heard, run_of, write
 
 STEP_KEYS = {

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from helix_tui.core.beads.record import decode_bead
-from helix_tui.core.ddx.runs.attachments import attached_events
+from helix_tui.core.ddx.runs.transcript import attached_events
 
 
 def test_events_come_in_the_order_of_the_file_and_bad_lines_are_passed_over(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def main(timeline: Path, era: str, words: list[str]) -> int:
 
 
 def _turn(timeline: Path) -> int:
-    from helix_ddx.replay.player import Player
+    from tests.helix_ddx.player import Player
 
     done = Path("..", "done")
     if done.exists():

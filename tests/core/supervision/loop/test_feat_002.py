@@ -20,7 +20,7 @@ from helix_tui.core.supervision.decide.facts import gather_facts
 from helix_tui.core.supervision.decide.stuck import find_stuck, intractable, retry_delay
 from helix_tui.core.supervision.decide.verdict import decide
 from helix_tui.core.supervision.run_state.control import active_run, request, start_run, stop_run
-from helix_tui.core.supervision.signals.escalations import decide_escalation
+from helix_tui.core.supervision.signals.questions import decide_escalation
 from helix_tui.core.supervision.stages.injection import injected_type
 from tests.core.supervision.conftest import ERAS, queue_of, row
 from tests.core.supervision.loop.conftest import StageFactory

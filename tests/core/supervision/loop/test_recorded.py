@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from helix_ddx.replay.timeline import Timeline, read_timeline
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.editing.execute.executable import find_executable
 from helix_tui.core.ground.project import find_project
@@ -21,6 +20,7 @@ from helix_tui.core.supervision.loop.runner import RunOutcome, supervise
 from helix_tui.core.supervision.stages.delegate import Delegate
 from tests.conftest import ProjectFactory
 from tests.core.supervision.loop.conftest import REPOSITORY
+from tests.helix_ddx.player import Timeline, read_timeline
 
 pytestmark = pytest.mark.realtime
 

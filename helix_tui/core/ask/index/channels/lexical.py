@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from helix_tui.core.ask.index.question import IndexQuery
-from helix_tui.core.ask.index.store.fields import FieldLengths
-from helix_tui.core.ask.index.store.segment import NAME
+from helix_tui.core.ask.index.store.segment import NAME, FieldLengths
 from helix_tui.core.ask.index.store.view import IndexView
 
 K1 = 1.2

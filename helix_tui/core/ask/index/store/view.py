@@ -15,8 +15,7 @@ import numpy as np
 
 from helix_tui.core.ask.corpus.roles import role_of, standing
 from helix_tui.core.ask.index.store.database import Database, StoredBlob
-from helix_tui.core.ask.index.store.fields import FieldLengths, PathIndex, index_paths
-from helix_tui.core.ask.index.store.segment import NAME, unpacked
+from helix_tui.core.ask.index.store.segment import NAME, FieldLengths, PathIndex, index_paths, unpacked
 from helix_tui.core.ask.records import Document
 
 MAX_POSTINGS = 24 << 20

@@ -2,22 +2,157 @@
 
 What would betray the recording is replaced: paths, the worker's pid and host (a recorded pid is dead here,
 and a dead pid is a dead worker), the name of the leases' folder, and on request every time.
+
+Recorded timelines: what one real ``ddx`` did, one JSON object a line (docs/formats/ddx.md §4).
+
+As a process (``python -m tests.helix_ddx.player``), so that the recorded worker has a living pid.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
+import sys
+import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from helix_ddx.base.files import Disk, go_json
-from helix_ddx.replay.timeline import Timeline, TimelineError, TimelineStep, read_timeline
 from helix_ddx.store import places
 from helix_tui.core.ground.time import NS, format_instant, now_ns, parse_instant
+
+MAX_BYTES = 256 * 1024 * 1024
+"""A larger file is no recorded run."""
+
+OPS = frozenset({"create", "append", "write", "replace", "delete"})
+
+
+class TimelineError(ValueError):
+    """A timeline that cannot be played; the message names the line."""
+
+
+@dataclass(frozen=True)
+class TimelineStep:
+    """One line of a timeline: a file that changed, a line of output, or the worker's start and end."""
+
+    line: int
+    t: float
+    src: str
+    op: str = ""
+    path: str = ""
+    text: str = ""
+    rc: int | None = None
+    argv: tuple[str, ...] = ()
+    stdout: str = ""
+
+    @property
+    def is_file(self) -> bool:
+        """Whether a file changed in this step."""
+        return self.src == "file"
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """A whole recorded run."""
+
+    steps: tuple[TimelineStep, ...]
+    after: tuple[TimelineStep, ...]
+    """What reading commands said when the run was over."""
+
+    @property
+    def rc(self) -> int | None:
+        """The recorded worker's exit code; a negative one is the signal that killed it."""
+        return next((step.rc for step in reversed(self.steps) if step.src == "cmd" and step.rc is not None), None)
+
+    @property
+    def seconds(self) -> float:
+        """How long the run took."""
+        return self.steps[-1].t if self.steps else 0.0
+
+
+def read_timeline(path: Path) -> Timeline:
+    """Read a timeline and check every line of it before anything is played.
+
+    Raises:
+        TimelineError: the file cannot be read, or a line is no step; says which line and why.
+    """
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise TimelineError(f"{path}: larger than {MAX_BYTES // 1024**2} MiB, no recorded run")
+        raw = path.read_bytes()
+    except OSError as error:
+        raise TimelineError(f"{path}: {error.strerror or error}") from None
+    steps: list[TimelineStep] = []
+    after: list[TimelineStep] = []
+    last = 0.0
+    for number, line in enumerate(raw.split(b"\n"), 1):
+        if not line.strip():
+            continue
+        step = _step(number, line, last, path)
+        if step.src in ("cmd", "file", "stdout", "stderr"):
+            last = step.t
+            steps.append(step)
+        else:
+            after.append(step)
+    if not steps:
+        raise TimelineError(f"{path}: no steps in it")
+    return Timeline(tuple(steps), tuple(after))
+
+
+def _step(number: int, line: bytes, last: float, path: Path) -> TimelineStep:
+    def refuse(why: str) -> TimelineError:
+        return TimelineError(f"{path}: line {number}: {why}")
+
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise refuse(f"no JSON ({error}); the file may be cut off there") from None
+    if not isinstance(row, dict) or not isinstance(row.get("src"), str):
+        raise refuse('not a step: an object with "src" is expected')
+    moment = row.get("t")
+    if moment is None:
+        moment = last
+    if isinstance(moment, bool) or not isinstance(moment, int | float) or not 0 <= moment < 1e9:
+        raise refuse('"t" is not a number of seconds')
+    rc = row.get("rc")
+    if rc is not None and (isinstance(rc, bool) or not isinstance(rc, int)):
+        raise refuse('"rc" is not an exit code')
+    argv = row.get("argv") or []
+    step = TimelineStep(
+        line=number,
+        t=max(float(moment), last),
+        src=row["src"],
+        op=_text(row, "op", refuse),
+        path=_text(row, "path", refuse),
+        text=_text(row, "text", refuse),
+        rc=rc,
+        argv=tuple(str(word) for word in argv) if isinstance(argv, list) else (),
+        stdout=_text(row, "stdout", refuse),
+    )
+    if step.is_file and step.op not in OPS:
+        raise refuse(f"unknown operation {step.op!r}; known are {', '.join(sorted(OPS))}")
+    if step.is_file and not step.path.startswith(("$P/", "$H/", "$T/")):
+        raise refuse(f"the path {step.path!r} does not begin with $P/, $H/ or $T/")
+    if step.is_file and ".." in step.path.split("/"):
+        raise refuse(f"the path {step.path!r} leads out of the folder")
+    return step
+
+
+def _text(row: dict[str, Any], key: str, refuse: Any) -> str:
+    value = row.get(key)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise refuse(f'"{key}" is not a text')
+    return value.encode("utf-8", "replace").decode("utf-8")
+
 
 _PLACEHOLDER = re.compile(r"\$([PHT])(?![A-Za-z_])")
 _LEASE_PATH = re.compile(rf"\$[PHT]/(?:[\w.-]+/)*{places.LEASES}/[0-9a-f]{{40}}")
@@ -254,3 +389,83 @@ def _make_repository(folder: Path) -> None:
     exclude.parent.mkdir(parents=True, exist_ok=True)
     with open(exclude, "a", encoding="utf-8") as out:
         out.write("/.home/\n/.tmp/\n")
+
+
+def _parsed() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Write a recorded run into a folder.")
+    parser.add_argument("file", type=Path, help="a recorded timeline, <era>-<scenario>.jsonl")
+    parser.add_argument("-C", dest="folder", type=Path, required=True, metavar="DIR", help="folder to write into")
+    pace = parser.add_mutually_exclusive_group()
+    pace.add_argument("--speed", type=_speed, default=1.0, metavar="X", help="times as fast; 0 is at once")
+    pace.add_argument("--step", action="store_true", help="one step for each line on stdin")
+    parser.add_argument("--shift", action="store_true", help="move all recorded times to now")
+    parser.add_argument("--home", type=Path, help="stands for the worker's home (default DIR/.home)")
+    return parser.parse_args()
+
+
+def run(args: argparse.Namespace) -> int:
+    """Play the file and end as the recorded worker did."""
+    try:
+        player = Player(args.file, args.folder, home=args.home)
+        if args.shift:
+            player.shift_to_now(0.0 if args.step else args.speed)
+        player.prepare()
+        complete = _step_by_step(player) if args.step else _at_speed(player, args.speed)
+    except TimelineError as error:
+        sys.stderr.write(f"player: {error}\n")
+        return 1
+    except OSError as error:
+        sys.stderr.write(f"player: cannot write {error.filename}: {error.strerror}\n")
+        return 1
+    if not complete:
+        return 1
+    rc = player.timeline.rc
+    if rc is None:
+        sys.stderr.write("player: the recording ends without an exit code\n")
+        return 0
+    if rc < 0:
+        sys.stdout.flush()
+        os.kill(os.getpid(), signal.Signals(-rc))
+        signal.pause()
+    return rc
+
+
+def _speed(text: str) -> float:
+    speed = float(text)
+    if not 0 <= speed < float("inf"):
+        raise argparse.ArgumentTypeError("a speed is 0 or more")
+    return speed
+
+
+def _at_speed(player: Player, speed: float) -> bool:
+    begun = time.monotonic()
+    for step in player.steps():
+        if speed:
+            time.sleep(max(0.0, begun + step.t / speed - time.monotonic()))
+        player.apply(step)
+        _echo(player, step)
+    return True
+
+
+def _step_by_step(player: Player) -> bool:
+    steps = player.steps()
+    for number, step in enumerate(steps, 1):
+        if not sys.stdin.readline():
+            sys.stderr.write(f"player: stdin ended after {number - 1} of {len(steps)} steps\n")
+            return False
+        path = player.apply(step)
+        what = f"{step.op} {path}" if path else f"{step.src} {player.translate(step.text)}".rstrip()
+        sys.stdout.write(f"{number}/{len(steps)} {step.t:.3f} {what}\n")
+        sys.stdout.flush()
+    return True
+
+
+def _echo(player: Player, step: TimelineStep) -> None:
+    stream = {"stdout": sys.stdout, "stderr": sys.stderr}.get(step.src)
+    if stream is not None:
+        stream.write(player.translate(step.text) + "\n")
+        stream.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(run(_parsed()))

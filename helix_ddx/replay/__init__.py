@@ -1,1 +1,0 @@
-"""The player of recorded runs."""
