@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -150,3 +152,14 @@ def test_no_docstring_cites_what_no_clone_has() -> None:
         for found in _GONE.findall(re.sub(r"\s+", " ", path.read_text("utf-8")))
     ]
     assert cited == []
+
+
+def test_the_reference_of_commands_is_what_the_program_prints() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "helix_tui", "help", "--markdown"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert (DOCS / "commands.md").read_text("utf-8") == done.stdout, "helix-tui help --markdown > docs/commands.md"

@@ -1,67 +1,100 @@
-"""Every subcommand: the module that is loaded for it, and what it does in a few words."""
+"""Every subcommand: the module that is loaded for it, what it does, what it writes and uses."""
 
 from __future__ import annotations
 
-from helix_tui.core.supervision.stages.commands import ROWS
+from helix_tui.core.supervision.stages.commands import ROWS, CommandRow, Means
 
-__all__ = ["COMMANDS", "CONSOLE", "HEADINGS", "HELIX", "ROWS", "grouped"]
+__all__ = ["COMMANDS", "CONSOLE", "HEADINGS", "MODULES", "ROWS", "grouped"]
 
-_HERE = "helix_tui.cli.helix."
+_CLI = "helix_tui.cli."
 
-_SHARED = {
-    **dict.fromkeys(("status", "stuck", "next"), "status"),
-    **dict.fromkeys(("run", "start", "stop"), "run"),
-    **dict.fromkeys(("build", "implement"), "build"),
-    **dict.fromkeys(("frame", "evolve", "design", "plan", "polish", "align", "backfill", "review"), "stage"),
+_MODULES = {
+    "show.queue": "queue",
+    "show.why": "why",
+    "show.attempts": "attempts",
+    "editing.fields": "set unset label dep supersede eligible rank",
+    "editing.focus": "focus",
+    "editing.status": "claim unclaim close reopen cancel",
+    "editing.create": "create",
+    "editing.journal": "undo redo journal",
+    "editing.hooks": "install-hooks",
+    "show.insights": "insights",
+    "memory.verbs": "memory",
+    "setup.hook": "hook",
+    "show.ask": "ask",
+    "setup.doctor": "doctor",
+    "show.snapshot": "snapshot",
+    "setup.demo": "demo",
+    "setup.tmux": "tmux",
+    "helix.status": "status stuck next",
+    "helix.run": "run start stop",
+    "helix.build": "build implement",
+    "helix.stage": "frame evolve design plan polish align backfill review",
+    **{f"helix.{name}": name for name in ("input", "check", "triage", "experiment", "commit", "tracker", "help")},
 }
-"""Command -> the module that it shares with others; the rest have one of their own name."""
+"""Module -> the commands that it answers."""
 
-HELIX = {name: (_HERE + _SHARED.get(name, name), row.summary) for name, row in ROWS.items()}
-"""Command -> its module and what it does, in the form of `COMMANDS`."""
-
+MODULES = {name: _CLI + module for module, names in _MODULES.items() for name in names.split()}
+"""Subcommand -> the module that is loaded for it."""
 
 CONSOLE = "helix_tui.cli.console"
 """What runs where no subcommand is named."""
 
+
+def _row(summary: str, writes: str = "", *uses: Means) -> CommandRow:
+    return CommandRow(summary, writes, uses, group="console", asks=None)
+
+
+_QUEUE = "the tracker, the journal"
+
 COMMANDS = {
-    "queue": ("helix_tui.cli.show.queue", "the queue as DDx sees it"),
-    "why": ("helix_tui.cli.show.why", "why a bead is or is not next, and what closing it makes ready"),
-    "attempts": ("helix_tui.cli.show.attempts", "what was executed, with evidence, cost and outcome"),
-    "set": ("helix_tui.cli.editing.fields", "set fields of a bead"),
-    "unset": ("helix_tui.cli.editing.fields", "take fields from a bead"),
-    "label": ("helix_tui.cli.editing.fields", "add and remove labels; the others stay"),
-    "dep": ("helix_tui.cli.editing.fields", "let a bead wait on another one, or no longer"),
-    "supersede": ("helix_tui.cli.editing.fields", "say that another bead replaces one"),
-    "eligible": ("helix_tui.cli.editing.fields", "allow or forbid workers to pick a bead"),
-    "rank": ("helix_tui.cli.editing.fields", "order beads inside one priority"),
-    "focus": ("helix_tui.cli.editing.focus", "let workers pick only what one epic needs"),
-    "claim": ("helix_tui.cli.editing.status", "take a bead"),
-    "unclaim": ("helix_tui.cli.editing.status", "release a bead"),
-    "close": ("helix_tui.cli.editing.status", "close a bead by hand"),
-    "reopen": ("helix_tui.cli.editing.status", "open a closed bead again"),
-    "cancel": ("helix_tui.cli.editing.status", "give a bead up for good"),
-    "create": ("helix_tui.cli.editing.create", "make a bead, checked against the authoring rules"),
-    "undo": ("helix_tui.cli.editing.journal", "undo what was changed from here"),
-    "redo": ("helix_tui.cli.editing.journal", "redo what was undone"),
-    "journal": ("helix_tui.cli.editing.journal", "what was changed from here, by whom, and the way back"),
-    "install-hooks": (
-        "helix_tui.cli.editing.hooks",
+    "queue": _row("the queue as DDx sees it"),
+    "why": _row("why a bead is or is not next, and what closing it makes ready"),
+    "attempts": _row("what was executed, with evidence, cost and outcome", "", "git"),
+    "set": _row("set fields of a bead", _QUEUE, "ddx"),
+    "unset": _row("take fields from a bead", _QUEUE, "ddx"),
+    "label": _row("add and remove labels; the others stay", _QUEUE, "ddx"),
+    "dep": _row("let a bead wait on another one, or no longer", _QUEUE, "ddx"),
+    "supersede": _row("say that another bead replaces one", _QUEUE, "ddx"),
+    "eligible": _row("allow or forbid workers to pick a bead", _QUEUE, "ddx"),
+    "rank": _row("order beads inside one priority", _QUEUE, "ddx"),
+    "focus": _row("let workers pick only what one epic needs", _QUEUE, "ddx"),
+    "claim": _row("take a bead", _QUEUE, "ddx"),
+    "unclaim": _row("release a bead", _QUEUE, "ddx"),
+    "close": _row("close a bead by hand", _QUEUE, "ddx"),
+    "reopen": _row("open a closed bead again", _QUEUE, "ddx"),
+    "cancel": _row("give a bead up for good", _QUEUE, "ddx"),
+    "create": _row("make a bead, checked against the authoring rules", _QUEUE, "ddx"),
+    "undo": _row("undo what was changed from here", _QUEUE, "ddx"),
+    "redo": _row("redo what was undone", _QUEUE, "ddx"),
+    "journal": _row("what was changed from here, by whom, and the way back"),
+    "install-hooks": _row(
         "let ddx ask our authoring rules before it takes a bead, and Claude Code what is remembered",
+        ".ddx/hooks, Claude Code's settings of the project",
+        "ddx",
     ),
-    "insights": (
-        "helix_tui.cli.show.insights",
-        "what attempts cost and what came of them, with n and interval",
+    "insights": _row("what attempts cost and what came of them, with n and interval", "", "git"),
+    "memory": _row(
+        "what was learnt: store, recall, inject, feedback and more", "the memory store", "search by meaning"
     ),
-    "memory": ("helix_tui.cli.memory.verbs", "what was learnt: store, recall, inject, feedback and more"),
-    "hook": ("helix_tui.cli.setup.hook", "answer a Claude Code hook: JSON on stdin, JSON on stdout"),
-    "ask": ("helix_tui.cli.show.ask", "a question to the repository, answered from evidence with citations"),
-    "doctor": ("helix_tui.cli.setup.doctor", "what is here, what is not, and whether ddx agrees with us"),
-    "snapshot": ("helix_tui.cli.show.snapshot", "one frame of a screen as text, SVG or JSON"),
-    "demo": ("helix_tui.cli.setup.demo", "the console on a throw-away queue that a simulation drains"),
-    "tmux": ("helix_tui.cli.setup.tmux", "the side pane beside the current tmux pane"),
-    **HELIX,
+    "hook": _row("answer a Claude Code hook: JSON on stdin, JSON on stdout", "the memory store", "search by meaning"),
+    "ask": _row(
+        "a question to the repository, answered from evidence with citations",
+        "its index, in .helix",
+        "git",
+        "search by meaning",
+    ),
+    "doctor": _row(
+        "what is here, what is not, and whether ddx agrees with us", "with --bundle: one archive", "search by meaning"
+    ),
+    "snapshot": _row("one frame of a screen as text, SVG or JSON", "", "search by meaning"),
+    "demo": _row(
+        "the console on a throw-away queue that a simulation drains", "a throw-away folder", "git", "search by meaning"
+    ),
+    "tmux": _row("the side pane beside the current tmux pane", "opens a pane", "tmux"),
+    **ROWS,
 }
-"""Subcommand -> its module, and what it does in a few words."""
+"""Subcommand -> what is known of it."""
 
 HEADINGS: dict[str, str] = {
     "first-class": "HELIX commands, first-class",

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from helix_tui import __version__
-from helix_tui.cli.commands import COMMANDS, CONSOLE, HEADINGS, HELIX, grouped
+from helix_tui.cli.commands import COMMANDS, CONSOLE, HEADINGS, MODULES, ROWS, grouped
 from helix_tui.core.ground.text import clean_line
+from helix_tui.core.supervision.stages.commands import CommandRow
 
 
 def add_shared(parser: argparse.ArgumentParser, *, below: bool = False) -> None:
@@ -60,7 +61,7 @@ class CommandParser(argparse.ArgumentParser):
 
 def load(name: str | None) -> tuple[Any, argparse.ArgumentParser]:
     """The module of a command, the console's for None, and its parser with all options."""
-    module = import_module(CONSOLE if name is None else COMMANDS[name][0])
+    module = import_module(CONSOLE if name is None else MODULES[name])
     parser = parser_for(name)
     module.add_arguments(parser)
     return module, parser
@@ -78,21 +79,29 @@ def parser_for(name: str | None) -> argparse.ArgumentParser:
             allow_abbrev=False,
         )
     else:
-        parser = CommandParser(f"helix-tui {name}", description=COMMANDS[name][1], allow_abbrev=False)
+        parser = CommandParser(f"helix-tui {name}", description=sentences(COMMANDS[name]), allow_abbrev=False)
     add_shared(parser)
     parser.add_argument("--version", "-V", action="version", version=f"helix-tui {__version__}")
     return parser
+
+
+def sentences(row: CommandRow) -> str:
+    """What a command does, what it may change and what it uses."""
+    summary = row.summary[0].upper() + row.summary[1:]
+    writes = f"Writes: {row.writes}." if row.writes else "Writes nothing."
+    uses = f" Uses: {', '.join(row.uses)}." if row.uses else ""
+    return f"{summary}. {writes}{uses}"
 
 
 def _command_list() -> str:
     width = max(map(len, COMMANDS))
 
     def listed(names: Iterable[str]) -> list[str]:
-        return [f"  {name:<{width}}  {COMMANDS[name][1]}" for name in names]
+        return [f"  {name:<{width}}  {COMMANDS[name].summary}" for name in names]
 
     lines = [
         "commands (helix-tui COMMAND --help shows more):",
-        *listed(name for name in COMMANDS if name not in HELIX),
+        *listed(name for name in COMMANDS if name not in ROWS),
     ]
     for group, names in grouped().items():
         lines += ["", f"{HEADINGS[group]}:", *listed(names)]

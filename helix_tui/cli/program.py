@@ -19,9 +19,6 @@ from helix_tui.core.ground import log as logs
 from helix_tui.core.ground.errors import DEFECT, HelixError
 from helix_tui.core.ground.text import clean_block, clean_line
 
-_SEARCH_BY_MEANING = {None, "ask", "demo", "doctor", "hook", "memory", "snapshot"}
-"""Commands that may load the weights of the encoder."""
-
 _TAKE_A_VALUE = {"-C", "--now", "--ddx", "--screen", "--theme"}
 """Options that may stand before the subcommand and are followed by a value."""
 
@@ -84,7 +81,7 @@ def _run(words: list[str]) -> int:
     name, rest = split_command(words)
     if name is not None and name not in COMMANDS:
         _refuse(name)
-    if name in _SEARCH_BY_MEANING:
+    if name is None or "search by meaning" in COMMANDS[name].uses:
         _pass_settings_on()
     module, parser = load(name)
     arrange = getattr(module, "arrange", None)  # a command that hands words on to another program

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable, Iterator
 
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.commands import COMMANDS, HEADINGS, ROWS, grouped
-from helix_tui.cli.parsers import load
+from helix_tui.cli.parsers import load, sentences
 from helix_tui.core.ground.text import clean_line
 
 _KEY_OPTIONS = (
@@ -29,11 +30,15 @@ _KEY_OPTIONS = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this command."""
     parser.add_argument("about", nargs="?", default="", metavar="COMMAND", help="the command to describe")
+    parser.add_argument("--markdown", action="store_true", help="every command with its options, as docs/commands.md")
 
 
 def run(call: Call) -> int:
     """Print the surface, or one command's own help."""
     about = call.options.about
+    if call.options.markdown:
+        call.print("\n".join(_reference()).rstrip("\n"))
+        return 0
     if about:
         if about not in COMMANDS:
             raise CliError(f"no command “{clean_line(about, 60)}”", "`helix-tui help` lists them.", exit_code=2)
@@ -61,3 +66,36 @@ def run(call: Call) -> int:
     for option, meaning in _KEY_OPTIONS:
         call.print(f"  {option}\n      {meaning}")
     return 0
+
+
+def _reference() -> Iterator[str]:
+    """The lines of docs/commands.md: every command, and the options that are its own."""
+    yield "# Commands"
+    yield ""
+    yield "What `helix-tui help --markdown` prints. Options that every command takes:"
+    yield ""
+    shared = load("help")[1]
+    common = {action.dest for action in shared._actions} - {"about", "markdown"}
+    yield from _options(action for action in shared._actions if action.dest in common)
+    for name, row in COMMANDS.items():
+        yield f"## {name}"
+        yield ""
+        yield sentences(row)
+        yield ""
+        yield from _options(action for action in load(name)[1]._actions if action.dest not in common)
+
+
+def _options(actions: Iterable[argparse.Action]) -> Iterator[str]:
+    told = [action for action in actions if action.help != argparse.SUPPRESS]
+    for action in told:
+        if isinstance(action, argparse._SubParsersAction):
+            for verb in action._choices_actions:
+                yield f"- `{verb.dest}`: {verb.help}"
+            continue
+        choices = f"{{{','.join(map(str, action.choices))}}}" if action.choices else ""
+        value = action.metavar or choices or action.dest.upper()
+        name = ", ".join(action.option_strings)
+        shown = name if action.nargs == 0 else f"{name} {value}".strip()
+        yield f"- `{shown}`: {(action.help or '').replace('%%', '%')}"
+    if told:
+        yield ""

@@ -9,14 +9,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Group = Literal["first-class", "compatibility"]
+Group = Literal["first-class", "compatibility", "console"]
+
+Means = Literal["ddx", "git", "agent", "memory", "search by meaning", "tmux"]
+"""What a command does its work with; search by meaning: the encoder's weights."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommandRow:
-    """One command."""
+    """One command: what ``--help``, the palette, the skills of the plugin and docs/commands.md say of it."""
 
     summary: str
+    writes: str = ""
+    """What it may change, as a noun; empty where it changes nothing."""
+    uses: tuple[Means, ...] = ()
     group: Group = "first-class"
     leaving: bool = False
     """A deprecation candidate."""
@@ -27,28 +33,101 @@ class CommandRow:
 
 
 ROWS: dict[str, CommandRow] = {
-    "input": CommandRow("turn a request into governed work; answer what HELIX asks", asks="request"),
-    "check": CommandRow("what should happen next, who decided it, and what would change it"),
+    "input": CommandRow(
+        "turn a request into governed work; answer what HELIX asks",
+        "the tracker, HELIX's questions",
+        ("ddx", "agent"),
+        asks="request",
+    ),
+    "check": CommandRow(
+        "what should happen next, who decided it, and what would change it", "with --apply: the tracker"
+    ),
     "status": CommandRow("what the run does, or why it stopped"),
     "stuck": CommandRow("what does not move, why, and what one could do"),
     "next": CommandRow("the bead that ddx would pick next"),
-    "frame": CommandRow("say what is to be built and why", asks="scope"),
-    "evolve": CommandRow("carry a new requirement through the documents", asks="requirement"),
-    "design": CommandRow("decide how, before anybody builds", asks="scope"),
-    "plan": CommandRow("the old name of design", "compatibility", alias_of="design", asks="scope"),
-    "polish": CommandRow("make beads ready to be executed", asks="scope"),
-    "triage": CommandRow("make a bead that keeps the authoring rules", asks="title and options"),
-    "align": CommandRow("compare what is with what was decided, governed by a bead", asks="scope"),
-    "backfill": CommandRow("write down what the code already decides", asks="scope"),
-    "review": CommandRow("look at a change with fresh eyes; exits 10 on findings", asks="scope"),
-    "experiment": CommandRow("change, measure, keep or revert; or run and compare a batch of beads", asks="goal"),
-    "commit": CommandRow("gate, commit, push, and close the bead", asks="id"),
-    "run": CommandRow("supervise ddx's loop until something says to stop", "compatibility", leaving=True, asks=None),
-    "start": CommandRow("run in the background", "compatibility", asks=None),
-    "stop": CommandRow("end the run that is active", "compatibility", asks=None),
-    "build": CommandRow("one bounded execution of one bead", "compatibility", leaving=True, asks="selector"),
-    "implement": CommandRow("the old name of build", "compatibility", leaving=True, alias_of="build", asks="selector"),
-    "tracker": CommandRow("ddx's own bead commands, as they are", "compatibility", asks="command"),
+    "frame": CommandRow(
+        "say what is to be built and why", "documents, the tracker", ("ddx", "git", "agent"), asks="scope"
+    ),
+    "evolve": CommandRow(
+        "carry a new requirement through the documents",
+        "documents, the tracker",
+        ("ddx", "git", "agent"),
+        asks="requirement",
+    ),
+    "design": CommandRow(
+        "decide how, before anybody builds", "documents, the tracker", ("ddx", "git", "agent"), asks="scope"
+    ),
+    "plan": CommandRow(
+        "the old name of design",
+        "documents, the tracker",
+        ("ddx", "git", "agent"),
+        group="compatibility",
+        alias_of="design",
+        asks="scope",
+    ),
+    "polish": CommandRow("make beads ready to be executed", "the tracker", ("ddx", "git", "agent"), asks="scope"),
+    "triage": CommandRow(
+        "make a bead that keeps the authoring rules", "the tracker", ("ddx",), asks="title and options"
+    ),
+    "align": CommandRow(
+        "compare what is with what was decided, governed by a bead",
+        "the tracker",
+        ("ddx", "git", "agent"),
+        asks="scope",
+    ),
+    "backfill": CommandRow(
+        "write down what the code already decides", "documents, the tracker", ("ddx", "git", "agent"), asks="scope"
+    ),
+    "review": CommandRow(
+        "look at a change with fresh eyes; exits 10 on findings", "the tracker", ("ddx", "git", "agent"), asks="scope"
+    ),
+    "experiment": CommandRow(
+        "change, measure, keep or revert; or run and compare a batch of beads",
+        "code, the tracker",
+        ("ddx", "git", "agent"),
+        asks="goal",
+    ),
+    "commit": CommandRow("gate, commit, push, and close the bead", "git, the tracker", ("ddx", "git"), asks="id"),
+    "run": CommandRow(
+        "supervise ddx's loop until something says to stop",
+        "whatever ddx and its agents write",
+        ("ddx", "git", "agent"),
+        group="compatibility",
+        leaving=True,
+        asks=None,
+    ),
+    "start": CommandRow(
+        "run in the background",
+        "whatever ddx and its agents write",
+        ("ddx", "git", "agent"),
+        group="compatibility",
+        asks=None,
+    ),
+    "stop": CommandRow("end the run that is active", "the run's control file", group="compatibility", asks=None),
+    "build": CommandRow(
+        "one bounded execution of one bead",
+        "whatever ddx and its agent write",
+        ("ddx", "git", "agent"),
+        group="compatibility",
+        leaving=True,
+        asks="selector",
+    ),
+    "implement": CommandRow(
+        "the old name of build",
+        "whatever ddx and its agent write",
+        ("ddx", "git", "agent"),
+        group="compatibility",
+        leaving=True,
+        alias_of="build",
+        asks="selector",
+    ),
+    "tracker": CommandRow(
+        "ddx's own bead commands, as they are",
+        "what ddx's command writes",
+        ("ddx",),
+        group="compatibility",
+        asks="command",
+    ),
     "help": CommandRow("every command, grouped, and the options all of them take"),
 }
 """Command -> its row."""
