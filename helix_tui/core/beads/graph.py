@@ -67,7 +67,7 @@ class Graph:
 
         A bead that waits on itself is a circle of one.
         """
-        groups = [tuple(sorted(group)) for group in _components(self.depends_on)]
+        groups = [tuple(sorted(group)) for group in components(self.depends_on)]
         return tuple(sorted(group for group in groups if len(group) > 1 or group[0] in self.depends_on[group[0]]))
 
     def progress(self, bead_id: str) -> tuple[int, int]:
@@ -88,8 +88,8 @@ def _same_edges(old: Mapping[str, Bead], new: Mapping[str, Bead]) -> bool:
     )
 
 
-def _components(edges: Mapping[str, tuple[str, ...]]) -> Iterator[list[str]]:
-    """Strongly connected components (Tarjan 1972) of the beads that have edges, without recursion."""
+def components(edges: Mapping[str, tuple[str, ...]]) -> Iterator[list[str]]:
+    """Strongly connected components (Tarjan 1972) of the nodes that have edges, without recursion."""
     index: dict[str, int] = {}
     low: dict[str, int] = {}
     on_stack: set[str] = set()

@@ -1,0 +1,405 @@
+"""The document graph made from files, by ddx's rule.
+
+A document is a Markdown file whose frontmatter names an id under ``ddx`` (or, older, ``dun``). Rule:
+docs/formats/documents.md; words of the issues are ddx's own.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from helix_tui.core.beads.graph import components
+from helix_tui.core.ddx.documents.frontmatter import (
+    FrontmatterError,
+    number_at,
+    read_fields,
+    read_node,
+    split,
+    text_at,
+    value_at,
+)
+from helix_tui.core.ddx.documents.graph import (
+    Bucket,
+    Document,
+    DocumentGraph,
+    DocumentsUnreadable,
+    GraphIssue,
+    Metric,
+)
+from helix_tui.core.ddx.documents.hashing import content_hash
+from helix_tui.core.ddx.files import read_bytes
+
+MAX_FILES = 50_000
+"""Markdown files of one tree that are looked at."""
+
+_MANAGED = frozenset((".git", ".ddx", ".claude", ".agents", "worktrees"))
+_LINK = re.compile(r"\[\[([^\[\]]+)\]\]")
+_HISTORICAL = frozenset(("superseded", "archived", "historical", "deprecated"))
+_DONE = frozenset(("published", "complete", "implemented", "converged"))
+
+
+def read_graph(root: Path, ddx_dir: Path) -> DocumentGraph:
+    """The graph of a project's documents.
+
+    Args:
+        root: the folder under which documents are looked for.
+        ddx_dir: where ``graphs/*.yaml`` may narrow that down.
+
+    Raises:
+        DocumentsUnreadable: a file under ``graphs`` is broken.
+    """
+    configs = [config for path in _config_files(ddx_dir / "graphs") if (config := _read_config(path))]
+    roots = [root / each for config in configs for each in config.roots if each]
+    made = _Making(Path(os.path.normpath(root)))
+    made.read(_markdown_files(made.root, roots or [made.root]))
+    made.resolve_links()
+    made.find_missing()
+    made.find_cycles()
+    made.find_metrics()
+    if roots:
+        made.apply(configs)
+    return made.graph()
+
+
+@dataclass(frozen=True, slots=True)
+class _Config:
+    """One file under ``.ddx/graphs``."""
+
+    roots: tuple[str, ...]
+    id_to_path: Mapping[str, str]
+    cascade: Mapping[str, tuple[str, ...]]
+    required: tuple[str, ...]
+
+
+class _Making:
+    """A graph while it is made."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.documents: dict[str, Document] = {}
+        self.issues: list[GraphIssue] = []
+        self.warnings: list[str] = []
+        self._sources: dict[str, tuple[bytes, yaml.Node | None, bytes]] = {}
+        self._links: dict[str, tuple[str, ...]] = {}
+
+    def read(self, paths: Iterable[str]) -> None:
+        """Take in the documents among some files; the first one of an id has it."""
+        for path in paths:
+            relative = _relative(self.root, path)
+            try:
+                document = self._parse(path, relative)
+            except FrontmatterError as error:
+                self.issues.append(GraphIssue("parse_error", f"{path}: {error}", relative))
+                continue
+            if document is None:
+                continue
+            there = self.documents.get(document.id)
+            if there is not None:
+                said = f"duplicate document id {_quoted(document.id)} in {_quoted(path)}"
+                self.issues.append(GraphIssue("duplicate_id", said, relative, document.id, there.path))
+                continue
+            self.documents[document.id] = document
+
+    def _parse(self, path: str, relative: str) -> Document | None:
+        raw = read_bytes(path)
+        if raw is None:
+            raise FrontmatterError(_unread(path))
+        parts = split(raw)
+        if parts is None:
+            return None
+        try:
+            node = read_node(parts[0])
+            fields = read_fields(node)
+        except FrontmatterError as error:
+            raise FrontmatterError(f"parse frontmatter: {error}") from None
+        if not fields.id:
+            return None
+        text = parts[1].decode("utf-8", "replace")
+        if fields.id not in self.documents:
+            self._sources[fields.id] = (parts[0], node, parts[1])
+            self._links[fields.id] = tuple(found.strip() for found in _LINK.findall(text) if found.strip())
+        return Document(
+            id=fields.id,
+            path=relative,
+            title=_title(text),
+            status=fields.status,
+            depends_on=_sorted(fields.depends_on),
+            review=fields.review,
+            parking_lot=fields.parking_lot,
+            execution=fields.execution,
+            metric=_metric(node),
+            bucket=_bucket(fields.status, fields.parking_lot, relative, text),
+        )
+
+    def resolve_links(self) -> None:
+        """Every ``[[ID]]`` of a text is a dependency too, where it names a document."""
+        for document in tuple(self.documents.values()):
+            named = {text: _resolve(text, self.documents) for text in self._links[document.id]}
+            more = [target for target in named.values() if target and target != document.id]
+            unresolved = tuple(text for text, target in named.items() if not target)
+            depends_on = _sorted((*document.depends_on, *more)) if named else document.depends_on
+            self.documents[document.id] = replace(document, depends_on=depends_on, unresolved=unresolved)
+
+    def find_missing(self) -> None:
+        """Dependencies that name no document."""
+        for document in self._ordered():
+            for needed in document.depends_on:
+                if needed not in self.documents:
+                    said = f"document {_quoted(document.id)} declares dependency {_quoted(needed)}"
+                    said += " which is not in the graph"
+                    self.issues.append(GraphIssue("missing_dep", said, document.path, needed))
+
+    def find_cycles(self) -> None:
+        """Documents that depend on each other in a circle."""
+        edges = {each.id: each.depends_on for each in self._ordered()}
+        for group in components(edges):
+            alone = len(group) == 1
+            if not alone or group[0] in edges[group[0]]:
+                ids = sorted(group)
+                said = " -> ".join((*ids, ids[0]))
+                self.issues.append(GraphIssue("cycle", f"cycle detected: {said}", id=ids[0] if alone else ""))
+
+    def find_metrics(self) -> None:
+        """Gates whose metric is not defined, and budgets that differ from the gate's ratchet."""
+        for document in self._ordered():
+            name = document.execution.metric_id if document.execution else ""
+            if not name:
+                continue
+            defined = self.documents.get(name)
+            if defined is None or defined.metric is None or not name.startswith("MET-"):
+                said = f"document {_quoted(document.id)} declares execution metric_id {_quoted(name)}"
+                said += " which does not resolve to a MET artifact"
+                self.issues.append(GraphIssue("missing_metric_artifact", said, document.path, name))
+                continue
+            ratchet = number_at(self._sources[document.id][1], "ddx", "execution", "thresholds", "ratchet")
+            budget = defined.metric.budget
+            if budget is not None and ratchet is not None and budget != ratchet:
+                self.warnings.append(
+                    f"metric artifact {_quoted(name)} budget {budget:g} conflicts with gate ratchet {ratchet:g} on "
+                    f"{_quoted(document.id)}; gate ratchet is authoritative"
+                )
+
+    def apply(self, configs: Iterable[_Config]) -> None:
+        """What ``.ddx/graphs`` adds: required documents, ids of files outside the roots, dependencies."""
+        configs = list(configs)
+        for config in configs:
+            for name in config.required:
+                if name not in self.documents:
+                    said = f"required root document {_quoted(name)} not found"
+                    self.issues.append(GraphIssue("required_root_missing", said, id=name))
+        paths = {name: path for config in configs for name, path in config.id_to_path.items() if name and path}
+        for name, path in paths.items():
+            if name not in self.documents:
+                self._add(name, os.path.normpath(self.root / path))
+        cascade: dict[str, list[str]] = {}
+        for config in configs:
+            for source, targets in config.cascade.items():
+                cascade.setdefault(source, []).extend(filter(None, targets))
+        for source, named in cascade.items():
+            self._cascade(source, named)
+        self.issues = [issue for issue in self.issues if issue.kind != "missing_dep"]
+        self.find_missing()
+        self.find_cycles()  # once more, as ddx does: a circle is then listed twice
+
+    def _add(self, name: str, path: str) -> None:
+        relative = _relative(self.root, path)
+        start = f"id_to_path entry {_quoted(name)} -> {_quoted(path)}"
+        kind, said = "id_path_missing", ""
+        document = None
+        if not os.path.exists(path):
+            said = f"{start} does not exist"
+        else:
+            try:
+                document = self._parse(path, relative)
+            except FrontmatterError as error:
+                said = f"{start} could not be loaded: {error}"
+            if document is None:
+                said = said or f"{start} is not a doc graph document"
+            elif document.id != name:
+                kind = "id_path_mismatch"
+                said = f"id_to_path mismatch for {_quoted(name)}: {_quoted(path)} declares {_quoted(document.id)}"
+        if said or document is None:
+            self.issues.append(GraphIssue(kind, said, relative, name))
+        else:
+            self.documents[name] = document
+
+    def _cascade(self, source: str, targets: Iterable[str]) -> None:
+        if not source or source not in self.documents:
+            said = f"cascade rule refers to unknown dependency root {_quoted(source)}"
+            self.issues.append(GraphIssue("cascade_unknown", said, id=source))
+            return
+        for target in _sorted(targets):
+            document = self.documents.get(target)
+            if document is None:
+                said = f"cascade rule refers to unknown target doc {_quoted(target)}"
+                self.issues.append(GraphIssue("cascade_unknown", said, id=target))
+            else:
+                self.documents[target] = replace(document, depends_on=_sorted((*document.depends_on, source)))
+
+    def graph(self) -> DocumentGraph:
+        """What was made."""
+        dependents: dict[str, list[str]] = {}
+        for document in self._ordered():
+            for needed in document.depends_on:
+                dependents.setdefault(needed, []).append(document.id)
+        documents = {each.id: replace(each, dependents=tuple(dependents.get(each.id, ()))) for each in self._ordered()}
+        reviewed = {needed for each in documents.values() for needed in each.review.deps}
+        return DocumentGraph(
+            root=self.root,
+            documents=documents,
+            issues=tuple(sorted(self.issues, key=lambda issue: (issue.kind, issue.message))),
+            warnings=tuple(sorted(self.warnings)),
+            hashes={name: content_hash(*self._sources[name]) for name in reviewed if name in documents},
+        )
+
+    def _ordered(self) -> Iterator[Document]:
+        for name in sorted(self.documents):
+            yield self.documents[name]
+
+
+def _markdown_files(root: Path, roots: Iterable[Path]) -> list[str]:
+    """Every Markdown file under some folders, sorted, but for hidden folders and those of tools.
+
+    Raises:
+        DocumentsUnreadable: there are more than anybody would write.
+    """
+    found: list[str] = []
+    for start in roots:
+        if _hidden(_relative(root, os.path.normpath(start))):
+            continue
+        for folder, folders, names in os.walk(os.path.normpath(start)):
+            folders[:] = [name for name in folders if name not in _MANAGED and not name.startswith(".")]
+            paths = (os.path.join(folder, name) for name in names if not name.startswith("."))
+            found += [path for path in paths if os.path.splitext(path)[1].lower() == ".md"]
+            if len(found) > MAX_FILES:
+                raise DocumentsUnreadable(
+                    f"more than {MAX_FILES:,} Markdown files under {start}: name the folders of documents as "
+                    "`roots` in .ddx/graphs/*.yaml"
+                )
+    return sorted(found)
+
+
+def _unread(path: str) -> str:
+    """Why a file cannot be read, as ddx says it."""
+    try:
+        os.stat(path)
+    except OSError as error:
+        return f"open {path}: {(error.strerror or 'cannot be read').lower()}"
+    return f"open {path}: " + ("permission denied" if os.path.isfile(path) else "not a regular file")
+
+
+def _hidden(relative: str) -> bool:
+    return any(part.startswith(".") and part not in (".", "..") for part in relative.split(os.sep))
+
+
+def _relative(root: Path, path: str) -> str:
+    relative = os.path.relpath(path, root)
+    return path if relative == ".." or relative.startswith(f"..{os.sep}") else relative
+
+
+def _config_files(folder: Path) -> list[Path]:
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError:
+        return []
+    return [folder / name for name in names if name.lower().endswith((".yml", ".yaml")) and (folder / name).is_file()]
+
+
+def _read_config(path: Path) -> _Config | None:
+    """One configuration of the graph; None where it is empty.
+
+    Raises:
+        DocumentsUnreadable: it is no YAML, or not of the form.
+    """
+    try:
+        node = read_node(read_bytes(path) or b"")
+        known = yaml.SafeLoader("").construct_document(node) if node is not None else None
+    except (FrontmatterError, yaml.YAMLError, ValueError) as error:
+        raise DocumentsUnreadable(f"parse graph config {_quoted(str(path))}: {error}") from None
+    if known is None:
+        return None
+    if not isinstance(known, dict):
+        raise DocumentsUnreadable(f"parse graph config {_quoted(str(path))}: not a mapping")
+    both = {**_mapping(known.get("id_to_path")), **_mapping(known.get("id_map"))}
+    return _Config(
+        roots=_texts(known.get("roots")),
+        id_to_path={name: str(value) for name, value in both.items()},
+        cascade={name: _texts(value) for name, value in _mapping(known.get("cascade")).items()},
+        required=_texts(known.get("required_roots")),
+    )
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return {str(name): each for name, each in value.items()} if isinstance(value, dict) else {}
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    return tuple(str(each) for each in value if each is not None) if isinstance(value, list) else ()
+
+
+def _metric(node: yaml.Node | None) -> Metric | None:
+    found = value_at(node, "metric")
+    if found is None:
+        return None
+    return Metric(
+        unit=text_at(found, "unit"),
+        direction=text_at(found, "direction"),
+        goal=number_at(found, "goal"),
+        budget=number_at(found, "budget"),
+    )
+
+
+def _bucket(status: str, parking_lot: bool, path: str, text: str) -> Bucket:
+    first = text.strip().lower().partition("\n\n")[0]
+    if parking_lot or "> **historical**" in first or "> **superseded" in first:
+        return "historical_superseded"
+    word = status.strip().lower().replace("-", "_").replace(" ", "_")
+    if word in _HISTORICAL:
+        return "historical_superseded"
+    if word in _DONE or "/references/" in path:
+        return "noise"
+    return "historical_superseded" if "/alignment-reviews/" in path else "active_actionable"
+
+
+def _title(text: str) -> str:
+    for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
+        if line.strip().startswith("# "):
+            return line.strip()[2:].strip()
+    return ""
+
+
+def _resolve(text: str, documents: Mapping[str, Document]) -> str:
+    """The id that a link names, as it is written or as a slug; empty where it names none."""
+    if text in documents:
+        return text
+    slug = slug_of(text)
+    return slug if slug in documents else ""
+
+
+def slug_of(text: str) -> str:
+    """A name in lower case with hyphens; letters, digits and points are kept."""
+    kept = "".join(
+        char if char.isalpha() or char.isdigit() or char == "." else "-" if char in "-_" or char.isspace() else ""
+        for char in text.lower()
+    )
+    return re.sub(r"-+", "-", kept).strip("-")
+
+
+def _sorted(values: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted({value.strip() for value in values} - {""}))
+
+
+_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "\a": "\\a", "\b": "\\b", "\f": "\\f"}
+
+
+def _quoted(text: str) -> str:
+    """A text in quotes as Go writes it."""
+    shown = "".join(_ESCAPES.get(char) or (char if char.isprintable() else f"\\u{ord(char):04x}") for char in text)
+    return f'"{shown}"'

@@ -1,0 +1,334 @@
+"""The YAML block at the head of a document, read as ddx reads it: same fields, same errors.
+
+Format: docs/formats/documents.md. ddx reads YAML by a Go port of libyaml, which names a line and says what is
+wrong; its words are kept, because they are part of what ``ddx doc audit`` prints.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import yaml
+
+_LOADER: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_WORDS = {"mapping values are not allowed here": "mapping values are not allowed in this context"}
+"""What PyYAML without libyaml says -> what libyaml says."""
+
+_UTF8 = {
+    "start byte": "invalid leading UTF-8 octet",
+    "unexpected end": "incomplete UTF-8 octet sequence",
+    "continuation": "invalid trailing UTF-8 octet",
+}
+MAX_DEPTH = 60
+"""Nesting beyond which a block is refused: no frontmatter is deeper, and readers recurse."""
+
+_TOO_DEEP = "yaml: exceeded max depth of 10000"
+_NULLS = frozenset(("", "~", "null", "Null", "NULL"))
+_TRUE = frozenset(("true", "True", "TRUE", "y", "Y", "yes", "Yes", "YES", "on", "On", "ON"))
+_FALSE = frozenset(("false", "False", "FALSE", "n", "N", "no", "No", "NO", "off", "Off", "OFF"))
+
+
+class FrontmatterError(ValueError):
+    """A block that is not what ddx reads; the text is ddx's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """What somebody stamped: the hashes as they were when the document was last reviewed."""
+
+    self_hash: str = ""
+    deps: Mapping[str, str] = field(default_factory=dict)
+    reviewed_at: str = ""
+
+
+NO_REVIEW = Review()
+"""Nobody has reviewed it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionDefinition:
+    """``ddx.execution`` of a document: a command that decides whether an attempt may land."""
+
+    kind: str = ""
+    command: tuple[str, ...] = ()
+    cwd: str = ""
+    timeout_ms: int = 0
+    required: bool = False
+    comparison: str = ""
+    ratchet: float | None = None
+    warn: float | None = None
+    unit: str = ""
+    metric_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """The fields of a document that ddx knows."""
+
+    id: str = ""
+    status: str = ""
+    depends_on: tuple[str, ...] = ()
+    review: Review = NO_REVIEW
+    parking_lot: bool = False
+    execution: ExecutionDefinition | None = None
+
+
+def split(content: bytes) -> tuple[bytes, bytes] | None:
+    """The block and the body after it; None where a document has no block."""
+    first, newline, rest = content.partition(b"\n")
+    if not newline or first.rstrip(b"\r") != b"---":
+        return None
+    start = 0
+    while start <= len(rest):
+        end = rest.find(b"\n", start)
+        stop = len(rest) if end < 0 else end
+        if rest[start:stop].rstrip(b"\r") == b"---":
+            return rest[:start], rest[stop + 1 :]
+        if end < 0:
+            return None
+        start = stop + 1
+    return None
+
+
+def read_node(block: bytes) -> yaml.Node | None:
+    """The block as nodes; None for an empty one.
+
+    Raises:
+        FrontmatterError: it is no YAML.
+    """
+    text = _text(block.strip())
+    loader = None
+    try:
+        loader = _LOADER(text)
+        node = loader.get_node() if loader.check_node() else None
+    except yaml.MarkedYAMLError as error:
+        raise FrontmatterError(f"yaml: {_problem(error, text)}") from None
+    except yaml.reader.ReaderError as error:
+        raise FrontmatterError(f"yaml: {error.reason}") from None
+    except RecursionError:
+        raise FrontmatterError(_TOO_DEEP) from None
+    finally:
+        if loader is not None:
+            loader.dispose()
+    if node is not None and _depth(node) > MAX_DEPTH:
+        raise FrontmatterError(_TOO_DEEP)
+    return node
+
+
+def _text(block: bytes) -> str:
+    try:
+        return block.decode("utf-8")
+    except UnicodeDecodeError as error:
+        said = next(
+            (text for word, text in _UTF8.items() if word in error.reason), "control characters are not allowed"
+        )
+        raise FrontmatterError(f"yaml: {said}") from None
+
+
+def _problem(error: yaml.MarkedYAMLError, text: str) -> str:
+    """What is wrong, with its line as libyaml's port counts: from 0, one more for what the scanner found."""
+    problem = str(error.problem)
+    at = error.problem_mark
+    if problem.startswith("found undefined alias") and at is not None:
+        name = re.match(r"\*?([\w-]+)", text.split("\n")[at.line][at.column :])
+        return f"unknown anchor '{name[1] if name else ''}' referenced"
+    mark = error.context_mark if error.context_mark and error.context_mark.line else at
+    line = mark.line if mark is not None else 0
+    where = f"line {line + isinstance(error, yaml.scanner.ScannerError)}: " if line else ""
+    return where + _WORDS.get(problem, problem)
+
+
+def read_fields(node: yaml.Node | None) -> Fields:
+    """The fields under ``ddx``, or under the older ``dun`` where ``ddx`` names no id.
+
+    Raises:
+        FrontmatterError: a value is of another kind than ddx expects.
+    """
+    for name, owner in (("ddx", "DDx"), ("dun", "Dun")):
+        decoder = _Decoder()
+        kind = f'struct {{ {owner} docgraph.DocFrontmatter "yaml:\\"{name}\\"" }}'
+        fields = decoder.fields(decoder.mapping(node, kind).get(name))
+        if decoder.errors:
+            said = sorted(decoder.errors, key=lambda error: error[0])
+            raise FrontmatterError(
+                "yaml: unmarshal errors:\n" + "\n".join(f"  line {line}: {text}" for line, text in said)
+            )
+        if fields.id:
+            return fields
+    return Fields()
+
+
+def value_at(node: yaml.Node | None, *names: str) -> yaml.Node | None:
+    """The value under some keys, one below the other; None where there is none."""
+    for name in names:
+        if not isinstance(node, yaml.MappingNode):
+            return None
+        node = next((value for key, value in node.value if key.value == name), None)
+    return node
+
+
+def number_at(node: yaml.Node | None, *names: str) -> float | None:
+    """A number under some keys; None where there is none."""
+    found = value_at(node, *names)
+    return _number(found.value) if isinstance(found, yaml.ScalarNode) and not found.style else None
+
+
+def text_at(node: yaml.Node | None, *names: str) -> str:
+    """A text under some keys; empty where there is none."""
+    found = value_at(node, *names)
+    return str(found.value) if isinstance(found, yaml.ScalarNode) and not _is_null(found) else ""
+
+
+class _Decoder:
+    """Nodes into fields, with errors in ddx's words."""
+
+    def __init__(self) -> None:
+        self.errors: list[tuple[int, str]] = []
+        """The line from 1, and what is wrong there."""
+
+    def fields(self, node: yaml.Node | None) -> Fields:
+        found = self.mapping(node, "docgraph.DocFrontmatter")
+        execution = found.get("execution")
+        self.texts(found.get("inputs"))  # not kept, but what is no list is an error
+        return Fields(
+            id=self.text(found.get("id")),
+            status=self.text(found.get("status")),
+            depends_on=self.texts(found.get("depends_on")),
+            review=self._review(found.get("review")),
+            parking_lot=self.truth(found.get("parking_lot")),
+            execution=None if _is_null(execution) else self._execution(execution),
+        )
+
+    def _review(self, node: yaml.Node | None) -> Review:
+        found = self.mapping(node, "docgraph.DocReview")
+        deps = self.mapping(found.get("deps"), "map[string]string")
+        return Review(
+            self_hash=self.text(found.get("self_hash")),
+            deps={name: self.text(value) for name, value in deps.items()},
+            reviewed_at=self.text(found.get("reviewed_at")),
+        )
+
+    def _execution(self, node: yaml.Node | None) -> ExecutionDefinition:
+        found = self.mapping(node, "docgraph.DocExecDef")
+        limits = self.mapping(found.get("thresholds"), "docgraph.DocThresholds")
+        metric = self.mapping(found.get("metric"), "docgraph.DocMetricSpec")
+        return ExecutionDefinition(
+            kind=self.text(found.get("kind")),
+            command=self.texts(found.get("command")),
+            cwd=self.text(found.get("cwd")),
+            timeout_ms=int(self.number(found.get("timeout_ms"), "int") or 0),
+            required=self.truth(found.get("required")),
+            comparison=self.text(found.get("comparison")),
+            ratchet=self.number(limits.get("ratchet"), "float64"),
+            warn=self.number(limits.get("warn"), "float64"),
+            unit=self.text(limits.get("unit")) or self.text(metric.get("unit")),
+            metric_id=self.text(metric.get("metric_id")).strip(),
+        )
+
+    def mapping(self, node: yaml.Node | None, kind: str) -> dict[str, yaml.Node]:
+        if _is_null(node):
+            return {}
+        if not isinstance(node, yaml.MappingNode):
+            self._refuse(node, kind)
+            return {}
+        lines: dict[str, int] = {}
+        for key, _value in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                continue
+            if key.value in lines:
+                name = '"' + key.value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+                self.errors.append((_line(key), f"mapping key {name} already defined at line {lines[key.value]}"))
+            lines.setdefault(key.value, _line(key))
+        return {key.value: value for key, value in node.value if isinstance(key, yaml.ScalarNode)}
+
+    def text(self, node: yaml.Node | None) -> str:
+        if _is_null(node):
+            return ""
+        if not isinstance(node, yaml.ScalarNode):
+            self._refuse(node, "string")
+            return ""
+        return str(node.value)
+
+    def texts(self, node: yaml.Node | None) -> tuple[str, ...]:
+        if _is_null(node):
+            return ()
+        if not isinstance(node, yaml.SequenceNode):
+            self._refuse(node, "[]string")
+            return ()
+        return tuple(self.text(each) for each in node.value)
+
+    def truth(self, node: yaml.Node | None) -> bool:
+        if _is_null(node):
+            return False
+        value = node.value if isinstance(node, yaml.ScalarNode) else None
+        if value not in _TRUE and value not in _FALSE:
+            self._refuse(node, "bool")
+        return value in _TRUE
+
+    def number(self, node: yaml.Node | None, kind: str) -> float | None:
+        if _is_null(node):
+            return None
+        plain = isinstance(node, yaml.ScalarNode) and not node.style
+        found = _number(node.value) if node is not None and plain else None
+        if found is None:
+            self._refuse(node, kind)
+        return found
+
+    def _refuse(self, node: yaml.Node | None, kind: str) -> None:
+        if isinstance(node, yaml.ScalarNode):
+            shown = node.value if len(node.value.encode()) <= 10 else _first_bytes(node.value, 7) + "..."
+            self.errors.append((_line(node), f"cannot unmarshal {_tag(node)} `{shown}` into {kind}"))
+        elif node is not None:
+            word = "!!seq" if isinstance(node, yaml.SequenceNode) else "!!map"
+            self.errors.append((_line(node), f"cannot unmarshal {word} into {kind}"))
+
+
+def _tag(node: yaml.ScalarNode) -> str:
+    if node.style:
+        return "!!str"
+    if node.value in ("true", "True", "TRUE", "false", "False", "FALSE"):
+        return "!!bool"
+    number = _number(node.value)
+    if number is None:
+        return "!!timestamp" if node.tag.endswith(":timestamp") else "!!str"
+    return "!!int" if not set(node.value) & set(".eE") or node.value.startswith("0x") else "!!float"
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(int(text, 0)) if text.lower().startswith(("0x", "0o", "0b")) else float(text.replace("_", ""))
+    except ValueError:
+        return None
+
+
+def _first_bytes(text: str, count: int) -> str:
+    return text.encode()[:count].decode("utf-8", "replace")
+
+
+def _is_null(node: yaml.Node | None) -> bool:
+    return node is None or (isinstance(node, yaml.ScalarNode) and not node.style and node.value in _NULLS)
+
+
+def _line(node: yaml.Node) -> int:
+    return int(node.start_mark.line) + 1
+
+
+def _depth(root: yaml.Node) -> int:
+    """How deep nodes are nested. A node that several aliases name is looked at once."""
+    seen: set[int] = set()
+    level: list[yaml.Node] = [root]
+    depth = 0
+    while level and depth <= MAX_DEPTH:
+        depth += 1
+        below: list[yaml.Node] = []
+        for node in level:
+            if isinstance(node, yaml.ScalarNode) or id(node) in seen:
+                continue
+            seen.add(id(node))
+            below += (
+                node.value if isinstance(node, yaml.SequenceNode) else [each for pair in node.value for each in pair]
+            )
+        level = below
+    return depth

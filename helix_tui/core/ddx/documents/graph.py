@@ -1,0 +1,174 @@
+"""The document graph and its answers, in the form in which ``ddx doc … --json`` prints them.
+
+Format: docs/formats/documents.md. ``builder`` makes one from files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from helix_tui.core.ddx.documents.frontmatter import NO_REVIEW, ExecutionDefinition, Review
+from helix_tui.core.ground.errors import HelixError
+
+Bucket = Literal["active_actionable", "historical_superseded", "noise"]
+BUCKETS: tuple[Bucket, ...] = ("active_actionable", "historical_superseded", "noise")
+
+
+class DocumentsUnreadable(HelixError):
+    """The graph cannot be made: what is set up for it is broken, or there is no such document."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """The ``metric`` block of a metric definition (``MET-…``)."""
+
+    unit: str = ""
+    direction: str = ""
+    goal: float | None = None
+    budget: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One document of the graph."""
+
+    id: str
+    path: str
+    """Relative to the root of the project."""
+    title: str = ""
+    status: str = ""
+    depends_on: tuple[str, ...] = ()
+    """Declared in the frontmatter, or linked as ``[[ID]]`` in the text; sorted."""
+    dependents: tuple[str, ...] = ()
+    review: Review = NO_REVIEW
+    parking_lot: bool = False
+    execution: ExecutionDefinition | None = None
+    metric: Metric | None = None
+    bucket: Bucket = "active_actionable"
+    """Where it is counted if it is stale."""
+    unresolved: tuple[str, ...] = ()
+    """Links of its text that name no document."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphIssue:
+    """Something wrong with the graph, in ddx's words."""
+
+    kind: str
+    message: str
+    path: str = ""
+    id: str = ""
+    related_path: str = ""
+
+    def as_json(self) -> dict[str, str]:
+        """As ``ddx doc audit --json`` prints it."""
+        named = {"kind": self.kind, "path": self.path, "id": self.id, "message": self.message}
+        named["relatedPath"] = self.related_path
+        return {name: value for name, value in named.items() if value or name in ("kind", "message")}
+
+
+@dataclass(frozen=True, slots=True)
+class StaleDocument:
+    """A document whose dependencies changed since somebody reviewed it, or were never reviewed."""
+
+    id: str
+    path: str
+    reasons: tuple[str, ...]
+    bucket: Bucket = "active_actionable"
+
+    def as_json(self) -> dict[str, Any]:
+        """As ``ddx doc stale --json`` lists it."""
+        return {"id": self.id, "path": self.path, "reasons": list(self.reasons)}
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentGraph:
+    """The documents of one project, and what is wrong with them."""
+
+    root: Path
+    documents: Mapping[str, Document]
+    """By id, in order of the ids."""
+    issues: tuple[GraphIssue, ...] = ()
+    warnings: tuple[str, ...] = ()
+    """What ``ddx doc validate`` warns of beside the issues."""
+    hashes: Mapping[str, str] = field(default_factory=dict)
+    """Content hash, of the documents that somebody's review names."""
+
+    def document(self, document_id: str) -> Document:
+        """A document by its id.
+
+        Raises:
+            DocumentsUnreadable: there is none.
+        """
+        found = self.documents.get(document_id)
+        if found is None:
+            raise DocumentsUnreadable(f"document not found: {document_id}")
+        return found
+
+    def stale(self) -> tuple[StaleDocument, ...]:
+        """Stale documents by id: those whose own dependencies changed, then whatever depends on them."""
+        found = {each.id: reasons for each in self.documents.values() if (reasons := self._changed(each))}
+        reached = list(found)
+        for document_id in reached:
+            for dependent in self.documents[document_id].dependents:
+                if dependent not in found and not self.documents[dependent].parking_lot:
+                    found[dependent] = ("upstream stale dependency",)
+                    reached.append(dependent)
+        documents = (self.documents[document_id] for document_id in sorted(found))
+        return tuple(StaleDocument(each.id, each.path, found[each.id], each.bucket) for each in documents)
+
+    def _changed(self, document: Document) -> tuple[str, ...]:
+        if document.parking_lot:
+            return ()
+        reasons: set[str] = set()
+        for needed in document.depends_on:
+            reviewed = document.review.deps.get(needed, "")
+            if needed not in self.documents:
+                reasons.add(f"missing dependency: {needed}")
+            elif not reviewed:
+                reasons.add(f"missing review hash for dependency: {needed}")
+            elif reviewed != self.hashes.get(needed):
+                reasons.add(f"dependency changed: {needed}")
+        return tuple(sorted(reasons))
+
+    def graph_json(self) -> list[dict[str, Any]]:
+        """As ``ddx doc graph --json`` prints it."""
+        return [_entry(each) for each in self.documents.values()]
+
+    def show_json(self, document_id: str) -> dict[str, Any]:
+        """As ``ddx doc show ID --json`` prints it.
+
+        Raises:
+            DocumentsUnreadable: there is no such document.
+        """
+        document = self.document(document_id)
+        review = document.review
+        if not review.self_hash:
+            return _entry(document)
+        said = {"self_hash": review.self_hash, "deps": dict(review.deps), "reviewed_at": review.reviewed_at}
+        return {**_entry(document), "review": said}
+
+    def audit_json(self) -> list[dict[str, str]]:
+        """As ``ddx doc audit --json`` prints it."""
+        return [issue.as_json() for issue in self.issues]
+
+    def stale_json(self, *, flat: bool = False) -> Any:
+        """As ``ddx doc stale --json`` prints it.
+
+        Args:
+            flat: one list, as releases up to May have it.
+        """
+        found = self.stale()
+        if flat:
+            return [each.as_json() for each in found]
+        parts: dict[str, Any] = {name: [each.as_json() for each in found if each.bucket == name] for name in BUCKETS}
+        return {**parts, "summary": {"total": len(found), **{name: len(parts[name]) for name in BUCKETS}}}
+
+
+def _entry(document: Document) -> dict[str, Any]:
+    found: dict[str, Any] = {"id": document.id, "path": document.path, "title": document.title}
+    found |= {"depends_on": list(document.depends_on), "dependents": list(document.dependents)}
+    return {name: value for name, value in found.items() if value or name in ("id", "path")}

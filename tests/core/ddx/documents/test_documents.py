@@ -1,0 +1,268 @@
+"""The document graph: our own reader against what ddx answered, and what stands on it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helix_tui.core.beads.record import Bead
+from helix_tui.core.ddx.client import Ddx
+from helix_tui.core.ddx.documents.builder import read_graph
+from helix_tui.core.ddx.documents.frontmatter import read_fields, read_node, split
+from helix_tui.core.ddx.documents.graph import DocumentGraph, DocumentsUnreadable
+from helix_tui.core.ddx.documents.hashing import content_hash
+from helix_tui.core.ddx.documents.source import Documents, read_documents
+from helix_tui.core.ground.project import Project, find_project
+
+GIVEN = Path(__file__).resolve().parents[5] / "shared" / "data" / "ddx" / "docs"
+
+
+@pytest.fixture(scope="module", params=["ddx", "fizeau"])
+def tree(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[str, Any]]]:
+    """A real tree of documents, and what four releases of ddx say of it."""
+    if not GIVEN.is_dir():
+        pytest.skip("the recorded document trees are not here")
+    root = tmp_path_factory.mktemp(request.param)
+    with tarfile.open(GIVEN / f"{request.param}.tar.xz") as archive:
+        archive.extractall(root, filter="data")
+    lines = (GIVEN / f"{request.param}.jsonl").read_text(encoding="utf-8").splitlines()
+    return root, [json.loads(line) for line in lines]
+
+
+def test_our_reader_answers_what_four_releases_answered(tree: tuple[Path, list[dict[str, Any]]]) -> None:
+    root, recorded = tree
+    graph = read_graph(root, root / ".ddx")
+    compared = 0
+    for answer in recorded:
+        verb, *words = answer["argv"][2:]
+        if not answer["stdout"]:
+            continue
+        said = answer["stdout"].replace("$P", str(root))
+        if "--json" in words:
+            assert json.loads(said) == _ours(graph, verb, words, answer["releases"]), answer["argv"]
+            compared += 1
+        elif verb in ("deps", "dependents") and answer["rc"] == 0:
+            document = graph.document(words[0])
+            ids = document.depends_on if verb == "deps" else document.dependents
+            lines = [] if said.startswith("No ") else said.splitlines()
+            assert [line.partition("  ")[0] for line in lines] == list(ids)
+            compared += 1
+    assert compared > 50
+
+
+def _ours(graph: DocumentGraph, verb: str, words: list[str], releases: list[str]) -> Any:
+    if verb == "graph":
+        return graph.graph_json()
+    if verb == "audit":
+        return graph.audit_json()
+    if verb == "stale":
+        return graph.stale_json(flat="april" in releases)
+    return graph.show_json(words[0])
+
+
+HASHED = json.loads((Path(__file__).resolve().parents[3] / "data" / "documents" / "hashed.json").read_text())
+"""Documents, and the hash that ``ddx doc stamp`` of August wrote into each."""
+
+
+@pytest.mark.parametrize(("text", "expected"), HASHED)
+def test_a_content_hash_is_the_one_that_ddx_stamps(text: str, expected: str) -> None:
+    parts = split(text.encode())
+    assert parts is not None
+    assert content_hash(parts[0], read_node(parts[0]), parts[1]) == expected
+    assert content_hash(parts[0], read_node(parts[0]), parts[1] + b"x") != expected
+
+
+def test_a_review_does_not_change_the_hash(tmp_path: Path) -> None:
+    plain = "---\nddx:\n  id: A\n---\n# A\n"
+    stamped = "---\nddx:\n  id: A\n  review:\n    self_hash: x\n    deps: {}\n---\n# A\n"
+    hashes = set()
+    for text in (plain, stamped):
+        parts = split(text.encode())
+        assert parts is not None
+        hashes.add(content_hash(parts[0], read_node(parts[0]), parts[1]))
+    assert len(hashes) == 1
+
+
+BROKEN = [
+    ("title: a: b", "yaml: mapping values are not allowed in this context"),
+    ("x: 1\ntitle: a: b", "yaml: line 2: mapping values are not allowed in this context"),
+    ("ddx: true", "yaml: unmarshal errors:\n  line 1: cannot unmarshal !!bool `true` into docgraph.DocFrontmatter"),
+    ("ddx:\n  id: A\n  depends_on: FEAT-001-xy",
+     "yaml: unmarshal errors:\n  line 3: cannot unmarshal !!str `FEAT-00...` into []string"),
+    ("a: *gone", "yaml: unknown anchor 'gone' referenced"),
+    ("a: b\na: c", 'yaml: unmarshal errors:\n  line 2: mapping key "a" already defined at line 1'),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("block", "words"), BROKEN)
+def test_a_broken_document_is_an_issue_in_the_words_of_ddx(tmp_path: Path, block: str, words: str) -> None:
+    path = tmp_path / "docs" / "a.md"
+    path.parent.mkdir()
+    path.write_text(f"---\n{block}\n---\n# A\n")
+    (issue,) = read_graph(tmp_path, tmp_path / ".ddx").issues
+    assert issue.as_json() == {
+        "kind": "parse_error",
+        "path": "docs/a.md",
+        "message": f"{path}: parse frontmatter: {words}",
+    }
+
+
+def test_aliases_of_aliases_cost_nothing() -> None:
+    lines = ["a0: &a0 [x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12)]
+    node = read_node("\n".join(lines).encode())
+    assert read_fields(node).id == ""
+
+
+def write(root: Path, name: str, front: str, text: str = "") -> Path:
+    path = root / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"---\nddx:\n{front}\n---\n{text}", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """A repository whose PRD changed after a feature was reviewed against it."""
+    root = tmp_path / "p"
+    prd = write(root, "docs/prd.md", "  id: PRD", "# Product requirements\n")
+    parts = split(prd.read_bytes())
+    assert parts is not None
+    old = content_hash(parts[0], read_node(parts[0]), parts[1])
+    write(root, "docs/FEAT-001-login.md",
+          f"  id: FEAT-001\n  depends_on: [PRD]\n  review:\n    self_hash: x\n    deps:\n      PRD: {old}",
+          "# Login by mail\nSee [[SD-009]].\n")  # fmt: skip
+    write(root, "docs/SD-001.md", "  id: SD-001\n  depends_on: [FEAT-001]", "# Sessions\n")
+    write(root, ".hidden/x.md", "  id: HIDDEN")
+    write(root, "worktrees/y.md", "  id: COPY")
+    for words in (("init", "-q"), ("add", "."), ("commit", "-qm", "one")):
+        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", *words], cwd=root, check=True)
+    return find_project(root)
+
+
+def test_what_is_hidden_or_a_copy_is_no_document(project: Project) -> None:
+    assert list(read_documents(project).all) == ["FEAT-001", "PRD", "SD-001"]
+
+
+def test_a_changed_document_names_its_dependents_and_the_beads_under_them(project: Project) -> None:
+    assert read_documents(project).changes(project, {}) == ()
+    path = project.root / "docs/prd.md"
+    path.write_text(path.read_text() + "More.\n")
+    before = "2020-01-01T00:00:00Z"
+    beads = {
+        "b-1": Bead(id="b-1", spec_id="SD-001", updated_at=before),
+        "b-2": Bead(id="b-2", spec_id="SD-001", updated_at=before, status="closed"),
+        "b-3": Bead(id="b-3", spec_id="docs/FEAT-001-login.md#part", updated_at=before),
+        "b-4": Bead(id="b-4", spec_id="OTHER-1", updated_at=before),
+    }
+    found = {change.document.id: change for change in read_documents(project).changes(project, beads)}
+    change = found["PRD"]
+    assert (change.when, change.dependents, change.reviewed) == (None, ("FEAT-001", "SD-001"), ("FEAT-001",))
+    assert change.beads == ("b-3", "b-1")
+
+
+def test_a_bead_written_after_the_change_is_not_named(project: Project) -> None:
+    path = project.root / "docs/SD-001.md"
+    path.write_text(path.read_text() + "More.\n")
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b"]
+    subprocess.run([*git, "commit", "-qam", "two"], cwd=project.root, check=True)
+    old = Bead(id="b-1", spec_id="SD-001", updated_at="2020-01-01T00:00:00Z")
+    new = Bead(id="b-2", spec_id="SD-001", updated_at="2100-01-01T00:00:00Z")
+    (change,) = (
+        each
+        for each in read_documents(project).changes(project, {"b-1": old, "b-2": new})
+        if each.document.id == "SD-001"
+    )
+    assert change.beads == ("b-1",)
+
+
+def test_what_no_document_declares_is_searched_and_said(project: Project) -> None:
+    documents = read_documents(project)
+    for name, expected, how in (
+        ("FEAT-001", "FEAT-001", "id"),
+        ("feat_001", "FEAT-001", "id"),
+        ("docs/FEAT-001-login.md", "FEAT-001", "path"),
+        ("FEAT-001-login", "FEAT-001", "name"),
+        ("Login by mail", "FEAT-001", "title"),
+    ):
+        match = documents.find(name)
+        assert match is not None
+        assert (match.document.id, match.how) == (expected, how), name
+    assert documents.find("login") is None
+    assert [(match.document.id, match.how) for match in documents.search("mail")] == [("FEAT-001", "title")]
+    (match,) = documents.search("SD-009")
+    assert (match.document.id, match.how) == ("FEAT-001", "link")
+    assert "no document declares that id" in match.words
+
+
+def a_ddx(tmp_path: Path, **answers: str) -> Path:
+    """A program in place of ddx that gives prepared answers to `doc VERB`."""
+    path = tmp_path / "ddx"
+    cases = "\n".join(f"  {verb}) cat <<'END'\n{text}\nEND\n  ;;" for verb, text in answers.items())
+    path.write_text(f'#!/bin/sh\ncase "$2" in\n{cases}\n  *) echo "unknown command" >&2; exit 1 ;;\nesac\n')
+    path.chmod(0o755)
+    return path
+
+
+def test_where_there_is_a_ddx_it_answers_and_differences_are_kept(project: Project, tmp_path: Path) -> None:
+    own = read_graph(project.root, project.ddx_dir)
+    answers = {
+        "graph": json.dumps(own.graph_json()),
+        "audit": json.dumps(own.audit_json()),
+        "stale": json.dumps(own.stale_json()),
+    }
+    asked = read_documents(project, Ddx(a_ddx(tmp_path, **answers), project.root))
+    assert (asked.source, asked.note, asked.differences) == ("ddx", "", ())
+    assert asked.all == own.documents
+    answers["graph"] = json.dumps([{"id": "ONLY", "path": "docs/only.md"}])
+    asked = read_documents(project, Ddx(a_ddx(tmp_path, **answers), project.root))
+    assert list(asked.all) == ["ONLY"]
+    assert "ONLY is a document for ddx alone" in asked.differences
+
+
+def test_a_ddx_without_the_verb_is_stood_in_for_and_that_is_said(project: Project, tmp_path: Path) -> None:
+    asked: Documents = read_documents(project, Ddx(a_ddx(tmp_path), project.root))
+    assert asked.source == "files"
+    assert "unknown command" in asked.note
+    assert len(asked.all) == 3
+
+
+def test_a_broken_graph_setting_is_refused_by_name(project: Project) -> None:
+    path = project.ddx_dir / "graphs" / "g.yaml"
+    path.parent.mkdir(parents=True)
+    path.write_text("roots: [docs\n")
+    with pytest.raises(DocumentsUnreadable, match=r"g\.yaml"):
+        read_documents(project)
+
+
+def test_graph_settings_narrow_and_add(project: Project) -> None:
+    write(project.root, "extra/x.md", "  id: X")
+    path = project.ddx_dir / "graphs" / "g.yaml"
+    path.parent.mkdir(parents=True)
+    path.write_text("roots: [docs]\nid_to_path: {X: extra/x.md}\ncascade: {PRD: [X]}\nrequired_roots: [NONE]\n")
+    graph = read_graph(project.root, project.ddx_dir)
+    assert graph.documents["X"].depends_on == ("PRD",)
+    assert [issue.kind for issue in graph.issues] == ["required_root_missing"]
+
+
+def test_a_gate_and_its_metric_are_read_and_compared(project: Project) -> None:
+    gate = "  id: GATE\n  depends_on: [SD-001]\n  execution:\n    kind: command\n    required: true\n"
+    gate += "    command: [make, bench]\n    comparison: lower-is-better\n    thresholds: {ratchet: 250, unit: ms}\n"
+    write(project.root, "docs/gate.md", gate + "    metric: {metric_id: MET-1}")
+    met = "  id: MET-1\nmetric:\n  unit: ms\n  direction: lower-is-better\n  budget: 200"
+    write(project.root, "docs/met.md", met)
+    documents = read_documents(project)
+    execution, metric = documents.all["GATE"].execution, documents.all["MET-1"].metric
+    assert execution is not None
+    assert metric is not None
+    assert (execution.command, execution.comparison, execution.ratchet) == (("make", "bench"), "lower-is-better", 250)
+    assert (metric.direction, metric.budget) == ("lower-is-better", 200)
+    assert documents.graph.warnings == (
+        'metric artifact "MET-1" budget 200 conflicts with gate ratchet 250 on "GATE"; gate ratchet is authoritative',
+    )
+    assert documents.upstream("GATE") == ("SD-001", "FEAT-001", "PRD")
