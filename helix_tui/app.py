@@ -116,7 +116,7 @@ class NewsArrived(Message):
         return isinstance(message, NewsArrived)
 
 
-class HelixApp(Traveller):
+class HelixApp(Traveller, barrier.GuardedApp):
     """The console on one project."""
 
     TITLE = "helix-tui"

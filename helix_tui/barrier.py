@@ -22,12 +22,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from traceback import format_exception, walk_tb
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from textual import events
 from textual._callback import invoke
 from textual._context import active_app
+from textual.app import App
 from textual.message import Message
 from textual.message_pump import CallbackError, MessagePump
 from textual.screen import Screen
@@ -40,9 +41,6 @@ from helix_tui.core.ground.text import clean_line
 from helix_tui.screens.base import HelixScreen
 from helix_tui.screens.dismissal import is_stale
 from helix_tui.widgets.chrome.empty_state import DrawGuard
-
-if TYPE_CHECKING:
-    from helix_tui.app import HelixApp
 
 LIMIT = 3
 """Failures of one part within `WINDOW_S` after which it is replaced until somebody tries again."""
@@ -70,10 +68,22 @@ class _Source:
     """File and line of the innermost frame, to tell the same failure from another one."""
 
 
+class GuardedApp(App[int]):
+    """What the barrier asks of the app that it guards."""
+
+    def say(self, text: str, severity: Any = "information") -> None:
+        """A word to the user."""
+        raise NotImplementedError
+
+    def end_by_defect(self, line: str) -> None:
+        """Leave with one line on the restored terminal."""
+        raise NotImplementedError
+
+
 class Barrier:
     """Catches what an app's parts raise; closes, replaces and tells."""
 
-    def __init__(self, app: HelixApp) -> None:
+    def __init__(self, app: GuardedApp) -> None:
         self._app = app
         self._failures: WeakKeyDictionary[Screen[Any], deque[float]] = WeakKeyDictionary()
         self._guards: WeakKeyDictionary[Widget, DrawGuard] = WeakKeyDictionary()

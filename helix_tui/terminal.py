@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterable
 from encodings.utf_8 import IncrementalDecoder
 from types import FrameType
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, Protocol, cast
 
 from textual import events
 from textual._xterm_parser import XTermParser
@@ -22,11 +22,18 @@ from textual.drivers import linux_driver
 from textual.drivers._writer_thread import WriterThread
 from textual.drivers.linux_driver import LinuxDriver
 
-if TYPE_CHECKING:
-    from helix_tui.app import HelixApp
-
 LEAVE = (signal.SIGTERM, signal.SIGHUP)
 """Signals on which the console leaves as by a key; the second one of a kind ends it at once."""
+
+
+class _Barrier(Protocol):
+    def report(self, error: Exception) -> None: ...
+
+
+class _Guarded(Protocol):
+    """The app, as far as the driver needs more of it than Textual's."""
+
+    barrier: _Barrier
 
 
 class Decoder(IncrementalDecoder):
@@ -147,7 +154,7 @@ class TerminalDriver(LinuxDriver):
                 if not self.exit_event.is_set():
                     self._app.call_later(self._app.panic)
             except Exception as error:  # noqa: BLE001 - the barrier logs it
-                cast("HelixApp", self._app).barrier.report(error)
+                cast(_Guarded, self._app).barrier.report(error)
                 continue
             return
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import Any
 
-if TYPE_CHECKING:
-    from helix_tui.screens.base import HelixScreen
+from textual.screen import Screen
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +23,9 @@ class ScreenEntry:
     module: str
     class_name: str
 
-    def make(self) -> HelixScreen:
+    def make(self) -> Screen[Any]:
         """Import the screen and make it."""
-        screen: HelixScreen = getattr(import_module(self.module), self.class_name)()
+        screen: Screen[Any] = getattr(import_module(self.module), self.class_name)()
         return screen
 
 

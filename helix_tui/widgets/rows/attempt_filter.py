@@ -37,7 +37,7 @@ class AttemptFilter:
     def matches_run(self, run: Run) -> bool:
         """Whether something that runs passes; its status is ``running``, ``silent`` or ``gone``."""
         said = {"alive": "running", "silent": "running silent", "dead": "gone"}[run.verdict]
-        shown = Attempt(run.attempt_id or "", run.bead_id or "", said, harness=run.harness, model=run.model)
+        shown = Attempt(run.attempt_id or "", run.bead_id or "", status=said, harness=run.harness, model=run.model)
         return self.matches(shown)
 
     def _has(self, attempt: Attempt, word: str) -> bool:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from helix_tui.core.ddx.attempts.bundles import began_at
 from helix_tui.core.ddx.attempts.sums import AgentCall, Sums, sum_calls
-from helix_tui.core.ddx.attempts.verdict import AttemptVerdict, StatusClass, decide, found_after_landing
+from helix_tui.core.ddx.attempts.verdict import AttemptEnd, AttemptVerdict, StatusClass, decide, found_after_landing
 from helix_tui.core.ddx.claims import Hold
 
 Source = Literal["recovery", "loop", "event", "metrics", "result", "cost", "manifest", "name", "run-state"]
@@ -41,17 +41,11 @@ class Review:
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(AttemptEnd):
     """One execution of one bead. Landed, preserved and closed are three facts: closed is the bead's own."""
 
     attempt_id: str
     bead_id: str = ""
-    status: str = ""
-    """DDx's own word, verbatim; empty while it runs or where it crashed without a result."""
-    status_source: str = ""
-    """Who said it: loop, event, metrics or result, strongest first."""
-    outcome: str = ""
-    detail: str = ""
     worker_id: str = ""
     session_id: str = ""
     harness: str = ""
@@ -63,35 +57,12 @@ class Attempt:
     tokens: Tokens = Tokens()
     cost_usd: float | None = None
     base_rev: str = ""
-    result_rev: str = ""
-    landed_rev: str = ""
-    preserve_ref: str = ""
-    candidate_ref: str = ""
-    """Where a DDx that reviews before it lands keeps what it reviews."""
-    land_status: str = ""
-    merged: bool = False
-    """Its result, or whoever spoke later, says that it was merged."""
-    recovered: bool = False
-    """DDx landed it in a later call (event ``dangling-success-recovery``)."""
-    held: bool = False
-    """Somebody still holds the bead for it: what its worker wrote is not the last word."""
-    gone: str = ""
-    """What is known of its worker that ended without a word; empty where it lives or nobody knows."""
-    stopped: str = ""
-    """Why ddx ended its processes, in ddx's words; empty where they ended by themselves."""
-    closed_by_it: bool = False
-    """The bead is closed, with a commit, by this attempt's session."""
-    on_branch: bool | None = None
-    """Whether git finds its result in the history of the target branch; None where git cannot tell."""
     retry_after: int | None = None
-    no_changes_rationale: str = ""
     failure_mode: str = ""
-    error: str = ""
     exit_code: int | None = None
     review: Review | None = None
     bundle: Path | None = None
     """Its evidence folder under ``.ddx/executions``, where it has one."""
-    sources: tuple[str, ...] = ()
     calls: tuple[AgentCall, ...] = ()
     """Every call of an agent made for it: the work, its reviews, ddx's check before and triage after."""
     verdict: AttemptVerdict = field(init=False, compare=False)
@@ -125,11 +96,6 @@ class Attempt:
     def only_its_worker_says(self) -> bool:
         """Nobody but the worker's own result, written before landing, says what came of it."""
         return self.status_source == "result" and self.verdict.proof == "status"
-
-    @property
-    def of_later_release(self) -> bool:
-        """Written by a DDx that reviews before it lands."""
-        return bool(self.candidate_ref or self.land_status) or "metrics" in self.sources
 
     @property
     def finished(self) -> bool:

@@ -10,12 +10,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 from helix_tui.core.ddx.names import Outcome, status_of
-
-if TYPE_CHECKING:
-    from helix_tui.core.ddx.attempts.attempt import Attempt
 
 Proof = Literal["git", "landed revision", "ref", "event", "status", "worker", "nothing"]
 """What a verdict rests on, the strongest first."""
@@ -62,7 +59,47 @@ class AttemptVerdict:
         return "other" if self.proof in ("worker", "nothing") else _HEADINGS.get(self.outcome, "other")
 
 
-def decide(attempt: Attempt) -> AttemptVerdict:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptEnd:
+    """What records and git tell of an attempt's end: all that a verdict may rest on."""
+
+    status: str = ""
+    """DDx's own word, verbatim; empty while it runs or where it crashed without a result."""
+    status_source: str = ""
+    """Who said it: loop, event, metrics or result, strongest first."""
+    outcome: str = ""
+    detail: str = ""
+    result_rev: str = ""
+    landed_rev: str = ""
+    preserve_ref: str = ""
+    candidate_ref: str = ""
+    """Where a DDx that reviews before it lands keeps what it reviews."""
+    land_status: str = ""
+    merged: bool = False
+    """Its result, or whoever spoke later, says that it was merged."""
+    recovered: bool = False
+    """DDx landed it in a later call (event ``dangling-success-recovery``)."""
+    held: bool = False
+    """Somebody still holds the bead for it: what its worker wrote is not the last word."""
+    gone: str = ""
+    """What is known of its worker that ended without a word; empty where it lives or nobody knows."""
+    stopped: str = ""
+    """Why ddx ended its processes, in ddx's words; empty where they ended by themselves."""
+    closed_by_it: bool = False
+    """The bead is closed, with a commit, by this attempt's session."""
+    on_branch: bool | None = None
+    """Whether git finds its result in the history of the target branch; None where git cannot tell."""
+    no_changes_rationale: str = ""
+    error: str = ""
+    sources: tuple[str, ...] = ()
+
+    @property
+    def of_later_release(self) -> bool:
+        """Written by a DDx that reviews before it lands."""
+        return bool(self.candidate_ref or self.land_status) or "metrics" in self.sources
+
+
+def decide(attempt: AttemptEnd) -> AttemptVerdict:
     """The verdict on an attempt, from what its record holds."""
     for rule in (_by_git, _by_revision, _by_ref, _by_event):
         found = rule(attempt)
@@ -76,7 +113,7 @@ def found_after_landing(status: str) -> bool:
     return status.startswith(("review_", "push_"))
 
 
-def _by_git(attempt: Attempt) -> AttemptVerdict | None:
+def _by_git(attempt: AttemptEnd) -> AttemptVerdict | None:
     """A revision in the history of the branch has landed; one that is not there has not."""
     if attempt.on_branch is None:
         return None
@@ -93,7 +130,7 @@ def _by_git(attempt: Attempt) -> AttemptVerdict | None:
     return _aside(attempt, "git", f"commit {short} is not in the history of the branch")
 
 
-def _by_revision(attempt: Attempt) -> AttemptVerdict | None:
+def _by_revision(attempt: AttemptEnd) -> AttemptVerdict | None:
     """Somebody named the revision as which it landed."""
     if attempt.recovered:
         return AttemptVerdict("landed", "landed revision", "ddx landed it later (dangling-success-recovery)")
@@ -106,7 +143,7 @@ def _by_revision(attempt: Attempt) -> AttemptVerdict | None:
     return None
 
 
-def _by_ref(attempt: Attempt) -> AttemptVerdict | None:
+def _by_ref(attempt: AttemptEnd) -> AttemptVerdict | None:
     """Work that was put at a ref beside the branch."""
     if attempt.preserve_ref:
         if attempt.status == "success" and "auto-recovered" in attempt.detail:
@@ -119,7 +156,7 @@ def _by_ref(attempt: Attempt) -> AttemptVerdict | None:
     return None
 
 
-def _by_event(attempt: Attempt) -> AttemptVerdict | None:
+def _by_event(attempt: AttemptEnd) -> AttemptVerdict | None:
     """What DDx wrote of the end: a review before landing, or one after it."""
     said = attempt.detail
     if said.startswith("pre-land") and status_of(attempt.status).outcome != "failed":
@@ -131,7 +168,7 @@ def _by_event(attempt: Attempt) -> AttemptVerdict | None:
     return None
 
 
-def _by_status(attempt: Attempt) -> AttemptVerdict:
+def _by_status(attempt: AttemptEnd) -> AttemptVerdict:
     """What DDx's word for the end means, where nothing stronger speaks."""
     if not attempt.status:
         if attempt.held:
@@ -154,7 +191,7 @@ def _by_status(attempt: Attempt) -> AttemptVerdict:
     return AttemptVerdict(known.outcome, "status", f"{attempt.status}: {known.meaning}")
 
 
-def _success(attempt: Attempt) -> AttemptVerdict:
+def _success(attempt: AttemptEnd) -> AttemptVerdict:
     """``success`` means landed, but where only a result says so that was written before landing.
 
     Both eras write the result when the agent ends, head even with ``land_status: landed`` in it; while
@@ -172,7 +209,7 @@ def _landing() -> AttemptVerdict:
     return AttemptVerdict("unfinished", "status", "the agent has ended; its change is being landed")
 
 
-def _aside(attempt: Attempt, proof: Proof, why: str) -> AttemptVerdict:
+def _aside(attempt: AttemptEnd, proof: Proof, why: str) -> AttemptVerdict:
     """Kept beside the branch: refused where a review said so, else merely kept."""
     known = status_of(attempt.status)
     refused = known.outcome == "refused"
@@ -195,7 +232,7 @@ _STOPPED = re.compile(
 )
 
 
-def _stop(attempt: Attempt) -> str:
+def _stop(attempt: AttemptEnd) -> str:
     """How somebody ended it: what DDx says of the failure, or of ending its processes, is that alone."""
     said = (attempt.detail, attempt.error, attempt.stopped)
     return next((words for words in said if _STOPPED.match(words)), "")

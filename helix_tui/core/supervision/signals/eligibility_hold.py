@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from helix_tui.core.beads.record import TERMINAL, Bead
-
-if TYPE_CHECKING:  # most projects never ask anything
-    from helix_tui.core.supervision.signals.questions import OpenQuestion
 
 UNDECIDED = "helix-held-for"
 """In the row of a bead that a run goes on without, because a person must judge its outcome or because it was
@@ -21,7 +18,20 @@ DRIFTED = "helix-drift"
 _ESCALATIONS = frozenset({"kind:escalation", "kind:speculative"})
 
 
-def causes(bead: Bead, questions: Iterable[OpenQuestion] = ()) -> tuple[str, ...]:
+class Asked(Protocol):
+    """A question to a person, as far as the bead that waits for it is concerned."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def bead_id(self) -> str: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def answered(self) -> bool: ...
+
+
+def causes(bead: Bead, questions: Iterable[Asked] = ()) -> tuple[str, ...]:
     """Sentences, each with a cause that a person can act on; none where the row says it all."""
     if bead.status in TERMINAL:
         return ()
