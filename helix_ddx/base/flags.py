@@ -1,11 +1,8 @@
 """Flags as DDx's command line reads them: anywhere among the words, ``--flag value`` or ``--flag=value``.
 
 Facts: the wording of its complaints (transcripts of both eras). A mistake is a `UsageError`, which is
-answered with the usage block.
-
-One verb of the command line, as the tables have it.
-
-Why a command was not done.
+answered with the usage block. Verbs, as the tables have them, stand here
+too, and why a command was not done.
 """
 
 from __future__ import annotations

@@ -2,11 +2,7 @@
 
 A mistake is told as DDx tells it: the complaint, the usage block, the complaint again, and exit code 1.
 
-Verbs of DDx that the embedded tracker knows of and does not offer.
-
-Finding the verb on a command line, and its usage block, laid out as DDx lays it out.
-
-``version``: which program answers, and as which release of DDx.
+Here too: usage blocks, laid out as DDx lays them out; verbs of DDx that the embedded tracker does not offer; ``version``.
 """
 
 from __future__ import annotations

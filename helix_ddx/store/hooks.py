@@ -29,7 +29,7 @@ def run_hook(call: VerbCall, name: str, record: bytes) -> None:
         raise Refused(f"bead: hook stat: {error}") from None
     if stat.S_ISDIR(mode) or not mode & 0o111:
         return
-    from helix_ddx.base.files import OtherError, hook  # only where there is a hook
+    from helix_ddx.base.external_tools import OtherError, hook  # only where there is a hook
 
     try:
         code, said = hook(path, record, timeout=TIMEOUT_S)

@@ -18,7 +18,7 @@ from helix_tui.cli.helix.shared import (
     wishes_of,
 )
 from helix_tui.cli.helix.stage import facts_of, report
-from helix_tui.cli.report.queue_lines import trial_document, trial_lines
+from helix_tui.cli.report.experiments import trial_document, trial_lines
 from helix_tui.cli.show.attempts import read_attempts
 from helix_tui.core.beads.readiness import looks_like_epic
 from helix_tui.core.editing.execute.curator import Curator

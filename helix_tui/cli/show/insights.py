@@ -8,16 +8,8 @@ from typing import Any
 
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.paint import columns, counted
+from helix_tui.cli.report.experiments import count, dollars, per_landed, percent, span, trial_document, trial_lines
 from helix_tui.cli.report.loading import load
-from helix_tui.cli.report.queue_lines import (
-    count,
-    dollars,
-    per_landed,
-    percent,
-    span,
-    trial_document,
-    trial_lines,
-)
 from helix_tui.cli.report.since import add_since, began_since, since_of
 from helix_tui.cli.show.attempts import read_book
 from helix_tui.core.beads.readiness import Queue

@@ -2,8 +2,7 @@
 
 Sources: docs/formats/ddx.md §0, §4, §5. A new release with a new word costs a row here and nothing else; a
 word that has no row is shown as it is and never counts as success (docs/decisions/0002).
-
-Fields of a JSON object of whatever shape, each by itself: a wrong type is an absent field.
+Fields of a JSON object are read each by itself: a wrong type is an absent field.
 """
 
 from __future__ import annotations
