@@ -2,7 +2,7 @@
 
 A mistake is told as DDx tells it: the complaint, the usage block, the complaint again, and exit code 1.
 
-Here too: usage blocks, laid out as DDx lays them out; verbs of DDx that the embedded tracker does not offer; ``version``.
+Here too: usage blocks, laid out as DDx lays them out; verbs of DDx that are not offered; ``version``.
 """
 
 from __future__ import annotations

@@ -1,12 +1,7 @@
-"""A mapping that cannot grow without end.
-
-A share of n with its 95 % interval, by Wilson's score interval (Wilson 1927): honest where n is small.
-"""
+"""A mapping that cannot grow without end."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
 from typing import TypeVar
 
 Key = TypeVar("Key")
@@ -29,31 +24,3 @@ class Recent(dict[Key, Value]):
         super().__setitem__(key, value)
         if len(self) > self.most:
             del self[next(iter(self))]
-
-
-Z95 = 1.959964
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """A share of n with its 95 % interval, all between 0 and 1."""
-
-    count: int
-    n: int
-    rate: float | None
-    low: float
-    high: float
-
-    def overlaps(self, other: Share) -> bool:
-        """Whether the two intervals have a value in common."""
-        return self.low <= other.high and other.low <= self.high
-
-
-def share(count: int, n: int) -> Share:
-    """Wilson's interval for ``count`` of ``n``; of nothing, anything may be true."""
-    if n <= 0:
-        return Share(0, 0, None, 0.0, 1.0)
-    rate, z2 = count / n, Z95 * Z95
-    middle = (rate + z2 / (2 * n)) / (1 + z2 / n)
-    half = Z95 / (1 + z2 / n) * math.sqrt(rate * (1 - rate) / n + z2 / (4 * n * n))
-    return Share(count, n, rate, max(0.0, middle - half), min(1.0, middle + half))

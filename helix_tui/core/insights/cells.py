@@ -16,7 +16,7 @@ from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.sums import AgentCall, Sums, sum_calls
 from helix_tui.core.ddx.attempts.verdict import OUTCOMES
 from helix_tui.core.ddx.names import Outcome
-from helix_tui.core.ground.recent import Share, share
+from helix_tui.core.ground.shares import Share, share
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import format_instant
 

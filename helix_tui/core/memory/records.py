@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from helix_tui.core.ground.recent import Share, share
+from helix_tui.core.ground.shares import Share, share
 from helix_tui.core.ground.time import format_instant
 
 TYPES = ("failure", "pattern", "systemic")

@@ -28,7 +28,7 @@ from helix_tui.screens.base import NARROW, HelixScreen
 from helix_tui.screens.external_editor import open_at
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.chrome.notice_line import Caption
-from helix_tui.widgets.rows.memories import READY, RUNNING, RunRow, RunRows
+from helix_tui.widgets.rows.questions import READY, RUNNING, RunRow, RunRows
 from helix_tui.widgets.text.answer import sense_of, target_of
 from helix_tui.widgets.text.pane import TextPane
 from helix_tui.widgets.text.steps import brief_of, brief_paras

@@ -18,7 +18,7 @@ from helix_tui.core.ground.text import clean_line
 from helix_tui.core.supervision.decide.check import StatusSummary
 from helix_tui.core.supervision.run_state.status import said_lines
 from helix_tui.screens.background import Jobs
-from helix_tui.widgets.chrome.chooser import KEPT, Action, ActionLog
+from helix_tui.widgets.chrome.actions import KEPT, Action, ActionLog
 from helix_tui.widgets.chrome.notice_line import LogTail
 from helix_tui.widgets.rows.attempts import RunView
 

@@ -39,7 +39,7 @@ from helix_tui.widgets.chrome.empty_state import EmptyState
 from helix_tui.widgets.figures import midnight
 from helix_tui.widgets.rows.attempt_filter import AttemptFilter
 from helix_tui.widgets.rows.attempts import AttemptList, Board, Order, RunView
-from helix_tui.widgets.rows.lanes import RunningPanel
+from helix_tui.widgets.rows.running import RunningPanel
 from helix_tui.widgets.text.attempt_evidence import EvidencePane, Subject
 from helix_tui.widgets.text.diff import DiffPane
 from helix_tui.widgets.text.pane import TextPane

@@ -50,7 +50,7 @@ from helix_tui.widgets.text.bead import DetailView, as_markdown
 if TYPE_CHECKING:
     from helix_tui.core.snapshot import Snapshot
     from helix_tui.screens.loop.screen import AttemptStream
-    from helix_tui.widgets.rows.lanes import RunningPanel
+    from helix_tui.widgets.rows.running import RunningPanel
 
 DETAIL_DELAY = 0.06
 """Seconds that the cursor rests before the detail follows: holding a key down never waits for it."""

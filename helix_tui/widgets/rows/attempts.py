@@ -21,7 +21,7 @@ from helix_tui.widgets import figures
 from helix_tui.widgets.base.line import Line, Span, cut, fit, spread, width_of, wrap_spans
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import RowSource
-from helix_tui.widgets.chrome.chooser import Action, outcome
+from helix_tui.widgets.chrome.actions import Action, outcome
 from helix_tui.widgets.outcomes import LOOKS, look_of
 
 STATUS_CELLS = 11

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from helix_tui.core.ddx.attempts.sums import format_sum, format_whole
-from helix_tui.core.ground.recent import Share
+from helix_tui.core.ground.shares import Share
 from helix_tui.core.ground.text import clean_line, short_id
 from helix_tui.core.insights.cells import UNKNOWN, Cell, known, percentile
 from helix_tui.core.insights.report import Comparison, Report, Trial, key_of

@@ -22,7 +22,7 @@ from helix_tui.widgets import figures
 from helix_tui.widgets.base.line import Line, Span, cut, spread, wrap_spans
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import RowSource
-from helix_tui.widgets.chrome.chooser import answers, outcome, target_of
+from helix_tui.widgets.chrome.actions import answers, outcome, target_of
 from helix_tui.widgets.gesture import Gesture
 from helix_tui.widgets.text.pane import FoldPane, Para, Paragraphs
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.attempts.attempt import Attempt, Tokens
-from helix_tui.core.ground.recent import share
+from helix_tui.core.ground.shares import share
 from helix_tui.core.ground.time import NS
 from helix_tui.core.insights.cells import percentile, table
 from helix_tui.core.insights.report import batch_of, batches, compare_models

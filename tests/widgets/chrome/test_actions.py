@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from helix_tui.core.ddx.events import Event
-from helix_tui.widgets.chrome.chooser import KEPT, ActionLog, outcome
+from helix_tui.widgets.chrome.actions import KEPT, ActionLog, outcome
 
 
 def call(tool: str, target: str, call_id: str = "", at: int = 0) -> Event:

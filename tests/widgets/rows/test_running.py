@@ -6,7 +6,7 @@ from textual import on
 
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.widgets.rows.attempts import RunView
-from helix_tui.widgets.rows.lanes import RunningPanel
+from helix_tui.widgets.rows.running import RunningPanel
 from tests.widgets.host import Host
 from tests.widgets.rows.test_attempts import attempt, board, run
 
