@@ -27,9 +27,9 @@ from helix_tui import barrier, terminal
 from helix_tui.barrier import Barrier
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground.errors import DEFECT
-from helix_tui.core.ground.heap import give_back
 from helix_tui.core.ground.process import allow_reads, end_reads, end_writes
 from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.threads import give_back
 from helix_tui.core.ground.time import now_ns
 from helix_tui.core.snapshot.snapshot import Change, Snapshot, merge_changes
 from helix_tui.core.supervision.decide.needs import Need, asked_of, needs_of

@@ -25,6 +25,12 @@ PURE = {"subprocess", "socket", "time", "threading", "watchfiles", "shutil", "sq
 LOGS = {"_logged", "logs.program", "logs.logger"}
 """What logs that a program was run."""
 
+MOST_LOOSE = 15
+"""Modules that one folder may hold beside its subfolders."""
+
+MOST_LINES = 620
+"""Lines of a module; most have a quarter of that."""
+
 HEAVY = ("textual", "rich", "asyncio", "watchfiles", "sqlite3", "subprocess", "unittest")
 """What a process that prints a queue must not load."""
 
@@ -136,3 +142,11 @@ def test_every_program_that_is_run_is_logged() -> None:
                 if called & {"subprocess.run", "subprocess.Popen"} and not called & LOGS:
                     silent.append(f"{path.relative_to(PACKAGE)}: {function.name}")
     assert not silent
+
+
+def test_a_package_can_be_overlooked_and_a_module_read() -> None:
+    packages = {path.parent for path in _sources("helix_tui", "helix_ddx")}
+    loose = {folder: len([path for path in folder.glob("*.py") if path.name != "__init__.py"]) for folder in packages}
+    assert {str(folder.relative_to(ROOT)): count for folder, count in loose.items() if count > MOST_LOOSE} == {}
+    longest = {path: path.read_bytes().count(b"\n") for path in _sources("helix_tui", "helix_ddx")}
+    assert {str(path.relative_to(ROOT)): lines for path, lines in longest.items() if lines > MOST_LINES} == {}

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from helix_tui.cli.app_factory import OnChange, add_arguments, clock_of, make_app
 from helix_tui.cli.call import Call
 from helix_tui.cli.report.loading import locate
-from helix_tui.core.ground.heap import keep_together
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.threads import keep_together
 from helix_tui.core.snapshot import Change, Live, Snapshot, merge_changes
 from helix_tui.settings import load_settings
 

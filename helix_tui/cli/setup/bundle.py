@@ -22,8 +22,8 @@ from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.report.checks import DoctorCheck
 from helix_tui.cli.report.loading import locate
 from helix_tui.core.ground import log as logs
+from helix_tui.core.ground.git import files_below
 from helix_tui.core.ground.log import BACKUPS, MAX_BYTES, scrubbed
-from helix_tui.core.ground.opening import files_below
 from helix_tui.core.ground.project import Project
 from helix_tui.settings import settings_file
 

@@ -21,7 +21,7 @@ from types import MappingProxyType
 from helix_tui.core.beads.filebuffer import FileBuffer, copy_to_disk
 from helix_tui.core.beads.lines import Found, Image, Unread, read_lines
 from helix_tui.core.beads.record import Bead
-from helix_tui.core.ground.opening import open_nonblocking
+from helix_tui.core.ground.git import open_nonblocking
 
 MAX_FILE = 1 << 30
 """Bytes of a tracker that are read at most; real ones are under 25 MB."""

@@ -20,8 +20,8 @@ from typing import Any, Literal
 import msgspec
 
 from helix_tui.core.ground.errors import HelixError
+from helix_tui.core.ground.git import open_nonblocking
 from helix_tui.core.ground.helix_folder import make_folder
-from helix_tui.core.ground.opening import open_nonblocking
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.time import format_instant, parse_instant
 

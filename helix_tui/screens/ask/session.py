@@ -18,7 +18,7 @@ from helix_tui.core.ask.sessions.session import AskModel, News, ask, put_to_mode
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.ddx.model_call import model_command
 from helix_tui.core.ground.errors import HelixError
-from helix_tui.core.ground.opening import open_nonblocking
+from helix_tui.core.ground.git import open_nonblocking
 from helix_tui.core.ground.project import Project, find_ddx
 from helix_tui.core.supervision.agents.briefing import chosen
 from helix_tui.settings import load_settings

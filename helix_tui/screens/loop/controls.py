@@ -24,7 +24,7 @@ from helix_tui.core.editing.steps import OperationRefused
 from helix_tui.core.editing.undo.undo_plan import Conflict, Unreadable
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground import process_session as session
-from helix_tui.core.ground.opening import read_end
+from helix_tui.core.ground.git import read_end
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.ground.time import format_instant, now_ns
 from helix_tui.core.snapshot import Snapshot

@@ -13,7 +13,7 @@ from textual.worker import Worker
 
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ddx.runs.transcript import TranscriptTail
-from helix_tui.core.ground.opening import read_end
+from helix_tui.core.ground.git import read_end
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.supervision.decide.check import StatusSummary
 from helix_tui.core.supervision.run_state.status import said_lines

@@ -14,7 +14,7 @@ from helix_tui.core.beads.naming import with_titles
 from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.sums import format_whole
-from helix_tui.core.ground.opening import read_end
+from helix_tui.core.ground.git import read_end
 from helix_tui.core.ground.project import machine_name
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS, format_span, parse_instant

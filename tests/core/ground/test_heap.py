@@ -10,7 +10,7 @@ import pytest
 
 FREED = """
 from pathlib import Path
-from helix_tui.core.ground.heap import give_back
+from helix_tui.core.ground.threads import give_back
 def resident():
     return int(Path("/proc/self/statm").read_text().split()[1])
 blocks = [bytes(3_000) for _ in range(20_000)]
@@ -30,7 +30,7 @@ def test_what_lies_free_below_something_held_is_given_back() -> None:
 
 HEAPS = """
 import ctypes, threading
-from helix_tui.core.ground.heap import keep_together
+from helix_tui.core.ground.threads import keep_together
 keep_together()
 libc = ctypes.CDLL(None)
 libc.malloc.restype, libc.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]

@@ -16,7 +16,7 @@ from pathlib import Path
 from helix_tui.core.ask.corpus.git import Git, GitFailed, TrackedFile
 from helix_tui.core.ask.corpus.roles import left_out
 from helix_tui.core.ground.errors import HelixError
-from helix_tui.core.ground.opening import open_nonblocking
+from helix_tui.core.ground.git import open_nonblocking
 
 __all__ = [
     "MAX_BYTES",

@@ -19,8 +19,8 @@ from helix_tui.core.ask.corpus.roles import role_of
 from helix_tui.core.ask.index.index import RepositoryIndex
 from helix_tui.core.ask.records import Definition, Heading, Kind, RankedFile, Span, Tree, Use, text_hash
 from helix_tui.core.ask.retrieval.question import terms_in
+from helix_tui.core.ground.git import open_nonblocking
 from helix_tui.core.ground.helix_folder import make_folder
-from helix_tui.core.ground.opening import open_nonblocking
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import format_instant
 

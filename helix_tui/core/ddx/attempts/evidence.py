@@ -16,7 +16,7 @@ from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.files import decode_object, read_bytes
 from helix_tui.core.ddx.names import status_of, text, whole
 from helix_tui.core.ground.errors import UNROUTED, WHO
-from helix_tui.core.ground.opening import files_below
+from helix_tui.core.ground.git import files_below
 from helix_tui.core.ground.process import Finished, run
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.ground.time import NS, format_span

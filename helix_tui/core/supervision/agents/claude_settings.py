@@ -20,7 +20,7 @@ from helix_tui.core.ddx.names import ATTEMPT_ID
 from helix_tui.core.editing.execute.gate import WriteGate
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.files import replace_file
-from helix_tui.core.ground.opening import open_nonblocking
+from helix_tui.core.ground.git import open_nonblocking
 from helix_tui.core.ground.project import Project
 
 EDITS = "Edit|Write|MultiEdit|NotebookEdit"

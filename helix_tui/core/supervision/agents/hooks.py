@@ -21,7 +21,7 @@ from helix_tui.core.editing.authoring import AuthoringFinding, AuthoringVerdict,
 from helix_tui.core.editing.execute.gate import WriteGate
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.files import replace_file
-from helix_tui.core.ground.opening import open_nonblocking
+from helix_tui.core.ground.git import open_nonblocking
 from helix_tui.core.ground.project import Project
 
 NAME = "validate-bead-create"

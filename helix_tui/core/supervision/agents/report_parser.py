@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
 
-from helix_tui.core.ground.opening import open_nonblocking
+from helix_tui.core.ground.git import open_nonblocking
 
 if TYPE_CHECKING:
     from helix_tui.core.memory.lessons.verification import SessionCheck

@@ -27,7 +27,7 @@ from helix_tui.core.ddx.files import read_bytes
 from helix_tui.core.ddx.names import ATTEMPT_ID, status_of
 from helix_tui.core.editing import operations
 from helix_tui.core.editing.steps import called, named
-from helix_tui.core.ground.opening import read_end
+from helix_tui.core.ground.git import read_end
 from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.time import parse_instant
 from helix_tui.core.supervision.loop.epic_focus import inject

@@ -21,7 +21,7 @@ from helix_tui.core.beads.counts import QueueCounts, count_queue
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.ddx.runs.running import Run
-from helix_tui.core.ground.opening import read_end
+from helix_tui.core.ground.git import read_end
 from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_block, clean_line
