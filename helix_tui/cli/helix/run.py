@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_number,
         default=THRESHOLD,
         metavar="N",
-        help=f"changed lines from which a success is reviewed (default: {THRESHOLD}; 0: always)",
+        help="review no change below N lines and 3 files, and say which (default: every success is reviewed)",
     )
     parser.add_argument("--no-auto-align", action="store_true", help="inject no alignment and do not carry ALIGN out")
     parser.add_argument("--no-auto-review", action="store_true", help="inject no reviews")

@@ -207,11 +207,13 @@ class Booking:
             if row.get("helix-trigger-bead") == result.bead_id:
                 return
         about = queue.beads.get(result.bead_id)
+        spec = injection.spec_of(queue, about)
         wish = operations.create(
             f"escalation: {result.word} of {result.bead_id}",
             priority=about.priority if about is not None else 2,
             labels=["helix", f"{injection.activity_prefix(queue)}:iterate", "kind:escalation"],
-            spec_id=about.spec_id if about is not None else "",
+            issue_type=injection.type_for(spec),
+            spec_id=spec,
             acceptance=f"`ddx bead show {result.bead_id} --json` shows a {DECISION}",
             description=f"{text}\nAssumed meanwhile: the other work continues without it.",
             fields={

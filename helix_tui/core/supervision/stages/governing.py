@@ -33,7 +33,7 @@ from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.supervision.signals.focus import Scope, scope_word
 from helix_tui.core.supervision.signals.orphans import ALIGN, PLANNING, find_orphans, governs_alignment
-from helix_tui.core.supervision.stages.injection import activity_prefix
+from helix_tui.core.supervision.stages.injection import activity_prefix, type_for
 
 ACCEPTANCE = (
     "`ddx bead show <this> --json` shows notes that record ALIGN_STATUS: COMPLETE, and the "
@@ -166,11 +166,13 @@ def _taking(bead: Bead, labels: list[str]) -> Iterable[Operation]:
 
 def _new(scope: Scope, title: str, labels: list[str], queue: Queue) -> Operation:
     areas = [label.removeprefix("area:") for label in labels if label.startswith("area:")]
+    spec = scope if scope is not None and _SPEC.match(scope) else ""
     return operations.create(
         title,
+        issue_type=type_for(spec),
         priority=1,
         labels=labels,
-        spec_id=scope if scope is not None and _SPEC.match(scope) else "",
+        spec_id=spec,
         acceptance=ACCEPTANCE.replace(" <this>", ""),
         description=(
             f"Scope: {scope_word(scope)}\nScope areas: {', '.join(areas)}\n"

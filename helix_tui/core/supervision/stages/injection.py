@@ -31,11 +31,12 @@ from helix_tui.core.supervision.signals.orphans import (
 )
 from helix_tui.core.supervision.signals.questions import DECISION, KEY
 
-CONTRACT = "CONTRACT-001"
-"""What supervisory beads are built against where nothing else is: our own hook refuses a task without any."""
+UNGOVERNED = "chore"
+"""The type of a bead that no document governs: the authoring rules ask no spec-id of it, and ddx picks it like a
+task."""
 
-THRESHOLD = 100
-"""Changed lines from which a success is reviewed (docs/formats/helix.md §3.6)."""
+THRESHOLD = 0
+"""Changed lines from which a success is reviewed; 0: every one is (FEAT-002)."""
 
 FILES = 3
 """Changed files from which it is, whatever their size."""
@@ -71,6 +72,27 @@ def standing(queue: Queue, kind: str, trigger: str = "") -> str:
     return ""
 
 
+def type_for(spec_id: str) -> str:
+    """The type by which a bead of ours keeps the authoring rules: a task has a governing document, a chore none."""
+    return "task" if spec_id else UNGOVERNED
+
+
+def spec_of(queue: Queue, bead: Bead | None, *above: str) -> str:
+    """The document that governs a bead: its own, else that of what it is part of; empty where nobody named any."""
+    seen: set[str] = set()
+    upper = [bead.id] if bead is not None else []
+    upper += [each for each in above if each]
+    while upper:
+        found = queue.beads.get(name := upper.pop(0))
+        if found is None or name in seen:
+            continue
+        if found.spec_id:
+            return found.spec_id
+        seen.add(name)
+        upper.append(found.parent)
+    return ""
+
+
 def review_bead(queue: Queue, trigger: Trigger, *, scope: str, epic: str = "", reviewer: str = "") -> Operation:
     """A review of what a bead changed, before equally important later work."""
     bead = queue.beads.get(trigger.bead_id)
@@ -81,12 +103,14 @@ def review_bead(queue: Queue, trigger: Trigger, *, scope: str, epic: str = "", r
         f"{trigger.bead_id}, and the review records REVIEW_STATUS: CLEAN"
     )
     fields = _fields(trigger) | ({"helix-reviewer": reviewer} if reviewer else {})
+    spec = spec_of(queue, bead, epic)
     return operations.create(
         f"review: {called(bead.title) if bead else trigger.bead_id}",
         priority=priority,
         labels=_labels(queue, "review", REVIEW, "kind:review", areas),
         parent=next((each for each in (epic, bead.parent if bead else "") if _open(queue, each)), ""),
-        spec_id=(bead.spec_id if bead is not None else "") or CONTRACT,
+        issue_type=type_for(spec),
+        spec_id=spec,
         acceptance=acceptance,
         description=(
             f"Scope: {scope}\nReview the change of {trigger.bead_id} with fresh eyes, defects first. "
@@ -100,12 +124,14 @@ def review_bead(queue: Queue, trigger: Trigger, *, scope: str, epic: str = "", r
 
 def alignment_bead(queue: Queue, trigger: Trigger, *, epic: str = "", areas: Iterable[str] = ()) -> Operation:
     """A comparison of what is with what was decided."""
+    spec = spec_of(queue, None, epic)
     return operations.create(
         f"align: repo after {_counted(trigger.cycle, 'cycle')}",
         priority=1,
         labels=_labels(queue, "review", ALIGNMENT, "kind:planning", list(areas)),
         parent=epic,
-        spec_id=CONTRACT,
+        issue_type=type_for(spec),
+        spec_id=spec,
         acceptance=(
             "`ddx bead list --label alignment-review --status open --json` returns no gap that is "
             "unclassified, and "
@@ -143,10 +169,12 @@ def decision_bead(queue: Queue, label: str, title: str, text: str, **about: str)
         label: ``kind:escalation`` for a conflict, ``kind:speculative`` for something that is missing.
         about: ``key`` (the same for the same conflict), ``spec_id``, ``acceptance`` and ``assumed``.
     """
+    spec = about.get("spec_id", "")
     return operations.create(
         title,
+        issue_type=type_for(spec),
         labels=["helix", f"{activity_prefix(queue)}:frame", label],
-        spec_id=about.get("spec_id", CONTRACT),
+        spec_id=spec,
         acceptance=about.get("acceptance", f"the field `{DECISION}` of this bead records the decision"),
         description=f"{text}\nAssumed meanwhile: {about['assumed']}.",
         fields={"execution-eligible": "false", KEY: about["key"]},

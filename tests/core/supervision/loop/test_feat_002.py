@@ -182,11 +182,17 @@ def test_no_auto_review_injects_nothing(stage: StageFactory) -> None:
     assert list(world.rows()) == ["a-1"]
 
 
-@pytest.mark.parametrize(("lines", "reviewed"), [(5, False), (150, True)])
-def test_only_changes_from_the_threshold_on_are_reviewed(stage: StageFactory, lines: int, reviewed: bool) -> None:
+@pytest.mark.parametrize(("lines", "threshold", "reviewed"), [(5, 100, False), (150, 100, True), (5, None, True)])
+def test_every_success_is_reviewed_unless_a_threshold_is_given(
+    stage: StageFactory, lines: int, threshold: int | None, reviewed: bool
+) -> None:
     world = stage([row("a-1")], git=True)
     world.turns({"results": [{"commit_lines": lines}]})
-    world.run(auto_review=True, max_cycles=1)
+    if threshold is None:
+        world.run(auto_review=True, max_cycles=1)
+    else:
+        world.run(auto_review=True, max_cycles=1, review_threshold=threshold)
+    assert any("no review of a-1: 5 lines in 1 file" in line for line in world.said) is not reviewed
     assert any("helix-trigger-bead" in each for each in world.rows().values()) is reviewed
 
 

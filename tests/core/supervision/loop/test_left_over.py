@@ -43,7 +43,7 @@ def test_a_line_that_cannot_be_read_stops_the_run_before_ddx_sees_it(stage: Stag
 
 def test_a_review_that_is_left_out_says_why(stage: StageFactory) -> None:
     world = stage([row("a-1")])
-    world.run(auto_review=True)
+    world.run(auto_review=True, review_threshold=100)
     (said,) = [line for line in world.said if "no review of a-1" in line]
     assert "names no base and result revision" in said
 

@@ -1,0 +1,90 @@
+"""The demo with our own hook asked by ddx, in every autonomy, to its end: nothing of ours is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+MAX_RUNS = 40
+"""Runs at autonomy low until nothing more is asked: each dispatch and injection is one question."""
+
+
+class Demo:
+    """A demo project whose hook asks our authoring rules."""
+
+    def __init__(self, root: Path, era: str) -> None:
+        self.root = root
+        programs = Path(sys.executable).parent
+        self.env = {
+            **os.environ,
+            "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
+            "HELIX_DDX_PACE": "0",
+            "HELIX_DDX_ERA": era,
+            "HELIX_EMBEDDER": "off",
+            "HOME": str(root.parent),
+        }
+        self.ddx = str(programs / "helix-ddx")
+        self.call(self.ddx, "demo-workspace", str(root), "--era", era, cwd=root.parent)
+        self.tui("install-hooks", "--commit")
+
+    def call(self, *words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            words,
+            cwd=cwd or self.root,
+            env=self.env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=240,
+        )
+
+    def tui(self, *words: str) -> dict[str, Any]:
+        done = self.call(sys.executable, "-m", "helix_tui", *words, "--json")
+        assert done.stdout.startswith("{"), (words, done.returncode, done.stdout, done.stderr)
+        document: dict[str, Any] = json.loads(done.stdout)
+        return document
+
+    def run(self, level: str) -> Iterator[dict[str, Any]]:
+        """Runs until one stops for another reason than a yes that is missing; every question gets one."""
+        for _ in range(MAX_RUNS):
+            ended = self.tui("run", "--ddx", self.ddx, "--autonomy", level, "--summary")
+            yield ended
+            if ended["stop_reason"] != "approval":
+                return
+            for asked in self.tui("input", "--questions")["questions"]:
+                self.tui("input", "--answer", asked["id"], "yes")
+        raise AssertionError("it never ended")
+
+    def rows(self) -> dict[str, dict[str, Any]]:
+        lines = (self.root / ".ddx" / "beads.jsonl").read_text().splitlines()
+        return {row["id"]: row for row in map(json.loads, lines)}
+
+
+@pytest.mark.parametrize(
+    ("era", "level"), [("april", "low"), ("head", "medium"), ("april", "medium"), ("head", "high")]
+)
+def test_the_demo_runs_to_its_end_with_our_own_hook(tmp_path: Path, era: str, level: str) -> None:
+    demo = Demo(tmp_path / "demo", era)
+    runs = list(demo.run(level))
+    assert {run["stop_reason"] for run in runs} <= {"approval", "question", "no_progress"}
+    assert not any(run["problems"] for run in runs)
+    rows = demo.rows()
+    done = {
+        bead_id
+        for run in runs
+        for cycle in run["cycles"]
+        for bead_id, word in cycle["results"]
+        if word == "success" and "helix-trigger-bead" not in rows[bead_id]
+    }
+    reviewed = {row["helix-trigger-bead"] for row in rows.values() if "kind:review" in row.get("labels", ())}
+    assert len(done) >= 2
+    assert done <= reviewed
+    if level == "high":
+        assert sum("kind:escalation" in row.get("labels", ()) for row in rows.values()) >= 2
