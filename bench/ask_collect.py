@@ -23,7 +23,8 @@ MOST_CHANGED = 8
 _TRAILER = re.compile(r"^(?:[A-Z][\w-]+-by|Change-Id|Reviewed-on|Bead|PR-URL|Co-authored-by):.*$", re.MULTILINE | re.I)
 _NUMBER = re.compile(r"\(?#\d+\)?|https?://\S+")
 _ROUTINE = re.compile(
-    r"^(?:merge|revert|bump|release|prepare|version|chore\b|ci\b|build\(deps|update (?:dependency|changelog)|\W*$)", re.I
+    r"^(?:merge|revert|bump|release|prepare|version|chore\b|ci\b|build\(deps|update (?:dependency|changelog)|\W*$)",
+    re.I,
 )
 _UNTOLD = re.compile(r"change(?:log|s)|news|releases?[-_ ]?notes|\.svg$|\.lock$|go\.sum$|^\.ddx/", re.IGNORECASE)
 _TEST = re.compile(r"(?:^|/)(?:tests?|testing|__tests__|spec|testdata)/|(?:^|/)test_|_test\.|\.(?:test|spec)\.")

@@ -275,11 +275,13 @@ def _make_terms(word: str) -> tuple[str, ...]:
 
 def count_terms(text: str) -> Counter[str]:
     """How often each term stands in a text."""
-    counts: Counter[str] = Counter()
+    counts: dict[str, int] = {}
+    known, said = _terms.get, counts.get
     for word, times in Counter(_WORD.findall(text)).items():
-        for term in terms_of(word):
-            counts[term] += times
-    return counts
+        found = known(word)
+        for term in terms_of(word) if found is None else found:
+            counts[term] = said(term, 0) + times
+    return Counter(counts)
 
 
 def distinct_terms(texts: Iterable[str]) -> set[str]:

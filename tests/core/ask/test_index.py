@@ -141,3 +141,49 @@ def test_what_is_held_of_an_index_between_questions_has_bounds(tmp_path: Path, m
         assert again.rank_files(f"renew lease_{number}")[0].file
         assert len(again._view._cache) <= 5
         assert len(again._read_pieces) <= 4
+
+
+def test_a_revision_holds_the_same_bytes_under_each_name_that_has_them(tmp_path: Path) -> None:
+    """An empty ``__init__.py`` and an empty note are one content to git, and two files to a reader."""
+    root = make(tmp_path / "r", {"a.py": "value = 1\n", "b.md": "value = 1\n", "c.py": "value = 1\n", "d.txt": "x\n"})
+    files = [one.file for one in index_of(root, "HEAD").documents()]
+    assert files == [one.file for one in index_of(root).documents()] == ["a.py", "b.md", "c.py", "d.txt"]
+
+
+def test_what_a_build_left_behind_stands_behind_its_source(tmp_path: Path) -> None:
+    code = "export function renewLease(owner) {\n  return owner + 60;\n}\n"
+    left = ("%TEMP%/lease.mjs", ".tmp/lease.build.js", "packages/a/dist/lease.js", "vite.config.ts.timestamp-17-a.mjs")
+    root = make(tmp_path / "r", {name: code + f"// {name}\n" for name in ("src/lease.js", *left)})
+    assert index_of(root).rank_files("renew a lease")[0].file == "src/lease.js"
+
+
+def test_data_is_read_up_to_a_megabyte_and_what_is_left_out_is_told(tmp_path: Path) -> None:
+    rows = ",\n".join(f'"capability {number}": "warp"' for number in range(20_000))
+    files = {"atlas.json": f"{{{rows}}}", "dump.json": f"{{{rows * 3}}}", "a.py": "x = 1\n"}
+    index = open_index(find_project(make(tmp_path / "r", files)))
+    notes = index.refresh().notes
+    assert 256 << 10 < len(files["atlas.json"]) < 1 << 20 < len(files["dump.json"])
+    assert [one.file for one in index.documents()] == ["a.py", "atlas.json"]
+    assert [note for note in notes if "dump.json is too large to be searched" in note]
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({"a.py": "x = 1\n"}, ""),
+        ({}, "no file is tracked by git yet: `git add`"),
+        ({"a.png": b"\x89PNG\0", "b.dat": b"\0\0"}, "of 2 files none is text that is searched (2 binary)"),
+    ],
+)
+def test_an_index_of_nothing_says_why(tmp_path: Path, files: Mapping[str, str | bytes], said: str) -> None:
+    root = tmp_path / "r"
+    if files:
+        make(root, files)
+    else:
+        root.mkdir()
+        git(root, "init", "-q", "-b", "main")
+    index = open_index(find_project(root))
+    assert index.empty_reason() == ""
+    index.refresh()
+    assert said in index.empty_reason()
+    assert bool(said) == bool(index.empty_reason())

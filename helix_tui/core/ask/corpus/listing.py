@@ -34,8 +34,9 @@ __all__ = [
 
 MAX_BYTES = 8 << 20
 """A text larger than this is left out. Source files of several megabytes exist and are asked about."""
-MAX_DATA_BYTES = 256 << 10
-"""The same for data: tables and fixtures say little and are many."""
+MAX_DATA_BYTES = 1 << 20
+"""The same for data: tables and fixtures say little and are many. Trees, catalogues and schemas that are asked about
+go up to some hundred KiB."""
 
 _HEAD = 8_000
 _GENERATED = re.compile(
@@ -160,11 +161,12 @@ class Source:
         A file that cannot be read (gone, no permission, not checked out) is left out.
         """
         if self.git is not None and self.revision is not None:
-            by_oid: dict[str, TrackedFile] = {}
+            by_oid: dict[str, list[TrackedFile]] = {}
             for entry in entries:
-                by_oid.setdefault(entry.oid, entry)
+                by_oid.setdefault(entry.oid, []).append(entry)
             for oid, blob in self.git.blobs(list(by_oid), cap=MAX_BYTES):
-                yield by_oid[oid], oid, blob
+                for entry in by_oid[oid]:
+                    yield entry, oid, blob
             return
         for entry in entries:
             data = read_file(self.root, entry.path)

@@ -68,6 +68,15 @@ _DECLARATION = re.compile(r"\.d\.[cm]?ts$|\.pyi$|\.h(?:h|pp|xx)?$", re.IGNORECAS
 _STANDING = (
     # declares what another file does; a header of C may well do it itself
     (re.compile(r"\.d\.[cm]?ts$|\.pyi$", re.IGNORECASE), 0.7),
+    # what a build or a run has left behind says again what its source says
+    (
+        re.compile(
+            r"(?:^|/)(?:%\w+%|\.?te?mp|\.cache|\.parcel-cache|\.turbo|\.nyc_output|htmlcov)/.*\.(?:[cm]?[jt]s|json|html|css|map)$"
+            r"|(?:^|/)dist/.*\.[cm]?js$|\.(?:build|compiled|bundled?)\.[cm]?js$|\.timestamp-[\w-]+\.mjs$",
+            re.IGNORECASE,
+        ),
+        0.4,
+    ),
     # speaks of everything that ever changed
     (
         re.compile(

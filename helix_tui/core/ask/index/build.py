@@ -25,6 +25,10 @@ from helix_tui.core.ground import log as logs
 
 BATCH_BYTES = 2 << 20
 BATCH_FILES = 400
+FIRST_BATCHES = 6
+LATER = 3
+"""How much more is in a batch after the first: what is read early can be asked early, and what comes in fewer
+segments is written faster."""
 BATCH_TIMEOUT_S = 120.0
 _HEADER = 8
 
@@ -59,13 +63,14 @@ _NOTHING = Pieces("", 0, 0, [], [], [], [])
 
 
 def batches(raws: Iterable[Raw]) -> Iterator[list[Raw]]:
-    """Contents in batches of a size that a worker reads in about a second."""
+    """Contents in batches of a size that a worker reads in about a second, the later ones in three."""
     batch: list[Raw] = []
-    size = 0
+    size = number = 0
     for raw in raws:
-        if batch and (size + len(raw.data) > BATCH_BYTES or len(batch) >= BATCH_FILES):
+        times = 1 if number < FIRST_BATCHES else LATER
+        if batch and (size + len(raw.data) > BATCH_BYTES * times or len(batch) >= BATCH_FILES * times):
             yield batch
-            batch, size = [], 0
+            batch, size, number = [], 0, number + 1
         batch.append(raw)
         size += len(raw.data)
     if batch:

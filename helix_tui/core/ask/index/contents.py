@@ -24,8 +24,11 @@ from helix_tui.core.ask.parse.languages import language_of
 from helix_tui.core.ask.parse.pieces import Pieces
 from helix_tui.core.ask.records import Progress, Refreshed, Tree
 
-_COMMIT_FILES = 2_000
+_COMMIT_FILES = 1_000
 _COMMIT_SECONDS = 4.0
+SEEN_AGAIN = 1.4
+"""How many times as many files as are seen must be read before they are seen: to look at all of them takes a
+quarter of a second where they are many."""
 _PIECES = 2_000
 """Files whose pieces are held: 5 KB each, 10 MB of so many; a question looks into 1,000 at most."""
 _NOTHING = Pieces("", 0, 0, [], [], [], [])
@@ -57,6 +60,8 @@ class Contents:
         self._about: meaning.Meanings | None = None
         self._rankings: dict[str | IndexQuery, Ranking] = {}
         self.commit: str | None = None
+        self.listed: int | None = None
+        """Files that the repository has, searched or not; None before the first refresh."""
 
     def _first_view(self) -> IndexView:
         """A view of nothing yet."""
@@ -72,6 +77,33 @@ class Contents:
         """Close the database."""
         with self._lock:
             self._database.close()
+
+    def empty_reason(self) -> str:
+        """Why nothing of the repository can be asked, a sentence; empty where something can, and before a refresh."""
+        with self._lock:
+            if len(self._view) or self.listed is None:
+                return ""
+            if not self.listed:
+                what = "no file is tracked by git yet" if self.source.git is not None else "there is no file in it"
+                fix = ": `git add` what is to be asked about" if self.source.git is not None else ""
+                return f"Nothing is indexed: {what}{fix}."
+            reasons = Counter(reason for _, reason in self._skipped)
+            said = ", ".join(f"{count:,} {reason}" for reason, count in sorted(reasons.items()))
+            unread = self.listed - len(self._skipped)
+            parts = [said] if said else []
+            parts += [f"{unread:,} cannot be read (permissions, or not checked out)"] if unread > 0 else []
+            return f"Nothing is indexed: of {self.listed:,} files none is text that is searched ({'; '.join(parts)})."
+
+    def notes(self) -> tuple[str, ...]:
+        """What is not searched although somebody may look for it, a sentence each."""
+        with self._lock:
+            large = [path for path, reason in self._skipped if reason == "too large"]
+        if not large:
+            return ()
+        more = f" and {len(large) - 1:,} more" if len(large) > 1 else ""
+        return (
+            f"{large[0]}{more} {'are' if more else 'is'} too large to be searched (data over 1 MB, text over 8 MB)",
+        )
 
     def refresh(self, progress: Report | None = None, *, stop: Callable[[], bool] = lambda: False) -> Refreshed:
         """Bring the index up to date: list, read what is new, and see the present tree from then on.
@@ -114,10 +146,16 @@ class Contents:
                 (path, stored[key].refused) for path, key in self._files if key in stored and stored[key].refused
             ]
             self._skipped = sorted(listing.skipped + refused)
+            self.listed = len(listing.entries) + len(listing.skipped)
         seconds = time.monotonic() - begun
         report(Progress("done", len(self._view), len(self._view), seconds))
         return Refreshed(
-            len(self._view), parsed, len(self._skipped), seconds, self._database.rebuilt, tuple(listing.notes)
+            len(self._view),
+            parsed,
+            len(self._skipped),
+            seconds,
+            self._database.rebuilt,
+            (*listing.notes, *self.notes()),
         )
 
     def _read_new(self, listing: Listing, begun: float, report: Report, stop: Callable[[], bool]) -> int:
@@ -173,14 +211,15 @@ class Contents:
         waiting: list[Segment] = []
         last = time.monotonic()
         done = 0
-        for segment in read_all(raws(), stop):
-            waiting.append(segment)
-            done += len(segment.blobs)
-            now = time.monotonic()
-            report(Progress("parse", min(done, len(unread)), len(unread), now - begun))
-            if now - last > _COMMIT_SECONDS or sum(len(one.blobs) for one in waiting) > _COMMIT_FILES:
-                self._write(waiting)
-                waiting, last = [], now
+        with self._database.writing_much():
+            for segment in read_all(raws(), stop):
+                waiting.append(segment)
+                done += len(segment.blobs)
+                now = time.monotonic()
+                report(Progress("parse", min(done, len(unread)), len(unread), now - begun))
+                if now - last > _COMMIT_SECONDS or sum(len(one.blobs) for one in waiting) > _COMMIT_FILES:
+                    self._write(waiting)
+                    waiting, last = [], now
         if large:
             builder = SegmentBuilder()
             for key, language, size in large:
@@ -228,7 +267,8 @@ class Contents:
     def _write(self, waiting: list[Segment]) -> None:
         with self._lock:
             self._database.add(joined(waiting))
-            self._look_at(self._files)
+            if len(self._files) >= SEEN_AGAIN * len(self._view):
+                self._look_at(self._files)
 
     def _look_at(self, files: Sequence[tuple[str, str]]) -> None:
         self._about = None

@@ -165,6 +165,11 @@ class IndexLibrary:
         """The commit that is asked about; empty for the work tree."""
         return self._index.commit or ""
 
+    @property
+    def empty(self) -> str:
+        """Why nothing of the repository can be asked, a sentence; empty where something can."""
+        return self._index.empty_reason()
+
     def search(self, text: str, *, spans: int = 60, docs_only: bool = False) -> FoundSpans:
         """Files and spans for a text, through every channel."""
         ranked = self._rank(text)

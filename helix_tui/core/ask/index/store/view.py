@@ -40,10 +40,11 @@ class IndexView:
         self._database = database
         stored = database.stored()
         known = sorted((path, key) for path, key in files if key in stored and not stored[key].refused)
-        self.documents = [
+        roles = {} if before is None else {one.file: one.role for one in before.documents}
+        self.documents: list[Document] = [
             Document(
                 path,
-                role_of(path),
+                roles.get(path) or role_of(path),
                 stored[key].language,
                 stored[key].lines,
                 stored[key].size,
