@@ -31,6 +31,8 @@ from helix_tui.core.supervision.signals.document_conflicts import (
         ("The viewer is read-only for guests", "Admins must write audit notes", False),
         ("The viewer is read-only", "The viewer must write audit notes", True),
         ("Sync works offline-only", "Telemetry requires a network", False),
+        ("The export runs batch-only", "The export must run nightly, never in real time", False),
+        ("The export runs batch-only", "The export must run in real time", True),
     ],
 )
 def test_only_demands_that_cannot_both_hold_contradict(one: str, other: str, cannot: bool) -> None:

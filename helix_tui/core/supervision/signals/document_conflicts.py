@@ -54,6 +54,8 @@ _HEADING = re.compile(r"^#{1,6}\s+(.*)")
 _ITEM = re.compile(r"\s*(?:[-*•]|\d+[.)])\s+(.*\S)")
 _WANTED = re.compile(r"\b(constraints?|requirements?)\b", re.IGNORECASE)
 _NOT = re.compile(r"\b(must not|shall not|should not|may not|cannot|can not|never|must never|no longer|not)\b", re.I)
+_DENIED = re.compile(r"\b(not|never|no longer|cannot|rather than|instead of)(\s+\w+){0,2}\s+$", re.I)
+"""What stands before words that are not wanted: "never in real time"."""
 _MODAL = re.compile(
     r"\b(must|shall|should|will|may|has to|have to|needs? to|always|only|is|are|be|the|a|an|to)\b", re.I
 )
@@ -200,13 +202,18 @@ def contradict(one: str, other: str) -> bool:
     """Whether two demands cannot both hold: one the negation of the other, or a pair that excludes itself."""
     for left, right in EXCLUSIVE:
         for first, second in ((one, other), (other, one)):
-            if re.search(left, first, re.I) and re.search(right, second, re.I):
+            if _demanded(left, first) and _demanded(right, second):
                 return _about_the_same(re.sub(left, " ", first, flags=re.I), re.sub(right, " ", second, flags=re.I))
     if (_NOT.search(one) is None) == (_NOT.search(other) is None):
         return False
     first_words, second_words = _words(one), _words(other)
     union = first_words | second_words
     return len(union) >= 2 and len(first_words & second_words) / len(union) >= 0.8
+
+
+def _demanded(pattern: str, text: str) -> bool:
+    """Whether a demand asks for something: it says it, and not that it must not be."""
+    return any(not _DENIED.search(text[: found.start()]) for found in re.finditer(pattern, text, re.I))
 
 
 def _about_the_same(one: str, other: str) -> bool:
