@@ -32,6 +32,7 @@ from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.threads import give_back
 from helix_tui.core.ground.time import now_ns
 from helix_tui.core.snapshot.snapshot import Change, Snapshot, merge_changes
+from helix_tui.core.supervision.decide.need_view import SplitNeeds, read_snoozes, split_snoozed
 from helix_tui.core.supervision.decide.needs import Need, asked_of, needs_of
 from helix_tui.keymap import bindings, checked_keymap
 from helix_tui.screens import SCREENS, SHEETS
@@ -181,11 +182,13 @@ class HelixApp(Traveller, barrier.GuardedApp):
         self._feed = open_feed(self._news_from_thread)
         self.snapshot = self._feed.snapshot
         self.needs: tuple[Need, ...] = ()
+        self.snoozed: tuple[Need, ...] = ()
+        self._wakes_at = 0
         self.memory_health = ""
         self._closer = LoopCloser(self, read_only=read_only, tell=self._loop_closed)
         self._keys = self._since_deep = self._since_settled = 0
         self._modules = len(sys.modules)
-        self._pending: tuple[Snapshot, Change, tuple[Need, ...]] | None = None
+        self._pending: tuple[Snapshot, Change, SplitNeeds] | None = None
         self.prepare: Callable[[Snapshot], None] | None = None
         self._lock = threading.Lock()
         self._problems: list[str] = []
@@ -263,7 +266,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
 
     def _news_from_thread(self, snapshot: Snapshot, change: Change) -> None:
         """Called by the feed in its thread: what takes long is worked out there."""
-        needs = self.needs
+        needs = SplitNeeds(self.needs, self.snoozed, self._wakes_at)
         with self.barrier.elsewhere():
             if self._look_out == "once":
                 self._open_watch(snapshot, read_only=True).look(snapshot)
@@ -275,7 +278,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
                 self.prepare(snapshot)
         self._leave_news(snapshot, change, needs)
 
-    def _leave_news(self, snapshot: Snapshot, change: Change, needs: tuple[Need, ...]) -> None:
+    def _leave_news(self, snapshot: Snapshot, change: Change, needs: SplitNeeds) -> None:
         """Put news where the app finds it, and post a message if none is on its way.
 
         News that still waits is merged with newer: while the terminal takes nothing (ctrl+s, a connection
@@ -289,17 +292,28 @@ class HelixApp(Traveller, barrier.GuardedApp):
         if waiting is None:
             self.post_message(NewsArrived())
 
-    def _needs_of(self, snapshot: Snapshot) -> tuple[Need, ...]:
+    def _needs_of(self, snapshot: Snapshot) -> SplitNeeds:
         if self.monitor is None:
             asked = asked_of(snapshot.project)
-            return needs_of(
+            needs = needs_of(
                 snapshot.queue,
                 snapshot.runs,
                 snapshot.tracker,
                 questions=asked,
                 attempts=snapshot.attempts,
             )
-        return self.monitor.needs(snapshot)
+            return split_snoozed(needs, read_snoozes(snapshot.project), self.now())
+        return self.monitor.needs(snapshot, self.now())
+
+    def refresh_needs(self) -> None:
+        """Something that waits on a person was dealt with beside the queue, or put off: look again, in a thread."""
+
+        def work() -> None:
+            snapshot = self._feed.snapshot
+            with self.barrier.elsewhere():
+                self._leave_news(snapshot, Change(), self._needs_of(snapshot))
+
+        self.run_worker(work, group="needs", thread=True)
 
     def _open_watch(self, snapshot: Snapshot, *, read_only: bool) -> ConsoleMonitor:
         from helix_tui.screens.background import ConsoleMonitor
@@ -338,7 +352,8 @@ class HelixApp(Traveller, barrier.GuardedApp):
             return
         was_loading = self.snapshot.condition == "loading"
         told = self.snapshot.notices
-        self.snapshot, change, self.needs = news
+        self.snapshot, change, needs = news
+        self.needs, self.snoozed, self._wakes_at = needs.active, needs.snoozed, needs.wakes_at
         for notice in self.snapshot.notices:
             if notice.kind == "watch" and notice not in told:
                 self.say(notice.text, "warning")
@@ -389,6 +404,9 @@ class HelixApp(Traveller, barrier.GuardedApp):
 
     def _tick(self) -> None:
         self._show_time()
+        if 0 < self._wakes_at <= self.now():
+            self._wakes_at = 0
+            self.refresh_needs()
         busy, self._keys = bool(self._keys), 0
         self._collect(busy)
 

@@ -21,12 +21,11 @@ from helix_tui.core.editing.execute.executable import find_executable
 from helix_tui.core.editing.execute.gate import WriteGate
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.text import clean_line
-from helix_tui.core.supervision.decide.background_monitor import BackgroundMonitor, Concerns
-from helix_tui.core.supervision.decide.needs import Need, asked_of, needs_of
-from helix_tui.core.supervision.signals.questions import still_tried
+from helix_tui.core.supervision.decide.background_monitor import BackgroundMonitor, Concerns, needs_now
 
 if TYPE_CHECKING:
     from helix_tui.core.snapshot import Snapshot
+    from helix_tui.core.supervision.decide.need_view import SplitNeeds
 
 
 class ConsoleMonitor:
@@ -76,24 +75,10 @@ class ConsoleMonitor:
         """The drift of these beads has been seen."""
         self._monitor.acknowledge(bead_ids)
 
-    def needs(self, snapshot: Snapshot) -> tuple[Need, ...]:
-        """Everything that waits on a person."""
-        found = self.concerns
-        return needs_of(
-            snapshot.queue,
-            snapshot.runs,
-            snapshot.tracker,
-            drift=found.drift,
-            orphans=found.orphans,
-            unminded=found.unminded,
-            epic=found.focus.epic,
-            questions=asked_of(snapshot.project),
-            stoppage=found.status_summary.stoppage,
-            dead=found.dead,
-            archived=found.archived,
-            attempts=snapshot.attempts,
-            tried=still_tried(found.status_summary.run.state.tried, snapshot.queue),
-        )
+    def needs(self, snapshot: Snapshot, now: int) -> SplitNeeds:
+        """Everything that waits on a person, and what of it is put off."""
+        found = self._monitor.refresh()
+        return needs_now(snapshot.project, _queue_state(snapshot), snapshot.attempts, found, now)
 
 
 def _queue_state(snapshot: Snapshot) -> QueueState:

@@ -47,6 +47,8 @@ class Console(Protocol):
 
     snapshot: Snapshot
     needs: tuple[Need, ...]
+    snoozed: tuple[Need, ...]
+    """What waits on a person and was put off."""
     keymap: dict[str, str]
     memory_health: str
     """How the memory is doing, in words for the pulse; empty where there is none."""
@@ -89,6 +91,8 @@ class Console(Protocol):
 
     def acknowledge(self, bead_ids: Iterable[str]) -> None: ...
 
+    def refresh_needs(self) -> None: ...
+
     @property
     def change_runner(self) -> ChangeRunner:
         """What changes the queue; made when it is first asked for."""
@@ -126,7 +130,7 @@ class HelixScreen(Dismissal):
         self.tabs = Tabs(TABS, self.NAME)
         self.notices = NoticeLine()
         self.footer = KeyLine(self.FOOTER)
-        self._shown: tuple[int, tuple[Need, ...]] = (-1, ())
+        self._shown: tuple[int, tuple[Need, ...], tuple[Need, ...]] = (-1, (), ())
         self._aged = 0
         self._failure: Failure | None = None
         self._hidden: list[Widget] = []
@@ -191,7 +195,7 @@ class HelixScreen(Dismissal):
         """News from the app, once for every snapshot; of no use before the widgets stand."""
         if not self.is_mounted or self.failed:
             return
-        shown = (snapshot.generation, self.console.needs)
+        shown = (snapshot.generation, self.console.needs, self.console.snoozed)
         if shown == self._shown:
             self.tick()
         else:
@@ -237,7 +241,7 @@ class HelixScreen(Dismissal):
         for child in self._hidden:
             child.styles.clear_rule("display")
         self._hidden = []
-        self._shown = (-1, ())
+        self._shown = (-1, (), ())
         self.refresh(layout=True)
         self.catch_up()
 

@@ -78,9 +78,7 @@ async def test_drift_waits_on_a_person_until_it_is_acknowledged(console: MakeCon
         assert app.sees("acknowledge")
         assert app.monitor is not None
         app.monitor.start(app.feed.snapshot)
-        await pilot.press("a")
-        await at_rest(pilot)
-        await pilot.press("s")
+        await pilot.press("A")
         for _ in range(200):
             await pilot.pause(0.02)
             if not app.needs:
@@ -101,8 +99,8 @@ async def test_one_key_keeps_a_drifted_bead_from_workers_until_it_is_acknowledge
         looked(app)
         await pilot.press("exclamation_mark")
         await at_rest(pilot)
-        assert app.sees("a hold or acknowledge")
-        await pilot.press("a", "k")
+        assert app.sees("e keep workers off")
+        await pilot.press("e")
         await at_rest(pilot)
         assert isinstance(app.screen, PreviewSheet)
         assert "execution-eligible" not in rows_of(app)["a"], "only shown so far"
@@ -115,8 +113,8 @@ async def test_one_key_keeps_a_drifted_bead_from_workers_until_it_is_acknowledge
         app.monitor.start(app.feed.snapshot)
         assert isinstance(app.screen, NeedsScreen)
         await at_rest(pilot)
-        assert not app.sees("hold or acknowledge"), "held back already"
-        await pilot.press("a")
+        assert not app.sees("e keep workers off"), "held back already"
+        await pilot.press("A")
         for _ in range(200):
             await pilot.pause(0.02)
             if not app.needs:
@@ -137,8 +135,8 @@ async def test_an_orphaned_claim_is_let_go_of_by_one_key_and_a_look(console: Mak
         await pilot.press("exclamation_mark")
         await at_rest(pilot)
         assert [need.kind for need in app.needs] == ["orphaned_claim"], "not told twice as a dead worker"
-        assert app.sees("release the claim")
-        await pilot.press("a")
+        assert app.sees("c release claim")
+        await pilot.press("c")
         await at_rest(pilot)
         assert isinstance(app.screen, PreviewSheet)
         assert app.sees("ddx bead update a --unclaim")
@@ -162,7 +160,7 @@ async def test_a_release_runs_only_what_was_shown(
         watched(app)
         await pilot.press("exclamation_mark")
         await at_rest(pilot)
-        await pilot.press("a")
+        await pilot.press("c")
         await at_rest(pilot)
         assert app.sees("ddx bead update a --unclaim")
         if meanwhile == "claimed by another worker":

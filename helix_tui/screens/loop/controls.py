@@ -129,13 +129,15 @@ class LoopControls:
         settings = load_settings()
         return chosen(os.environ, set_agent=settings.agent, set_model=settings.model)
 
-    def one_bead_words(self, bead_id: str) -> tuple[str, ...]:
-        """The command that carries one bead through; empty where this ddx has none."""
+    def one_bead_words(self, bead_id: str, who: AgentChoice | None = None) -> tuple[str, ...]:
+        """The command that carries one bead through, by whom the project says or by somebody else; empty where this
+        ddx has none.
+        """
         verb = self.dialect.verbs.get("one_bead")
         if verb is None:
             return ()
-        who = [word for flag, value in self.who.flags.items() if value for word in (flag, value)]
-        return (self._ddx or "ddx", *verb.words, bead_id, *who)
+        flags = [word for flag, value in (who or self.who).flags.items() if value for word in (flag, value)]
+        return (self._ddx or "ddx", *verb.words, bead_id, *flags)
 
     # --- deeds --------------------------------------------------------------------------------------------
 
@@ -186,14 +188,25 @@ class LoopControls:
 
     def run_one(self, bead_id: str) -> None:
         """Carry one chosen bead through, in the background."""
+        self.run_beads([bead_id])
+
+    def run_beads(self, bead_ids: Sequence[str], who: AgentChoice | None = None) -> None:
+        """Carry some beads through, one after the other, in the background."""
         delegate = Delegate(self._host.snapshot.project, self._ddx)
 
         def work() -> str:
-            words = delegate.one_bead(bead_id, self.who)
-            command = (os.fspath(delegate.ddx.path), *words)
-            where = "the Loop screen shows what came of it"
-            process, _ = self._begin(command, delegate, "one", f"ddx {shlex.join(words)}", where)
-            return f"{shlex.join(command)} runs (pid {process.pid}); the Loop screen shows it"
+            done = 0
+            for bead_id in bead_ids:
+                words = delegate.one_bead(bead_id, who or self.who)
+                command = (os.fspath(delegate.ddx.path), *words)
+                shown, where = f"ddx {shlex.join(words)}", "the Loop screen shows what came of it"
+                process, _ = self._begin(command, delegate, "one", shown, where)
+                if len(bead_ids) == 1:
+                    return f"{shlex.join(command)} runs (pid {process.pid}); the Loop screen shows it"
+                self._host.call_from_thread(self._host.say, clean_line(f"{shown} runs", 300))
+                process.wait()
+                done += 1
+            return f"{done:,} beads have been attempted; the Loop screen shows what came of them"
 
         self._do("one-bead", work)
 

@@ -1,319 +1,372 @@
-"""Needs me: one ranked list of what waits on a person, each with its reason and what waits on it."""
+"""Needs me: everything that waits on a person, grouped, each with its reason, what it holds up, and its keys.
+
+The home of supervision. Every key acts on what is marked, else on the row, or on all of a group from its
+heading; whatever changes the queue is shown before it runs, is journalled, and undone by ``u``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import on
-from textual.app import ComposeResult
 from textual.binding import BindingType
 
-from helix_tui.core.editing import operations
-from helix_tui.core.editing.execute.gate import WritesForbidden
-from helix_tui.core.ground.text import clean_line, short_id
-from helix_tui.core.supervision.decide.needs import Need
-from helix_tui.core.supervision.signals.hold import drifted, stale
-from helix_tui.keymap import bindings
+from helix_tui.core.editing.execute.gate import GateBusy, WritesForbidden
+from helix_tui.core.ground.text import clean_line
+from helix_tui.core.supervision.decide.need_actions import ActionId, actions_of, assign_to, operations_for
+from helix_tui.core.supervision.decide.need_view import (
+    bring_back,
+    put_off,
+)
+from helix_tui.core.supervision.decide.needs import OF_ITS_ATTEMPT, Need
+from helix_tui.core.supervision.stages.landing import kept_ref
+from helix_tui.keymap import BY_ID, bindings, names, shown
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet
-from helix_tui.screens.editing.preview_sheet import PreviewSheet
-from helix_tui.screens.editing.requests import ChangeRequest, DriftRequest, RecoveryRequest, request_for, upkeep
-from helix_tui.screens.sheet import OverlayScreen
-from helix_tui.screens.status_bar_model import counts_of
-from helix_tui.widgets.base.line import Line, Span, spread, wrap_spans
+from helix_tui.screens.editing.requests import DriftRequest, RecoveryRequest, request_for, upkeep
+from helix_tui.screens.memory.sheets import MemoryPreviewSheet
+from helix_tui.screens.needs import deeds
+from helix_tui.screens.needs.need_list import NeedList
+from helix_tui.screens.needs.question import QuestionSheet, answer_choices
+from helix_tui.screens.needs.requests import AnswerRequest, LandRequest, ResolvedRequest
+from helix_tui.screens.needs.rows import KEYS
+from helix_tui.widgets.base.line import Line
 from helix_tui.widgets.base.row_list import RowList
-from helix_tui.widgets.base.row_source import Row, Rows, RowSource
 
 if TYPE_CHECKING:
-    from helix_tui.core.beads.readiness import Queue
-    from helix_tui.core.snapshot import Change, Snapshot
     from helix_tui.core.supervision.signals.orphans import Orphan
 
-WORDS = {
-    "physics-level": ("!", "error bold", "contradiction"),
-    "guidance": ("?", "attention bold", "guidance"),
-    "approval": ("?", "attention bold", "approve"),
-    "conflict": ("◆", "attention bold", "conflict"),
-    "ambiguous": ("◆", "attention bold", "ambiguous"),
-    "escalation": ("◆", "attention bold", "escalation"),
-    "clarification": ("?", "attention bold", "clarify"),
-    "gap": ("?", "attention", "gap"),
-    "worker_stopped": ("!", "error bold", "stopped"),
-    "dead_run": ("!", "error bold", "dead worker"),
-    "silent_run": ("!", "error bold", "silent worker"),
-    "orphaned_claim": ("!", "error bold", "orphaned"),
-    "drift": ("◆", "attention bold", "drift"),
-    "tried": ("✗", "error", "tried"),
-    "focus": ("◆", "attention bold", "focus"),
-    "proposed": ("◆", "attention bold", "proposed"),
-    "preserved_review_blocked": ("◆", "attention bold", "review"),
-    "refused": ("◆", "attention bold", "refused"),
-    "kept_aside": ("◆", "attention bold", "kept aside"),
-    "cycle": ("↻", "error", "circle"),
-    "archived_dependency": ("?", "error", "archived"),
-    "missing_dependency": ("?", "error", "missing"),
-    "cancelled_dependency": ("✗", "error", "cancelled"),
-    "unknown_status": ("?", "attention bold", "unknown"),
-    "unread_lines": ("?", "attention bold", "unread"),
-}
-"""Sign, ink and word of each kind of need; a new kind shows by its own name."""
-
-DEEDS = {
-    "escalation": "decide",
-    "gap": "decide",
-    "drift": "acknowledge",
-    "focus": "keep the focus",
-    "orphaned_claim": "release the claim",
-    "dead_run": "release the claim",
-    "archived_dependency": "remove the dependency",
-}
-"""What the one key does about a kind of need."""
-
-REASON_SHARE = 3
-"""The reason of the selected row takes at most one part of so many of the screen, below the list."""
-
-REASON_LEAST = 90
-"""Cells from which every row says its reason behind its title."""
-
-_KIND_CELLS = 14
+_ASKED = frozenset({"physics-level", "guidance", "conflict", "ambiguous", "clarification", "escalation", "gap"})
+"""Kinds that are answered in a sheet."""
 
 
-class NeedRows(RowSource):
-    """Needs as rows of one line; the selected one says on a second line what can be done about it."""
-
-    def __init__(self, needs: tuple[Need, ...], queue: Queue, deed_of: Callable[[Need], str]) -> None:
-        self.needs = needs
-        self._queue = queue
-        self._deed_of = deed_of
-        self._places = {need.key: place for place, need in enumerate(needs)}
-
-    def __len__(self) -> int:
-        return len(self.needs)
-
-    def key(self, index: int) -> str:
-        return self.needs[index].key
-
-    def index(self, key: str) -> int | None:
-        return self._places.get(key)
-
-    def text(self, index: int) -> str:
-        need = self.needs[index]
-        return f"{need.bead_id} {need.reason}"
-
-    def paint(self, index: int, width: int) -> Line:
-        return spread(*self._sides(self.needs[index], width), width)
-
-    def _sides(self, need: Need, width: int) -> tuple[list[Span], list[Span]]:
-        glyph, ink, word = WORDS.get(need.kind, ("◆", "attention bold", need.kind))
-        bead = self._queue.beads.get(need.bead_id)
-        title = clean_line(bead.title if bead is not None else called_of(need), 300)
-        left: list[Span] = [(f"{glyph} ", ink)]
-        if width >= 60:
-            left.append((f"{word} ".ljust(_KIND_CELLS), ink.removesuffix(" bold")))
-        left.append((title, "text"))
-        if bead is not None and width >= REASON_LEAST:
-            left.append((f"  {clean_line(need.reason, 300)}", "muted"))
-        right: list[Span] = [(f"{need.waiting} wait{'s' * (need.waiting == 1)}", "muted")] if need.waiting else []
-        if bead is not None and width >= 60:
-            right.append((f"  P{bead.priority}", "muted"))
-        return left, right
-
-    def paint_more(self, index: int, width: int) -> Line | None:
-        """Its id, and the key that deals with it."""
-        need = self.needs[index]
-        if not need.bead_id:
-            return None
-        spans: list[Span] = [(f"  {short_id(clean_line(need.bead_id, 60))}  ", "muted")]
-        word = self._deed_of(need)
-        if need.bead_id not in self._queue.beads and not word:
-            return [*spans, ("not in the tracker", "muted")]
-        return [
-            *spans,
-            *([("a ", "running"), (word, "muted")] if word else [("enter opens the bead", "muted")]),
-        ]
-
-
-def called_of(need: Need) -> str:
-    """What a need without a bead is called: the id that it names, and its reason."""
-    return ": ".join(filter(None, (short_id(need.bead_id), need.reason)))
-
-
-def _asked(need: Need) -> str:
-    return f"answer {need.question_id}" if need.question_id else "decide"
-
-
-class NeedsScreen(OverlayScreen):
+class NeedsScreen(NeedList):
     """``!``"""
 
-    TITLE_TEXT = "needs me"
     SCOPE = "needs"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("needs")]
-    FOOTER = ("go.open", "move.jump", "go.back", "app.help")
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.reason = RowList(id="reason")
-        self.reason.can_focus = False
+    # --- acting ---------------------------------------------------------------------------------------------
 
-    def show_snapshot(self, snapshot: Snapshot, change: Change) -> None:
-        """The list, most urgent first."""
-        needs = self.console.needs
-        counts = counts_of(snapshot.queue, self.console.status_summary)
-        number = f"{len(needs):,}" if needs else ""
-        said = str(counts) if snapshot.condition in ("live", "empty") else ""
-        self.caption.show(" ".join(filter(None, (self.TITLE_TEXT, number))), said)
-        if needs:
-            self.list.show(NeedRows(needs, snapshot.queue, self.deed_of))
+    def _able(self, action: ActionId) -> list[Need]:
+        """Those of what is chosen for which there is this action; a word where there are none, or none may act."""
+        chosen = [need for need in self.chosen() if need in self.console.needs]
+        able = [need for need in chosen if action in {each.id for each in self._actions(need)}]
+        if not able:
+            self._advise(chosen)
+            return []
+        return able if self.may_change() else []
+
+    def _actions(self, need: Need) -> tuple[Any, ...]:
+        return actions_of(need, without=self._without(need))
+
+    def _advise(self, needs: Sequence[Need]) -> None:
+        """Say which keys there are for a row whose key was another one."""
+        if not needs:
+            self.console.say("nothing is selected", "warning")
+            return
+        keymap = self.console.keymap
+        ways = [f"{shown(BY_ID[KEYS[each.id]], keymap)} {each.label}" for each in self._actions(needs[0])]
+        ways.append(f"{shown(BY_ID['needs.snooze'], keymap)} snooze")
+        self.console.say(f"here: {', '.join(ways)}; a lists everything", "warning")
+
+    def action_accept(self) -> None:
+        """Accept, approve, acknowledge or reopen, whichever it is."""
+        self._settle("accept")
+
+    def action_reject(self) -> None:
+        """Reject, decline, drop or refuse, whichever it is."""
+        self._settle("reject")
+
+    def _settle(self, action: ActionId) -> None:
+        needs = self._able(action)
+        yes = action == "accept"
+        lessons = [need for need in needs if need.kind == "lesson"]
+        asked = [need for need in needs if need.kind == "approval"]
+        drift = [need.bead_id for need in needs if need.kind == "drift"]
+        if lessons:
+            self._lessons(lessons, yes)
+        for need in asked:
+            self.console.loop_controls.answer(need.question_id, "yes" if yes else "no")
+        if drift:
+            self.console.acknowledge(drift)
+            self.console.say(f"acknowledged {len(drift):,} changed bead{'s' * (len(drift) != 1)}")
+        if any(need.kind == "focus" for need in needs):
+            self.look_ahead(upkeep())
+        wanted = operations_for(action, needs, self.console.snapshot.queue)
+        if wanted:
+            self.look_ahead(request_for(wanted))
+
+    def _lessons(self, needs: Sequence[Need], yes: bool) -> None:
+        count = f"{len(needs):,} lesson{'s' * (len(needs) != 1)}"
+        lines: list[Line] = [[(clean_line(need.reason, 600), "text")] for need in needs]
+        sheet = MemoryPreviewSheet(f"{'accept' if yes else 'decline'} {count}", lines, "u undoes it.")
+
+        def decided(do_it: bool | None) -> None:
+            if do_it:
+                project, clock = self.console.snapshot.project, self.console.now
+                self._job(
+                    partial(deeds.settle_lessons, project, needs, accept=yes, clock=clock),
+                    partial(deeds.undo_lessons, project, clock=clock),
+                )
+
+        self.app.push_screen(sheet, decided)
+
+    def _job(self, work: Callable[[], str], undo: Callable[[], str] | None = None) -> None:
+        """Do something beside the queue in a thread, say what came of it, and look again."""
+
+        def do() -> None:
+            try:
+                said, severity = work(), "information"
+            except (*deeds.LESSON_TROUBLES, WritesForbidden, GateBusy) as error:
+                said, severity = clean_line(str(error), 300), "warning"
+            self.app.call_from_thread(self._did, said, severity, undo if severity == "information" else None)
+
+        self.run_worker(do, thread=True, group="needs")
+
+    def _did(self, said: str, severity: str, undo: Callable[[], str] | None) -> None:
+        self.console.say(said, severity)
+        if undo is not None:
+            self._undo.append(partial(self._job, undo))
+        self.marked = frozenset()
+        self.console.refresh_needs()
+
+    def action_claim(self) -> None:
+        """Release stale claims, each looked at again first; on other rows claim or release the bead."""
+        stale_ = [need for need in self.chosen() if need.kind in ("dead_run", "orphaned_claim")]
+        if not stale_:
+            super().action_claim()
+            return
+        if not self.may_change():
+            return
+        known = {orphan.bead_id: orphan for orphan in self._claims()}
+        orphans = [known[need.bead_id] for need in stale_ if need.bead_id in known]
+        if len(orphans) == len(stale_):
+            self.look_ahead(RecoveryRequest(tuple(orphans)))
         else:
-            words = "nothing waits on you" if snapshot.condition in ("live", "empty") else "no queue"
-            self.list.show(Rows([Row("none", ((f"  {words}", "muted"),), selectable=False)]))
-        self.say_deed()
+            self.look_ahead(request_for(operations_for("release", stale_, self.console.snapshot.queue)))
 
-    @property
-    def need(self) -> Need | None:
-        """What the cursor stands on."""
-        key = self.list.selected_key
-        return next((need for need in self.console.needs if need.key == key), None)
-
-    def deed_of(self, need: Need) -> str:
-        """What the one key does about a need; empty where that takes more than a key."""
-        if need.kind in ("orphaned_claim", "dead_run") and not self._claims(need):
-            return ""
-        if need.kind == "drift" and self._may_be_held(need):
-            return "hold or acknowledge"
-        return "answer" if need.question_id else DEEDS.get(need.kind, "")
-
-    def _claims(self, need: Need) -> list[Orphan]:
-        """The claims behind a need that can be released from here."""
+    def _claims(self) -> tuple[Orphan, ...]:
+        """The claims that are dead for certain."""
         watch = self.console.monitor
-        found = (*watch.concerns.orphans, *watch.concerns.dead) if watch is not None else ()
-        return [orphan for orphan in found if orphan.bead_id == need.bead_id]
+        return (*watch.concerns.orphans, *watch.concerns.dead) if watch is not None else ()
 
-    def compose_body(self) -> ComposeResult:
-        """The list, and the reason of its row in full."""
-        yield self.list
-        yield self.reason
+    def action_retry(self) -> None:
+        """Attempt it once more, with a model to be chosen."""
+        needs = self._able("retry")
+        if needs:
+            models = Counter((each.harness, each.model) for each in self.console.snapshot.attempts if each.model)
+            carries = self.console.loop_controls.dialect.carries_through
+            kept = carries and any(self._has_change(need) for need in needs)
+            self.console.push_screen(deeds.retry_sheet(self.console, needs, models, may_land=kept))
 
-    def on_resize(self) -> None:
-        """The reason breaks elsewhere."""
-        self.say_deed()
+    def action_land(self) -> None:
+        """Merge what is kept, and close the bead."""
+        self._land(self._able("land"))
 
-    def _say_reason(self, need: Need | None) -> None:
-        width = max(16, self.app.size.width - 2)
-        said = clean_line(need.reason, 2_000) if need is not None else ""
-        lines = wrap_spans([(said, "text")], width) if said else []
-        rows = [Row(f"{place}", tuple(line), selectable=False) for place, line in enumerate(lines)]
-        self.reason.styles.height = min(len(rows), max(2, self.app.size.height // REASON_SHARE))
-        self.reason.display = bool(rows)
-        self.reason.show(Rows(rows))
+    def _land(self, needs: Sequence[Need]) -> None:
+        made = [(need, attempt) for need in needs if (attempt := self._attempt(need)) is not None]
+        if made:
+            self.look_ahead(LandRequest(tuple(need for need, _ in made), tuple(each for _, each in made)))
 
-    @on(RowList.Selected, "#overlay")
-    def say_deed(self) -> None:
-        """The footer says what the one key does about this row; above it stands why it is here."""
+    def action_depend(self) -> None:
+        """Remove the dependencies that never resolve; on other rows pick one."""
+        wanted = operations_for("undepend", self._of_kind("undepend"), self.console.snapshot.queue)
+        if not wanted:
+            super().action_depend()
+        elif self.may_change():
+            self.look_ahead(request_for(wanted))
+
+    def action_eligible(self) -> None:
+        """Keep workers off drifted beads; on other rows as ever."""
+        drift = [need.bead_id for need in self._of_kind("hold") if self.may_be_held(need)]
+        if not drift:
+            super().action_eligible()
+        elif self.may_change():
+            self.look_ahead(DriftRequest(tuple(drift)))
+
+    def _of_kind(self, action: ActionId) -> list[Need]:
+        return [need for need in self.chosen() if action in {each.id for each in self._actions(need)}]
+
+    def action_edit(self) -> None:
+        """Resolve a merge in the editor; on other rows edit the bead."""
         need = self.need
-        word = self.deed_of(need) if need is not None else ""
-        self._say_reason(need)
-        keys = self.FOOTER if self.console.needs else ("go.back", "app.help")
-        self.footer.show((f"change.actions={word}", *keys) if word else keys)
+        if need is None or need.kind != "merge_conflict" or self.marked:
+            super().action_edit()
+        elif self.may_change():
+            made = lambda sha: self.look_ahead(ResolvedRequest(need, sha)) if sha else None  # noqa: E731
+            deeds.Resolving(self, need, self._attempt(need), made).begin()
+
+    def action_snooze(self) -> None:
+        """Put off what is chosen for a while; what is put off comes back."""
+        chosen = self.chosen()
+        away = {need.key for need in self.console.snoozed}
+        if not chosen or not self.may_change():
+            return
+        project, gate, keys = self.console.snapshot.project, self.console.change_runner.curator.gate, _keys(chosen)
+
+        def back() -> str:
+            bring_back(project, gate, keys)
+            return f"brought back {len(keys):,}"
+
+        if keys <= away:
+            self._job(back)
+            return
+
+        def until(instant: int | None) -> None:
+            def work() -> str:
+                put_off(project, gate, chosen, until=instant, by=self._me, now=self.console.now())
+                return f"snoozed {len(chosen):,} · u undoes it"
+
+            self._job(work, back)
+
+        self.console.push_screen(deeds.snooze_sheet(len(chosen), self.console.now(), until))
+
+    def action_assign(self) -> None:
+        """Name who is to deal with it."""
+        if not self.bead_ids():
+            self.console.say("only what is about a bead can be assigned", "warning")
+            return
+        if not self.may_change():
+            return
+        needs, me = self.chosen(), self._me
+
+        def to(who: str) -> None:
+            title = f"assign {len(self.bead_ids()):,} to {clean_line(who, 60)}" if who else "assign to nobody"
+            self.look_ahead(request_for(assign_to(needs, self.console.snapshot.queue, who), title))
+
+        ask = LineSheet("assign to whom?", "name", lambda name: to(clean_line(name, 60)) if name else None)
+        choices = [
+            Choice("m", "m", "me", me, partial(to, me)),
+            Choice("n", "n", "nobody", "", partial(to, "")),
+            Choice("t", "t", "somebody else", "type a name", partial(self.console.push_screen, ask)),
+        ]
+        self.console.push_screen(ChoiceSheet("who deals with it?", choices))
+
+    def action_undo(self) -> None:
+        """Undo what was done last: here beside the queue, else in the queue."""
+        if self._undo:
+            self._undo.pop()()
+        else:
+            super().action_undo()
+
+    # --- asking ---------------------------------------------------------------------------------------------
 
     def action_actions(self) -> None:
-        """Deal with it: seen before it runs, where it changes the queue."""
+        """Everything that can be done about the row; a question is answered at once."""
         need = self.need
-        if need is None:
+        if need is not None and need.kind in _ASKED and not self.marked:
+            if self.may_change():
+                self._answer(need)
             return
-        try:
-            self.console.change_runner.check()
-        except WritesForbidden as error:
-            self.console.say(str(error), "warning")
+        chosen = self.chosen()
+        if not chosen:
             return
-        if need.question_id:
-            self._answer(need)
-        elif need.kind in ("escalation", "gap"):
-            self._in_words(need, partial(self.console.loop_controls.decide, need.bead_id))
-        elif need.kind == "drift":
-            self._drifted(need)
-        elif need.kind == "archived_dependency" and self.console.monitor is not None:
-            gone = self.console.monitor.concerns.archived
-            bead = self.console.snapshot.queue.beads.get(need.bead_id)
-            edges = [on for on in (bead.depends_on if bead is not None else ()) if on in gone]
-            if edges:
-                request = request_for([operations.undepend(need.bead_id, on) for on in edges])
-                self.console.push_screen(PreviewSheet(request))
-        elif need.kind == "focus":
-            self.console.push_screen(PreviewSheet(upkeep()))
-        elif claims := self._claims(need) if need.kind in ("orphaned_claim", "dead_run") else []:
-            self.console.push_screen(PreviewSheet(RecoveryRequest(tuple(claims))))
-        else:
-            self.console.say("No quick action. Enter opens the bead.")
+        offered = {KEYS[each.id]: each for each in self._actions(chosen[0])}
+        choices = [self._choice(key_id, each.label, each.effect) for key_id, each in offered.items()]
+        more = ("needs.snooze", "needs.assign", "change.close", "change.edit", "go.open")
+        choices += [
+            self._choice(key_id, BY_ID[key_id].label, BY_ID[key_id].help) for key_id in more if key_id not in offered
+        ]
+        title = clean_line(chosen[0].reason, 160) if len(chosen) == 1 else f"{len(chosen):,} that need you"
+        self.console.push_screen(ChoiceSheet(title, choices))
 
-    def _drifted(self, need: Need) -> None:
-        """Keep workers from it until somebody has polished it, or take what changed as seen."""
-        seen = partial(self.console.acknowledge, [need.bead_id])
-        if not self._may_be_held(need):
-            seen()
-            return
-        request = DriftRequest((need.bead_id,))
-        keep = Choice(
-            "k",
-            "k",
-            "keep workers off this bead",
-            "until the change is acknowledged",
-            partial(self._show, request),
-        )
-        accept = Choice("s", "s", "acknowledge", "workers may pick this bead as it is now", seen)
-        self.console.push_screen(ChoiceSheet("drift", [keep, accept], clean_line(need.reason, 2_000)))
+    def _choice(self, key_id: str, label: str, effect: str) -> Choice:
+        key, keymap = BY_ID[key_id], self.console.keymap
+        return Choice(names(keymap.get(key.id, key.keys))[0], shown(key, keymap), label, effect, self._doer(key.action))
 
-    def _may_be_held(self, need: Need) -> bool:
-        """Whether workers are still to be kept off a drifted bead."""
-        queue, watch = self.console.snapshot.queue, self.console.monitor
-        drift = watch.concerns.drift if watch is not None else ()
-        return need.bead_id in queue.beads and need.bead_id in stale(drift) - set(drifted(queue))
-
-    def _show(self, request: ChangeRequest) -> None:
-        self.console.push_screen(PreviewSheet(request))
+    def _doer(self, action: str) -> Callable[[], object]:
+        if action == "open":
+            return partial(self.call_later, self.list.action_open)
+        return partial(self.call_later, self.app.run_action if action == "loop" else self.run_action, action)
 
     def _answer(self, need: Need) -> None:
-        """Ask for the answer: one of those that are offered, or any."""
-        told = partial(self.console.loop_controls.answer, need.question_id)
-        if not need.options:
-            self._in_words(need, told)
+        """The question with its answers; one that is about no bead and offers none is answered in words at once."""
+        bead = self.console.snapshot.queue.beads.get(need.bead_id)
+        words = partial(self._in_words, need)
+        if (bead is None and not need.options) or (need.kind in ("escalation", "gap") and not need.question_id):
+            words()
             return
-        choices = [
-            Choice(str(place), str(place), clean_line(option, 60), "", partial(told, option))
-            for place, option in enumerate(need.options[:8], 1)
-        ]
-        words = Choice("9", "9", "type an answer", "", partial(self._in_words, need, told))
-        self.console.push_screen(ChoiceSheet(_asked(need), [*choices, words], clean_line(need.reason, 2_000)))
+        attempt = self._attempt(need)
+        kept = bool(kept_ref(attempt)) and attempt is not None and attempt.preserved
+        choices = answer_choices(
+            need.options,
+            answer=partial(self._record, need),
+            land=partial(self._land, [need]) if kept else None,
+            drop=partial(self._drop, need) if kept else None,
+            edit=partial(self.call_later, super().action_edit) if bead is not None else None,
+            words=words,
+        )
+        self.console.push_screen(
+            QuestionSheet(
+                f"answer {need.question_id}",
+                choices,
+                clean_line(need.reason, 2_000),
+                bead_title=clean_line(bead.title, 300) if bead is not None else "",
+                attempt=attempt,
+                root=self.console.snapshot.project.root,
+            )
+        )
 
-    def _in_words(self, need: Need, told: Callable[[str], None]) -> None:
+    def _in_words(self, need: Need) -> None:
         about = clean_line(need.reason, 2_000)
-        sheet = LineSheet(_asked(need), "answer", lambda text: told(text) if text else None, about)
-        self.console.push_screen(sheet)
+        title = f"answer {need.question_id}" if need.question_id else "decide"
+        told = lambda text: self._record(need, text) if text else None  # noqa: E731
+        self.console.push_screen(LineSheet(title, "answer", told, about))
+
+    def _record(self, need: Need, text: str) -> None:
+        """Record an answer: shown first, where it is written into a bead."""
+        if need.bead_id in self.console.snapshot.queue.beads:
+            self.look_ahead(AnswerRequest(need, text), ended=lambda _: self.console.refresh_needs())
+        else:
+            self.console.loop_controls.answer(need.question_id, text)
+
+    def _drop(self, need: Need) -> None:
+        request = AnswerRequest(need, "drop: the kept change is not landed; begin afresh", need.attempt_id)
+        self.look_ahead(request, ended=lambda _: self.console.refresh_needs())
+
+    # --- going there ----------------------------------------------------------------------------------------
+
+    @on(RowList.Opened, "#overlay")
+    def go_there(self, event: RowList.Opened) -> None:
+        """Open a question, an attempt, a bead, the unread lines; fold or unfold a heading."""
+        event.stop()
+        row = self._rows.get(event.key)
+        if row is None:
+            return
+        if row.kind != "need":
+            closes = row.kind == "group" and row.group not in self._folded
+            (self.action_fold if closes else self.action_unfold)()
+            return
+        need = row.needs[0]
+        if need.kind == "unread_lines":
+            self.console.list_unread()
+        elif need.kind in _ASKED:
+            self.action_actions()
+        elif need.kind in (*OF_ITS_ATTEMPT, "tried", "lesson") and self._attempt(need) is not None:
+            self.console.open_attempt(need.attempt_id)
+        elif need.bead_id:
+            self.console.go_to_bead(need.bead_id)
+        else:
+            self.call_later(self.app.run_action, "loop")
+
+    def show_bead(self, bead_id: str) -> None:
+        """The cursor stays where it is: this is no list of beads."""
 
     def commands(self) -> Iterable[tuple[str, str, Callable[[], object]]]:
-        """What is done to all of them at once."""
-        changed = [need.bead_id for need in self.console.needs if need.kind == "drift"]
-        if changed and not self.console.change_runner.curator.gate.read_only:
-            said = f"acknowledge {len(changed):,} changed bead{'s' * (len(changed) != 1)}"
-            yield "acknowledge all drift", said, partial(self.console.acknowledge, changed)
-            watch = self.console.monitor
-            fresh = stale(watch.concerns.drift if watch is not None else ())
-            fresh -= set(drifted(self.console.snapshot.queue))
+        """What can be done to beads, and to all drift at once."""
+        yield from super().commands()
+        drift = [need.bead_id for need in self.console.needs if need.kind == "drift"]
+        if drift and not self.console.read_only:
+            said = f"acknowledge {len(drift):,} changed bead{'s' * (len(drift) != 1)}"
+            yield "acknowledge all drift", said, partial(self.console.acknowledge, drift)
+            fresh = [need.bead_id for need in self.console.needs if need.kind == "drift" and self.may_be_held(need)]
             if fresh:
                 request = DriftRequest(tuple(sorted(fresh)))
-                yield "keep drifted beads from workers", request.title, partial(self._show, request)
+                yield "keep drifted beads from workers", request.title, partial(self.look_ahead, request)
 
-    @on(RowList.Opened)
-    def go_there(self, event: RowList.Opened) -> None:
-        """To the bead, or to the list of unread lines."""
-        event.stop()
-        kind, _, bead_id = event.key.partition(":")
-        if kind == "unread_lines":
-            self.console.list_unread()
-        elif kind == "worker_stopped" and not bead_id:
-            self.console.say(clean_line(need.reason, 600) if (need := self.need) else "")
-        elif (need := self.need) is not None and need.question_id and not need.bead_id:
-            self._answer(need)
-        else:
-            self.console.go_to_bead(bead_id)
+
+def _keys(needs: Iterable[Need]) -> frozenset[str]:
+    return frozenset(need.key for need in needs)

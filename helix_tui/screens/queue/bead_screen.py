@@ -160,5 +160,5 @@ class BeadScreen(BeadKeys, OverlayScreen):
 
     def catch_up(self) -> None:
         """Show the bead again, whether or not the snapshot is a new one."""
-        self._shown = (-1, ())
+        self._shown = (-1, (), ())
         super().catch_up()

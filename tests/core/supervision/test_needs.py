@@ -79,7 +79,7 @@ def test_drift_and_orphaned_claims_are_needs() -> None:
 
 
 def _tried(bead: str, number: int, status: str, **more: Any) -> Attempt:
-    return Attempt(f"2026082{number}T100000-{bead}", bead, status, status_source="event", **more)
+    return Attempt(f"2026082{number}T100000-{bead}", bead, status=status, status_source="event", **more)
 
 
 def test_work_kept_aside_on_an_open_bead_waits_for_a_person() -> None:
@@ -112,11 +112,11 @@ def test_work_kept_aside_on_an_open_bead_waits_for_a_person() -> None:
         ("conflict", "asked"),
         ("escalation", "tell"),
         ("proposed", "parked"),
+        ("merge_conflict", "kept"),
         ("refused", "refused"),
-        ("kept_aside", "kept"),
     ]
-    assert needs[-1].reason == f"land_conflict of 20260822T100000-kept: kept at {ref}"
-    assert "refs/c/0" in needs[-2].reason
+    assert needs[-2].reason == f"land_conflict of 20260822T100000-kept: kept at {ref}"
+    assert "refs/c/0" in needs[-1].reason
 
 
 def test_what_the_last_run_tried_and_left_open_is_a_need_once() -> None:

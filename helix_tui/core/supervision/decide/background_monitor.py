@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from helix_tui.core.beads.archive import Archived, find_archived
 from helix_tui.core.ddx.client import DdxError
@@ -26,11 +27,18 @@ from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.threads import keep_at
 from helix_tui.core.ground.time import now_ns
 from helix_tui.core.supervision.decide.check import StatusSummary, take_bearing
+from helix_tui.core.supervision.decide.need_view import Snooze, SplitNeeds, read_snoozes, split_snoozed
+from helix_tui.core.supervision.decide.needs import asked_of, needs_of, waiting_lessons
 from helix_tui.core.supervision.signals.autonomy import Authority
 from helix_tui.core.supervision.signals.drift import Drift, DriftWatch
 from helix_tui.core.supervision.signals.focus import Focus, plan_upkeep, read_focus
 from helix_tui.core.supervision.signals.hold import drifted, plan_drifted, stale
 from helix_tui.core.supervision.signals.orphans import Orphan, find_dead_claims, find_orphans
+from helix_tui.core.supervision.signals.questions import still_tried
+
+if TYPE_CHECKING:  # what waits on a person may be asked of a project without attempts or memory
+    from helix_tui.core.ddx.attempts.index import AttemptBook
+    from helix_tui.core.memory.reports import Proposal
 
 EVERY_S = 30.0
 """How often it looks when nothing changes."""
@@ -41,8 +49,16 @@ POLL_S = 1.0
 REST_S = 0.1
 """Seconds that it lets the screen show what is new before it looks."""
 
-WATCHED = ("run-state.json", "questions.json", "loop-request.json", "helix.pid")
-"""Files of HELIX's loop; a change in one of them is news."""
+WATCHED = (
+    "run-state.json",
+    "questions.json",
+    "loop-request.json",
+    "helix.pid",
+    "snoozed.json",
+    "helix.db",
+    "helix.db-wal",
+)
+"""Files of HELIX's; a change in one of them is news."""
 
 MIND_AFTER = 3
 """Failures in a row after which the focus is no longer minded by itself."""
@@ -71,6 +87,46 @@ class Concerns:
     """Beads of the archive that others wait on."""
     status_summary: StatusSummary = field(default_factory=StatusSummary)
     """Where the work stands and what should come next."""
+    lessons: tuple[Proposal, ...] = ()
+    """Lessons that nobody has accepted or declined."""
+    snoozes: Mapping[str, Snooze] = field(default_factory=dict)
+    """What a person has put off."""
+
+
+def needs_now(project: Project, snapshot: QueueState, attempts: AttemptBook, found: Concerns, now: int) -> SplitNeeds:
+    """Everything that waits on a person, and what of it is put off: the one list of the console and of `needs`."""
+    needs = needs_of(
+        snapshot.queue,
+        snapshot.runs,
+        snapshot.tracker,
+        drift=found.drift,
+        orphans=found.orphans,
+        unminded=found.unminded,
+        epic=found.focus.epic,
+        questions=asked_of(project),
+        stoppage=found.status_summary.stoppage,
+        dead=found.dead,
+        archived=found.archived,
+        attempts=attempts,
+        tried=still_tried(found.status_summary.run.state.tried, snapshot.queue),
+        lessons=found.lessons,
+    )
+    return split_snoozed(needs, found.snoozes, now)
+
+
+class LessonReader:
+    """The lessons that wait, read again where the memory's files have changed."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._known: tuple[object, tuple[Proposal, ...]] = (None, ())
+
+    def read(self) -> tuple[Proposal, ...]:
+        """Lessons that nobody has accepted or declined, newest first."""
+        stamps = tuple(stamp_of(self._project.helix_dir / name) for name in ("helix.db", "helix.db-wal"))
+        if stamps != self._known[0]:
+            self._known = (stamps, waiting_lessons(self._project))
+        return self._known[1]
 
 
 class BackgroundMonitor:
@@ -105,6 +161,7 @@ class BackgroundMonitor:
         self._failures = 0
         self._seen_by_person: list[str] = []
         self._authority = Authority(project.root)
+        self._lessons = LessonReader(project)
 
     def start(self) -> None:
         """Begin to look, in a thread that nothing waits for."""
@@ -156,7 +213,24 @@ class BackgroundMonitor:
         )
         missing = {edge.missing for edge in queue_state.queue.graph.dangling}
         archived = find_archived(self.project.archive_file, missing)
-        return Concerns(drift, orphans, dead, focus, unminded, minded, trouble, archived, status_summary)
+        return Concerns(
+            drift,
+            orphans,
+            dead,
+            focus,
+            unminded,
+            minded,
+            trouble,
+            archived,
+            status_summary,
+            self._lessons.read(),
+            read_snoozes(self.project),
+        )
+
+    def refresh(self) -> Concerns:
+        """Lessons and what is put off, read at once; for any thread."""
+        self.concerns = replace(self.concerns, lessons=self._lessons.read(), snoozes=read_snoozes(self.project))
+        return self.concerns
 
     def _mind(self, curator: Curator) -> tuple[tuple[str, ...], str]:
         """Bring the focus up to date, as whoever put it on wanted: (beads, why it failed if it did)."""

@@ -2,31 +2,35 @@
 
 Only what nobody but a person can move is in here: beads parked for an operator, reviews that hold work back,
 workers that died or fell silent, work that was kept aside or refused, claims and changes that somebody must
-look at, prerequisites that no longer exist, beads in a circle, unreadable lines, and whatever HELIX itself
-asks (`questions`).
+look at, prerequisites that no longer exist, beads in a circle, unreadable lines, lessons to review, budgets
+reached, and whatever HELIX itself asks (`questions`). How needs are grouped, filtered and put off is
+`need_view`'s, what can be done about each `need_actions`'.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol
 
 from helix_tui.core.beads.archive import Archived
 from helix_tui.core.beads.cycles import circles
 from helix_tui.core.beads.readiness import Queue
-from helix_tui.core.beads.record import TERMINAL
+from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.beads.tracker import Tracker
 from helix_tui.core.ddx.attempts.index import AttemptBook
 from helix_tui.core.ddx.names import text
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.time import format_instant, parse_instant
 from helix_tui.core.supervision.signals.orphans import governs_alignment
 from helix_tui.core.supervision.signals.questions import escalated
 
 if TYPE_CHECKING:  # who shows no drift need not load what finds it
     from helix_tui.core.ddx.attempts.attempt import Attempt
+    from helix_tui.core.memory.reports import Proposal
     from helix_tui.core.supervision.signals.drift import Drift
     from helix_tui.core.supervision.signals.orphans import Orphan
     from helix_tui.core.supervision.signals.questions import OpenQuestion, Tried
@@ -37,6 +41,7 @@ KINDS = (
     "guidance",
     "approval",
     "worker_stopped",
+    "budget",
     "dead_run",
     "silent_run",
     "orphaned_claim",
@@ -50,8 +55,11 @@ KINDS = (
     "focus",
     "proposed",
     "preserved_review_blocked",
+    "merge_conflict",
+    "failing_check",
     "refused",
     "kept_aside",
+    "lesson",
     "cycle",
     "archived_dependency",
     "missing_dependency",
@@ -62,7 +70,7 @@ KINDS = (
 """What a need can be, the most urgent first."""
 
 
-OF_ITS_ATTEMPT = ("refused", "kept_aside")
+OF_ITS_ATTEMPT = ("merge_conflict", "failing_check", "refused", "kept_aside")
 """What a bead's own latest attempt left for a person: said once a bead, and not beside what asks about it."""
 
 _ASK_ABOUT_IT = ("physics-level", "approval", "conflict", "ambiguous", "proposed", "preserved_review_blocked")
@@ -70,10 +78,35 @@ _ASK_ABOUT_IT = ("physics-level", "approval", "conflict", "ambiguous", "proposed
 
 _DDX_TRIES_AGAIN = frozenset({"land_retry"})
 
+DROPPED = "helix-dropped"
+"""Field of a bead that names the attempt whose kept change a person has dropped."""
+
+ASSIGNED = "helix-assigned"
+"""Field of a bead that names the person who is to deal with what waits on one."""
+
+_KEPT_FOR = {
+    "land_conflict": "merge_conflict",
+    "push_conflict": "merge_conflict",
+    "post_run_check_failed": "failing_check",
+    "ratchet_failed": "failing_check",
+    "structural_validation_failed": "failing_check",
+}
+"""Beginning of an attempt's status -> the kind of need that its kept change is."""
+
 _Found = tuple[str, str, str]
 
 NONE_TRIED = AttemptBook()
 NONE_ARCHIVED: Mapping[str, Archived] = {}
+
+
+class ReachedBudget(Protocol):
+    """A limit that a run, or a day, has reached."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def words(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +123,24 @@ class Need:
     """The question that HELIX asks; `answering.answer_question` takes the answer."""
     options: tuple[str, ...] = ()
     """Answers that the question offers; empty: any text."""
+    since: int | None = None
+    """Instant since which it waits, nanoseconds; None where nobody wrote that down."""
+    attempt_id: str = ""
+    """The attempt that left it."""
+    usd: float | None = None
+    """What the attempts on its bead have cost, as far as that is known."""
+    assigned: str = ""
+    """Who is to deal with it."""
+    ref: str = ""
+    """What it is about beside the bead: the number of a lesson, a budget's name."""
+    mark: str = ""
+    """Differs as soon as what it rests on has changed; ages do not count."""
 
     @property
     def key(self) -> str:
         """Unique among needs and the same over reloads."""
-        return f"{self.kind}:{self.bead_id or self.question_id}"
+        about = self.ref if self.kind in ("lesson", "budget") else self.bead_id
+        return f"{self.kind}:{about or self.question_id}"
 
     def record(self) -> dict[str, Any]:
         """As JSON."""
@@ -105,6 +151,11 @@ class Need:
             "waiting": self.waiting,
             "question_id": self.question_id or None,
             "options": list(self.options),
+            "key": self.key,
+            "since": format_instant(self.since) if self.since is not None else None,
+            "attempt_id": self.attempt_id or None,
+            "usd": self.usd,
+            "assigned": self.assigned or None,
         }
 
 
@@ -123,8 +174,10 @@ def needs_of(
     archived: Mapping[str, Archived] = NONE_ARCHIVED,
     attempts: AttemptBook = NONE_TRIED,
     tried: Iterable[Tried] = (),
+    lessons: Iterable[Proposal] = (),
+    budgets: Iterable[ReachedBudget] = (),
 ) -> tuple[Need, ...]:
-    """Everything that waits on a person, by urgency, then by how much waits on it, then by priority.
+    """Everything that waits on a person: by urgency, then by how much waits on it, what it has cost, priority.
 
     Args:
         drift: what others changed since somebody looked.
@@ -136,6 +189,8 @@ def needs_of(
         archived: beads of the archive that others wait on.
         attempts: what was attempted; of each bead the latest counts.
         tried: what the last run attempted and left open.
+        lessons: what attempts have taught and nobody has accepted or declined.
+        budgets: what a run, or a day, was not to exceed and has reached.
     """
     dying = {orphan.bead_id: str(orphan) for orphan in dead}
     left = {orphan.bead_id: orphan for orphan in orphans}
@@ -157,9 +212,106 @@ def needs_of(
         reason = stoppage.words + (f". Fix: {stoppage.fix}" if stoppage.fix else "")
         needs.append(Need("worker_stopped", stoppage.ending.bead_id, reason, len(queue.ready)))
     needs += _left_open(queue, tried, {need.bead_id for need in needs})
+    needs += [_of_lesson(queue, each) for each in lessons]
+    needs += [Need("budget", "", each.words, len(queue.ready), ref=each.name) for each in budgets]
     if tracker.unread:
         needs.append(Need("unread_lines", "", tracker.unread, 0))
-    return tuple(sorted(_once(queue, needs), key=lambda need: _rank(queue, need)))
+    begun = _beginnings(runs, left.values(), dead, questions, stoppage, tracker)
+    whole = [_completed(queue, attempts, need, begun) for need in _once(queue, needs)]
+    return tuple(sorted(whole, key=lambda need: _rank(queue, need)))
+
+
+def _of_lesson(queue: Queue, lesson: Proposal) -> Need:
+    """A lesson to review; it is about an attempt, and holds nothing back."""
+    bead_id = lesson.bead if lesson.bead in queue.beads else ""
+    reason = f"{lesson.type}: {lesson.trigger} → {lesson.resolution}"
+    since, about = parse_instant(lesson.at), lesson.attempt
+    return Need("lesson", bead_id, clean_line(reason, 600), 0, since=since, attempt_id=about, ref=str(lesson.id))
+
+
+def _beginnings(
+    runs: Iterable[Run],
+    orphans: Iterable[Orphan],
+    dead: Iterable[Orphan],
+    questions: Iterable[OpenQuestion],
+    stoppage: Stoppage | None,
+    tracker: Tracker,
+) -> dict[str, int | None]:
+    """Since when what is no bead's own field waits, by the key of its need."""
+    begun: dict[str, int | None] = {}
+    for run in runs:
+        for kind in ("dead_run", "silent_run"):
+            begun[f"{kind}:{run.bead_id}"] = run.last_event_at or run.started_at
+    begun |= {f"orphaned_claim:{each.bead_id}": each.claimed_at for each in orphans}
+    begun |= {f"dead_run:{each.bead_id}": each.claimed_at for each in dead}
+    for question in questions:
+        begun[f"{question.kind}:{question.bead_id or question.id}"] = parse_instant(question.raised_at)
+    if stoppage is not None:
+        begun[f"worker_stopped:{stoppage.ending.bead_id}"] = stoppage.ending.at
+    begun["unread_lines:"] = tracker.mtime_ns or None
+    return begun
+
+
+_BY_ATTEMPT = frozenset({*OF_ITS_ATTEMPT, "preserved_review_blocked", "conflict", "ambiguous", "tried", "proposed"})
+"""Kinds about which the last attempt on the bead is the evidence."""
+
+_NO_AGE = re.compile(r"\d+")
+
+
+def _completed(queue: Queue, attempts: AttemptBook, need: Need, begun: Mapping[str, int | None]) -> Need:
+    """A need with its age, its attempt, what its bead has cost and who is to deal with it."""
+    bead = queue.beads.get(need.bead_id)
+    made = attempts.of_bead(need.bead_id) if need.bead_id else ()
+    attempt = made[0] if made and need.kind in _BY_ATTEMPT else None
+    since = need.since if need.since is not None else begun.get(need.key)
+    if since is None and attempt is not None and need.kind in OF_ITS_ATTEMPT:
+        since = attempt.finished_at or attempt.started_at
+    if since is None and bead is not None:
+        since = _parked_since(bead) or parse_instant(bead.updated_at) or parse_instant(bead.created_at)
+    about = need.attempt_id or (attempt.attempt_id if attempt is not None else "")
+    stood = bead.updated_at if bead is not None else ""
+    return replace(
+        need,
+        since=since,
+        attempt_id=about,
+        usd=_spent(made) if need.kind != "lesson" else None,
+        assigned=clean_line(text(bead.document(), ASSIGNED), 60) if bead is not None and _names(bead) else "",
+        mark="|".join((stood, about, need.question_id, _NO_AGE.sub("", need.reason))),
+    )
+
+
+def _names(bead: Bead) -> bool:
+    return ASSIGNED.encode() in bead.raw
+
+
+def _parked_since(bead: Bead) -> int | None:
+    """When ddx says that it began to wait for a person."""
+    if bead.review_blocked_at:
+        return parse_instant(bead.review_blocked_at)
+    if b'"needs-human-since"' not in bead.raw:
+        return None
+    return parse_instant(text(bead.document(), "needs-human-since"))
+
+
+def _spent(made: Iterable[Attempt]) -> float | None:
+    """Dollars that are known to have gone into attempts; None where none are."""
+    known = [usd for attempt in made if (usd := attempt.sums.usd) is not None]
+    return round(sum(known), 4) if known else None
+
+
+def waiting_lessons(project: Project) -> tuple[Proposal, ...]:
+    """Lessons that nobody has accepted or declined, newest first; none where there is no memory to be read."""
+    path = project.helix_dir / "helix.db"
+    if not path.exists():
+        return ()
+    from helix_tui.core.memory import MemoryFault, open_memory  # most projects have none
+    from helix_tui.core.memory.lessons.proposals import Proposals
+
+    try:
+        with open_memory(path, read_only=True, busy_seconds=1.0) as memory:
+            return tuple(Proposals(memory).all())
+    except MemoryFault:
+        return ()
 
 
 def asked_of(project: Project) -> tuple[OpenQuestion, ...]:
@@ -172,9 +324,9 @@ def asked_of(project: Project) -> tuple[OpenQuestion, ...]:
     return tuple(question for question in read_questions(path) if not question.answered)
 
 
-def _rank(queue: Queue, need: Need) -> tuple[int, int, int, str]:
+def _rank(queue: Queue, need: Need) -> tuple[int, int, float, int, str]:
     bead = queue.beads.get(need.bead_id)
-    return KINDS.index(need.kind), -need.waiting, bead.priority if bead else 0, need.bead_id
+    return KINDS.index(need.kind), -need.waiting, -(need.usd or 0), bead.priority if bead else 0, need.key
 
 
 def _run_needs(queue: Queue, runs: Iterable[Run]) -> Iterable[_Found]:
@@ -198,8 +350,18 @@ def _unlanded(queue: Queue, attempts: AttemptBook) -> Iterable[_Found]:
             continue
         if bead.status in TERMINAL or queue.state(bead_id) in ("running", "claimed", "superseded"):
             continue
+        if DROPPED.encode() in bead.raw and text(bead.document(), DROPPED) == latest.attempt_id:
+            continue
         if not governs_alignment(bead):
-            yield latest.verdict.outcome, bead_id, _where_kept(latest)
+            yield _kept_kind(latest), bead_id, _where_kept(latest)
+
+
+def _kept_kind(attempt: Attempt) -> str:
+    """What a kept change waits for, where its status says so; else its outcome."""
+    if attempt.verdict.outcome == "refused":
+        return "refused"
+    found = (kind for status, kind in _KEPT_FOR.items() if attempt.status.startswith(status))
+    return next(found, attempt.verdict.outcome)
 
 
 def _where_kept(attempt: Attempt) -> str:

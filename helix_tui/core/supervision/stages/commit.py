@@ -108,7 +108,7 @@ def commands_of(curator: Curator, bead_id: str, title: str) -> list[tuple[str, .
         commands += [("git", *words) for words in _PUSH]
     if bead_id:
         queue = curator.look().queue
-        commands += plan(_closing(bead_id, "<the new commit>"), queue, curator.dialect(queue)).commands
+        commands += plan(closing(bead_id, "<the new commit>"), queue, curator.dialect(queue)).commands
     return commands
 
 
@@ -191,11 +191,11 @@ def _push(root: Path) -> tuple[bool, str]:
     if not _has_upstream(root):
         return False, "no upstream branch: not pushed"
     for words in _PUSH:
-        done = _try(root, *words)
+        done = try_git(root, *words)
         if done.rc != 0 or done.timed_out:
             if words[0] == "pull":
-                _try(root, "rebase", "--abort")
-            return False, _failure(words[0], done)
+                try_git(root, "rebase", "--abort")
+            return False, failure(words[0], done)
     return True, ""
 
 
@@ -205,7 +205,7 @@ def _must_be_repository(root: Path) -> None:
     Raises:
         CommitError: there is none.
     """
-    if _try(root, "rev-parse", "--git-dir").rc != 0:
+    if try_git(root, "rev-parse", "--git-dir").rc != 0:
         raise CommitError(f"{clean_line(str(root), 200)} is not a git repository", "`git init` makes one.")
 
 
@@ -239,19 +239,20 @@ def _must_close(curator: Curator, bead_id: str) -> None:
     if waits := unclosed(Overlay(queue), bead_id):
         message = f"nothing was committed: {called(bead_id)} waits on {named(waits)}"
         raise CommitError(message, "Close those first, or take the dependency away; then commit again.")
-    planned = plan(_closing(bead_id, "<the new commit>"), queue, curator.dialect(queue))
+    planned = plan(closing(bead_id, "<the new commit>"), queue, curator.dialect(queue))
     if planned.refusals:
         raise CommitError(f"nothing was committed: {planned.refusals[0].why}")
 
 
 def _commit_words(root: Path, subject: str, staged: bool) -> tuple[str, ...]:
     """The commit, with how much changes as its body."""
-    shown = _try(root, "diff", *(["--cached"] if staged else []), "--stat", "--", *_WORK)
+    shown = try_git(root, "diff", *(["--cached"] if staged else []), "--stat", "--", *_WORK)
     stat = shown.out.strip().split("\n")[-1].strip()
     return ("commit", "-q", "-m", subject, "-m", stat)
 
 
-def _closing(bead_id: str, sha: str) -> list[Operation]:
+def closing(bead_id: str, sha: str) -> list[Operation]:
+    """Close a bead with the commit that did its work."""
     return [operations.assign(bead_id, {"closing_commit_sha": sha}), operations.close(bead_id)]
 
 
@@ -259,7 +260,7 @@ def _close(curator: Curator, bead_id: str, sha: str) -> bool:
     bead = curator.look().queue.beads.get(bead_id)
     if bead is not None and bead.status in TERMINAL:
         return False
-    done = curator.run(_closing(bead_id, sha), title=f"close {bead_id} with its commit")
+    done = curator.run(closing(bead_id, sha), title=f"close {bead_id} with its commit")
     if done.error is not None:
         raise done.error
     if done.plan.refusals:
@@ -276,16 +277,16 @@ def _bookkeeping_staged(root: Path) -> bool:
 
 
 def _differs(root: Path, *words: str) -> bool:
-    return _try(root, "diff", "--quiet", *words).rc == 1
+    return try_git(root, "diff", "--quiet", *words).rc == 1
 
 
 def _names(root: Path, *more: str) -> list[str]:
-    done = _try(root, "-c", "core.quotePath=false", "diff", "--name-only", *more, "--", *_WORK)
+    done = try_git(root, "-c", "core.quotePath=false", "diff", "--name-only", *more, "--", *_WORK)
     return [line for line in done.out.split("\n") if line]
 
 
 def _has_upstream(root: Path) -> bool:
-    return _try(root, "rev-parse", "--abbrev-ref", "@{upstream}").rc == 0
+    return try_git(root, "rev-parse", "--abbrev-ref", "@{upstream}").rc == 0
 
 
 def clean_tree(root: Path) -> bool:
@@ -300,13 +301,13 @@ def clean_tree(root: Path) -> bool:
 
 
 def _git(root: Path, *words: str) -> Finished:
-    done = _try(root, *words)
+    done = try_git(root, *words)
     if done.rc != 0 or done.timed_out:
-        raise CommitError(_failure(words[0], done))
+        raise CommitError(failure(words[0], done))
     return done
 
 
-def _failure(verb: str, done: Finished) -> str:
+def failure(verb: str, done: Finished) -> str:
     """What git, or a hook of its, says of a failure: all but its advice, which is for a terminal."""
     if done.timed_out:
         return f"git {verb} took longer than {GIT_TIMEOUT_S:.0f} s and was ended"
@@ -317,7 +318,12 @@ def _failure(verb: str, done: Finished) -> str:
     return f"git {verb} failed: {clean_line(said, 1_000)}"
 
 
-def _try(root: Path, *words: str) -> Finished:
+def try_git(root: Path, *words: str) -> Finished:
+    """Run git in a work tree; it asks nothing and opens no editor.
+
+    Raises:
+        CommitError: git does not start.
+    """
     env = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true"}
     argv: Sequence[str] = ("git", "-C", os.fspath(root), *words)
     try:
