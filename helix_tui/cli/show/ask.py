@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
-import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,7 +10,7 @@ from typing import Any
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.paint import columns, counted
 from helix_tui.cli.report.loading import locate
-from helix_tui.core.ask.answer.model import PROMPT_FILE, ModelCommand, ask_model
+from helix_tui.core.ask.answer.model import ask_model
 from helix_tui.core.ask.corpus.git import GitFailed
 from helix_tui.core.ask.corpus.listing import NothingToAsk
 from helix_tui.core.ask.index.index import RepositoryIndex, open_index
@@ -22,14 +20,11 @@ from helix_tui.core.ask.sessions.document import document_of, write_trace
 from helix_tui.core.ask.sessions.history import AskHistory, IndexLibrary
 from helix_tui.core.ask.sessions.session import AskModel, AskRun, ask
 from helix_tui.core.ddx.client import DdxError
-from helix_tui.core.ddx.model_call import model_command
-from helix_tui.core.ground.project import Project, find_ddx
+from helix_tui.core.evidence.session import MODEL_SECONDS, MODEL_VARIABLE, ModelSettings, find_model
+from helix_tui.core.evidence.sources import ProjectRecords, read_work
+from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_block, clean_line, fit
-from helix_tui.core.supervision.agents.briefing import chosen
 from helix_tui.settings import load_settings
-
-MODEL_VARIABLE = "HELIX_ASK_MODEL"
-"""A command that asks a model instead of ddx; the prompt comes on its input, or in ``{prompt_file}``."""
 
 NOTE_EVERY = 2.0
 """Seconds between two words about an index that is being made."""
@@ -48,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--agent", default="", metavar="NAME", help="the harness that asks (HELIX_AGENT)")
     parser.add_argument("--model", default="", metavar="NAME", help="the model behind it (HELIX_MODEL)")
-    parser.add_argument("--model-timeout", type=float, metavar="S", default=120.0, help="seconds (120)")
+    parser.add_argument("--model-timeout", type=float, metavar="S", default=float(MODEL_SECONDS), help="seconds (120)")
     parser.add_argument("--depth", choices=DEPTHS, default="root_to_anchor", help="how much of a tree the walk shows")
     parser.add_argument(
         "--budget",
@@ -73,10 +68,13 @@ def run(call: Call) -> int:
     project = locate(call)
     model = None if options.no_model else _model(call, project)
     index, made_ms = _index(call, project)
+    records = ProjectRecords(project, lambda: read_work(project), in_memory=call.read_only)
+    library = IndexLibrary(index, None if options.revision else records)
     try:
-        found = ask(IndexLibrary(index), text, policy=policy, depth=options.depth, sense=options.sense, model=model)
+        found = ask(library, text, policy=policy, depth=options.depth, sense=options.sense, model=model)
     finally:
         index.close()
+        records.close()
     document = document_of(found, {"index": made_ms})
     if not call.read_only:
         try:
@@ -126,41 +124,16 @@ def _index(call: Call, project: Project) -> tuple[RepositoryIndex, float]:
 
 def _model(call: Call, project: Project) -> AskModel | None:
     """How to ask a model: a configured command, else ddx; None where there is neither."""
-    command = _command(call, project)
-    return None if command is None else lambda prompt: ask_model(command, prompt, project.root)
-
-
-def _command(call: Call, project: Project) -> ModelCommand | None:
-    seconds = call.options.model_timeout
-    configured = call.options.model_command or os.environ.get(MODEL_VARIABLE, "")
-    if configured:
-        try:
-            words = tuple(shlex.split(configured))
-        except ValueError as error:
-            raise CliError(f"the model command cannot be read: {error}", "See its quotes.", 2) from None
-        return ModelCommand(words, timeout_s=seconds) if words else None
-    ddx = find_ddx(call.ddx)
-    if ddx is None:
-        return None
+    options, settings = call.options, load_settings()
+    who = ModelSettings(options.agent, options.model, settings.agent, settings.model)
     try:
-        words_of_ddx = model_command(ddx, project.root, prompt=PROMPT_FILE, seconds=int(seconds), who=_who(call))
+        command = find_model(project, call.ddx, who, command=options.model_command or "", seconds=options.model_timeout)
+    except ValueError as error:
+        raise CliError(f"the model command cannot be read: {error}", "See its quotes.", 2) from None
     except DdxError as error:
         call.note(f"helix-tui ask: no model: {error.message}")
         return None
-    return None if words_of_ddx is None else ModelCommand(words_of_ddx, "ddx", seconds + 5)
-
-
-def _who(call: Call) -> dict[str, str]:
-    """Who is to answer, as ddx's flags."""
-    settings, options = load_settings(), call.options
-    wishes = chosen(
-        os.environ,
-        agent=options.agent,
-        model=options.model,
-        set_agent=settings.agent,
-        set_model=settings.model,
-    )
-    return wishes.flags
+    return None if command is None else lambda prompt: ask_model(command, prompt, project.root)
 
 
 # --- for people -------------------------------------------------------------------------------------------

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-Role = Literal["source", "test", "doc", "example", "config", "data", "vendored"]
-"""What a file is for, told by its path."""
+Role = Literal["source", "test", "doc", "example", "config", "data", "vendored", "record"]
+"""What a file is for, told by its path; ``record`` is no file but a bead, a memory, a run or a commit."""
 
 Kind = Literal["function", "class", "module", "section", "lines"]
 """What a span is: a definition's body, code between definitions, a document's section, plain lines."""

@@ -11,10 +11,10 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.worker import Worker
 
+from helix_tui.core.evidence.session import AskSession, Document, differences
 from helix_tui.core.ground.recent import Recent
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import format_instant
-from helix_tui.screens.ask.session import AskSession, Document, differences
 from helix_tui.screens.background import Jobs
 from helix_tui.widgets.chrome.tabs import PaneTabs
 from helix_tui.widgets.text.answer import answer_paras, compare_paras, evidence_paras, target_of

@@ -19,13 +19,16 @@ from helix_tui.core.ask.retrieval.trees import DEPTHS, Depth
 from helix_tui.core.ask.sessions.index_keeper import State
 from helix_tui.core.ask.sessions.session import News
 from helix_tui.core.beads.query import Completion
+from helix_tui.core.ddx.runs.transcript import attached_events
+from helix_tui.core.evidence.session import AskRequest, AskSession, Document, ModelSettings
+from helix_tui.core.evidence.sources import WorkRecords, read_memories, read_runs
 from helix_tui.core.ground.text import clean_line
 from helix_tui.keymap import bindings
 from helix_tui.screens.ask.answers import TABS, AnswerView
-from helix_tui.screens.ask.session import AskRequest, AskSession, Document
 from helix_tui.screens.background import Jobs
 from helix_tui.screens.base import NARROW, HelixScreen
 from helix_tui.screens.external_editor import open_at
+from helix_tui.settings import load_settings
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.chrome.notice_line import Caption
 from helix_tui.widgets.rows.questions import READY, RUNNING, RunRow, RunRows
@@ -120,16 +123,28 @@ class AskScreen(HelixScreen):
     def show_snapshot(self, snapshot: Snapshot, change: Change) -> None:
         """The first snapshot says which project it is."""
         if self.questions is None and snapshot.condition != "loading":
+            settings = load_settings()
             self.questions = self.view.questions = AskSession(
                 snapshot.project,
                 ddx=self.console.ddx_named,
                 keep=not self.console.read_only,
                 hear=self._hear_index,
+                present=self._work,
+                who=ModelSettings(set_agent=settings.agent, set_model=settings.model),
             )
             self.questions.start()
             self._jobs.start("ready", self.questions.ready, self._take_ready, self._say_trouble)
         self._show_rows()
         self._show_selected()
+
+    def _work(self) -> WorkRecords:
+        """What is known of the work now; called in the thread that asks."""
+        snapshot = self.console.snapshot
+        beads = {**snapshot.archive, **snapshot.tracker.beads}
+        project = snapshot.project
+        memories, runs = read_memories(project), read_runs(project)
+        events = partial(attached_events, project.ddx_dir)
+        return WorkRecords(beads, snapshot.attempts.of_bead, memories, runs, events=events)
 
     def _hear_index(self, state: State) -> None:
         """Called in the thread that keeps the index."""

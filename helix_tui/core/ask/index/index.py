@@ -311,6 +311,11 @@ class RepositoryIndex(Contents):
         with self._lock:
             return self._history.similar(read_question(query) if isinstance(query, str) else query, limit)
 
+    def past(self) -> list[PastCommit]:
+        """The past commits that are known, newest first."""
+        with self._lock:
+            return self._history.past()
+
     def _files_mentioning(self, name: str) -> list[str]:
         rows: set[int] | None = None
         for term in terms_of(name):

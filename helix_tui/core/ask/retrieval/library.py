@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from helix_tui.core.ask.records import Definition, Heading, RankedFile, Span, Tree, Use
+from helix_tui.core.ask.records import Definition, Heading, PastCommit, RankedFile, Span, Tree, Use
 
 
 class SearchResult(Protocol):
@@ -16,6 +16,30 @@ class SearchResult(Protocol):
 
     @property
     def spans(self) -> Sequence[Span]: ...
+
+
+class Records(Protocol):
+    """Beads, attempts, reviews, memories and runs of one project, searchable; passages of role ``record``."""
+
+    def refresh(self, commits: Sequence[PastCommit]) -> None:
+        """See what there is now; ``commits`` say which files belong to which bead."""
+        ...
+
+    def search(self, text: str, *, spans: int = 24, kinds: Sequence[str] = ()) -> Sequence[Span]:
+        """The passages that speak most of a text, best first; of some kinds only, where any is named."""
+        ...
+
+    def named(self, word: str) -> Sequence[Span]:
+        """All passages of the record that an id names; empty where none has it."""
+        ...
+
+    def title(self, file: str) -> str:
+        """The title of the record that a passage comes from."""
+        ...
+
+    def state(self, bead_id: str) -> str:
+        """The status of a bead; empty where there is none."""
+        ...
 
 
 class Library(Protocol):
@@ -56,4 +80,13 @@ class Library(Protocol):
 
     def share(self, term: str) -> float:
         """The share of all files that have a stem."""
+        ...
+
+    @property
+    def records(self) -> Records | None:
+        """What is known of the work on the repository; None where nothing is."""
+        ...
+
+    def commits(self, text: str, most: int) -> Sequence[Span]:
+        """The commits whose messages are most like a text, each whole, best first."""
         ...

@@ -15,7 +15,7 @@ from helix_tui.core.ask.retrieval.library import Library, SearchResult
 from helix_tui.core.ask.retrieval.question import Question, Slot, covers, terms_in
 from helix_tui.core.ask.retrieval.trees import Match, Policy, matching_trees
 
-Via = Literal["docs", "heading", "tree", "code", "definition", "use", "slot", "sense", "alignment", "test"]
+Via = Literal["docs", "heading", "tree", "code", "definition", "use", "slot", "sense", "alignment", "test", "record"]
 """How a span came in."""
 
 
@@ -151,7 +151,7 @@ def _fitting(lines: Sequence[str], first: int, most_bytes: int) -> list[str]:
     return kept or [lines[first].encode("utf-8", "surrogateescape")[:most_bytes].decode("utf-8", "ignore")]
 
 
-Action = Literal["seed_docs", "expand_queries", "widen_to_code", "search_open_slots"]
+Action = Literal["seed_docs", "expand_queries", "widen_to_code", "search_open_slots", "search_records"]
 
 BASE_SPANS = 80
 """Spans of the first search: documents among them seed the evidence, code waits until it is needed."""

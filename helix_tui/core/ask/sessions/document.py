@@ -19,6 +19,8 @@ from helix_tui.core.ask.answer.answer import best_evidence, would_decide
 from helix_tui.core.ask.answer.compaction import DroppedSpan, Kept
 from helix_tui.core.ask.answer.grounding import denies
 from helix_tui.core.ask.answer.items import assembly_hash
+from helix_tui.core.ask.record_place import item_id, record_place
+from helix_tui.core.ask.records import Span
 from helix_tui.core.ask.retrieval.controller import RetrievalStep
 from helix_tui.core.ask.retrieval.search import PoolEntry
 from helix_tui.core.ask.retrieval.senses import Weighed
@@ -46,6 +48,8 @@ def document_of(run: AskRun, timings: Mapping[str, float] | None = None) -> dict
                 "end": one.end,
                 "header": one.span.header,
                 "hash": one.span.hash,
+                "item": item_id(one.span),
+                "source": source_of(one.span),
             }
             for one in run.citations
         ],
@@ -106,6 +110,14 @@ def document_of(run: AskRun, timings: Mapping[str, float] | None = None) -> dict
         "model_calls": int(run.model is not None),
         "model": _model(run),
     }
+
+
+def source_of(span: Span) -> dict[str, str]:
+    """What a source is and by which id it opens; a file is itself."""
+    place = record_place(span.file, span.header)
+    if place is None:
+        return {"kind": "file", "id": span.file}
+    return {"kind": place.kind, "id": place.id, "record": place.record}
 
 
 def _chosen(one: Kept | DroppedSpan) -> dict[str, Any]:

@@ -17,7 +17,9 @@ import msgspec
 
 from helix_tui.core.ask.corpus.roles import role_of
 from helix_tui.core.ask.index.index import RepositoryIndex
+from helix_tui.core.ask.record_place import commit_span
 from helix_tui.core.ask.records import Definition, Heading, Kind, RankedFile, Span, Tree, Use, text_hash
+from helix_tui.core.ask.retrieval.library import Records
 from helix_tui.core.ask.retrieval.question import terms_in
 from helix_tui.core.ground.git import open_nonblocking
 from helix_tui.core.ground.helix_folder import make_folder
@@ -154,8 +156,10 @@ class FoundSpans:
 class IndexLibrary:
     """One question's view of an index; make another one for the next question."""
 
-    def __init__(self, index: RepositoryIndex) -> None:
+    def __init__(self, index: RepositoryIndex, records: Records | None = None) -> None:
         self._index = index
+        self._records = records
+        self._fresh = False
         self._ranked: dict[str, list[RankedFile]] = {}
         self._headings: dict[str, list[Heading]] = {}
         self._trees: list[Tree] | None = None
@@ -169,6 +173,37 @@ class IndexLibrary:
     def empty(self) -> str:
         """Why nothing of the repository can be asked, a sentence; empty where something can."""
         return self._index.empty_reason()
+
+    @property
+    def records(self) -> Records | None:
+        """What is known of the work on the repository, read when it is first asked for; None where nothing is."""
+        if self._records is not None and not self._fresh:
+            self._fresh = True
+            self._records.refresh(self._index.past())
+        return self._records
+
+    def lines(self, file: str, start: int = 1, end: int | None = None) -> list[str]:
+        """Lines of a file; empty where it is not searched."""
+        return self._index.lines(file, start, end)
+
+    def commit(self, sha: str) -> list[Span]:
+        """The known commit of a hash, or of its beginning, whole; empty where none has it."""
+        git = self._index.source.git
+        known = [one.sha for one in self._index.past() if sha and one.sha.startswith(sha)]
+        if git is None or not known:
+            return []
+        return [commit_span(one.sha, one.subject, one.body, one.files, 1.0) for one in git.commits(known[:1])]
+
+    def commits(self, text: str, most: int) -> list[Span]:
+        """The commits whose messages are most like a text, each whole, best first; one of a merge is no commit."""
+        found = self._index.commits(text, most)
+        git = self._index.source.git
+        if git is None or not found:
+            return []
+        best = found[0].score
+        bodies = {one.sha: one for one in git.commits([one.sha for one in found])}
+        whole = [(bodies[one.sha], one.score / best) for one in found if one.sha in bodies]
+        return [commit_span(one.sha, one.subject, one.body, one.files, score) for one, score in whole]
 
     def search(self, text: str, *, spans: int = 60, docs_only: bool = False) -> FoundSpans:
         """Files and spans for a text, through every channel."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from helix_tui.core.ask.answer.answer import (
@@ -21,15 +21,17 @@ from helix_tui.core.ask.answer.answer import (
     say_nothing_found,
     with_sources,
 )
-from helix_tui.core.ask.answer.compaction import Compaction, compact
+from helix_tui.core.ask.answer.compaction import POLICY, Compaction, compact
 from helix_tui.core.ask.answer.grounding import Grounding, Tier, cited_numbers, denies, judge, tier_of
 from helix_tui.core.ask.answer.items import Item, in_order, prompt, tool_results, walk_line
 from helix_tui.core.ask.answer.model import ModelReply
+from helix_tui.core.ask.answer.record_answer import RecordAnswer, answer_records
 from helix_tui.core.ask.records import RankedFile, Span
 from helix_tui.core.ask.retrieval.alignment import Alignment, align
 from helix_tui.core.ask.retrieval.controller import Controller, Retrieval, RetrievalStep
 from helix_tui.core.ask.retrieval.library import Library
 from helix_tui.core.ask.retrieval.question import Question, Slot, hints_of, slots_of, understand
+from helix_tui.core.ask.retrieval.record_question import RecordsAsked, consult, records_asked, with_records
 from helix_tui.core.ask.retrieval.search import Pool, Searcher
 from helix_tui.core.ask.retrieval.senses import Ambiguity, concepts_in, prefer, resolve
 from helix_tui.core.ask.retrieval.trees import Depth, Policy, WalkNode, place_of, walk
@@ -151,6 +153,11 @@ class _Asking:
             tell=lambda step: self._tell(News("retrieve", said_of(step), step)),
         ).run()
         self._timed("retrieve")
+        wanted, found = self._records(retrieval)
+        told = answer_records(wanted, found, self._library.records if found else None)
+        if told is not None:
+            kept = told.compaction(retrieval.pool.ordered, POLICY.format(per_file=policy.max_spans), {})
+            return self._answered(slots, searcher, retrieval, retrieval.pool, Ambiguity(), Alignment(), kept, told)
         ambiguity = resolve(library, question, slots, policy.dominance_threshold, sense)
         if ambiguity.is_split and retrieval.pool.entries:
             retrieval.stop = "dominance_split"
@@ -171,6 +178,37 @@ class _Asking:
         self._timed("compact")
         return self._answered(slots, searcher, retrieval, pool, ambiguity, alignment, compaction)
 
+    def _records(self, retrieval: Retrieval) -> tuple[RecordsAsked, list[Span]]:
+        """What is asked of the records, and their passages, which join the evidence in a step of their own."""
+        wanted = records_asked(self._question.text)
+        nothing = not any(entry.slots for entry in retrieval.pool.entries.values())
+        found = consult(self._library, wanted, self._question.text, nothing_else=nothing)
+        if found:
+            last, number, query = retrieval.steps[-1], len(retrieval.steps) + 1, wanted.subject or self._question.text
+            before = len(retrieval.pool.entries)
+            retrieval.pool = with_records(retrieval.pool, found, step=number, query=query, policy=self._policy)
+            pool, least = retrieval.pool, self._policy.min_slot_coverage_ratio
+            step = replace(
+                last,
+                step=number,
+                action="search_records",
+                reason="records may hold it" if nothing else "the question is about records of the work",
+                evidence_ok=True,
+                slot_coverage_ok=pool.coverage >= least,
+                missing_slots=tuple(slot.label for slot in pool.missing),
+                slot_coverage=round(pool.coverage, 3),
+                spans_added=len(pool.entries) - before,
+                spans=len(pool.entries),
+                files=len(pool.files),
+                queries=(query,),
+            )
+            retrieval.steps.append(step)
+            if retrieval.stop == "empty":
+                retrieval.stop, retrieval.detail = "coverage_ok", "only records speak of it"
+            self._tell(News("retrieve", said_of(step), step))
+            self._timed("retrieve")
+        return wanted, found
+
     def _answered(
         self,
         slots: tuple[Slot, ...],
@@ -180,6 +218,7 @@ class _Asking:
         ambiguity: Ambiguity,
         alignment: Alignment,
         compaction: Compaction,
+        told: RecordAnswer | None = None,
     ) -> AskRun:
         question, policy = self._question, self._policy
         covered_by = {
@@ -191,7 +230,9 @@ class _Asking:
         walked = walk(searcher.trees, docs, self._depth)
         anything = any(covered_by.values()) or not any(slot.required for slot in slots)
         split = retrieval.stop == "dominance_split"
-        if split:
+        if told is not None:
+            answer, missing = told.answer, () if told.complete else missing
+        elif split:
             answer = ask_which(ambiguity, policy.dominance_threshold, retrieval.queries)
         elif not anything or not compaction.kept:
             answer = say_nothing_found(compaction.kept, missing, retrieval.queries)
@@ -205,8 +246,10 @@ class _Asking:
         tier = tier_of(
             grounding,
             evidence_ok=bool(retrieval.steps) and retrieval.steps[-1].evidence_ok,
-            coverage_ok=coverage >= policy.min_slot_coverage_ratio and not (missing and question.kind == "check"),
-            anything_covered=anything and bool(compaction.kept),
+            coverage_ok=told.complete
+            if told is not None
+            else coverage >= policy.min_slot_coverage_ratio and not (missing and question.kind == "check"),
+            anything_covered=(anything or told is not None) and bool(compaction.kept),
             split=split,
         )
         self._tell(News("answer", f"without a model, {said_of_gate(grounding)}: {tier}"))

@@ -55,6 +55,13 @@ class Shelf:
     def share(self, term: str) -> float:
         return 0.1
 
+    @property
+    def records(self) -> None:
+        return None
+
+    def commits(self, text: str, most: int) -> Sequence[Span]:
+        return ()
+
 
 def made(file: int, start: int, text: str, role: Role, score: float) -> Span:
     lines = text.count("\n")

@@ -70,6 +70,10 @@ class CommitHistory:
     def __len__(self) -> int:
         return len(self._messages)
 
+    def past(self) -> list[PastCommit]:
+        """Every commit, newest first, with no score."""
+        return [PastCommit(one.sha, one.subject, one.files, 0.0) for one in self._messages]
+
     def recent(self, paths: Sequence[str]) -> np.ndarray:
         """How lately and how often each file was changed, float64 (files,): work goes on where it is done."""
         votes: dict[str, float] = {}

@@ -1,0 +1,283 @@
+"""Answers about the records of the work: a list of beads, memories or commits; what came of one bead or attempt.
+
+A list names each record once, with its title, its state and the sentence that says most of what was asked. An account
+tells of the newest attempt first: what came of it and why, what its reviewer said, what was tried before.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from helix_tui.core.ask.answer.answer import Answer, Citation, Section
+from helix_tui.core.ask.answer.compaction import Compaction, DroppedSpan, Kept
+from helix_tui.core.ask.answer.sentences import sentences_of
+from helix_tui.core.ask.record_place import RecordPlace, record_place
+from helix_tui.core.ask.records import Span
+from helix_tui.core.ask.retrieval.library import Records
+from helix_tui.core.ask.retrieval.question import terms_in
+from helix_tui.core.ask.retrieval.record_question import RecordsAsked
+from helix_tui.core.ask.retrieval.search import PoolEntry
+from helix_tui.core.ask.tokens import STOP_WORDS
+from helix_tui.core.ground.text import clean_line
+
+_DAY = re.compile(r"\b\d{4}-\d\d-\d\d\b|\b\d{8}(?=T)")
+
+MAX_SAID_OF = 3
+"""Things said after the last attempt that are told."""
+MAX_LISTED = 12
+MAX_SENTENCE = 220
+MAX_SAID = 420
+LEAST_SHARE = 0.5
+"""Share of the subject's words that a record must have at all, where none has all of them."""
+_OVER = ("closed", "cancelled")
+_EXCLUDES = re.compile(r" > (?:non-?scope|non-?goals?|out of scope)$", re.IGNORECASE)
+"""Headings of sections that say what a bead does not touch."""
+_WHERE = {"attempt": ("Attempt ",), "review": ("Review o",)}
+_SAID = ("Review on ", "Check failed on ", "Needed a person on ", "Blocked on ", "Unclear on ", "Split on ")
+"""Headings of what was said about the work at some time, each followed by a day."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordAnswer:
+    """An answer from records, and whether it is one."""
+
+    answer: Answer
+    complete: bool
+    """Whether the records answer: each that is listed speaks of all that was asked, or the one asked for is told of."""
+
+    def compaction(self, entries: Sequence[PoolEntry], policy: str, budget: dict[str, int]) -> Compaction:
+        """The evidence of this answer: the passages that it cites; whatever else was found is left out."""
+        cited = {one.span.key for one in self.answer.sources}
+        kept = tuple(Kept(one, "other", "a record asked about") for one in entries if one.span.key in cited)
+        left = [one for one in entries if one.span.key not in cited]
+        dropped = tuple(DroppedSpan(one, "other", "the records answer") for one in left)
+        return Compaction(kept, dropped, (), policy, budget)
+
+
+def answer_records(asked: RecordsAsked, spans: Sequence[Span], records: Records | None) -> RecordAnswer | None:
+    """The answer to a question about records; None where files have to answer, or there is nothing to say."""
+    if not asked.only_records or not spans:
+        return None
+    title = records.title if records is not None else lambda _: ""
+    state = records.state if records is not None else lambda _: ""
+    named = [span for span in spans if asked.ids and span.file == spans[0].file]
+    if named and asked.ids and asked.shape != "list":
+        return tell_record(named, title=title(named[0].file), state=state(named[0].file.partition(":")[2]))
+    return list_records(asked, spans, title=title, state=state)
+
+
+class _Cited:
+    """Sources by number, in the order in which they are cited."""
+
+    def __init__(self) -> None:
+        self.all: list[Citation] = []
+
+    def cite(self, span: Span) -> str:
+        for one in self.all:
+            if one.span.key == span.key:
+                return f"[{one.number}]"
+        self.all.append(Citation(len(self.all) + 1, span, span.start, span.end))
+        return f"[{len(self.all)}]"
+
+
+# --- lists ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """A record of a list: its passage that says most, and how much of the subject the record has."""
+
+    place: RecordPlace
+    span: Span
+    title: str
+    state: str
+    share: float
+
+
+def list_records(
+    asked: RecordsAsked, spans: Sequence[Span], *, title: Callable[[str], str], state: Callable[[str], str]
+) -> RecordAnswer | None:
+    """The records that speak of a subject, best first; None where none does.
+
+    Args:
+        asked: what was asked.
+        spans: passages of records, best first.
+        title: the title of a record by its file.
+        state: the status of a bead by its id.
+    """
+    wanted = _words(asked.subject)
+    listed = list(_candidates(asked, spans, wanted, title, state))
+    full = [one for one in listed if one.share >= 1]
+    chosen = full or [one for one in listed if one.share >= LEAST_SHARE]
+    if not chosen:
+        return None
+    kept = chosen[:MAX_LISTED]
+    cited = _Cited()
+    some = "" if full else ", none with all of its words"
+    about = f" on “{clean_line(asked.subject, 60)}”" if asked.subject else ""
+    lines = tuple(f"{_entry(one, wanted)} {cited.cite(one.span)}" for one in kept)
+    sections = [Section(f"{_counted(len(chosen), _noun(asked, kept))}{about}{some}", lines)]
+    if len(chosen) > len(kept):
+        sections.append(Section("Not listed", (f"searched: {len(chosen) - len(kept)} more, further down",)))
+    return RecordAnswer(Answer(tuple(sections), tuple(cited.all)), bool(full))
+
+
+def _candidates(
+    asked: RecordsAsked,
+    spans: Sequence[Span],
+    wanted: frozenset[str],
+    title: Callable[[str], str],
+    state: Callable[[str], str],
+) -> Iterator[_Listed]:
+    starts = tuple(start for kind in asked.kinds for start in _WHERE.get(kind, ()))
+    by_record: dict[str, list[Span]] = {}
+    for span in spans:
+        place = record_place(span.file, span.header)
+        if place is None or (starts and not place.section.startswith(starts)) or _EXCLUDES.search(span.header):
+            continue
+        by_record.setdefault(span.file if not starts else f"{span.file} {place.section}", []).append(span)
+    for group in by_record.values():
+        place = record_place(group[0].file, group[0].header)
+        assert place is not None
+        status = state(place.record) if group[0].file.startswith("bead:") else ""
+        if asked.state in ("open", "closed") and (status in _OVER) != (asked.state == "closed"):
+            continue
+        name = title(group[0].file) or group[0].header.partition(" > ")[0]
+        words = terms_in("\n".join([name, *(span.text for span in group)]))
+        share = len(wanted & words) / len(wanted) if wanted else 1.0
+        best = max(group, key=lambda span: len(wanted & terms_in(f"{span.header}\n{span.text}")))
+        yield _Listed(place, best, name, status, share)
+
+
+def _entry(one: _Listed, wanted: frozenset[str]) -> str:
+    """A record in a line: its id, title and state, and the sentence that says most unless its title does."""
+    state = f" ({clean_line(one.state, 20)})" if one.state else ""
+    part = f", {one.place.section}" if one.place.kind == "attempt" else ""
+    head = f"`{clean_line(one.place.record, 80)}` {clean_line(one.title, 160)}{state}{part}"
+    if wanted <= terms_in(one.title):
+        return head
+    said = _best_sentence(one.span, wanted)
+    return f"{head}: {said}" if said else head
+
+
+def _best_sentence(span: Span, wanted: frozenset[str]) -> str:
+    best, most = "", 0
+    for sentence in sentences_of(span):
+        speaks = len(wanted & terms_in(sentence.text))
+        if speaks > most:
+            best, most = sentence.text, speaks
+    return clean_line(best, MAX_SENTENCE)
+
+
+def _noun(asked: RecordsAsked, kept: Sequence[_Listed]) -> str:
+    if asked.kinds:
+        return asked.kinds[0]
+    kinds = {one.place.kind for one in kept}
+    return next(iter(kinds)) if len(kinds) == 1 else "record"
+
+
+def _counted(count: int, noun: str) -> str:
+    if noun == "memory":
+        return "1 memory" if count == 1 else f"{count} memories"
+    return f"{count} {noun}{'s' * (count != 1)}"
+
+
+def _words(subject: str) -> frozenset[str]:
+    return terms_in(" ".join(word for word in re.findall(r"\S+", subject) if word.lower() not in STOP_WORDS))
+
+
+# --- accounts ---------------------------------------------------------------------------------------------
+
+
+def tell_record(spans: Sequence[Span], *, title: str, state: str) -> RecordAnswer | None:
+    """What came of a bead: its newest attempt first, then those before it; None where it has no passage.
+
+    Args:
+        spans: all passages of the record, in the order of its text.
+        title: its title.
+        state: its status.
+    """
+    if not spans:
+        return None
+    cited = _Cited()
+    first = record_place(spans[0].file, spans[0].header)
+    assert first is not None
+    is_state = f", which is {clean_line(state, 20)}" if state else ""
+    lead = [f"`{clean_line(first.record, 80)}` is “{clean_line(title, 160)}”{is_state}. {cited.cite(spans[0])}"]
+    attempts = [span for span in spans if _section_of(span).startswith("Attempt ")]
+    reviews = {
+        _section_of(span).removeprefix("Review of "): span for span in spans if "Review of " in _section_of(span)
+    }
+    said = [span for span in spans if _section_of(span).startswith(_SAID)]
+    if not attempts:
+        held = next((span for span in spans if _section_of(span) == "Held back"), None)
+        lead += [f"{_said(held)} {cited.cite(held)}"] if held is not None else []
+        lead += [_dated(span, cited) for span in said[:MAX_SAID_OF]] or ["No attempt at it is recorded."]
+        return RecordAnswer(Answer((Section("", tuple(lead)),), tuple(cited.all)), bool(held or said))
+    newest, *older = attempts
+    lead += _account("The last attempt", newest, reviews, cited)
+    day = _day_of(newest)
+    lead += [_dated(span, cited) for span in said[:MAX_SAID_OF] if _day_of(span) >= day]
+    sections = [Section("", tuple(lead))]
+    failed = next((one for one in older if not _landed(one)), None) if _landed(newest) else None
+    if failed is not None:
+        older.remove(failed)
+        lines = tuple(_account("The last attempt that did not land", failed, reviews, cited))
+        sections.append(Section("What went wrong before", lines))
+    if older:
+        sections.append(
+            Section("Before that", tuple(line for one in older[:4] for line in _brief(one, reviews, cited)))
+        )
+    return RecordAnswer(Answer(tuple(sections), tuple(cited.all)), True)
+
+
+def _dated(span: Span, cited: _Cited) -> str:
+    """What was said at some time: ``Review on 2026-08-02: BLOCK …``."""
+    return f"{_section_of(span)}: {_said(span)} {cited.cite(span)}"
+
+
+def _day_of(span: Span) -> str:
+    """The day that a section's heading names, or an attempt's id begins with; empty where there is none."""
+    found = _DAY.search(_section_of(span))
+    return found[0].replace("-", "") if found is not None else ""
+
+
+def _landed(span: Span) -> bool:
+    return "\nIt landed " in span.text
+
+
+def _account(head: str, span: Span, reviews: dict[str, Span], cited: _Cited) -> Iterator[str]:
+    """An attempt in full: every line of its section, and its review."""
+    attempt = _section_of(span).removeprefix("Attempt ")
+    lines = [line for line in span.text.split("\n")[1:] if line.strip()]
+    if lines:
+        yield f"{head} ({attempt}): {clean_line(_lowered(lines[0]), MAX_SAID)} {cited.cite(span)}"
+    for line in lines[1:6]:
+        yield f"{clean_line(line, MAX_SAID)} {cited.cite(span)}"
+    review = reviews.get(attempt)
+    if review is not None:
+        yield f"Its review: {_said(review)} {cited.cite(review)}"
+
+
+def _brief(span: Span, reviews: dict[str, Span], cited: _Cited) -> Iterator[str]:
+    attempt = _section_of(span).removeprefix("Attempt ")
+    lines = [line for line in span.text.split("\n")[1:] if line.strip()]
+    yield f"{attempt}: {clean_line(lines[0] if lines else 'nothing was recorded', MAX_SENTENCE)} {cited.cite(span)}"
+    review = reviews.get(attempt)
+    if review is not None:
+        yield f"its review: {_said(review)} {cited.cite(review)}"
+
+
+def _said(span: Span) -> str:
+    return clean_line(" ".join(span.text.split("\n")[1:]), MAX_SAID)
+
+
+def _section_of(span: Span) -> str:
+    place = record_place(span.file, span.header)
+    return place.section if place is not None else ""
+
+
+def _lowered(text: str) -> str:
+    return text[:1].lower() + text[1:] if text.startswith("It ") else text

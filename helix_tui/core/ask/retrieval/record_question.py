@@ -1,0 +1,192 @@
+"""Whether a question is about the records of the work rather than about the files: which, and on what subject.
+
+"Which beads touch the parser?" asks for a list of beads; "what went wrong with ddx-12ab last time?" for an account of
+an attempt; "why was the lease limit changed?" for reasons, which commits and beads hold as well as documents do. A
+repository may itself be about beads or attempts, so a word alone decides nothing: the shape of the sentence does.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from helix_tui.core.ask.records import Span
+from helix_tui.core.ask.retrieval.library import Library
+from helix_tui.core.ask.retrieval.question import terms_in
+from helix_tui.core.ask.retrieval.search import Pool
+from helix_tui.core.ask.retrieval.trees import Policy
+
+RECORD_SPANS = 48
+WHY_SPANS = 8
+"""Passages of records, and commits, that are looked at where reasons are asked for."""
+RECORD_WORTH = 0.9
+"""What the best passage of a record is worth beside the best of the files, where both may answer."""
+
+RecordKind = Literal["bead", "attempt", "review", "memory", "run", "commit"]
+
+Shape = Literal["list", "account", "why", "none"]
+"""A list of records; what became of one; reasons for a change; not about records, though they may help."""
+
+_NOUNS: dict[RecordKind, str] = {
+    "bead": "beads|tickets|work items|backlog items|bead|ticket|work item",
+    "attempt": "attempts|executions|attempt|execution",
+    "review": "reviews|reviewers|review|reviewer",
+    "memory": "memories|lessons|memory|lesson",
+    "run": "runs|run logs|loop logs|run log",
+    "commit": "commits|commit",
+}
+_MANY = "|".join(noun for nouns in _NOUNS.values() for noun in nouns.split("|") if noun.endswith("s"))
+_ONE = "|".join(noun for nouns in _NOUNS.values() for noun in nouns.split("|") if not noun.endswith("s"))
+_ID = re.compile(
+    r"(?<![\w/.-])(?:[A-Za-z][A-Za-z0-9_.]{0,40}-[0-9a-z][0-9a-z.]{2,30}|\d{8}T\d{6}-[0-9a-f]{6,16})(?![\w/-])"
+)
+_ASKS = (
+    r"^\W*(?:please\s+|and\s+)?(?:which|what|list|any|all|show(?:\s+me)?|find|are\s+there(?:\s+any)?"
+    r"|do\s+we\s+have(?:\s+any)?|how\s+many)\s+(?:of\s+)?(?:the\s+|our\s+|other\s+)?"
+    r"(?P<state>(?:open|closed|ready|failed|past|earlier|recent|landed|refused)\s+)?"
+)
+_LIST = tuple(
+    re.compile(pattern, re.IGNORECASE | re.DOTALL)
+    for pattern in (
+        rf"{_ASKS}(?P<noun>{_MANY})\b(?!\s+(?:is|are|does|do|means?|when|if|after|before|where|exist)\b)\s*(?P<rest>.*)",
+        # one of them only where it does something: "which commit removed", not "which bead to pick"
+        rf"{_ASKS}(?P<noun>{_ONE})\s+(?=(?:\w+ed|touches|changes|fixes|made|broke|wrote|has|is\s+about)\b)(?P<rest>.+)",
+        rf"^\W*(?P<state>(?:open|closed)\s+)?(?P<noun>{_MANY})\s+(?:that|which|about|on|for|touching|mentioning|concerning|with)\s+(?P<rest>.+)",
+    )
+)
+_REMEMBERED = re.compile(
+    r"^\W*what\s+(?:do|have|did)\s+we\s+(?:remember|know|learnt?|learned)(?:\s+(?:about|of|on|from))?\s+(?P<rest>.+)"
+    r"|^\W*have\s+we\s+(?:seen|met|had)\s+(?P<more>.+)",
+    re.IGNORECASE | re.DOTALL,
+)
+_FRAME = re.compile(
+    r"^(?:(?:that|which|who|have|has|had|do|does|did|were|was|are|is|there|ever|already|we|in|on|of|for|to|with|by|about"
+    r"|touch(?:es|ed|ing)?|concern(?:s|ed|ing)?|mention(?:s|ed|ing)?|speaks?|spoke|talk(?:s|ed)?|change(?:s|d)?|changing"
+    r"|affect(?:s|ed|ing)?|deals?|dealt|works?|worked|working|involv(?:e|es|ed|ing)|relat(?:e|es|ed|ing)|cover(?:s|ed)?"
+    r"|say|says|said|tell|tells|know|knows|anything|something|the|a|an|our|this|these|why|who|when|how|what)\b\s*)+",
+    re.IGNORECASE,
+)
+_ACCOUNT = re.compile(
+    r"\bwhat\s+(?:went\s+wrong|happened|came\s+of|became\s+of|was\s+tried|did\s+\w+\s+try|failed)\b"
+    r"|\bwhy\s+(?:did|was|has|were|is)\b.{0,60}\b(?:fail|failed|refused|rejected|interrupted|not\s+land|kept\s+aside|preserved)\b"
+    r"|\bhow\s+did\b.{0,60}\b(?:end|go)\b|\blast\s+time\b|\bwhat\s+did\s+the\s+review(?:er)?\b"
+    r"|\bhas\s+any(?:one|body)\s+(?:ever\s+)?(?:tried|attempted)\b",
+    re.IGNORECASE,
+)
+_WHY = re.compile(
+    r"\bwhy\s+(?:was|were|did|has|have|is|are|do|does)\b.{0,100}\b(?:chang|remov|add|renam|mov|drop|delet|replac|introduc|rais"
+    r"|lower|revert|switch|split|merg|increas|decreas|bump|deprecat|rewrit|rewrot|mad|disabl|enabl|limit)\w*"
+    r"|^\W*(?:when|who)\s+(?:was|were|did|has)?\b.{0,80}\b(?:chang|remov|add|renam|introduc|land|clos|revert|fix|delet|wrote)\w*"
+    r"|\bsince\s+when\b",
+    re.IGNORECASE,
+)
+_CHANGED = re.compile(
+    r"\b(?:chang|remov|add|renam|mov|drop|delet|replac|introduc|rais|lower|revert|switch|bump|disabl|enabl|land|clos|fix)"
+    r"(?:ed|es|ing|e|s)?\b|\b(?:made|wrote|written|since when)\b",
+    re.IGNORECASE,
+)
+"""Words for a change: every commit has one, so none of them says which."""
+_SUBJECT_OF_ACCOUNT = re.compile(
+    r"\b(?:wrong\s+(?:with|in)|happened\s+(?:to|with|in)|came\s+of|became\s+of|tried\s+(?:to|for|with|on)?|review(?:er)?\s+say\s+(?:about|of|to)?)\s+"
+    r"(?P<it>.+)$",
+    re.IGNORECASE | re.DOTALL,
+)
+_TAIL = re.compile(
+    r"\s*(?:\b(?:the\s+)?last\s+time|\bso\s+far|\brecently|\blately|\bbefore)?\s*[?!.\s]*$", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordsAsked:
+    """What a question wants of the records."""
+
+    shape: Shape
+    kinds: tuple[RecordKind, ...] = ()
+    """The kinds that it names; empty where any may answer."""
+    ids: tuple[str, ...] = ()
+    """Words that look like the id of a bead or an attempt, as written."""
+    subject: str = ""
+    """What the records should speak of, in the question's words without its frame."""
+    state: str = ""
+    """``open`` or ``closed`` where a list wants only those."""
+
+    @property
+    def only_records(self) -> bool:
+        """Whether no file can be the answer."""
+        return self.shape == "list" or (self.shape == "account" and bool(self.ids or self.kinds))
+
+
+def records_asked(text: str) -> RecordsAsked:
+    """Read a question for what it wants of the records."""
+    head = text.strip().split("\n", 1)[0]
+    ids = tuple(dict.fromkeys(found for found in _ID.findall(head) if any(map(str.isdigit, found.rpartition("-")[2]))))
+    if len(head.split()) > 40:
+        return RecordsAsked("none", ids=ids)
+    for pattern in _LIST:
+        found = pattern.search(head)
+        if found is not None:
+            state = (found.groupdict().get("state") or "").strip().lower()
+            return RecordsAsked("list", _kinds_in(found["noun"]), ids, _plain(found["rest"]), state)
+    known = _REMEMBERED.search(head)
+    if known is not None:
+        return RecordsAsked("list", ("memory",), ids, _plain(known["rest"] or known["more"]))
+    if _ACCOUNT.search(head):
+        subject = _SUBJECT_OF_ACCOUNT.search(head)
+        return RecordsAsked("account", _kinds_in(head), ids, _plain(subject["it"] if subject else head))
+    if _WHY.search(head):
+        return RecordsAsked("why", _kinds_in(head), ids, _plain(_CHANGED.sub(" ", head)))
+    return RecordsAsked("account" if ids else "none", ids=ids, subject=_plain(head))
+
+
+def _kinds_in(text: str) -> tuple[RecordKind, ...]:
+    return tuple(kind for kind, nouns in _NOUNS.items() if re.search(rf"\b(?:{nouns})\b", text, re.IGNORECASE))
+
+
+def _plain(text: str) -> str:
+    """A part of a question without its frame: ``that touch the parser?`` -> ``parser``."""
+    return _TAIL.sub("", _FRAME.sub("", text.strip())).strip(" ?!.,;:\"'`“”")
+
+
+# --- what the records hold ----------------------------------------------------------------------------------
+
+
+def consult(library: Library, asked: RecordsAsked, text: str, *, nothing_else: bool) -> list[Span]:
+    """Passages of records for a question, best first; none where the records are not asked about.
+
+    Args:
+        library: the repository and its records.
+        asked: what the question wants of them.
+        text: the question.
+        nothing_else: the files hold nothing, so that any record may help.
+    """
+    if asked.shape == "none" and not nothing_else:
+        return []
+    found: list[Span] = []
+    if asked.kinds == ("commit",):
+        return _commits(library, asked.subject, RECORD_SPANS)
+    records = library.records
+    if records is not None:
+        for word in asked.ids:
+            found += records.named(word)
+        if not found and asked.shape == "list":
+            found += records.search(asked.subject, spans=RECORD_SPANS, kinds=asked.kinds)
+        elif not found:
+            found += records.search(asked.subject or text, spans=WHY_SPANS, kinds=asked.kinds)
+    if asked.shape == "why":
+        found += _commits(library, asked.subject, WHY_SPANS)
+    return found
+
+
+def _commits(library: Library, subject: str, most: int) -> list[Span]:
+    """Commits whose messages have most of the subject's words, best first."""
+    wanted = terms_in(subject)
+    found = library.commits(subject, most)
+    return [span for span in found if 2 * len(wanted & terms_in(span.text)) > len(wanted)]
+
+
+def with_records(pool: Pool, spans: list[Span], *, step: int, query: str, policy: Policy) -> Pool:
+    """The pool with passages of records, each worth what it is beside the best of its own search."""
+    best = max((span.score for span in spans), default=0.0) or 1.0
+    scored = [(span, "record", RECORD_WORTH * (span.score / best if span.score else 1.0)) for span in spans]
+    return pool.with_spans(scored, step=step, query=query, policy=policy)  # type: ignore[arg-type]

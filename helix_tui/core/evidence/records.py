@@ -1,0 +1,256 @@
+"""Records as documents: a bead with its attempts and reviews, a memory, the log of a run.
+
+Each record is one markdown text under a path of its own (``bead/ddx-1234.md``): Ask cuts, ranks and quotes it as it
+does any document, and a section's heading says which attempt or review a quoted line belongs to. A text holds what
+somebody wrote and what came of the work, never a state that changes by the hour: so its digest, and with it what the
+index has read, stays while a worker merely renews its claim.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+from typing import Any, Literal
+
+import msgspec
+
+from helix_tui.core.beads.record import Bead
+from helix_tui.core.ddx.attempts.attempt import Attempt
+from helix_tui.core.ground.text import clean_block, clean_line
+from helix_tui.core.ground.time import format_instant
+from helix_tui.core.memory.records import Memory
+
+RecordKind = Literal["bead", "memory", "run"]
+
+MAX_PART = 40_000
+"""Characters of one part of a record that are read."""
+MAX_ATTEMPTS = 60
+"""Attempts of one bead that are told, newest first; runs of the same failure count as one."""
+MAX_RUN_LINES = 2_000
+
+_PARTS = ("description", "acceptance", "design", "notes")
+_HELD = ("needs-human-reason", "lifecycle-external-blocker-reason", "execution-skip-reason", "blocked-reason")
+
+
+_CAPITALS = re.compile(r"^([A-Z][A-Z /&-]{3,30}[A-Z])(?: WITH FILE:LINE)?:?$", re.MULTILINE)
+"""A line of capitals, as ``ROOT CAUSE``: how descriptions of beads name their parts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One record, rendered when somebody reads it."""
+
+    kind: RecordKind
+    id: str
+    """The bead's id, the memory's name, the log's file name."""
+    title: str
+    render: Callable[[], str]
+    facts: tuple[object, ...] = ()
+    """What the text is made of: the very same objects give the same text."""
+
+    @property
+    def path(self) -> str:
+        """The path under which Ask knows it."""
+        return f"{self.kind}/{self.id}.md"
+
+
+def digest_of(text: str) -> str:
+    """Forty hex digits over a record's text, as git's ids have."""
+    return hashlib.sha1(text.encode("utf-8", "surrogateescape"), usedforsecurity=False).hexdigest()
+
+
+# --- beads ------------------------------------------------------------------------------------------------
+
+
+def bead_records(
+    beads: Mapping[str, Bead],
+    attempts: Callable[[str], Sequence[Attempt]],
+    files: Mapping[str, Sequence[str]],
+    events: Callable[[Bead], Sequence[Mapping[str, Any]]] = lambda _: (),
+) -> Iterator[Record]:
+    """A record for each bead.
+
+    Args:
+        beads: by id.
+        attempts: the attempts of a bead, newest first.
+        files: bead id -> files that commits naming the bead have changed.
+        events: the events of a bead that lie beside its row.
+    """
+    for bead in beads.values():
+        tried, changed = attempts(bead.id), files.get(bead.id, ())
+        parent = beads.get(bead.parent)
+        yield Record(
+            "bead",
+            bead.id,
+            clean_line(bead.title, 300),
+            partial(bead_text, bead, tried, changed, parent, events),
+            (bead, tried, tuple(changed), parent and parent.title),
+        )
+
+
+def bead_text(
+    bead: Bead,
+    attempts: Sequence[Attempt],
+    files: Sequence[str],
+    parent: Bead | None = None,
+    events: Callable[[Bead], Sequence[Mapping[str, Any]]] = lambda _: (),
+) -> str:
+    """A bead as a document: its own words, then what was tried and what came of it, the newest first."""
+    document = bead.document()
+    about = [f"bead {bead.id}", bead.issue_type]
+    if parent is not None:
+        about.append(f"part of “{clean_line(parent.title, 200)}”")
+    if bead.labels:
+        about.append("labels " + ", ".join(bead.labels))
+    parts = [f"# {clean_line(bead.title, 300)}", clean_line(" · ".join(about), 600)]
+    for name in _PARTS:
+        parts += _part(name.capitalize(), document.get(name))
+    for name in _HELD:
+        parts += _part("Held back", document.get(name))
+    parts += _attempt_parts(attempts)
+    rows = document.get("events")
+    parts += _event_parts([*events(bead), *(rows if isinstance(rows, list) else ())])
+    if files:
+        parts += ["## Changed files", "\n".join(f"- {clean_line(path, 300)}" for path in files)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _part(title: str, value: object) -> list[str]:
+    """A section with somebody's text, whose own headings, as well as lines of capitals, stand below ours."""
+    text = clean_block(value, MAX_PART).strip() if isinstance(value, str) else ""
+    text = re.sub(r"^(#{1,4})(?=\s)", r"##\1", text, flags=re.MULTILINE)
+    return [f"## {title}", _CAPITALS.sub(r"### \1\n", text)] if text else []
+
+
+def _attempt_parts(attempts: Sequence[Attempt]) -> Iterator[str]:
+    """One section for each attempt; attempts in a row that ended alike are told once."""
+    for _, alike in groupby(attempts[:MAX_ATTEMPTS], lambda one: (one.verdict.outcome, one.detail, one.error)):
+        same = list(alike)
+        newest = same[0]
+        yield f"## Attempt {newest.attempt_id}"
+        yield "\n".join(attempt_lines(newest))
+        if len(same) > 1:
+            oldest = same[-1].attempt_id
+            yield f"{len(same) - 1} more attempts before it ended the same way, back to {oldest}."
+        for one in same:
+            if one.review is not None and one.review.rationale:
+                yield f"## Review of {one.attempt_id}"
+                yield clean_block(f"{one.review.verdict}: {one.review.rationale}", MAX_PART)
+
+
+def attempt_lines(attempt: Attempt) -> Iterator[str]:
+    """What came of an attempt and why, a sentence a line."""
+    when = attempt.finished_at or attempt.started_at
+    at = f" on {format_instant(when)[:10]}" if when else ""
+    who = " by " + "/".join(filter(None, (attempt.harness, attempt.model))) if attempt.harness or attempt.model else ""
+    outcome = attempt.verdict.outcome.replace("_", " ")
+    yield clean_line(f"It {_OUTCOME.get(outcome, f'ended: {outcome}')}{at}{who}: {attempt.verdict.why}.", 600)
+    for label, said in (
+        ("ddx said", attempt.detail),
+        ("Error", attempt.error),
+        ("Failure mode", attempt.failure_mode),
+        ("Ended by", attempt.stopped),
+        ("Reason for no change", attempt.no_changes_rationale),
+    ):
+        if said:
+            yield clean_block(f"{label}: {said}", MAX_PART).strip()
+
+
+_EVENTS = {
+    "review": "Review on",
+    "operator_attention": "Needed a person on",
+    "triage-decomposed": "Split on",
+    "checks-blocked": "Check failed on",
+    "pre_merge_check_failed": "Check failed on",
+    "candidate-checks-failed": "Check failed on",
+    "no_changes_blocked": "Blocked on",
+    "no_changes_needs_investigation": "Unclear on",
+    "no_changes_operator_required": "Needed a person on",
+    "reopen": "Opened again on",
+}
+"""Events with words of somebody about the work, by kind, and how their section is headed; the rest are ddx's books."""
+MAX_EVENTS = 30
+MAX_EVENT = 4_000
+
+
+def _event_parts(events: Sequence[Any]) -> Iterator[str]:
+    """A section for each event that says something about the work, the newest first; the same words once."""
+    told: set[str] = set()
+    rows = [row for row in events if isinstance(row, Mapping) and row.get("kind") in _EVENTS]
+    for row in sorted(rows, key=lambda row: str(row.get("created_at", "")), reverse=True)[:MAX_EVENTS]:
+        said = _event_words(row)
+        if said and said not in told:
+            told.add(said)
+            yield f"## {_EVENTS[row['kind']]} {clean_line(row.get('created_at'), 40)[:10]}"
+            yield said
+
+
+def _event_words(row: Mapping[str, Any]) -> str:
+    """What an event says: its summary, and its body or the telling fields of a body that is JSON."""
+    summary, body = row.get("summary"), row.get("body")
+    text = body if isinstance(body, str) else ""
+    if text.startswith("{"):
+        try:
+            fields = msgspec.json.decode(text)
+        except (msgspec.DecodeError, RecursionError):
+            fields = {}
+        said = [fields.get(name) for name in ("detail", "message", "rationale", "reason", "suggested_action")]
+        text = "\n".join(one for one in said if isinstance(one, str) and one)
+    parts = [clean_line(summary, 300) if isinstance(summary, str) else "", clean_block(text, MAX_EVENT).strip()]
+    return "\n".join(part for part in parts if part)
+
+
+_OUTCOME = {
+    "landed": "landed",
+    "kept aside": "was kept aside",
+    "refused": "was refused by review",
+    "no change": "changed nothing",
+    "satisfied": "found its work done already",
+    "failed": "failed",
+    "interrupted": "was interrupted",
+    "unfinished": "has not ended",
+}
+
+
+def files_by_bead(commits: Iterable[tuple[str, Sequence[str]]], beads: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Bead id -> files, from (message, changed files) of commits whose messages name beads."""
+    found: dict[str, dict[str, None]] = {}
+    for message, files in commits:
+        for word in re.findall(r"[A-Za-z][\w.]*-[0-9A-Za-z][\w.-]*", message):
+            if word in beads:
+                found.setdefault(word, {}).update(dict.fromkeys(files))
+    return {bead_id: sorted(files) for bead_id, files in found.items()}
+
+
+# --- memories and runs ------------------------------------------------------------------------------------
+
+
+def memory_records(memories: Iterable[Memory]) -> Iterator[Record]:
+    """A record for each memory that may be shown."""
+    for memory in memories:
+        if not memory.withheld:
+            facts = (memory.trigger, memory.resolution, memory.type, memory.source)
+            yield Record("memory", memory.name, memory.name, lambda memory=memory: memory_text(memory), facts)  # type: ignore[misc]
+
+
+def memory_text(memory: Memory) -> str:
+    """A memory as a document."""
+    about = f"memory {memory.name} · {memory.type}" + (f" · from {memory.source}" if memory.source else "")
+    trigger = clean_block(memory.trigger, MAX_PART).strip()
+    parts = [f"# {clean_line(trigger, 160) or memory.name}", clean_line(about, 600), "## When it applies", trigger]
+    return "\n\n".join([*parts, *_part("What to do", memory.resolution)]) + "\n"
+
+
+def run_record(name: str, lines: Sequence[str]) -> Record:
+    """The record of one run of the loop: what it said, without what programs printed."""
+    said = tuple(lines[-MAX_RUN_LINES:])
+    return Record("run", name, f"run log {name}", lambda: run_text(name, said), (said,))
+
+
+def run_text(name: str, lines: Sequence[str]) -> str:
+    """A run's log as a document."""
+    return f"# Run {clean_line(name, 100)}\n\n" + "\n".join(clean_line(line, 600) for line in lines) + "\n"

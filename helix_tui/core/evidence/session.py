@@ -1,0 +1,318 @@
+"""One project's questions, for whoever asks: the console, the command line, an agent over MCP.
+
+It holds the index that is kept fresh, the records, the command that asks a model, and the runs that are kept.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from helix_tui.core.ask.answer.items import ItemChange, compare
+from helix_tui.core.ask.answer.model import PROMPT_FILE, ModelCommand, ModelReply, ask_model
+from helix_tui.core.ask.record_place import item_id, read_item_id, record_place
+from helix_tui.core.ask.records import Span, text_hash
+from helix_tui.core.ask.retrieval.trees import Depth
+from helix_tui.core.ask.sessions.document import document_of, write_trace
+from helix_tui.core.ask.sessions.history import AskHistory, IndexLibrary
+from helix_tui.core.ask.sessions.index_keeper import IndexKeeper, State
+from helix_tui.core.ask.sessions.session import AskModel, News, ask, put_to_model
+from helix_tui.core.ddx.client import DdxError
+from helix_tui.core.ddx.model_call import model_command
+from helix_tui.core.evidence.sources import ProjectRecords, WorkRecords, read_work
+from helix_tui.core.ground.errors import HelixError
+from helix_tui.core.ground.git import open_nonblocking
+from helix_tui.core.ground.project import Project, find_ddx
+from helix_tui.core.ground.text import clean_block
+from helix_tui.core.ground.time import now_ns
+from helix_tui.core.supervision.agents.briefing import chosen
+
+MODEL_VARIABLE = "HELIX_ASK_MODEL"
+"""A command that asks a model instead of ddx; the prompt comes on its input, or in ``{prompt_file}``."""
+MODEL_SECONDS = 120
+READY_FILE = "questions.txt"
+"""Questions that a project has ready, one a line, in ``.helix/ask``."""
+MOST_READY = 20
+MAX_ITEM = 40_000
+"""Characters of one item that is opened."""
+MAX_EXCERPT = 2_000
+"""Characters of one passage of a search."""
+MAX_FILES = 20
+
+Document = Mapping[str, Any]
+
+
+class NotAskable(HelixError):
+    """There is nothing to ask; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskRequest:
+    """A question as the screen asks it."""
+
+    text: str
+    sense: str = ""
+    depth: Depth = "root_to_anchor"
+    with_model: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings:
+    """Who is to answer: as a command line says, else as the user's settings say."""
+
+    agent: str = ""
+    model: str = ""
+    set_agent: str = ""
+    set_model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFile:
+    """A file that speaks to what is being typed, with the line that says most."""
+
+    file: str
+    line: int
+    header: str
+    text: str
+
+
+class AskSession:
+    """One project's questions. Its methods that read or ask are for threads."""
+
+    def __init__(
+        self,
+        project: Project,
+        *,
+        ddx: str | None,
+        keep: bool,
+        hear: Callable[[State], None] = lambda _: None,
+        present: Callable[[], WorkRecords] | None = None,
+        who: ModelSettings | None = None,
+    ) -> None:
+        """A session that has not started to read.
+
+        Args:
+            project: the repository.
+            ddx: the ddx that the call names.
+            keep: whether runs, and the index of records, are written down.
+            hear: called from a thread with every new state of the index.
+            present: what is known of the work; None reads the project's files.
+            who: who is to answer, where a model is asked.
+        """
+        self.project = project
+        self.history = AskHistory(project.helix_dir)
+        self._ddx = ddx
+        self._keep = keep
+        self._who = who or ModelSettings()
+        self._keeper = IndexKeeper(project, hear)
+        self._records = ProjectRecords(project, present or (lambda: read_work(project)), in_memory=not keep)
+
+    def start(self) -> None:
+        """Begin to read the repository."""
+        self._keeper.start()
+
+    def stop(self) -> None:
+        """Stop following it."""
+        self._keeper.stop()
+        self._records.close()
+
+    @property
+    def state(self) -> State:
+        """How the index stands."""
+        return self._keeper.state
+
+    def _library(self) -> IndexLibrary:
+        index = self._keeper.index()
+        if index is None:
+            raise NotAskable(self._keeper.state.problem or "the repository cannot be read")
+        return IndexLibrary(index, self._records)
+
+    # --- asking -------------------------------------------------------------------------------------------
+
+    def answer(
+        self,
+        request: AskRequest,
+        now: int,
+        tell: Callable[[News], None],
+        drafted: Callable[[Document], None],
+    ) -> tuple[str, Document]:
+        """Answer a question; (id in the history, the run).
+
+        Args:
+            request: what is asked.
+            now: the instant, for the history.
+            tell: called with every step as it is done.
+            drafted: called with the answer without a model, before the model is asked.
+
+        Raises:
+            NotAskable: there is no repository to ask.
+        """
+        run = ask(self._library(), request.text, depth=request.depth, sense=request.sense, tell=tell)
+        if request.with_model:
+            drafted(document_of(run))
+            put_to_model(run, self._model(), tell)
+        document = document_of(run)
+        ident = ""
+        if self._keep:
+            ident = self.history.save(document, now)
+        return ident, document
+
+    def ask(self, question: str, *, follows: str = "") -> tuple[str, Document]:
+        """Answer a question without a model; (id in the history, the run).
+
+        Raises:
+            NotAskable: there is no repository to ask.
+        """
+        return self.answer(AskRequest(question), now_ns(), lambda _: None, lambda _: None)
+
+    def files(self, text: str, most: int = MAX_FILES) -> Sequence[FoundFile]:
+        """The files that speak to a text, best first, each with its best line: quick enough for every key.
+
+        Raises:
+            NotAskable: there is no repository to ask.
+        """
+        library = self._library()
+        found = library.search(text, spans=most * 2)
+        best: dict[str, Span] = {}
+        for span in found.spans:
+            best.setdefault(span.file, span)
+        files = []
+        for one in found.files[:most]:
+            at = best.get(one.file)
+            line, said = best_line(at, text) if at is not None else (1, "")
+            files.append(FoundFile(one.file, line, at.header if at is not None else "", said))
+        return files
+
+    # --- for agents ---------------------------------------------------------------------------------------
+
+    def search(self, query: str, most: int) -> dict[str, Any]:
+        """Passages of files and of records for some words, best first, each with its id and hash.
+
+        Raises:
+            NotAskable: there is no repository to ask.
+        """
+        library = self._library()
+        found = library.search(query, spans=most)
+        records = library.records
+        work = records.search(query, spans=max(1, most // 2)) if records is not None else ()
+        return {
+            "items": [item_of(span) for span in found.spans[:most]],
+            "records": [item_of(span) for span in work],
+            "files": [one.file for one in found.files[:most]],
+        }
+
+    def open_item(self, ident: str, known: str = "") -> dict[str, Any]:
+        """One item in full, and whether its text is still that of a hash.
+
+        Args:
+            ident: ``src/a.py:10-42``, ``src/a.py``, ``bead:ddx-1234``, ``bead:ddx-1234:5-20``.
+            known: the hash that somebody has seen; empty where they have seen none.
+
+        Raises:
+            NotAskable: there is no such item.
+        """
+        file, start, end = read_item_id(ident)
+        library = self._library()
+        place = record_place(file)
+        if place is None:
+            lines = library.lines(file, start, end)
+        elif place.kind == "commit":
+            lines = [line for span in library.commit(place.id) for line in span.text.split("\n")]
+        else:
+            records = library.records
+            spans = records.named(place.id) if records is not None else ()
+            lines = [line for span in spans for line in span.text.split("\n")][start - 1 : end]
+        if not lines:
+            raise NotAskable(f"nothing here is called {ident[:200]}: ids come from search and ask, paths from git")
+        text = "\n".join(lines)
+        found = {"id": ident, "start": start, "end": start + len(lines) - 1, "hash": text_hash(text)}
+        if known:
+            found["unchanged"] = known == found["hash"]
+        return {**found, "text": clean_block(text, MAX_ITEM), "cut": len(text) > MAX_ITEM}
+
+    # --- the model ----------------------------------------------------------------------------------------
+
+    def _model(self) -> AskModel:
+        command = self.model_command()
+        if command is None:
+            return lambda _: ModelReply(error=f"no model: neither ddx nor {MODEL_VARIABLE} is there")
+        return lambda prompt: ask_model(command, prompt, self.project.root)
+
+    def model_command(self) -> ModelCommand | None:
+        """How a model is asked here; None where nothing can."""
+        try:
+            return find_model(self.project, self._ddx, self._who)
+        except (DdxError, ValueError):
+            return None
+
+    # --- what is kept -------------------------------------------------------------------------------------
+
+    def trace(self, ident: str, document: Document) -> str:
+        """Write a run as JSON lines beside the history; where, from the project's root.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        path = self.project.helix_dir / "ask" / "traces" / f"{ident or 'run'}.jsonl"
+        write_trace(path, document)
+        return path.relative_to(self.project.root).as_posix()
+
+    def ready(self) -> tuple[str, ...]:
+        """Questions that the project has ready."""
+        try:
+            path = self.project.helix_dir / "ask" / READY_FILE
+            with open(path, "rb", opener=open_nonblocking) as file:
+                lines = (file.read(1 << 16) or b"").decode("utf-8", "replace").splitlines()
+        except OSError:
+            return ()
+        return tuple(line.strip() for line in lines if line.strip() and not line.startswith("#"))[:MOST_READY]
+
+
+def find_model(
+    project: Project, ddx: str | None, who: ModelSettings, *, command: str = "", seconds: float = MODEL_SECONDS
+) -> ModelCommand | None:
+    """How a model is asked: by a command that is given or set, else by ddx; None where there is neither.
+
+    Raises:
+        ValueError: the command cannot be read as words.
+        DdxError: ddx cannot be started, or does not answer.
+    """
+    configured = command or os.environ.get(MODEL_VARIABLE, "")
+    if configured:
+        words = tuple(shlex.split(configured))
+        return ModelCommand(words, timeout_s=seconds) if words else None
+    found = find_ddx(ddx)
+    if found is None:
+        return None
+    flags = chosen(os.environ, **asdict(who)).flags
+    said = model_command(found, project.root, prompt=PROMPT_FILE, seconds=int(seconds), who=flags)
+    return None if said is None else ModelCommand(said, "ddx", seconds + 5)
+
+
+def best_line(span: Span, text: str) -> tuple[int, str]:
+    """The line of a passage that has most words of a text, and its number."""
+    words = {word for word in text.lower().split() if len(word) > 2}
+    lines = span.text.split("\n")
+    scored = [(-sum(word in line.lower() for word in words), at) for at, line in enumerate(lines) if line.strip()]
+    at = min(scored, default=(0, 0))[1]
+    return span.start + at, lines[at].strip()
+
+
+def item_of(span: Span) -> dict[str, Any]:
+    """A passage as an item of evidence."""
+    place = record_place(span.file, span.header)
+    return {
+        "id": item_id(span),
+        "kind": place.kind if place is not None else span.role,
+        "header": span.header,
+        "hash": span.hash,
+        "text": clean_block(span.text, MAX_EXCERPT),
+    }
+
+
+def differences(before: Document, after: Document) -> tuple[ItemChange, ...]:
+    """How the items of two runs differ."""
+    return compare(list(before.get("items") or ()), list(after.get("items") or ()))

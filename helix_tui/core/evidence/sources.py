@@ -1,0 +1,279 @@
+"""The records of one project as Ask's second index: looked up by words, by id, by commit.
+
+A second index, for two reasons: what somebody wrote in a bead must not change which files are found, and a queue
+changes by the minute where files change by the hour. It is made when a question first needs it, kept in
+``.helix/ask`` and brought up to date in a fraction of a second; records whose text is the same are not read again.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from helix_tui.core.ask.corpus.git import TrackedFile
+from helix_tui.core.ask.corpus.listing import Listing, Source
+from helix_tui.core.ask.index.index import RepositoryIndex
+from helix_tui.core.ask.index.store.database import VERSION
+from helix_tui.core.ask.records import PastCommit, Span, text_hash
+from helix_tui.core.beads.archive import only_archived, read_archive
+from helix_tui.core.beads.record import Bead
+from helix_tui.core.beads.tracker import read_tracker
+from helix_tui.core.ddx.attempts.attempt import Attempt
+from helix_tui.core.ddx.attempts.index import AttemptIndex
+from helix_tui.core.ddx.runs.transcript import attached_events
+from helix_tui.core.evidence.records import (
+    Record,
+    bead_records,
+    digest_of,
+    files_by_bead,
+    memory_records,
+    run_record,
+)
+from helix_tui.core.ground.git import read_end
+from helix_tui.core.ground.project import Project
+from helix_tui.core.memory import Memory, MemoryFault, database_path, open_memory
+from helix_tui.core.supervision.run_state.status import said_lines
+from helix_tui.core.supervision.stages.delegate import LOGS
+
+FILE = f"records-{VERSION}.db"
+MAX_SECTIONS = 30
+"""Sections of one bead that are looked at where attempts or reviews are asked for."""
+_RECORD_OF = {"attempt": "bead", "review": "bead"}
+_SECTION_OF = {"attempt": "Attempt ", "review": "Review o"}
+
+
+@dataclass(frozen=True, slots=True)
+class WorkRecords:
+    """What a project knows of its work at one moment."""
+
+    beads: Mapping[str, Bead] = field(default_factory=dict)
+    """The tracker's and the archive's, by id."""
+    attempts: Callable[[str], Sequence[Attempt]] = lambda _: ()
+    """The attempts of a bead, newest first."""
+    memories: Sequence[Memory] = ()
+    runs: Sequence[tuple[str, Sequence[str]]] = ()
+    """Runs of the loop: the log's name, and what the run said."""
+    commits: Sequence[PastCommit] = ()
+    events: Callable[[Bead], Sequence[Mapping[str, Any]]] = lambda _: ()
+    """The events of a bead that lie beside its row."""
+
+    def records(self) -> Iterator[Record]:
+        """All of them."""
+        changed = files_by_bead(((one.subject, one.files) for one in self.commits), self.beads)
+        yield from bead_records(self.beads, self.attempts, changed, self.events)
+        yield from memory_records(self.memories)
+        yield from (run_record(name, lines) for name, lines in self.runs)
+
+
+MAX_RUNS = 20
+"""Logs of runs that are read, the newest."""
+_LOG_BYTES = 256 << 10
+
+
+def read_work(project: Project) -> WorkRecords:
+    """What the project's files know of its work, read now; parts that cannot be read are left out."""
+    tracker = read_tracker(project.beads_file)
+    beads = dict(tracker.beads) | only_archived(read_archive(project.archive_file), tracker.beads)
+    attempts = AttemptIndex.of(project)
+    attempts.refresh(tracker.beads)
+    return WorkRecords(
+        beads,
+        attempts.by_bead,
+        read_memories(project),
+        read_runs(project),
+        events=partial(attached_events, project.ddx_dir),
+    )
+
+
+def read_memories(project: Project) -> Sequence[Memory]:
+    """The project's memories; none where there is no database, or it cannot be read."""
+    path = database_path(project)
+    if not path.exists():
+        return ()
+    try:
+        with open_memory(path, read_only=True) as memory:
+            return memory.list()
+    except MemoryFault:
+        return ()
+
+
+def read_runs(project: Project) -> Sequence[tuple[str, Sequence[str]]]:
+    """What the last runs of the loop said, by the names of their logs."""
+    folder = project.root / LOGS
+    try:
+        names = sorted((name for name in os.listdir(folder) if name.endswith(".log")), reverse=True)[:MAX_RUNS]
+    except OSError:
+        return ()
+    return [(name, said_lines(read_end(folder / name, _LOG_BYTES))) for name in names]
+
+
+class RecordSource(Source):
+    """Records in the place of files. A record that did not change is not rendered again."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.git, self.revision = root, None, None
+        self._records: dict[str, Record] = {}
+        self._digests: dict[str, tuple[tuple[object, ...], str]] = {}
+
+    def take(self, records: Iterable[Record]) -> bool:
+        """Have these records from now on; whether any differs from before."""
+        new = {record.path: record for record in records}
+        before = {path: digest for path, (_, digest) in self._digests.items()}
+        digests: dict[str, tuple[tuple[object, ...], str]] = {}
+        for path, record in new.items():
+            held = self._digests.get(path)
+            same = held is not None and _same(held[0], record.facts)
+            digests[path] = (record.facts, held[1] if held is not None and same else digest_of(record.render()))
+        self._records, self._digests = new, digests
+        return before != {path: digest for path, (_, digest) in digests.items()}
+
+    def list(self) -> Listing:
+        """Every record, in order of path."""
+        return Listing([TrackedFile(path, self._digests[path][1]) for path in sorted(self._records)], None)
+
+    def read(self, entries: Iterable[TrackedFile], digits: int) -> Iterator[tuple[TrackedFile, str, bytes | int]]:
+        """The text of each record."""
+        for entry in entries:
+            data = self.text(entry.path, entry.oid)
+            if data is not None:
+                yield entry, entry.oid, data
+
+    def text(self, path: str, oid: str) -> bytes | None:
+        """One record's text; None where it is no more, or another by now."""
+        record = self._records.get(path)
+        if record is None or self._digests[path][1] != oid:
+            return None
+        return record.render().encode("utf-8", "surrogateescape")
+
+    def record(self, path: str) -> Record | None:
+        """The record under a path."""
+        return self._records.get(path)
+
+
+def _same(before: tuple[object, ...], now: tuple[object, ...]) -> bool:
+    """Whether two records are made of the same: the very same objects, or equal plain ones."""
+    return len(before) == len(now) and all(
+        one is other or (not isinstance(one, Bead) and one == other) for one, other in zip(before, now, strict=True)
+    )
+
+
+class ProjectRecords:
+    """The records of a project, to be asked from threads. Its index is made by the first question that needs it."""
+
+    def __init__(self, project: Project, present: Callable[[], WorkRecords], *, in_memory: bool = False) -> None:
+        """``present`` reads what there is now; it is called at most once for each question."""
+        self._project = project
+        self._present = present
+        self._in_memory = in_memory
+        self._source = RecordSource(project.root)
+        self._index: RepositoryIndex | None = None
+        self._lock = threading.Lock()
+        self.work = WorkRecords()
+        """What was there when it was last refreshed."""
+
+    @property
+    def digests(self) -> Mapping[str, str]:
+        """The digest of every record's text, by its path."""
+        return {entry.path: entry.oid for entry in self._source.list().entries}
+
+    def close(self) -> None:
+        """Close the index."""
+        with self._lock:
+            if self._index is not None:
+                self._index.close()
+                self._index = None
+
+    def refresh(self, commits: Sequence[PastCommit] = ()) -> None:
+        """See what there is now."""
+        with self._lock:
+            self.work = replace(self._present(), commits=commits)
+            changed = self._source.take(self.work.records())
+            if self._index is None:
+                path = None if self._in_memory else self._project.helix_dir / "ask" / FILE
+                self._index = RepositoryIndex(self._project.root, path, with_meaning=False)
+                self._index.source = self._source
+                changed = True
+            if changed:
+                self._index.refresh()
+
+    # --- asking -------------------------------------------------------------------------------------------
+
+    def search(self, text: str, *, spans: int = 24, kinds: Sequence[str] = ()) -> list[Span]:
+        """The passages of records that speak most of a text; of some kinds of record only, where any is named."""
+        index = self._index
+        if index is None:
+            return []
+        within = {_RECORD_OF.get(kind, kind) for kind in kinds}
+        files = [one.file for one in index.rank_files(text) if not within or one.file.partition("/")[0] in within]
+        sections = tuple(_SECTION_OF[kind] for kind in kinds if kind in _SECTION_OF)
+        per_file = MAX_SECTIONS if sections else 3
+        found = index.search(text, spans * per_file // 3, per_file=per_file, files=files[:spans]) if files else []
+        kept = [one for one in found if not sections or one.header.rpartition(" > ")[2].startswith(sections)]
+        return [_as_record(span) for span in kept[:spans]]
+
+    def named(self, word: str) -> list[Span]:
+        """Every passage of the bead or memory of an id, or of the bead whose attempt has it; empty where none has.
+
+        The beginning or the end of an id will do where it fits one record only.
+        """
+        path = self._path_of(word)
+        index = self._index
+        if path is None or index is None:
+            return []
+        sections = index.headings(path)
+        lines = index.lines(path)
+        starts = [one.start for one in sections] or [1]
+        ends = [*(start - 1 for start in starts[1:]), len(lines)]
+        titles = [one.path for one in sections] or [""]
+        return [
+            _as_record(_section(path, start, end, title, lines))
+            for start, end, title in zip(starts, ends, titles, strict=True)
+        ]
+
+    def _path_of(self, word: str) -> str | None:
+        beads = self.work.beads
+        if word in beads:
+            return f"bead/{word}.md"
+        if any(memory.name == word for memory in self.work.memories):
+            return f"memory/{word}.md"
+        fits = [bead_id for bead_id in beads if bead_id.startswith(word) or bead_id.endswith(word)]
+        if len(fits) == 1:
+            return f"bead/{fits[0]}.md"
+        tried = (bead_id for bead_id in beads for one in self.work.attempts(bead_id) if one.attempt_id == word)
+        owner = next(tried, None) if word[:8].isdigit() else None
+        return None if owner is None else f"bead/{owner}.md"
+
+    def title(self, file: str) -> str:
+        """The title of the record that a passage comes from; empty where it is no record."""
+        record = self._source.record(_path(file))
+        return "" if record is None else record.title
+
+    def state(self, bead_id: str) -> str:
+        """The status of a bead as its row says; empty where there is none."""
+        bead = self.work.beads.get(bead_id)
+        return "" if bead is None else bead.status
+
+
+def _section(path: str, start: int, end: int, title: str, lines: Sequence[str]) -> Span:
+    text = "\n".join(lines[start - 1 : end]).rstrip("\n")
+    return Span(path, start, end, "section", title, text, text_hash(text))
+
+
+def _as_record(span: Span) -> Span:
+    """A passage of the record index under the name that people cite: ``bead:ddx-1234``."""
+    kind, _, rest = span.file.partition("/")
+    return replace(span, file=f"{kind}:{rest.removesuffix('.md')}", role="record")
+
+
+def _path(file: str) -> str:
+    """The record's path in the index: ``bead:ddx-1234`` -> ``bead/ddx-1234.md``."""
+    kind, _, ident = file.partition(":")
+    return f"{kind}/{ident}.md"
+
+
+__all__ = ["ProjectRecords", "RecordSource", "WorkRecords"]

@@ -1,0 +1,59 @@
+"""``helix-tui ask`` about the work itself: beads, attempts, memories and commits are its sources."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helix_tui.cli.program import main
+from tests.core.evidence.work import LATER, make_work
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_work(tmp_path_factory.mktemp("cli") / "ferry").root
+
+
+def _ask(root: Path, question: str, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    assert main(["-C", str(root), "ask", "--no-model", "--json", "--read-only", question]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_a_list_of_beads_leaves_out_those_that_only_exclude_it(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = _ask(root, "which beads touch the parser?", capsys)
+    assert "fy-1a2b" in found["answer"]
+    assert "fy-5e6f" not in found["answer"]
+    assert found["tier_selected"] == "Grounded"
+    assert found["citations"][0]["file"] == "bead:fy-1a2b"
+    assert not any(":" in file for file in found["ranked_files"])
+
+
+def test_an_account_tells_of_the_last_attempt_and_its_review(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = _ask(root, "what went wrong with fy-1a2b last time?", capsys)
+    first = found["answer"].partition("Before that")[0]
+    assert LATER in first
+    assert "the quoted comma has no test" in first
+    assert found["citations"][1]["source"] == {"kind": "attempt", "id": LATER, "record": "fy-1a2b"}
+    assert found["controller_steps"][-1]["action"] == "search_records"
+
+
+def test_reasons_stand_in_commits(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = _ask(root, "why was the lease limit raised?", capsys)
+    assert "Raise the lease limit to a minute" in found["answer"]
+    assert any(one["file"].startswith("commit:") for one in found["citations"])
+
+
+def test_memories_are_listed(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = _ask(root, "any lessons about a git lock?", capsys)
+    assert "1 memory" in found["answer"]
+    assert found["citations"][0]["source"]["kind"] == "memory"
+
+
+def test_code_is_asked_as_before(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = _ask(root, "Where is the timetable parsed?", capsys)
+    assert found["citations"][0]["file"] == "ferry/timetable.py"
+    assert not any(step["action"] == "search_records" for step in found["controller_steps"])

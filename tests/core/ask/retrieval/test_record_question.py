@@ -1,0 +1,48 @@
+"""Which questions are about records, and on what; a repository may be about beads itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from helix_tui.core.ask.retrieval.record_question import records_asked
+
+
+@pytest.mark.parametrize(
+    ("text", "shape", "kinds", "subject"),
+    [
+        ("Which beads touch the parser?", "list", ("bead",), "parser"),
+        ("open beads about federation", "list", ("bead",), "federation"),
+        ("any lessons about worktrees?", "list", ("memory",), "worktrees"),
+        ("what do we remember about git locks?", "list", ("memory",), "git locks"),
+        ("which commit removed the cache?", "list", ("commit",), "removed the cache"),
+        ("what went wrong with ddx-33af75f3 last time?", "account", (), "ddx-33af75f3"),
+        ("what did the reviewer say about ddx-0e268fe3?", "account", ("review",), "ddx-0e268fe3"),
+        ("why was the lease TTL changed?", "why", (), "lease TTL"),
+    ],
+)
+def test_questions_about_records(text: str, shape: str, kinds: tuple[str, ...], subject: str) -> None:
+    found = records_asked(text)
+    assert (found.shape, found.kinds, found.subject) == (shape, kinds, subject)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "How are beads rendered?",
+        "What is a bead?",
+        "How does ddx work decide which bead to pick next?",
+        "Which class renders beads?",
+        "What runs when a bead is closed?",
+        "which review kinds are there?",
+        "which memory ranker is the default?",
+        "Why is the encoder silent?",
+    ],
+)
+def test_questions_about_code_that_knows_such_words(text: str) -> None:
+    assert records_asked(text).shape == "none"
+
+
+def test_ids_and_states() -> None:
+    assert records_asked("why did 20260822T011400-33af75f3 fail?").ids == ("20260822T011400-33af75f3",)
+    assert records_asked("show me closed beads about docs").state == "closed"
+    assert records_asked("is the well-known port used?").ids == ()

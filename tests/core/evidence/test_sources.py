@@ -1,0 +1,75 @@
+"""Records as sources: what they hold, how they are found, and that nothing is read twice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from helix_tui.core.ask.records import Span
+from helix_tui.core.evidence.sources import ProjectRecords, read_work
+from helix_tui.core.ground.project import Project
+from tests.core.evidence.work import ATTEMPT, BEADS, LATER, bead, make_work, write_beads
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    return make_work(tmp_path_factory.mktemp("work") / "ferry")
+
+
+@pytest.fixture
+def records(project: Project) -> ProjectRecords:
+    found = ProjectRecords(project, lambda: read_work(project), in_memory=True)
+    found.refresh()
+    return found
+
+
+def _files(spans: list[Span]) -> list[str]:
+    return list(dict.fromkeys(span.file for span in spans))
+
+
+def test_beads_memories_and_runs_are_found_by_their_words(records: ProjectRecords) -> None:
+    assert _files(records.search("quoted commas"))[0] == "bead:fy-1a2b"
+    assert _files(records.search("killed worker lock"))[0].startswith("memory:")
+    assert _files(records.search("budget of tokens", kinds=("run",))) == ["run:helix-20260801.log"]
+    assert all(span.role == "record" for span in records.search("parser"))
+
+
+def test_a_bead_is_told_with_its_attempts_and_reviews_newest_first(records: ProjectRecords) -> None:
+    headers = [span.header.rpartition(" > ")[2] for span in records.named("fy-1a2b")]
+    assert headers.index(f"Attempt {LATER}") < headers.index(f"Attempt {ATTEMPT}")
+    assert "Review on 2026-08-02" in headers
+    whole = "\n".join(span.text for span in records.named("1a2b"))
+    assert "merge conflict" in whole
+    assert "no test" in whole
+    assert records.named("no-such-9") == []
+
+
+def test_an_attempt_leads_to_its_bead(records: ProjectRecords) -> None:
+    assert _files(records.named(LATER)) == ["bead:fy-1a2b"]
+
+
+def test_only_sections_of_attempts_or_reviews_where_these_are_asked_for(records: ProjectRecords) -> None:
+    found = records.search("comma test", kinds=("review",))
+    assert [span.header.rpartition(" > ")[2] for span in found] == ["Review on 2026-08-02"]
+
+
+def test_a_renewed_claim_is_no_other_text(tmp_path: Path) -> None:
+    project = make_work(tmp_path / "ferry")
+    records = ProjectRecords(project, lambda: read_work(project))
+    records.refresh()
+    before = records.digests
+    write_beads(project.root, (*BEADS[:2], {**BEADS[2], "work-heartbeat-at": "2026-08-03T00:00:00Z"}))
+    records.refresh()
+    assert records.digests == before
+    write_beads(project.root, (*BEADS, bead("fy-7a8b", "Print the tide")))
+    records.refresh()
+    assert _files(records.search("tide")) == ["bead:fy-7a8b"]
+    assert (project.helix_dir / "ask").is_dir()
+    records.close()
+
+
+def test_a_memory_that_gives_orders_is_no_source(project: Project) -> None:
+    work = read_work(project)
+    assert [memory.name for memory in work.memories]
+    assert not any(record.kind == "memory" for record in type(work)(beads=work.beads).records())
