@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from helix_tui.core.ask.sessions.document import document_of, write_trace
 from helix_tui.core.ask.sessions.history import AskHistory, IndexLibrary
 from helix_tui.core.ask.sessions.session import AskModel, AskRun, ask
 from helix_tui.core.ddx.client import DdxError
-from helix_tui.core.evidence.session import MODEL_SECONDS, MODEL_VARIABLE, ModelSettings, find_model
+from helix_tui.core.evidence.session import MODEL_SECONDS, MODEL_VARIABLE, AskSession, ModelSettings, find_model
 from helix_tui.core.evidence.sources import ProjectRecords, read_work
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_block, clean_line, fit
@@ -34,7 +35,7 @@ MOST_CHARS = 20_000
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this command."""
-    parser.add_argument("question", metavar="QUESTION", nargs="+", help="what to ask; - reads it from stdin")
+    parser.add_argument("question", metavar="QUESTION", nargs="*", help="what to ask; - reads it from stdin")
     parser.add_argument("--no-model", action="store_true", help="the evidence's own answer, no model call")
     parser.add_argument(
         "--model-command",
@@ -54,12 +55,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--sense", metavar="LABEL", default="", help="which sense of an ambiguous word is meant")
     parser.add_argument("--revision", metavar="REV", help="ask about a commit instead of the work tree")
+    parser.add_argument("--serve", action="store_true", help="answer agents: an MCP server on stdin and stdout")
     parser.add_argument("--trace-out", metavar="FILE", type=Path, help="write the run as JSON lines")
 
 
 def run(call: Call) -> int:
     """Ask, and print the answer."""
     options = call.options
+    if options.serve:
+        return _serve(call)
     text = _question(call)
     try:
         policy = with_budgets(Policy(), options.budget)
@@ -90,6 +94,16 @@ def run(call: Call) -> int:
         for line in listing(call, found, document):
             call.print(line)
     return 0
+
+
+def _serve(call: Call) -> int:
+    """Serve agents until they have had enough."""
+    if call.options.question:
+        raise CliError("--serve takes no question", "Leave the question to the agents.", 2)
+    from helix_tui.cli.show.ask_server import serve
+
+    gc.enable()  # turned off for commands that end at once
+    return serve(AskSession(locate(call), ddx=call.ddx, keep=not call.read_only))
 
 
 def _question(call: Call) -> str:
