@@ -19,6 +19,7 @@ _MODULES = {
     "editing.journal": "undo redo journal",
     "editing.hooks": "install-hooks",
     "show.insights": "insights",
+    "show.doc": "doc",
     "memory.verbs": "memory",
     "setup.hook": "hook",
     "show.ask": "ask",
@@ -51,6 +52,9 @@ COMMANDS = {
     "queue": _row("the queue as DDx sees it"),
     "why": _row("why a bead is or is not next, and what closing it makes ready"),
     "attempts": _row("what was executed, with evidence, cost and outcome", "", "git"),
+    "doc": _row(
+        "the document graph: dependencies, what is stale, wrong or changed, and the beads under it", "", "ddx", "git"
+    ),
     "set": _row("set fields of a bead", _QUEUE, "ddx"),
     "unset": _row("take fields from a bead", _QUEUE, "ddx"),
     "label": _row("add and remove labels; the others stay", _QUEUE, "ddx"),

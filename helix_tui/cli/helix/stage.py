@@ -69,7 +69,7 @@ def run(call: Call) -> int:
         curator = curator_of(call)
         delegate = delegate_of(call, curator)
         _refuse_missing(curator, stage, values["scope"])
-        values |= {"facts": facts_of(curator), "autonomy": level}
+        values |= {"facts": facts_of(curator, about_of(call, stage)), "autonomy": level}
         if call.options.dry_run:
             return _dry_run(call, curator, delegate, stage, wishes, values)
         curator.gate.check()
@@ -194,15 +194,21 @@ def _values(call: Call, stage: Stage) -> dict[str, str]:
     return values
 
 
-def facts_of(curator: Curator) -> str:
-    """What is known of the queue; a repository without one is no obstacle to planning."""
+def about_of(call: Call, stage: Stage) -> str:
+    """The document that a stage is about, by whatever word names it."""
+    options = call.options
+    return str((options.artifact or options.scope) if stage.name == "evolve" else options.scope)
+
+
+def facts_of(curator: Curator, about: str = "") -> str:
+    """What is known of queue and documents; a repository without a queue is no obstacle to planning."""
     from helix_tui.core.editing.undo.undo_plan import Unreadable
 
     try:
         facts = Checker(curator, questions_of(curator)).facts()
     except Unreadable as error:
         return f"No queue: {error}"
-    return facts_text(facts, decide(facts))
+    return facts_text(facts, decide(facts), about)
 
 
 def _dry_run(

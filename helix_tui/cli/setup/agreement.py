@@ -13,6 +13,8 @@ from helix_tui.cli.report.loading import Present, judge
 from helix_tui.core.beads.tracker import read_tracker
 from helix_tui.core.ddx.client import MALFORMED, Ddx, DdxError
 from helix_tui.core.ddx.dialect import Dialect
+from helix_tui.core.ddx.documents.graph import DocumentsUnreadable
+from helix_tui.core.ddx.documents.source import read_documents
 from helix_tui.core.ddx.names import VERBS
 from helix_tui.core.ddx.probe import dialect_of
 from helix_tui.core.ground.project import Project, find_ddx, find_project
@@ -41,6 +43,7 @@ def examine_ddx(call: Call, project: Project, present: Present | None) -> Iterat
     yield _verbs(dialect)
     if present is not None:
         yield _readiness(call, project, ddx)
+    yield _documents(project, ddx)
 
 
 def _environment(project: Project) -> dict[str, str] | None:
@@ -75,6 +78,22 @@ def _readiness(call: Call, project: Project, ddx: Ddx) -> DoctorCheck:
         if tuple(ours) == tuple(theirs):
             return DoctorCheck("readiness", True, f"ddx picks the same {len(ours)} in the same order")
     return compare(ours, theirs)
+
+
+def _documents(project: Project, ddx: Ddx) -> DoctorCheck:
+    """Whether our own reader makes the same graph of the documents as ddx does."""
+    try:
+        documents = read_documents(project, ddx)
+    except DocumentsUnreadable as error:
+        return DoctorCheck("documents", False, str(error), "Correct the file; `ddx doc audit` fails on it too.")
+    counted = f"{len(documents.all)} documents"
+    if documents.source != "ddx":
+        return DoctorCheck("documents", True, f"{counted}; {documents.note}")
+    if not documents.differences:
+        return DoctorCheck("documents", True, f"{counted}, the same for ddx and for our own reader")
+    few = "; ".join(documents.differences[:3])
+    fix = "Nothing to do: ddx is asked; please report it with `helix-tui doc graph --own --json`."
+    return DoctorCheck("documents", None, f"{len(documents.differences)} differences: {few}", fix)
 
 
 def compare(ours: Sequence[str], theirs: Sequence[str]) -> DoctorCheck:

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from helix_tui.core.ddx.documents.source import read_documents
+from helix_tui.core.ground.project import find_project
 from helix_tui.core.supervision.signals.document_conflicts import (
+    DocumentFinding,
     Statement,
     classify,
     contradict,
@@ -68,6 +71,10 @@ def test_authority_follows_the_kind_of_document(identity: str, path: str, tier: 
     assert tier_of(identity, path) == tier
 
 
+def conflicts_in(root: Path) -> tuple[DocumentFinding, ...]:
+    return find_conflicts(read_documents(find_project(root)))
+
+
 def test_only_structured_sections_are_read_and_gaps_are_found(tmp_path: Path) -> None:
     docs = tmp_path / "docs"
     docs.mkdir()
@@ -78,7 +85,7 @@ def test_only_structured_sections_are_read_and_gaps_are_found(tmp_path: Path) ->
     (docs / "SD-002-b.md").write_text(
         "# B\n## Requirements\n1. must not use Redis for sessions\n2. must use Kafka for events\n"
     )
-    found = find_conflicts(tmp_path)
+    found = conflicts_in(tmp_path)
     assert [each.kind for each in found] == ["physics-level", "gap"]
     assert "FEAT-009" in found[1].text
 
@@ -91,13 +98,13 @@ def test_a_contradiction_in_prose_is_found_like_one_in_lists(tmp_path: Path) -> 
         "```\nThe service must not use Postgres for sessions.\n```\n\n"
         "Later we learnt more: speed counts. The service must not use Redis for sessions.\n"
     )
-    (found,) = find_conflicts(tmp_path)
+    (found,) = conflicts_in(tmp_path)
     assert found.kind == "physics-level"
     assert "must not use Redis" in found.text
 
 
 def test_a_repository_without_documents_has_none(tmp_path: Path) -> None:
-    assert find_conflicts(tmp_path) == ()
+    assert conflicts_in(tmp_path) == ()
 
 
 @pytest.mark.parametrize(
@@ -127,7 +134,7 @@ def test_a_gap_in_a_copy_for_the_website_is_told_once(tmp_path: Path) -> None:
     for folder in ("docs/website/content", "docs/helix"):
         (tmp_path / folder).mkdir(parents=True)
         (tmp_path / folder / "prd.md").write_text("See [[FEAT-404]].\n")
-    (finding,) = find_conflicts(tmp_path)
+    (finding,) = conflicts_in(tmp_path)
     assert finding.text == "docs/helix/prd.md refers to FEAT-404, which is not there"
 
 
@@ -135,4 +142,32 @@ def test_a_gap_in_a_copy_for_the_website_is_told_once(tmp_path: Path) -> None:
 def test_no_gap_is_told_of_examples_in_real_documents(shared: Path, tmp_path: Path, name: str) -> None:
     with tarfile.open(shared / "data" / "ddx" / "docs" / f"{name}.tar.xz") as archive:
         archive.extractall(tmp_path, filter="data")
-    assert [each.text for each in find_conflicts(tmp_path) if each.kind == "gap"] == []
+    documents = read_documents(find_project(tmp_path))
+    gaps = [each.text for each in find_conflicts(documents) if each.kind == "gap"]
+    missing = [issue for issue in documents.graph.issues if issue.kind == "missing_dep"]
+    assert len(gaps) == len(missing)
+    assert all("an id that no document declares" in gap for gap in gaps)
+
+
+def test_a_missing_dependency_names_what_a_search_finds(tmp_path: Path) -> None:
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "a.md").write_text("---\nddx:\n  id: A\n  depends_on: [CONTRACT-001]\n---\n[[CONTRACT-001]]\n")
+    (docs / "CONTRACT-001-boundary.md").write_text("# Boundary\n")
+    (gap,) = conflicts_in(tmp_path)
+    assert gap.text == (
+        "docs/a.md depends on CONTRACT-001, an id that no document declares; "
+        "a search finds docs/CONTRACT-001-boundary.md by its file name"
+    )
+
+
+def test_what_is_superseded_demands_nothing(tmp_path: Path) -> None:
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    for name, status, word in (("A", "active", "must"), ("B", "superseded", "must not")):
+        (docs / f"{name}.md").write_text(
+            f"---\nddx:\n  id: SD-{name}\n  status: {status}\n---\n## Constraints\n- {word} use Redis for sessions\n"
+        )
+    assert conflicts_in(tmp_path) == ()
+    (docs / "B.md").write_text((docs / "B.md").read_text().replace("superseded", "active"))
+    assert [each.kind for each in conflicts_in(tmp_path)] == ["physics-level"]

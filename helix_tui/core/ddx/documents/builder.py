@@ -32,6 +32,7 @@ from helix_tui.core.ddx.documents.graph import (
     DocumentsUnreadable,
     GraphIssue,
     Metric,
+    slug_of,
 )
 from helix_tui.core.ddx.documents.hashing import content_hash
 from helix_tui.core.ddx.files import read_bytes
@@ -86,6 +87,7 @@ class _Making:
         self.documents: dict[str, Document] = {}
         self.issues: list[GraphIssue] = []
         self.warnings: list[str] = []
+        self.undeclared: list[Document] = []
         self._sources: dict[str, tuple[bytes, yaml.Node | None, bytes]] = {}
         self._links: dict[str, tuple[str, ...]] = {}
 
@@ -113,6 +115,7 @@ class _Making:
             raise FrontmatterError(_unread(path))
         parts = split(raw)
         if parts is None:
+            self._pass_over(relative, None, raw)
             return None
         try:
             node = read_node(parts[0])
@@ -120,6 +123,7 @@ class _Making:
         except FrontmatterError as error:
             raise FrontmatterError(f"parse frontmatter: {error}") from None
         if not fields.id:
+            self._pass_over(relative, node, parts[1])
             return None
         text = parts[1].decode("utf-8", "replace")
         if fields.id not in self.documents:
@@ -137,6 +141,13 @@ class _Making:
             metric=_metric(node),
             bucket=_bucket(fields.status, fields.parking_lot, relative, text),
         )
+
+    def _pass_over(self, relative: str, node: yaml.Node | None, body: bytes) -> None:
+        """Keep a file that is no document to ddx, for the search."""
+        name = text_at(node, "id")
+        if name or relative.startswith(f"docs{os.sep}"):
+            title = _title(body.decode("utf-8", "replace"))
+            self.undeclared.append(Document(name or relative, relative, title, text_at(node, "status")))
 
     def resolve_links(self) -> None:
         """Every ``[[ID]]`` of a text is a dependency too, where it names a document."""
@@ -256,6 +267,7 @@ class _Making:
             documents=documents,
             issues=tuple(sorted(self.issues, key=lambda issue: (issue.kind, issue.message))),
             warnings=tuple(sorted(self.warnings)),
+            undeclared=tuple(self.undeclared),
             hashes={name: content_hash(*self._sources[name]) for name in reviewed if name in documents},
         )
 
@@ -381,15 +393,6 @@ def _resolve(text: str, documents: Mapping[str, Document]) -> str:
         return text
     slug = slug_of(text)
     return slug if slug in documents else ""
-
-
-def slug_of(text: str) -> str:
-    """A name in lower case with hyphens; letters, digits and points are kept."""
-    kept = "".join(
-        char if char.isalpha() or char.isdigit() or char == "." else "-" if char in "-_" or char.isspace() else ""
-        for char in text.lower()
-    )
-    return re.sub(r"-+", "-", kept).strip("-")
 
 
 def _sorted(values: Iterable[str]) -> tuple[str, ...]:

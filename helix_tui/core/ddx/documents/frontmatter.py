@@ -7,10 +7,11 @@ wrong; its words are kept, because they are part of what ``ddx doc audit`` print
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import yaml
+
+from helix_tui.core.ddx.documents.graph import NO_REVIEW, ExecutionDefinition, Review
 
 _LOADER: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _WORDS = {"mapping values are not allowed here": "mapping values are not allowed in this context"}
@@ -32,35 +33,6 @@ _FALSE = frozenset(("false", "False", "FALSE", "n", "N", "no", "No", "NO", "off"
 
 class FrontmatterError(ValueError):
     """A block that is not what ddx reads; the text is ddx's own."""
-
-
-@dataclass(frozen=True, slots=True)
-class Review:
-    """What somebody stamped: the hashes as they were when the document was last reviewed."""
-
-    self_hash: str = ""
-    deps: Mapping[str, str] = field(default_factory=dict)
-    reviewed_at: str = ""
-
-
-NO_REVIEW = Review()
-"""Nobody has reviewed it."""
-
-
-@dataclass(frozen=True, slots=True)
-class ExecutionDefinition:
-    """``ddx.execution`` of a document: a command that decides whether an attempt may land."""
-
-    kind: str = ""
-    command: tuple[str, ...] = ()
-    cwd: str = ""
-    timeout_ms: int = 0
-    required: bool = False
-    comparison: str = ""
-    ratchet: float | None = None
-    warn: float | None = None
-    unit: str = ""
-    metric_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

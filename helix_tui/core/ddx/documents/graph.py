@@ -5,12 +5,12 @@ Format: docs/formats/documents.md. ``builder`` makes one from files.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from helix_tui.core.ddx.documents.frontmatter import NO_REVIEW, ExecutionDefinition, Review
 from helix_tui.core.ground.errors import HelixError
 
 Bucket = Literal["active_actionable", "historical_superseded", "noise"]
@@ -19,6 +19,35 @@ BUCKETS: tuple[Bucket, ...] = ("active_actionable", "historical_superseded", "no
 
 class DocumentsUnreadable(HelixError):
     """The graph cannot be made: what is set up for it is broken, or there is no such document."""
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """What somebody stamped: the hashes as they were when the document was last reviewed."""
+
+    self_hash: str = ""
+    deps: Mapping[str, str] = field(default_factory=dict)
+    reviewed_at: str = ""
+
+
+NO_REVIEW = Review()
+"""Nobody has reviewed it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionDefinition:
+    """``ddx.execution`` of a document: a command that decides whether an attempt may land."""
+
+    kind: str = ""
+    command: tuple[str, ...] = ()
+    cwd: str = ""
+    timeout_ms: int = 0
+    required: bool = False
+    comparison: str = ""
+    ratchet: float | None = None
+    warn: float | None = None
+    unit: str = ""
+    metric_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +125,10 @@ class DocumentGraph:
     """What ``ddx doc validate`` warns of beside the issues."""
     hashes: Mapping[str, str] = field(default_factory=dict)
     """Content hash, of the documents that somebody's review names."""
+    undeclared: tuple[Document, ...] = ()
+    """Markdown files under ``docs`` that are no documents to ddx, for a search: each with its path as its id, or
+    with the ``id`` at the top of its frontmatter.
+    """
 
     def document(self, document_id: str) -> Document:
         """A document by its id.
@@ -172,3 +205,12 @@ def _entry(document: Document) -> dict[str, Any]:
     found: dict[str, Any] = {"id": document.id, "path": document.path, "title": document.title}
     found |= {"depends_on": list(document.depends_on), "dependents": list(document.dependents)}
     return {name: value for name, value in found.items() if value or name in ("id", "path")}
+
+
+def slug_of(text: str) -> str:
+    """A name in lower case with hyphens; letters, digits and points are kept."""
+    kept = "".join(
+        char if char.isalpha() or char.isdigit() or char == "." else "-" if char in "-_" or char.isspace() else ""
+        for char in text.lower()
+    )
+    return re.sub(r"-+", "-", kept).strip("-")

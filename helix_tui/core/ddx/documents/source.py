@@ -7,6 +7,7 @@ whoever shows that says so (`Match.how`).
 from __future__ import annotations
 
 import re
+import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -17,8 +18,15 @@ import msgspec
 
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.ddx.client import Ddx, DdxError
-from helix_tui.core.ddx.documents.builder import read_graph, slug_of
-from helix_tui.core.ddx.documents.graph import BUCKETS, Document, DocumentGraph, GraphIssue, StaleDocument
+from helix_tui.core.ddx.documents.graph import (
+    BUCKETS,
+    Document,
+    DocumentGraph,
+    DocumentsUnreadable,
+    GraphIssue,
+    StaleDocument,
+    slug_of,
+)
 from helix_tui.core.ground.process import run
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
@@ -29,6 +37,11 @@ Found = Literal["id", "path", "name", "title", "link"]
 
 OWN_READER = "no ddx is asked: read from the documents' own frontmatter"
 TIMEOUT_S = 60.0
+MAX_AGE_S = 600.0
+"""How long what was read stands for the present."""
+RECENT_S = 10.0
+"""How long a document that was missing is not looked for again."""
+
 _GIT_TIMEOUT_S = 20.0
 _WORD = re.compile(r"[^\W_]+")
 
@@ -46,9 +59,9 @@ class Match:
         return {
             "id": "by its id",
             "path": "by its path",
-            "name": "by its file name (no document declares that id)",
-            "title": "by its title (no document declares that id)",
-            "link": "by a link in another document (no document declares that id)",
+            "name": "by its file name",
+            "title": "by its title",
+            "link": "by a link in its text",
         }[self.how]
 
 
@@ -95,37 +108,42 @@ class Documents:
             loose: whether some words of a title are enough, and links to nothing count.
         """
         found: dict[str, Match] = {}
-        for document_id, how in self._likely(text.strip(), loose=loose):
-            if document_id not in found:
-                found[document_id] = Match(self.all[document_id], how)
+        for document, how in self._likely(text.strip(), loose=loose):
+            if document.path not in found:
+                found[document.path] = Match(document, how)
                 if len(found) == most:
                     break
         return tuple(found.values())
 
-    def _likely(self, text: str, *, loose: bool) -> Iterator[tuple[str, Found]]:
+    def lacks(self, spec_id: str) -> bool:
+        """Whether a bead names a document that is not there. Where no document has an id, nothing is missing."""
+        if not spec_id or not (self.all or any(each.id != each.path for each in self.graph.undeclared)):
+            return False
+        path = spec_id.partition("#")[0].partition(":")[0]
+        if path and not path.startswith(("/", "..")) and (self.graph.root / path).exists():
+            return False
+        return self.find(spec_id) is None
+
+    def _likely(self, text: str, *, loose: bool) -> Iterator[tuple[Document, Found]]:
         if not text:
             return
         plain = text.partition("#")[0]
-        slug, lower = slug_of(plain), plain.lower()
-        for document in self.all.values():
-            if plain == document.id or slug == slug_of(document.id):
-                yield document.id, "id"
-        for document in self.all.values():
-            if plain.partition(":")[0].removeprefix("./") == document.path:
-                yield document.id, "path"
-        for document in self.all.values():
+        path, slug, lower = plain.partition(":")[0].removeprefix("./"), slug_of(plain), plain.lower()
+        documents = (*self.all.values(), *self.graph.undeclared)
+        yield from ((each, "id") for each in documents if plain == each.id)
+        yield from ((each, "id") for each in documents if slug and slug == slug_of(each.id))
+        yield from ((each, "path") for each in documents if path == each.path)
+        for document in documents:
             stem = Path(document.path).stem.lower()
             if stem == lower or stem.startswith((f"{lower}-", f"{lower}.")):
-                yield document.id, "name"
+                yield document, "name"
         words = frozenset(_WORD.findall(lower))
-        for document in self.all.values():
+        for document in documents:
             title = frozenset(_WORD.findall(document.title.lower()))
-            if words and (words <= title if loose else slug == slug_of(document.title)):
-                yield document.id, "title"
+            if words and (words <= title if loose else slug and slug == slug_of(document.title)):
+                yield document, "title"
         if loose:
-            for document in self.all.values():
-                if any(lower in link.lower() for link in document.unresolved):
-                    yield document.id, "link"
+            yield from ((each, "link") for each in documents if any(lower in link.lower() for link in each.unresolved))
 
     def downstream(self, document_id: str) -> tuple[str, ...]:
         """Every document that depends on one, directly first, each once."""
@@ -161,6 +179,30 @@ class Documents:
                 found.setdefault(known[name], []).append(bead.id)
         return {document_id: tuple(ids) for document_id, ids in found.items()}
 
+    def brief(self, name: str, beads: Iterable[Bead]) -> list[str]:
+        """What a name's document rests on, what rests on it, and its beads: lines for whoever is to change it.
+        Empty where the name means no document.
+        """
+        match = self.find(name)
+        if match is None:
+            return []
+        document, under = match.document, self.beads_under(beads)
+        below = self.downstream(document.id)
+        held = [bead_id for each in (document.id, *below) for bead_id in under.get(each, ())]
+        said = "" if match.how == "id" else f" (found {match.words})"
+        lines = [f"Document {clean_line(document.id, 80)}, {clean_line(document.path, 200)}{said}"]
+        rows = {
+            "depends on": document.depends_on,
+            "documents that depend on it, directly or through others": below,
+            "open beads under these": held,
+            "links of its text to nothing": document.unresolved,
+        }
+        lines += [f"- {what}: {clean_line(', '.join(ids), 2000)}" for what, ids in rows.items() if ids]
+        stale = next((each for each in self.stale if each.id == document.id), None)
+        if stale is not None:
+            lines.append(f"- stale: {clean_line('; '.join(stale.reasons), 1000)}")
+        return lines
+
     def changes(self, project: Project, beads: Mapping[str, Bead]) -> tuple[DocumentChange, ...]:
         """Documents that changed since beads under them were written or others were reviewed against them.
 
@@ -176,13 +218,49 @@ class Documents:
         times = _changed_paths(project.root, min(written)) if written else {}
         found = [
             DocumentChange(document, times.get(document.path), below, tuple(reviewed.get(document.id, ())), held)
-            for document in self.all.values()
+            for document in (*self.all.values(), *self.graph.undeclared)
             if document.path in times or document.id in reviewed
             for below in (self.downstream(document.id),)
             for held in (_before(document, times, [document.id, *below], under, beads),)
             if held or document.id in reviewed
         ]
         return tuple(sorted(found, key=lambda change: (not change.beads, change.document.id)))
+
+
+class GoverningDocuments:
+    """The documents of one project, read when somebody first asks, and again where what is asked for is missing.
+
+    Args:
+        ddx: who is asked; our own reader answers where it is None.
+    """
+
+    def __init__(self, project: Project, ddx: Ddx | None = None) -> None:
+        self._project = project
+        self._ddx = ddx
+        self._read_at = 0.0
+        self._known: Documents | None = None
+
+    def get(self) -> Documents:
+        """What is known of them; an unreadable setting of the graph reads as no documents."""
+        if self._known is None or time.monotonic() - self._read_at > MAX_AGE_S:
+            self._read()
+        assert self._known is not None
+        return self._known
+
+    def lacks(self, spec_id: str) -> bool:
+        """Whether a bead names a document that is not there."""
+        if not spec_id or not self.get().lacks(spec_id):
+            return False
+        if time.monotonic() - self._read_at > RECENT_S:
+            self._read()
+        return self.get().lacks(spec_id)
+
+    def _read(self) -> None:
+        try:
+            self._known = read_documents(self._project, self._ddx)
+        except DocumentsUnreadable as error:
+            self._known = Documents("files", str(error), DocumentGraph(self._project.root, {}), ())
+        self._read_at = time.monotonic()
 
 
 def read_documents(project: Project, ddx: Ddx | None = None) -> Documents:
@@ -194,6 +272,8 @@ def read_documents(project: Project, ddx: Ddx | None = None) -> Documents:
     Raises:
         DocumentsUnreadable: a file under ``.ddx/graphs`` is broken, or there are too many files.
     """
+    from helix_tui.core.ddx.documents.builder import read_graph  # YAML is for whoever asks for documents
+
     ours = read_graph(project.root, project.ddx_dir)
     if ddx is None:
         return Documents("files", OWN_READER, ours, ours.stale())
@@ -203,7 +283,7 @@ def read_documents(project: Project, ddx: Ddx | None = None) -> Documents:
         return Documents("files", f"ddx does not answer ({error.message}): {OWN_READER}", ours, ours.stale())
     merged = {entry["id"]: _merged(ours.documents.get(entry["id"]), entry) for entry in theirs.graph}
     graph = replace(ours, documents=merged, issues=theirs.issues)
-    return Documents("ddx", "", graph, theirs.stale, tuple(_differences(ours, theirs)))
+    return Documents("ddx", "", graph, tuple(_bucketed(theirs, merged)), tuple(_differences(ours, theirs)))
 
 
 class _Answers:
@@ -216,7 +296,17 @@ class _Answers:
     def __init__(self, ddx: Ddx) -> None:
         self.graph = [entry for entry in _rows(ddx.json("doc", "graph", "--json", timeout=TIMEOUT_S)) if _whole(entry)]
         self.issues = tuple(_issue(entry) for entry in _rows(_audit(ddx)))
-        self.stale = tuple(_stale(ddx.json("doc", "stale", "--json", timeout=TIMEOUT_S)))
+        stale = ddx.json("doc", "stale", "--json", timeout=TIMEOUT_S)
+        self.flat = not isinstance(stale, dict)
+        """Releases up to May list what is stale without saying which of it matters."""
+        self.stale = tuple(_stale(stale))
+
+
+def _bucketed(theirs: _Answers, documents: Mapping[str, Document]) -> Iterator[StaleDocument]:
+    """What is stale for ddx; where it does not say which of it matters, our own reader does."""
+    for each in theirs.stale:
+        document = documents.get(each.id)
+        yield replace(each, bucket=document.bucket) if theirs.flat and document is not None else each
 
 
 def _audit(ddx: Ddx) -> Any:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from helix_tui.core.beads.readiness import Claims, Queue, classify, tracker_era
 from helix_tui.core.beads.rule import Era, Rule
 from helix_tui.core.beads.tracker import Tracker, TrackerReader
-from helix_tui.core.ddx.client import DdxError, hook_warnings, last_error
+from helix_tui.core.ddx.client import Ddx, DdxError, hook_warnings, last_error
 from helix_tui.core.ddx.dialect import Dialect, rule_for
 from helix_tui.core.ddx.fit import Remark, Shut, difference, shut
 from helix_tui.core.ddx.names import Era as Vocabulary
@@ -215,6 +215,13 @@ class Curator:
         if self._executable is None:
             self._executable = self._find(era)
         return self._executable
+
+    def reader(self, queue: Queue) -> Ddx | None:
+        """The ddx at hand as somebody to ask; None where there is none."""
+        try:
+            return self.executable(queue.default_era).client()
+        except DdxError:  # whoever writes is told
+            return None
 
     def plan(self, operations: Iterable[Operation], *, title: str = "") -> Plan:
         """What operations would run on the queue as it stands; touches nothing."""

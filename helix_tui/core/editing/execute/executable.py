@@ -17,7 +17,7 @@ from typing import Any
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL
-from helix_tui.core.ddx.client import MISSING, QUIET, DdxError, advice_for, last_error
+from helix_tui.core.ddx.client import MISSING, QUIET, Ddx, DdxError, advice_for, last_error
 from helix_tui.core.ddx.dialect import FAMILIES, Dialect
 from helix_tui.core.ddx.names import Era
 from helix_tui.core.ddx.probe import dialect_of
@@ -50,6 +50,10 @@ class Executable:
     def name(self) -> str:
         """How people call it."""
         return "helix-ddx" if self.embedded else "ddx"
+
+    def client(self) -> Ddx | None:
+        """The client that asks it questions; None for the embedded tracker, which knows of beads alone."""
+        return None if self.embedded else Ddx(Path(self.words[0]), self.root, self.env or None)
 
     def run(
         self,

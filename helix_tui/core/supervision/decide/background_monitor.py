@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from helix_tui.core.beads.archive import Archived, find_archived
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.ddx.dialect import dialect_or_family
+from helix_tui.core.ddx.documents.source import GoverningDocuments
 from helix_tui.core.ddx.files import Folder, stamp_of
 from helix_tui.core.editing.execute.curator import Curator, QueueState
 from helix_tui.core.editing.execute.gate import GateBusy, WriteGate, WritesForbidden
@@ -29,7 +30,6 @@ from helix_tui.core.ground.time import now_ns
 from helix_tui.core.supervision.decide.check import StatusSummary, take_bearing
 from helix_tui.core.supervision.decide.need_view import Snooze, SplitNeeds, read_snoozes, split_snoozed
 from helix_tui.core.supervision.decide.needs import asked_of, needs_of, waiting_lessons
-from helix_tui.core.supervision.signals.autonomy import Authority
 from helix_tui.core.supervision.signals.drift import Drift, DriftWatch
 from helix_tui.core.supervision.signals.focus import Focus, plan_upkeep, read_focus
 from helix_tui.core.supervision.signals.hold import drifted, plan_drifted, stale
@@ -160,8 +160,8 @@ class BackgroundMonitor:
         self._thread: threading.Thread | None = None
         self._failures = 0
         self._seen_by_person: list[str] = []
-        self._authority = Authority(project.root)
         self._lessons = LessonReader(project)
+        self._governing = GoverningDocuments(project)
 
     def start(self) -> None:
         """Begin to look, in a thread that nothing waits for."""
@@ -209,7 +209,7 @@ class BackgroundMonitor:
             unminded, trouble = (() if minded else unminded), why or trouble
         dead = find_dead_claims(queue_state, self.project, env=self._env, now=self._clock())
         status_summary = take_bearing(
-            queue_state, self.project, drift=drift, orphans=orphans, dead=dead, authority=self._authority
+            queue_state, self.project, drift=drift, orphans=orphans, dead=dead, governing=self._governing
         )
         missing = {edge.missing for edge in queue_state.queue.graph.dangling}
         archived = find_archived(self.project.archive_file, missing)

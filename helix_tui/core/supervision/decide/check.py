@@ -15,6 +15,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from helix_tui.core.beads.readiness import Queue
+from helix_tui.core.ddx.documents.source import Documents, GoverningDocuments
 from helix_tui.core.editing.execute.curator import Curator, QueueState
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.project import Project
@@ -24,7 +26,6 @@ from helix_tui.core.supervision.decide.verdict import NextVerdict, VerdictReason
 from helix_tui.core.supervision.run_state.control import Wish, read_wish
 from helix_tui.core.supervision.run_state.state import RunState, load_state
 from helix_tui.core.supervision.run_state.status import NO_STATE, RunStatus, run_status
-from helix_tui.core.supervision.signals.autonomy import Authority
 from helix_tui.core.supervision.signals.document_conflicts import find_conflicts
 from helix_tui.core.supervision.signals.drift import Drift, DriftWatch
 from helix_tui.core.supervision.signals.focus import EVERYTHING, Scope, read_scope, scope_word
@@ -77,7 +78,7 @@ class Checker:
         """What is known now. New beads and our own changes are taken into the drift snapshot on the way.
 
         Args:
-            documents: whether to look whether the documents exist that beads name.
+            documents: whether to look at the documents: by ddx where there is one.
 
         Raises:
             Unreadable: there is no queue, or it cannot be read.
@@ -85,6 +86,8 @@ class Checker:
         """
         queue_state = queue_state or self.curator.look()
         project = self.curator.project
+        governing = GoverningDocuments(project, self.curator.reader(queue_state.queue)) if documents else None
+        known = governing.get() if governing is not None else None
         return gather_facts(
             queue_state,
             scope=scope,
@@ -92,8 +95,10 @@ class Checker:
             orphans=find_orphans(queue_state, project),
             dead=find_dead_claims(queue_state, project),
             questions=self.questions.all(),
-            authority=Authority(project.root) if documents else None,
-            conflicts=find_conflicts(project.root) if documents else (),
+            governing=governing,
+            conflicts=find_conflicts(known) if known is not None else (),
+            documents=known,
+            changes=known.changes(project, queue_state.queue.beads) if known is not None else (),
             tried=still_tried(load_state(project).tried, queue_state.queue),
             stoppage=find_stoppage(project, queue_state.runs),
             archive=project.archive_file,
@@ -173,8 +178,12 @@ def undecided(verdict: NextVerdict) -> NextVerdict:
     )
 
 
-def facts_text(facts: Facts, verdict: NextVerdict) -> str:
-    """The facts as lines for a prompt; whatever comes from beads is cleaned."""
+def facts_text(facts: Facts, verdict: NextVerdict, about: str = "") -> str:
+    """The facts as lines for a prompt; whatever comes from beads is cleaned.
+
+    Args:
+        about: the document that it is about, where the scope does not name it.
+    """
     health = facts.health
     numbers = ("total", "open", "in_progress", "closed", "ready", "ready_execution", "blocked", "cooling")
     lines = ["Queue health: " + ", ".join(f"{name}={health[name]}" for name in numbers)]
@@ -186,7 +195,17 @@ def facts_text(facts: Facts, verdict: NextVerdict) -> str:
         lines.append(f"- {clean_line(bead_id, 60)} [{state}] {clean_line(bead.title, 120)}")
     if len(facts.left) > 40:
         lines.append(f"- and {len(facts.left) - 40} more")
+    if facts.documents is not None:
+        lines += documents_text(facts.documents, about or scope_word(facts.scope), facts.queue)
     return "\n".join(lines)
+
+
+def documents_text(documents: Documents, about: str, queue: Queue) -> list[str]:
+    """What the document graph says: how much is in order, and what the document in question rests on."""
+    counts = f"{len(documents.all)} documents, {len(documents.stale)} stale, {len(documents.graph.issues)} issues"
+    who = "ddx" if documents.source == "ddx" else "their own frontmatter"
+    verbs = "`helix-tui doc graph|show|deps|dependents|stale|audit|changed|search`"
+    return [f"Document graph, by {who}: {counts}; {verbs}", *documents.brief(about, queue.beads.values())]
 
 
 def _section(text: str, names: tuple[str, ...]) -> str:
@@ -235,7 +254,7 @@ def take_bearing(
     drift: Iterable[Drift] = (),
     orphans: Iterable[Orphan] = (),
     dead: Iterable[Orphan] = (),
-    authority: Authority | None = None,
+    governing: GoverningDocuments | None = None,
 ) -> StatusSummary:
     """Where the work stands now. Reads a few small files; changes nothing and asks nobody."""
     status = run_status(project)
@@ -246,7 +265,7 @@ def take_bearing(
         orphans=orphans,
         dead=dead,
         questions=status.questions,
-        authority=authority,
+        governing=governing,
         stoppage=stoppage,
         archive=project.archive_file,
     )

@@ -14,7 +14,7 @@ where that finds nothing, a shared ``area:`` label; three at most, the bead itse
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +23,12 @@ from helix_tui.core.beads.counts import QueueCounts, count_queue
 from helix_tui.core.beads.readiness import Queue, looks_like_epic
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.ddx.dialect import dialect_or_family
+from helix_tui.core.ddx.documents.source import DocumentChange, Documents, GoverningDocuments
 from helix_tui.core.ddx.fit import Shut
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.editing.authoring import deterministic
 from helix_tui.core.editing.execute.curator import QueueState
 from helix_tui.core.ground.time import format_instant
-from helix_tui.core.supervision.signals.autonomy import Authority
 from helix_tui.core.supervision.signals.document_conflicts import DocumentFinding
 from helix_tui.core.supervision.signals.drift import Drift
 from helix_tui.core.supervision.signals.focus import EVERYTHING, Scope, named_beads, under
@@ -81,6 +81,10 @@ class Facts:
     """Unanswered ones."""
     conflicts: tuple[DocumentFinding, ...] = ()
     """Conflicts and gaps between governing documents, but for those that somebody has decided."""
+    documents: Documents | None = None
+    """The document graph; None where nobody looked."""
+    changes: tuple[DocumentChange, ...] = ()
+    """Documents that changed since beads under them were written, or others were reviewed against them."""
     tried: tuple[Tried, ...] = ()
     """What the last run attempted and left open."""
     archived: Mapping[str, Archived] = field(default_factory=dict)
@@ -115,8 +119,10 @@ def gather_facts(
     orphans: Iterable[Orphan] = (),
     dead: Iterable[Orphan] = (),
     questions: Iterable[OpenQuestion] = (),
-    authority: Authority | None = None,
+    governing: GoverningDocuments | None = None,
     conflicts: Iterable[DocumentFinding] = (),
+    documents: Documents | None = None,
+    changes: Iterable[DocumentChange] = (),
     tried: Iterable[Tried] = (),
     stoppage: Stoppage | None = None,
     archive: Path | None = None,
@@ -171,12 +177,14 @@ def gather_facts(
         cycles=tuple(cycle for cycle in queue.graph.cycles if _turns(queue, cycle, chosen)),
         vague=tuple(bead_id for bead_id, text in acceptance.items() if text.strip() and not deterministic(text)),
         unaccepted=tuple(bead_id for bead_id, text in acceptance.items() if not text.strip()),
-        ungoverned=tuple(bead.id for bead in judged if authority is not None and authority.lacks(bead.spec_id)),
+        ungoverned=tuple(bead.id for bead in judged if governing is not None and governing.lacks(bead.spec_id)),
         hollow=tuple(bead.id for bead in epics if not queue.graph.children.get(bead.id)),
         finished_epics=tuple(bead.id for bead in epics if _all_closed(queue, bead.id)),
         superseded=tuple(bead.id for bead in left if bead.superseded_by.strip()),
         questions=asked,
         conflicts=tuple(each for each in conflicts if each.key not in decided),
+        documents=documents,
+        changes=tuple(_inside(changes, chosen, whole=named is None)),
         tried=tuple(each for each in tried if each.bead_id in chosen),
         health=_health(queue, beads, unfinished, counts, cooling),
         shut=queue_state.shut,
@@ -206,6 +214,14 @@ def _health(
         "without_area": sum(not any(label.startswith("area:") for label in bead.labels) for bead in left),
         "without_digest": sum(b"context-digest" not in bead.raw for bead in left),
     }
+
+
+def _inside(changes: Iterable[DocumentChange], chosen: frozenset[str], *, whole: bool) -> Iterable[DocumentChange]:
+    """Changes as far as they concern the beads of a scope; those that concern reviews alone belong to everything."""
+    for change in changes:
+        beads = tuple(bead_id for bead_id in change.beads if bead_id in chosen)
+        if beads or whole:
+            yield replace(change, beads=beads)
 
 
 def _dangling(queue: Queue, left: list[Bead]) -> Iterable[tuple[str, str]]:

@@ -6,18 +6,23 @@ the answer then says so, and the prompt decides.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from helix_tui.core.beads.counts import QueueCounts
 from helix_tui.core.beads.readiness import looks_like_epic
+from helix_tui.core.ddx.documents.source import DocumentChange
 from helix_tui.core.editing.steps import called, named
+from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import format_instant
 from helix_tui.core.supervision.decide.facts import Facts
 from helix_tui.core.supervision.signals.drift import STALE
 from helix_tui.core.supervision.signals.focus import EVERYTHING, Scope, scope_word
 from helix_tui.core.supervision.signals.questions import OpenQuestion
+
+MAX_CHANGES = 5
+"""Changed documents that are named one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,6 +310,7 @@ def _notes(facts: Facts) -> Iterable[VerdictReason]:
     for run in facts.stalls:
         yield VerdictReason("stall", f"{called(run.bead_id or '')}: {run.why}", (run.bead_id or "",))
     yield from (VerdictReason("drift", f"{each}: {each.meaning}", (each.bead_id,)) for each in facts.drift)
+    yield from _changed_documents(facts.changes)
     for bead_id, target in facts.dangling:
         yield VerdictReason("dangling_dependency", f"{called(bead_id)} waits on {called(target)}", (bead_id, target))
     for code, ids, what in (
@@ -322,3 +328,23 @@ def _notes(facts: Facts) -> Iterable[VerdictReason]:
         yield VerdictReason(each.kind, each.text, each.documents)
     for question in facts.questions:
         yield VerdictReason("question", question.text, (question.bead_id,) if question.bead_id else ())
+
+
+def _changed_documents(changes: Sequence[DocumentChange]) -> Iterable[VerdictReason]:
+    """Each changed document with what depends on it and the beads under them; of many, the first and how many."""
+    for change in changes[:MAX_CHANGES]:
+        when = "is changed and not committed" if change.when is None else f"changed at {format_instant(change.when)}"
+        if change.reviewed and not change.beads:
+            when = "changed"
+        parts = [f"{called(change.document.id)} “{clean_line(change.document.title, 80)}” {when}"]
+        if change.dependents:
+            parts.append(f"{named(change.dependents)} depend{'s' if len(change.dependents) == 1 else ''} on it")
+        if change.reviewed:
+            parts.append(f"reviewed against its older text: {named(change.reviewed)}")
+        if change.beads:
+            parts.append(f"open beads written before: {named(change.beads)}")
+        yield VerdictReason("document_changed", "; ".join(parts), (change.document.id, *change.beads))
+    rest = changes[MAX_CHANGES:]
+    if rest:
+        detail = f"{len(rest)} more documents changed: helix-tui doc changed"
+        yield VerdictReason("document_changed", detail, tuple(change.document.id for change in rest))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from helix_tui.core.ddx.documents.source import Documents, GoverningDocuments
 from helix_tui.core.supervision.loop.epic_focus import inject
 from helix_tui.core.supervision.loop.options import Stop, Stopped
 from helix_tui.core.supervision.loop.work import LoopWork
@@ -29,7 +30,7 @@ def settle_documents(work: LoopWork) -> None:
     Raises:
         Stopped: two demands cannot both hold.
     """
-    findings = undecided(work.questions, find_conflicts(work.project.root))[:MOST]
+    findings = undecided(work.questions, find_conflicts(_documents(work)))[:MOST]
     for finding in findings:
         if finding.kind == "physics-level":
             continue
@@ -42,6 +43,10 @@ def settle_documents(work: LoopWork) -> None:
         work.questions.ask("physics-level", finding.text, key=finding.key, run_id=work.state.run_id)
     if clashing:
         raise Stopped(Stop("physics_level", clashing[0].text, 0, "helix-tui input --questions"))
+
+
+def _documents(work: LoopWork) -> Documents:
+    return GoverningDocuments(work.project, work.curator.reader(work.look().queue)).get()
 
 
 def undecided(questions: OpenQuestions, findings: Iterable[DocumentFinding]) -> list[DocumentFinding]:

@@ -15,9 +15,10 @@ from itertools import combinations
 from pathlib import Path
 from typing import Literal
 
+from helix_tui.core.ddx.documents.graph import Document
+from helix_tui.core.ddx.documents.source import Documents
 from helix_tui.core.ddx.files import read_bytes
 from helix_tui.core.ground.text import clean_line
-from helix_tui.core.supervision.signals.autonomy import documents
 
 Class = Literal["physics-level", "resolvable", "gap"]
 
@@ -91,28 +92,49 @@ class DocumentFinding:
         return f"{self.kind}:{self.text}"[:400]
 
 
-def find_conflicts(root: Path) -> tuple[DocumentFinding, ...]:
-    """Every conflict and gap in a repository's documents, what cannot both hold first."""
+def find_conflicts(documents: Documents) -> tuple[DocumentFinding, ...]:
+    """Every conflict and gap in a repository's documents, what cannot both hold first.
+
+    Which documents there are, what each is called and what it depends on, the document graph says; one that is
+    superseded or of the past demands nothing any more.
+    """
     statements: list[Statement] = []
-    named: set[str] = set()
     links: list[tuple[str, str]] = []
-    for path in documents(root):
-        text = (read_bytes(path, MAX_DOCUMENT) or b"").decode("utf-8", "replace")
-        name = str(path.relative_to(root))
-        identity = _identity(text) or path.stem
-        named |= {identity.lower(), path.stem.lower(), path.stem.split("-")[0].lower()}
-        named.add("-".join(path.stem.lower().split("-")[:2]))
-        tier = tier_of(identity, name)
-        statements += [Statement(name, tier, line) for line in demands(text)]
-        links += [(name, link) for link in references(path.relative_to(root), text)]
+    for document in _read(documents):
+        text = (read_bytes(documents.graph.root / document.path, MAX_DOCUMENT) or b"").decode("utf-8", "replace")
+        tier = tier_of(document.id, document.path)
+        if document.bucket != "historical_superseded":
+            statements += [Statement(document.path, tier, line) for line in demands(text)]
+        links += [(document.path, link) for link in references(Path(document.path), text)]
     found = list(_between(statements[:MOST_STATEMENTS]))
+    declared = {(issue.path, issue.id) for issue in documents.graph.issues if issue.kind == "missing_dep"}
     found += [
         DocumentFinding("gap", f"{name} refers to {clean_line(link, 60)}, which is not there", (name,))
         for name, link in _told_once(links)
-        if link.lower() not in named
+        if (name, link) not in declared and documents.find(link) is None
     ]
+    found += [_missing(documents, name, needed) for name, needed in sorted(declared) if not _example(Path(name))]
     order = {"physics-level": 0, "resolvable": 1, "gap": 2}
     return tuple(sorted(found, key=lambda each: (order[each.kind], each.text)))
+
+
+def _read(documents: Documents) -> list[Document]:
+    """Documents whose text is looked at: those of the graph and those under ``docs``, by path."""
+    every = (*documents.all.values(), *documents.graph.undeclared)
+    return sorted((each for each in every if not _example(Path(each.path))), key=lambda each: each.path)
+
+
+def _missing(documents: Documents, name: str, needed: str) -> DocumentFinding:
+    """A dependency that a document declares and that no document has."""
+    like = documents.find(needed)
+    near = f"; a search finds {like.document.path} {like.words}" if like is not None else ""
+    text = f"{name} depends on {clean_line(needed, 60)}, an id that no document declares{near}"
+    return DocumentFinding("gap", text, (name,))
+
+
+def _example(path: Path) -> bool:
+    """Whether a document only shows how one is written."""
+    return any(word in part.lower() for part in path.parts for word in ("template", "example"))
 
 
 def references(path: Path, text: str) -> Iterator[str]:
@@ -121,7 +143,7 @@ def references(path: Path, text: str) -> Iterator[str]:
     Text in code spans, fences, tables, comments and frontmatter shows how something is written, and so does
     everything in a template or an example.
     """
-    if any(word in part.lower() for part in path.parts for word in ("template", "example")):
+    if _example(path):
         return
     for link in dict.fromkeys(_LINK.findall(_prose(text))):
         if not _PLACEHOLDER.search(link):
@@ -270,9 +292,3 @@ def _judged(one: Statement, other: Statement, *, certain: bool) -> DocumentFindi
 def _words(text: str) -> frozenset[str]:
     plain = _MODAL.sub(" ", _NOT.sub(" ", text.lower()))
     return frozenset(word.rstrip("s") for word in re.findall(r"[\w+.-]*\w", plain))
-
-
-def _identity(text: str) -> str:
-    front = text[3:].partition("\n---")[0] if text.startswith("---") else ""
-    found = re.search(r"(?m)^\s*id:\s*[\"']?([\w.-]+)", front)
-    return found.group(1) if found else ""
