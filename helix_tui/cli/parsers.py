@@ -64,6 +64,11 @@ def load(name: str | None) -> tuple[Any, argparse.ArgumentParser]:
     module = import_module(CONSOLE if name is None else MODULES[name])
     parser = parser_for(name)
     module.add_arguments(parser)
+    if name not in (None, "memory") and "--dry-run" not in parser._option_string_actions:
+        # whatever a script puts before a command, it may put --dry-run before every one
+        parser.add_argument(
+            "--dry-run", action="store_true", help="change nothing; say what would be done, if anything"
+        )
     return module, parser
 
 

@@ -91,7 +91,7 @@ def run(call: Call) -> int:
         if not call.read_only:
             for finding in facts.conflicts:
                 if finding.kind == "physics-level":
-                    checker.questions.ask("physics-level", finding.text, key=finding.key)
+                    checker.questions.ask("physics-level", finding.text, key=finding.key, about=finding.statements)
         try:
             verdict = checker.check(scope, asking=asking, stamp=f"check-{call.now}")
         except CheckFailed as error:

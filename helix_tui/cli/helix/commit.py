@@ -14,6 +14,7 @@ from helix_tui.core.supervision.stages.commit import CommitError, commands_of, c
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this command."""
     parser.add_argument("id", nargs="?", default="", metavar="ID", help="the bead that is done")
+    parser.add_argument("--no-gate", action="store_true", help="commit without the project's build gate, and say so")
     parser.add_argument("--dry-run", action="store_true", help="print the exact commands; do nothing")
 
 
@@ -33,8 +34,8 @@ def run(call: Call) -> int:
             title = queue.beads[bead_id].title
         try:
             if call.options.dry_run:
-                return show_dry_run(call, commands_of(curator, bead_id, title))
-            done = commit(curator, bead_id, title, say)
+                return show_dry_run(call, commands_of(curator, bead_id, title, gated=not call.options.no_gate))
+            done = commit(curator, bead_id, title, say, gated=not call.options.no_gate)
         except CommitError as error:
             if error.output:
                 call.note(error.output)

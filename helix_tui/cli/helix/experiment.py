@@ -156,4 +156,4 @@ def _must_be_clean(call: Call, curator: Curator) -> None:
     if not clean:
         for line in _DIRTY[1:]:
             call.note(f"helix: {line}")
-        raise CliError(_DIRTY[0], "Commit them, or `git stash`.")
+        raise CliError(_DIRTY[0], "Commit them, or `git stash -u`.")

@@ -5,7 +5,7 @@ answers.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from helix_tui.cli.call import Call, CliError
@@ -22,6 +22,7 @@ from helix_tui.cli.helix.shared import (
     wishes_of,
 )
 from helix_tui.cli.helix.stage import conclude, facts_of
+from helix_tui.core.beads.record import Bead
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.editing.plan.planner import plan
 from helix_tui.core.editing.undo.undo_plan import Unreadable
@@ -34,6 +35,7 @@ from helix_tui.core.supervision.signals.questions import (
     deciding,
     decision,
     escalated,
+    still_asked,
 )
 from helix_tui.core.supervision.stages.results import answer_question
 from helix_tui.core.supervision.stages.stage_run import command_of, perform
@@ -98,7 +100,7 @@ def _questions(call: Call) -> int:
                 "options": each.options,
                 "raised_at": each.raised_at,
             }
-            for each in questions_of(curator).open()
+            for each in still_asked(questions_of(curator).open(), _beads(curator))
         ]
         waiting += _escalated(curator)
     if call.json:
@@ -112,6 +114,14 @@ def _questions(call: Call) -> int:
     if waiting:
         call.print(f"answer with: helix-tui input --answer {clean_line(waiting[0]['id'])} TEXT")
     return 0
+
+
+def _beads(curator: Curator) -> Mapping[str, Bead]:
+    """The tracker's beads; none where it cannot be read."""
+    try:
+        return curator.look().queue.beads
+    except Unreadable:
+        return {}
 
 
 def _escalated(curator: Curator) -> list[dict[str, Any]]:

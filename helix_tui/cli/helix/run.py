@@ -36,7 +36,7 @@ from helix_tui.core.supervision.agents.briefing import environment_options
 from helix_tui.core.supervision.loop.options import RunOptions
 from helix_tui.core.supervision.loop.runner import RunOutcome, supervise
 from helix_tui.core.supervision.run_state.control import Control, active_run, start_run, stop_run
-from helix_tui.core.supervision.run_state.mutex import AlreadyRunning
+from helix_tui.core.supervision.run_state.mutex import AlreadyRunning, Holder
 from helix_tui.core.supervision.stages.delegate import Delegate
 from helix_tui.core.supervision.stages.injection import THRESHOLD
 
@@ -49,6 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             action="store_true",
             help="let the bead in hand end first; without it ddx is interrupted",
         )
+        parser.add_argument("--dry-run", action="store_true", help="say which process it would end; end none")
         return
     parser.add_argument("--max-cycles", type=_number, default=0, metavar="N", help="completed cycles; 0: no limit")
     parser.add_argument(
@@ -216,6 +217,8 @@ def _again(call: Call) -> list[str]:
 
 def _stop(call: Call) -> int:
     project = locate(call)
+    if call.options.dry_run:
+        return _foretell_stop(call, active_run(project))
     if call.read_only:
         raise CliError("nothing was stopped: this was called with --read-only")
     try:
@@ -236,6 +239,19 @@ def _stop(call: Call) -> int:
         call.emit({"pid": ending.pid or None, "how": ending.how, "alive": list(ending.alive)})
     call.note(f"helix: {said}") if call.json or ending.how in ("none", "stale") else call.print(f"helix: {said}")
     return 1 if ending.how in ("none", "stale") else 0
+
+
+def _foretell_stop(call: Call, holder: Holder | None) -> int:
+    """Which process a stop would end, and how."""
+    how = "none" if holder is None else "asked" if call.options.after_bead else "stopped"
+    if call.json:
+        call.emit({"dry_run": True, "pid": None if holder is None else holder.pid, "how": how})
+    elif holder is None:
+        call.print("helix: no active run: nothing would be stopped")
+    else:
+        way = "ask the run to stop after the bead in hand" if how == "asked" else "interrupt the run and its ddx"
+        call.print(f"helix: would {way} (pid={holder.pid})")
+    return 0
 
 
 def _somebody_there(call: Call) -> bool:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from contextlib import suppress
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 from helix_tui.cli.call import Call, CliError
@@ -95,11 +98,11 @@ def answer(call: Call, writes: bool) -> int:
     if writes and call.read_only:
         raise CliError(f"memory {verb} changes the memory", "Leave out --read-only to do it.")
     try:
-        with _open(call, writes) as memory:
+        with _database(call) as path, _open(call, writes, path) as memory:
             if verb in _COMPARES and not memory.read_only and memory.path.exists():
                 with suppress(DatabaseReadOnly):  # without room for vectors, what has some is compared
                     memory.embed(_MOST_ENCODED)
-            document = _DEEDS[verb](call, memory)
+            document = _DEEDS[verb](call, memory) | ({"dry_run": True} if _on_copy(call) else {})
     except MemoryFault as fault:
         raise CliError(clean_line(fault.message, 600), fault.advice) from None
     if call.json:
@@ -107,12 +110,34 @@ def answer(call: Call, writes: bool) -> int:
     else:
         for line in telling.lines(call, verb, document):
             call.print(line)
+        if _on_copy(call):
+            call.print(call.paint("nothing was changed (--dry-run)", "muted"))
     return 1 if document.get("status") == "rejected" else 0
 
 
-def _open(call: Call, writes: bool) -> MemoryStore:
-    verb = call.options.verb
+def _on_copy(call: Call) -> bool:
+    """Whether what the verb does is to be seen and then forgotten."""
+    return bool(getattr(call.options, "on_copy", False))
+
+
+@contextmanager
+def _database(call: Call) -> Iterator[Path]:
+    """The project's memory, or with --dry-run a copy that is gone afterwards."""
     path = database_path(locate(call))
+    if not _on_copy(call):
+        yield path
+        return
+    with tempfile.TemporaryDirectory(prefix="helix-memory-") as folder:
+        copy = Path(folder, path.name)
+        if path.exists():
+            ours = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+            with closing(ours), closing(sqlite3.connect(copy)) as made:
+                ours.backup(made)
+        yield copy
+
+
+def _open(call: Call, writes: bool, path: Path) -> MemoryStore:
+    verb = call.options.verb
     loaded = None if verb in _MODELLESS else load_encoder()
 
     def clock() -> int:

@@ -33,6 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for name, verb in VERBS.items():
         own = verbs.add_parser(name, description=verb.summary, help=verb.summary, allow_abbrev=False)
         verb.arguments(own)
+        if "--dry-run" not in own._option_string_actions:
+            said = "do it on a copy of the memory, and show what came of it"
+            own.add_argument("--dry-run", dest="on_copy", action="store_true", help=said)
         add_shared(own, below=True)
 
 

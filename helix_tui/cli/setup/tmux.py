@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import shutil
 
 from helix_tui.cli import programs
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.report.loading import locate
 from helix_tui.core.ground import process
-from helix_tui.core.ground.text import clean_block
+from helix_tui.core.ground.text import clean_block, clean_line
 
 NARROWEST, WIDEST = 32, 200
 
@@ -38,6 +39,12 @@ def run(call: Call) -> int:
     if tmux is None:
         raise CliError("TMUX is set, but there is no tmux on PATH", "Put tmux on PATH and call this again.")
     command = split_command(call, tmux)
+    if call.options.dry_run:
+        if call.json:
+            call.emit({"dry_run": True, "pane": None, "width": call.options.width, "command": command})
+        else:
+            call.print(clean_line(shlex.join(command), 2_000))
+        return 0
     try:
         done = process.run(command, timeout=10)
     except OSError as error:

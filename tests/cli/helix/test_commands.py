@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from helix_tui.cli.commands import ROWS
+from helix_tui.core.ground.time import format_instant, now_ns
 from tests.cli.conftest import Cli
 from tests.cli.helix.conftest import BUILDABLE
 from tests.core.supervision.conftest import ERAS, row
@@ -396,6 +397,30 @@ def test_commit_fails_where_the_build_gate_fails(
     assert world.rows()["a-1"]["status"] == "open"
 
 
+def test_commit_refuses_where_the_gate_is_asked_for_and_not_installed(
+    helix: Any, stage: StageFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = stage([row("a-1")], git=True)
+    (world.root / "lefthook.yml").write_text("pre-commit:\n")
+    _git(world.root, "add", "lefthook.yml")
+    before = _git(world.root, "rev-parse", "HEAD")
+    ran = helix(world, "commit", "a-1")
+    assert (ran.code, "lefthook.yml asks for lefthook" in ran.err) == (1, True)
+    assert helix(world, "commit", "a-1", "--dry-run").code == 1
+    assert _git(world.root, "rev-parse", "HEAD") == before
+    ran = helix(world, "commit", "a-1", "--no-gate")
+    assert (ran.code, "without the build gate, as asked" in ran.err) == (0, True)
+    assert _git(world.root, "rev-parse", "HEAD") != before
+
+
+def test_commit_says_that_there_is_no_gate(helix: Any, stage: StageFactory) -> None:
+    world = stage([row("a-1")], git=True)
+    (world.root / "work.txt").write_text("done")
+    _git(world.root, "add", "work.txt")
+    ran = helix(world, "commit", "a-1")
+    assert (ran.code, "no build gate here" in ran.err) == (0, True)
+
+
 def test_commit_that_cannot_push_says_so_and_leaves_the_bead_open(
     helix: Any, stage: StageFactory, tmp_path: Path
 ) -> None:
@@ -526,6 +551,36 @@ def test_experiment_requires_a_clean_worktree(helix: Any, stage: StageFactory) -
     assert not world.calls
 
 
+def test_experiment_takes_a_file_that_git_does_not_know_for_a_change(helix: Any, stage: StageFactory) -> None:
+    world = stage([row("a-1")], git=True)
+    (world.root / "new.txt").write_text("one")
+    ran = helix(world, "experiment", "faster")
+    assert (ran.code, "worktree has uncommitted changes" in ran.err) == (1, True)
+    assert not world.calls
+
+
+@pytest.mark.parametrize("words", [("status",), ("next",), ("stop",), ("help",), ("queue",), ("stuck",)])
+def test_every_command_takes_dry_run_and_changes_nothing(helix: Any, stage: StageFactory, words: tuple[str]) -> None:
+    world = stage([row("a-1")])
+    before = world.rows()
+    assert helix(world, *words, "--dry-run").code == 0
+    assert world.rows() == before
+    assert not (world.root / ".helix").exists()
+
+
+def test_stop_says_what_it_would_end(helix: Any, stage: StageFactory) -> None:
+    world = stage([row("a-1")])
+    sleeper = subprocess.Popen(["sleep", "60"])
+    try:
+        (world.root / ".ddx" / "helix.pid").write_text(f"{sleeper.pid} {format_instant(now_ns())}\n")
+        said = helix(world, "stop", "--dry-run", "--json").document
+        assert (said["dry_run"], said["pid"], said["how"]) == (True, sleeper.pid, "stopped")
+        assert sleeper.poll() is None
+    finally:
+        sleeper.kill()
+        sleeper.wait(10)
+
+
 def test_experiment_takes_no_record_of_ddx_for_a_change(helix: Any, stage: StageFactory) -> None:
     world = stage([row("a-1")], git=True)
     world.rewrite("a-1", title="changed")
@@ -533,8 +588,9 @@ def test_experiment_takes_no_record_of_ddx_for_a_change(helix: Any, stage: Stage
     assert helix(world, "experiment", "faster").code == 0
 
 
-def test_experiment_allows_files_that_git_does_not_know(helix: Any, stage: StageFactory) -> None:
+def test_experiment_allows_files_that_git_ignores(helix: Any, stage: StageFactory) -> None:
     world = stage([row("a-1")], git=True)
+    (world.root / ".git" / "info" / "exclude").write_text("new.txt\n")
     (world.root / "new.txt").write_text("x")
     world.answers("EXPERIMENT_STATUS: CONVERGED\nEXPERIMENT_KEPT: 2")
     assert helix(world, "experiment", "faster").code == 0

@@ -15,6 +15,7 @@ from helix_tui.core.supervision.signals.questions import (
     UnknownQuestion,
     decide_escalation,
     read_questions,
+    still_asked,
 )
 from helix_tui.core.supervision.stages.results import answer_question, conflicts_in
 from tests.core.supervision.conftest import WorldFactory, queue_of, row
@@ -112,3 +113,49 @@ def test_an_escalation_is_a_need_and_ends_with_the_decision(world: WorldFactory)
 )
 def test_conflicts_are_read_from_a_trailer(trailer: str, found: list[tuple[str, str]]) -> None:
     assert list(conflicts_in(trailer)) == found
+
+
+CLASH = "# PRD\n\n## Constraints\n\n- The *service* is stateless.\n"
+
+
+def _asked_of_documents(root: Path) -> OpenQuestions:
+    """A physics-level question that two documents have led to."""
+    for name, line in (("one.md", CLASH), ("two.md", CLASH.replace("stateless", "stateful"))):
+        (root / "docs").mkdir(exist_ok=True)
+        (root / "docs" / name).write_text(line)
+    questions = _questions(root)
+    about = [("docs/one.md", "The service is stateless"), ("docs/two.md", "The service is stateful")]
+    questions.ask("physics-level", "which?", key="k", about=about)
+    return questions
+
+
+def test_a_question_stands_while_its_documents_say_the_same(tmp_path: Path) -> None:
+    (question,) = _asked_of_documents(tmp_path).open()
+    assert question.stops
+
+
+@pytest.mark.parametrize("change", ["remove", "rewrite"])
+def test_a_question_whose_cause_is_gone_is_gone(tmp_path: Path, change: str) -> None:
+    questions = _asked_of_documents(tmp_path)
+    path = tmp_path / "docs" / "two.md"
+    path.unlink() if change == "remove" else path.write_text(CLASH)
+    assert questions.open() == ()
+    assert not questions.all()[0].stops
+    (gone,) = questions.withdraw({})
+    assert gone.gone.startswith("docs/two.md")
+    assert questions.withdraw({}) == ()
+    assert read_questions(questions.path, look=False)[0].gone == gone.gone
+
+
+def test_a_question_about_a_bead_that_is_closed_is_gone(tmp_path: Path) -> None:
+    questions = _questions(tmp_path)
+    questions.ask("conflict", "what of it?", key="c", bead_id="a-1")
+    questions.ask("approval", "go?", key="approval:dispatch:a-1")
+    questions.ask("conflict", "and this?", key="d", bead_id="a-2")
+    queue = queue_of([row("a-1", status="closed"), row("a-2")])
+    assert [each.id for each in still_asked(questions.all(), queue.beads)] == ["q-3"]
+    needs = needs_of(queue, (), Tracker(Path()), questions=questions.all())
+    assert [need.question_id for need in needs if need.question_id] == ["q-3"]
+    beads = queue.beads
+    assert {each.id for each in questions.withdraw(beads)} == {"q-1", "q-2"}
+    assert [each.id for each in questions.open()] == ["q-3"]

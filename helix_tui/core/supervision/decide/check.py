@@ -30,7 +30,7 @@ from helix_tui.core.supervision.signals.document_conflicts import find_conflicts
 from helix_tui.core.supervision.signals.drift import Drift, DriftWatch
 from helix_tui.core.supervision.signals.focus import EVERYTHING, Scope, read_scope, scope_word
 from helix_tui.core.supervision.signals.orphans import Orphan, find_dead_claims, find_orphans
-from helix_tui.core.supervision.signals.questions import OpenQuestion, OpenQuestions, still_tried
+from helix_tui.core.supervision.signals.questions import OpenQuestion, OpenQuestions, still_asked, still_tried
 from helix_tui.core.supervision.signals.stoppage import Stoppage, find_stoppage
 from helix_tui.core.supervision.stages.delegate import NOBODY, AgentAnswer, AgentChoice, Delegate
 from helix_tui.core.supervision.stages.stage_run import StageOutcome, perform
@@ -258,6 +258,7 @@ def take_bearing(
 ) -> StatusSummary:
     """Where the work stands now. Reads a few small files; changes nothing and asks nobody."""
     status = run_status(project)
+    status = replace(status, questions=still_asked(status.questions, queue_state.queue.beads))
     stoppage = find_stoppage(project, queue_state.runs)
     facts = gather_facts(
         queue_state,

@@ -33,7 +33,7 @@ from helix_tui.core.supervision.signals.document_conflicts import DocumentFindin
 from helix_tui.core.supervision.signals.drift import Drift
 from helix_tui.core.supervision.signals.focus import EVERYTHING, Scope, named_beads, under
 from helix_tui.core.supervision.signals.orphans import Orphan, governs_alignment
-from helix_tui.core.supervision.signals.questions import OpenQuestion, Tried, beads_in_question
+from helix_tui.core.supervision.signals.questions import OpenQuestion, Tried, beads_in_question, still_asked
 from helix_tui.core.supervision.signals.stoppage import Stoppage
 
 MOST_JUDGED = 200
@@ -146,10 +146,10 @@ def gather_facts(
     epics = [bead for bead in left if looks_like_epic(bead)]
     dying = {each.bead_id: each for each in dead}
     every = tuple(questions)
-    asked = tuple(question for question in every if not question.answered)
+    asked = still_asked(every, queue.beads)
     away = only_archived(read_archive(archive), queue.beads) if archive else {}
     counts = count_queue(queue, beads_in_question(asked), among=None if named is None else chosen, archive=away)
-    decided = {question.key for question in every if question.answered}
+    decided = {question.key for question in every if question.answered_at}
     return Facts(
         scope=scope,
         queue=queue,

@@ -26,7 +26,7 @@ from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import format_instant, parse_instant
 from helix_tui.core.supervision.signals.orphans import governs_alignment
-from helix_tui.core.supervision.signals.questions import escalated
+from helix_tui.core.supervision.signals.questions import escalated, still_asked
 
 if TYPE_CHECKING:  # who shows no drift need not load what finds it
     from helix_tui.core.ddx.attempts.attempt import Attempt
@@ -205,8 +205,8 @@ def needs_of(
     needs = [Need(kind, bead_id, reason, _waiting(queue, bead_id)) for kind, bead_id, reason in found]
     needs += [
         Need(each.kind, each.bead_id, each.text, _waiting(queue, each.bead_id), each.id, each.options)
-        for each in questions
-        if not each.answered and each.kind in KINDS
+        for each in still_asked(questions, queue.beads)
+        if each.kind in KINDS
     ]
     if stoppage is not None and stoppage.present is not False:
         reason = stoppage.words + (f". Fix: {stoppage.fix}" if stoppage.fix else "")

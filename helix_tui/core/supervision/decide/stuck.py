@@ -19,7 +19,7 @@ from helix_tui.core.ground.time import NS, format_instant, parse_instant
 from helix_tui.core.supervision.signals.drift import Drift
 from helix_tui.core.supervision.signals.eligibility_hold import causes
 from helix_tui.core.supervision.signals.orphans import Orphan, governs_alignment
-from helix_tui.core.supervision.signals.questions import OpenQuestion, Tried
+from helix_tui.core.supervision.signals.questions import OpenQuestion, Tried, still_asked
 from helix_tui.core.supervision.signals.stoppage import Stoppage
 
 _BY_STATE = {
@@ -100,7 +100,7 @@ def find_stuck(
         for orphan in orphans
         if orphan.bead_id not in queue.beads or not governs_alignment(queue.beads[orphan.bead_id])
     }
-    asked = tuple(questions)
+    asked = still_asked(questions, queue.beads)
     waiting = {question.bead_id for question in asked if question.bead_id}
     drifted: dict[str, list[Drift]] = {}
     for each in drift:

@@ -37,10 +37,10 @@ def settle_documents(work: LoopWork) -> None:
         if work.autonomy.escalates:
             _file(work, finding)
         elif finding.kind == "resolvable":
-            work.questions.ask("conflict", finding.text, key=finding.key, run_id=work.state.run_id)
+            _ask(work, "conflict", finding)
     clashing = [finding for finding in findings if finding.kind == "physics-level"]
     for finding in clashing:
-        work.questions.ask("physics-level", finding.text, key=finding.key, run_id=work.state.run_id)
+        _ask(work, "physics-level", finding)
     if clashing:
         raise Stopped(Stop("physics_level", clashing[0].text, 0, "helix-tui input --questions"))
 
@@ -49,9 +49,13 @@ def _documents(work: LoopWork) -> Documents:
     return GoverningDocuments(work.project, work.curator.reader(work.look().queue)).get()
 
 
+def _ask(work: LoopWork, kind: str, finding: DocumentFinding) -> None:
+    work.questions.ask(kind, finding.text, key=finding.key, run_id=work.state.run_id, about=finding.statements)
+
+
 def undecided(questions: OpenQuestions, findings: Iterable[DocumentFinding]) -> list[DocumentFinding]:
     """Findings that nobody has decided, each of them once."""
-    decided = {question.key for question in questions.all() if question.answered}
+    decided = {question.key for question in questions.all() if question.answered_at}
     return [finding for finding in findings if finding.key not in decided]
 
 

@@ -83,6 +83,8 @@ class Loop:
         work.teller.verbose(f"delegating to: ddx {' '.join(words)}")
         self._readable(work.look())
         take_over(work, self.booking)
+        for each in work.questions.withdraw(work.look().queue.beads):
+            work.teller.always(f"no longer asks ({each.id}): {each.gone}")
         settle_documents(work)
         queue_state = work.look()
         self.curating.begin(queue_state)
@@ -127,6 +129,8 @@ class Loop:
         queue_state = self.work.look()
         self._readable(queue_state)
         self._accepted(queue_state)
+        for each in self.work.questions.withdraw(queue_state.queue.beads):
+            self.work.teller.always(f"no longer asks ({each.id}): {each.gone}")
         self.curating.order(queue_state)
         return self.work.look()
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ from helix_tui.core.supervision.run_state.state import (
     state_path,
 )
 from helix_tui.core.supervision.signals.orphans import governs_alignment, injected_record, injected_type
-from helix_tui.core.supervision.signals.questions import OpenQuestion, beads_in_question, read_questions
+from helix_tui.core.supervision.signals.questions import OpenQuestion, beads_in_question, read_questions, still_asked
 from helix_tui.core.supervision.signals.stoppage import find_stoppage
 
 SHOWN_INJECTED = 20
@@ -88,6 +88,7 @@ def run_status(project: Project) -> RunStatus:
 def status_document(project: Project, queue: Queue, runs: Iterable[Run], dropped: int = 0) -> dict[str, Any]:
     """Everything that ``status`` shows, as JSON."""
     status = run_status(project)
+    status = replace(status, questions=still_asked(status.questions, queue.beads))
     state = status.state
     runs = tuple(runs)
     stoppage = find_stoppage(project, runs)

@@ -85,6 +85,8 @@ class DocumentFinding:
     text: str
     documents: tuple[str, ...]
     """The deciding one first, where there is one."""
+    statements: tuple[tuple[str, str], ...] = ()
+    """(document, statement) pairs that it rests on; none of a gap."""
 
     @property
     def key(self) -> str:
@@ -279,14 +281,16 @@ def _between(statements: list[Statement]) -> Iterator[DocumentFinding]:
 
 
 def _judged(one: Statement, other: Statement, *, certain: bool) -> DocumentFinding:
+    said = tuple((each.document, each.text) for each in (one, other))
     if one.tier != other.tier:
         high, low = sorted((one, other), key=lambda each: each.tier)
         text = f"“{high.text}” ({high.document}) decides over “{low.text}” ({low.document})"
-        return DocumentFinding("resolvable", text, (high.document, low.document))
+        return DocumentFinding("resolvable", text, (high.document, low.document), said)
     text = f"“{one.text}” ({one.document}) and “{other.text}” ({other.document})"
+    both = (one.document, other.document)
     if certain:
-        return DocumentFinding("physics-level", f"{text} cannot both hold", (one.document, other.document))
-    return DocumentFinding("resolvable", f"{text} choose differently for one goal", (one.document, other.document))
+        return DocumentFinding("physics-level", f"{text} cannot both hold", both, said)
+    return DocumentFinding("resolvable", f"{text} choose differently for one goal", both, said)
 
 
 def _words(text: str) -> frozenset[str]:

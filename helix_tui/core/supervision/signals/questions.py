@@ -18,6 +18,7 @@ bead a session, so the memory of what was tried is the run's own: it stands in t
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from helix_tui.core.editing.operations import Operation
 
 MAX_FILE = 8 << 20
+MAX_DOCUMENT = 1 << 20
 KEPT = 500
 """Questions that stay in the file; the oldest answered ones go first."""
 
@@ -75,11 +77,15 @@ class OpenQuestion:
     answer: str = ""
     answered_at: str = ""
     used: bool = False
+    about: tuple[tuple[str, str], ...] = ()
+    """(document, its statement) pairs that led to it: once one is no longer there, nothing is asked."""
+    gone: str = ""
+    """Why nobody needs to answer any more: its cause is gone."""
 
     @property
     def answered(self) -> bool:
-        """Whether somebody has answered."""
-        return bool(self.answered_at)
+        """Whether nothing is asked any more: somebody has answered, or its cause is gone."""
+        return bool(self.answered_at or self.gone)
 
     @property
     def stops(self) -> bool:
@@ -117,8 +123,12 @@ class OpenQuestions:
         bead_id: str = "",
         options: Iterable[str] = (),
         run_id: str = "",
+        about: Iterable[tuple[str, str]] = (),
     ) -> OpenQuestion:
         """Raise a question, or find the one of this key that still stands.
+
+        Args:
+            about: the statements of documents that led to it.
 
         Raises:
             WritesForbidden: --read-only.
@@ -139,9 +149,26 @@ class OpenQuestions:
                 tuple(options),
                 format_instant(now_ns()),
                 run_id,
+                about=tuple(about),
             )
             self._write([*have, made])
             return made
+
+    def withdraw(self, beads: Mapping[str, Bead]) -> tuple[OpenQuestion, ...]:
+        """Write down which questions need no answer any more, and which those are.
+
+        Raises:
+            WritesForbidden: --read-only.
+            OSError: it cannot be written down.
+        """
+        have = self.all()
+        why = {each.id: cause for each in have if not each.answered_at and (cause := each.gone or _over(each, beads))}
+        stored = {each.id: each.gone for each in read_questions(self.path, look=False)}
+        if all(stored.get(number) for number in why):
+            return ()
+        with self._gate.open():
+            self._write([replace(each, gone=why.get(each.id, each.gone)) for each in self.all()])
+        return tuple(replace(each, gone=why[each.id]) for each in have if each.id in why and not stored.get(each.id))
 
     def answer(self, question_id: str, text: str) -> OpenQuestion:
         """Answer one.
@@ -193,15 +220,51 @@ class OpenQuestions:
         replace_file(self.path, msgspec.json.encode(document) + b"\n")
 
 
-def read_questions(path: Path) -> tuple[OpenQuestion, ...]:
-    """The questions of a file, oldest first; what is no question is passed over."""
+def read_questions(path: Path, *, look: bool = True) -> tuple[OpenQuestion, ...]:
+    """The questions of a file, oldest first; what is no question is passed over.
+
+    Args:
+        look: see whether the statements still stand in their documents that a question is about.
+    """
     raw = read_bytes(path, MAX_FILE)
     try:
         document = msgspec.json.decode(raw) if raw else None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return ()
     rows = document.get("questions") if isinstance(document, dict) else None
-    return tuple(found for row in rows or () if (found := _question(row)) is not None)
+    found = (each for row in rows or () if (each := _question(row)) is not None)
+    return tuple(_looked_at(path.parent.parent, each) if look else each for each in found)
+
+
+def _looked_at(root: Path, question: OpenQuestion) -> OpenQuestion:
+    """The question, gone where one of the statements that led to it no longer stands."""
+    if question.answered:
+        return question
+    for name, statement in question.about:
+        raw = read_bytes(root / name, MAX_DOCUMENT)
+        if raw is None:
+            return replace(question, gone=f"{name} is not there any more")
+        if _plain(statement) not in _plain(raw.decode("utf-8", "replace")):
+            return replace(question, gone=f"{name} no longer says “{clean_line(statement, 80)}”")
+    return question
+
+
+def _plain(text: str) -> str:
+    """A text without marks of emphasis, its lines run together, as statements are taken from documents."""
+    return " ".join(re.sub(r"[*`_]", "", text).split())
+
+
+def still_asked(questions: Iterable[OpenQuestion], beads: Mapping[str, Bead]) -> tuple[OpenQuestion, ...]:
+    """The questions that wait for an answer: nobody gave one, and what they are about is still open."""
+    return tuple(each for each in questions if not each.answered and not _over(each, beads))
+
+
+def _over(question: OpenQuestion, beads: Mapping[str, Bead]) -> str:
+    """Why a question about a bead needs no answer any more; empty where it does."""
+    dispatch = question.key.startswith("approval:dispatch:")
+    bead_id = question.key.rpartition(":")[2] if dispatch else question.bead_id
+    bead = beads.get(bead_id)
+    return f"{bead_id} is {bead.status}" if bead is not None and bead.status in TERMINAL else ""
 
 
 def beads_in_question(questions: Iterable[OpenQuestion]) -> dict[str, str]:

@@ -78,10 +78,22 @@ class Committed:
     closed: bool
 
 
+LEFTHOOK = ("lefthook.yml", "lefthook.yaml", ".lefthook.yml")
+
+NO_GATE = "no build gate here: neither lefthook.yml nor Cargo.toml nor package.json"
+
+
 def gate_of(root: Path, which: Callable[[str], str | None] = shutil.which) -> tuple[str, ...]:
-    """The project's build gate: lefthook, cargo, npm, in this order; empty where it has none."""
-    hooks = ("lefthook.yml", "lefthook.yaml", ".lefthook.yml")
-    if any((root / name).is_file() for name in hooks) and which("lefthook"):
+    """The project's build gate: lefthook, cargo, npm, in this order; empty where it has none.
+
+    Raises:
+        CommitError: the project asks for a gate that is not installed here.
+    """
+    asked = next((name for name in LEFTHOOK if (root / name).is_file()), "")
+    if asked and not which("lefthook"):
+        message = f"nothing was committed: {asked} asks for lefthook as the build gate, and it is not installed here"
+        raise CommitError(message, "Install lefthook, or give --no-gate to commit without the gate.")
+    if asked:
         return ("lefthook", "run", "pre-commit")
     if (root / "Cargo.toml").is_file():
         return ("cargo", "check", "--workspace")
@@ -90,15 +102,15 @@ def gate_of(root: Path, which: Callable[[str], str | None] = shutil.which) -> tu
     return ()
 
 
-def commands_of(curator: Curator, bead_id: str, title: str) -> list[tuple[str, ...]]:
+def commands_of(curator: Curator, bead_id: str, title: str, *, gated: bool = True) -> list[tuple[str, ...]]:
     """The commands that a commit would run, in order; the commit's own name is not known before.
 
     Raises:
-        CommitError: nothing to commit.
+        CommitError: nothing to commit, or the gate is not installed.
     """
     root = curator.project.root
     staged = _must_change(root)
-    gate = gate_of(root)
+    gate = gate_of(root) if gated else ()
     _must_close(curator, bead_id)
     commands: list[tuple[str, ...]] = [("git", *_UNSTAGE)] if _bookkeeping_staged(root) else []
     commands += [] if staged else [("git", *_STAGE)]
@@ -120,17 +132,21 @@ def subject_of(root: Path, bead_id: str, title: str) -> str:
     return f"update {_cut(','.join(names[:3]), SUBJECT - 7)}"
 
 
-def commit(curator: Curator, bead_id: str, title: str, say: Callable[[str], None]) -> Committed:
+def commit(curator: Curator, bead_id: str, title: str, say: Callable[[str], None], *, gated: bool = True) -> Committed:
     """Do it.
 
+    Args:
+        gated: hold the change against the project's build gate first; whatever comes of that is said.
+
     Raises:
-        CommitError: nothing to commit, the gate fails, git fails, or the bead cannot be closed.
+        CommitError: nothing to commit, the gate is missing or fails, git fails, or the bead cannot be closed.
         DdxError, WritesForbidden: as the curator.
     """
     root = curator.project.root
     curator.gate.check()
     staged = _must_change(root)
     _must_close(curator, bead_id)
+    gate = gate_of(root) if gated else ()
     if _bookkeeping_staged(root):
         _git(root, *_UNSTAGE)
         say("left out of the commit: what is staged under .ddx, which ddx commits itself")
@@ -138,7 +154,10 @@ def commit(curator: Curator, bead_id: str, title: str, say: Callable[[str], None
         say("no staged changes — staging all modified files")
         _git(root, *_STAGE)
     subject = subject_of(root, bead_id, title)
-    gate = _pass_gate(root, say)
+    if gated:
+        _pass_gate(root, gate, say)
+    else:
+        say("committing without the build gate, as asked (--no-gate)")
     _git(root, *_commit_words(root, subject, staged=True))
     say(f"committed: {subject}")
     pushed, note = _push(root)
@@ -165,16 +184,16 @@ def commit_files(root: Path, files: Sequence[str], subject: str) -> str:
     return _git(root, "rev-parse", "HEAD").out.strip()
 
 
-def _pass_gate(root: Path, say: Callable[[str], None]) -> tuple[str, ...]:
-    gate = gate_of(root)
+def _pass_gate(root: Path, gate: tuple[str, ...], say: Callable[[str], None]) -> None:
     if not gate:
-        return ()
+        say(NO_GATE)
+        return
     say("running build gate...")
     try:
         done = run(gate, cwd=root, timeout=GATE_TIMEOUT_S)
     except OSError as error:
         raise CommitError(
-            f"the build gate {gate[0]} does not start: {error.strerror}", "Install it, or stage nothing."
+            f"the build gate {gate[0]} does not start: {error.strerror}", "Install it, or give --no-gate."
         ) from None
     if done.rc != 0 or done.timed_out:
         why = f"took longer than {GATE_TIMEOUT_S:.0f} s" if done.timed_out else f"ended with {done.rc}"
@@ -184,7 +203,6 @@ def _pass_gate(root: Path, say: Callable[[str], None]) -> tuple[str, ...]:
             "\n".join(f"{done.out}\n{done.err}".strip().split("\n")[-GATE_LINES:]),
         )
     say("build gate passed")
-    return gate
 
 
 def _push(root: Path) -> tuple[bool, str]:
@@ -290,14 +308,16 @@ def _has_upstream(root: Path) -> bool:
 
 
 def clean_tree(root: Path) -> bool:
-    """Whether no tracked file has a change but those that ddx keeps for itself; files that git does not know
-    are allowed.
+    """Whether nothing differs from the last commit but what ddx and HELIX keep for themselves: an experiment reverts
+    by git, and what git does not know would stay behind.
 
     Raises:
         CommitError: it is not a git repository, or git does not start.
     """
     _must_be_repository(root)
-    return not _differs(root, "--", *_WORK) and not _differs(root, "--cached", "--", *_WORK)
+    if _differs(root, "--", *_WORK) or _differs(root, "--cached", "--", *_WORK):
+        return False
+    return not _git(root, "ls-files", "--others", "--exclude-standard", "--", *_WORK).out.strip()
 
 
 def _git(root: Path, *words: str) -> Finished:
