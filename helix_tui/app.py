@@ -40,7 +40,7 @@ from helix_tui.screens.background import Workers
 from helix_tui.screens.base import NARROW, POSTURES, HelixScreen
 from helix_tui.screens.memory.loop_closer import Closed, LoopCloser
 from helix_tui.screens.navigation.navigation import Traveller
-from helix_tui.settings import Settings
+from helix_tui.settings import Layout, Settings
 from helix_tui.themes import DEFAULT_THEME, PLAIN_THEME, THEMES
 
 if TYPE_CHECKING:
@@ -142,6 +142,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
         theme: str | None = None,
         screen: str = "queue",
         settings: Settings | None = None,
+        kept: Layout | None = None,
         clock: Callable[[], int] = now_ns,
         ddx: str | None = None,
         look_out: LookOut = "no",
@@ -157,6 +158,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
             theme: by name; else the one of the settings, else the default.
             screen: the screen to open on, or the sheet that is laid on the queue.
             settings: what the user has set.
+            kept: how the user left the console; None keeps it for this process alone.
             clock: the present instant, for ages.
             ddx: the ddx to write with; else the one on PATH, else the embedded tracker.
             own: the words that start this program once more, for a loop in the background.
@@ -170,6 +172,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
         super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
         self._workers = Workers(self)
         self.read_only = read_only
+        self.kept = kept or Layout()
         self.ascii_only = ascii_only
         self.set_class(ascii_only, "-ascii")
         self.now = clock
@@ -208,7 +211,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
         self.stylesheet.set_variables(self.get_css_variables())
         self.keymap, clashes = checked_keymap(settings.keymap)
         self.set_keymap(self.keymap)
-        self._problems += [*settings.problems, *clashes]
+        self._problems += [*settings.problems, *clashes, *filter(None, [self.kept.problem])]
 
     def _fitting_theme(self) -> str:
         """The default theme, or the plain one for a terminal that has few colours or should show none."""

@@ -15,10 +15,13 @@ is the app's to say.
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Mapping
+import threading
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from helix_tui.core.ground.text import clean_line
 
@@ -98,3 +101,95 @@ def load_settings(path: Path | None = None) -> Settings:
         clean_line(who["model"], 120),
         days,
     )
+
+
+# --- what the console keeps by itself -----------------------------------------------------------------------
+
+
+def layout_file(env: Mapping[str, str] | None = None) -> Path:
+    """Where the console keeps how its user left it: columns, splits; ``~/.local/state/helix-tui/layout.json``."""
+    env = os.environ if env is None else env
+    base = env.get("XDG_STATE_HOME") or os.path.join(env.get("HOME", ""), ".local", "state")
+    return Path(base, "helix-tui", "layout.json")
+
+
+class Layout:
+    """How the user left the console. Read once at the start; `write` is for a thread.
+
+    Without a file (tests, one printed frame) it is kept for as long as the process runs.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = path
+        self._kept: dict[str, Any] = {}
+        self._lock = threading.Lock()
+        self.problem = ""
+        """Why the file was not read, in one sentence; empty where all is well."""
+        if path is not None:
+            self._read(path)
+
+    def columns(self, of: str) -> tuple[str, ...] | None:
+        """The names of the columns that were chosen for a list, in order; None where nobody chose any."""
+        chosen = self._kept.get("columns", {}).get(of)
+        return tuple(chosen) if chosen is not None else None
+
+    def choose_columns(self, of: str, names: Sequence[str] | None) -> None:
+        """Keep the columns of a list; None leaves the choice to the console again."""
+        self._keep("columns", of, None if names is None else list(names))
+
+    def split(self, of: str) -> int | None:
+        """How many of a hundred cells the list of a screen takes; None where nobody said."""
+        share = self._kept.get("split", {}).get(of)
+        return share if share is None else min(90, max(10, int(share)))
+
+    def move_split(self, of: str, share: int) -> None:
+        """Keep where the split of a screen is."""
+        self._keep("split", of, share)
+
+    def write(self) -> None:
+        """Write the file, by rename.
+
+        Raises:
+            OSError: the folder cannot be made, or the file cannot be written.
+        """
+        if self.path is None:
+            return
+        with self._lock:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            fresh = self.path.with_name(f"{self.path.name}.{os.getpid()}")
+            fresh.write_text(json.dumps({"schema": "layout/1", **self._kept}, indent=1, sort_keys=True) + "\n")
+            fresh.replace(self.path)
+
+    def _keep(self, what: str, of: str, value: object) -> None:
+        table = {**self._kept.get(what, {})}
+        table.pop(of, None)
+        if value is not None:
+            table[of] = value
+        self._kept = {**self._kept, what: table}
+
+    def _read(self, path: Path) -> None:
+        try:
+            with path.open("rb") as file:
+                document = json.loads(file.read(_MAX_FILE))
+        except FileNotFoundError:
+            return
+        except (OSError, ValueError) as error:
+            self.problem = f"{path.name} is not read: {clean_line(str(error), 120)}"
+            return
+        if isinstance(document, dict):
+            self._kept = _well_formed(document)
+
+
+def _well_formed(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The parts of a layout that are what they should be; a file that somebody edited cannot end the start."""
+    kept: dict[str, Any] = {}
+    columns, split = document.get("columns"), document.get("split")
+    if isinstance(columns, dict):
+        kept["columns"] = {
+            of: [name for name in names if isinstance(name, str)]
+            for of, names in columns.items()
+            if isinstance(names, list)
+        }
+    if isinstance(split, dict):
+        kept["split"] = {of: share for of, share in split.items() if type(share) is int}
+    return kept

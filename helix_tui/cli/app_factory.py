@@ -33,7 +33,7 @@ def make_app(call: Call, open_feed: Callable[[OnChange], Feed], *, look_out: Loo
     os.environ.setdefault("TEXTUAL_FPS", "240")
     from helix_tui.app import HelixApp
     from helix_tui.screens import SCREENS, SHEETS
-    from helix_tui.settings import load_settings
+    from helix_tui.settings import Layout, layout_file, load_settings
 
     options = call.options
     if options.screen not in (*SCREENS, *SHEETS):
@@ -47,6 +47,7 @@ def make_app(call: Call, open_feed: Callable[[OnChange], Feed], *, look_out: Loo
         theme=options.theme,
         screen=options.screen,
         settings=load_settings(),
+        kept=Layout(layout_file() if look_out == "live" else None),
         clock=clock_of(call),
         ddx=call.ddx,
         look_out=look_out,

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from helix_tui.screens.background import ConsoleMonitor
     from helix_tui.screens.editing.change_runner import ChangeRunner
     from helix_tui.screens.loop.controls import LoopControls
+    from helix_tui.settings import Layout
 
 POSTURES = ((0, "-tiny"), (32, "-strip"), (40, "-side"), (60, "-stack"), (100, "-split"), (140, "-wide"))
 """Widths from which a posture holds, as Textual's breakpoints."""
@@ -50,6 +51,8 @@ class Console(Protocol):
     snoozed: tuple[Need, ...]
     """What waits on a person and was put off."""
     keymap: dict[str, str]
+    kept: Layout
+    """How the user left the console: columns, splits."""
     memory_health: str
     """How the memory is doing, in words for the pulse; empty where there is none."""
     prepare: Callable[[Snapshot], None] | None
@@ -315,6 +318,10 @@ class HelixScreen(Dismissal):
             self.focus_first()
         # from the app: a key that a screen sends does not come as far as the screen itself
         self.app.call_later(self.app.simulate_key, event.name)
+
+    async def action_step_back(self) -> None:
+        """What esc does first, before it is one step back."""
+        await self.action_back()
 
     async def action_back(self) -> None:
         """One step back: leave a screen that lies on another one; never the last one."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from helix_tui.screens.base import HelixScreen
+from helix_tui.screens.layout import PanedScreen
 from helix_tui.widgets.base.line import Line
 from helix_tui.widgets.base.row_list import RowList
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from helix_tui.widgets.chrome.prompt import Prompt
 
 
-class FilteringScreen(HelixScreen):
+class FilteringScreen(PanedScreen):
     """A screen with ``/``. Subclasses say what a text means, and show what passes it.
 
     What is not understood changes nothing: the list keeps what the last text that was understood had shown,

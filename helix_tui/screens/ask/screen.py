@@ -26,8 +26,9 @@ from helix_tui.core.ground.text import clean_line
 from helix_tui.keymap import bindings
 from helix_tui.screens.ask.answers import TABS, AnswerView
 from helix_tui.screens.background import Jobs
-from helix_tui.screens.base import NARROW, HelixScreen
+from helix_tui.screens.base import NARROW
 from helix_tui.screens.external_editor import open_at
+from helix_tui.screens.layout import PanedScreen
 from helix_tui.settings import load_settings
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.chrome.notice_line import Caption
@@ -73,10 +74,11 @@ class IndexStands(Message):
         return isinstance(message, IndexStands)
 
 
-class AskScreen(HelixScreen):
+class AskScreen(PanedScreen):
     """Screen 4."""
 
     NAME = "ask"
+    PANES = "#ask-panes"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("ask")]
     FOOTER = ("ask.new", "go.open", "go.view", "ask.why", "ask.model", "app.help")
     READING_FOOTER = ("go.open", "go.back", "go.view", "move.next-part", "ask.why", "app.help")

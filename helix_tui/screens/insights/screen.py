@@ -19,8 +19,9 @@ from helix_tui.core.insights.cells import known
 from helix_tui.core.insights.report import Report, read_report
 from helix_tui.core.supervision.run_state.account import with_told
 from helix_tui.keymap import bindings
-from helix_tui.screens.base import NARROW, HelixScreen
+from helix_tui.screens.base import NARROW
 from helix_tui.screens.empty_states import placard
+from helix_tui.screens.layout import PanedScreen
 from helix_tui.widgets.base.line import SpanLine
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.chrome.empty_state import EmptyState
@@ -54,10 +55,11 @@ class Totals(SpanLine):
         return self._line
 
 
-class InsightsScreen(HelixScreen):
+class InsightsScreen(PanedScreen):
     """Screen 5."""
 
     NAME = "insights"
+    PANES = "#insights-panes"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("insights")]
     FOOTER = ("go.open", "go.view", "go.pane", "go.to", "app.help")
     BARE_CLASS = "-bare"

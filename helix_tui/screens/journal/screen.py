@@ -45,6 +45,7 @@ class JournalScreen(FilteringScreen):
     """Screen 6."""
 
     NAME = "journal"
+    PANES = "#journal-panes"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("journal")]
     FOOTER = ("change.undo", "change.redo", "change.restore", "find.filter", "go.to", "app.help")
     BARE_CLASS = "-no-changes"

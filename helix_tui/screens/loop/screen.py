@@ -173,6 +173,7 @@ class LoopScreen(BeadKeys, FilteringScreen):
     """Screen 2."""
 
     NAME = "loop"
+    PANES = "#loop-panes"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("loop")]
     FOOTER = ("go.open", "go.view", "move.follow", "find.filter", "go.to", "app.help")
     list: AttemptList

@@ -59,6 +59,7 @@ class MemoryScreen(FilteringScreen):
     """Screen 3."""
 
     NAME = "memory"
+    PANES = "#memory-panes"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("memory")]
     FOOTER = ("go.open", "go.view", "find.filter", "memory.edit", "change.actions", "change.undo", "app.help")
     BARE_CLASS = "-no-memory"

@@ -43,7 +43,7 @@ from helix_tui.widgets.base.row_source import Row, Rows, RowSource
 from helix_tui.widgets.chrome.chooser import Chooser
 from helix_tui.widgets.chrome.empty_state import EmptyState
 from helix_tui.widgets.chrome.notice_line import Caption
-from helix_tui.widgets.rows.bead import QueueRows, RowContext, runs_by_bead
+from helix_tui.widgets.rows.bead import BEAD_COLUMNS, QueueRows, RowContext, column_heads, runs_by_bead
 from helix_tui.widgets.rows.lanes import LaneList
 from helix_tui.widgets.text.bead import DetailView, as_markdown
 
@@ -51,6 +51,9 @@ if TYPE_CHECKING:
     from helix_tui.core.snapshot import Snapshot
     from helix_tui.screens.loop.screen import AttemptStream
     from helix_tui.widgets.rows.running import RunningPanel
+
+BROAD = 200
+"""Cells from which list, detail and attempts are side by side; below, attempts are under the detail."""
 
 DETAIL_DELAY = 0.06
 """Seconds that the cursor rests before the detail follows: holding a key down never waits for it."""
@@ -66,6 +69,8 @@ class QueueScreen(MarkKeys, FilteringScreen):
     """Screen 1."""
 
     NAME = "queue"
+    PANES = "#panes"
+    COLUMNS = BEAD_COLUMNS
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("queue")]
     FOOTER = (
         "change.actions",
@@ -94,7 +99,7 @@ class QueueScreen(MarkKeys, FilteringScreen):
         self.lanes = LaneList(id="queue")
         self.list: RowList = self.lanes
         self.detail = DetailView(id="detail")
-        self.third = Vertical(id="third", classes="beside")
+        self.third = Vertical(id="third")
         self.stream: AttemptStream | None = None
         """What the third pane shows; made when the posture first asks for it."""
         self.placard = EmptyState(id="placard")
@@ -109,15 +114,17 @@ class QueueScreen(MarkKeys, FilteringScreen):
         self._built: tuple[tuple[object, ...], QueueView] = ((), self._view)
 
     def compose_body(self) -> ComposeResult:
-        """List, detail, and a third pane that only the widest posture has."""
+        """List, detail, and where it is wide a third pane, below the detail or beside it."""
+        self.set_class(self.app.size.width >= BROAD, "-broad")
         with Panes(id="panes"):
             with Panes(id="left"):
                 yield self.list_caption
                 yield self.list
-            with Vertical(id="right", classes="beside"):
-                yield self.detail_caption
-                yield self.detail
-            yield self.third
+            with Container(id="aside", classes="beside"):
+                with Vertical(id="right"):
+                    yield self.detail_caption
+                    yield self.detail
+                yield self.third
         yield self.placard
 
     # --- news ---------------------------------------------------------------------------------------------
@@ -154,6 +161,7 @@ class QueueScreen(MarkKeys, FilteringScreen):
 
     def on_resize(self) -> None:
         """Another posture shows other rows."""
+        self.set_class(self.app.size.width >= BROAD, "-broad")
         if self.posture != self._shown_posture:
             self._shown_posture = self.posture
             self._show_rows()
@@ -175,7 +183,11 @@ class QueueScreen(MarkKeys, FilteringScreen):
             return Rows([Row("none", (("  no bead matches; esc shows all", "muted"),), selectable=False)])
         if self.posture == "strip" and not self.filter and self.prompt is None:
             return strip_rows(self.world, self.console.needs, max(1, self.size.width - 2))
-        return QueueRows(view, self.world, two_lines=f"-{self.posture}" in NARROW)
+        return QueueRows(view, self.world, two_lines=f"-{self.posture}" in NARROW, chosen=self.chosen_columns)
+
+    def columns_changed(self) -> None:
+        """Show the rows with their new columns."""
+        self._show_rows()
 
     def prepare_snapshot(self, snapshot: Snapshot) -> None:
         """The rows, in the feed's thread: at 10,000 beads they take a tenth of a second.
@@ -202,13 +214,19 @@ class QueueScreen(MarkKeys, FilteringScreen):
         archived = len(self.console.snapshot.archive)
         total = f"{view.total:,} · {archived:,} archived" if archived else f"{view.total:,}"
         count = self.filter_count() if self.filter else total
-        self.list_caption.show(self.kind, f"{self.marking} · {count}" if self.marking else count)
+        self.list_caption.show(f"{self.kind} {self.marking} · {count}" if self.marking else f"{self.kind} {count}")
+        self._show_heads()
         text = clean_line(self.filter.text, 200)
         self.tabs.show(filter_text=text, count=count if self.filter else "")
         if self.prompt is None:
             narrow = f"-{self.posture}" in NARROW
             keys = self.MARKED_FOOTER if self.marked else self.FOOTER
             self.show_keys(keys, f"/ {text}  {count}" if text and narrow and not self.marked else "")
+
+    def _show_heads(self) -> None:
+        """Name the columns over the list, where they are."""
+        wanted = () if self.kind == "lanes" or not self._view.rows else self.chosen_columns
+        self.list_caption.show_heads(lambda width: column_heads(width, wanted))
 
     def marks_changed(self) -> None:
         """Say how many are marked, and which keys are for them."""

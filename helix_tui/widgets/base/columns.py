@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from rich.cells import cell_len
+
 from helix_tui.core.ground.text import clean_line
 from helix_tui.widgets.base.line import Line, Span, cut, fit, spread, width_of
 from helix_tui.widgets.base.row_source import RowSource
@@ -21,6 +23,46 @@ class Column:
     cells: int
     rank: int = 0
     """Where there is no room for all, those of a higher rank go first, of one rank the last."""
+    name: str = ""
+    """What a choice of columns and a saved view name it by."""
+    help: str = ""
+    asked: bool = False
+    """Shown only where somebody chose it."""
+    words: bool = False
+    """Words, which begin at the left of the column; figures end at its right."""
+
+    def placed(self, text: str, ink: str = "muted") -> Span:
+        """A text in its column, two blanks before it."""
+        blank = " " * max(0, self.cells - cell_len(text := cut(text, self.cells)))
+        return (f"  {text}{blank}" if self.words else f"  {blank}{text}"), ink
+
+    @property
+    def head(self) -> Span:
+        """The title over the column."""
+        return self.placed(self.title)
+
+
+def fitting(columns: Sequence[Column], room: int, chosen: Sequence[str] | None = None) -> list[Column]:
+    """The columns that ``room`` cells hold, each with two blanks before it, in the order in which they stand.
+
+    Args:
+        columns: all that there are.
+        room: cells that names or titles leave.
+        chosen: names of those to show, in the order wanted, the first kept longest; None for those that show
+            by themselves.
+    """
+    if chosen is None:
+        wanted = sorted((column for column in columns if not column.asked), key=lambda column: column.rank)
+    else:
+        named = {column.name: column for column in columns}
+        wanted = [named[name] for name in chosen if name in named]
+    shown: list[Column] = []
+    for column in wanted:
+        room -= column.cells + 2
+        if room < 0:
+            break
+        shown.append(column)
+    return [column for column in columns if column in shown] if chosen is None else shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +127,7 @@ class FiguredRows(RowSource):
         return spread(row.name, figures, width)
 
     def _shown(self, width: int) -> list[Column]:
-        shown: list[Column] = []
-        left = width - min(NAME_CELLS, width // 2)
-        for column in sorted(self._columns, key=lambda column: column.rank):
-            left -= column.cells + 2
-            if left < 0:
-                break
-            shown.append(column)
-        return [column for column in self._columns if column in shown]
+        return fitting(self._columns, width - min(NAME_CELLS, width // 2))
 
 
 def cell(text: str, ink: str = "text") -> Line:

@@ -7,7 +7,7 @@ The end of a log under a thin rule: what somebody says who works in the backgrou
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from textual import events
@@ -78,12 +78,17 @@ class NoticeLine(SpanLine):
         )
 
 
+MIN_CAPTION = 16
+"""Cells that the words of a caption keep before the heads of columns go."""
+
+
 class Caption(SpanLine):
     """One line: ``── dag ──────────── 18 of 188 ──``."""
 
     def __init__(self, text: str = "", right: str = "", *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._text, self._right = text, right
+        self._heads: Callable[[int], Line] = lambda width: ()
 
     def show(self, text: str, right: str = "") -> None:
         """Say something else."""
@@ -91,9 +96,18 @@ class Caption(SpanLine):
             self._text, self._right = text, right
             self.refresh()
 
+    def show_heads(self, heads: Callable[[int], Line]) -> None:
+        """Name the columns of the list below: ``heads`` of as many cells as its rows have, each over its column."""
+        self._heads = heads
+        self.refresh()
+
     def spans(self, width: int) -> Line:
         """The rule."""
-        return rule(self._text, width, self._right)
+        heads = self._heads(width - 2)
+        taken = width_of(heads)
+        if not taken or taken + MIN_CAPTION > width:
+            return rule(self._text, width, self._right)
+        return [*rule(self._text, width - taken - 1, self._right), *heads]
 
 
 class LogTail(Widget):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 
@@ -15,14 +15,22 @@ from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ground.text import clean_line, short_id
 from helix_tui.core.ground.time import NS, format_age, format_span, parse_instant
 from helix_tui.themes.roles import SIGNS, UNKNOWN, Sign
+from helix_tui.widgets.base.columns import Column, fitting
 from helix_tui.widgets.base.line import Line, Span, cut, rule, spread, width_of
 from helix_tui.widgets.base.row_source import RowSource
+from helix_tui.widgets.base.titles import Titles
 
 TITLE_CELLS = 24
 """Cells that a title keeps before a column on the right gives way."""
 
 WIDE_ROW = 58
-"""Cells from which a row has room for priority and age beside a note."""
+"""Cells from which a row has columns by itself."""
+
+ROOMY_TITLE = 56
+"""Cells that a title keeps before more than priority and age shows by itself."""
+
+_LEAD_CELLS = 6
+"""Cells before a title, most of the time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +99,69 @@ def _run_note(run: Run, now: int, brief: bool) -> Span:
 
 def age_of(bead: Bead, now: int) -> str:
     """How long ago the bead was made, in at most four cells."""
-    created = parse_instant(bead.created_at)
-    return "" if created is None else format_age((now - created) / NS)
+    return _since(bead.created_at, now)
+
+
+def _since(text: str, now: int) -> str:
+    instant = parse_instant(text)
+    return "" if instant is None else format_age((now - instant) / NS)
+
+
+def _epic(bead: Bead, world: RowContext) -> Span:
+    parent = world.queue.beads.get(bead.parent)
+    title = parent.title if parent is not None else short_id(bead.parent)
+    return clean_line(title, 60), "muted"
+
+
+def _labels(bead: Bead, world: RowContext) -> Span:
+    """Areas first, without the word: they are what beads differ in."""
+    areas = [label.removeprefix("area:") for label in bead.labels if label.startswith("area:")]
+    others = [label for label in bead.labels if not label.startswith("area:")]
+    return clean_line(" ".join([*areas, *others]), 60), "muted"
+
+
+def _unblocks(bead: Bead, world: RowContext) -> Span:
+    freed = len(world.queue.unblocks(bead.id)) if bead.status not in TERMINAL else 0
+    return (str(freed) if freed else ""), "text"
+
+
+_CELLS: Mapping[str, Callable[[Bead, RowContext], Span]] = {
+    "unblocks": _unblocks,
+    "type": lambda bead, world: (clean_line(bead.issue_type, 20), "muted"),
+    "labels": _labels,
+    "epic": _epic,
+    "owner": lambda bead, world: (clean_line(bead.owner, 40), "muted"),
+    "id": lambda bead, world: (short_id(clean_line(bead.id, 60)), "muted"),
+    "updated": lambda bead, world: (_since(bead.updated_at, world.now), "muted"),
+    "priority": lambda bead, world: (f"P{bead.priority}", "text" if bead.priority == 0 else "muted"),
+    "age": lambda bead, world: (age_of(bead, world.now), "muted"),
+}
+
+BEAD_COLUMNS = (
+    Column("unbl", 4, name="unblocks", help="beads that are ready as soon as this one closes", asked=True),
+    Column("type", 6, name="type", help="task, bug, epic …", asked=True, words=True),
+    Column("labels", 15, 2, name="labels", help="labels, areas first", words=True),
+    Column("epic", 18, 3, name="epic", help="the bead that it is part of", words=True),
+    Column("owner", 10, name="owner", help="who holds or held it", asked=True, words=True),
+    Column("id", 8, name="id", help="the end of its id", asked=True, words=True),
+    Column("upd", 4, name="updated", help="time since its last change", asked=True),
+    Column("P", 2, 0, name="priority", help="priority, P0 is highest"),
+    Column("age", 4, 1, name="age", help="time since it was created"),
+)
+"""What a row of the queue can say beside sign, title and state."""
+
+
+def bead_columns(width: int, chosen: Sequence[str] | None) -> list[Column]:
+    """The columns of a list of a width, the same for every row; a narrow one has none by itself."""
+    if chosen is not None:
+        return fitting(BEAD_COLUMNS, width - _LEAD_CELLS - TITLE_CELLS, chosen)
+    least = sum(column.cells + 2 for column in BEAD_COLUMNS if column.rank <= 1 and not column.asked)
+    return fitting(BEAD_COLUMNS, max(least, width - _LEAD_CELLS - ROOMY_TITLE)) if width >= WIDE_ROW else []
+
+
+def column_heads(width: int, chosen: Sequence[str] | None) -> list[Span]:
+    """The names of those columns, each as wide as its column."""
+    return [column.head for column in bead_columns(width, chosen)]
 
 
 def bead_line(
@@ -104,29 +173,44 @@ def bead_line(
     gutter: Line = (),
     links: str = "",
     faint: bool = False,
+    chosen: Sequence[str] | None = None,
+    titles: Titles | None = None,
 ) -> list[Span]:
-    """The whole row: ``lead`` and the sign at the left, then the gutter, the title, and the columns."""
+    """The whole row: ``lead`` and the sign at the left, then the gutter, the title, and the columns.
+
+    Args:
+        bead: the bead.
+        world: what is known beside it.
+        width: cells of the row.
+        lead: stands before the sign.
+        gutter: the lanes of the graph.
+        links: further prerequisites, shown where there is room.
+        faint: shown only because of something under it.
+        chosen: names of the columns to show; None where the width decides.
+        titles: the titles of the list, from which this one is to be told apart.
+    """
     sign = sign_of(bead, world)
     title = clean_line(bead.title, 400) or "(no title)"
     left: list[Span] = [*lead, (sign.glyph, sign.ink), *gutter, (" ", "text")]
-    left.append((title, "muted" if faint else sign.title_ink))
-    right = _columns(bead, world, width)
-    used, whole = width_of(left[:-1]), width_of(left)
+    used = width_of(left)
+    right = _state(bead, world, width, chosen)
+    columns = [column.placed(*_CELLS[column.name](bead, world)) for column in bead_columns(width, chosen)]
+    right = _shortened(right, width - used - TITLE_CELLS - width_of(columns)) + columns
+    whole = used + cell_len(title)
     if links and whole + width_of(right) + len(links) + 4 <= width:
         right = [(links, "edge"), ("  ", "text"), *right]
-    return spread(left, _shortened(right, width - used - TITLE_CELLS), width)
+    room = width - used - width_of(right) - (1 if right else 0)
+    shown = titles.shortened(title, room) if titles is not None and room > 0 else title
+    left.append((shown, "muted" if faint else sign.title_ink))
+    return spread(left, right, width)
 
 
-def _columns(bead: Bead, world: RowContext, width: int) -> list[Span]:
-    """What stands on the right: the note, then priority and age; a narrow list shows one of them."""
+def _state(bead: Bead, world: RowContext, width: int, chosen: Sequence[str] | None) -> list[Span]:
+    """What matters about the state; where it says nothing and there are no columns, the priority."""
     note = note_of(bead, world, brief=width < WIDE_ROW)
-    right: list[Span] = [] if note is None else [(cut(note[0], max(8, width // 3)), note[1])]
-    if right and width < WIDE_ROW:
-        return right
-    if right:
-        right.append(("  ", "text"))
-    right.append((f"P{bead.priority}", "text" if bead.priority == 0 else "muted"))
-    return [*right, (f" {age_of(bead, world.now):>4}", "muted")] if width >= WIDE_ROW else right
+    if note is not None:
+        return [(cut(note[0], max(8, width // 3)), note[1])]
+    return [_CELLS["priority"](bead, world)] if chosen is None and width < WIDE_ROW else []
 
 
 def _shortened(right: list[Span], room: int) -> list[Span]:
@@ -136,14 +220,24 @@ def _shortened(right: list[Span], room: int) -> list[Span]:
         return right
     (text, ink), *others = right
     kept = cell_len(text) - over
-    return [(cut(text, kept), ink), *others] if kept >= 4 else others[1:]
+    return [(cut(text, kept), ink), *others] if kept >= 4 else others
 
 
 class QueueRows(RowSource):
     """A view of the queue as rows."""
 
-    def __init__(self, view: QueueView, world: RowContext, *, two_lines: bool = False) -> None:
+    def __init__(
+        self,
+        view: QueueView,
+        world: RowContext,
+        *,
+        two_lines: bool = False,
+        chosen: Sequence[str] | None = None,
+    ) -> None:
+        """Make the rows; ``chosen`` names their columns, None where the width decides."""
         self.view = view
+        self._chosen = chosen
+        self._titles = Titles(world.queue.beads[row.bead_id].title for row in view.rows if row.kind == "bead")
         self.rows = view.rows
         self._world = world
         self._two_lines = two_lines
@@ -199,6 +293,8 @@ class QueueRows(RowSource):
             gutter=self._lanes(index),
             links=links + (f" +{len(row.see) - 2}" if len(row.see) > 2 else ""),
             faint=row.context,
+            chosen=None if self.view.kind == "lanes" and width < WIDE_ROW else self._chosen,
+            titles=self._titles,
         )
 
     def paint_more(self, index: int, width: int) -> Line | None:

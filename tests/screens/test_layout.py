@@ -1,0 +1,159 @@
+"""How a screen's room is shared out: zoom, split, columns; and that it is kept for the next start."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from helix_tui.screens.queue.screen import QueueScreen
+from helix_tui.settings import Layout
+from tests.screens.conftest import Console, MakeConsole
+
+
+def queue(app: Console) -> QueueScreen:
+    return cast(QueueScreen, app.screen)
+
+
+def said(app: Console) -> str:
+    return "\n".join(notice.message for notice in app._notifications)
+
+
+async def test_z_gives_the_list_all_the_room_and_gives_it_back(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test(size=(120, 30)) as pilot:
+        before = queue(app).list.size.width
+        await pilot.press("z")
+        assert queue(app).list.size.width >= 118
+        assert not queue(app).detail.size.width
+        await pilot.press("z")
+        assert queue(app).list.size.width == before
+
+
+async def test_esc_and_tab_end_a_zoom(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test(size=(120, 30)) as pilot:
+        await pilot.press("tab", "z")
+        assert queue(app).detail.size.width >= 118
+        await pilot.press("escape")
+        assert queue(app).list.size.width
+        assert queue(app).focused is queue(app).detail
+        await pilot.press("z", "shift+tab")
+        await pilot.pause()
+        assert queue(app).list.size.width
+        assert queue(app).focused is queue(app).list
+
+
+async def test_a_pane_that_is_alone_is_not_zoomed(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test(size=(48, 30)) as pilot:
+        await pilot.press("z")
+        assert not queue(app).zoomed
+        assert "nothing to zoom" in said(app)
+
+
+@pytest.mark.parametrize("size", [(120, 30), (80, 30)])
+async def test_the_split_moves_and_begins_again(console: MakeConsole, size: tuple[int, int]) -> None:
+    app = console()
+    async with app.run_test(size=size) as pilot:
+
+        def room() -> int:
+            return queue(app).list.size.width if size[0] == 120 else queue(app).list.size.height
+
+        seen = [room()]
+        for _ in range(7):
+            await pilot.press("vertical_line")
+            seen.append(room())
+        assert seen[1] > seen[0]
+        assert min(seen) < seen[0] < max(seen)
+        await pilot.press("backslash")
+        assert room() != seen[-1]
+
+
+async def test_the_split_is_kept_for_the_next_start_on_its_screen_alone(console: MakeConsole, tmp_path: Path) -> None:
+    file = tmp_path / "state" / "layout.json"
+    app = console(kept=Layout(file))
+    async with app.run_test(size=(120, 30)) as pilot:
+        await pilot.press("vertical_line")
+        wider = queue(app).list.size.width
+        await app.workers.wait_for_complete()
+    assert json.loads(file.read_text())["split"] == {"queue": Layout(file).split("queue")}
+    again = console(name="again", kept=Layout(file))
+    async with again.run_test(size=(120, 30)) as pilot:
+        await pilot.pause()
+        assert queue(again).list.size.width == wider
+
+
+async def test_columns_are_chosen_moved_and_kept(console: MakeConsole, tmp_path: Path) -> None:
+    file = tmp_path / "layout.json"
+    app = console(kept=Layout(file))
+    async with app.run_test(size=(160, 40)) as pilot:
+        assert app.kept.columns("queue") is None
+        await pilot.press("C")
+        rows = app.screen.list  # type: ignore[attr-defined]
+        rows.select("id")
+        await pilot.press("space")
+        assert "id" in (app.kept.columns("queue") or ())
+        await pilot.press("plus", "plus", "plus", "plus", "plus", "escape")
+        assert (app.kept.columns("queue") or ())[0] == "id"
+        await app.workers.wait_for_complete()
+        heads = queue(app).list_caption.spans(90)
+        assert "".join(text for text, _ in heads).split()[-5:] == ["id", "labels", "epic", "P", "age"]
+    assert Layout(file).columns("queue") == app.kept.columns("queue")
+
+
+async def test_r_leaves_the_columns_to_the_width_again(console: MakeConsole) -> None:
+    app = console()
+    app.kept.choose_columns("queue", ["type"])
+    async with app.run_test(size=(120, 30)) as pilot:
+        assert app.sees("  type ")
+        await pilot.press("C", "r", "escape")
+        assert app.kept.columns("queue") is None
+        assert not app.sees("  type ")
+
+
+async def test_more_room_shows_more_of_a_title_and_more_columns(console: MakeConsole) -> None:
+    """At 160 columns more than at 120, and there more than at 80."""
+    title = " ".join(f"word{number}" for number in range(40))
+    line = json.dumps({"id": "demo-1", "title": title, "status": "open", "labels": ["area:sea"], "issue_type": "task"})
+    shown: dict[int, tuple[int, int]] = {}
+    for width in (80, 120, 160, 220):
+        app = console([line], name=f"w{width}")
+        async with app.run_test(size=(width, 40)) as pilot:
+            await pilot.pause()
+            row = next(text for text in app.rows() if "word0" in text)
+            words = row[: queue(app).list.size.width].count("word")
+            shown[width] = words, sum(line.strip() != "" for line in app.rows())
+            assert ("sea" in row) == (width >= 160)
+    assert shown[80][0] >= 8
+    assert shown[160][0] >= shown[120][0]
+    assert shown[220][0] >= shown[160][0]
+
+
+async def test_a_layout_that_somebody_broke_costs_a_notice_and_not_the_start(
+    console: MakeConsole, tmp_path: Path
+) -> None:
+    file = tmp_path / "layout.json"
+    for text in (
+        "{",
+        "[]",
+        '{"columns": 3, "split": {"queue": "wide", "loop": 400}}',
+        '{"columns": {"queue": [1, "age"]}}',
+    ):
+        file.write_text(text)
+        app = console(name=f"p{len(text)}", kept=Layout(file))
+        async with app.run_test(size=(120, 30)):
+            assert app.sees("dag")
+            assert bool(Layout(file).problem) == (text == "{")
+
+
+async def test_a_layout_that_cannot_be_written_is_said(console: MakeConsole, tmp_path: Path) -> None:
+    (tmp_path / "state").write_text("a file where the folder should be")
+    app = console(kept=Layout(tmp_path / "state" / "layout.json"))
+    async with app.run_test(size=(120, 30)) as pilot:
+        await pilot.press("vertical_line")
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        assert "not kept for the next start" in said(app)
