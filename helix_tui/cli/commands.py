@@ -31,7 +31,10 @@ _MODULES = {
     "helix.run": "run start stop",
     "helix.build": "build implement",
     "helix.stage": "frame evolve design plan polish align backfill review",
-    **{f"helix.{name}": name for name in ("input", "check", "triage", "experiment", "commit", "tracker", "help")},
+    **{
+        f"helix.{name}": name
+        for name in ("needs", "input", "check", "triage", "experiment", "commit", "tracker", "help")
+    },
 }
 """Module -> the commands that it answers."""
 
@@ -54,6 +57,9 @@ COMMANDS = {
     "attempts": _row("what was executed, with evidence, cost and outcome", "", "git"),
     "doc": _row(
         "the document graph: dependencies, what is stale, wrong or changed, and the beads under it", "", "ddx", "git"
+    ),
+    "needs": _row(
+        "what waits on a person, with what can be done about it", "with --snooze, --wake: .helix/snoozed.json", "git"
     ),
     "set": _row("set fields of a bead", _QUEUE, "ddx"),
     "unset": _row("take fields from a bead", _QUEUE, "ddx"),

@@ -326,7 +326,7 @@ def _screen(name: str) -> Surface:
         elif "beads" in data:
             yield from _of_queue(data)
         elif "needs" in data:
-            yield from _of_needs(data["needs"], document["lines"])
+            yield from _of_screen(data["needs"], document["lines"])
         elif "next_action" in data:
             yield ("next action", ""), data["next_action"]
             yield from _why_next(data["reasons"])
@@ -334,10 +334,23 @@ def _screen(name: str) -> Surface:
     return said
 
 
-def _of_needs(needs: list[dict[str, Any]], lines: list[str]) -> Iterator[Statement]:
-    """What waits on a person: the state of its bead, the outcome of its attempt, the question it asks."""
+def _needs(overlay: Scene) -> Iterator[Statement]:
+    document = overlay.ask("needs")
+    yield ("count", "needs"), document["count"]
+    yield ("count", "needs"), sum(document["groups"].values())
+    yield ("what needs a person", ""), sorted(need["key"] for need in document["needs"])
+    yield from _of_needs(document["needs"])
+
+
+def _of_screen(needs: list[dict[str, Any]], lines: list[str]) -> Iterator[Statement]:
     number = _PULSE["needs me"].search(lines[0])
     yield ("count", "needs"), int(number[1].replace(",", "")) if number else 0
+    yield ("what needs a person", ""), sorted(need["key"] for need in needs)
+    yield from _of_needs(needs)
+
+
+def _of_needs(needs: list[dict[str, Any]]) -> Iterator[Statement]:
+    """What waits on a person: the state of its bead, the outcome of its attempt, the question it asks."""
     yield ("count", "needs"), len(needs)
     yield ("open questions", ""), sorted(need["question_id"] for need in needs if need["question_id"])
     for need in needs:
@@ -347,8 +360,8 @@ def _of_needs(needs: list[dict[str, Any]], lines: list[str]) -> Iterator[Stateme
         if kind in ("dead_run", "silent_run", "orphaned_claim"):
             yield ("is running", bead), False
         attempt = ATTEMPT_ID.search(need["reason"])
-        if kind in ("refused", "kept_aside") and attempt:
-            yield ("outcome of", attempt[0]), kind
+        if kind in ("refused", "kept_aside", "merge_conflict", "failing_check") and attempt:
+            yield ("outcome of", attempt[0]), "refused" if kind == "refused" else "kept_aside"
 
 
 def _why_next(reasons: list[dict[str, Any]]) -> Iterator[Statement]:
@@ -390,6 +403,7 @@ SURFACES: dict[str, Surface] = {
     "status": _status,
     "stuck": _stuck,
     "next": _next,
+    "needs": _needs,
     "memory learn": _proposals,
     "queue in words": _words_of("queue"),
     "check in words": _words_of("check", "--no-model"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,7 @@ from helix_tui.core.ground.time import NS
 from helix_tui.core.memory import MemoryFault, database_path, look_into
 from helix_tui.core.memory.lessons.changes import MemoryChanges
 from helix_tui.core.memory.lessons.proposals import Proposals
-from helix_tui.core.supervision.decide.need_view import HOUR_S, MORNING
+from helix_tui.core.supervision.decide.need_view import HOUR_S, MORNING, next_morning
 from helix_tui.core.supervision.decide.needs import Need
 from helix_tui.core.supervision.stages.delegate import AgentChoice
 from helix_tui.core.supervision.stages.landing import Merged, call_off, end_resolving, kept_ref, merge_kept
@@ -53,12 +52,6 @@ def snooze_sheet(count: int, now: int, until: Callable[[int | None], object]) ->
         ),
     ]
     return ChoiceSheet(f"snooze {whom}", choices)
-
-
-def next_morning(now: int) -> int:
-    """The instant at which the next local day's morning begins."""
-    day = datetime.fromtimestamp(now // NS) + timedelta(days=1)
-    return int(day.replace(hour=MORNING, minute=0, second=0, microsecond=0).timestamp()) * NS
 
 
 # --- lessons ----------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -176,7 +177,7 @@ class NeedFilter:
             who = self._me if value == "me" else value
             return lambda need, queue, now: (not need.assigned) if value == "none" else need.assigned == who
         try:
-            number = _seconds(value) if name == "waits" else float(value.lstrip("$"))
+            number = span_seconds(value) if name == "waits" else float(value.lstrip("$"))
         except ValueError:
             what = "a span of time; write it like 12h or 3d" if name == "waits" else "a number"
             self.problem = self.problem or f"“{clean_line(value, 20)}” is not {what}"
@@ -234,7 +235,12 @@ def _figure(name: str, need: Need, now: int) -> float | None:
     return need.usd if name == "cost" else float(need.waiting)
 
 
-def _seconds(value: str) -> float:
+def span_seconds(value: str) -> float:
+    """The seconds of a span like ``90m`` or ``3d``; a bare number is seconds.
+
+    Raises:
+        ValueError: it is none.
+    """
     return float(value[:-1]) * _SPANS[value[-1]] if value[-1:] in _SPANS else float(value)
 
 
@@ -328,6 +334,12 @@ def split_snoozed(needs: Iterable[Need], snoozes: Mapping[str, Snooze], now: int
         away.append(need)
         ends += [end for end in (parse_instant(snooze.until),) if end is not None]
     return SplitNeeds(tuple(active), tuple(away), min(ends, default=0))
+
+
+def next_morning(now: int) -> int:
+    """The instant at which the next local day's morning begins."""
+    day = datetime.fromtimestamp(now // NS) + timedelta(days=1)
+    return int(day.replace(hour=MORNING, minute=0, second=0, microsecond=0).timestamp()) * NS
 
 
 def put_off(project: Project, gate: WriteGate, needs: Iterable[Need], *, until: int | None, by: str, now: int) -> None:

@@ -1,0 +1,202 @@
+"""``helix-tui needs``: everything that waits on a person, with what can be done about it; once, or as it changes."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+
+from helix_tui.cli.call import Call, CliError
+from helix_tui.cli.helix.shared import curator_of, explained
+from helix_tui.cli.report.queue_lines import title_of
+from helix_tui.core.ddx.attempts.index import AttemptBook, AttemptIndex
+from helix_tui.core.ddx.runs.running import holds
+from helix_tui.core.editing.execute.curator import QueueState
+from helix_tui.core.ground.text import clean_line, fit, short_id
+from helix_tui.core.ground.time import NS, format_age, format_instant, now_ns
+from helix_tui.core.supervision.decide.background_monitor import BackgroundMonitor, needs_now
+from helix_tui.core.supervision.decide.need_actions import LANDING, actions_of
+from helix_tui.core.supervision.decide.need_view import (
+    NeedFilter,
+    SplitNeeds,
+    bring_back,
+    group_of,
+    grouped,
+    next_morning,
+    put_off,
+    span_seconds,
+    stake,
+)
+from helix_tui.core.supervision.decide.needs import Need
+from helix_tui.core.supervision.stages.landing import kept_ref
+
+MOST_LINES = 8
+"""Needs of one group that people get to see."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this command."""
+    parser.add_argument("--filter", metavar="QUERY", default="", help="like: kind:proposals waits>3d blocks>=1 text")
+    parser.add_argument("--watch", action="store_true", help="go on: a line, or with --json a document, per change")
+    parser.add_argument("--every", type=float, default=2.0, metavar="SECONDS", help="with --watch: how often to look")
+    parser.add_argument("--snooze", nargs="+", metavar="KEY", help="put these off, by their key in --json")
+    parser.add_argument("--for", dest="span", default="1h", metavar="SPAN", help="with --snooze: 1h, tomorrow, change")
+    parser.add_argument("--wake", nargs="+", metavar="KEY", help="bring back what was put off")
+
+
+class NeedsReader:
+    """Looks at a project again and again; what has not changed is not read twice."""
+
+    def __init__(self, call: Call) -> None:
+        self.curator = curator_of(call)
+        self.clock: Callable[[], int] = (lambda: call.now) if call.fixed_now else now_ns
+        self._monitor = BackgroundMonitor(self.curator.project, lambda _: None, clock=self.clock)
+        self._index = AttemptIndex.of(self.curator.project)
+        self.state: QueueState
+        self.attempts = AttemptBook()
+
+    def look(self) -> SplitNeeds:
+        """What waits on a person now, and what is put off."""
+        with explained():
+            self.state = self.curator.look()
+        self._index.refresh(self.state.tracker.beads, holds=holds(self.state.runs))
+        self.attempts = AttemptBook(self._index.attempts, self._index.other_calls)
+        found = self._monitor.look(self.state, self.curator.history())
+        return needs_now(self.curator.project, self.state, self.attempts, found, self.clock())
+
+    def document(self, need: Need) -> dict[str, Any]:
+        """A need as JSON, with its heading, its bead's title, and what can be done."""
+        bead = self.state.queue.beads.get(need.bead_id)
+        attempt = self.attempts.get(need.attempt_id)
+        landable = attempt is not None and attempt.preserved and bool(kept_ref(attempt))
+        offered = actions_of(need, () if landable else LANDING)
+        return {
+            **need.record(),
+            "group": group_of(need),
+            "title": bead.title if bead is not None else None,
+            "actions": [
+                {"id": each.id, "label": each.label, "effect": each.effect, "command": each.command_for(need) or None}
+                for each in offered
+            ],
+        }
+
+
+def run(call: Call) -> int:
+    """Print what needs a person; or put some of it off."""
+    wanted = NeedFilter(call.options.filter)
+    if wanted.problem:
+        raise CliError(wanted.problem, "A filter is written like: kind:proposals waits>3d blocks>=1 text", 2)
+    reader = NeedsReader(call)
+    split = reader.look()
+    if call.options.snooze or call.options.wake:
+        _put_off(call, reader, split)
+        split = reader.look()
+    if call.options.watch:
+        return _watch(call, reader, wanted, split)
+    passing = wanted.passing(split.active, reader.state.queue, call.now)
+    if call.json:
+        call.emit(
+            {
+                "as_of": format_instant(call.now),
+                "count": len(split.active),
+                "groups": {group.name: len(group.needs) for group in grouped(split.active, call.now)},
+                "needs": [reader.document(need) for need in passing],
+                "snoozed": [reader.document(need) for need in split.snoozed],
+            }
+        )
+        return 0
+    for line in _lines(call, reader, passing, split):
+        call.print(line)
+    return 0
+
+
+def _put_off(call: Call, reader: NeedsReader, split: SplitNeeds) -> None:
+    every = {need.key: need for need in (*split.active, *split.snoozed)}
+    keys = [*(call.options.snooze or ()), *(call.options.wake or ())]
+    unknown = next((key for key in keys if key not in every), "")
+    if unknown:
+        raise CliError(f"nothing that waits has the key “{clean_line(unknown, 80)}”", "`helix-tui needs --json`", 2)
+    project, gate = reader.curator.project, reader.curator.gate
+    with explained():
+        if call.options.wake:
+            bring_back(project, gate, call.options.wake)
+        if call.options.snooze:
+            needs = [every[key] for key in call.options.snooze]
+            who = reader.curator.me.user
+            put_off(project, gate, needs, until=_until(call), by=who, now=call.now)
+
+
+def _until(call: Call) -> int | None:
+    """When a snooze ends; None where it ends by a change."""
+    span = call.options.span
+    if span == "change":
+        return None
+    if span == "tomorrow":
+        return next_morning(call.now)
+    try:
+        return call.now + int(span_seconds(span) * NS)
+    except ValueError:
+        raise CliError(
+            f"“{clean_line(span, 40)}” is not a span", "Write --for 1h, 3d, tomorrow or change.", 2
+        ) from None
+
+
+def _lines(call: Call, reader: NeedsReader, needs: Iterable[Need], split: SplitNeeds) -> Iterable[str]:
+    groups = grouped(needs, call.now)
+    if not groups:
+        yield "nothing waits on you" if not split.active else f"none of {len(split.active):,} matches"
+    for group in groups:
+        yield call.paint(f"{group.name}  {len(group.needs):,}", "bold")
+        for need in group.needs[:MOST_LINES]:
+            age = format_age((call.now - need.since) / NS) if need.since is not None else ""
+            figures = "  ".join(filter(None, (stake(need), age)))
+            yield fit(f"  {_title(reader, need)}", max(20, call.paint.width - len(figures) - 2)) + f"  {figures}"
+            yield call.paint("    " + fit(clean_line(need.reason, 300), call.paint.width - 4).rstrip(), "muted")
+        command = next((each.command for each in actions_of(group.needs[0], LANDING) if each.command), "")
+        if len(group.needs) > MOST_LINES:
+            yield call.paint(f"  … {len(group.needs) - MOST_LINES:,} more: --filter or --json show them", "muted")
+        if command:
+            yield call.paint(f"  → {command}", "running")
+    if split.snoozed:
+        yield call.paint(f"{len(split.snoozed):,} snoozed", "muted")
+
+
+def _title(reader: NeedsReader, need: Need) -> str:
+    bead = reader.state.queue.beads.get(need.bead_id)
+    if bead is None:
+        return need.question_id or need.ref or need.kind.replace("_", " ")
+    return f"{short_id(clean_line(bead.id, 60))}  {title_of(bead)}"
+
+
+def _watch(call: Call, reader: NeedsReader, wanted: NeedFilter, split: SplitNeeds) -> int:
+    """Tell what is there, then each need that comes and each that goes, until interrupted."""
+    known: dict[str, Need] = {}
+    while True:
+        now = {need.key: need for need in wanted.passing(split.active, reader.state.queue, reader.clock())}
+        for key, need in now.items():
+            if key not in known:
+                _tell(call, reader, "new", need)
+        for key, need in known.items():
+            if key not in now:
+                _tell(call, reader, "gone", need)
+        known = now
+        time.sleep(max(0.2, call.options.every))
+        try:
+            split = reader.look()
+        except CliError as error:  # it may be readable again at the next look
+            call.note(error.message)
+
+
+def _tell(call: Call, reader: NeedsReader, event: str, need: Need) -> None:
+    if call.json:
+        line = msgspec.json.encode({"schema": "needs-event/1", "event": event, "need": reader.document(need)})
+        sys.stdout.buffer.write(line + b"\n")
+        sys.stdout.buffer.flush()
+        return
+    sign = "+" if event == "new" else "-"
+    call.print(f"{sign} {group_of(need)}  {_title(reader, need)}  {clean_line(need.reason, 200)}")
+    sys.stdout.flush()
