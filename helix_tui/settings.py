@@ -6,6 +6,8 @@
     model = "sonnet"           # the model behind that agent
     stall_after = 600          # seconds without an event after which a worker is called silent
     systemic_days = 7          # days within which three occurrences make a failure systemic
+    budget_run = "$5"          # what a run may cost: "$5, 2M tokens, 10 attempts"
+    budget_day = "$20"         # what a day may cost, whoever spends it
     [keys]
     "move.down" = "n,down"
 
@@ -21,9 +23,12 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from helix_tui.core.ground.text import clean_line
+
+if TYPE_CHECKING:
+    from helix_tui.core.supervision.run_state.budget import Budget
 
 _MAX_FILE = 1 << 16
 
@@ -45,6 +50,15 @@ class Settings:
     """The model behind that agent."""
     systemic_days: float | None = None
     """None where nothing is set; what HELIX_SYSTEMIC_DAYS says comes before it."""
+    budget_texts: Mapping[str, str] = field(default_factory=dict)
+    """What a ``run`` and a ``day`` may cost, as written."""
+
+    @property
+    def budget(self) -> Budget:
+        """What a run and a day may cost; no limit where nothing is set."""
+        from helix_tui.core.supervision.run_state.budget import Budget, parse_limits
+
+        return Budget(*(parse_limits(self.budget_texts.get(span, "")) for span in ("run", "day")))
 
 
 def settings_file(env: Mapping[str, str] | None = None) -> Path:
@@ -91,6 +105,7 @@ def load_settings(path: Path | None = None) -> Settings:
     if not isinstance(model_dir, str):
         problems.append("model_dir: write a folder as a text")
         model_dir = ""
+    budget = _budget_texts(document, problems)
     return Settings(
         theme if isinstance(theme, str) else "",
         keymap,
@@ -100,7 +115,25 @@ def load_settings(path: Path | None = None) -> Settings:
         clean_line(who["agent"], 120),
         clean_line(who["model"], 120),
         days,
+        budget,
     )
+
+
+def _budget_texts(document: Mapping[str, object], problems: list[str]) -> dict[str, str]:
+    """The budgets that can be understood; a sentence for each that cannot."""
+    found: dict[str, str] = {}
+    for span in ("run", "day"):
+        text = document.get(f"budget_{span}", "")
+        if text == "":
+            continue
+        from helix_tui.core.supervision.run_state.budget import HOW, parse_limits  # most people set none
+
+        try:
+            parse_limits(text if isinstance(text, str) else "?")
+            found[span] = str(text)
+        except ValueError:
+            problems.append(f"budget_{span}: {HOW}")
+    return found
 
 
 # --- what the console keeps by itself -----------------------------------------------------------------------

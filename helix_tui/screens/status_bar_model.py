@@ -11,7 +11,7 @@ from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.ddx.attempts.index import AttemptBook
 from helix_tui.core.ddx.runs.running import beads_at_work
 from helix_tui.core.ground.text import clean_line
-from helix_tui.core.ground.time import NS
+from helix_tui.core.ground.time import NS, midnight
 from helix_tui.core.supervision.signals.questions import beads_in_question
 from helix_tui.widgets import figures
 from helix_tui.widgets.chrome.status_bar import PulseFacts
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from helix_tui.core.snapshot import Snapshot
     from helix_tui.core.supervision.decide.check import StatusSummary
     from helix_tui.core.supervision.decide.needs import Need
-
-_LONGEST = 86_400 * NS
-"""How long before midnight an attempt can have begun whose calls are still of today."""
 
 STALE_AFTER_S = 60
 """Age of the newest write from which it is called old, while something runs."""
@@ -61,7 +58,7 @@ def pulse_facts(
         ready=len(counts.ready),
         needs_me=len(needs),
         memory=memory,
-        spent=_spent_since(snapshot.attempts, figures.midnight(now)),
+        spent=_spent_since(snapshot.attempts, midnight(now)),
         action=_action(status_summary, counts) if refused is None else "GUIDANCE",
         because=_because(status_summary, counts) if refused is None else _in_words(refused.gate.code),
         loop=_loop(status_summary) if status_summary is not None else "",
@@ -136,15 +133,9 @@ def _focus(queue: Queue) -> str:
 @lru_cache(maxsize=4)
 def _spent_since(book: AttemptBook, start: int) -> str:
     """Money and tokens of every call of an agent since an instant; ``≥`` where some of them do not say."""
-    from helix_tui.core.ddx.attempts.sums import format_sum, sum_calls  # not before an attempt is there
+    from helix_tui.core.ddx.attempts.sums import format_sum  # not before an attempt is there
 
-    calls = list(book.other_calls)
-    for attempt in book:
-        ended = attempt.finished_at
-        if ended is not None and ended < start and (attempt.started_at or 0) < start - _LONGEST:
-            break
-        calls += attempt.spent
-    sums = sum_calls(calls, since=start)
+    sums = book.spent_since(start)
     if not sums.whole.calls:
         return ""
     return f"{format_sum(sums)} · {figures.tokens(sums.tokens)} tok today"

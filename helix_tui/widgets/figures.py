@@ -7,10 +7,8 @@ How the tier of an answer looks, in the list of questions and above the answer.
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from helix_tui.core.ddx.attempts.sums import format_usd
-from helix_tui.core.ground.time import NS, format_age, format_span
+from helix_tui.core.ground.time import NS, format_age, format_span, local_moment
 from helix_tui.widgets.base.line import Span
 
 UNKNOWN = "n/a"
@@ -48,7 +46,7 @@ def short_span(milliseconds: int | None) -> str:
 
 def clock_time(instant: int | None) -> str:
     """The local time of day with seconds; blanks of the same width where there is none."""
-    moment = _local(instant)
+    moment = local_moment(instant)
     return " " * 8 if moment is None else moment.strftime("%H:%M:%S")
 
 
@@ -57,7 +55,7 @@ def day_or_time(instant: int | None, now: int) -> str:
 
     Unlike an age it does not change while one looks at it.
     """
-    moment, today = _local(instant), _local(now)
+    moment, today = local_moment(instant), local_moment(now)
     if moment is None or today is None:
         return "—"
     if moment.date() == today.date():
@@ -67,29 +65,11 @@ def day_or_time(instant: int | None, now: int) -> str:
     return moment.strftime("%m/%Y")[-7:]
 
 
-def midnight(now: int) -> int:
-    """The instant at which the local day of ``now`` began."""
-    moment = _local(now)
-    if moment is None:
-        return now
-    return int(moment.replace(hour=0, minute=0, second=0, microsecond=0).timestamp()) * NS
-
-
 def since_start(instant: int | None, start: int | None) -> str:
     """How far into its attempt something happened: ``+12s``, ``+4m 02s``; nothing when unknown."""
     if instant is None or start is None or instant < start:
         return ""
     return f"+{format_span((instant - start) / NS)}"
-
-
-def _local(instant: int | None) -> datetime | None:
-    """An instant in the zone of whoever looks; None for none, or one that no calendar holds."""
-    if instant is None:
-        return None
-    try:
-        return datetime.fromtimestamp(instant // NS).astimezone()
-    except (OverflowError, OSError, ValueError):
-        return None
 
 
 CELLS = 10

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helix_tui.core.ground.time import parse_now
+from helix_tui.core.ground.time import midnight, parse_now
 from helix_tui.widgets import figures
 
 
@@ -62,7 +62,7 @@ def test_a_time_that_no_calendar_holds_is_none() -> None:
 
 def test_midnight_is_not_after_now_and_less_than_25_hours_before() -> None:
     now = parse_now("2026-08-21T12:00:00Z")
-    assert 0 <= now - figures.midnight(now) < 25 * 3_600 * 1_000_000_000
+    assert 0 <= now - midnight(now) < 25 * 3_600 * 1_000_000_000
 
 
 def test_since_start() -> None:

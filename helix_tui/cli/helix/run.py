@@ -35,10 +35,12 @@ from helix_tui.core.ground.text import clean_line
 from helix_tui.core.supervision.agents.briefing import environment_options
 from helix_tui.core.supervision.loop.options import RunOptions
 from helix_tui.core.supervision.loop.runner import RunOutcome, supervise
+from helix_tui.core.supervision.run_state.budget import NO_LIMITS, Budget, Limits, parse_limits
 from helix_tui.core.supervision.run_state.control import Control, active_run, start_run, stop_run
 from helix_tui.core.supervision.run_state.mutex import AlreadyRunning, Holder
 from helix_tui.core.supervision.stages.delegate import Delegate
 from helix_tui.core.supervision.stages.injection import THRESHOLD
+from helix_tui.settings import load_settings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -70,6 +72,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-auto-review", action="store_true", help="inject no reviews")
     parser.add_argument("--focus", default="", metavar="ID", help="begin with this epic")
     parser.add_argument("--no-focus", action="store_true", help="do not stay with an epic until it is done")
+    for flag, span in (("--budget", "this run"), ("--day-budget", "a day")):
+        text = f"what {span} may cost, as “$5, 2M tokens, 10 attempts”; it stops after the bead in hand"
+        parser.add_argument(flag, type=_limits, default=NO_LIMITS, metavar="LIMITS", help=text)
     parser.add_argument("--ephemeral", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("-s", "--summary", action="store_true", help="one line an event, the rest in the log")
     add_autonomy(parser)
@@ -97,6 +102,8 @@ def options_of(call: Call) -> RunOptions:
         focus=options.focus,
         auto_focus=not options.no_focus,
         wishes=wishes_of(call),
+        budget=Budget(options.budget, options.day_budget),
+        default_budget=load_settings().budget,
     )
 
 
@@ -205,6 +212,8 @@ def _again(call: Call) -> list[str]:
     words += [flag for flag, on in flags.items() if on]
     values = {
         "--focus": options.focus,
+        "--budget": str(options.budget) if options.budget else "",
+        "--day-budget": str(options.day_budget) if options.day_budget else "",
         "--agent": options.agent,
         "--review-agent": options.review_agent,
         "--model": options.model,
@@ -279,6 +288,13 @@ def _signals(control: Control) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _limits(text: str) -> Limits:
+    try:
+        return parse_limits(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _number(text: str) -> int:

@@ -73,6 +73,24 @@ def now_ns() -> int:
     return time.time_ns()
 
 
+def local_moment(instant: int | None) -> datetime | None:
+    """An instant in the zone of whoever looks; None for none, or one that no calendar holds."""
+    if instant is None:
+        return None
+    try:
+        return datetime.fromtimestamp(instant // NS).astimezone()
+    except (OverflowError, OSError, ValueError):
+        return None
+
+
+def midnight(now: int) -> int:
+    """The instant at which the local day of ``now`` began."""
+    moment = local_moment(now)
+    if moment is None:
+        return now
+    return int(moment.replace(hour=0, minute=0, second=0, microsecond=0).timestamp()) * NS
+
+
 def format_instant(instant: int) -> str:
     """An instant as RFC 3339 in UTC, whole seconds: ``2026-08-21T22:00:28Z``."""
     if instant <= NEVER:

@@ -25,6 +25,7 @@ from helix_tui.core.ddx.attempts.evidence import interpret
 from helix_tui.core.ddx.attempts.index import AttemptBook
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.time import midnight
 from helix_tui.keymap import bindings
 from helix_tui.screens.background import Jobs
 from helix_tui.screens.base import NARROW
@@ -36,7 +37,6 @@ from helix_tui.screens.loop.run_log import Follower, RunTail, Seen
 from helix_tui.widgets.base.line import Line
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.chrome.empty_state import EmptyState
-from helix_tui.widgets.figures import midnight
 from helix_tui.widgets.rows.attempt_filter import AttemptFilter
 from helix_tui.widgets.rows.attempts import AttemptList, Board, Order, RunView
 from helix_tui.widgets.rows.running import RunningPanel

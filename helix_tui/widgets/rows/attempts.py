@@ -15,7 +15,7 @@ from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.names import Outcome
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ground.text import clean_line, short_id
-from helix_tui.core.ground.time import NS, format_span
+from helix_tui.core.ground.time import NS, format_span, midnight
 from helix_tui.themes.roles import SIGNS
 from helix_tui.widgets import figures
 from helix_tui.widgets.base.line import Line, Span, cut, fit, spread, width_of, wrap_spans
@@ -166,7 +166,7 @@ def _caption(board: Board, width: int) -> Line:
 
 def _today(board: Board, room: int) -> list[Span]:
     """``today 9 landed · 2 kept aside · 3 no change · 1 failed``, by glyph where that is too long."""
-    begin = figures.midnight(board.now)
+    begin = midnight(board.now)
     counts: dict[Outcome, int] = {}
     for attempt in board.order.attempts:
         at = attempt.finished_at or attempt.started_at

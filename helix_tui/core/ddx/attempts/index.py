@@ -35,7 +35,7 @@ from helix_tui.core.ddx.attempts.from_events import (
 from helix_tui.core.ddx.attempts.from_events import loop_piece as _loop_piece
 from helix_tui.core.ddx.attempts.from_metrics import MetricsFile, RunStates, metric_piece
 from helix_tui.core.ddx.attempts.loop_log import LoopLogs
-from helix_tui.core.ddx.attempts.sums import AgentCall
+from helix_tui.core.ddx.attempts.sums import AgentCall, Sums, sum_calls
 from helix_tui.core.ddx.claims import Hold
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.time import NS
@@ -384,6 +384,10 @@ def _age_key(attempt: Attempt) -> tuple[int, str]:
     return (attempt.finished_at or attempt.started_at or 0, attempt.attempt_id)
 
 
+LONGEST_DAY = 86_400 * NS
+"""How long before an instant an attempt can have begun whose calls are still of the time after it."""
+
+
 class AttemptBook:
     """Every known attempt of a project at one moment."""
 
@@ -409,6 +413,25 @@ class AttemptBook:
     def of_bead(self, bead_id: str) -> tuple[Attempt, ...]:
         """The attempts on one bead, newest first."""
         return self._by_bead.get(bead_id, ())
+
+    def spent_since(self, start: int) -> Sums:
+        """What every call of an agent cost since an instant: `LONGEST_DAY` before it the search ends."""
+        calls = list(self.other_calls)
+        for attempt in self._since(start):
+            calls += attempt.spent
+        return sum_calls(calls, since=start)
+
+    def begun_since(self, start: int) -> int:
+        """How many attempts began since an instant."""
+        return sum((attempt.started_at or 0) >= start for attempt in self._since(start))
+
+    def _since(self, start: int) -> Iterator[Attempt]:
+        """The attempts that may have done anything since an instant."""
+        for attempt in self:
+            ended = attempt.finished_at
+            if ended is not None and ended < start and (attempt.started_at or 0) < start - LONGEST_DAY:
+                return
+            yield attempt
 
     def changed_since(self, old: AttemptBook) -> frozenset[str]:
         """Ids of attempts that are new, different or gone."""

@@ -93,6 +93,7 @@ class Loop:
     def _step(self) -> None:
         work = self.work
         self._obey()
+        self._within_budget()
         try:
             queue_state = self._curated()
             self._batch_left(queue_state)
@@ -123,6 +124,18 @@ class Loop:
                 work.control.rest()
             work.teller.always("resumed")
             self._obey()
+
+    def _within_budget(self) -> None:
+        """Begin nothing more once a part of the budget is spent.
+
+        Raises:
+            Stopped: it is.
+        """
+        reached = [use for use in self.work.budget_uses() if use.reached]
+        if reached:
+            again = "--budget" if reached[0].span == "run" else "--day-budget"
+            said = "; ".join(use.spent_words() for use in reached)
+            raise Stopped(Stop("budget", said, 0, f"helix-tui run {again} …"))
 
     def _curated(self) -> QueueState:
         self.work.save("curating")

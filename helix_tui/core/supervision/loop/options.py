@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from helix_tui.core.supervision.run_state.budget import NO_BUDGET, Budget
 from helix_tui.core.supervision.run_state.state import REASONS
 from helix_tui.core.supervision.signals.autonomy import Level
 from helix_tui.core.supervision.stages.delegate import NOBODY, AgentChoice
@@ -28,6 +29,10 @@ class RunOptions:
     batch: tuple[str, ...] = ()
     """Beads that it is about: it stops once none of them is ready or running; empty: all."""
     wishes: AgentChoice = NOBODY
+    budget: Budget = NO_BUDGET
+    """What whoever starts it allows; what that leaves open, the project's file says, then the settings."""
+    default_budget: Budget = NO_BUDGET
+    """What the settings allow."""
 
 
 @dataclass(frozen=True, slots=True)

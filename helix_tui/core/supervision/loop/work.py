@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from helix_tui.core.beads.readiness import Queue
-from helix_tui.core.ddx.attempts.index import AttemptIndex
+from helix_tui.core.ddx.attempts.index import AttemptBook, AttemptIndex
 from helix_tui.core.ddx.client import MALFORMED, MISSING, TOO_OLD, DdxError
 from helix_tui.core.ddx.runs.running import holds
 from helix_tui.core.editing.execute.curator import Curator, QueueState, Result
@@ -14,10 +14,11 @@ from helix_tui.core.editing.operations import Operation
 from helix_tui.core.editing.steps import PlanBuilder
 from helix_tui.core.editing.undo.undo_plan import Conflict, Unreadable
 from helix_tui.core.ground.project import Project
-from helix_tui.core.ground.time import format_instant, now_ns
+from helix_tui.core.ground.time import format_instant, midnight, now_ns
 from helix_tui.core.supervision.decide.check import Checker
 from helix_tui.core.supervision.loop.options import RunOptions, Stop, Stopped
 from helix_tui.core.supervision.run_state.account import Account
+from helix_tui.core.supervision.run_state.budget import BudgetUse, Spending, budget_in_force, budget_uses
 from helix_tui.core.supervision.run_state.control import Control
 from helix_tui.core.supervision.run_state.state import RunState, denied_runs, save_state
 from helix_tui.core.supervision.run_state.status import Teller
@@ -150,11 +151,28 @@ class LoopWork:
         told = tuple(results)
         if not told:
             return ()
+        state, now = self.look(), self.clock()
+        records = self._refreshed(state)
+        return tuple(replace(each, judged=records.judged(each.piece(now), since)) for each in told)
+
+    def _refreshed(self, state: QueueState) -> AttemptIndex:
+        """Every attempt of the project, as its records are now."""
         if self._records is None:
             self._records = AttemptIndex.of(self.project)
-        state, now = self.look(), self.clock()
         self._records.refresh(state.queue.beads, holds=holds(state.runs))
-        return tuple(replace(each, judged=self._records.judged(each.piece(now), since)) for each in told)
+        return self._records
+
+    def budget_uses(self) -> tuple[BudgetUse, ...]:
+        """What is spent of the budget in force, by this run and by everybody today; its file may be new."""
+        budget = budget_in_force(self.project, self.options.budget, self.options.default_budget)
+        self.state.budget = budget.record()
+        run = Spending(self.state.sums, self.state.attempted_cycles)
+        day = Spending()
+        if budget.day:
+            records = self._refreshed(self.look())
+            book, start = AttemptBook(records.attempts, records.other_calls), midnight(self.clock())
+            day = Spending(book.spent_since(start), book.begun_since(start))
+        return budget_uses(budget, run=run, day=day)
 
     def refresh_context(self, queue_state: QueueState) -> None:
         """Make the context file anew."""

@@ -90,6 +90,8 @@ class RunState:
     exit_code: int | None = None
     next_eligible: str = ""
     last_run: str = ""
+    budget: dict[str, Any] = field(default_factory=dict)
+    """What the run may cost, and a day: {run, day}, each {usd, tokens, attempts}."""
     agent: str = ""
     autonomy: str = "medium"
     log: str = ""
@@ -215,6 +217,7 @@ REASONS = {
     "next_action:DESIGN": "a design pass changed nothing and would be the next step again",
     "next_action:POLISH": "a polish pass changed nothing and would be the next step again",
     "next_action:ALIGN": "alignment is the next step, and is switched off or changed nothing",
+    "budget": "its budget is spent; the bead in hand was finished first",
     "max_cycles": "it did as many cycles as were asked for",
     "batch_done": "nothing of the batch is left to run",
     "no_selectable": "twice in a row there was work and none of it could be selected",
