@@ -94,12 +94,12 @@ def parse_limits(text: str) -> Limits:
 def _amount(part: str) -> tuple[str, Any]:
     match = _AMOUNT.match(part)
     if match is None:
-        raise ValueError(f"“{part}” is no budget; {HOW}")
+        raise ValueError(f"not a budget: “{part}”; {HOW}")
     unit = (match["unit"] or "").lower()
     number = float(match["number"].replace(",", "")) * {"k": 1e3, "m": 1e6}.get(match["scale"].lower(), 1)
     dollars = bool(match["dollar"]) or unit.startswith(("usd", "dollar"))
     if number < 0.01 or number > 1e12 or (match["dollar"] and unit.startswith(("tok", "att", "bead"))):
-        raise ValueError(f"“{part}” is no budget; {HOW}")
+        raise ValueError(f"not a budget: “{part}”; {HOW}")
     if dollars:
         return "usd", number
     if unit.startswith("tok"):
