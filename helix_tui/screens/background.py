@@ -22,6 +22,7 @@ from helix_tui.core.editing.execute.gate import WriteGate
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.supervision.decide.background_monitor import BackgroundMonitor, Concerns, needs_now
+from helix_tui.settings import load_settings
 
 if TYPE_CHECKING:
     from helix_tui.core.snapshot import Snapshot
@@ -45,7 +46,9 @@ class ConsoleMonitor:
         if not read_only:
             curator = Curator(project, lambda era: find_executable(project, ddx, era=era), who="helix", as_of=clock)
             curator.gate = WriteGate(project, patience_s=0.0)
-        self._monitor = BackgroundMonitor(project, tell, curator=curator, clock=clock)
+        self._monitor = BackgroundMonitor(
+            project, tell, curator=curator, clock=clock, default_budget=load_settings().budget
+        )
 
     @property
     def concerns(self) -> Concerns:

@@ -17,6 +17,7 @@ from helix_tui.widgets import figures
 from helix_tui.widgets.chrome.status_bar import PulseFacts
 
 if TYPE_CHECKING:
+    from helix_tui.core.ddx.attempts.sums import Sums
     from helix_tui.core.snapshot import Snapshot
     from helix_tui.core.supervision.decide.check import StatusSummary
     from helix_tui.core.supervision.decide.needs import Need
@@ -48,6 +49,7 @@ def pulse_facts(
     running = len(beads_at_work(snapshot.runs))
     counts = counts_of(snapshot.queue, status_summary)
     refused = snapshot.shut
+    spent, cost, over = _spent(snapshot, status_summary, now, running=running > 0)
     return PulseFacts(
         project=clean_line(snapshot.project.name, 60),
         branch=clean_line(snapshot.branch, 60),
@@ -58,7 +60,9 @@ def pulse_facts(
         ready=len(counts.ready),
         needs_me=len(needs),
         memory=memory,
-        spent=_spent_since(snapshot.attempts, midnight(now)),
+        spent=spent,
+        cost=cost,
+        over=over,
         action=_action(status_summary, counts) if refused is None else "GUIDANCE",
         because=_because(status_summary, counts) if refused is None else _in_words(refused.gate.code),
         loop=_loop(status_summary) if status_summary is not None else "",
@@ -131,11 +135,28 @@ def _focus(queue: Queue) -> str:
 
 
 @lru_cache(maxsize=4)
-def _spent_since(book: AttemptBook, start: int) -> str:
-    """Money and tokens of every call of an agent since an instant; ``≥`` where some of them do not say."""
-    from helix_tui.core.ddx.attempts.sums import format_sum  # not before an attempt is there
+def _sums_since(book: AttemptBook, start: int) -> Sums:
+    """Every call of an agent since an instant."""
+    return book.spent_since(start)
 
-    sums = book.spent_since(start)
-    if not sums.whole.calls:
-        return ""
-    return f"{format_sum(sums)} · {figures.tokens(sums.tokens)} tok today"
+
+def _spent(
+    snapshot: Snapshot, status_summary: StatusSummary | None, now: int, *, running: bool
+) -> tuple[str, str, bool]:
+    """What today cost, in full and as short as can be, and whether a part of the budget is spent."""
+    from helix_tui.core.ddx.attempts.sums import format_sum, format_usd  # not before an attempt is there
+    from helix_tui.core.supervision.run_state.budget import SPANS
+
+    sums = _sums_since(snapshot.attempts, midnight(now))
+    uses = status_summary.budget_uses(snapshot.attempts, now) if status_summary is not None else ()
+    if not sums.whole.calls and not running and not uses:
+        return "", "", False
+    known = format_sum(sums) if sums.whole.calls else format_usd(0.0)
+    cost = "cost n/a" if known == figures.UNKNOWN else known
+    full = f"{known} · {figures.tokens(sums.tokens)} tok today" if sums.whole.calls else f"{known} today"
+    if not uses:
+        return full, cost, False
+    nearest = uses[0]
+    if (nearest.span, nearest.part) == ("day", "usd"):
+        return f"{nearest.amount} today", nearest.amount.replace(" of ", "/"), nearest.reached
+    return f"{full} · {nearest.amount} {SPANS[nearest.span]}", cost, nearest.reached

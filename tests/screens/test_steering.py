@@ -92,6 +92,9 @@ async def test_a_loop_is_started_by_the_command_that_is_shown(console: MakeConso
         assert app.sees("--summary")
         await pilot.press("s")
         await settled(pilot)
+        assert not (app.root / "started").exists()
+        await pilot.press("y")
+        await settled(pilot)
     assert (app.root / "started").read_text() == f"run --summary -C {app.root}"
 
 
@@ -314,7 +317,7 @@ async def test_a_loop_that_cannot_begin_says_why(console: MakeConsole) -> None:
     fails = "import sys; sys.stderr.write('helix: ddx binary not found; install ddx\\n'); sys.exit(127)"
     app = console(BEADS, look_out="once", own=(sys.executable, "-c", fails))
     async with app.run_test(size=(120, 30)) as pilot:
-        await pilot.press("L", "s")
+        await pilot.press("L", "s", "y")
         await settled(pilot)
         assert "ended at once: ddx binary not found; install ddx" in said(app)
 

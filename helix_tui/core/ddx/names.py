@@ -34,6 +34,8 @@ VERBS: dict[str, tuple[tuple[str, ...], ...]] = {
     "one_bead": (("try",), ("agent", "execute-bead")),
     "ask_model": (("run",), ("agent", "run")),
     "workers": (("work", "status"), ("agent", "workers")),
+    "stop_worker": (("agent", "workers", "stop"),),
+    "set_workers": (("worker", "set"),),
     "usage": (("metrics", "summary"), ("agent", "usage")),
     "plan": (("work", "plan"),),
     "queue": (("bead", "queue"),),

@@ -12,7 +12,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, islice
 
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.sums import format_usd
@@ -20,6 +20,9 @@ from helix_tui.core.ground.time import format_span
 
 RECENT = 400
 """Past attempts that an estimate rests on at most, the newest."""
+
+MOST_LOOKED_AT = 4_000
+"""Past attempts among which those by the model asked for are looked for."""
 
 FEWEST = 3
 """Past attempts below which nothing is estimated."""
@@ -86,8 +89,15 @@ def estimate(attempts: Iterable[Attempt], count: int, *, harness: str = "", mode
     Args:
         attempts: past ones, newest first; those that have not ended, or never began, are passed over.
     """
-    ended = [each for each in attempts if each.finished and (each.duration_ms or each.sums.usd)]
-    same = [each for each in ended if _is_by(each, harness, model)][:RECENT]
+    ended: list[Attempt] = []
+    same: list[Attempt] = []
+    for each in islice(attempts, MOST_LOOKED_AT):
+        if each.finished and (each.duration_ms or each.cost_usd):
+            ended.append(each)
+            if _is_by(each, harness, model):
+                same.append(each)
+                if len(same) == RECENT:
+                    break
     of_model = bool(harness or model) and len(same) >= ENOUGH
     past = same if of_model else ended[:RECENT]
     costs = [sums.usd for sums in (each.sums for each in past) if sums.usd is not None]

@@ -245,16 +245,16 @@ class LineSheet(Sheet):
     FOOTER = ("go.open=continue", "go.back")
     AUTO_FOCUS = "Entry"
 
-    def __init__(self, title: str, lead: str, told: Callable[[str], None], about: str = "") -> None:
-        """``about``: what the line is an answer to, in full above it."""
+    def __init__(self, title: str, lead: str, told: Callable[[str], None], about: str = "", *, text: str = "") -> None:
+        """``about``: what the line is an answer to, in full above it; ``text``: what it begins with."""
         super().__init__(clean_line(title, 200))
         self.list.can_focus = False
         self._told = told
         self._about = about
         self._lead = _Lead(lead)
-        self._warned = ""
+        self._warned = text
         """The text that was to be left, when that was asked for first."""
-        self.entry = Entry(take=self._take)
+        self.entry = Entry(text, take=self._take)
 
     def compose_body(self) -> ComposeResult:
         """What it is about, the line."""

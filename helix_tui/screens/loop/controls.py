@@ -11,12 +11,14 @@ import shlex
 import subprocess
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.ddx.dialect import Dialect, dialect_or_family
+from helix_tui.core.ddx.runs.stopping import GIVEN_BACK, LEFT_CLAIMED, StopMeans
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.editing.execute.executable import find_executable
 from helix_tui.core.editing.execute.gate import GateBusy, WritesForbidden
@@ -29,6 +31,13 @@ from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.ground.time import format_instant, now_ns
 from helix_tui.core.snapshot import Snapshot
 from helix_tui.core.supervision.agents.briefing import chosen
+from helix_tui.core.supervision.run_state.budget import (
+    SPANS,
+    BudgetSpan,
+    parse_limits,
+    read_budget,
+    write_budget,
+)
 from helix_tui.core.supervision.run_state.control import (
     DDX_PATIENCE_S,
     StopEnding,
@@ -60,9 +69,6 @@ ENDINGS = {
     "killed": "the loop did not answer and was ended by force; the next one takes over what it left",
     "asked": "the loop stops after the bead in hand",
 }
-
-GIVEN_BACK = "ddx ends the attempt and releases the bead"
-LEFT_CLAIMED = "ddx ends the attempt and leaves the claim to grow old: Needs me will offer to recover it"
 
 
 class LoopHost(Protocol):
@@ -174,7 +180,35 @@ class LoopControls:
 
         self._do("stop", work)
 
-    def interrupt(self, pid: int) -> None:
+    def stop_by(self, means: StopMeans) -> None:
+        """Stop a worker that somebody else started, by a command of ddx or by a signal."""
+        if means.kind == "signal":
+            self._interrupt(means.pid)
+            return
+        delegate = Delegate(self._host.snapshot.project, self._ddx)
+
+        def work() -> str:
+            delegate.ddx.run(*means.words)
+            return f"{means.name}: {means.effect}"
+
+        self._do("stop", work)
+
+    def set_budget(self, span: BudgetSpan, text: str) -> None:
+        """Keep what a run or a day may cost; a run that is under way looks at it before its next bead."""
+        try:
+            limits = parse_limits(text)
+        except ValueError as error:
+            self._host.say(clean_line(str(error), 300), "warning")
+            return
+        project = self._host.snapshot.project
+
+        def work() -> str:
+            write_budget(project, replace(read_budget(project), **{span: limits}))
+            return f"budget {SPANS[span]}: {limits}"
+
+        self._do("budget", work)
+
+    def _interrupt(self, pid: int) -> None:
         """Interrupt a worker of ddx itself, as ctrl+c in its terminal would."""
         said = self._interrupted
 

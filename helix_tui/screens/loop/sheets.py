@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -14,22 +15,31 @@ from helix_tui.core.beads.naming import with_titles
 from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.sums import format_whole
+from helix_tui.core.ddx.runs.running import Run
+from helix_tui.core.ddx.runs.stopping import StopMeans, next_picks, ways_to_stop
+from helix_tui.core.editing.operations import eligible
 from helix_tui.core.ground.git import read_end
 from helix_tui.core.ground.project import machine_name
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS, format_span, parse_instant
+from helix_tui.core.insights.estimate import Estimate, estimate
 from helix_tui.core.supervision.decide.check import StatusSummary
 from helix_tui.core.supervision.decide.verdict import VerdictReason
+from helix_tui.core.supervision.run_state.budget import BudgetSpan, Limits
 from helix_tui.core.supervision.run_state.status import said_lines
-from helix_tui.screens.editing.choices import Choice, ChoiceSheet
+from helix_tui.core.supervision.stages.delegate import AgentChoice
+from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet
+from helix_tui.screens.editing.preview_sheet import PreviewSheet
+from helix_tui.screens.editing.requests import request_for
 from helix_tui.screens.loop.controls import READ_ONLY, LoopControls
 from helix_tui.screens.sheet import Sheet
 from helix_tui.widgets import figures
-from helix_tui.widgets.base.line import Span
+from helix_tui.widgets.base.line import Span, cut
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.forms.form import Page
 
 if TYPE_CHECKING:
+    from helix_tui.core.ddx.attempts.index import AttemptBook
     from helix_tui.core.snapshot import Change, Snapshot
 
 INKS = {
@@ -134,6 +144,58 @@ class NextSheet(Sheet):
             self.console.copy(command, command)
 
 
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What a start would cost: one bead, and all that are ready."""
+
+    asked: tuple[AttemptBook, int, AgentChoice] | None = None
+    ready: tuple[str, ...] = ()
+    each: Estimate | None = None
+    """None while it is worked out."""
+    whole: Estimate | None = None
+
+    def lines(self) -> list[tuple[str, str]]:
+        """What it says, each with its caption."""
+        each, whole = self.each, self.whole
+        if each is None or whole is None:
+            return [("costs", "estimating …")]
+        if each.usd is None and each.seconds is None:
+            return [("costs", each.describe_usd())]
+        rows = [("a bead", _amounts(each))]
+        if whole.attempts > 1:
+            rows.append((f"all {whole.attempts}", _amounts(whole)))
+        return [*rows, ("", each.basis)]
+
+
+def _amounts(found: Estimate) -> str:
+    took = found.describe_time()
+    return found.describe_usd() + (f" · {took}" if took else "")
+
+
+def _title(bead_id: str, snapshot: Snapshot) -> str:
+    bead = snapshot.queue.beads.get(bead_id)
+    return f"“{cut(clean_line(bead.title, 200), 44)}”" if bead is not None and bead.title else bead_id
+
+
+class StartSheet(ChoiceSheet):
+    """A start, asked about: what it would run and cost."""
+
+    def __init__(self, start: Choice, write: Callable[[Page], None]) -> None:
+        super().__init__("start the loop? It spends money", [start])
+        self._write = write
+
+    def on_mount(self) -> None:
+        """The estimate may come later."""
+        super().on_mount()
+        self.set_interval(LOOK_EVERY, self.rewrite)
+
+    def write(self, page: Page) -> None:
+        """What it would do, then yes."""
+        self._write(page)
+        page.blank()
+        super().write(page)
+
+
 class LoopSheet(ChoiceSheet):
     """The loop: how it stands, what can be done to it, and the end of its log."""
 
@@ -143,6 +205,7 @@ class LoopSheet(ChoiceSheet):
         self.status_summary = StatusSummary()
         self._bead_id = bead_id
         self._log: tuple[str, ...] = ()
+        self.forecast = Forecast()
 
     @property
     def loop_controls(self) -> LoopControls:
@@ -157,6 +220,7 @@ class LoopSheet(ChoiceSheet):
     def show_snapshot(self, snapshot: Snapshot, change: Change) -> None:
         """How it stands now."""
         self.tick()
+        self._foresee()
 
     def tick(self) -> None:
         """The loop may have gone on."""
@@ -164,16 +228,38 @@ class LoopSheet(ChoiceSheet):
         if not self.choices or (status_summary is not None and status_summary is not self.status_summary):
             self.status_summary = status_summary or self.status_summary
             self.choices = tuple(self._deeds())
+            self._foresee()
             self.rewrite()
             self._look()
 
-    def _workers(self) -> Iterable[int]:
-        """Processes of ddx on this machine that HELIX's loop did not start."""
+    def _workers(self) -> Iterable[Run]:
+        """Workers that HELIX's loop did not start."""
         holder, pending = self.status_summary.run.holder, self.status_summary.run.state.pending.get("pid")
         ours = {holder.pid if holder is not None else 0, pending}
-        for run in self.console.snapshot.runs:
-            if run.live and run.pid and run.pid not in ours and run.machine in ("", machine_name()):
-                yield run.pid
+        return (run for run in self.console.snapshot.runs if run.live and run.pid not in ours)
+
+    def _stops(self, off: str) -> Iterable[Choice]:
+        """What can stop workers that somebody else started, the softest means first."""
+        snapshot, offered = self.console.snapshot, set()
+        for run in self._workers():
+            for means in ways_to_stop(run, snapshot.queue, self.loop_controls.dialect, here=machine_name()):
+                if means.kind == "hold" and "hold" not in offered:
+                    yield Choice("h", "h", means.name, means.effect, partial(self._hold, means.beads), off)
+                elif means.kind != "hold" and means.name not in offered:
+                    do = partial(self._ask_to_stop, means)
+                    yield Choice("", "", means.name, means.effect, do, off)
+                offered |= {means.name, means.kind} if means.kind == "hold" else {means.name}
+
+    def _hold(self, beads: Sequence[str]) -> None:
+        """Keep beads from workers, after a preview; one undo allows them again."""
+        if beads:
+            title = f"hold {len(beads):,} bead{'s' * (len(beads) != 1)}, so that workers end after the bead in hand"
+            self.console.push_screen(PreviewSheet(request_for([eligible(each, False) for each in beads], title)))
+
+    def _ask_to_stop(self, means: StopMeans) -> None:
+        do = partial(self.loop_controls.stop_by, means)
+        yes = Choice("y", "y", "stop", means.effect, do)
+        self.console.push_screen(ChoiceSheet(f"stop a worker: {means.name}", [yes]))
 
     def _look(self) -> None:
         log = self.status_summary.run.state.log
@@ -202,8 +288,8 @@ class LoopSheet(ChoiceSheet):
                 "s",
                 "s",
                 "start",
-                "in the background; it outlives the console",
-                loop_controls.start,
+                "asks first; in the background, it outlives the console",
+                self._ask_to_start,
                 off or ("it runs already" if active else shut),
             )
         ]
@@ -224,14 +310,82 @@ class LoopSheet(ChoiceSheet):
             ),
             Choice("X", "X", "stop now", "interrupts ddx and the attempt", partial(loop_controls.stop, now=True), idle),
         ]
-        for pid in self._workers():
-            words = "A ddx worker started elsewhere; it can only be interrupted"
-            deeds.append(Choice("", "", f"interrupt {pid}", words, partial(loop_controls.interrupt, pid), off))
+        deeds.append(Choice("b", "b", "budget", self._budget_words(), self._choose_budget, off))
+        deeds += self._stops(off)
         if self._bead_id:
             said = clean_line(with_titles(self._bead_id, self.console.snapshot.queue.beads), 160)
             unfit = off or shut or self._unfit()
             deeds.append(Choice("o", "o", "only this bead", said, self._only_this, unfit))
         return deeds
+
+    # --- what starting would cost -------------------------------------------------------------------------
+
+    def _ask_to_start(self) -> None:
+        """Starting costs money: say how much, and ask."""
+        start = Choice("y", "y", "start", "esc leaves it", self.loop_controls.start)
+        self.console.push_screen(StartSheet(start, self._write_start))
+
+    def _budget_words(self) -> str:
+        budget = self.status_summary.budget
+        uses = self.status_summary.budget_uses(self.console.snapshot.attempts, self.console.now())
+        if not budget:
+            return "none: a run goes until nothing is left to do"
+        spent = "; ".join(use.spent_words() for use in uses)
+        return f"run {budget.run} · day {budget.day}" + (f" ({spent})" if spent else "")
+
+    def _choose_budget(self) -> None:
+        budget, console = self.status_summary.budget, self.console
+        about = "Write it like $5, 2M tokens, 10 attempts; or none. A run stops after the bead in hand."
+
+        def ask(span: BudgetSpan, limits: Limits) -> None:
+            told = partial(self.loop_controls.set_budget, span)
+            title = f"what {'a run' if span == 'run' else 'a day, by any worker,'} may cost"
+            console.push_screen(LineSheet(title, "budget", told, about, text=str(limits)))
+
+        choices = [
+            Choice("r", "r", "of a run", str(budget.run), partial(ask, "run", budget.run)),
+            Choice("d", "d", "of a day", str(budget.day), partial(ask, "day", budget.day)),
+        ]
+        console.push_screen(ChoiceSheet("budget", choices))
+
+    def _foresee(self) -> None:
+        """Estimate, in a thread, what the ready beads would cost; again where there are other ones."""
+        snapshot, who = self.console.snapshot, self.loop_controls.who
+        ready = next_picks(snapshot.queue, ())
+        asked = (snapshot.attempts, len(ready), who)
+        if asked != self.forecast.asked:
+            self.forecast = Forecast(asked, ready)
+            work = partial(self._estimate, asked, ready)
+            self.run_worker(work, thread=True, group="estimate", exclusive=True)
+
+    def _estimate(self, asked: tuple[AttemptBook, int, AgentChoice], ready: tuple[str, ...]) -> None:
+        book, count, who = asked
+        each, whole = (estimate(book, n, harness=who.harness, model=who.model) for n in (1, max(1, count)))
+        self.app.call_from_thread(self._take_forecast, Forecast(asked, ready, each, whole))
+
+    def _take_forecast(self, forecast: Forecast) -> None:
+        if forecast.asked == self.forecast.asked:
+            self.forecast = forecast
+            self.rewrite()
+
+    def _write_start(self, page: Page) -> None:
+        """What a start would run, who would work, on what, for how much."""
+        snapshot, who, forecast = self.console.snapshot, self.loop_controls.who, self.forecast
+        rows = [("command", shlex.join(self.loop_controls.start_words))]
+        agent = " · ".join(filter(None, (who.harness, who.model, who.effort)))
+        rows.append(("agent", clean_line(agent, 200) or "ddx chooses (no --agent, HELIX_AGENT or setting)"))
+        rows.append(("takes", self._takes(forecast.ready, snapshot)))
+        rows += forecast.lines()
+        limits = self._budget_words()
+        rows.append(("budget", limits))
+        for name, said in rows:
+            page.paragraph([(f"{name:<9}", "muted"), (said, "text")], 9)
+
+    def _takes(self, ready: Sequence[str], snapshot: Snapshot) -> str:
+        first = ", ".join(_title(each, snapshot) for each in ready[:3])
+        more = f" and {len(ready) - 3:,} more" if len(ready) > 3 else ""
+        count = f"{len(ready):,} bead{'s' * (len(ready) != 1)} ready"
+        return f"{count}: {first}{more}; then whatever these make ready" if ready else "nothing is ready now"
 
     def _unfit(self) -> str:
         """Why the bead is not to be executed now; empty where it may be."""
@@ -285,7 +439,8 @@ class LoopSheet(ChoiceSheet):
         page.blank()
         super().write(page)
         page.blank()
-        page.paragraph([("s  ", "running"), (shlex.join(self.loop_controls.start_words), "muted")], 3)
+        page.caption("a start would")
+        self._write_start(page)
         if self._bead_id and not self._unfit():
             command = shlex.join(self.loop_controls.one_bead_words(self._bead_id))
             page.paragraph([("o  ", "running"), (command, "muted")], 3)

@@ -47,6 +47,10 @@ class PulseFacts:
     """How many memories there are, how effective, how many of them systemic; in words."""
     spent: str = ""
     """Cost and tokens of today, in words."""
+    cost: str = ""
+    """The same as short as can be: it stays at any width while something runs."""
+    over: bool = False
+    """A part of the budget is spent."""
     loop: str = ""
     """How HELIX's own loop stands, where it is worth a word."""
     action: str = ""
@@ -134,8 +138,9 @@ class StatusBar(SpanLine):
         yield self._form(facts, True, width)
         facts = replace(facts, memory="")
         yield self._form(facts, True, width)
-        yield self._form(replace(facts, spent=""), True, width)
-        bare = replace(facts, spent="", because="")
+        facts = replace(facts, spent=facts.cost if facts.running else "")
+        yield self._form(facts, True, width)
+        bare = replace(facts, because="")
         yield self._form(bare, True, width)
         short = replace(bare, project=cut(facts.project, 16), branch=cut(facts.branch, 12))
         ageless, placeless = replace(short, age_s=None), replace(short, age_s=None, branch="")
@@ -157,8 +162,10 @@ class StatusBar(SpanLine):
     def _least(self, facts: PulseFacts) -> Pieces:
         action: Line = [(" · ", "muted"), (facts.action, "text bold")] if facts.action else ()
         unread: Line = [(f" {facts.unread} unread", "attention")] if facts.unread else ()
+        cost: Line = [(f" {facts.cost}", _cost_ink(facts))] if facts.running and facts.cost else ()
         return [
             *self._counts(facts, False),
+            ("spent", cost),
             _focus(facts, False),
             ("next", action),
             ("unread", unread),
@@ -231,9 +238,14 @@ def _on_the_right(facts: PulseFacts) -> list[Piece]:
     words = [(part, text) for part, text in (("memory", facts.memory), ("spent", facts.spent)) if text]
     pieces: list[Piece] = []
     for part, text in words:
-        pieces += [_blank(3 if pieces else 0), (part, [(text, "muted")])]
+        ink = _cost_ink(facts) if part == "spent" else "muted"
+        pieces += [_blank(3 if pieces else 0), (part, [(text, ink)])]
     pieces.append(_blank(4 if words and (facts.action or facts.loop) else 0))
     return [*pieces, _loop(facts), _action(facts)]
+
+
+def _cost_ink(facts: PulseFacts) -> str:
+    return "attention bold" if facts.over else "text" if facts.running else "muted"
 
 
 def _loop(facts: PulseFacts) -> Piece:

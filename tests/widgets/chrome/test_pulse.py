@@ -18,6 +18,7 @@ FACTS = PulseFacts(
     ready=12,
     needs_me=3,
     spent="$4.10 · 1.2M tok today",
+    cost="$4.10",
     action="BUILD",
     because="12 ready, 0 drift",
 )
@@ -40,17 +41,24 @@ async def line(facts: PulseFacts, width: int) -> str:
             ["demo ⎇ main · 2s", "◉ 2 running", "○ 12 ready", "◆ 3 need you", "$4.10", "BUILD ▸ 12 ready"],
             [],
         ),
-        (110, ["demo ⎇ main · 2s", "BUILD ▸ 12 ready"], ["$4.10"]),
-        (76, ["demo ⎇ main", "◉ 2 running", "BUILD"], ["▸"]),
-        (48, ["demo ⎇ main", "◉2", "○12", "◆3", "BUILD"], ["running"]),
-        (26, ["demo", "◉2 ○12 ◆3", "BUILD"], ["main"]),
-        (20, ["◉2 ○12 ◆3 · BUILD"], ["demo"]),
+        (110, ["demo ⎇ main · 2s", "BUILD ▸ 12 ready", "$4.10"], ["tok"]),
+        (82, ["demo ⎇ main", "◉ 2 running", "$4.10", "BUILD"], ["▸"]),
+        (52, ["demo ⎇ main", "◉2", "○12", "◆3", "$4.10", "BUILD"], ["running"]),
+        (34, ["demo", "◉2 ○12 ◆3", "$4.10", "BUILD"], ["main"]),
+        (26, ["◉2 ○12 ◆3 $4.10 · BUILD"], ["demo"]),
     ],
 )
 async def test_parts_go_in_order(width: int, there: list[str], gone: list[str]) -> None:
     said = await line(FACTS, width)
     assert all(part in said for part in there), said
     assert not any(part in said for part in gone), said
+
+
+@pytest.mark.parametrize("width", [24, 32, 40, 48, 60, 80, 100, 120, 160, 220])
+async def test_while_something_runs_its_cost_never_leaves(width: int) -> None:
+    assert "$4.10" in await line(FACTS, width)
+    idle = replace(FACTS, running=0)
+    assert ("$4.10" in await line(idle, width)) is (width >= 120)
 
 
 async def test_a_simulation_says_so_at_any_width() -> None:

@@ -30,6 +30,7 @@ from helix_tui.core.ground.time import now_ns
 from helix_tui.core.supervision.decide.check import StatusSummary, take_bearing
 from helix_tui.core.supervision.decide.need_view import Snooze, SplitNeeds, read_snoozes, split_snoozed
 from helix_tui.core.supervision.decide.needs import asked_of, needs_of, waiting_lessons
+from helix_tui.core.supervision.run_state.budget import NO_BUDGET, Budget
 from helix_tui.core.supervision.signals.drift import Drift, DriftWatch
 from helix_tui.core.supervision.signals.focus import Focus, plan_upkeep, read_focus
 from helix_tui.core.supervision.signals.hold import drifted, plan_drifted, stale
@@ -51,6 +52,7 @@ REST_S = 0.1
 
 WATCHED = (
     "run-state.json",
+    "budget.json",
     "questions.json",
     "loop-request.json",
     "helix.pid",
@@ -135,6 +137,7 @@ class BackgroundMonitor:
     Args:
         curator: writes for it what the focus needs; None where it may only look.
         tell: called in its thread with every finding that differs from the last.
+        default_budget: what the settings allow a run and a day to cost.
     """
 
     def __init__(
@@ -145,6 +148,7 @@ class BackgroundMonitor:
         curator: Curator | None = None,
         clock: Callable[[], int] = now_ns,
         env: Mapping[str, str] | None = None,
+        default_budget: Budget = NO_BUDGET,
     ) -> None:
         self.project = project
         self.concerns = Concerns()
@@ -162,6 +166,7 @@ class BackgroundMonitor:
         self._seen_by_person: list[str] = []
         self._lessons = LessonReader(project)
         self._governing = GoverningDocuments(project)
+        self._default_budget = default_budget
 
     def start(self) -> None:
         """Begin to look, in a thread that nothing waits for."""
@@ -209,7 +214,13 @@ class BackgroundMonitor:
             unminded, trouble = (() if minded else unminded), why or trouble
         dead = find_dead_claims(queue_state, self.project, env=self._env, now=self._clock())
         status_summary = take_bearing(
-            queue_state, self.project, drift=drift, orphans=orphans, dead=dead, governing=self._governing
+            queue_state,
+            self.project,
+            drift=drift,
+            orphans=orphans,
+            dead=dead,
+            governing=self._governing,
+            default_budget=self._default_budget,
         )
         missing = {edge.missing for edge in queue_state.queue.graph.dangling}
         archived = find_archived(self.project.archive_file, missing)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.ddx.documents.source import Documents, GoverningDocuments
@@ -21,8 +21,18 @@ from helix_tui.core.editing.execute.curator import Curator, QueueState
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.time import midnight
 from helix_tui.core.supervision.decide.facts import Facts, gather_facts
 from helix_tui.core.supervision.decide.verdict import NextVerdict, VerdictReason, command_for, decide
+from helix_tui.core.supervision.run_state.budget import (
+    NO_BUDGET,
+    Budget,
+    BudgetUse,
+    Spending,
+    budget_in_force,
+    budget_of,
+    budget_uses,
+)
 from helix_tui.core.supervision.run_state.control import Wish, read_wish
 from helix_tui.core.supervision.run_state.state import RunState, load_state
 from helix_tui.core.supervision.run_state.status import NO_STATE, RunStatus, run_status
@@ -35,6 +45,9 @@ from helix_tui.core.supervision.signals.stoppage import Stoppage, find_stoppage
 from helix_tui.core.supervision.stages.delegate import NOBODY, AgentAnswer, AgentChoice, Delegate
 from helix_tui.core.supervision.stages.stage_run import StageOutcome, perform
 from helix_tui.core.supervision.stages.table import STAGES
+
+if TYPE_CHECKING:
+    from helix_tui.core.ddx.attempts.index import AttemptBook
 
 Asking = Literal["auto", "never", "always"]
 """Whether an agent is asked: where the facts do not decide, never, or whatever they decide."""
@@ -240,6 +253,17 @@ class StatusSummary:
     """What somebody asked the loop for, and it has not done yet."""
     stoppage: Stoppage | None = None
     """What stopped the last worker of ddx, where somebody must mend it."""
+    budget: Budget = NO_BUDGET
+    """What a run and a day may cost: what holds for the run that is under way, else for the next."""
+
+    def budget_uses(self, book: AttemptBook, now: int) -> tuple[BudgetUse, ...]:
+        """Each part of the budget with what is spent of it, what is nearest to its end first."""
+        if not self.budget:
+            return ()
+        state, start = self.run.state, midnight(now)
+        run = Spending(state.sums, state.attempted_cycles) if self.run.condition == "active" else None
+        day = Spending(book.spent_since(start), book.begun_since(start)) if self.budget.day else Spending()
+        return budget_uses(self.budget, run=run, day=day)
 
     @property
     def questions(self) -> tuple[OpenQuestion, ...]:
@@ -255,6 +279,7 @@ def take_bearing(
     orphans: Iterable[Orphan] = (),
     dead: Iterable[Orphan] = (),
     governing: GoverningDocuments | None = None,
+    default_budget: Budget = NO_BUDGET,
 ) -> StatusSummary:
     """Where the work stands now. Reads a few small files; changes nothing and asks nobody."""
     status = run_status(project)
@@ -272,4 +297,6 @@ def take_bearing(
     )
     verdict = decide(facts)
     found = verdict if verdict.decided else undecided(verdict)
-    return StatusSummary(found, status, read_wish(project), stoppage)
+    held = budget_of(status.state.budget) if status.condition == "active" else NO_BUDGET
+    budget = held or budget_in_force(project, default=default_budget)
+    return StatusSummary(found, status, read_wish(project), stoppage, budget)

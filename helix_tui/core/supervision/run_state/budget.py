@@ -24,8 +24,8 @@ from helix_tui.core.ground.text import clean_line
 NAME = "budget.json"
 MAX_FILE = 1 << 14
 
-Span = Literal["run", "day"]
-SPANS: Mapping[Span, str] = {"run": "this run", "day": "today"}
+BudgetSpan = Literal["run", "day"]
+SPANS: Mapping[BudgetSpan, str] = {"run": "this run", "day": "today"}
 """What a budget is of, and how a sentence names it."""
 
 NONE = ("none", "no limit", "unlimited")
@@ -154,9 +154,13 @@ def read_budget(project: Project) -> Budget:
         document = msgspec.json.decode(read_bytes(budget_file(project), MAX_FILE) or b"null")
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return NO_BUDGET
-    if not isinstance(document, dict):
-        return NO_BUDGET
-    return Budget(*(_limits(document.get(span)) for span in SPANS))
+    return budget_of(document)
+
+
+def budget_of(document: object) -> Budget:
+    """A budget from the JSON of `Budget.record`; what is no limit there is none."""
+    rows = document if isinstance(document, dict) else {}
+    return Budget(*(_limits(rows.get(span)) for span in SPANS))
 
 
 def _limits(row: object) -> Limits:
@@ -194,7 +198,7 @@ class Spending:
 class BudgetUse:
     """One part of a budget, and how much of it is spent."""
 
-    span: Span
+    span: BudgetSpan
     part: Literal["usd", "tokens", "attempts"]
     limit: float
     spent: float
@@ -242,12 +246,12 @@ def budget_uses(budget: Budget, *, run: Spending | None, day: Spending) -> tuple
         run: what the run that is under way has spent; None where none is.
         day: what everybody has spent in this project today.
     """
-    spans: Iterable[tuple[Span, Limits, Spending | None]] = (("run", budget.run, run), ("day", budget.day, day))
+    spans: Iterable[tuple[BudgetSpan, Limits, Spending | None]] = (("run", budget.run, run), ("day", budget.day, day))
     uses = [use for span, limits, spent in spans if spent is not None for use in _uses(span, limits, spent)]
     return tuple(sorted(uses, key=lambda use: -use.share))
 
 
-def _uses(span: Span, limits: Limits, spent: Spending) -> Iterable[BudgetUse]:
+def _uses(span: BudgetSpan, limits: Limits, spent: Spending) -> Iterable[BudgetUse]:
     sums = spent.sums
     if limits.usd is not None:
         yield BudgetUse(span, "usd", limits.usd, sums.usd or 0.0, sums.complete, sums)

@@ -1,0 +1,64 @@
+"""What stops a worker that somebody else started does so on a real ddx, and costs what its words say."""
+
+from __future__ import annotations
+
+import pytest
+
+from helix_tui.core.beads.readiness import Queue
+from helix_tui.core.ddx.dialect import Dialect
+from helix_tui.core.ddx.probe import dialect_of
+from helix_tui.core.ddx.runs.running import Run, find_running
+from helix_tui.core.ddx.runs.stopping import StopMeans, ways_to_stop
+from helix_tui.core.ground import process_session as session
+from helix_tui.core.ground.project import find_project, machine_name
+from helix_tui.core.ground.time import now_ns
+from helix_tui.core.snapshot.feed import Gatherer
+from tests.real.stranger import Stranger
+from tests.real.test_ends import wait_for
+
+
+def means_of(stranger: Stranger) -> tuple[Run, dict[str, StopMeans]]:
+    """The worker at work, and what can stop it."""
+    project = find_project(stranger.project, env=stranger.env)
+    snapshot = Gatherer(project, env=stranger.env).gather()
+    (run,) = [run for run in find_running(project, snapshot.queue.beads, now_ns(), env=stranger.env) if run.live]
+    queue: Queue = snapshot.queue
+    dialect: Dialect = dialect_of(stranger.release.path, stranger.project, env=stranger.env)
+    return run, {means.kind: means for means in ways_to_stop(run, queue, dialect, here=machine_name())}
+
+
+def begun(stranger: Stranger) -> None:
+    """A worker on the first of three beads, which takes some seconds."""
+    for number in range(3):
+        stranger.bead(f"Write {number}")
+    stranger.commit("beads")
+    (stranger.home / "pace").write_text("8")
+    stranger.mode("slow")
+
+
+@pytest.mark.usefixtures("lands")
+def test_a_hold_ends_a_worker_after_the_bead_in_hand(stranger: Stranger) -> None:
+    begun(stranger)
+    process = stranger.begin("ddx", *stranger.release.drain, *stranger.pins)
+    wait_for(lambda: stranger.calls("work"), 120)
+    run, means = means_of(stranger)
+    assert set(means["hold"].beads) == set(stranger.rows()) - {run.bead_id}
+    for bead in means["hold"].beads:
+        assert stranger.tui("eligible", bead, "off").returncode == 0
+    assert process.wait(120) == 0
+    assert [call["kind"] for call in stranger.calls()].count("work") == 1
+    assert stranger.closed() == {run.bead_id}
+
+
+def test_a_signal_cuts_the_attempt_short_and_leaves_nothing_at_work(stranger: Stranger) -> None:
+    begun(stranger)
+    process = stranger.begin("ddx", *stranger.release.drain, *stranger.pins)
+    wait_for(lambda: stranger.calls("work"), 120)
+    run, means = means_of(stranger)
+    assert means["signal"].pid == process.pid
+    assert session.interrupt(means["signal"].pid, 30) == ()
+    process.wait(30)
+    assert not stranger.processes()
+    row = stranger.rows()[run.bead_id or ""]
+    held = row["status"] == "in_progress"
+    assert held == ("leaves the claim" in means["signal"].effect)
