@@ -186,7 +186,7 @@ class Tree:
 class Progress:
     """How far a refresh is."""
 
-    phase: Literal["list", "parse", "history", "meaning", "done"]
+    phase: Literal["list", "parse", "history", "done"]
     done: int
     total: int
     seconds: float

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from helix_tui.core.ask.index.index import RepositoryIndex, open_index
+from helix_tui.core.ask.index.question import read_question
 from helix_tui.core.ground.project import find_project
 
 FILES = {
@@ -187,3 +188,64 @@ def test_an_index_of_nothing_says_why(tmp_path: Path, files: Mapping[str, str | 
     index.refresh()
     assert said in index.empty_reason()
     assert bool(said) == bool(index.empty_reason())
+
+
+LAYERS = {
+    "api/query.py": "from engine.compiler import Compiler\n\n\ndef exclude_rows(filters):\n"
+    '    """Exclude rows by filters."""\n    return Compiler().render(filters)\n',
+    "engine/compiler.py": "from engine.nodes import Inversion\n\n\nclass Compiler:\n    def render(self, tree):\n"
+    "        return Inversion(tree)\n",
+    "engine/nodes.py": "class Inversion:\n    def __init__(self, inner):\n        self.inner = inner\n",
+    "engine/unrelated.py": "class Palette:\n    pass\n",
+}
+
+
+def test_what_the_first_file_calls_is_found_two_steps_down(tmp_path: Path) -> None:
+    """Neither the compiler nor its nodes say a word of the question."""
+    index = index_of(make(tmp_path / "r", LAYERS))
+    found = {one.file: one.channels.get("calls", 0.0) for one in index.rank_files("how are rows excluded by filters")}
+    assert next(iter(found)) == "api/query.py"
+    assert found["engine/compiler.py"] > found["engine/nodes.py"] > 0
+    assert "engine/unrelated.py" not in found
+    revision = index_of(tmp_path / "r", "HEAD").rank_files("how are rows excluded by filters")
+    assert {one.file: one.channels.get("calls", 0.0) for one in revision} == found
+
+
+def test_the_title_of_a_report_weighs_by_itself(tmp_path: Path) -> None:
+    story = "It began on Monday. " + "The screen showed palette colours and the palette looked odd. " * 6
+    files = {"core/lease.py": "def renew_lease():\n    pass\n", "core/palette.py": "def palette():\n    pass\n"}
+    ranked = index_of(make(tmp_path / "r", files)).rank_files(f"Lease is not renewed\n\n{story}")
+    titles = {one.file: one.channels.get("title", 0.0) for one in ranked}
+    assert titles["core/lease.py"] > titles["core/palette.py"] == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "shape"),
+    [
+        ("LeaseTable", "name"),
+        ("where is a lease renewed", "question"),
+        ("What does returning a dictionary mean " + "and why " * 12 + "when the proxy is set?", "question"),
+        ("Leases expire too soon\n\nI renew a lease and it is gone. " + "My worker then waits. " * 6, "report"),
+        ("Leases expire\n\nTraceback (most recent call last):\n" + "  more of it must be read here\n" * 5, "report"),
+        ("feat(lease): renew leases ahead of time\n\n" + "Renewal starts at half of the time. " * 4, "work"),
+        ("Renew leases early\n\nAcceptance: go test passes and the lease " + "is renewed at half time " * 4, "work"),
+    ],
+)
+def test_a_text_is_read_by_its_shape(text: str, shape: str) -> None:
+    assert read_question(text).shape == shape
+
+
+def test_work_brings_the_test_of_what_it_changes_a_report_does_not(tmp_path: Path) -> None:
+    files = {
+        "core/lease.go": "package core\n\n// RenewLease renews a lease of a worker.\nfunc RenewLease() {}\n",
+        "core/lease_test.go": "package core\n\nfunc TestOther() {}\n",
+        "core/clock.go": "package core\n\nfunc Now() {}\n",
+    }
+    index = index_of(make(tmp_path / "r", files))
+    told = "\n\nThe lease of a worker is renewed at half of its time, so that no other worker takes it meanwhile."
+    work = index.rank_files(f"feat: renew lease early{told} Acceptance: go test passes.")
+    report = index.rank_files(f"Lease is lost{told} I lost mine.")
+    assert [one.file for one in work][:2] == ["core/lease.go", "core/lease_test.go"]
+    assert all("tested" not in one.channels for one in report)
+    for one in work:
+        assert one.score == pytest.approx(sum(one.channels.values()) * one.prior)

@@ -97,6 +97,8 @@ _TEST = re.compile(
     r"|conformance)/|^t/|(?:^|/)(?:test_[^/]*|conftest)\.py$|_tests?\.(?:py|go|rs|cc?|cpp|rb|exs?)$|[-._](?:test|spec|e2e)"
     r"\.[cm]?[jt]sx?$|(?:^|/)[^/]*(?:Test|Tests|IT|Spec)\.(?:java|kt|scala|cs|swift)$|_spec\.rb$|\.test-d\.ts$",
 )
+_TEST_MARK = re.compile(r"^tests?_|_tests?$|[-_.](?:test|spec|e2e)$|(?:Tests?|IT|Spec)$|^Test(?=[A-Z])|-tests?$")
+"""What a test's name has beside that of its source."""
 _EXAMPLE = re.compile(
     r"(?:^|/)(?:examples?|samples?|demos?|tutorials?|cookbook|playground|docs_src|doc_src|quickstarts?|templates?/examples)/",
     re.IGNORECASE,
@@ -144,6 +146,18 @@ def is_declaration(path: str) -> bool:
 def standing(path: str) -> float:
     """What a file counts for beside others of its role, above 0 to 1."""
     return min((share for pattern, share in _STANDING if pattern.search(path)), default=1.0)
+
+
+def plain_stem(path: str) -> str:
+    """A file's name without ending, in lower case, without what joins its words."""
+    return path.rpartition("/")[2].rpartition(".")[0].lower().replace("_", "").replace("-", "")
+
+
+def tested_stem(path: str) -> str:
+    """The plain stem of what a test's name says it tests."""
+    folder, _, name = path.rpartition("/")
+    stem, _, ending = name.rpartition(".")
+    return plain_stem(f"{folder}/{_TEST_MARK.sub('', stem)}.{ending}")
 
 
 def role_of(path: str) -> Role:

@@ -44,7 +44,6 @@ class Contents:
         self, root: Path, path: Path | None, revision: str | None = None, *, with_meaning: bool = True
     ) -> None:
         """Over a folder, kept in a file; in memory where ``path`` is None."""
-        self._with_meaning = with_meaning
         self.source = Source(root, revision)
         self._database = _open_database(path)
         self._lock = threading.RLock()
@@ -57,8 +56,8 @@ class Contents:
         self._tree_files: list[str] = []
         self._read_pieces: dict[str, Pieces] = {}
         self._tree: Tree | None = None
-        self._about: meaning.Meanings | None = None
-        self._rankings: dict[str | IndexQuery, Ranking] = {}
+        self._meanings = meaning.Meanings(lambda: self._database) if with_meaning else None
+        self._rankings: dict[tuple[str | IndexQuery, bool], Ranking] = {}
         self.commit: str | None = None
         self.listed: int | None = None
         """Files that the repository has, searched or not; None before the first refresh."""
@@ -135,11 +134,9 @@ class Contents:
         self._tree_files = [entry.path for entry in listing.entries if may_hold_tree(entry.path)]
         parsed = self._read_new(listing, begun, report, stop)
         self._read_history(listing, begun, report)
-        about = self._read_meaning(begun, report, stop)
         with self._lock:
             self.commit = listing.commit
             self._look_at(self._files)
-            self._about = about
             self._rankings.clear()
             stored = self._database.stored()
             refused = [
@@ -244,26 +241,6 @@ class Contents:
             self._database.add_past(commits.packed(commit) for commit in git.commits(batch))
         self._history = commits.CommitHistory(shas, self._database.past())
 
-    def _read_meaning(self, begun: float, report: Report, stop: Callable[[], bool]) -> meaning.Meanings | None:
-        """The vectors of the files, where the repository is small enough and there are weights."""
-        with self._lock:
-            self._look_at(self._files)
-            view = self._view
-            if not self._with_meaning or len(view) > meaning.MOST_FILES:
-                return None
-            digests = [
-                meaning.digest(document.file, self._pieces(document.file))
-                if meaning.speaks_for(document.role)
-                else None
-                for document in view.documents
-            ]
-        return meaning.gather(
-            self._database,
-            digests,
-            lambda done, total: report(Progress("meaning", done, total, time.monotonic() - begun)),
-            stop,
-        )
-
     def _write(self, waiting: list[Segment]) -> None:
         with self._lock:
             self._database.add(joined(waiting))
@@ -271,14 +248,14 @@ class Contents:
                 self._look_at(self._files)
 
     def _look_at(self, files: Sequence[tuple[str, str]]) -> None:
-        self._about = None
         self._view = IndexView(self._database, list(dict.fromkeys(files)), self._view)
         self._texts.clear()
         self._rankings.clear()
         self._read_pieces.clear()
         self._tree = None
 
-    def _pieces(self, file: str) -> Pieces:
+    def pieces(self, file: str) -> Pieces:
+        """What a file consists of; nothing where it is unknown."""
         at = self._view.position.get(file)
         if at is None:
             return _NOTHING

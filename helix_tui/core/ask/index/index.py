@@ -16,11 +16,11 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
-from helix_tui.core.ask.corpus.listing import decode, split_lines
+from helix_tui.core.ask.corpus.listing import MAX_BYTES, decode, split_lines
 from helix_tui.core.ask.corpus.roles import role_of
 from helix_tui.core.ask.index.contents import Contents
 from helix_tui.core.ask.index.question import IndexQuery, read_question
-from helix_tui.core.ask.index.ranking import Ranking, rank
+from helix_tui.core.ask.index.ranking import Known, Ranking, rank
 from helix_tui.core.ask.index.store.database import FILE
 from helix_tui.core.ask.index.store.view import StaleView
 from helix_tui.core.ask.index.trees import derived_tree, read_tree
@@ -102,39 +102,47 @@ class RepositoryIndex(Contents):
 
     def _look_again(self) -> None:
         """See the same files where they lie now."""
-        about, paths = self._about, self._view.paths
         self._look_at(self._files)
-        if self._view.paths == paths:
-            self._about = about
 
     # -- asking ------------------------------------------------------------------------------------
 
     @_asking
-    def rank_files(self, query: str | IndexQuery, limit: int = RANKED) -> list[RankedFile]:
-        """The files that speak to the question, best first; ties in order of path."""
+    def rank_files(self, query: str | IndexQuery, limit: int = RANKED, *, rerank: bool = True) -> list[RankedFile]:
+        """The files that speak to the question, best first; ties in order of path.
+
+        ``rerank`` false leaves the encoder out, which may take a second when it first sees a part of the repository:
+        while somebody types, and for queries that only a search makes up.
+        """
         with self._lock:
-            ranking = self._rank(query)
+            ranking = self._rank(query, rerank)
             return [ranking.file(at) for at in ranking.order[:limit]]
 
     @_asking
     def search(
-        self, query: str | IndexQuery, k: int = 20, *, per_file: int = 3, files: Sequence[str] = ()
+        self,
+        query: str | IndexQuery,
+        k: int = 20,
+        *,
+        per_file: int = 3,
+        files: Sequence[str] = (),
+        rerank: bool = True,
     ) -> list[Span]:
         """The best ``k`` spans, at most ``per_file`` of one file; only of ``files`` where some are named."""
         with self._lock:
-            ranking = self._rank(query)
+            ranking = self._rank(query, rerank)
             wanted = {self._view.position[file] for file in files if file in self._view.position}
             chosen = [at for at in ranking.order if at in wanted] if files else ranking.order
             return self._spans(ranking, chosen[: max(k, _SPAN_FILES)], per_file, k)
 
-    def _rank(self, query: str | IndexQuery) -> Ranking:
+    def _rank(self, query: str | IndexQuery, rerank: bool) -> Ranking:
         """The ranking for a question; the last ones are kept, for files and spans are asked in turn."""
-        found = self._rankings.get(query)
+        found = self._rankings.get((query, rerank))
         if found is None:
             question = read_question(query) if isinstance(query, str) else query
             if len(self._rankings) >= _RANKINGS:
                 self._rankings.clear()
-            found = self._rankings[query] = rank(question, self._view, self._history, self._about)
+            known = Known(self._view, self._history, self, self._meanings if rerank else None)
+            found = self._rankings[query, rerank] = rank(question, known)
         return found
 
     def _spans(self, ranking: Ranking, chosen: Sequence[int], per_file: int, k: int) -> list[Span]:
@@ -158,7 +166,7 @@ class RepositoryIndex(Contents):
         return [self._span(one, chunk, -score, lexical) for score, _, chunk, lexical, one in found[:k]]
 
     def _span(self, ranked: RankedFile, chunk: int, score: float, lexical: float) -> Span:
-        cut = self._pieces(ranked.file).chunks[chunk]
+        cut = self.pieces(ranked.file).chunks[chunk]
         text = "\n".join(self.lines(ranked.file, cut.start, cut.end))
         channels = {**ranked.channels, "chunk": lexical}
         return Span(
@@ -195,6 +203,19 @@ class RepositoryIndex(Contents):
                 self._texts[file] = lines
         return lines[max(0, start - 1) : end]
 
+    def hold(self, files: Sequence[str]) -> None:
+        """Read some files of a revision at once: git answers for twenty as fast as for one."""
+        with self._lock:
+            git, wanted = self.source.git, [file for file in files if file not in self._texts and file in self._oids]
+            if git is None or self.source.revision is None or len(wanted) < 2:
+                return
+            named: dict[str, list[str]] = {}
+            for file in wanted:
+                named.setdefault(self._oids[file], []).append(file)
+            for oid, data in git.blobs(list(named), cap=MAX_BYTES):
+                if isinstance(data, bytes):
+                    self._texts.update((file, split_lines(decode(data))) for file in named[oid])
+
     def _text_of(self, file: str) -> str:
         """The text of a file as the revision has it; empty where it is unknown."""
         oid = self._oids.get(file)
@@ -217,7 +238,7 @@ class RepositoryIndex(Contents):
                 for path in self._paths_of(key):
                     found += [
                         Definition(one.name, one.kind, path, one.start, one.end, one.header, role_of(path))
-                        for one in self._pieces(path).definitions
+                        for one in self.pieces(path).definitions
                         if one.name == defined
                     ]
         return sorted(found, key=lambda one: (one.role != "source", one.file, one.start, one.end))
@@ -228,14 +249,14 @@ class RepositoryIndex(Contents):
         with self._lock:
             return [
                 Definition(one.name, one.kind, file, one.start, one.end, one.header, role_of(file))
-                for one in self._pieces(file).definitions
+                for one in self.pieces(file).definitions
             ]
 
     @_asking
     def imports(self, file: str) -> list[str]:
         """What a file imports, as written."""
         with self._lock:
-            return list(self._pieces(file).imports)
+            return list(self.pieces(file).imports)
 
     @_asking
     def uses(self, name: str, limit: int = 50) -> list[Use]:
@@ -251,7 +272,7 @@ class RepositoryIndex(Contents):
             for path in mentioning[:_USE_FILES]:
                 if path not in self._texts and name not in self._text_of(path):
                     continue
-                pieces = self._pieces(path)
+                pieces = self.pieces(path)
                 defining = {one.start for one in pieces.definitions if one.name == name}
                 for number, line in enumerate(self.lines(path), 1):
                     if name not in line or number in defining or not word.search(line[:_LONG_LINE]):
@@ -270,7 +291,7 @@ class RepositoryIndex(Contents):
         with self._lock:
             for document in self._view.documents:
                 if document.language in DOCUMENTS and file in (None, document.file):
-                    titles = self._pieces(document.file).titles
+                    titles = self.pieces(document.file).titles
                     found += [
                         Heading(document.file, one.level, one.text, one.start, one.end, trail)
                         for one, trail in zip(titles, trails(titles), strict=True)

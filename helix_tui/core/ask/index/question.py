@@ -4,13 +4,37 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from helix_tui.core.ask.tokens import count_terms
 
 MAX_CHARS = 20_000
 LONGEST_ASKED = 20
-"""Words; what is longer is a report."""
+"""Words; what is longer tells of something, unless it plainly asks."""
+LONGEST_QUESTION = 60
+"""Words of what plainly asks: one paragraph that begins as a question does, or ends as one."""
+Shape = Literal["name", "question", "report", "work"]
+"""A name alone; a question; what somebody saw go wrong or wishes for; what is to be done and how it is proved."""
+_ASKS = re.compile(
+    r"^\W*(?:how|what|where|why|when|which|who|whose|does|do|is|are|can|could|should|will|did|has|have"
+    r"|in what|under what|explain|describe|list|show|find|compare)\b",
+    re.IGNORECASE,
+)
+_TRACE = re.compile(r"^Traceback|^\s+at [\w.$]+\(|panicked at|^goroutine \d+|^>>> ", re.MULTILINE)
+_COMMIT_TITLE = re.compile(r"^[a-z][\w-]*(?:\([\w./, -]+\))?!?: ")
+_TOLD = re.compile(
+    r"\b(?:I|I'm|I've|[Mm]y|me)\b"
+    r"|(?i:\b(?:reproduc|expected behaviou?r|actual behaviou?r|stack ?trace|regression in|after upgrad))"
+)
+_PROVED = re.compile(
+    r"\bacceptance\b|\bAC[\s-]?\d|\bAC-|\bin[- ]scope\b|\bout of scope\b|\bnon-?goals?\b|\bdone when\b"
+    r"|\bmust\b|\bpytest\b"
+    r"|\b(?:required|new|focused|unit|regression|integration) tests?\b|\btests? (?:cover|pass|prove|assert|verif)"
+    r"|\b(?:go|cargo|npm|pnpm|yarn|make) test\b",
+    re.IGNORECASE,
+)
+_HEADING = re.compile(r"^(#+)\s", re.MULTILINE)
 _FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _QUOTED = re.compile(r"`([^`\n]{1,120})`")
 _DOTTED = re.compile(r"(?<![\w./-])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+(?![\w/])")
@@ -68,14 +92,28 @@ class IndexQuery:
     """Which kinds of file it speaks of by name: test, doc, example, config."""
 
     @property
-    def is_symbol(self) -> bool:
-        """Whether it is nothing but a name."""
-        return len(self.text.split()) == 1
+    def shape(self) -> Shape:
+        """What kind of text it is, told by its form alone."""
+        size = len(self.text.split())
+        if size == 1:
+            return "name"
+        if size <= LONGEST_ASKED:
+            return "question"
+        if size <= LONGEST_QUESTION and "\n" not in self.text and (_ASKS.match(self.text) or self.text.endswith("?")):
+            return "question"
+        if _TRACE.search(self.text):
+            return "report"
+        if _COMMIT_TITLE.match(self.title) or (_PROVED.search(self.text) and not _TOLD.search(self.text)):
+            return "work"
+        return "report"
 
-    @property
-    def is_report(self) -> bool:
-        """Whether it tells of something at length, as an issue does, rather than asks."""
-        return len(self.text.split()) > LONGEST_ASKED
+    def titled(self) -> IndexQuery | None:
+        """The title as a query of its own; None where the text has none: a name, a question, a form filled in."""
+        marks = _HEADING.match(self.title)
+        is_form = marks is not None and [found for found in _HEADING.findall(self.text) if found == marks[1]][1:]
+        if self.shape not in ("report", "work") or "\n" not in self.text or is_form:
+            return None
+        return replace(self, weights=_weights(self.title, self.title))
 
 
 def read_question(text: str) -> IndexQuery:
@@ -90,7 +128,7 @@ def read_question(text: str) -> IndexQuery:
     named += _CALLED.findall(text) + _COMPOUND.findall(text)
     if len(text.split()) == 1:
         named += re.findall(r"[A-Za-z_]\w*", text)
-    return IndexQuery(
+    asked = IndexQuery(
         text,
         title,
         _weights(text, title),
@@ -100,8 +138,9 @@ def read_question(text: str) -> IndexQuery:
         tuple(sorted(set(_PATH.findall(text)))),
         _frames(text),
         tuple(sorted(set(dotted))),
-        _kinds(title if len(text.split()) > LONGEST_ASKED else prose),
+        _kinds(prose),
     )
+    return asked if asked.shape in ("name", "question") else replace(asked, kinds=_kinds(title))
 
 
 def _frames(text: str) -> tuple[str, ...]:

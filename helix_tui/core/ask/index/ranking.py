@@ -1,36 +1,79 @@
 """From channels to one order of files: scores scaled to their best, weighted, summed, multiplied with a
 prior.
 
-Weights are round and set by hand: measured sets are too small to fit them (docs/formats/ask.md §8). Ties
-break by path, so the order is the same everywhere.
+What somebody writes comes in four shapes (`Shape`), and each is weighed in its own way. Weights are round; they were
+chosen by leaving repositories out, on 900 questions, issues, commit messages and work items over 30 repositories in
+five languages (bench/ask.md). Ties break by path, so the order is the same everywhere.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
-from helix_tui.core.ask.index.channels import commits, fuzzy, lexical, meaning, symbols
-from helix_tui.core.ask.index.channels import commits as mentions
-from helix_tui.core.ask.index.question import IndexQuery
+from helix_tui.core.ask.index.channels import calls, commits, fuzzy, lexical, meaning, symbols
+from helix_tui.core.ask.index.question import IndexQuery, Shape
 from helix_tui.core.ask.index.store.view import IndexView
 from helix_tui.core.ask.records import RankedFile, Role
 
 WEIGHTS: Mapping[str, float] = {
-    "whole": 1.0, "best": 1.0, "path": 0.5, "names": 0.5, "stem": 0.15, "symbol": 0.3, "fuzzy": 0.3,
-    "mention": 0.6, "trace": 0.5, "module": 0.4, "commits": 0.3, "recent": 0.0, "meaning": 1.0,
+    "whole": 0.6, "best": 1.0, "path": 0.5, "names": 0.4, "stem": 0.15, "symbol": 0.7, "fuzzy": 0.3, "mention": 0.6,
+    "trace": 0.5, "module": 0.4, "commits": 0.4, "recent": 0.0, "title": 0.0, "calls": 0.2, "meaning": 0.3,
 }  # fmt: skip
-OF_A_NAME: Mapping[str, float] = {"symbol": 1.0, "meaning": 0.3}
-OF_A_REPORT: Mapping[str, float] = {"best": 1.5, "path": 0.3, "stem": 0.0, "meaning": 0.0, "recent": 0.25}
-"""A long text has words of many files' names by chance, and is about more than one vector can hold; it tells
-of work, which goes on where it was done lately (docs/formats/ask.md §8).
-"""
+OF_A_NAME: Mapping[str, float] = {"symbol": 1.0, "whole": 1.0, "names": 0.5}
+OF_A_REPORT: Mapping[str, float] = {
+    # a long text has words of many files' names by chance, and is about more than one vector can hold
+    "whole": 1.0, "path": 0.4, "stem": 0.0, "meaning": 0.0,
+    # the title is what its writer takes it to be about; names in the text stand in code that shows it
+    "title": 1.0, "symbol": 0.5, "module": 0.5, "calls": 0.1,
+    # work goes on where it was done lately
+    "recent": 0.3,
+}  # fmt: skip
+OF_WORK: Mapping[str, float] = {
+    **OF_A_REPORT, "best": 1.5, "path": 0.3, "names": 0.5, "symbol": 0.3, "module": 0.4, "calls": 0.0, "meaning": 0.15,
+}  # fmt: skip
+OF_SHAPE: Mapping[Shape, Mapping[str, float]] = {
+    "name": {**WEIGHTS, **OF_A_NAME},
+    "question": WEIGHTS,
+    "report": {**WEIGHTS, **OF_A_REPORT},
+    "work": {**WEIGHTS, **OF_WORK},
+}
+TITLE: Mapping[str, float] = {"whole": 0.2, "best": 0.2, "names": 0.2, "path": 0.3}
+"""What a title's own scores count for beside those of the whole text."""
 PRIORS: Mapping[Role, float] = {
-    "source": 1.0, "test": 0.55, "doc": 0.5, "example": 0.5, "config": 0.8, "data": 0.5, "vendored": 0.4,
+    "source": 1.0, "test": 0.55, "doc": 0.55, "example": 0.5, "config": 0.8, "data": 0.5, "vendored": 0.4,
 }  # fmt: skip
+PRIORS_OF_SHAPE: Mapping[Shape, Mapping[Role, float]] = {
+    "name": PRIORS,
+    "question": PRIORS,
+    # what goes wrong is shown by tests and mended in sources
+    "report": {**PRIORS, "test": 0.35},
+    # what is to be done comes with its tests, and often with its documents
+    "work": {**PRIORS, "test": 0.85, "doc": 0.6},
+}
+ASKED_FOR = 0.8
+"""What a kind of file counts for at least where the text has a word for it: in a documentation tool or a test
+framework "doc" and "test" are ordinary words, so it is less than a source counts for."""
+INHERITED = 0.15
+"""The share of its source's score that a test gets of a work item: who changes one changes the other."""
+CALLERS = 8
+"""Files, the best sources, from whose best passages calls are followed."""
+SECOND_STEP = 0.5
 _SURE = frozenset({"fuzzy", "mention", "module", "symbol", "trace"})
 _ROLE_OF_KIND: Mapping[str, Role] = {"test": "test", "doc": "doc", "example": "example", "config": "config"}
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Everything that a ranking rests on beside the question."""
+
+    view: IndexView
+    history: commits.CommitHistory
+    reader: calls.Reader
+    meanings: meaning.Meanings | None = None
+    """None where the encoder is not to be asked."""
 
 
 class Ranking:
@@ -53,6 +96,16 @@ class Ranking:
         self.order: list[int] = order[: int((self._total > 0).sum())].tolist()
         """Positions of the files that some channel speaks for, best first; ties in order of path."""
 
+    def best_chunk(self, at: int) -> int | None:
+        """The number, within a file, of its chunk that says most of the question; None where it has none."""
+        row = int(self._view.row[at])
+        scores = self.chunks[int(self._view.first[row]) : int(self._view.first[row + 1])]
+        return int(np.argmax(scores)) if len(scores) else None
+
+    def share(self, at: int) -> float:
+        """A file's score as a share of the best one's."""
+        return float(self._total[at] / self._total[self.order[0]])
+
     def file(self, at: int) -> RankedFile:
         """The file at a position, with what made up its score."""
         return RankedFile(
@@ -64,63 +117,113 @@ class Ranking:
         )
 
 
-def features(
-    question: IndexQuery, view: IndexView, history: commits.CommitHistory, about: meaning.Meanings | None
-) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """Each channel's scores, float64 (files,), its best scaled to 1; and BM25 of every chunk."""
-    words = lexical.score(question, view)
-    found = {
+def rank(question: IndexQuery, known: Known) -> Ranking:
+    """Every file that some channel speaks for, best first.
+
+    Words, names and history come first; then calls are followed from what ranks best, and meanings compared among it.
+    """
+    view = known.view
+    words = lexical.score(question.weights, view)
+    weights = weights_for(question)
+    found = _by_words(question, words, known)
+    parts = {name: weights[name] * _scaled(name, found[name]) for name in sorted(found) if weights[name]}
+    prior = priors(question, view)
+    first = Ranking(view, parts, prior, words.chunks)
+    if weights["calls"]:
+        parts["calls"] = weights["calls"] * _calls(first, known)
+    if weights["meaning"] and known.meanings is not None:
+        parts["meaning"] = weights["meaning"] * _scaled("meaning", _meanings(question, first, known, known.meanings))
+    if question.shape == "work":
+        parts["tested"] = _inherited(parts, prior, view)
+    return Ranking(view, parts, prior, words.chunks)
+
+
+def _by_words(question: IndexQuery, words: lexical.Lexical, known: Known) -> dict[str, np.ndarray]:
+    """Each channel that needs no other one, float64 (files,)."""
+    view, history = known.view, known.history
+    return {
         "whole": words.whole,
         "best": words.best,
         "path": words.path,
         "names": words.names,
-        "stem": mentions.by_stem(question, view),
+        "title": _title(question, view),
+        "stem": commits.by_stem(question, view),
         "symbol": symbols.score(question, view),
         "fuzzy": fuzzy.score(question, view),
-        "mention": mentions.mentioned(question, view),
-        "trace": mentions.in_traces(question, view),
-        "module": mentions.by_module(question, view),
+        "mention": commits.mentioned(question, view),
+        "trace": commits.in_traces(question, view),
+        "module": commits.by_module(question, view),
         "commits": commits.score(history.similar(question), view.paths),
         "recent": history.recent(view.paths),
     }
-    if about is not None:
-        found["meaning"] = about.score(question)
-    return {name: _scaled(name, found[name]) for name in sorted(found)}, words.chunks
 
 
-def rank(
-    question: IndexQuery, view: IndexView, history: commits.CommitHistory, about: meaning.Meanings | None = None
-) -> Ranking:
-    """Every file that some channel speaks for, best first."""
-    scaled, chunks = features(question, view, history, about)
-    weights = weights_for(question)
-    parts = {name: weights[name] * values for name, values in scaled.items()}
-    return Ranking(view, parts, priors(question, view), chunks)
+def _title(question: IndexQuery, view: IndexView) -> np.ndarray:
+    """What the title says by itself, its parts weighed already."""
+    titled = question.titled()
+    total = np.zeros(len(view))
+    if titled is not None:
+        words = lexical.score(titled.weights, view)
+        for name, scores in (
+            ("whole", words.whole), ("best", words.best), ("names", words.names), ("path", words.path),
+        ):  # fmt: skip
+            total += TITLE[name] * _scaled(name, scores)
+    return total
+
+
+def _calls(first: Ranking, known: Known) -> np.ndarray:
+    """What the best passages of the best sources call, and what that calls."""
+    view, seeds = known.view, []
+    sources = [at for at in first.order[: CALLERS * 8] if view.documents[at].role == "source"][:CALLERS]
+    for at in sources:
+        chunk = first.best_chunk(at)
+        cut = known.reader.pieces(view.paths[at]).chunks[chunk] if chunk is not None else None
+        if cut is not None:
+            seeds.append(calls.CallSeed(at, cut.start, cut.end, first.share(at)))
+    one, two = calls.score(seeds, view, known.reader)
+    total: np.ndarray = _scaled("calls", one) + SECOND_STEP * _scaled("calls", two)
+    return total
+
+
+def _meanings(question: IndexQuery, first: Ranking, known: Known, meanings: meaning.Meanings) -> np.ndarray:
+    """How near in meaning the files that rank first are."""
+    view = known.view
+    scores = np.zeros(len(view))
+    chosen = [at for at in first.order if meaning.speaks_for(view.documents[at].role)][: meaning.MOST_FILES]
+    digests = [meaning.digest(view.paths[at], known.reader.pieces(view.paths[at])) for at in chosen]
+    found = meanings.score(question.text, digests)
+    if found is not None:
+        scores[chosen] = found
+    return scores
+
+
+def _inherited(parts: Mapping[str, np.ndarray], prior: np.ndarray, view: IndexView) -> np.ndarray:
+    """What each test gets of what it tests, before its prior."""
+    total = sum((parts[name] for name in sorted(parts)), np.zeros(len(view))) * prior
+    scores = np.zeros(len(view))
+    tests = view.tests
+    scores[tests] = INHERITED * total[view.tested[tests]] / prior[tests]
+    return scores
 
 
 def weights_for(question: IndexQuery) -> Mapping[str, float]:
-    """The weights for a kind of question: a name asks for its definition, a report for the words it uses."""
-    if question.is_symbol:
-        return {**WEIGHTS, **OF_A_NAME}
-    if question.is_report:
-        return {**WEIGHTS, **OF_A_REPORT}
-    return WEIGHTS
+    """The weights for a shape: a name asks for its definition, a report for the words it uses."""
+    return OF_SHAPE[question.shape]
 
 
 def priors(question: IndexQuery, view: IndexView) -> np.ndarray:
     """What each file's sum is multiplied with, float64 (files,)."""
-    of_role = {role: _prior(role, question) for role in PRIORS}
+    of_role = dict(PRIORS_OF_SHAPE[question.shape])
+    for kind in question.kinds:
+        role = _ROLE_OF_KIND[kind]
+        of_role[role] = max(of_role[role], ASKED_FOR)
     shares: np.ndarray = view.standing * [of_role[document.role] for document in view.documents]
     return shares
 
 
-def _prior(role: Role, question: IndexQuery) -> float:
-    if any(_ROLE_OF_KIND[kind] == role for kind in question.kinds):
-        return 1.0
-    return PRIORS[role]
-
-
 def _scaled(channel: str, scores: np.ndarray) -> np.ndarray:
     """Scores with their best at 1; of a channel that says how sure it is, a doubtful best stays doubtful."""
+    if channel == "title":
+        return scores
     most = scores.max(initial=1.0 if channel in _SURE else 0.0)
     return scores / most if most > 0 else scores

@@ -160,6 +160,8 @@ class IndexLibrary:
         self._index = index
         self._records = records
         self._fresh = False
+        self._asked = ""
+        """The question itself: what is searched first."""
         self._ranked: dict[str, list[RankedFile]] = {}
         self._headings: dict[str, list[Heading]] = {}
         self._trees: list[Tree] | None = None
@@ -207,11 +209,14 @@ class IndexLibrary:
 
     def search(self, text: str, *, spans: int = 60, docs_only: bool = False) -> FoundSpans:
         """Files and spans for a text, through every channel."""
+        self._asked = self._asked or text
         ranked = self._rank(text)
         if not docs_only:
-            return FoundSpans(tuple(ranked), tuple(map(self._whole, self._index.search(text, spans))))
+            return FoundSpans(
+                tuple(ranked), tuple(map(self._whole, self._index.search(text, spans, rerank=self._is_asked(text))))
+            )
         docs = self._docs(text)
-        found = self._index.search(text, spans, per_file=2, files=docs) if docs else []
+        found = self._index.search(text, spans, per_file=2, files=docs, rerank=self._is_asked(text)) if docs else []
         return FoundSpans(tuple(one for one in ranked if one.role == "doc"), tuple(map(self._whole, found)))
 
     def _whole(self, span: Span) -> Span:
@@ -305,8 +310,12 @@ class IndexLibrary:
 
     def _rank(self, text: str) -> list[RankedFile]:
         if text not in self._ranked:
-            self._ranked[text] = self._index.rank_files(text)
+            self._ranked[text] = self._index.rank_files(text, rerank=self._is_asked(text))
         return self._ranked[text]
+
+    def _is_asked(self, text: str) -> bool:
+        """Whether a text is the question itself, which comes first, and not a query that the search made up."""
+        return text == self._asked
 
     def _docs(self, text: str) -> list[str]:
         return [one.file for one in self._rank(text) if one.role == "doc"][:DOC_FILES]

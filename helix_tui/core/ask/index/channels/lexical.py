@@ -5,11 +5,11 @@ weight · idf · tf·(k1+1) / (tf + k1·(1 - b + b·length/average)), idf = ln(1
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from helix_tui.core.ask.index.question import IndexQuery
 from helix_tui.core.ask.index.store.segment import NAME, FieldLengths
 from helix_tui.core.ask.index.store.view import IndexView
 
@@ -30,12 +30,12 @@ class Lexical:
     chunks: np.ndarray
 
 
-def score(question: IndexQuery, view: IndexView) -> Lexical:
-    """The lexical scores of every file."""
+def score(weights: Sequence[tuple[str, float]], view: IndexView) -> Lexical:
+    """The lexical scores of every file, for (term, weight) in order of term."""
     chunks = np.zeros(len(view.chunks.lengths))
     whole = np.zeros(len(view.whole.lengths))
     names = np.zeros(len(view.names.lengths))
-    for term, weight in question.weights:
+    for term, weight in weights:
         numbers, counts = view.postings(term)
         if len(numbers):
             _add(chunks, view.chunks, numbers, counts, weight)
@@ -45,7 +45,7 @@ def score(question: IndexQuery, view: IndexView) -> Lexical:
         if len(rows):
             _add(names, view.names, rows, counts, weight)
     best = best_chunks(chunks, view)
-    return Lexical(best[view.row], whole[view.row], names[view.row], paths(question, view), chunks)
+    return Lexical(best[view.row], whole[view.row], names[view.row], paths(weights, view), chunks)
 
 
 def best_chunks(chunks: np.ndarray, view: IndexView) -> np.ndarray:
@@ -64,11 +64,11 @@ def best_chunks(chunks: np.ndarray, view: IndexView) -> np.ndarray:
     return best
 
 
-def paths(question: IndexQuery, view: IndexView) -> np.ndarray:
+def paths(weights: Sequence[tuple[str, float]], view: IndexView) -> np.ndarray:
     """BM25 over the words of each path: its name counts twice, its last three folders once."""
     index = view.path_index
     scores = np.zeros(len(view))
-    for term, weight in question.weights:
+    for term, weight in weights:
         found = index.postings.get(term)
         if found is not None:
             _add(scores, index.field, found[0], found[1], weight)

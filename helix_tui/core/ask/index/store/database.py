@@ -9,8 +9,10 @@ that SQLite cannot read is replaced, by one process at a time: who waited looks 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import sqlite3
+import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -29,6 +31,8 @@ FILE = f"index-{VERSION}.db"
 _LEFT_S = 7 * 86_400
 """Seconds without a write after which the file of another version is taken for left behind."""
 _BUSY_MS = 20_000
+_PATIENT_MS = 200
+"""How long a question waits for another process that writes."""
 _MANY = 24
 """Segments from which the small ones are put together: a question reads a term from each of 24 in a tenth of a
 millisecond, and putting them together costs a tenth of reading the repository."""
@@ -86,6 +90,8 @@ class Database:
         """
         self.path = path
         self.rebuilt = False
+        self._one_writer = threading.Lock()
+        """A question may keep vectors while another thread reads past commits in."""
         self._opened: tuple[int, int] | None = None
         """Which file the connection is to."""
         if path is not None:
@@ -175,6 +181,14 @@ class Database:
         values = (name.lower(),) if any_case else (name.lower(), name)
         return self._connection.execute(query, values).fetchall()
 
+    def keys_defining_any(self, names: Sequence[str]) -> list[tuple[str, str]]:
+        """(name, blob key) of every blob that defines any of some names."""
+        query = (
+            "SELECT symbol.name, symbol.key FROM json_each(?) AS asked"
+            " JOIN symbol ON symbol.folded = lower(asked.value) AND symbol.name = asked.value"
+        )
+        return self._connection.execute(query, (json.dumps(names),)).fetchall()
+
     def names_like(self, folded: str, limit: int = 60) -> list[str]:
         """Defined names in lower case that share trigrams with a word."""
         grams = sorted({folded[at : at + 3] for at in range(len(folded) - 2) if folded[at : at + 3].isalnum()})
@@ -195,9 +209,10 @@ class Database:
         """The commits read so far."""
         return {row[0] for row in self._connection.execute("SELECT sha FROM past")}
 
-    def meanings(self) -> dict[str, bytes]:
-        """key -> vector of everything embedded so far."""
-        return dict(self._connection.execute("SELECT key, vector FROM meaning"))
+    def meanings(self, keys: Sequence[str]) -> dict[str, bytes]:
+        """key -> vector of those keys that were embedded before."""
+        marks = ",".join("?" * len(keys))
+        return dict(self._connection.execute(f"SELECT key, vector FROM meaning WHERE key IN ({marks})", keys))
 
     # -- writing -----------------------------------------------------------------------------------
 
@@ -215,13 +230,14 @@ class Database:
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        self._connection.execute("BEGIN IMMEDIATE")
-        try:
-            yield self._connection
-        except BaseException:
-            self._connection.execute("ROLLBACK")
-            raise
-        self._connection.execute("COMMIT")
+        with self._one_writer:
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._connection
+            except BaseException:
+                self._connection.execute("ROLLBACK")
+                raise
+            self._connection.execute("COMMIT")
 
     def add(self, segment: Segment) -> None:
         """Write a segment. A blob that another process wrote meanwhile stays the other's."""
@@ -269,10 +285,16 @@ class Database:
         with self._writing() as connection:
             connection.executemany("INSERT OR IGNORE INTO past VALUES(?, ?, ?, ?)", rows)
 
-    def add_meanings(self, rows: Iterable[tuple[str, bytes]]) -> None:
-        """Write vectors."""
-        with self._writing() as connection:
-            connection.executemany("INSERT OR REPLACE INTO meaning VALUES(?, ?)", rows)
+    def keep_meanings(self, rows: Sequence[tuple[str, bytes]]) -> None:
+        """Write vectors, unless the file is busy or cannot be written: then they are made again another time."""
+        if not rows:
+            return
+        self._connection.execute(f"PRAGMA busy_timeout={_PATIENT_MS}")
+        try:
+            with contextlib.suppress(sqlite3.OperationalError), self._writing() as connection:
+                connection.executemany("INSERT OR IGNORE INTO meaning VALUES(?, ?)", rows)
+        finally:
+            self._connection.execute(f"PRAGMA busy_timeout={_BUSY_MS}")
 
 
 def _spell(connection: sqlite3.Connection, segment: Segment) -> None:

@@ -8,12 +8,12 @@ the same scores, however its index came about.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
 
 import numpy as np
 
-from helix_tui.core.ask.corpus.roles import role_of, standing
+from helix_tui.core.ask.corpus.roles import plain_stem, role_of, standing, tested_stem
 from helix_tui.core.ask.index.store.database import Database, StoredBlob
 from helix_tui.core.ask.index.store.segment import NAME, FieldLengths, PathIndex, index_paths, unpacked
 from helix_tui.core.ask.records import Document
@@ -21,7 +21,7 @@ from helix_tui.core.ask.records import Document
 MAX_POSTINGS = 24 << 20
 """Bytes of terms' lists that are held: all of them are let go at once and read again (a question reads a few
 hundred; a frequent term of a large repository takes 1 MB)."""
-_OF_PATHS = frozenset({"path_index", "position", "standing", "_by_name", "_by_stem"})
+_OF_PATHS = frozenset({"path_index", "position", "standing", "tested", "tests", "_by_name", "_by_stem"})
 """What is made of the paths alone, when it is first asked for."""
 
 
@@ -100,6 +100,28 @@ class IndexView:
         return np.array([standing(path) for path in self.paths])
 
     @cached_property
+    def tested(self) -> np.ndarray:
+        """int64 (files,): the position of the source that a test's name says it tests, -1 where there is none."""
+        sources: dict[str, list[int]] = {}
+        for at, document in enumerate(self.documents):
+            if document.role == "source":
+                sources.setdefault(plain_stem(document.file), []).append(at)
+        found = np.full(len(self), -1, np.int64)
+        for at, document in enumerate(self.documents):
+            named = sources.get(tested_stem(document.file), ()) if document.role == "test" else ()
+            if named:
+                steps = set(document.file.split("/"))
+                found[at] = max(
+                    named, key=lambda other: (len(steps.intersection(self.paths[other].split("/"))), -other)
+                )
+        return found
+
+    @cached_property
+    def tests(self) -> np.ndarray:
+        """int64: the positions of the tests whose source is known."""
+        return np.flatnonzero(self.tested >= 0)
+
+    @cached_property
     def position(self) -> dict[str, int]:
         """Where each path stands."""
         return {path: at for at, path in enumerate(self.paths)}
@@ -136,6 +158,13 @@ class IndexView:
         """The files that define a name, by position."""
         keys = {key for _, key in self._database.keys_defining(name, any_case=any_case)}
         return sorted(at for key in keys for at in self.files_of_key.get(key, ()))
+
+    def files_defining_each(self, names: Collection[str]) -> dict[str, list[int]]:
+        """name -> the files that define it, by position, for those that some file defines."""
+        found: dict[str, set[int]] = {}
+        for name, key in self._database.keys_defining_any(sorted(names)):
+            found.setdefault(name, set()).update(self.files_of_key.get(key, ()))
+        return {name: sorted(files) for name, files in found.items() if files}
 
     def names_like(self, folded: str) -> list[str]:
         """Defined names, in lower case, that share trigrams with a word."""
