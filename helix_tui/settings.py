@@ -5,6 +5,7 @@
     agent = "claude"           # who does the work, where neither --agent nor HELIX_AGENT says
     model = "sonnet"           # the model behind that agent
     stall_after = 600          # seconds without an event after which a worker is called silent
+    autonomy = "medium"        # how far HELIX's loop goes by itself: low, medium, high
     systemic_days = 7          # days within which three occurrences make a failure systemic
     budget_run = "$5"          # what a run may cost: "$5, 2M tokens, 10 attempts"
     budget_day = "$20"         # what a day may cost, whoever spends it
@@ -50,6 +51,8 @@ class Settings:
     """The model behind that agent."""
     systemic_days: float | None = None
     """None where nothing is set; what HELIX_SYSTEMIC_DAYS says comes before it."""
+    autonomy: str = ""
+    """low, medium, high; what a command line or HELIX_AUTONOMY says comes before it."""
     budget_texts: Mapping[str, str] = field(default_factory=dict)
     """What a ``run`` and a ``day`` may cost, as written."""
 
@@ -101,6 +104,10 @@ def load_settings(path: Path | None = None) -> Settings:
         if not isinstance(value, str):
             problems.append(f"{name}: write a name as a text")
             who[name] = ""
+    autonomy = document.get("autonomy", "")
+    if autonomy not in ("", "low", "medium", "high"):
+        problems.append("autonomy: write low, medium or high")
+        autonomy = ""
     model_dir = document.get("model_dir", "")
     if not isinstance(model_dir, str):
         problems.append("model_dir: write a folder as a text")
@@ -115,6 +122,7 @@ def load_settings(path: Path | None = None) -> Settings:
         clean_line(who["agent"], 120),
         clean_line(who["model"], 120),
         days,
+        autonomy,
         budget,
     )
 

@@ -154,12 +154,14 @@ def test_no_docstring_cites_what_no_clone_has() -> None:
     assert cited == []
 
 
-def test_the_reference_of_commands_is_what_the_program_prints() -> None:
+@pytest.mark.parametrize(("words", "page"), [((), "commands.md"), (("outcomes",), "outcomes.md")])
+def test_a_reference_is_what_the_program_prints(words: tuple[str, ...], page: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "helix_tui", "help", "--markdown"],
+        [sys.executable, "-m", "helix_tui", "help", *words, "--markdown"],
         capture_output=True,
         text=True,
         timeout=60,
         check=True,
     )
-    assert (DOCS / "commands.md").read_text("utf-8") == done.stdout, "helix-tui help --markdown > docs/commands.md"
+    made = " ".join(("helix-tui help", *words, "--markdown"))
+    assert (DOCS / page).read_text("utf-8") == done.stdout, f"{made} > docs/{page}"

@@ -95,7 +95,7 @@ async def test_a_loop_is_started_by_the_command_that_is_shown(console: MakeConso
         assert not (app.root / "started").exists()
         await pilot.press("y")
         await settled(pilot)
-    assert (app.root / "started").read_text() == f"run --summary -C {app.root}"
+    assert (app.root / "started").read_text() == f"run --summary --autonomy medium -C {app.root}"
 
 
 async def test_a_running_loop_is_paused_and_stopped_after_the_bead(console: MakeConsole) -> None:
@@ -117,6 +117,30 @@ async def test_a_running_loop_is_paused_and_stopped_after_the_bead(console: Make
             app.feed.look()
             await pilot.press("L")
             await settled(pilot)
+
+
+async def test_a_chooses_the_autonomy_of_the_next_loop(console: MakeConsole) -> None:
+    app = console(BEADS, look_out="once")
+    async with app.run_test(size=(140, 34)) as pilot:
+        await pilot.press("L")
+        await settled(pilot)
+        assert app.sees("autonomy medium")
+        await pilot.press("a")
+        await settled(pilot)
+        words = app.loop_controls.start_words
+        assert words[words.index("--autonomy") + 1] == "high"
+
+
+async def test_the_status_bar_names_the_level_of_a_running_loop(console: MakeConsole) -> None:
+    app = console(BEADS, look_out="once", name="runs")
+    a_run(app.root)
+    app.feed.look()
+    async with app.run_test(size=(140, 34)) as pilot:
+        await settled(pilot)
+        assert app.sees("loop medium")
+        await pilot.press("L", "a")
+        await settled(pilot)
+        assert app.loop_controls.autonomy == "medium"
 
 
 @pytest.mark.parametrize("keys", [("L", "s"), ("L", "o")])

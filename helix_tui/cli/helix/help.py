@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.commands import COMMANDS, HEADINGS, ROWS, grouped
+from helix_tui.cli.helix import help_topics
 from helix_tui.cli.parsers import load, sentences
 from helix_tui.core.ground.text import clean_line
 
@@ -29,13 +30,26 @@ _KEY_OPTIONS = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this command."""
-    parser.add_argument("about", nargs="?", default="", metavar="COMMAND", help="the command to describe")
-    parser.add_argument("--markdown", action="store_true", help="every command with its options, as docs/commands.md")
+    parser.add_argument(
+        "about",
+        nargs="?",
+        default="",
+        metavar="COMMAND",
+        help="the command to describe; outcomes, autonomy: their rules",
+    )
+    parser.add_argument(
+        "--markdown",
+        action="store_true",
+        help="every command with its options, as docs/commands.md; of outcomes, autonomy docs/outcomes.md",
+    )
 
 
 def run(call: Call) -> int:
     """Print the surface, or one command's own help."""
     about = call.options.about
+    if about in help_topics.TOPICS:
+        help_topics.emit(call, about)
+        return 0
     if call.options.markdown:
         call.print("\n".join(_reference()).rstrip("\n"))
         return 0
@@ -65,6 +79,10 @@ def run(call: Call) -> int:
     call.print(call.paint("Options that matter:", "bold"))
     for option, meaning in _KEY_OPTIONS:
         call.print(f"  {option}\n      {meaning}")
+    call.print()
+    call.print(call.paint("Rules:", "bold"))
+    for topic, meaning in help_topics.TOPICS.items():
+        call.print(f"  helix-tui help {topic:<9} {meaning}")
     return 0
 
 

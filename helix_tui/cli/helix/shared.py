@@ -16,7 +16,7 @@ from helix_tui.cli.report.loading import locate
 from helix_tui.core.editing.execute.curator import Curator, QueueState
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.supervision.agents.briefing import chosen, environment_options
-from helix_tui.core.supervision.signals.autonomy import LEVELS, Level
+from helix_tui.core.supervision.signals.autonomy import DEFAULT, LEVELS, Level, level_of
 from helix_tui.core.supervision.signals.questions import OpenQuestions
 from helix_tui.core.supervision.stages.delegate import AgentChoice, Delegate
 from helix_tui.core.supervision.stages.governing import AlignmentActive
@@ -76,16 +76,17 @@ def add_autonomy(parser: argparse.ArgumentParser) -> None:
         action=_Once,
         choices=LEVELS,
         default=None,
-        help="how far it goes by itself (default: medium, HELIX_AUTONOMY)",
+        help="how far it goes by itself (default: HELIX_AUTONOMY, the settings, medium); `helix-tui help autonomy`",
     )
 
 
 def autonomy_of(call: Call) -> Level:
-    """The level that was asked for, else the environment's, else medium."""
-    wanted = getattr(call.options, "autonomy", None) or environment_options(os.environ).get("autonomy", "medium")
-    for level in LEVELS:
-        if wanted == level:
-            return level
+    """The level that was asked for, else the environment's, else that of the settings, else medium."""
+    wanted = getattr(call.options, "autonomy", None) or environment_options(os.environ).get("autonomy", "")
+    wanted = wanted or load_settings().autonomy or DEFAULT
+    found = level_of(wanted)
+    if found is not None:
+        return found
     raise CliError(
         f"autonomy is low, medium or high, not “{clean_line(wanted, 40)}”",
         "Correct HELIX_AUTONOMY.",

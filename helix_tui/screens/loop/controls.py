@@ -30,7 +30,7 @@ from helix_tui.core.ground.git import read_end
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.ground.time import format_instant, now_ns
 from helix_tui.core.snapshot import Snapshot
-from helix_tui.core.supervision.agents.briefing import chosen
+from helix_tui.core.supervision.agents.briefing import chosen, environment_options
 from helix_tui.core.supervision.run_state.budget import (
     SPANS,
     BudgetSpan,
@@ -46,6 +46,7 @@ from helix_tui.core.supervision.run_state.control import (
     start_run,
     stop_run,
 )
+from helix_tui.core.supervision.signals.autonomy import DEFAULT, LEVELS, SHORT, Level, level_of
 from helix_tui.core.supervision.signals.questions import OpenQuestions, decide_escalation
 from helix_tui.core.supervision.stages.build import undone
 from helix_tui.core.supervision.stages.commands import ONE_TEXT, ROWS
@@ -94,6 +95,8 @@ class LoopControls:
         self._own = tuple(own)
         self._ddx = ddx
         self.read_only = read_only
+        self.level: Level | None = None
+        """The autonomy that was chosen in this console; None: what the environment or the settings say."""
         self._carried: list[tuple[str, subprocess.Popen[bytes]]] = []
 
     # --- commands -----------------------------------------------------------------------------------------
@@ -103,7 +106,19 @@ class LoopControls:
         """The command that starts a loop."""
         root = os.fspath(self._host.snapshot.project.root)
         chosen = ("--ddx", self._ddx) if self._ddx else ()
-        return (*self._own, "run", "--summary", "-C", root, *chosen)
+        return (*self._own, "run", "--summary", "--autonomy", self.autonomy, "-C", root, *chosen)
+
+    @property
+    def autonomy(self) -> Level:
+        """How far the next loop goes by itself."""
+        if self.level is not None:
+            return self.level
+        return level_of(environment_options(os.environ).get("autonomy", "") or load_settings().autonomy) or DEFAULT
+
+    def next_autonomy(self) -> None:
+        """Choose the next level for the loop that is started next: low, medium, high, low …"""
+        self.level = LEVELS[(LEVELS.index(self.autonomy) + 1) % len(LEVELS)]
+        self._host.say(f"the next loop starts at autonomy {self.level}: {SHORT[self.level]}")
 
     @property
     def dialect(self) -> Dialect:

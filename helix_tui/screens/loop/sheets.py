@@ -27,6 +27,7 @@ from helix_tui.core.supervision.decide.check import StatusSummary
 from helix_tui.core.supervision.decide.verdict import VerdictReason
 from helix_tui.core.supervision.run_state.budget import BudgetSpan, Limits
 from helix_tui.core.supervision.run_state.status import said_lines
+from helix_tui.core.supervision.signals.autonomy import DEFAULT, SHORT, level_of
 from helix_tui.core.supervision.stages.delegate import AgentChoice
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet
 from helix_tui.screens.editing.preview_sheet import PreviewSheet
@@ -293,6 +294,10 @@ class LoopSheet(ChoiceSheet):
                 off or ("it runs already" if active else shut),
             )
         ]
+        level = run.state.autonomy if active else loop_controls.autonomy
+        running = f"the loop runs at {level}; a level is chosen before it starts" if active else ""
+        said = SHORT.get(level_of(level) or DEFAULT, "")
+        deeds.append(Choice("a", "a", f"autonomy {level}", said, loop_controls.next_autonomy, off or running))
         if self.status_summary.wish:
             deeds.append(
                 Choice("r", "r", "continue", f"cancels the {self.status_summary.wish}", loop_controls.resume, idle)

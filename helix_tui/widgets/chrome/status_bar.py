@@ -251,7 +251,8 @@ def _cost_ink(facts: PulseFacts) -> str:
 def _loop(facts: PulseFacts) -> Piece:
     if not facts.loop:
         return "", []
-    ink = "error" if "died" in facts.loop else "waiting" if facts.loop != "loop" else "running"
+    waits = any(word in facts.loop for word in ("paus", "stopping"))
+    ink = "error" if "died" in facts.loop else "waiting" if waits else "running"
     return "loop", [(facts.loop, ink), (" · " if facts.action else "", "muted")]
 
 

@@ -36,6 +36,7 @@ from helix_tui.core.supervision.loop.work import LoopWork
 from helix_tui.core.supervision.run_state.state import ddx_lives
 from helix_tui.core.supervision.signals.focus import EVERYTHING
 from helix_tui.core.supervision.signals.questions import DECISION
+from helix_tui.core.supervision.signals.responses import response_to
 from helix_tui.core.supervision.stages import injection
 from helix_tui.core.supervision.stages.governing import EVERY, scope_areas
 from helix_tui.core.supervision.stages.injection import Trigger
@@ -168,7 +169,7 @@ class Booking:
             text = f"{called(result.bead_id)} contradicts itself, says its agent: {rationale}"
             self._ask("physics-level", result.bead_id, text)
             return Stop("physics_level", text, 0, "helix-tui input --questions")
-        if status == "structural_validation_failed":
+        if response_to(attempt) == "polish":
             work.teller.always(f"{called(result.bead_id)} is malformed: helix-tui polish {called(result.bead_id)}")
         if not ambiguous(result):
             return None

@@ -18,6 +18,44 @@ Level = Literal["low", "medium", "high"]
 
 LEVELS: tuple[Level, ...] = ("low", "medium", "high")
 
+DEFAULT: Level = "medium"
+
+SHORT: dict[Level, str] = {
+    "low": "asks before each dispatch, injection and change",
+    "medium": "asks where something is ambiguous, continues with the rest",
+    "high": "continues past what can be resolved, with an escalation bead",
+}
+"""Each level in a few words."""
+
+RULES: tuple[tuple[str, str, str, str], ...] = (
+    ("a bead is to be executed", "asks first", "executes", "executes"),
+    ("HELIX injects a bead or changes the queue", "asks first", "does it, journalled", "does it, journalled"),
+    ("a planning pass is due (DESIGN, POLISH, ALIGN)", "asks first", "runs it once", "runs it once"),
+    (
+        "an attempt was kept aside, was refused, or ended in a word that nobody knows",
+        "asks, and stops",
+        "asks, keeps workers from that bead, continues with the others",
+        "files an escalation bead with its assumption, continues without that bead",
+    ),
+    (
+        "documents of different rank disagree",
+        "asks, continues by the higher one",
+        "asks, continues by the higher one",
+        "files an escalation bead, continues by the higher one",
+    ),
+    ("a document that others link to is missing", "names it", "names it", "files a bead for the gap, continues"),
+    ("two demands of equal rank cannot both hold (physics-level)", "stops", "stops", "stops"),
+    ("an agent declines a bead because it contradicts itself", "stops", "stops", "stops"),
+    ("NEXT_ACTION is BACKFILL, WAIT, GUIDANCE or STOP", "stops", "stops", "stops"),
+)
+"""What happens, and what HELIX does about it at low, medium and high; `helix-tui help autonomy` and docs print it."""
+
+
+def level_of(word: str) -> Level | None:
+    """The level that a word names; None for any other word."""
+    return next((level for level in LEVELS if level == word), None)
+
+
 Deed = Literal["dispatch", "injection", "curation", "stage"]
 """What low asks about before each one."""
 

@@ -31,6 +31,7 @@ from helix_tui.core.ground.time import format_instant, parse_instant
 from helix_tui.core.supervision.signals.autonomy import Level
 from helix_tui.core.supervision.signals.hold import plan_undecided, undecided
 from helix_tui.core.supervision.signals.questions import OpenQuestion, OpenQuestions, decision
+from helix_tui.core.supervision.signals.responses import response_to
 from helix_tui.core.supervision.stages import injection
 from helix_tui.core.supervision.stages.delegate import token_count, tokens_in
 from helix_tui.core.supervision.stages.stage_run import StageOutcome
@@ -294,14 +295,7 @@ def ambiguous(result: LoopResult) -> bool:
 
     What merely failed, or changed nothing, ddx tries again by itself after its own cooldown.
     """
-    attempt = result.attempt
-    if attempt.status in _DDX_GOES_ON:
-        return False
-    return attempt.faulted or attempt.verdict.outcome in ("kept_aside", "refused", "unknown")
-
-
-_DDX_GOES_ON = frozenset({"review_request_changes", "review_fixable_gap", "land_retry"})
-"""Statuses after which ddx itself makes the next attempt with what it was told."""
+    return response_to(result.attempt) == "ask"
 
 
 _NONE = frozenset({"", "none", "0", "no", "n/a", "-"})

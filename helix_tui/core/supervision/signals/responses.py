@@ -1,0 +1,77 @@
+"""What HELIX does with each result of DDx: the loop acts by it, `helix-tui help outcomes` and docs print it.
+
+The word of a status alone does not decide (docs/decisions/0002): a `success` that git does not find on the branch is
+treated as work that was kept aside. Rules: docs/decisions/0004, 0011.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from helix_tui.core.ddx.attempts.attempt import Attempt
+from helix_tui.core.ddx.attempts.evidence import interpret
+from helix_tui.core.ddx.attempts.verdict import found_after_landing
+from helix_tui.core.ddx.names import STATUSES, Outcome, status_of
+
+Response = Literal["count", "nothing", "later", "again", "polish", "ask"]
+
+RESPONSES: dict[Response, str] = {
+    "count": (
+        "A completed cycle, where the work landed and the bead is closed: a review is injected, acceptance scripts "
+        "run, a bead that grew two children becomes an epic."
+    ),
+    "nothing": "No cycle and no review: there was nothing to do. The run continues.",
+    "later": (
+        "No cycle. DDx sets its own cooldown; a bead that stays ready is skipped by this run until its record changes. "
+        "A reason that says that the bead contradicts itself stops the run."
+    ),
+    "again": "No cycle. DDx makes the next attempt itself, with what it was told. The run continues.",
+    "polish": "No cycle. The run names `helix-tui polish ID` and skips the bead.",
+    "ask": (
+        "No cycle. Low and medium ask and keep workers from the bead; medium continues with the others. High files an "
+        "escalation bead and continues without it."
+    ),
+}
+"""What is done, in words."""
+
+_DDX_GOES_ON = frozenset({"review_request_changes", "review_fixable_gap", "land_retry"})
+"""Statuses after which ddx itself makes the next attempt with what it was told."""
+
+
+def respond(status: str, outcome: Outcome, *, faulted: bool = False) -> Response:
+    """What HELIX does with an attempt.
+
+    Args:
+        status: DDx's word.
+        outcome: what came of it, by the one verdict.
+        faulted: it landed, and a review or a push found fault with it afterwards.
+    """
+    if status in _DDX_GOES_ON:
+        return "again"
+    if faulted or outcome in ("kept_aside", "refused", "unknown"):
+        return "ask"
+    if status == "structural_validation_failed":
+        return "polish"
+    if outcome == "landed":
+        return "count"
+    return "nothing" if outcome == "satisfied" else "later"
+
+
+def response_to(attempt: Attempt) -> Response:
+    """What HELIX does with an attempt, by its verdict."""
+    return respond(attempt.status, attempt.verdict.outcome, faulted=attempt.faulted)
+
+
+UNKNOWN_STATUS = "any other word"
+"""How the table names a status that nobody here knows."""
+
+
+def table() -> list[tuple[str, str, Response, str]]:
+    """(status, what it means, what HELIX does, what a person could do next) of each status, by its word alone."""
+    rows = []
+    for word in (*STATUSES, UNKNOWN_STATUS):
+        known = status_of(word)
+        faulted = known.outcome == "landed" and found_after_landing(word)
+        reading = interpret(Attempt(attempt_id="", status=word, status_source="event"), 0)
+        rows.append((word, known.meaning, respond(word, known.outcome, faulted=faulted), reading.follow_up))
+    return rows
