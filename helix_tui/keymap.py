@@ -152,6 +152,7 @@ KEYS: tuple[Key, ...] = (
     Key("pane.wider", "vertical_line", "split(1)", "wider", "panes", "Move the split: more room for the list."),
     Key("pane.narrower", "backslash", "split(-1)", "narrower", "panes", "Move the split: less room for the list."),
     Key("list.columns", "C", "columns", "columns", "queue", "Choose the columns of the list and their order."),
+    Key("list.sort", "o", "sort", "sort", "queue", "Choose how the rows are sorted; once more turns it round."),
     Key("columns.earlier", "plus", "move_column(-1)", "earlier", "columns", "Move the column to the left."),
     Key("columns.later", "minus", "move_column(1)", "later", "columns", "Move the column to the right."),
     Key("columns.automatic", "r", "automatic", "automatic", "columns", "Let the width decide which columns show."),

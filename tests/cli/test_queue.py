@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helix_tui.cli.show.queue import unblock_counts
 from helix_tui.core.beads.readiness import classify
 from helix_tui.core.beads.record import Bead, Dependency
 from tests.cli.conftest import Cli
@@ -61,7 +60,7 @@ def test_document_has_exactly_the_promised_keys(cli: Cli, project: ProjectFactor
     for row in document["beads"]:
         assert set(row) == {
             "id", "title", "status", "state", "reasons", "priority", "parent", "depends_on", "dependents",
-            "unblocks", "running",
+            "unblocks", "holds_up", "chain", "on_critical_path", "running",
         }  # fmt: skip
         for reason in row["reasons"]:
             assert set(reason) == {"kind", "detail", "refs"}
@@ -220,7 +219,7 @@ def test_unblocks_in_one_pass_equals_the_queue_asked_bead_by_bead(
         for bead_id, (status, targets, withheld) in zip(_IDS, rows, strict=True)
     }
     queue = classify(beads, now=0)
-    freed = unblock_counts(queue)
+    freed = queue.unblock_counts
     assert {bead_id: freed[bead_id] for bead_id in beads} == {
         bead_id: len(queue.unblocks(bead_id)) for bead_id in beads
     }

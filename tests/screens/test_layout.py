@@ -157,3 +157,31 @@ async def test_a_layout_that_cannot_be_written_is_said(console: MakeConsole, tmp
         await app.workers.wait_for_complete()
         await pilot.pause()
         assert "not kept for the next start" in said(app)
+
+
+async def test_o_sorts_the_queue_and_once_more_turns_it_round(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("o", "2")
+        assert queue(app).filter_text == "order:p"
+        assert app.sees("list by p · 21")
+        await pilot.press("o", "2")
+        assert queue(app).filter_text == "order:-p"
+        await pilot.press("escape")
+        assert queue(app).filter_text == ""
+        assert app.sees("── dag 21")
+
+
+async def test_the_bead_says_what_it_holds_up(console: MakeConsole) -> None:
+    lines = [
+        '{"id": "demo-1", "title": "First", "status": "open"}',
+        '{"id": "demo-2", "title": "Second", "status": "open", "dependencies": [{"depends_on_id": "demo-1"}]}',
+        '{"id": "demo-3", "title": "Third", "status": "open", "dependencies": [{"depends_on_id": "demo-2"}]}',
+    ]
+    app = console(lines)
+    app.kept.choose_columns("queue", ["holds", "age"])
+    async with app.run_test(size=(120, 40)) as pilot:
+        queue(app)._show_detail()
+        await pilot.pause()
+        assert app.sees("holds up 2 beads, 1 of 3 in its chain")
+        assert next(row for row in app.rows() if "First" in row)[: queue(app).list.size.width].split()[-1] == "2"

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from helix_tui.cli.call import Call, CliError
@@ -14,6 +13,7 @@ from helix_tui.core.beads.archive import describe, only_archived, read_archive
 from helix_tui.core.beads.query import matching, parse_query
 from helix_tui.core.beads.readiness import Queue, Standing, classify, tracker_era
 from helix_tui.core.beads.record import Bead
+from helix_tui.core.beads.views import ranked
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ground.time import format_instant
 
@@ -49,11 +49,13 @@ def chosen(call: Call, queue: Queue) -> list[str]:
     """The ids that pass the filter, in the order asked for."""
     text, order = call.options.filter, call.options.order
     shown: Iterable[str] = queue.beads
+    query = parse_query(text)
     if text:
-        query = parse_query(text)
         if query.problem:
             raise CliError(query.problem, "A filter is written like: status:open label:area:ui p<=1", 2)
         shown = matching(query, queue)
+    if query.order and order == "pick":
+        return sorted(shown, key=ranked(query, queue))
     return order_by_pick(queue, shown) if order == "pick" else in_view(queue, order, text)
 
 
@@ -128,6 +130,7 @@ def document(present: Present, shown: Sequence[str], archived: Sequence[str] | N
         "unknown_statuses": queue.unknown_statuses(),
         "dangling": [{"bead_id": edge.bead_id, "missing": edge.missing} for edge in queue.graph.dangling],
         "cycles": queue.graph.cycles,
+        "critical_path": queue.graph.chains.path,
     }
 
 
@@ -144,7 +147,7 @@ def _archived_row(bead: Bead) -> dict[str, Any]:
 
 
 def _rows(queue: Queue, shown: Iterable[str]) -> list[dict[str, Any]]:
-    freed, dependents, running = unblock_counts(queue), queue.graph.dependents, queue.claims.running
+    freed, dependents, running = queue.unblock_counts, queue.graph.dependents, queue.claims.running
     rows = []
     for bead_id in shown:
         bead, standing = queue.beads[bead_id], queue.standing(bead_id)
@@ -159,7 +162,8 @@ def _rows(queue: Queue, shown: Iterable[str]) -> list[dict[str, Any]]:
                 "parent": bead.parent or None,
                 "depends_on": bead.depends_on if bead.dependencies else (),
                 "dependents": dependents.get(bead_id, ()),
-                "unblocks": freed[bead_id],
+                "unblocks": freed.get(bead_id, 0),
+                **weight_document(queue, bead_id),
                 "running": bead_id in running,
             }
         )
@@ -186,19 +190,17 @@ def as_running(run: Run) -> dict[str, Any]:
     }
 
 
+def weight_document(queue: Queue, bead_id: str) -> dict[str, Any]:
+    """What waits on a bead directly or through others, and its place in the longest chain through it."""
+    chains = queue.graph.chains
+    place, length = chains.chain_through(bead_id)
+    return {
+        "holds_up": chains.holds_up.get(bead_id, 0),
+        "chain": {"place": place, "length": length},
+        "on_critical_path": chains.on_critical_path(bead_id),
+    }
+
+
 def reasons(standing: Standing) -> list[dict[str, Any]]:
     """Every reason that holds, the deciding one first."""
     return [{"kind": why.kind, "detail": why.detail, "refs": why.refs} for why in standing.reasons]
-
-
-def unblock_counts(queue: Queue) -> Mapping[str, int]:
-    """Per id, how many beads become ready when it closes: `Queue.unblocks` for all beads in one pass.
-
-    A bead is freed by one other exactly when waiting for that one is all that holds it.
-    """
-    freed: Counter[str] = Counter()
-    for bead_id in queue.beads:
-        why = queue.standing(bead_id).reasons
-        if len(why) == 1 and why[0].kind == "waiting_dependencies" and len(why[0].refs) == 1:
-            freed[why[0].refs[0]] += why[0].refs[0] != bead_id
-    return freed

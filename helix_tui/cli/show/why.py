@@ -7,9 +7,10 @@ from collections import Counter
 from collections.abc import Sequence
 
 from helix_tui.cli.call import Call, CliError
+from helix_tui.cli.paint import counted
 from helix_tui.cli.report.loading import Present, find_bead, load
 from helix_tui.cli.report.queue_lines import run_line, title_of
-from helix_tui.cli.show.queue import reasons
+from helix_tui.cli.show.queue import reasons, weight_document
 from helix_tui.core.beads.archive import describe, only_archived, read_archive
 from helix_tui.core.beads.cycles import Circle, circle_ahead, circle_of
 from helix_tui.core.beads.naming import with_titles
@@ -59,6 +60,7 @@ def run(call: Call) -> int:
                 "causes": causes(bead, asked_of(present.project)),
                 "position": queue.position.get(bead_id),
                 "unblocks": queue.unblocks(bead_id),
+                **weight_document(queue, bead_id),
                 "depends_on": bead.depends_on,
                 "dependents": queue.graph.dependents.get(bead_id, ()),
                 "running": bead_id in queue.claims.running,
@@ -167,6 +169,12 @@ def explanation(call: Call, present: Present, bead_id: str, missing: dict[str, L
             f"{'unblocks':<{_LABEL}}"
             + (f"nothing at once; {waiting} wait on it and on more" if waiting else "nothing waits on it")
         )
+    place, length = queue.graph.chains.chain_through(bead_id)
+    if length > 1 and circle_of(queue, bead_id) is None:
+        critical = ", on the critical path" if queue.graph.chains.on_critical_path(bead_id) else ""
+        waits = queue.graph.chains.holds_up.get(bead_id, 0)
+        said = f"holds up {counted(waits, 'bead')}, " if waits else ""
+        lines.append(f"{'path':<{_LABEL}}{said}{place} of {length} in its chain{critical}")
     return lines
 
 

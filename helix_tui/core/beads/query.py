@@ -11,11 +11,35 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from helix_tui.core.beads.readiness import STATES, Queue
 from helix_tui.core.beads.record import STATUSES, Bead
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS, parse_instant
+
+URGENCY = {
+    state: place
+    for place, state in enumerate(
+        (
+            "running",
+            "claimed",
+            "ready",
+            "proposed",
+            "unknown_status",
+            "preserved_review_blocked",
+            "retry_cooldown",
+            "waiting_dependencies",
+            "blocked_external",
+            "epic_container",
+            "not_eligible",
+            "superseded",
+            "closed",
+            "cancelled",
+        )
+    )
+}
+"""Per state its place where what needs eyes comes first."""
 
 _Test = Callable[[Bead, Queue], bool]
 
@@ -36,6 +60,8 @@ class Query:
     """What was not understood and what would be, in one sentence; empty when all is well."""
     words: tuple[str, ...] = ()
     """Plain words looked for, lower case: what a list may highlight."""
+    order: tuple[str, ...] = ()
+    """Names of `ORDERS` to sort by, the first one first; ``-`` before a name turns it round."""
 
     def __bool__(self) -> bool:
         return bool(self.tests)
@@ -64,12 +90,16 @@ def parse_query(text: str) -> Query:
     tests: list[_Test] = []
     words: list[str] = []
     problem = ""
+    order: tuple[str, ...] = ()
     for token in _TOKEN.finditer(text):
         minus, name, operator, value = token.groups()
         if not token.group().strip():
             continue
         value = value.strip('"')
         try:
+            if (name or "").lower() == "order":
+                order = _order(value)
+                continue
             test = _term((name or "").lower(), operator or "", value)
         except ValueError as error:
             problem = problem or str(error)
@@ -80,7 +110,7 @@ def parse_query(text: str) -> Query:
         if not name and not minus:
             words.append(value.lower())
         tests.append(_negated(test) if minus else test)
-    return Query(text, tuple(tests), problem, tuple(words))
+    return Query(text, tuple(tests), problem, tuple(words), order)
 
 
 def complete(text: str, cursor: int, queue: Queue, limit: int = 12) -> list[Completion]:
@@ -97,6 +127,7 @@ def complete(text: str, cursor: int, queue: Queue, limit: int = 12) -> list[Comp
     if field is None:
         return []
     typed = typed.rpartition(",")[2]
+    typed = typed.removeprefix("-") if field is _FIELDS["order"] else typed
     begin = cursor - len(typed)
     values = [(value, help_) for value, help_ in field.values(queue) if value.lower().startswith(typed.lower())]
     return [
@@ -131,6 +162,41 @@ def _term(name: str, operator: str, value: str) -> _Test | None:
     if operator in ("<", ">", "<=", ">=") and not field.ordered:
         raise ValueError(f"“{name}” cannot be compared; write {name}:{clean_line(value, 20)}")
     return field.make(operator or ":", value)
+
+
+def _order(value: str) -> tuple[str, ...]:
+    names = [name for name in value.lower().split(",") if name.lstrip("-")]
+    unknown = next((name for name in names if name.removeprefix("-") not in ORDERS), None)
+    if unknown is not None and not any(name.startswith(unknown.removeprefix("-")) for name in ORDERS):
+        raise ValueError(f"no order “{clean_line(unknown, 20)}”; there are {', '.join(ORDERS)}")
+    return tuple(name for name in names if name.removeprefix("-") in ORDERS)
+
+
+def with_order(text: str, order: str) -> str:
+    """A filter with another order, or with none where ``order`` is empty."""
+    kept = [word for word in text.split() if not word.lower().startswith("order:")]
+    return " ".join([*kept, f"order:{order}"] if order else kept)
+
+
+def order_key(query: Query, queue: Queue) -> Callable[[str], tuple[object, ...]]:
+    """A sort key over ids: the orders of a filter, one after the other."""
+    reads = [(ORDERS[name.removeprefix("-")].read, name.startswith("-")) for name in query.order]
+
+    def key(bead_id: str) -> tuple[object, ...]:
+        bead = queue.beads[bead_id]
+        return tuple([_Turned(read(bead, queue)) if turned else read(bead, queue) for read, turned in reads])
+
+    return key
+
+
+@dataclass(frozen=True, slots=True)
+class _Turned:
+    """A value that sorts the other way round."""
+
+    value: Any
+
+    def __lt__(self, other: _Turned) -> bool:
+        return bool(other.value < self.value)
 
 
 def _word(value: str) -> _Test:
@@ -304,8 +370,18 @@ _FIELDS: dict[str, _Field] = {
     ),
     "unblocks": _Field(
         "how many beads closing it makes ready",
-        _compared(lambda bead, queue: len(queue.unblocks(bead.id)), _number),
+        _compared(lambda bead, queue: queue.unblock_counts.get(bead.id, 0), _number),
         ordered=True,
+    ),
+    "holds": _Field(
+        "how many beads wait on it, directly or through others",
+        _compared(lambda bead, queue: queue.graph.chains.holds_up.get(bead.id, 0), _number),
+        ordered=True,
+    ),
+    "path": _Field(
+        "yes: part of the longest chain of beads, the critical path",
+        _yes_no(lambda bead, queue: queue.graph.chains.on_critical_path(bead.id)),
+        _YES_NO,
     ),
     "missing": _Field("yes: waits on a bead that is not there", _yes_no(_missing), _YES_NO),
     "age": _Field("since it was made: age<3d", _compared(_age(lambda bead: bead.created_at), _span), ordered=True),
@@ -319,6 +395,49 @@ _FIELDS: dict[str, _Field] = {
         _part_of(lambda bead, queue: bead.raw.decode("utf-8", "replace")),
     ),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A way to sort. What one looks for first comes first: ``-`` turns it round."""
+
+    help: str
+    read: Callable[[Bead, Queue], Any]
+
+
+def _newest(text: str) -> int:
+    return -(parse_instant(text) or 0)
+
+
+ORDERS: dict[str, Order] = {
+    "pick": Order("as DDx will pick", lambda bead, queue: queue.position.get(bead.id, len(queue.beads) + 1)),
+    "p": Order("P0 first", lambda bead, queue: bead.priority),
+    "unblocks": Order("what makes most beads ready first", lambda bead, queue: -queue.unblock_counts.get(bead.id, 0)),
+    "holds": Order("what holds up most beads first", lambda bead, queue: -queue.graph.chains.holds_up.get(bead.id, 0)),
+    "path": Order(
+        "along the longest chains first",
+        lambda bead, queue: _along_chains(queue.graph.chains.chain_through(bead.id)),
+    ),
+    "age": Order("the newest first; -age: the oldest", lambda bead, queue: _newest(bead.created_at)),
+    "updated": Order("the last changed first", lambda bead, queue: _newest(bead.updated_at)),
+    "title": Order("A to Z", lambda bead, queue: bead.title.lower()),
+    "state": Order("what runs, is ready, waits for a person …", lambda bead, queue: URGENCY[queue.state(bead.id)]),
+    "label": Order("by the first label", lambda bead, queue: bead.labels[0].lower() if bead.labels else "~"),
+    "epic": Order("what is part of one bead together", lambda bead, queue: bead.parent or "~"),
+    "id": Order("by id", lambda bead, queue: bead.id),
+}
+"""What ``order:`` and the key for sorting offer."""
+
+
+def _along_chains(place: tuple[int, int]) -> tuple[int, int]:
+    return -place[1], place[0]
+
+
+_FIELDS["order"] = _Field(
+    "sort: order:unblocks,-age, what unblocks most first, then the oldest",
+    lambda operator, value: lambda bead, queue: True,
+    lambda queue: [(name, order.help) for name, order in ORDERS.items()],
+)
 
 _COMPLETED = {f"{name}{'<=' if field.ordered else ':'}": field for name, field in _FIELDS.items()}
 
@@ -336,8 +455,11 @@ _EXAMPLES = {
     "owner": "owner:ddx",
     "spec": "spec:FEAT-002",
     "unblocks": "unblocks>=2",
+    "holds": "holds>=2",
+    "path": "path:yes",
     "missing": "missing:yes",
     "age": "age<3d",
     "updated": "updated<1h",
     "body": 'body:"federated search"',
+    "order": "order:unblocks,-age",
 }

@@ -202,6 +202,19 @@ class Queue:
         order = pick_order(self.rule)
         return tuple(sorted(freed, key=lambda other: order(self.beads[other])))
 
+    @cached_property
+    def unblock_counts(self) -> Mapping[str, int]:
+        """Per id, how many beads become ready when it closes: `unblocks` for all beads in one pass.
+
+        A bead is freed by one other exactly when waiting for that one is all that holds it.
+        """
+        freed: Counter[str] = Counter()
+        for bead_id in self.beads:
+            why = self.standing(bead_id).reasons
+            if len(why) == 1 and why[0].kind == "waiting_dependencies" and len(why[0].refs) == 1:
+                freed[why[0].refs[0]] += why[0].refs[0] != bead_id
+        return freed
+
     def ready_without(self, bead_id: str, needed: str) -> bool:
         """Whether a bead would be picked if it did not wait on ``needed``."""
         return self._judge(self.beads[bead_id], closed=needed) is _READY

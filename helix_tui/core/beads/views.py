@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from helix_tui.core.beads.gutter import draw, order_rows
-from helix_tui.core.beads.query import Query, matching, parse_query
+from helix_tui.core.beads.query import URGENCY, Query, matching, order_key, parse_query
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.ground.time import NEVER, parse_instant
 
-ViewKind = Literal["dag", "tree", "lanes", "order"]
+ViewKind = Literal["dag", "tree", "lanes", "order", "list"]
 VIEWS: tuple[ViewKind, ...] = ("dag", "tree", "lanes", "order")
 
 FOLD_DONE = "fold:done"
@@ -33,28 +33,6 @@ LANES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("done", ("closed", "cancelled")),
 )
 """Columns of the board: a title and the states it gathers."""
-
-_URGENCY = {
-    state: place
-    for place, state in enumerate(
-        (
-            "running",
-            "claimed",
-            "ready",
-            "proposed",
-            "unknown_status",
-            "preserved_review_blocked",
-            "retry_cooldown",
-            "waiting_dependencies",
-            "blocked_external",
-            "epic_container",
-            "not_eligible",
-            "superseded",
-            "closed",
-            "cancelled",
-        )
-    )
-}
 
 _NEVER_FOLDED = frozenset({"running", "claimed", "ready", "proposed", "unknown_status", "preserved_review_blocked"})
 
@@ -121,12 +99,17 @@ def build_view(
     parsed = parse_query(query) if isinstance(query, str) else query
     beads = queue.beads
     shown = matching(parsed, queue) if parsed else list(beads)
-    build = {"dag": _dag, "tree": _tree, "lanes": _lanes, "order": _order}[kind]
-    rows = tuple(build(queue, shown, bool(parsed), folding))
+    if parsed.order and kind in ("dag", "order"):
+        kind = "list"
+    build = {"dag": _dag, "tree": _tree, "lanes": _lanes, "order": _order, "list": _sorted}[kind]
+    rows = tuple(build(queue, shown, bool(parsed), folding, ranked(parsed, queue)))
     return QueueView(kind, rows, len(shown), len(beads))
 
 
-def urgency(queue: Queue) -> Callable[[str], tuple[object, ...]]:
+Rank = Callable[[str], tuple[Any, ...]]
+
+
+def urgency(queue: Queue) -> Rank:
     """A sort key over ids: what runs, then what DDx picks next in its order, then the rest by state."""
     position, beads = queue.position, queue.beads
 
@@ -134,7 +117,7 @@ def urgency(queue: Queue) -> Callable[[str], tuple[object, ...]]:
         bead = beads[bead_id]
         created = parse_instant(bead.created_at)
         return (
-            _URGENCY[queue.state(bead_id)],
+            URGENCY[queue.state(bead_id)],
             position.get(bead_id, 0),
             bead.priority,
             NEVER if created is None else created,
@@ -142,6 +125,12 @@ def urgency(queue: Queue) -> Callable[[str], tuple[object, ...]]:
         )
 
     return key
+
+
+def ranked(query: Query, queue: Queue) -> Rank:
+    """A sort key over ids: the order that a filter asks for, and among equals what needs eyes first."""
+    first, then = order_key(query, queue), urgency(queue)
+    return (lambda bead_id: (*first(bead_id), *then(bead_id))) if query.order else then
 
 
 def _row(queue: Queue, bead_id: str, **more: object) -> ViewRow:
@@ -152,7 +141,7 @@ def _fold(key: str, text: str, count: int, folding: Folding) -> ViewRow:
     return ViewRow(key, "fold", text=text, count=count, open=key in folding.unfolded)
 
 
-def _dag(queue: Queue, shown: list[str], filtered: bool, folding: Folding) -> Iterator[ViewRow]:
+def _dag(queue: Queue, shown: list[str], filtered: bool, folding: Folding, rank: Rank) -> Iterator[ViewRow]:
     graph, state = queue.graph, queue.state
     waited_on = {
         target
@@ -222,7 +211,7 @@ def _missing_targets(queue: Queue, ids: Iterable[str]) -> dict[str, list[str]]:
     return found
 
 
-def _tree(queue: Queue, shown: list[str], filtered: bool, folding: Folding) -> Iterator[ViewRow]:
+def _tree(queue: Queue, shown: list[str], filtered: bool, folding: Folding, rank: Rank) -> Iterator[ViewRow]:
     beads = queue.beads
     matching = set(shown)
     visible = set(matching)
@@ -231,7 +220,6 @@ def _tree(queue: Queue, shown: list[str], filtered: bool, folding: Folding) -> I
         while parent in beads and parent not in visible:
             visible.add(parent)
             parent = beads[parent].parent
-    rank = urgency(queue)
     children: dict[str, list[str]] = {}
     roots: list[str] = []
     for bead_id in beads:
@@ -338,8 +326,7 @@ def _best_ranks(
     return best
 
 
-def _lanes(queue: Queue, shown: list[str], filtered: bool, folding: Folding) -> Iterator[ViewRow]:
-    rank = urgency(queue)
+def _lanes(queue: Queue, shown: list[str], filtered: bool, folding: Folding, rank: Rank) -> Iterator[ViewRow]:
     by_state: dict[str, list[str]] = {}
     for bead_id in shown:
         by_state.setdefault(queue.state(bead_id), []).append(bead_id)
@@ -353,7 +340,18 @@ def _lanes(queue: Queue, shown: list[str], filtered: bool, folding: Folding) -> 
             yield _row(queue, bead_id)
 
 
-def _order(queue: Queue, shown: list[str], filtered: bool, folding: Folding) -> Iterator[ViewRow]:
+def _sorted(queue: Queue, shown: list[str], filtered: bool, folding: Folding, rank: Rank) -> Iterator[ViewRow]:
+    """One row a bead, in the order asked for; finished beads fold, unless the filter asks for nothing else."""
+    done = [] if filtered else [i for i in shown if queue.beads[i].status in TERMINAL and i not in folding.keep]
+    hidden = set(done)
+    yield from (_row(queue, bead_id) for bead_id in sorted((i for i in shown if i not in hidden), key=rank))
+    if done:
+        yield _fold(FOLD_DONE, _fold_words(queue, done, "closed"), len(done), folding)
+        if FOLD_DONE in folding.unfolded:
+            yield from (_row(queue, bead_id) for bead_id in sorted(done, key=rank))
+
+
+def _order(queue: Queue, shown: list[str], filtered: bool, folding: Folding, rank: Rank) -> Iterator[ViewRow]:
     wanted = set(shown)
     for bead_id in queue.ready:
         if bead_id in wanted:
@@ -366,8 +364,8 @@ def _order(queue: Queue, shown: list[str], filtered: bool, folding: Folding) -> 
     if open_ids:
         yield _fold(FOLD_REST, f"{len(open_ids):,} not ready", len(open_ids), folding)
         if FOLD_REST in folding.unfolded:
-            yield from (_row(queue, bead_id) for bead_id in sorted(open_ids, key=urgency(queue)))
+            yield from (_row(queue, bead_id) for bead_id in sorted(open_ids, key=rank))
     if done:
         yield _fold(FOLD_DONE, _fold_words(queue, done, "closed"), len(done), folding)
         if FOLD_DONE in folding.unfolded:
-            yield from (_row(queue, bead_id) for bead_id in sorted(done, key=urgency(queue)))
+            yield from (_row(queue, bead_id) for bead_id in sorted(done, key=rank))

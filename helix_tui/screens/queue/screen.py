@@ -15,7 +15,7 @@ from textual.containers import Container, Vertical
 from textual.timer import Timer
 from textual.widget import Widget
 
-from helix_tui.core.beads.query import Completion, Query, complete, matching, parse_query
+from helix_tui.core.beads.query import ORDERS, Completion, Query, complete, matching, parse_query, with_order
 from helix_tui.core.beads.readiness import Queue, classify
 from helix_tui.core.beads.views import (
     FOLD_DONE,
@@ -51,6 +51,9 @@ if TYPE_CHECKING:
     from helix_tui.core.snapshot import Snapshot
     from helix_tui.screens.loop.screen import AttemptStream
     from helix_tui.widgets.rows.running import RunningPanel
+
+_SORT_KEYS = "123456789abcdefghijklmn"
+"""The key of each order in the sheet of orders."""
 
 BROAD = 200
 """Cells from which list, detail and attempts are side by side; below, attempts are under the detail."""
@@ -214,7 +217,8 @@ class QueueScreen(MarkKeys, FilteringScreen):
         archived = len(self.console.snapshot.archive)
         total = f"{view.total:,} · {archived:,} archived" if archived else f"{view.total:,}"
         count = self.filter_count() if self.filter else total
-        self.list_caption.show(f"{self.kind} {self.marking} · {count}" if self.marking else f"{self.kind} {count}")
+        said = f"{view.kind} by {', '.join(self.filter.order)} ·" if self.filter.order else view.kind
+        self.list_caption.show(f"{said} {self.marking} · {count}" if self.marking else f"{said} {count}")
         self._show_heads()
         text = clean_line(self.filter.text, 200)
         self.tabs.show(filter_text=text, count=count if self.filter else "")
@@ -341,7 +345,7 @@ class QueueScreen(MarkKeys, FilteringScreen):
             self.list.focus(scroll_visible=False)
         elif self.drop_marks():
             return
-        elif self.filter:
+        elif self.filter.text:
             self.filter_with("")
 
     def action_fold(self) -> None:
@@ -425,6 +429,22 @@ class QueueScreen(MarkKeys, FilteringScreen):
     def has_matches(self) -> bool:
         """Whether any row is left."""
         return bool(self._view.rows)
+
+    def action_sort(self) -> None:
+        """Choose how the rows are sorted: a term of the filter, so that it can be typed and saved too."""
+        from helix_tui.screens.editing.choices import Choice, ChoiceSheet
+
+        now = self.filter.order
+        choices = [Choice("o", "o", "as it comes", "no order of its own", partial(self._sort_by, ""))]
+        for place, (name, order) in enumerate(ORDERS.items()):
+            turned = f"-{name}" if now == (name,) else name
+            said = f"{order.help}; now turned round" if now == (f"-{name}",) else order.help
+            key = _SORT_KEYS[place]
+            choices.append(Choice(key, key, turned, said, partial(self._sort_by, turned)))
+        self.app.push_screen(ChoiceSheet("sort by", choices))
+
+    def _sort_by(self, order: str) -> None:
+        self.filter_with(with_order(self.filter.text, order))
 
     def filter_count(self) -> str:
         """Beads that match, of all."""

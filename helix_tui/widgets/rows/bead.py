@@ -121,12 +121,19 @@ def _labels(bead: Bead, world: RowContext) -> Span:
 
 
 def _unblocks(bead: Bead, world: RowContext) -> Span:
-    freed = len(world.queue.unblocks(bead.id)) if bead.status not in TERMINAL else 0
+    freed = world.queue.unblock_counts.get(bead.id, 0)
     return (str(freed) if freed else ""), "text"
+
+
+def _holds(bead: Bead, world: RowContext) -> Span:
+    chains = world.queue.graph.chains
+    held = chains.holds_up.get(bead.id, 0)
+    return (str(held) if held else ""), "waiting" if chains.on_critical_path(bead.id) else "text"
 
 
 _CELLS: Mapping[str, Callable[[Bead, RowContext], Span]] = {
     "unblocks": _unblocks,
+    "holds": _holds,
     "type": lambda bead, world: (clean_line(bead.issue_type, 20), "muted"),
     "labels": _labels,
     "epic": _epic,
@@ -139,6 +146,7 @@ _CELLS: Mapping[str, Callable[[Bead, RowContext], Span]] = {
 
 BEAD_COLUMNS = (
     Column("unbl", 4, name="unblocks", help="beads that are ready as soon as this one closes", asked=True),
+    Column("hold", 4, name="holds", help="beads that wait on it, directly or through others", asked=True),
     Column("type", 6, name="type", help="task, bug, epic …", asked=True, words=True),
     Column("labels", 15, 2, name="labels", help="labels, areas first", words=True),
     Column("epic", 18, 3, name="epic", help="the bead that it is part of", words=True),

@@ -313,6 +313,20 @@ def _standing(rows: _Rows, bead: Bead, world: RowContext, causes: Sequence[str])
         more = f" and {len(freed) - 3} more" if len(freed) > 3 else ""
         first = ", ".join(_named(other, queue) for other in freed[:3])
         rows.wrapped([("then ", "muted"), (f"unblocks {len(freed)}: {first}{more}", "text")])
+    _chain(rows, bead, queue)
+
+
+def _chain(rows: _Rows, bead: Bead, queue: Queue) -> None:
+    """How many beads it holds up, and its place in the longest chain through it."""
+    chains = queue.graph.chains
+    held = chains.holds_up.get(bead.id, 0)
+    place, length = chains.chain_through(bead.id)
+    if length < 2 or circle_of(queue, bead.id) is not None:
+        return
+    said = f"holds up {held} bead{'s' * (held != 1)}, " if held else ""
+    said += f"{place} of {length} in its chain"
+    critical: list[Span] = [(", on the critical path", "waiting")] if chains.on_critical_path(bead.id) else []
+    rows.wrapped([("path ", "muted"), (said, "text"), *critical])
 
 
 def _named(bead_id: str, queue: Queue) -> str:
