@@ -93,14 +93,15 @@ def share_bar(rate: float | None, low: float, high: float, *, cells: int = CELLS
     return [span for span in spans if span[0]]
 
 
-TIERS = {
-    "Grounded": ("●", "success"),
-    "Bounded inference": ("◐", "waiting"),
-    "Clarify": ("?", "attention"),
+RESULTS = {
+    "answered": ("●", "success"),
+    "evidence found": ("◐", "waiting"),
+    "not found": ("✗", "attention"),
+    "which one?": ("?", "attention"),
 }
-"""Glyph and role of each tier."""
+"""Glyph and role of what came of a question."""
 
 
-def tier_ink(tier: str) -> tuple[str, str]:
-    """Glyph and role of a tier; an unknown one is shown as such."""
-    return TIERS.get(tier, ("○", "muted"))
+def result_ink(result: str) -> tuple[str, str]:
+    """Glyph and role of what came of a question; an unknown word is shown as such."""
+    return RESULTS.get(result, ("○", "muted"))

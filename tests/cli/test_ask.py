@@ -45,8 +45,14 @@ def test_the_document_has_every_field_and_nothing_of_the_machine(
 def test_people_get_the_answer_with_sources(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ask", "-C", str(repository), "--no-model", *QUESTIONS[0].split()]) == 0
     out = capsys.readouterr().out
+    assert out.startswith("answered · ")
     assert "returns panels to full output" in out
     assert "[1] docs/solar-restoration.md:3" in out
+    assert "def restore_panels(panels):" in out
+    assert not any(word in out for word in ("slot", "span", "coverage_ok", "tree walk"))
+    assert main(["ask", "-C", str(repository), "--no-model", "--steps", *QUESTIONS[0].split()]) == 0
+    out = capsys.readouterr().out
+    assert "grounded · 1 of 1 slot · coverage_ok" in out
     assert "tree walk" in out
 
 

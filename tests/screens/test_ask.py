@@ -13,6 +13,7 @@ from textual.pilot import Pilot
 from helix_tui.core.ask.sessions.index_keeper import IndexKeeper
 from helix_tui.screens.ask.screen import AskScreen
 from helix_tui.screens.external_editor import editor_command
+from helix_tui.screens.queue.screen import QueueScreen
 from tests.core.ask.sessions.solar import AMBIGUOUS, QUESTIONS, write
 from tests.screens.conftest import Console, MakeConsole
 
@@ -56,13 +57,16 @@ async def asked(pilot: Pilot[int], question: str) -> AskScreen:
     return await settled(pilot)
 
 
-async def test_a_question_is_answered_with_steps_sources_walk_and_coverage(app: Console) -> None:
-    async with app.run_test(size=(140, 50)) as pilot:
+async def test_an_answer_is_in_plain_words_and_the_steps_in_those_of_the_loop(app: Console) -> None:
+    async with app.run_test(size=(140, 70)) as pilot:
         screen = await asked(pilot, STORM)
-        for part in ("returns panels to full output", "grounded", "1 of 1 slot", "tree walk", "coverage"):
+        for part in ("returns panels to full output", "● answered", "sources", "def restore_panels(panels):"):
             assert app.sees(part), part
-        assert app.sees("seed docs")
-        assert app.sees("ratio 1.00")
+        assert not any(app.sees(word) for word in ("slot", "span", "grounded", "coverage"))
+        screen.view.open_tab("steps")
+        await settled(pilot)
+        for part in ("seed docs", "tree walk", "1 of 1 slots", "grounded", "claims 1.00 ≥ 0.80", "via alignment"):
+            assert app.sees(part), part
         assert screen.document is not None
         assert screen.document["tier_selected"] == "Grounded"
         assert len(list((app.root / ".helix" / "ask" / "history").glob("*.json"))) == 1
@@ -74,8 +78,7 @@ async def test_tabs_show_evidence_with_code_and_reasons_steps_and_a_comparison(a
         await pilot.press("o")
         await settled(pilot)
         assert app.sees("solar/restore.py:6–8")
-        assert app.sees("via alignment")
-        assert app.sees("     6  def restore_panels(panels):")
+        assert app.sees("6  def restore_panels(panels):")
         await pilot.press("o", "right_square_bracket", "right_square_bracket")
         await settled(pilot)
         assert screen.view.tab == "steps"
@@ -171,7 +174,7 @@ async def test_questions_that_are_ready_are_offered_and_asked(app: Console) -> N
     (folder / "questions.txt").write_text(f"# by eye\n{STORM}\n\n{AMBIGUOUS}\n")
     async with app.run_test(size=(120, 40)) as pilot:
         screen = await settled(pilot)
-        assert app.sees("ready to be asked")
+        assert app.sees("suggested questions")
         screen.list.select(f"ready {STORM}")
         await pilot.press("enter")
         await settled(pilot)
@@ -227,3 +230,54 @@ async def test_a_plain_folder_can_be_asked_too(app: Console) -> None:
     async with app.run_test(size=(140, 40)) as pilot:
         await asked(pilot, STORM)
         assert app.sees("returns panels to full output")
+
+
+async def test_files_show_as_a_question_is_typed_and_one_can_be_opened(
+    app: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[Path] = []
+
+    def note(_: object, path: Path, line: int) -> str:
+        opened.append(path)
+        return ""
+
+    monkeypatch.setattr("helix_tui.screens.ask.screen.open_at", note)
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = await settled(pilot)
+        await pilot.press("i", *"restore")
+        await settled(pilot)
+        assert app.sees("── files ")
+        assert app.sees("solar/restore.py")
+        await pilot.press("down")
+        chosen = screen._files[0].file
+        await pilot.press("enter")
+        await settled(pilot)
+        assert opened == [app.root / chosen]
+        assert screen.document is None
+        await pilot.press("i", *"panels")
+        await settled(pilot)
+        assert app.sees("── files ")
+        await pilot.press("escape")
+        await settled(pilot)
+        assert not app.sees("── files ")
+
+
+async def test_a_record_that_is_a_source_opens_on_its_screen(
+    console: MakeConsole, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(IndexKeeper, "_follow", lambda self, index: None)
+    bead = {"id": "s-1b", "title": "Teach the parser about storms", "status": "open", "issue_type": "task"}
+    app = console([json.dumps(bead)], screen="ask")
+    write(app.root)
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = await asked(pilot, "which beads touch the parser?")
+        assert app.sees("1 bead on “parser”")
+        assert app.sees("bead s-1b")
+        await pilot.press("enter")
+        source = screen.view.pane.source
+        screen.view.pane.select(next(key for n in range(len(source)) if (key := source.key(n)).startswith("record ")))
+        await pilot.press("enter")
+        await pilot.pause()
+        await pilot.pause()
+        assert isinstance(app.screen, QueueScreen)
+        assert app.screen.selected_bead == "s-1b"

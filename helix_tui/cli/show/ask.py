@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import gc
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +19,22 @@ from helix_tui.core.ask.index.index import RepositoryIndex, open_index
 from helix_tui.core.ask.records import Progress
 from helix_tui.core.ask.retrieval.trees import DEPTHS, BudgetError, Policy, with_budgets
 from helix_tui.core.ask.sessions.document import document_of, write_trace
+from helix_tui.core.ask.sessions.envelope import (
+    Block,
+    Result,
+    answer_blocks,
+    not_found_of,
+    result_of,
+    seconds_of,
+    sources_of,
+)
 from helix_tui.core.ask.sessions.history import AskHistory, IndexLibrary
-from helix_tui.core.ask.sessions.session import AskModel, AskRun, ask
+from helix_tui.core.ask.sessions.session import AskModel, ask
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.evidence.session import MODEL_SECONDS, MODEL_VARIABLE, AskSession, ModelSettings, find_model
 from helix_tui.core.evidence.sources import ProjectRecords, read_work
 from helix_tui.core.ground.project import Project
-from helix_tui.core.ground.text import clean_block, clean_line, fit
+from helix_tui.core.ground.text import clean_line, fit
 from helix_tui.settings import load_settings
 
 NOTE_EVERY = 2.0
@@ -55,6 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--sense", metavar="LABEL", default="", help="which sense of an ambiguous word is meant")
     parser.add_argument("--revision", metavar="REV", help="ask about a commit instead of the work tree")
+    parser.add_argument("--steps", action="store_true", help="print how the answer came about too")
     parser.add_argument("--serve", action="store_true", help="answer agents: an MCP server on stdin and stdout")
     parser.add_argument("--trace-out", metavar="FILE", type=Path, help="write the run as JSON lines")
 
@@ -91,7 +102,7 @@ def run(call: Call) -> int:
     if call.json:
         call.emit(document)
     else:
-        for line in listing(call, found, document):
+        for line in listing(call, document):
             call.print(line)
     return 0
 
@@ -152,51 +163,77 @@ def _model(call: Call, project: Project) -> AskModel | None:
 
 # --- for people -------------------------------------------------------------------------------------------
 
+ROLES: dict[Result, str] = {"answered": "success", "evidence found": "warning"}
 
-def listing(call: Call, found: AskRun, document: dict[str, Any]) -> list[str]:
-    """The run in lines for people."""
+
+def listing(call: Call, document: Mapping[str, Any]) -> list[str]:
+    """The run in lines for people: the answer, its sources with their lines, what was not found."""
+    paint, result = call.paint, result_of(document)
+    lines = [f"{paint(result, ROLES.get(result, 'attention'))} · {seconds_of(document):.2f} s", ""]
+    for block in answer_blocks(document):
+        lines += _block_lines(call, block)
+    sources = list(sources_of(document))
+    if sources:
+        lines += ["", paint("Sources", "bold")]
+    for source in sources:
+        lines.append(f"[{source.number}] {source.words}  {paint(source.header, 'muted')}".rstrip())
+        lines += [paint(f"    {line}", "muted") for line in source.lines]
+        lines += [paint(f"    … {source.more} more", "muted")] if source.more else []
+    missing = not_found_of(document)
+    if missing and result in ROLES:
+        lines += ["", paint("Not found", "bold"), *(f"  nothing mentions “{label}”" for label in missing)]
+    if document.get("model"):
+        lines += ["", _model_line(document)]
+    return [*lines, *(_steps(call, document) if call.options.steps else ())]
+
+
+def _block_lines(call: Call, block: Block) -> list[str]:
+    if block.kind == "title":
+        return [call.paint(block.text, "bold")]
+    if block.kind == "code":
+        return [f"    {line}" for line in block.text.split("\n")]
+    return [f"- {block.text}" if block.kind == "item" else block.text]
+
+
+def _steps(call: Call, document: Mapping[str, Any]) -> Iterator[str]:
+    """How the answer came about, in the words of the loop: what ``--steps`` adds."""
     paint = call.paint
-    role = {"Grounded": "success", "Bounded inference": "warning"}.get(found.tier, "attention")
-    required = [slot for slot in found.slots if slot.required]
-    covered = f"{len(required) - len(found.missing)} of {counted(len(required), 'slot')}"
-    seconds = document["timings_ms"]["total"] / 1_000
-    head = f"{paint(found.tier.lower(), role)} · {covered} · {found.retrieval.stop} · {seconds:.2f} s"
-    lines = [head, "", *clean_block(found.answer).split("\n"), ""]
-    if found.walk:
-        lines.append(paint("tree walk", "bold"))
-        for node in found.walk:
-            said = f"  {'  ' * node.depth}{clean_line(node.title, 80)}"
-            note = clean_line(node.span, 80) if node.bound else "hint"
-            lines.append(fit(f"{said}  {paint(note, 'muted')}", paint.width + 12).rstrip())
-        lines.append("")
-    lines.append(paint("steps", "bold"))
+    required = [slot for slot in document["slots"] if slot["required"]]
+    covered = sum(bool(slot["covered_by"]) for slot in required)
+    yield from ("", paint("Steps", "bold"))
+    yield (
+        f"  {document['tier_selected'].lower()} · {covered} of {counted(len(required), 'slot')}"
+        f" · {document['retrieval_stop_reason']}"
+    )
     rows = [
         (
-            f"  {step.step}",
-            step.action.replace("_", " "),
-            f"+{step.spans_added} spans",
-            f"slots {step.slot_coverage:.0%}",
-            f"docs {'yes' if step.doc_coverage_ok else 'no'}",
-            f"{step.confidence:.2f}",
-            clean_line(step.reason, 60),
+            f"  {step['step']}",
+            step["action"].replace("_", " "),
+            f"+{step['spansAdded']} spans",
+            f"slots {step['slotCoverage']:.0%}",
+            f"docs {'yes' if step['docCoverageOk'] else 'no'}",
+            f"{step['confidence']:.2f}",
+            clean_line(step["reason"], 60),
         )
-        for step in found.retrieval.steps
+        for step in document["controller_steps"]
     ]
-    lines += columns(rows)
-    compaction = found.compaction
-    lines.append(f"  kept {len(compaction.kept)} spans, dropped {len(compaction.dropped)}")
-    lines += [f"  {clean_line(file, 80)}: {clean_line(line, 200)}" for file, line in compaction.rationale[:4]]
-    if found.model is not None:
-        lines.append(f"  model {_model_line(found)}")
-    return lines
+    yield from columns(rows)
+    yield f"  kept {document['compaction_kept']} spans, dropped {document['compaction_dropped']}"
+    for one in document["compaction_rationale"][:4]:
+        yield f"  {clean_line(one['file'], 80)}: {clean_line(one['line'], 200)}"
+    if document["tree_walk"]:
+        yield paint("  tree walk", "bold")
+    for node in document["tree_walk"]:
+        note = clean_line(node["span"], 80) if node["bound"] else "hint"
+        line = f"  {'  ' * (node['depth'] + 1)}{clean_line(node['title'], 80)}  {paint(note, 'muted')}"
+        yield fit(line, paint.width + 12).rstrip()
 
 
-def _model_line(found: AskRun) -> str:
-    reply = found.model
-    assert reply is not None
-    name = reply.model or reply.harness or reply.command
-    tokens = [count for count in (reply.input_tokens, reply.output_tokens) if count is not None]
+def _model_line(document: Mapping[str, Any]) -> str:
+    model = document["model"]
+    name = clean_line(model["model"] or model["harness"] or model["command"], 60)
+    tokens = [count for count in (model["input_tokens"], model["output_tokens"]) if count is not None]
     spent = f", {sum(tokens):,} tokens" if tokens else ""
-    cost = f", ${reply.cost_usd:.4f}" if reply.cost_usd is not None else ""
-    taken = f", not taken: {clean_line(found.fallback, 160)}" if found.fallback else ""
-    return f"{clean_line(name, 60)}, {reply.seconds:.1f} s{spent}{cost}{taken}"
+    cost = f", ${model['cost_usd']:.4f}" if model["cost_usd"] is not None else ""
+    why = clean_line(document["tool_results_fallback_reason"], 160)
+    return f"model {name}{spent}{cost}{f', not taken: {why}' if why else ''}"

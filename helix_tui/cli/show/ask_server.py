@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from helix_tui.cli.call import CliError
+from helix_tui.core.ask.sessions.envelope import not_found_of, result_of
 from helix_tui.core.evidence.session import AskSession, NotAskable
 
-RESULTS = {"Grounded": "answered", "Bounded inference": "evidence found", "Clarify": "not found"}
 MAX_ITEMS = 50
 MAX_QUESTION = 8_000
 INSTRUCTIONS = """\
@@ -78,7 +78,7 @@ def brief_document(ident: str, document: Mapping[str, Any]) -> dict[str, Any]:
     """An answer as agents get it: the text, how far it answers, its sources with their hashes."""
     return {
         "answer": document["answer"],
-        "result": document.get("tier") or RESULTS[document["tier_selected"]],
+        "result": result_of(document),
         "sources": [
             {
                 "n": one["id"],
@@ -88,7 +88,7 @@ def brief_document(ident: str, document: Mapping[str, Any]) -> dict[str, Any]:
             }
             for one in document["citations"]
         ],
-        "not_found": [slot["label"] for slot in document["slots"] if slot["required"] and not slot["covered_by"]],
+        "not_found": not_found_of(document),
         "clarify": document["clarify"],
         "follows_id": ident,
     }

@@ -20,7 +20,7 @@ import msgspec
 
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.attempts.attempt import Attempt
-from helix_tui.core.ground.text import clean_block, clean_line
+from helix_tui.core.ground.text import clean_block, clean_line, split_block
 from helix_tui.core.ground.time import format_instant
 from helix_tui.core.memory.records import Memory
 
@@ -120,8 +120,12 @@ def bead_text(
 
 
 def _part(title: str, value: object) -> list[str]:
-    """A section with somebody's text, whose own headings, as well as lines of capitals, stand below ours."""
+    """A section with somebody's text, whose own headings, as well as lines of capitals, stand below ours.
+
+    Memories that were put into a bead are left out: they are sources of their own, and not what the bead asks for.
+    """
     text = clean_block(value, MAX_PART).strip() if isinstance(value, str) else ""
+    text = split_block(text)[0].strip()
     text = re.sub(r"^(#{1,4})(?=\s)", r"##\1", text, flags=re.MULTILINE)
     return [f"## {title}", _CAPITALS.sub(r"### \1\n", text)] if text else []
 

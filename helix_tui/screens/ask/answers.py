@@ -11,15 +11,15 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.worker import Worker
 
-from helix_tui.core.evidence.session import AskSession, Document, differences
+from helix_tui.core.evidence.session import AskSession, Document, FoundFile, differences
 from helix_tui.core.ground.recent import Recent
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import format_instant
 from helix_tui.screens.background import Jobs
 from helix_tui.widgets.chrome.tabs import PaneTabs
-from helix_tui.widgets.text.answer import answer_paras, compare_paras, evidence_paras, target_of
+from helix_tui.widgets.text.answer import answer_paras, compare_paras, evidence_paras, file_paras, target_of
 from helix_tui.widgets.text.pane import Para, TextPane
-from helix_tui.widgets.text.steps import brief_paras, steps_paras
+from helix_tui.widgets.text.steps import doing_paras, steps_paras
 
 TABS = ("answer", "evidence", "steps", "compare")
 
@@ -51,7 +51,7 @@ class AnswerView(Vertical):
         self.marked = ""
         """Id of the run that others are compared with."""
         self._key = ""
-        self._asked: tuple[str, Sequence[tuple[str, str]]] | None = None
+        self._asked: tuple[str, Sequence[str]] | None = None
         self._drawn: tuple[object, ...] = ()
         self._jobs = Jobs(self)
 
@@ -72,7 +72,7 @@ class AnswerView(Vertical):
         self._asked, self.document, self._key = None, document, key
         self._draw()
 
-    def show_running(self, question: str, news: Sequence[tuple[str, str]], drafted: Document | None = None) -> None:
+    def show_running(self, question: str, news: Sequence[str], drafted: Document | None = None) -> None:
         """Show what is being done, or what there is to read while a model is asked."""
         self._asked, self.document, self._key = (question, news), drafted, ""
         self._draw()
@@ -117,7 +117,7 @@ class AnswerView(Vertical):
         document = self.document
         if document is None and self._asked is not None:
             head = Para("question", ((clean_line(self._asked[0], 600), "text bold"),))
-            return [head, Para("gap"), *brief_paras(self._asked[1])]
+            return [head, Para("gap"), *doing_paras(self._asked[1])]
         if document is None:
             return _invitation(self._key)
         return self._comparison(document) if self.tab == "compare" else _PARAS[self.tab](document)
@@ -132,6 +132,13 @@ class AnswerView(Vertical):
         """The file and line that the cursor stands on."""
         para = self.pane.para
         return target_of(para.key) if para is not None else None
+
+    def show_files(self, text: str, files: Sequence[FoundFile]) -> None:
+        """Show the files that speak to what is being typed."""
+        self._asked, self.document, self._key = None, None, ""
+        self._drawn = ()
+        self.pane.update_text(file_paras(text, files))
+        self.tabs.show("answer", "")
 
     # --- two runs -----------------------------------------------------------------------------------------
 
@@ -181,5 +188,6 @@ def _invitation(key: str) -> list[Para]:
             ("Answers are sentences of the repository, each with its source.", "muted"),
             (" A word with two meanings is asked about, and what was not found is said.", "muted"),
         ),
+        (("Beads, attempts, reviews, memories and commits are asked too: “which beads touch the parser?”", "muted"),),
     )
     return [Para(f"invite {number}", line) for number, line in enumerate(words)]

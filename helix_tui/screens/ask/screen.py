@@ -20,9 +20,10 @@ from helix_tui.core.ask.sessions.index_keeper import State
 from helix_tui.core.ask.sessions.session import News
 from helix_tui.core.beads.query import Completion
 from helix_tui.core.ddx.runs.transcript import attached_events
-from helix_tui.core.evidence.session import AskRequest, AskSession, Document, ModelSettings
+from helix_tui.core.evidence.session import AskRequest, AskSession, Document, FoundFile, ModelSettings
 from helix_tui.core.evidence.sources import WorkRecords, read_memories, read_runs
 from helix_tui.core.ground.text import clean_line
+from helix_tui.core.supervision.stages.delegate import LOGS
 from helix_tui.keymap import bindings
 from helix_tui.screens.ask.answers import TABS, AnswerView
 from helix_tui.screens.background import Jobs
@@ -33,9 +34,9 @@ from helix_tui.settings import load_settings
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.chrome.notice_line import Caption
 from helix_tui.widgets.rows.questions import READY, RUNNING, RunRow, RunRows
-from helix_tui.widgets.text.answer import sense_of, target_of
+from helix_tui.widgets.text.answer import record_of, sense_of, target_of
 from helix_tui.widgets.text.pane import TextPane
-from helix_tui.widgets.text.steps import brief_of, brief_paras
+from helix_tui.widgets.text.steps import doing_paras, doing_words
 
 if TYPE_CHECKING:
     from helix_tui.core.snapshot import Change, Snapshot
@@ -44,6 +45,11 @@ if TYPE_CHECKING:
 DETAIL_DELAY = 0.06
 """Seconds that the cursor rests before its run is read."""
 BAR_CELLS = 12
+LEAST_TYPED = 3
+"""Characters from which files are looked for."""
+MOST_WAYS = 8
+MOST_FILES = 5
+"""Files among the ways to go on; the pane shows more of them."""
 
 
 class Stepped(Message):
@@ -97,9 +103,13 @@ class AskScreen(PanedScreen):
         self.depth: Depth = "root_to_anchor"
         self._request: AskRequest | None = None
         """What is being answered."""
-        self._news: list[tuple[str, str]] = []
+        self._news: list[str] = []
         self._draft: Document | None = None
         self._ready: tuple[str, ...] = ()
+        self._files: tuple[FoundFile, ...] = ()
+        """Files that speak to what is being typed."""
+        self._typed = ""
+        """What is being typed, while its files show."""
         self._wanted = ""
         """A question that came before there was anything to ask."""
         self._rest: Timer | None = None
@@ -198,18 +208,17 @@ class AskScreen(PanedScreen):
     def _show_rows(self) -> None:
         rows: list[RunRow] = []
         if self._request is not None:
-            doing = self._news[-1][0] if self._news else "begins"
+            doing = self._news[-1] if self._news else "begins"
             rows.append(RunRow(RUNNING, self._request.text.partition("\n")[0], note=doing))
         past = self.questions.history.list() if self.questions is not None else ()
         marked = self.view.marked
         rows += [
-            RunRow(one.id, one.question, one.tier, one.stop, one.seconds, one.asked_at, marked=one.id == marked)
-            for one in past
+            RunRow(one.id, one.question, one.result, one.seconds, one.asked_at, marked=one.id == marked) for one in past
         ]
         asked = {one.question for one in past}
         ready = [text for text in self._ready if text not in asked]
         if ready:
-            rows.append(RunRow("ready", note="ready to be asked"))
+            rows.append(RunRow("ready", note="suggested questions"))
             rows += [RunRow(f"{READY}{text}", text) for text in ready]
         if not rows:
             rows.append(RunRow("none", note="nothing asked yet: i asks"))
@@ -236,22 +245,24 @@ class AskScreen(PanedScreen):
 
     def _show_selected(self) -> None:
         key, questions = self.key, self.questions
-        if key == RUNNING and self._request is not None:
+        if self._typed:
+            self.view.show_files(self._typed, self._files)
+        elif key == RUNNING and self._request is not None:
             self.view.show_running(self._request.text, tuple(self._news), self._draft)
             self._show_steps(self._news)
         elif key in self.view.loaded or not key or key.startswith(READY):
             document = self.view.loaded.get(key)
             self.view.show(document, key)
-            self._show_steps(brief_of(document) if document is not None else ())
+            self._show_steps(())
         elif questions is not None:
             work = partial(questions.history.load, key)
             self._jobs.start("past", work, partial(self._take_past, key), self._say_trouble)
         self._say_keys()
 
-    def _show_steps(self, steps: Sequence[tuple[str, str]]) -> None:
-        """The steps below the questions; before there are any, the questions have the room."""
-        self.set_class(not steps, "-no-steps")
-        self.brief.update_text(brief_paras(steps))
+    def _show_steps(self, doing: Sequence[str]) -> None:
+        """What is being done below the questions; when it is done, the questions have the room."""
+        self.set_class(not doing, "-no-steps")
+        self.brief.update_text(doing_paras(doing))
 
     def _take_past(self, key: str, document: Document | None) -> None:
         if document is not None:
@@ -297,7 +308,28 @@ class AskScreen(PanedScreen):
         past = self.questions.history.list() if self.questions is not None else ()
         known = dict.fromkeys([*self._ready, *(one.question for one in past)])
         wanted = text.strip().lower()
-        return [Completion(one, 0, "") for one in known if wanted in one.lower() and one != text][:8]
+        asked = [Completion(one, 0, "") for one in known if wanted in one.lower() and one != text]
+        files = [Completion(one.file, 0, one.header or one.text) for one in self._files if one.file != text]
+        return [*asked[: MOST_WAYS - min(len(files), MOST_FILES)], *files[:MOST_FILES]] if wanted else asked[:MOST_WAYS]
+
+    def on_prompt_changed(self, event: Prompt.Changed) -> None:
+        """The files that speak to what is being typed show as it is typed; the newest text counts."""
+        event.stop()
+        text, questions = event.text.strip(), self.questions
+        if event.prompt is not self.prompt or questions is None or questions.state.progress is not None:
+            return
+        if len(text) < LEAST_TYPED:
+            self._take_files(text, ())
+        else:
+            work = partial(questions.files, text)
+            self._jobs.start("files", work, partial(self._take_files, text), lambda _: None)
+
+    def _take_files(self, text: str, files: Sequence[FoundFile]) -> None:
+        if self.prompt is None:
+            return
+        self._files, self._typed = tuple(files), text if len(text) >= LEAST_TYPED else ""
+        self.prompt.offer()
+        self._show_selected()
 
     async def on_prompt_done(self, event: Prompt.Done) -> None:
         """Ask what was typed."""
@@ -308,7 +340,12 @@ class AskScreen(PanedScreen):
         self.list.focus(scroll_visible=False)
         await event.prompt.remove()
         self._say_keys()
-        if event.kept:
+        chosen = next((one for one in self._files if one.file == event.text.strip()), None)
+        self._files, self._typed = (), ""
+        self._show_selected()
+        if event.kept and chosen is not None:
+            self._open_file(chosen.file, chosen.line)
+        elif event.kept:
             self.ask(event.text)
 
     def ask(self, text: str, sense: str = "") -> None:
@@ -339,7 +376,8 @@ class AskScreen(PanedScreen):
 
     def on_stepped(self, event: Stepped) -> None:
         """A step more."""
-        self._news.append((event.news.stage, event.news.text))
+        news = event.news
+        self._news.append(doing_words(news.stage, news.text, news.step.action if news.step is not None else ""))
         self._show_rows()
         self._show_selected()
 
@@ -357,7 +395,7 @@ class AskScreen(PanedScreen):
         self._show_rows()
         if watching and not self.list.select(ident):
             self.view.show(document, ident)
-            self._show_steps(brief_of(document))
+            self._show_steps(())
         else:
             self._show_selected()
 
@@ -404,14 +442,35 @@ class AskScreen(PanedScreen):
         """A source opens in the editor, an option is chosen."""
         event.stop()
         key = event.key.partition("\n")[0]
-        target, sense = target_of(key), sense_of(key)
+        target, sense, record = target_of(key), sense_of(key), record_of(key)
         if sense:
             self._ask_sense(sense)
-        elif target is not None and self.questions is not None:
-            file, line = target
-            said = open_at(self.app, self.questions.project.root / file, line)
-            if said:
-                self.console.say(clean_line(said, 200), "warning")
+        elif record is not None:
+            self._open_record(*record)
+        elif target is not None:
+            self._open_file(*target)
+
+    def _open_file(self, file: str, line: int) -> None:
+        if self.questions is not None:
+            self._say_if(open_at(self.app, self.questions.project.root / file, line))
+
+    def _open_record(self, kind: str, ident: str) -> None:
+        """A record opens where it belongs: a bead in the queue, an attempt in the loop, a memory, a log, a commit."""
+        if kind == "bead":
+            self.console.go_to_bead(ident)
+        elif kind == "attempt":
+            self.console.open_attempt(ident)
+        elif kind == "memory":
+            self.console.open_memory(ident)
+        elif kind == "run" and self.questions is not None:
+            said = open_at(self.app, self.questions.project.root / LOGS / ident, 1)
+            self._say_if(said)
+        else:
+            self.console.copy(ident, f"commit {ident}")
+
+    def _say_if(self, said: str) -> None:
+        if said:
+            self.console.say(clean_line(said, 200), "warning")
 
     # --- keys ---------------------------------------------------------------------------------------------
 

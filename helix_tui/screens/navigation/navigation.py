@@ -225,6 +225,17 @@ class Traveller(App[int]):
         if isinstance(self.screen, LoopScreen):
             self.screen.show_attempt(attempt_id)
 
+    def open_memory(self, name: str) -> None:
+        """To a memory on its screen."""
+        self.call_later(self._open_memory, name)
+
+    async def _open_memory(self, name: str) -> None:
+        await self.action_show_screen("memory")
+        from helix_tui.screens.memory.screen import MemoryScreen
+
+        if isinstance(self.screen, MemoryScreen):
+            self.screen.show_memory(name)
+
     def ask_about(self, text: str) -> None:
         """To the Ask screen, with a text to be asked about."""
         self.call_later(self._ask_about, text)

@@ -135,7 +135,7 @@ class Prompt(Vertical):
         """Be ready for the first key."""
         self._field.cursor_position = len(self._field.value)
         self._field.focus(scroll_visible=False)
-        self._offer()
+        self.offer()
 
     def say(self, spans: Line) -> None:
         """A word at the right of the line: how many match, or what is not understood."""
@@ -144,7 +144,7 @@ class Prompt(Vertical):
     def on_input_changed(self, event: Input.Changed) -> None:
         """Every key tells."""
         event.stop()
-        self._offer()
+        self.offer()
         self.post_message(self.Changed(self, event.value, bool(self._ways)))
 
     def take_key(self, key: str) -> bool:
@@ -196,9 +196,10 @@ class Prompt(Vertical):
         rest = field.value[field.cursor_position :]
         field.value = field.value[: way.replace_from] + way.text + rest
         field.cursor_position = way.replace_from + len(way.text)
-        self._offer()
+        self.offer()
 
-    def _offer(self) -> None:
+    def offer(self) -> None:
+        """Show the ways to go on, as they are for the text now."""
         self._ways = self._complete(self._field.value, self._field.cursor_position)[:_MOST_WAYS]
         self._choice = 0 if self._must_choose and self._ways else -1
         wide = max((cell_len(way.text) for way in self._ways), default=0) + 2

@@ -9,7 +9,7 @@ from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS, format_age
 from helix_tui.widgets.base.line import Line, Span, rule, spread
 from helix_tui.widgets.base.row_source import RowSource
-from helix_tui.widgets.figures import tier_ink
+from helix_tui.widgets.figures import result_ink
 
 READY = "ready "
 """Begins the key of a question that nobody has asked yet."""
@@ -26,8 +26,8 @@ class RunRow:
 
     key: str
     question: str = ""
-    tier: str = ""
-    stop: str = ""
+    result: str = ""
+    """What came of it, in words."""
     seconds: float = 0.0
     asked_at: int = 0
     note: str = ""
@@ -67,15 +67,15 @@ class RunRows(RowSource):
             return spread([("◉ ", "running bold"), (question, "text")], [(row.note, "running")], width)
         if row.key.startswith(READY):
             return [("○ ", "muted"), (question, "text")]
-        glyph, ink = tier_ink(row.tier)
+        glyph, ink = result_ink(row.result)
         mark: list[Span] = [("┃", "attention bold")] if row.marked else [(" ", "text")]
         age = format_age((self._now - row.asked_at) / NS) if row.asked_at else ""
-        right = f"{row.stop.replace('_', ' ')}  {age}" if width >= _WIDE else age
+        right = f"{row.result}  {age}" if width >= _WIDE else age
         return spread([*mark, (f"{glyph} ", ink), (question, "text")], [(right, "muted")], width)
 
     def paint_more(self, index: int, width: int) -> Line | None:
         row = self.rows[index]
-        if not row.tier or width >= _WIDE:
+        if not row.result or width >= _WIDE:
             return None
-        said = f"   {row.tier.lower()} · {row.stop.replace('_', ' ')} · {row.seconds:.2f} s"
+        said = f"   {row.result} · {row.seconds:.2f} s"
         return [(said, "muted")]

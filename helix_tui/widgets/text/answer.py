@@ -1,4 +1,4 @@
-"""A run as paragraphs: its answer with citations, sources, tree walk and coverage; its steps; its evidence.
+"""A run as paragraphs: its answer, its sources with their lines, what was not found; its evidence; two runs compared.
 
 Everything is drawn from the run's document, the same that ``helix-tui ask --json`` prints and the history
 keeps, so a past run shows as a new one does. A paragraph's key says where enter leads: ``open FILE:LINE``,
@@ -15,16 +15,18 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from helix_tui.core.ask.record_place import record_place
+from helix_tui.core.ask.sessions.envelope import answer_blocks, not_found_of, result_of, seconds_of, sources_of
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.widgets.base.line import Span
-from helix_tui.widgets.figures import tier_ink
+from helix_tui.widgets.figures import result_ink
 from helix_tui.widgets.text.markdown import highlighted
 from helix_tui.widgets.text.pane import Para, section
 
 Document = Mapping[str, Any]
 
 SENSE_KEYS = ("A", "B")
-_OPEN, _SENSE = "open ", "sense "
+_OPEN, _SENSE, _RECORD = "open ", "sense ", "record "
 
 
 def open_key(file: object, line: object, tag: object = "") -> str:
@@ -40,6 +42,19 @@ def target_of(key: str) -> tuple[str, int] | None:
     return file, int(line) if line.isdigit() else 1
 
 
+def record_key(kind: str, ident: str, tag: object = "") -> str:
+    """The key of a paragraph that leads to a record."""
+    return f"{_RECORD}{tag}\t{kind}\t{ident}"
+
+
+def record_of(key: str) -> tuple[str, str] | None:
+    """The kind and id of the record that a paragraph's key leads to."""
+    if not key.startswith(_RECORD):
+        return None
+    _, kind, ident = key.split("\t", 2)
+    return kind, ident
+
+
 def sense_of(key: str) -> str:
     """The sense that a paragraph's key chooses; empty where it chooses none."""
     return key.removeprefix(_SENSE) if key.startswith(_SENSE) else ""
@@ -48,19 +63,34 @@ def sense_of(key: str) -> str:
 _CITED = re.compile(r"(\[\d[\d,;–\- ]*\])")
 
 
+def file_paras(text: str, files: Sequence[Any]) -> list[Para]:
+    """The files that speak to what is being typed, each with its best line; ``files`` are `core.evidence`'s."""
+    if not files:
+        return [Para("none", ((f"no file speaks of “{clean_line(text, 60)}”", "muted"),))]
+    paras = [section("files", "enter asks")]
+    for number, one in enumerate(files):
+        header: tuple[Span, ...] = ((f"  {clean_line(one.header, 100)}", "muted"),) if one.header else ()
+        key = open_key(one.file, one.line, f"file {number}")
+        paras.append(Para(key, ((clean_line(one.file, 300), "text bold"), *header), wrap="no", opens=True))
+        if one.text:
+            said: tuple[Span, ...] = ((f"{one.line:>6}  ", "edge"), (clean_line(one.text, 300), "text"))
+            paras.append(Para(open_key(one.file, one.line, f"line {number}"), said, wrap="no"))
+    return paras
+
+
 # --- the answer -------------------------------------------------------------------------------------------
 
 
 def answer_paras(document: Document) -> list[Para]:
-    """The answer, what it rests on, and what is missing."""
+    """The answer, its sources with their lines, and what was not found."""
     return [
         *_head(document),
-        *_body(document),
+        *body_paras(document),
         *_options(document),
         *_sources(document),
-        *_walk(document),
-        *_coverage(document),
-        *_counts(document),
+        *_not_found(document),
+        *_walk(document, own=True),
+        *_model(document),
     ]
 
 
@@ -69,39 +99,34 @@ def _head(document: Document) -> Iterator[Para]:
     yield Para("question", ((title, "text bold"),))
     if any(line.strip() for line in rest):
         yield Para("question more", ((f"… {len(rest)} more lines of the question", "muted"),))
-    glyph, ink = tier_ink(document.get("tier_selected", ""))
-    spans: list[Span] = [(f"{glyph} {clean_line(document.get('tier_selected'), 40).lower()}", f"{ink} bold")]
-    stop = clean_line(document.get("retrieval_stop_reason"), 40)
-    spans.append((f" · {_slot_count(document)} · {stop} · {_seconds(document)}", "muted"))
-    yield Para("tier", tuple(spans))
-    detail = clean_line(document.get("retrieval_stop_detail"), 200)
-    if detail:
-        yield Para("tier detail", ((detail, "muted"),))
+    result = result_of(document)
+    glyph, ink = result_ink(result)
+    yield Para("result", ((f"{glyph} {result}", f"{ink} bold"), (f" · {seconds_of(document):.2f} s", "muted")))
     yield Para("head end")
 
 
-def _slot_count(document: Document) -> str:
-    required = [slot for slot in document.get("slots", ()) if slot.get("required")]
-    covered = sum(bool(slot.get("covered_by")) for slot in required)
-    return f"{covered} of {len(required)} slot{'s' * (len(required) != 1)}"
-
-
-def _seconds(document: Document) -> str:
-    return f"{(document.get('timings_ms') or {}).get('total', 0.0) / 1_000:.2f} s"
-
-
-def _body(document: Document) -> Iterator[Para]:
-    """The text of the answer; its list of sources follows as rows of its own."""
-    text = clean_block(document.get("answer")).partition("\n\nSources:\n")[0]
-    for number, line in enumerate(text.split("\n")):
-        key = f"answer {number}"
-        if not line.strip():
+def body_paras(document: Document, text: str | None = None, tag: str = "answer") -> Iterator[Para]:
+    """The text of an answer; its code in the inks of its language, numbered where the place is known."""
+    for number, block in enumerate(answer_blocks(document, text)):
+        key = f"{tag} {number}"
+        if block.kind == "gap":
             yield Para(key)
-        elif re.fullmatch(r"[A-Z][\w ]{2,40}:", line):
-            yield Para(key, ((line, "muted bold"),))
+        elif block.kind == "title":
+            yield Para(key, ((block.text, "muted bold"),))
+        elif block.kind == "code":
+            yield from code_paras(key, block.text.split("\n"), block.file, block.start)
         else:
-            bullet = "• " if line.startswith("- ") else ""
-            yield Para(key, tuple(_cited(bullet + line.removeprefix("- "))), hang=len(bullet))
+            bullet = "• " if block.kind == "item" else ""
+            yield Para(key, tuple(_cited(bullet + block.text)), hang=len(bullet))
+
+
+def code_paras(tag: str, lines: Sequence[str], file: str, start: int, *, indent: int = 2) -> Iterator[Para]:
+    """Lines of a file in the inks of its language; enter opens the file at the line."""
+    width = len(str(start + len(lines)))
+    for number, spans in enumerate(highlighted("\n".join(lines), file), start):
+        key = open_key(file, number, tag) if file else f"{tag} {number}"
+        said = f"{number:>{width}}  " if start else ""
+        yield Para(key, ((" " * indent + said, "edge"), *spans), wrap="cells", hang=indent + len(said))
 
 
 def _cited(text: str) -> Iterator[Span]:
@@ -132,22 +157,34 @@ def _options(document: Document) -> Iterator[Para]:
 
 
 def _sources(document: Document) -> Iterator[Para]:
-    citations = document.get("citations") or ()
-    if citations:
+    sources = list(sources_of(document))
+    if sources:
         yield section("sources", "enter opens")
-    for one in citations:
-        number, file = one.get("id"), clean_line(one.get("file"), 300)
-        first, last = one.get("start"), one.get("end")
-        place = f"{first}" if first == last else f"{first}–{last}"
-        spans = ((f"[{number}] ", "running"), (f"{file}:{place}", "text"))
-        header = clean_line(one.get("header"), 120)
-        more: tuple[Span, ...] = ((f"  {header}", "muted"),) if header else ()
-        yield Para(open_key(one.get("file"), first, number), (*spans, *more), hang=4, opens=True)
+    for one in sources:
+        key = (
+            open_key(one.id, one.start, one.number) if one.kind == "file" else record_key(one.kind, one.id, one.number)
+        )
+        header: tuple[Span, ...] = ((f"  {one.header}", "muted"),) if one.header else ()
+        yield Para(key, ((f"[{one.number}] ", "running"), (one.words, "text"), *header), hang=4, opens=True)
+        if one.lines:
+            file = one.file if one.kind == "file" else ""
+            yield from code_paras(f"source {one.number}", one.lines, file, one.start if file else 0, indent=4)
+        if one.more:
+            yield Para(f"more {one.number}", ((f"    … {one.more} more lines", "muted"),))
 
 
-def _walk(document: Document) -> Iterator[Para]:
+def _not_found(document: Document) -> Iterator[Para]:
+    missing = not_found_of(document)
+    if missing and result_of(document) in ("answered", "evidence found"):
+        yield section("not found")
+        for number, label in enumerate(missing):
+            yield Para(f"missing {number}", (("✗ ", "attention"), (f"nothing mentions “{label}”", "text")), hang=2)
+
+
+def _walk(document: Document, *, own: bool) -> Iterator[Para]:
+    """Where the evidence stands in the trees; with ``own`` only where the repository keeps trees itself."""
     nodes = document.get("tree_walk") or ()
-    if not nodes:
+    if not nodes or (own and not any(node.get("source") for node in nodes)):
         return
     bound = sum(bool(node.get("bound")) for node in nodes)
     depth = clean_line(document.get("tree_walk_depth"), 40).replace("_", " ")
@@ -169,10 +206,12 @@ def _walk(document: Document) -> Iterator[Para]:
         yield Para(key if number == 0 or is_bound else f"walk {number}", tuple(spans), wrap="no", opens=is_bound)
 
 
-def _coverage(document: Document) -> Iterator[Para]:
+def coverage_paras(document: Document) -> Iterator[Para]:
+    """What the answer needed evidence for, and where it was found: a part of the steps."""
+    yield from _walk(document, own=False)
     slots = [slot for slot in document.get("slots", ()) if slot.get("required")]
     if slots:
-        yield section("coverage")
+        yield section("coverage", f"{sum(bool(slot.get('covered_by')) for slot in slots)} of {len(slots)} slots")
     for slot in slots:
         places = [clean_line(place, 120) for place in slot.get("covered_by") or ()]
         label = clean_line(slot.get("label"), 80)
@@ -180,19 +219,18 @@ def _coverage(document: Document) -> Iterator[Para]:
         more = f" and {len(places) - 1} more" if len(places) > 1 else ""
         said = f"{places[0]}{more}" if places else "not found"
         yield Para(f"slot {slot.get('id')}", (glyph, (label, "text"), (f"  {said}", "muted")), hang=2)
-
-
-def _counts(document: Document) -> Iterator[Para]:
     kept, dropped = document.get("compaction_kept", 0), document.get("compaction_dropped", 0)
     ratio, least = document.get("grounded_claim_ratio", 0.0), document.get("grounded_claim_threshold", 0.0)
     sign = "≥" if ratio >= least else "<"
-    yield Para("counts start")
-    yield Para(
-        "counts",
-        ((f"kept {kept} · dropped {dropped} (o why) · claims {ratio:.2f} {sign} {least:.2f}", "muted"),),
-    )
+    tier = clean_line(document.get("tier_selected"), 40).lower()
+    said = f"{tier} · kept {kept} · dropped {dropped} · claims {ratio:.2f} {sign} {least:.2f}"
+    yield Para("counts", ((said, "muted"),))
+
+
+def _model(document: Document) -> Iterator[Para]:
     model = document.get("model") or {}
     if model:
+        yield Para("model gap")
         yield Para("model", ((_model_line(document, model), "muted"),))
 
 
@@ -224,25 +262,12 @@ def evidence_paras(document: Document) -> list[Para]:
 
 
 def _span_head(key: str, one: Mapping[str, Any]) -> Iterator[Para]:
-    file = clean_line(one.get("file"), 300)
-    header = clean_line(one.get("header"), 160)
-    place = f"{file}:{one.get('start')}–{one.get('end')}"
-    yield Para(
-        open_key(one.get("file"), one.get("start"), key),
-        ((place, "text bold"), (f"  {header}" if header else "", "muted")),
-        ((f"{one.get('score', 0):.2f}", "muted"),),
-        hang=2,
-        landmark=True,
-        opens=True,
-    )
-    found_by = (one.get("channels") or {}).items()
-    channels = " ".join(f"{clean_line(name, 20)} {value:.2f}" for name, value in found_by)
-    slots = ", ".join(clean_line(slot, 40) for slot in one.get("slots") or ())
-    parts = [clean_line(one.get("why"), 120), clean_line(one.get("part"), 20)]
-    parts.append(f"via {clean_line(one.get('via'), 20)}")
-    parts += [f"slots {slots}"] if slots else []
-    parts += [channels] if channels else []
-    yield Para(f"{key} why", ((f"  {' · '.join(part for part in parts if part)}", "muted"),), hang=4)
+    file, header = clean_line(one.get("file"), 300), clean_line(one.get("header"), 160)
+    place = record_place(file, header)
+    words = place.words if place is not None else f"{file}:{one.get('start')}–{one.get('end')}"
+    opens = record_key(place.kind, place.id, key) if place is not None else open_key(file, one.get("start"), key)
+    head: tuple[Span, ...] = ((words, "text bold"), (f"  {header}" if header else "", "muted"))
+    yield Para(opens, head, ((clean_line(one.get("why"), 120), "muted"),), hang=2, landmark=True, opens=True)
 
 
 def _span_lines(place: int, one: Mapping[str, Any]) -> Iterator[Para]:

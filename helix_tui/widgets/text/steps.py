@@ -7,7 +7,7 @@ from typing import Any
 
 from helix_tui.core.ground.text import clean_line
 from helix_tui.widgets.base.line import Span
-from helix_tui.widgets.text.answer import Document, open_key
+from helix_tui.widgets.text.answer import Document, coverage_paras, open_key
 from helix_tui.widgets.text.pane import Para, section
 
 MOST_QUERIES = 4
@@ -21,8 +21,28 @@ def steps_paras(document: Document) -> list[Para]:
     paras += list(_senses(document))
     paras += list(_chain(document))
     paras += list(_compaction(document))
+    paras += list(coverage_paras(document))
+    paras += list(_found_by(document))
     paras += list(_spent(document))
     return paras
+
+
+def _found_by(document: Document) -> Iterator[Para]:
+    """Each span that was kept, with the channels that found it and the slots that it covers."""
+    kept = document.get("evidence") or ()
+    if kept:
+        yield section("spans", f"{len(kept)} kept")
+    for number, one in enumerate(kept):
+        channels = " ".join(
+            f"{clean_line(name, 20)} {value:.2f}" for name, value in (one.get("channels") or {}).items()
+        )
+        slots = ", ".join(clean_line(slot, 40) for slot in one.get("slots") or ())
+        parts = [clean_line(one.get("part"), 20), f"via {clean_line(one.get('via'), 20)}", channels]
+        parts += [f"slots {slots}"] if slots else []
+        place = f"{clean_line(one.get('file'), 300)}:{one.get('start')}–{one.get('end')}"
+        right: tuple[Span, ...] = ((f"{one.get('score', 0):.2f}", "muted"),)
+        said = f"  {' · '.join(part for part in parts if part)}"
+        yield Para(f"found by {number}", ((place, "text"), (said, "muted")), right, hang=4)
 
 
 def step_paras(step: Mapping[str, Any]) -> Iterator[Para]:
@@ -110,38 +130,26 @@ def _spent(document: Document) -> Iterator[Para]:
     yield Para("budgets", ((" · ".join(f"{clean_line(k, 40)} {v:g}" for k, v in budgets.items()), "muted"),))
 
 
-def brief_paras(lines: Sequence[tuple[str, str]]) -> list[Para]:
-    """What was done so far, a line each: (stage, what came of it)."""
-    return [
-        Para(
-            f"brief {number}",
-            ((f"{number:>2} ", "running"), (f"{stage:<9}", "text bold"), (clean_line(said, 300), "text")),
-            hang=12,
-        )
-        for number, (stage, said) in enumerate(lines, 1)
-    ]
+_DOING = {
+    "seed_docs": "searched the documents",
+    "expand_queries": "searched with other words",
+    "widen_to_code": "searched the code",
+    "search_open_slots": "searched for what was missing",
+    "search_records": "searched beads, memories and commits",
+}
+_STAGES = {
+    "senses": "compared what the word may mean",
+    "align": "followed names into the code",
+    "compact": "chose the sources",
+    "answer": "wrote the answer",
+}
 
 
-def brief_of(document: Document) -> list[tuple[str, str]]:
-    """The same of a run that is over."""
-    lines = [("retrieve", _brief_step(step)) for step in document.get("controller_steps") or ()]
-    scores = document.get("ambiguity_scores") or ()
-    if scores:
-        said = " · ".join(f"{one.get('label')} {one.get('score', 0):.2f}" for one in scores[:3])
-        lines.append(("senses", f"{said} → {document.get('ambiguity_selected') or 'undecided'}"))
-    resolved = document.get("symbols_resolved") or ()
-    if resolved:
-        lines.append(("align", f"{', '.join(resolved[:4])}: +{document.get('code_spans_added', 0)} spans of code"))
-    kept, dropped = document.get("compaction_kept", 0), document.get("compaction_dropped", 0)
-    lines.append(("compact", f"{kept + dropped} → {kept} spans"))
-    ratio, least = document.get("grounded_claim_ratio", 0.0), document.get("grounded_claim_threshold", 0.0)
-    sign = "≥" if ratio >= least else "<"
-    who = "model" if document.get("model") and not document.get("tool_results_fallback_applied") else "answer"
-    lines.append((who, f"ratio {ratio:.2f} {sign} {least:.2f}: {document.get('tier_selected', '')}"))
-    return lines
+def doing_words(stage: str, text: str, action: str = "") -> str:
+    """What has just been done, in plain words; of a model what came of it."""
+    return _DOING.get(action) or _STAGES.get(stage) or clean_line(f"{stage} {text}", 200)
 
 
-def _brief_step(step: Mapping[str, Any]) -> str:
-    missing = ", ".join(str(label) for label in (step.get("missingSlots") or ())[:3])
-    said = f"{str(step.get('action', '')).replace('_', ' ')}: +{step.get('spansAdded', 0)} spans"
-    return f"{said}, {step.get('slotCoverage', 0):.0%} of slots" + (f", open: {missing}" if missing else "")
+def doing_paras(lines: Sequence[str]) -> list[Para]:
+    """What was done so far, a line each."""
+    return [Para(f"doing {number}", (("✓ ", "success"), (line, "text")), hang=2) for number, line in enumerate(lines)]

@@ -109,6 +109,7 @@ def list_records(
     """
     wanted = _words(asked.subject)
     listed = list(_candidates(asked, spans, wanted, title, state))
+    listed.sort(key=lambda one: -len(wanted & terms_in(one.title)))
     full = [one for one in listed if one.share >= 1]
     chosen = full or [one for one in listed if one.share >= LEAST_SHARE]
     if not chosen:

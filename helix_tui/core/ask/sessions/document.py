@@ -105,6 +105,7 @@ def document_of(run: AskRun, timings: Mapping[str, float] | None = None) -> dict
         "tree_walk_depth": run.depth,
         "tree_walk": [_walk_node(node) for node in run.walk],
         "clarify": clarify_of(run),
+        "not_found": [slot.label for slot in run.missing],
         "ranked_files": [one.file for one in run.ranked[:MOST_RANKED]],
         "timings_ms": {name: round(ms, 1) for name, ms in {**run.timings, **(timings or {})}.items()},
         "model_calls": int(run.model is not None),

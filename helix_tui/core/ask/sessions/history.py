@@ -21,6 +21,7 @@ from helix_tui.core.ask.record_place import commit_span
 from helix_tui.core.ask.records import Definition, Heading, Kind, RankedFile, Span, Tree, Use, text_hash
 from helix_tui.core.ask.retrieval.library import Records
 from helix_tui.core.ask.retrieval.question import terms_in
+from helix_tui.core.ask.sessions.envelope import result_of
 from helix_tui.core.ground.git import open_nonblocking
 from helix_tui.core.ground.helix_folder import make_folder
 from helix_tui.core.ground.text import clean_line
@@ -42,8 +43,8 @@ class RunSummary:
     asked_at: int
     """Instant, nanoseconds; 0 where it is not told."""
     question: str
-    tier: str
-    stop: str
+    result: str
+    """What came of it, in words."""
     seconds: float
 
 
@@ -51,8 +52,9 @@ class _Head(msgspec.Struct):
     """What the list needs of a file; the rest is passed over while it is decoded."""
 
     question: str = ""
+    tier: str = ""
     tier_selected: str = ""
-    retrieval_stop_reason: str = ""
+    clarify: dict[str, Any] = {}
     asked_at_ns: int = 0
     timings_ms: dict[str, float] = {}
 
@@ -123,8 +125,7 @@ class AskHistory:
             name.removesuffix(".json"),
             head.asked_at_ns,
             clean_line(head.question, 400),
-            clean_line(head.tier_selected, 40),
-            clean_line(head.retrieval_stop_reason, 40),
+            result_of({"tier": head.tier, "tier_selected": head.tier_selected, "clarify": head.clarify}),
             head.timings_ms.get("total", 0.0) / 1_000,
         )
 

@@ -1,0 +1,189 @@
+"""A run's document as people read it: result, answer, sources with their lines, what was not found.
+
+The command line and the screen draw the same from here, for a run of this minute and for one of last month. Slots,
+spans and stop reasons stay in the document, for the steps view and for machines.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from helix_tui.core.ask.record_place import record_place
+from helix_tui.core.ground.text import clean_block, clean_line
+
+Document = Mapping[str, Any]
+Result = Literal["answered", "evidence found", "not found", "which one?"]
+
+MAX_LINES = 8
+"""Lines of one source that are shown below it."""
+_RESULTS: dict[str, Result] = {
+    "Grounded": "answered",
+    "Bounded inference": "evidence found",
+    "Clarify": "not found",
+}
+_PARTS = re.compile(r"\n\n(?:Sources|Not found):\n")
+_TITLE = re.compile(r"[^\s•-][^.!?\n]{0,200}:")
+_HEAD = re.compile(r"`(?P<file>[^`]+?):(?P<start>\d+)(?:[-–](?P<end>\d+))?`.*\[(?P<number>\d+)\]\s*")
+_CODE = "    "
+_DEFINES = re.compile(
+    r"\s*(?:[\w<>\[\], ]+\s)?(?:def|class|func|fn|function|type|interface|struct|const|let|var|enum)\b"
+)
+
+BlockKind = Literal["text", "title", "item", "code", "gap"]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A line of an answer, or some lines of code in it."""
+
+    kind: BlockKind
+    text: str = ""
+    file: str = ""
+    """Of code, the file that it stands in."""
+    start: int = 0
+    """Of code, its first line there; 0 where nobody knows."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLine:
+    """A source as it is listed."""
+
+    number: int
+    words: str
+    """Its place: ``src/a.py:12–30``, or ``bead ddx-1234, Acceptance``."""
+    header: str
+    """The definition, heading or title that it stands in."""
+    file: str
+    start: int
+    lines: tuple[str, ...]
+    """Its lines, as far as they are shown."""
+    more: int
+    """Lines that are not."""
+    kind: str
+    """``file``, or the kind of record."""
+    id: str
+    """By which it opens: a path, or the id of a bead, an attempt, a memory."""
+
+
+def result_of(document: Document) -> Result:
+    """What came of a question, in words."""
+    if (document.get("clarify") or {}).get("options"):
+        return "which one?"
+    said = document.get("tier")
+    known: tuple[Result, ...] = ("answered", "evidence found", "not found")
+    return next((word for word in known if word == said), _RESULTS.get(str(document.get("tier_selected")), "not found"))
+
+
+def answer_blocks(document: Document, text: str | None = None) -> Iterator[Block]:
+    """The answer in lines, without its list of sources and what was not found, which have places of their own.
+
+    Args:
+        document: the run.
+        text: another answer of the run than the one that was taken.
+    """
+    body = _PARTS.split(clean_block(document.get("answer") if text is None else text))[0]
+    lines = body.split("\n")
+    at = 0
+    file, start = "", 0
+    while at < len(lines):
+        line = lines[at]
+        if line.startswith(_CODE):
+            end = at
+            while end < len(lines) and (lines[end].startswith(_CODE) or (not lines[end] and _goes_on(lines, end))):
+                end += 1
+            yield Block("code", "\n".join(one.removeprefix(_CODE) for one in lines[at:end]), file, start)
+            at = end
+            continue
+        head = _HEAD.match(line)
+        file, start = (head["file"], int(head["start"])) if head is not None else ("", 0)
+        yield _block(line)
+        at += 1
+
+
+def _goes_on(lines: Sequence[str], at: int) -> bool:
+    """Whether code goes on after an empty line."""
+    return at + 1 < len(lines) and lines[at + 1].startswith(_CODE)
+
+
+def _block(line: str) -> Block:
+    if not line.strip():
+        return Block("gap")
+    if line.startswith("- "):
+        return Block("item", line[2:])
+    return Block("title", line.rstrip(":")) if _TITLE.fullmatch(line) else Block("text", line)
+
+
+def sources_of(document: Document, *, cited: Sequence[Mapping[str, Any]] | None = None) -> Iterator[SourceLine]:
+    """The sources in order of number, each with its lines unless the answer quotes them already."""
+    shown = [block.text for block in answer_blocks(document) if block.kind != "gap"]
+    said = _flat(" ".join(shown))
+    for one in document.get("citations") or () if cited is None else cited:
+        file, header = clean_line(one.get("file"), 300), clean_line(one.get("header"), 200)
+        start, end = _whole(one.get("start")), _whole(one.get("end"))
+        place = record_place(file, header)
+        lines = _lines_of(document, file, start, end)
+        fresh = [line for line in lines if _flat(line) and _flat(line) not in said]
+        told = place is not None and place.kind == "bead" and _flat(header.partition(" > ")[0]) in said
+        if told or len(fresh) * 2 <= len([line for line in lines if line.strip()]):
+            lines = ()
+        first, lines, more = _excerpt(lines, header)
+        span = f"{start}" if start == end else f"{start}–{end}"
+        yield SourceLine(
+            _whole(one.get("id")),
+            place.words if place is not None else f"{file}:{span}",
+            header.partition(" > ")[0] if place is not None else header,
+            file,
+            start + first,
+            lines,
+            more,
+            place.kind if place is not None else "file",
+            place.id if place is not None else file,
+        )
+
+
+def _lines_of(document: Document, file: str, start: int, end: int) -> tuple[str, ...]:
+    """The lines of a source, from the evidence that holds them; none where it is not kept."""
+    for one in document.get("evidence") or ():
+        first, last = _whole(one.get("start")), _whole(one.get("end"))
+        if one.get("file") == file and first <= start and end <= last:
+            lines = clean_block(one.get("text")).split("\n")
+            return tuple(lines[start - first : end - first + 1])
+    return ()
+
+
+def _excerpt(lines: Sequence[str], header: str) -> tuple[int, tuple[str, ...], int]:
+    """(lines left out before, lines, lines left out after): from the definition that a source is named after."""
+    name = re.compile(rf"(?<!\w){re.escape(header.rpartition('.')[2])}(?!\w)") if header else None
+    named = (at for at, line in enumerate(lines) if name is not None and _DEFINES.match(line) and name.search(line))
+    full = (at for at, line in enumerate(lines) if line.strip())
+    first = next(named, next(full, 0))
+    end = max((at + 1 for at, line in enumerate(lines) if line.strip()), default=0)
+    kept = [*lines[first : min(end, first + MAX_LINES)]]
+    while kept and not kept[-1].strip():
+        kept.pop()
+    return first, tuple(kept), max(0, end - first - MAX_LINES)
+
+
+def not_found_of(document: Document) -> list[str]:
+    """What was asked about and nothing mentions."""
+    if "not_found" in document:
+        return [clean_line(label, 80) for label in document["not_found"]]
+    slots = document.get("slots") or ()
+    return [clean_line(one.get("label"), 80) for one in slots if one.get("required") and not one.get("covered_by")]
+
+
+def seconds_of(document: Document) -> float:
+    """How long it took."""
+    total = (document.get("timings_ms") or {}).get("total", 0.0)
+    return total / 1_000 if isinstance(total, int | float) else 0.0
+
+
+def _flat(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text)).lower()
+
+
+def _whole(value: object) -> int:
+    return value if isinstance(value, int) else 0
