@@ -40,7 +40,7 @@ from helix_tui.screens.background import Workers
 from helix_tui.screens.base import NARROW, POSTURES, HelixScreen
 from helix_tui.screens.memory.loop_closer import Closed, LoopCloser
 from helix_tui.screens.navigation.navigation import Traveller
-from helix_tui.settings import Layout, Settings
+from helix_tui.settings import Layout, Settings, ViewBook
 from helix_tui.themes import DEFAULT_THEME, PLAIN_THEME, THEMES
 
 if TYPE_CHECKING:
@@ -143,6 +143,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
         screen: str = "queue",
         settings: Settings | None = None,
         kept: Layout | None = None,
+        view_book: ViewBook | None = None,
         clock: Callable[[], int] = now_ns,
         ddx: str | None = None,
         look_out: LookOut = "no",
@@ -159,6 +160,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
             screen: the screen to open on, or the sheet that is laid on the queue.
             settings: what the user has set.
             kept: how the user left the console; None keeps it for this process alone.
+            view_book: saved slices of the queue; None has those that the settings and the console bring along.
             clock: the present instant, for ages.
             ddx: the ddx to write with; else the one on PATH, else the embedded tracker.
             own: the words that start this program once more, for a loop in the background.
@@ -173,6 +175,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
         self._workers = Workers(self)
         self.read_only = read_only
         self.kept = kept or Layout()
+        self.view_book = view_book or ViewBook(settings.views if settings else ())
         self.ascii_only = ascii_only
         self.set_class(ascii_only, "-ascii")
         self.now = clock
@@ -212,6 +215,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
         self.keymap, clashes = checked_keymap(settings.keymap)
         self.set_keymap(self.keymap)
         self._problems += [*settings.problems, *clashes, *filter(None, [self.kept.problem])]
+        self._problems += [*self.view_book.problems, *self.bind_views()]
 
     def _fitting_theme(self) -> str:
         """The default theme, or the plain one for a terminal that has few colours or should show none."""

@@ -153,6 +153,7 @@ KEYS: tuple[Key, ...] = (
     Key("pane.narrower", "backslash", "split(-1)", "narrower", "panes", "Move the split: less room for the list."),
     Key("list.columns", "C", "columns", "columns", "queue", "Choose the columns of the list and their order."),
     Key("list.sort", "o", "sort", "sort", "queue", "Choose how the rows are sorted; once more turns it round."),
+    Key("list.views", "V", "views", "views", "queue", "Saved views: slices of the queue, by name; save this one."),
     Key("columns.earlier", "plus", "move_column(-1)", "earlier", "columns", "Move the column to the left."),
     Key("columns.later", "minus", "move_column(1)", "later", "columns", "Move the column to the right."),
     Key("columns.automatic", "r", "automatic", "automatic", "columns", "Let the width decide which columns show."),
@@ -341,6 +342,14 @@ def id_of(name: str, scope: str, keymap: Mapping[str, str] | None = None) -> str
 def keys_of(scopes: Collection[str]) -> list[Key]:
     """Every key that holds in one of these scopes."""
     return [key for key in KEYS if not set(scopes).isdisjoint(key.scope.split(","))]
+
+
+def taken_by(name: str, keymap: Mapping[str, str] | None = None) -> str:
+    """What a pressed key does anywhere, in a word; empty where it is free."""
+    for key in KEYS:
+        if name in names((keymap or {}).get(key.id, key.keys)):
+            return key.label
+    return ""
 
 
 def checked_keymap(wanted: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:

@@ -11,6 +11,11 @@
     budget_day = "$20"         # what a day may cost, whoever spends it
     [keys]
     "move.down" = "n,down"
+    [[view]]                   # a slice of the queue, on `V` and on a key of its own
+    name = "bugs by age"
+    filter = "type:bug order:-age"
+    columns = ["labels", "age"]
+    key = "f6"
 
 A file that cannot be read costs its settings and one notice, never the start. Whether a theme or a key exists
 is the app's to say.
@@ -22,7 +27,7 @@ import json
 import os
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +37,61 @@ if TYPE_CHECKING:
     from helix_tui.core.supervision.run_state.budget import Budget
 
 _MAX_FILE = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class SavedView:
+    """A slice of the queue: which beads, in which order, how and with which columns they are shown."""
+
+    name: str
+    filter: str = ""
+    """In the filter language, its order too."""
+    view: str = ""
+    """``dag``, ``tree``, ``lanes`` or ``order``; empty for whatever is shown."""
+    columns: tuple[str, ...] | None = None
+    """None leaves them to the width."""
+    key: str = ""
+    """In Textual's spelling, as ``f6``; empty where only ``V`` leads to it."""
+    saved: bool = False
+    """Kept by the console, and not written by hand or part of it."""
+
+    def as_toml(self) -> str:
+        """The view as a table of ``views.toml``."""
+        parts: dict[str, object] = {"name": self.name, "filter": self.filter, "view": self.view, "key": self.key}
+        if self.columns is not None:
+            parts["columns"] = list(self.columns)
+        lines = [f"{name} = {json.dumps(value)}" for name, value in parts.items() if value or name == "columns"]
+        return "\n".join(["[[view]]", *lines])
+
+
+OWN_VIEWS = (
+    SavedView(
+        "ready, what unblocks most", "ready:yes order:unblocks,-age", columns=("unblocks", "holds", "priority", "age")
+    ),
+    SavedView("critical path", "path:yes order:path", columns=("holds", "priority", "age", "epic")),
+    SavedView("held up longest", "state:waiting_dependencies,retry_cooldown order:-age", columns=("age", "epic")),
+    SavedView("changed today", "updated<1d order:updated", columns=("updated", "priority", "labels")),
+    SavedView("waits for a person", "state:proposed,preserved_review_blocked,unknown_status order:-age"),
+)
+"""Views that the console brings along."""
+
+
+def read_views(document: Mapping[str, Any], *, saved: bool = False) -> tuple[list[SavedView], list[str]]:
+    """The views of a file, and one sentence for each that could not be read."""
+    tables, views, problems = document.get("view", []), [], []
+    for place, table in enumerate(tables if isinstance(tables, list) else [tables], 1):
+        texts = [table.get(name, "") for name in ("name", "filter", "view", "key")] if isinstance(table, dict) else []
+        columns = table.get("columns") if isinstance(table, dict) else None
+        if not texts or not all(isinstance(text, str) for text in texts) or not texts[0].strip():
+            problems.append(f"view {place}: write a table with a name and a filter, both texts")
+            continue
+        if columns is not None and not (isinstance(columns, list) and all(isinstance(each, str) for each in columns)):
+            problems.append(f"view {place}: write columns as a list of names")
+            columns = None
+        name, text, view, key = (clean_line(each, 200).strip() for each in texts)
+        shown = None if columns is None else tuple(columns)
+        views.append(SavedView(name, text, view, shown, key, saved))
+    return views, problems
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +115,8 @@ class Settings:
     """low, medium, high; what a command line or HELIX_AUTONOMY says comes before it."""
     budget_texts: Mapping[str, str] = field(default_factory=dict)
     """What a ``run`` and a ``day`` may cost, as written."""
+    views: tuple[SavedView, ...] = ()
+    """Slices of the queue, as the file has them."""
 
     @property
     def budget(self) -> Budget:
@@ -94,6 +156,8 @@ def load_settings(path: Path | None = None) -> Settings:
     if days is not None and (isinstance(days, bool) or not isinstance(days, int | float) or not days > 0):
         problems.append("systemic_days: write a number of days")
         days = None
+    views, unread = read_views(document)
+    problems += unread
     if not isinstance(keys, dict):
         problems.append("keys: write a table, key id = key")
         keys = {}
@@ -124,6 +188,7 @@ def load_settings(path: Path | None = None) -> Settings:
         days,
         autonomy,
         budget,
+        tuple(views),
     )
 
 
@@ -152,6 +217,82 @@ def layout_file(env: Mapping[str, str] | None = None) -> Path:
     env = os.environ if env is None else env
     base = env.get("XDG_STATE_HOME") or os.path.join(env.get("HOME", ""), ".local", "state")
     return Path(base, "helix-tui", "layout.json")
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a whole file, by rename.
+
+    Raises:
+        OSError: the folder cannot be made, or the file cannot be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(f"{path.name}.{os.getpid()}")
+    fresh.write_text(text, "utf-8")
+    fresh.replace(path)
+
+
+class ViewBook:
+    """Every saved view: those written by hand, those kept from the console, those that it brings along.
+
+    The console keeps its own in ``views.toml`` beside the settings, in the same words; of one name the first
+    counts. `write` is for a thread.
+    """
+
+    def __init__(self, by_hand: Sequence[SavedView] = (), path: Path | None = None) -> None:
+        """Read the kept ones; without a file they are kept for as long as the process runs."""
+        self.path = path
+        self.problems: tuple[str, ...] = ()
+        self._by_hand = tuple(by_hand)
+        self._kept: tuple[SavedView, ...] = ()
+        self._lock = threading.Lock()
+        if path is not None:
+            self._read(path)
+
+    @property
+    def views(self) -> tuple[SavedView, ...]:
+        """All of them, each name once."""
+        found: dict[str, SavedView] = {}
+        for view in (*self._by_hand, *self._kept, *OWN_VIEWS):
+            found.setdefault(view.name, view)
+        return tuple(found.values())
+
+    def named(self, name: str) -> SavedView | None:
+        """The view of a name."""
+        return next((view for view in self.views if view.name == name), None)
+
+    def keep(self, view: SavedView) -> None:
+        """Keep a view, in place of one of the same name."""
+        self._kept = (*(other for other in self._kept if other.name != view.name), replace(view, saved=True))
+
+    def drop(self, name: str) -> None:
+        """Keep it no longer."""
+        self._kept = tuple(view for view in self._kept if view.name != name)
+
+    def write(self) -> None:
+        """Write the kept ones.
+
+        Raises:
+            OSError: the folder cannot be made, or the file cannot be written.
+        """
+        if self.path is not None:
+            head = "# Views saved from the console (V). Edit them, or write such tables in settings.toml.\n\n"
+            with self._lock:
+                _replace(self.path, head + "".join(f"{view.as_toml()}\n\n" for view in self._kept))
+
+    def _read(self, path: Path) -> None:
+        try:
+            with path.open("rb") as file:
+                text = file.read(_MAX_FILE).decode()
+            import tomllib
+
+            views, problems = read_views(tomllib.loads(text), saved=True)
+        except FileNotFoundError:
+            return
+        except (OSError, ValueError) as error:
+            self.problems = (f"{path.name} is not read: {clean_line(str(error), 120)}",)
+            self.path = None  # what somebody broke by hand is not overwritten
+            return
+        self._kept, self.problems = tuple(views), tuple(f"{path.name}: {problem}" for problem in problems)
 
 
 class Layout:
@@ -193,13 +334,10 @@ class Layout:
         Raises:
             OSError: the folder cannot be made, or the file cannot be written.
         """
-        if self.path is None:
-            return
-        with self._lock:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            fresh = self.path.with_name(f"{self.path.name}.{os.getpid()}")
-            fresh.write_text(json.dumps({"schema": "layout/1", **self._kept}, indent=1, sort_keys=True) + "\n")
-            fresh.replace(self.path)
+        if self.path is not None:
+            with self._lock:
+                document = {"schema": "layout/1", **self._kept}
+                _replace(self.path, json.dumps(document, indent=1, sort_keys=True) + "\n")
 
     def _keep(self, what: str, of: str, value: object) -> None:
         table = {**self._kept.get(what, {})}

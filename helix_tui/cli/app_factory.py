@@ -33,9 +33,9 @@ def make_app(call: Call, open_feed: Callable[[OnChange], Feed], *, look_out: Loo
     os.environ.setdefault("TEXTUAL_FPS", "240")
     from helix_tui.app import HelixApp
     from helix_tui.screens import SCREENS, SHEETS
-    from helix_tui.settings import Layout, layout_file, load_settings
+    from helix_tui.settings import Layout, ViewBook, layout_file, load_settings, settings_file
 
-    options = call.options
+    options, settings = call.options, load_settings()
     if options.screen not in (*SCREENS, *SHEETS):
         name = clean_line(options.screen, 40)
         raise CliError(f"there is no screen “{name}”", f"There are: {', '.join((*SCREENS, *SHEETS))}.", 2)
@@ -46,7 +46,8 @@ def make_app(call: Call, open_feed: Callable[[OnChange], Feed], *, look_out: Loo
         ascii_only=options.ascii,
         theme=options.theme,
         screen=options.screen,
-        settings=load_settings(),
+        settings=settings,
+        view_book=ViewBook(settings.views, settings_file().with_name("views.toml")),
         kept=Layout(layout_file() if look_out == "live" else None),
         clock=clock_of(call),
         ddx=call.ddx,

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from helix_tui.screens.background import ConsoleMonitor
     from helix_tui.screens.editing.change_runner import ChangeRunner
     from helix_tui.screens.loop.controls import LoopControls
-    from helix_tui.settings import Layout
+    from helix_tui.settings import Layout, ViewBook
 
 POSTURES = ((0, "-tiny"), (32, "-strip"), (40, "-side"), (60, "-stack"), (100, "-split"), (140, "-wide"))
 """Widths from which a posture holds, as Textual's breakpoints."""
@@ -53,6 +53,8 @@ class Console(Protocol):
     keymap: dict[str, str]
     kept: Layout
     """How the user left the console: columns, splits."""
+    view_book: ViewBook
+    """Slices of the queue that somebody saved."""
     memory_health: str
     """How the memory is doing, in words for the pulse; empty where there is none."""
     prepare: Callable[[Snapshot], None] | None

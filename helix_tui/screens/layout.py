@@ -13,7 +13,6 @@ from helix_tui.core.ground.text import clean_line
 from helix_tui.keymap import bindings
 from helix_tui.screens.base import HelixScreen
 from helix_tui.screens.sheet import Sheet
-from helix_tui.settings import Layout
 from helix_tui.widgets.base.columns import Column
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.forms.form import Page
@@ -96,7 +95,7 @@ class PanedScreen(HelixScreen):
         share = self._share(first, second) + step * STEP
         share = LEAST if share > MOST else MOST if share < LEAST else share
         self.console.kept.move_split(self.NAME, share)
-        keep(self)
+        keep(self, self.console.kept.write)
         self.place_split()
 
     def _share(self, first: Widget, second: Widget) -> int:
@@ -139,22 +138,22 @@ class PanedScreen(HelixScreen):
         if not self.COLUMNS:
             return
 
-        def choose(names: Sequence[str] | None) -> None:
-            self.console.kept.choose_columns(self.NAME, names)
-            self.columns_changed()
+        sheet = ColumnSheet(self.NAME, self.COLUMNS, self.chosen_columns, self.choose_columns)
+        self.app.push_screen(sheet, lambda _: keep(self, self.console.kept.write))
 
-        sheet = ColumnSheet(self.NAME, self.COLUMNS, self.chosen_columns, choose)
-        self.app.push_screen(sheet, lambda _: keep(self))
+    def choose_columns(self, names: Sequence[str] | None) -> None:
+        """Show these columns; None lets the width decide."""
+        self.console.kept.choose_columns(self.NAME, names)
+        self.columns_changed()
 
 
-def keep(screen: HelixScreen) -> None:
-    """Write down how the user leaves the console, in a thread."""
-    kept: Layout = screen.console.kept
+def keep(screen: HelixScreen, write: Callable[[], None]) -> None:
+    """Write down what the user leaves for the next start, in a thread."""
     app = screen.app
 
     def work() -> None:
         try:
-            kept.write()
+            write()
         except OSError as error:
             said = f"not kept for the next start: {clean_line(str(error), 200)}"
             app.call_from_thread(screen.console.say, said, "warning")

@@ -223,3 +223,13 @@ def test_unblocks_in_one_pass_equals_the_queue_asked_bead_by_bead(
     assert {bead_id: freed[bead_id] for bead_id in beads} == {
         bead_id: len(queue.unblocks(bead_id)) for bead_id in beads
     }
+
+
+def test_a_view_filters_and_sorts_and_an_unknown_one_is_said(cli: Cli, project: ProjectFactory) -> None:
+    root = project(ROWS)
+    shown = cli("queue", "--view", "critical path", "--json", "-C", root, "--now", NOW)
+    same = cli("queue", "--filter", "path:yes order:path", "--json", "-C", root, "--now", NOW)
+    assert [row["id"] for row in shown.document["beads"]] == [row["id"] for row in same.document["beads"]] != []
+    unknown = cli("queue", "--view", "nothing", "-C", root)
+    assert unknown.code == 2
+    assert "critical path" in unknown.err

@@ -15,6 +15,7 @@ from helix_tui.core.beads.readiness import Queue, Standing, classify, tracker_er
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.beads.views import ranked
 from helix_tui.core.ddx.runs.running import Run
+from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import format_instant
 
 
@@ -27,12 +28,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="as DDx picks, by parent, by dependency",
     )
     parser.add_argument("--filter", metavar="QUERY", default="", help="like: status:open label:area:ui p<=1 text")
+    parser.add_argument("--view", metavar="NAME", default="", help="a saved view: its filter and order")
     parser.add_argument("--archived", action="store_true", help="list the beads of ddx's archive too")
     parser.add_argument("--era", choices=("auto", "april", "head"), default="auto", help="one rule for all")
 
 
 def run(call: Call) -> int:
     """Print the queue."""
+    if call.options.view:
+        call.options.filter = f"{filter_of_view(call.options.view)} {call.options.filter}".strip()
     present = load(call, era=call.options.era, digest=call.json)
     archived = chosen_archived(call, present) if call.options.archived else None
     if call.json:
@@ -43,6 +47,22 @@ def run(call: Call) -> int:
     for line in listing.queue_lines(call, present, chosen(call, present.queue), archived):
         call.print(line)
     return 0
+
+
+def filter_of_view(name: str) -> str:
+    """The filter of a saved view.
+
+    Raises:
+        CliError: no view has that name.
+    """
+    from helix_tui.settings import ViewBook, load_settings, settings_file
+
+    book = ViewBook(load_settings().views, settings_file().with_name("views.toml"))
+    view = book.named(name)
+    if view is None:
+        known = ", ".join(f"“{clean_line(each.name, 40)}”" for each in book.views)
+        raise CliError(f"no view is called “{clean_line(name, 40)}”", f"There are: {known}.", 2)
+    return view.filter
 
 
 def chosen(call: Call, queue: Queue) -> list[str]:

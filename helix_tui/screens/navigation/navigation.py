@@ -22,6 +22,7 @@ from textual.screen import Screen
 from helix_tui.core.beads.query import Completion
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.ground.text import clean_line
+from helix_tui.keymap import taken_by
 from helix_tui.screens import SCREENS
 from helix_tui.screens.base import HelixScreen
 from helix_tui.themes import THEMES
@@ -31,6 +32,7 @@ from helix_tui.widgets.chrome.tabs import Tabs
 if TYPE_CHECKING:
     from helix_tui.core.beads.readiness import Queue
     from helix_tui.core.snapshot import Snapshot
+    from helix_tui.settings import ViewBook
 
 _MOST = 8
 
@@ -122,6 +124,8 @@ class Traveller(App[int]):
     """An app of the console's screens that can be told where to go."""
 
     snapshot: Snapshot
+    keymap: dict[str, str]
+    view_book: ViewBook
 
     def say(self, text: str, severity: Any = "information") -> None:
         """A word to the user; whatever is in it, it is not markup."""
@@ -329,6 +333,26 @@ class Traveller(App[int]):
         else:
             screen = {"memory": "memory", "spent": "insights"}.get(event.part, "loop")
             await self.action_show_screen(screen)
+
+    def bind_views(self) -> list[str]:
+        """Put saved views on the keys that they name; one sentence for each key that is taken."""
+        problems, bound = [], set()
+        for view in self.view_book.views:
+            does = taken_by(view.key, self.keymap) or ("another view" if view.key in bound else "")
+            if view.key and does:
+                problems.append(f"view {clean_line(view.name, 40)}: {view.key} already is {does}")
+            elif view.key:
+                bound.add(view.key)
+                self._bindings.bind(view.key, f"saved_view({view.name!r})", view.name, show=False)
+        return problems
+
+    async def action_saved_view(self, name: str) -> None:
+        """The queue as a saved view has it."""
+        await self.action_show_screen("queue")
+        from helix_tui.screens.queue.screen import QueueScreen
+
+        if isinstance(self.screen, QueueScreen):
+            self.screen.show_saved(name)
 
     async def _show_pick_order(self) -> None:
         await self.action_show_screen("queue")

@@ -15,7 +15,7 @@ from textual.containers import Container, Vertical
 from textual.timer import Timer
 from textual.widget import Widget
 
-from helix_tui.core.beads.query import ORDERS, Completion, Query, complete, matching, parse_query, with_order
+from helix_tui.core.beads.query import Completion, Query, complete, matching, parse_query
 from helix_tui.core.beads.readiness import Queue, classify
 from helix_tui.core.beads.views import (
     FOLD_DONE,
@@ -38,6 +38,7 @@ from helix_tui.screens.filter import FilteringScreen
 from helix_tui.screens.queue.bead_screen import BeadDetails
 from helix_tui.screens.queue.edge_navigation import Along
 from helix_tui.screens.queue.narrow_layout import strip_rows
+from helix_tui.screens.queue.slices import SliceKeys
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import Row, Rows, RowSource
 from helix_tui.widgets.chrome.chooser import Chooser
@@ -52,9 +53,6 @@ if TYPE_CHECKING:
     from helix_tui.screens.loop.screen import AttemptStream
     from helix_tui.widgets.rows.running import RunningPanel
 
-_SORT_KEYS = "123456789abcdefghijklmn"
-"""The key of each order in the sheet of orders."""
-
 BROAD = 200
 """Cells from which list, detail and attempts are side by side; below, attempts are under the detail."""
 
@@ -68,7 +66,7 @@ class Panes(Container):
     BLANK = True
 
 
-class QueueScreen(MarkKeys, FilteringScreen):
+class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
     """Screen 1."""
 
     NAME = "queue"
@@ -422,6 +420,8 @@ class QueueScreen(MarkKeys, FilteringScreen):
 
     def filter_with(self, text: str) -> None:
         """Show what matches."""
+        if self.saved is not None and self.saved.filter != text.strip():
+            self.saved = None
         self.filter = parse_query(text.strip())
         self._show_rows()
         self.list.mark_matches(_pattern(self.filter))
@@ -429,22 +429,6 @@ class QueueScreen(MarkKeys, FilteringScreen):
     def has_matches(self) -> bool:
         """Whether any row is left."""
         return bool(self._view.rows)
-
-    def action_sort(self) -> None:
-        """Choose how the rows are sorted: a term of the filter, so that it can be typed and saved too."""
-        from helix_tui.screens.editing.choices import Choice, ChoiceSheet
-
-        now = self.filter.order
-        choices = [Choice("o", "o", "as it comes", "no order of its own", partial(self._sort_by, ""))]
-        for place, (name, order) in enumerate(ORDERS.items()):
-            turned = f"-{name}" if now == (name,) else name
-            said = f"{order.help}; now turned round" if now == (f"-{name}",) else order.help
-            key = _SORT_KEYS[place]
-            choices.append(Choice(key, key, turned, said, partial(self._sort_by, turned)))
-        self.app.push_screen(ChoiceSheet("sort by", choices))
-
-    def _sort_by(self, order: str) -> None:
-        self.filter_with(with_order(self.filter.text, order))
 
     def filter_count(self) -> str:
         """Beads that match, of all."""

@@ -1,0 +1,119 @@
+"""Saved views: on a sheet, on keys, in files; by hand and from the console."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import cast
+
+from textual.pilot import Pilot
+
+from helix_tui.screens.queue.screen import QueueScreen
+from helix_tui.settings import OWN_VIEWS, SavedView, Settings, ViewBook, load_settings
+from tests.screens.conftest import Console, MakeConsole
+
+
+def queue(app: Console) -> QueueScreen:
+    return cast(QueueScreen, app.screen)
+
+
+def said(app: Console) -> str:
+    return "\n".join(notice.message for notice in app._notifications)
+
+
+async def typed(pilot: Pilot[int], text: str) -> None:
+    await pilot.press(*("space" if char == " " else char for char in text))
+
+
+async def test_a_digit_shows_a_view_with_its_filter_order_and_columns(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("V", "1")
+        assert queue(app).filter_text == OWN_VIEWS[0].filter
+        assert queue(app).chosen_columns == OWN_VIEWS[0].columns
+        assert app.sees("unbl  hold   P   age")
+        await pilot.press("escape")
+        assert queue(app).chosen_columns is None
+        assert not app.sees("unbl")
+
+
+async def test_the_present_view_is_saved_under_a_name_and_is_there_at_the_next_start(
+    console: MakeConsole, tmp_path: Path
+) -> None:
+    file = tmp_path / "config" / "views.toml"
+    app = console(view_book=ViewBook(path=file))
+    async with app.run_test(size=(120, 40)) as pilot:
+        queue(app).filter_with('type:task "two words" order:-age')
+        app.kept.choose_columns("queue", ["labels"])
+        await pilot.press("V", "S")
+        await typed(pilot, "my old ones")
+        await pilot.press("enter")
+        await app.workers.wait_for_complete()
+        assert "saved: my old ones" in said(app)
+    assert tomllib.loads(file.read_text())["view"] == [
+        {"name": "my old ones", "filter": 'type:task "two words" order:-age', "view": "dag", "columns": ["labels"]}
+    ]
+    again = console(name="again", view_book=ViewBook(path=file))
+    async with again.run_test(size=(120, 40)) as pilot:
+        await pilot.press("V", "1")
+        assert queue(again).filter_text == 'type:task "two words" order:-age'
+        assert queue(again).chosen_columns == ("labels",)
+        await pilot.press("V", "D", "1")
+        await again.workers.wait_for_complete()
+    assert "my old ones" not in [view.name for view in ViewBook(path=file).views]
+
+
+async def test_a_view_on_a_key_is_shown_from_any_screen_and_a_taken_key_is_said(console: MakeConsole) -> None:
+    views = (
+        SavedView("bugs", "type:bug", view="tree", key="f6"),
+        SavedView("taken", "type:task", key="j"),
+        SavedView("twice", "type:epic", key="f6"),
+    )
+    app = console(settings=Settings(views=views))
+    async with app.run_test(size=(120, 40)) as pilot:
+        assert "view taken: j already is down" in said(app)
+        assert "view twice: f6 already is another view" in said(app)
+        await pilot.press("2", "f6")
+        await pilot.pause()
+        assert (queue(app).filter_text, queue(app).kind) == ("type:bug", "tree")
+        await pilot.press("1", "j")
+        assert queue(app).filter_text == "type:bug"
+
+
+async def test_a_name_that_was_written_by_hand_is_not_overwritten(console: MakeConsole) -> None:
+    app = console(settings=Settings(views=(SavedView("mine", "type:bug"),)))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("V", "S", *"mine", "enter")
+        assert "not saved: mine is written by hand" in said(app)
+        await pilot.press("V", "S", "enter")
+        assert "a view needs a name" in said(app)
+
+
+def test_views_of_the_settings_are_read_and_what_is_wrong_is_said(tmp_path: Path) -> None:
+    file = tmp_path / "settings.toml"
+    file.write_text(
+        '[[view]]\nname = "a"\nfilter = "p<=1"\ncolumns = ["age"]\nkey = "f6"\n'
+        '[[view]]\nfilter = "p<=1"\n[[view]]\nname = "b"\ncolumns = "age"\n'
+    )
+    settings = load_settings(file)
+    assert settings.views == (SavedView("a", "p<=1", "", ("age",), "f6"), SavedView("b"))
+    assert [problem.partition(":")[0] for problem in settings.problems] == ["view 2", "view 3"]
+
+
+def test_a_file_of_views_that_somebody_broke_is_said_and_not_overwritten(tmp_path: Path) -> None:
+    file = tmp_path / "views.toml"
+    file.write_text("[[view]\n")
+    book = ViewBook(path=file)
+    assert "views.toml is not read" in book.problems[0]
+    book.keep(SavedView("x", "p<=1"))
+    book.write()
+    assert file.read_text() == "[[view]\n"
+
+
+def test_a_saved_view_reads_back_as_it_was(tmp_path: Path) -> None:
+    file = tmp_path / "views.toml"
+    view = SavedView('quote " and \\ and ü', 'title "x"', "lanes", (), "f7", saved=True)
+    book = ViewBook(path=file)
+    book.keep(view)
+    book.write()
+    assert ViewBook(path=file).named(view.name) == view
