@@ -77,6 +77,7 @@ def _file(overlay: Scene) -> Iterator[Statement]:
         status = row.get("status")
         if status in ("closed", "cancelled", "proposed"):
             yield ("state of", name), status
+        yield ("waits as a proposal", name), status == "proposed"
         waits = [edge["depends_on_id"] for edge in row.get("dependencies") or () if edge["type"] == "blocks"]
         unmet = [each for each in waits if rows.get(each, {}).get("status") != "closed"]
         if unmet or row.get("execution-eligible") is False or status not in ("open", "in_progress"):
@@ -339,6 +340,9 @@ def _needs(overlay: Scene) -> Iterator[Statement]:
     yield ("count", "needs"), document["count"]
     yield ("count", "needs"), sum(document["groups"].values())
     yield ("what needs a person", ""), sorted(need["key"] for need in document["needs"])
+    proposed = {need["bead_id"] for need in document["needs"] if need["kind"] == "proposed"}
+    for row in overlay.ask("queue")["beads"]:
+        yield ("waits as a proposal", row["id"]), row["id"] in proposed
     yield from _of_needs(document["needs"])
 
 

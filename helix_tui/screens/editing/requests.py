@@ -20,6 +20,7 @@ from helix_tui.core.editing.undo.undo_plan import Conflict, Difference, NotUndoa
 from helix_tui.core.supervision.signals.focus import plan_focus, plan_unfocus, plan_upkeep, read_focus
 from helix_tui.core.supervision.signals.hold import drifted, plan_drifted
 from helix_tui.core.supervision.signals.orphans import Orphan, letting_go
+from helix_tui.core.supervision.signals.questions import follow_undo
 
 LOWEST = 4
 """The last priority there is."""
@@ -335,7 +336,9 @@ class UndoRequest(ChangeRequest):
             return None
         entry = curator.history().get(shown.of)
         reverse = curator.undo if self.word == "undo" else curator.redo
-        return reverse(entry, shown=shown)
+        done = reverse(entry, shown=shown)
+        follow_undo(curator, done)
+        return done
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,7 +40,7 @@ from helix_tui.core.ground.time import format_instant, now_ns
 from helix_tui.core.supervision.signals.eligibility_hold import DRIFTED, UNDECIDED
 
 if TYPE_CHECKING:
-    from helix_tui.core.editing.execute.curator import Curator
+    from helix_tui.core.editing.execute.curator import Curator, Result
     from helix_tui.core.editing.execute.gate import WriteGate
     from helix_tui.core.editing.operations import Operation
 
@@ -183,6 +184,16 @@ class OpenQuestions:
 
         return self._change(lambda each: each.id == question_id and not each.answered, change, question_id)
 
+    def reopen(self, question_id: str) -> OpenQuestion:
+        """Let a question wait again whose answer was undone.
+
+        Raises:
+            UnknownQuestion: it does not exist, or waits already.
+            WritesForbidden: --read-only.
+        """
+        change = lambda question: replace(question, answer="", answered_at="")  # noqa: E731
+        return self._change(lambda each: each.id == question_id and each.answered, change, question_id)
+
     def take_approval(self, key: str) -> bool | None:
         """Use an answer that was given: whether it was a yes; None where none was given."""
         given = next((each for each in self.all() if each.key == key and each.answered and not each.used), None)
@@ -218,6 +229,26 @@ class OpenQuestions:
             kept.append(question)
         document = {"schema": "questions/1", "questions": [asdict(each) for each in kept]}
         replace_file(self.path, msgspec.json.encode(document) + b"\n")
+
+
+_ANSWERS = re.compile(r"(?:answer|record the answer to) (q-\d+)\b")
+"""How the journal calls a change that holds an answer."""
+
+
+def follow_undo(curator: Curator, done: Result | None) -> None:
+    """Let a question wait again whose answer has just been undone, and no longer where that was redone."""
+    entry = done.entry if done is not None and done.error is None else None
+    about = curator.history().get(entry.of) if entry is not None and entry.of else None
+    named = _ANSWERS.match(about.title) if about is not None else None
+    if entry is None or about is None or named is None:
+        return
+    questions = OpenQuestions(curator.project, curator.gate)
+    with suppress(UnknownQuestion):
+        if entry.kind == "undo":
+            questions.reopen(named[1])
+        else:
+            said = next((str((fields or {}).get(DECISION) or "") for fields in about.after.values()), "")
+            questions.answer(named[1], said or "yes")
 
 
 def read_questions(path: Path, *, look: bool = True) -> tuple[OpenQuestion, ...]:
