@@ -56,7 +56,8 @@ _KINDS = {
         re.IGNORECASE,
     ),
     "doc": re.compile(
-        r"\b(?:docs?|documentation|documented|readme|changelog|guide|tutorial|docstrings?|typos?|wording|adr|prd|runbook)\b",
+        r"\bhow (?:to|(?:do|can|should|would) (?:I|you|we|one))\b"  # instructions stand in documents
+        r"|\b(?:docs?|documentation|documented|readme|changelog|guide|tutorial|docstrings?|typos?|wording|adr|prd|runbook)\b",
         re.IGNORECASE,
     ),
     "example": re.compile(r"\b(?:examples?|samples?|demos?|cookbook|quickstart)\b", re.IGNORECASE),

@@ -19,20 +19,26 @@ from helix_tui.core.ask.index.store.view import IndexView
 from helix_tui.core.ask.records import RankedFile, Role
 
 WEIGHTS: Mapping[str, float] = {
-    "whole": 0.6, "best": 1.0, "path": 0.5, "names": 0.4, "stem": 0.15, "symbol": 0.7, "fuzzy": 0.3, "mention": 0.6,
-    "trace": 0.5, "module": 0.4, "commits": 0.4, "recent": 0.0, "title": 0.0, "calls": 0.2, "meaning": 0.3,
+    "whole": 0.6, "best": 1.0, "path": 0.5, "names": 0.4, "stem": 0.15, "short": 0.2, "symbol": 0.8, "fuzzy": 0.3,
+    "mention": 0.6, "trace": 0.5, "module": 0.4, "commits": 0.4, "recent": 0.0, "title": 0.0, "calls": 0.2,
+    "meaning": 0.3,
 }  # fmt: skip
+"""For a question: its best passage says more than the whole of a long file, and names in it are meant."""
 OF_A_NAME: Mapping[str, float] = {"symbol": 1.0, "whole": 1.0, "names": 0.5}
+"""A name asks for its definition."""
 OF_A_REPORT: Mapping[str, float] = {
     # a long text has words of many files' names by chance, and is about more than one vector can hold
-    "whole": 1.0, "path": 0.4, "stem": 0.0, "meaning": 0.0,
+    "whole": 1.0, "path": 0.4, "names": 0.3, "stem": 0.0, "short": 0.0, "meaning": 0.0,
     # the title is what its writer takes it to be about; names in the text stand in code that shows it
-    "title": 1.0, "symbol": 0.5, "module": 0.5, "calls": 0.1,
+    "title": 1.25, "symbol": 0.5, "module": 0.5,
+    # what a report names calls a hundred things of which one is wrong: no gain on issues of five repositories
+    "calls": 0.0,
     # work goes on where it was done lately
     "recent": 0.3,
 }  # fmt: skip
 OF_WORK: Mapping[str, float] = {
-    **OF_A_REPORT, "best": 1.5, "path": 0.3, "names": 0.5, "symbol": 0.3, "module": 0.4, "calls": 0.0, "meaning": 0.15,
+    # it is planned in the words of the code that it changes
+    **OF_A_REPORT, "best": 1.25, "path": 0.3, "names": 0.5, "symbol": 0.3, "module": 0.4, "meaning": 0.15,
 }  # fmt: skip
 OF_SHAPE: Mapping[Shape, Mapping[str, float]] = {
     "name": {**WEIGHTS, **OF_A_NAME},
@@ -43,15 +49,15 @@ OF_SHAPE: Mapping[Shape, Mapping[str, float]] = {
 TITLE: Mapping[str, float] = {"whole": 0.2, "best": 0.2, "names": 0.2, "path": 0.3}
 """What a title's own scores count for beside those of the whole text."""
 PRIORS: Mapping[Role, float] = {
-    "source": 1.0, "test": 0.55, "doc": 0.55, "example": 0.5, "config": 0.8, "data": 0.5, "vendored": 0.4,
+    "source": 1.0, "test": 0.6, "doc": 0.6, "example": 0.5, "config": 0.8, "data": 0.6, "vendored": 0.4,
 }  # fmt: skip
 PRIORS_OF_SHAPE: Mapping[Shape, Mapping[Role, float]] = {
     "name": PRIORS,
     "question": PRIORS,
     # what goes wrong is shown by tests and mended in sources
-    "report": {**PRIORS, "test": 0.35},
+    "report": {**PRIORS, "test": 0.35, "doc": 0.5},
     # what is to be done comes with its tests, and often with its documents
-    "work": {**PRIORS, "test": 0.85, "doc": 0.6},
+    "work": {**PRIORS, "test": 0.85},
 }
 ASKED_FOR = 0.8
 """What a kind of file counts for at least where the text has a word for it: in a documentation tool or a test
@@ -147,6 +153,7 @@ def _by_words(question: IndexQuery, words: lexical.Lexical, known: Known) -> dic
         "path": words.path,
         "names": words.names,
         "title": _title(question, view),
+        "short": lexical.shortened(question, view) if weights_for(question)["short"] else np.zeros(len(view)),
         "stem": commits.by_stem(question, view),
         "symbol": symbols.score(question, view),
         "fuzzy": fuzzy.score(question, view),
@@ -223,7 +230,7 @@ def priors(question: IndexQuery, view: IndexView) -> np.ndarray:
 
 def _scaled(channel: str, scores: np.ndarray) -> np.ndarray:
     """Scores with their best at 1; of a channel that says how sure it is, a doubtful best stays doubtful."""
-    if channel == "title":
+    if channel in ("title", "short"):
         return scores
     most = scores.max(initial=1.0 if channel in _SURE else 0.0)
     return scores / most if most > 0 else scores

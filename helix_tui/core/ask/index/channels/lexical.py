@@ -10,11 +10,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from helix_tui.core.ask.index.question import IndexQuery
 from helix_tui.core.ask.index.store.segment import NAME, FieldLengths
 from helix_tui.core.ask.index.store.view import IndexView
+from helix_tui.core.ask.tokens import STOP_WORDS, stem, words
 
 K1 = 1.2
 B = 0.75
+LONG_WORD = 6
+SHORT_FORM = 3
+"""Letters of a word that has a short form, of the short form, and how many it leaves out, at least."""
+LEAST_FILES = 2
+MOST_SHARE = 0.08
+"""Files that have a short form among their names: one alone may be chance, a word of many tells none of them."""
 BEST = (1.0, 0.5)
 """What the best chunks of a file count for."""
 
@@ -73,6 +81,29 @@ def paths(weights: Sequence[tuple[str, float]], view: IndexView) -> np.ndarray:
         if found is not None:
             _add(scores, index.field, found[0], found[1], weight)
     return scores
+
+
+def shortened(question: IndexQuery, view: IndexView) -> np.ndarray:
+    """What names and paths say in short of the question's words, float64 (files,): ``expr`` of "expression".
+
+    A short form is the beginning of a long word that names in this repository have, and not most of them.
+    """
+    said = {term for term, _ in question.weights}
+    forms: set[str] = set()
+    for word in {found.lower() for found in words(question.title)}:
+        if not word.isalpha() or len(word) < LONG_WORD or word in STOP_WORDS:
+            continue
+        for size in range(SHORT_FORM, len(word) - SHORT_FORM + 1):
+            form = word[:size]
+            files = len(view.postings(NAME + form)[0]) if form not in STOP_WORDS and stem(form) not in said else 0
+            if LEAST_FILES <= files <= max(2 * LEAST_FILES, MOST_SHARE * len(view)):
+                forms.add(form)
+    found = score([(form, 1.0) for form in sorted(forms)], view) if forms else None
+    total = np.zeros(len(view))
+    for scores in (found.names, found.path) if found is not None else ():
+        most = scores.max(initial=0.0)
+        total += scores / most if most > 0 else scores
+    return total
 
 
 def _by_row(rows: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
