@@ -6,6 +6,7 @@
     model = "sonnet"           # the model behind that agent
     stall_after = 600          # seconds without an event after which a worker is called silent
     autonomy = "medium"        # how far HELIX's loop goes by itself: low, medium, high
+    accept_lessons = "none"    # lessons that `memory learn --apply` takes in by itself: failures, patterns, all
     systemic_days = 7          # days within which three occurrences make a failure systemic
     budget_run = "$5"          # what a run may cost: "$5, 2M tokens, 10 attempts"
     budget_day = "$20"         # what a day may cost, whoever spends it
@@ -113,6 +114,8 @@ class Settings:
     """None where nothing is set; what HELIX_SYSTEMIC_DAYS says comes before it."""
     autonomy: str = ""
     """low, medium, high; what a command line or HELIX_AUTONOMY says comes before it."""
+    accept_lessons: str = ""
+    """none, failures, patterns, all: the rule by which lessons are taken in without asking each time."""
     budget_texts: Mapping[str, str] = field(default_factory=dict)
     """What a ``run`` and a ``day`` may cost, as written."""
     views: tuple[SavedView, ...] = ()
@@ -172,6 +175,10 @@ def load_settings(path: Path | None = None) -> Settings:
     if autonomy not in ("", "low", "medium", "high"):
         problems.append("autonomy: write low, medium or high")
         autonomy = ""
+    accept = document.get("accept_lessons", "")
+    if accept not in ("", "none", "failures", "patterns", "all"):
+        problems.append("accept_lessons: write none, failures, patterns or all")
+        accept = ""
     model_dir = document.get("model_dir", "")
     if not isinstance(model_dir, str):
         problems.append("model_dir: write a folder as a text")
@@ -187,6 +194,7 @@ def load_settings(path: Path | None = None) -> Settings:
         clean_line(who["model"], 120),
         days,
         autonomy,
+        accept,
         budget,
         tuple(views),
     )

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import shlex
+import sqlite3
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -163,8 +166,60 @@ def test_workspaces_and_explorations_are_kept(memory: Shell, tmp_path: Path) -> 
     memory("exploration", "add", "--objective", "Authenticate users", "--file", str(file))
     assert memory("exploration")["explorations"][0]["data"] == PLAN
     opened = memory("workspace", "open", "1", "--seq", "001")["workspace"]
-    memory("workspace", "close", str(opened["id"]), "--delivered", "the models are there")
+    memory("workspace", "close", str(opened["id"]), "--delivered", "the models are there", "--verified", "passed")
     second = memory("workspace", "open", "1", "--seq", "002")["workspace"]
     assert second["parents"] == ["001 models: the models are there"]
     assert len(memory("workspace")["workspaces"]) == 2
     memory("workspace", "open", "1", "--seq", "009", code=2)
+
+
+def test_closing_runs_verify_and_proposes_what_blocked(memory: Shell, root: Path, tmp_path: Path) -> None:
+    checks = root / "checks.py"
+    checks.write_text("import sys; print('no such table'); sys.exit(1)\n")
+    task = {"seq": "001", "slug": "models", "objective": "Specify the models", "budget": 5}
+    task |= {"verify": f"{shlex.quote(sys.executable)} checks.py", "depends": "none"}
+    file = tmp_path / "plan.json"
+    file.write_text(json.dumps({"objective": "Authenticate users", "tasks": [task]}))
+    memory("plan", "add", "--file", str(file))
+    number = str(memory("workspace", "open", "1", "--seq", "001")["workspace"]["id"])
+    assert memory("workspace", "close", number, "--dry-run")["would_run"].endswith("checks.py")
+    ended = memory("workspace", "close", number, "--delivered", "done", "--tried", "an index")
+    assert (ended["workspace"]["helix_outcome"], ended["verdict"]) == ("blocked", "failed")
+    assert ended["workspace"]["error"] == "no such table"
+    (proposal,) = memory("proposals")["proposals"]
+    assert proposal["id"] == ended["proposal"]["id"]
+    checks.write_text("")
+    again = memory("workspace", "open", "1", "--seq", "001")["workspace"]
+    assert "tried: an index" in again["brief"]
+    assert memory("workspace", "close", str(again["id"]), "--delivered", "done")["workspace"]["status"] == "delivered"
+
+
+def test_what_another_program_closed_as_blocked_is_learned_from(memory: Shell, root: Path, tmp_path: Path) -> None:
+    file = tmp_path / "plan.json"
+    file.write_text(json.dumps(PLAN))
+    memory("plan", "add", "--file", str(file))
+    memory("workspace", "open", "1", "--seq", "001")
+    with sqlite3.connect(root / ".helix" / "helix.db") as held:
+        held.execute("UPDATE workspace SET status = 'blocked', delivered = 'no access to the table'")
+    held.close()
+    assert memory("learn")["workspaces"][0]["why"] == "no access to the table"
+    memory("learn", "--apply")
+    (proposal,) = [each for each in memory("proposals")["proposals"] if each["attempt"] == "workspace-1"]
+    assert "no access to the table" in proposal["trigger"]
+    assert memory("learn")["workspaces"] == []
+
+
+def test_an_agent_proposes_and_a_rule_of_a_person_accepts(
+    memory: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lesson = ("--trigger", "Import of models fails at start", "--resolution", "Move the shared types")
+    memory("proposals", "add", *lesson, "--attempt", "a-1")
+    (waiting,) = memory("proposals")["proposals"]
+    assert (waiting["trigger"], waiting["state"]) == (lesson[1], "open")
+    assert memory("list")["memories"] == []
+    memory("proposals", "add", "--trigger", "x", "--attempt", "a-2", code=2)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    (tmp_path / "helix-tui").mkdir()
+    (tmp_path / "helix-tui" / "settings.toml").write_text('accept_lessons = "failures"\n')
+    assert memory("learn", "--apply")["accepted"] is not None
+    assert lesson[1] in {each["trigger"] for each in memory("list")["memories"]}

@@ -12,8 +12,10 @@ from textual.worker import WorkerCancelled
 from helix_tui.core.ground.time import NS
 from helix_tui.core.memory import MemoryStore, open_memory
 from helix_tui.core.memory.lessons.proposals import Proposals
+from helix_tui.core.memory.plan_records import TaskReport
 from helix_tui.core.memory.plans import Plans
 from helix_tui.core.memory.reports import Proposal
+from helix_tui.core.memory.task_check import TaskCheck
 from helix_tui.screens.memory.screen import MemoryScreen
 from tests.screens.conftest import NOW, Console
 
@@ -83,7 +85,9 @@ def _plan(memory: MemoryStore) -> None:
     plans = Plans(memory)
     plan = plans.add_plan({"objective": "Authenticate users", "tasks": [first, second]})
     done = plans.open_workspace(plan, plan.tasks[0])
-    plans.close_workspace(done.id, "delivered", "the models are there")
+    plans.close_workspace(
+        done.id, TaskReport(delivered="the models are there"), TaskCheck("passed", "`make test` passed")
+    )
     plans.open_workspace(plan, plan.tasks[1])
     plans.add_exploration("Authenticate users", {"structure": {"entry_points": ["main.py"]}})
 

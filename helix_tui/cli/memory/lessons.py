@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,8 +18,10 @@ from helix_tui.core.ground.text import clean_line
 from helix_tui.core.memory import MemoryStore
 from helix_tui.core.memory.lessons.changes import MemoryChanges
 from helix_tui.core.memory.lessons.proposals import Proposals
+from helix_tui.core.memory.plans import Plans, propose
 from helix_tui.core.memory.reports import Proposal
 from helix_tui.core.supervision.agents.learning import Learner
+from helix_tui.settings import load_settings
 
 _POLICIES = {"none": (), "failures": ("failure",), "patterns": ("pattern",), "all": ("failure", "pattern")}
 
@@ -27,15 +30,23 @@ def learn_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of ``learn``."""
     parser.add_argument("--apply", action="store_true", help="settle outcomes and keep lessons; else only show")
     parser.add_argument(
-        "--accept", choices=tuple(_POLICIES), default="none", help="with --apply: lessons taken in at once"
+        "--accept",
+        choices=tuple(_POLICIES),
+        default=None,
+        help="with --apply: lessons taken in at once (default: accept_lessons in the settings, none)",
     )
     add_since(parser)
 
 
 def proposals_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of ``proposals``."""
-    parser.add_argument("action", nargs="?", choices=("list", "accept", "decline"), default="list")
+    parser.add_argument("action", nargs="?", choices=("list", "add", "accept", "decline"), default="list")
     parser.add_argument("numbers", nargs="*", metavar="N", help="lessons by number, or all")
+    parser.add_argument("--type", choices=("failure", "pattern"), default="failure", help="with add")
+    parser.add_argument("--trigger", default="", metavar="TEXT", help="with add: the situation")
+    parser.add_argument("--resolution", default="", metavar="TEXT", help="with add: what to do in it")
+    parser.add_argument("--attempt", default="", metavar="ID", help="with add: the attempt that it comes from")
+    parser.add_argument("--bead", default="", metavar="ID", help="with add: the bead")
 
 
 def learn(call: Call, memory: MemoryStore) -> dict[str, Any]:
@@ -47,14 +58,20 @@ def learn(call: Call, memory: MemoryStore) -> dict[str, Any]:
     learner = Learner(project, memory)
     way = learner.learn if options.apply else learner.preview
     learned = way(tracker.beads, attempts, since=since_of(call))
+    blocked = Plans(memory).unlearned()
+    tasks = [{"workspace": each.id, "title": f"{each.seq} {each.slug}", "why": each.delivered} for each in blocked]
+    if options.apply:
+        for each in blocked:
+            propose(memory, each)
     accepted = None
-    kinds = _POLICIES[options.accept]
+    kinds = _POLICIES[options.accept or load_settings().accept_lessons or "none"]
     if options.apply and kinds:
         chosen = [each for each in learner.proposals.all() if each.type in kinds]
         accepted, _ = MemoryChanges(memory).accept(chosen)
     return {
         "applied": options.apply,
         "attempts": [each.document() for each in learned],
+        "workspaces": tasks,
         "waiting": len(learner.proposals.all()),
         "accepted": accepted.document() if accepted is not None else None,
     }
@@ -66,6 +83,8 @@ def proposals(call: Call, memory: MemoryStore) -> dict[str, Any]:
     kept = Proposals(memory)
     if options.action == "list":
         return {"proposals": [each.document() for each in kept.all()]}
+    if options.action == "add":
+        return _add(call, kept)
     chosen = _chosen(options.numbers, kept.all())
     deeds = MemoryChanges(memory)
     refused: list[str] = []
@@ -76,6 +95,21 @@ def proposals(call: Call, memory: MemoryStore) -> dict[str, Any]:
     return {
         "done": deed.document() if deed is not None else None,
         "refused": refused,
+        "proposals": [each.document() for each in kept.all()],
+    }
+
+
+def _add(call: Call, kept: Proposals) -> dict[str, Any]:
+    """A lesson that somebody proposes: it waits as those do that are drawn by rule."""
+    options = call.options
+    said = {name: clean_line(getattr(options, name), 600).strip() for name in ("trigger", "resolution", "attempt")}
+    if missing := [f"--{name}" for name, text in said.items() if len(text) < (1 if name == "attempt" else 10)]:
+        raise CliError(f"say more: {', '.join(missing)}", "A situation, what to do in it, and the attempt.", 2)
+    reason = f"proposed by {clean_line(os.environ.get('USER') or 'an agent', 60)}"
+    lesson = Proposal(0, said["attempt"], options.bead, options.type, said["trigger"], said["resolution"], reason)
+    added = kept.add(lesson)
+    return {
+        "proposal": added.document() if added is not None else None,
         "proposals": [each.document() for each in kept.all()],
     }
 
@@ -111,7 +145,10 @@ def tell_learned(call: Call, document: dict[str, Any]) -> Iterator[str]:
             lesson = each["proposal"]
             text = f"{lesson['trigger']} -> {lesson['resolution']}"
             yield f"    {lesson['type']}: {clean_line(text, 200)}"
-    if not document["attempts"]:
+    for each in document["workspaces"]:
+        task = clean_line(f"task {each['title']} (workspace {each['workspace']})", 80)
+        yield f"{call.paint('blocked', 'error')}  {task}  {clean_line(each['why'], 120)}"
+    if not document["attempts"] and not document["workspaces"]:
         yield "nothing new: every outcome is taken in"
     elif not document["applied"]:
         yield call.paint("nothing was changed; --apply takes it in", "muted")

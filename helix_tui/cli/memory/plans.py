@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,11 +15,15 @@ from typing import Any
 
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.editing.change import curator_of, told
+from helix_tui.cli.paint import counted
+from helix_tui.cli.report.loading import locate
 from helix_tui.core.editing.preview.whatif import foresee
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.memory import MemoryStore
-from helix_tui.core.memory.plan_records import MemoryPlan
+from helix_tui.core.memory.plan_records import MemoryPlan, TaskReport, TaskWorkspace
 from helix_tui.core.memory.plans import Plans
+from helix_tui.core.memory.task_check import VERIFY_TIMEOUT_S, TaskCheck
+from helix_tui.core.supervision.agents import native_tasks
 from helix_tui.core.supervision.agents.plan_beads import bead_operations, beads_of
 
 
@@ -40,8 +45,16 @@ MAX_DOCUMENT = 4 << 20
 
 def plan_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of ``plan``."""
-    parser.add_argument("action", nargs="?", choices=("list", "show", "add", "apply"), default="list")
+    parser.add_argument("action", nargs="?", choices=("list", "show", "add", "apply", "tasks"), default="list")
     parser.add_argument("number", nargs="?", type=int, metavar="N", help="the plan")
+    parser.add_argument(
+        "--list",
+        dest="task_list",
+        nargs="?",
+        const="",
+        metavar="NAME",
+        help="with tasks: write them as a task list of Claude Code (CLAUDE_CODE_TASK_LIST_ID=NAME shows it)",
+    )
     parser.add_argument("--file", metavar="FILE", help="with add: the plan as JSON; - reads stdin")
     parser.add_argument("--parent", default="", metavar="ID", help="with apply: put the beads under this one")
     parser.add_argument("--no-epic", action="store_true", help="with apply: make no epic of the objective")
@@ -63,7 +76,25 @@ def workspace_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("number", nargs="?", type=int, metavar="N", help="the workspace; with open the plan")
     parser.add_argument("--seq", default="", help="with open: the task of the plan")
     parser.add_argument("--status", choices=("delivered", "blocked"), default="delivered", help="with close")
-    parser.add_argument("--delivered", default="", metavar="TEXT", help="with close: what is true now, or why not")
+    parser.add_argument("--delivered", default="", metavar="TEXT", help="with close: what is true now")
+    parser.add_argument("--blocked-reason", default="", metavar="TEXT", help="with close: what it would take to go on")
+    parser.add_argument("--tried", default="", metavar="TEXT", help="with close: what was tried")
+    parser.add_argument("--error", default="", metavar="TEXT", help="with close: the error that was met")
+    parser.add_argument(
+        "--violation",
+        action="append",
+        default=[],
+        metavar="TEXT",
+        help="with close: a rule of the plan that the change breaks, as a reader found it; repeatable",
+    )
+    parser.add_argument(
+        "--verified",
+        choices=("passed", "failed"),
+        help="with close: how VERIFY ended, where it cannot be run from here",
+    )
+    parser.add_argument(
+        "--timeout", type=float, default=VERIFY_TIMEOUT_S, metavar="S", help="with close: seconds that VERIFY may take"
+    )
     parser.add_argument("--utilized", default="[]", metavar="JSON", help="with close: names that were used")
 
 
@@ -77,10 +108,29 @@ def plan(call: Call, memory: MemoryStore) -> dict[str, Any]:
     found = _plan(plans, options.number)
     if options.action == "show":
         workspaces = [each.document() for each in plans.workspaces(found.id)]
-        return {"plan": found.document(), "workspaces": workspaces}
+        return {"plan": found.document(), "workspaces": workspaces, "ready": list(plans.ready(found))}
     if found.problems:
         raise CliError(f"plan {found.id} cannot be used: {found.problems[0]}")
+    if options.action == "tasks":
+        return _tasks(call, plans, found)
     return _apply(call, found)
+
+
+def _tasks(call: Call, plans: Plans, found: MemoryPlan) -> dict[str, Any]:
+    """The plan as tasks of Claude Code: the calls that make them, or with --list the list itself."""
+    document: dict[str, Any] = {"plan": found.document(), "calls": native_tasks.calls(found)}
+    if call.options.task_list is None:
+        return document
+    name = call.options.task_list or native_tasks.list_name(found)
+    folder = native_tasks.task_list(os.environ, name)
+    document |= {"list": name, "folder": folder, "written": []}
+    if call.options.dry_run or call.read_only:
+        return document
+    try:
+        written = native_tasks.register(folder, found, plans.workspaces(found.id))
+    except OSError as error:
+        raise CliError(f"the task list cannot be written: {error.strerror}", f"Look at {folder}.") from None
+    return document | {"written": written}
 
 
 def _apply(call: Call, found: MemoryPlan) -> dict[str, Any]:
@@ -146,17 +196,45 @@ def workspace(call: Call, memory: MemoryStore) -> dict[str, Any]:
         if task is None:
             seqs = ", ".join(each.seq for each in found.tasks)
             raise CliError(f"plan {found.id} has no task “{clean_line(options.seq, 40)}”", f"It has: {seqs}.", 2)
-        return {"workspace": plans.open_workspace(found, task).document()}
+        opened = plans.open_workspace(found, task, root=locate(call).root)
+        return {"workspace": opened.document()}
     if options.number is None:
         raise CliError("say which workspace", "`helix-tui memory workspace` lists them.", 2)
-    if options.action == "close":
-        used = names("--utilized", options.utilized)
-        ended = plans.close_workspace(options.number, options.status, options.delivered, used)
-    else:
-        ended = plans.workspace(options.number)
-    if ended is None:
+    shown = plans.workspace(options.number)
+    if shown is None:
         raise CliError(f"no workspace {options.number}", "`helix-tui memory workspace` lists them.")
-    return {"workspace": ended.document()}
+    return _close(call, plans, shown) if options.action == "close" else {"workspace": shown.document()}
+
+
+def _close(call: Call, plans: Plans, workspace: TaskWorkspace) -> dict[str, Any]:
+    """End a task by its VERIFY, which is shown and run here, or was run by whoever says how it ended."""
+    options = call.options
+    report = TaskReport(
+        options.status,
+        options.delivered,
+        tuple(names("--utilized", options.utilized)),
+        options.blocked_reason,
+        options.tried,
+        options.error,
+        tuple(clean_line(each, 400) for each in options.violation),
+    )
+    root = locate(call).root
+    if options.on_copy:  # nothing is run, nothing is kept
+        return {"workspace": workspace.document(), "would_run": workspace.data.get("verify")}
+    verify = clean_line(workspace.data.get("verify") or "", 300)
+    if options.verified is None:
+        call.note(f"running VERIFY, {options.timeout:g} s at most: {verify}")
+    check = plans.check(workspace, root, options.timeout) if options.verified is None else None
+    if options.verified is not None:
+        check = TaskCheck(options.verified, f"`{verify}` {options.verified}, as was said")
+    closed = plans.close_workspace(workspace.id, report, check)
+    assert closed is not None
+    return {
+        "workspace": closed.workspace.document(),
+        "verdict": closed.verdict,
+        "feedback": closed.feedback.document() if closed.feedback is not None else None,
+        "proposal": closed.proposal.document() if closed.proposal is not None else None,
+    }
 
 
 def _plan(plans: Plans, number: int | None) -> MemoryPlan:
@@ -196,6 +274,14 @@ def tell_plan(call: Call, document: dict[str, Any]) -> Iterator[str]:
         for task in one["tasks"]:
             waits = "" if task["depends"] == "none" else f"  after {clean_line(task['depends'], 60)}"
             yield f"  {clean_line(task['seq'], 40)} {clean_line(task['objective'], 200)}{waits}"
+        if "ready" in document:
+            yield f"can be begun: {clean_line(', '.join(document['ready']) or 'none', 300)}"
+    for each in document.get("calls", ()):
+        yield f"{each['tool']}({clean_line(json.dumps(each['input'], ensure_ascii=False), 1_000)})"
+    if "list" in document:
+        where = clean_line(str(document["folder"]), 300)
+        yield f"{counted(len(document['written']), 'task')} in {where}"
+        yield f"CLAUDE_CODE_TASK_LIST_ID={clean_line(document['list'], 80)} claude   # ctrl+t shows them"
     for words in document.get("commands", ()):
         yield call.paint(clean_block(" ".join(words), 400), "muted")
     for why in document.get("refused", ()):
@@ -228,9 +314,34 @@ def tell_workspaces(call: Call, document: dict[str, Any]) -> Iterator[str]:
     for each in found:
         task = clean_line(f"{each['task_seq']} {each['task_slug']}", 100)
         yield f"{each['id']:>4}  {each['status']:<9}  {task}"
+        for name in ("blocked_reason", "tried", "error"):
+            if each[name]:
+                yield call.paint(f"      {name.replace('_', ' ')}: {clean_line(each[name], 300)}", "muted")
         for name in each["injected"]:
             yield call.paint(f"      was given {clean_line(name, 200)}", "muted")
         for parent in each["parents"]:
             yield call.paint(f"      builds on {clean_line(parent, 200)}", "muted")
     if not found:
         yield "no workspace is open"
+    if "verdict" in document:
+        yield from _ended(call, document)
+    elif "would_run" in document:
+        yield f"would run VERIFY: {clean_line(document['would_run'], 300)}"
+    elif "workspace" in document and document["workspace"]["status"] == "active":
+        yield ""
+        yield clean_block(document["workspace"]["brief"])
+
+
+def _ended(call: Call, document: dict[str, Any]) -> Iterator[str]:
+    """What a task's end has found, and what followed from it."""
+    ended, counted_as = document["workspace"], document["feedback"]
+    checked = ended["verification"]
+    if checked is not None:
+        role = "success" if checked["result"] == "passed" else "error"
+        yield f"VERIFY: {call.paint(clean_line(checked['why'], 300), role)}"
+        for each in checked["violations"]:
+            yield call.paint(f"breaks its plan: {clean_line(each, 300)}", "error")
+    if counted_as is not None:
+        yield f"memory: {counted_as['helped']} credited, {counted_as['unhelpful']} blamed ({document['verdict']})"
+    if document["proposal"] is not None:
+        yield f"proposed: {clean_line(document['proposal']['trigger'], 300)} · `helix-tui memory proposals`"

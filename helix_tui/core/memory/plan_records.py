@@ -22,6 +22,9 @@ MAX_TASKS = 200
 MAX_TEXT = 4_000
 """Characters of a field."""
 
+ENDING = ("blocked_reason", "tried", "error")
+"""What a blocked task says of itself, beside its ``helix_outcome``."""
+
 _LINEAGE = ("seq", "slug", "delivered")
 """What a workspace holds of each task that it builds on."""
 
@@ -116,6 +119,22 @@ class Exploration:
 
 
 @dataclass(frozen=True, slots=True)
+class TaskReport:
+    """What a builder, and whoever verifies its work, say of a task at its end."""
+
+    status: str = "delivered"
+    """delivered or blocked."""
+    delivered: str = ""
+    """What is true now."""
+    utilized: tuple[str, ...] = ()
+    blocked_reason: str = ""
+    tried: str = ""
+    error: str = ""
+    violations: tuple[str, ...] = ()
+    """Rules of the plan that a reader of the change found broken."""
+
+
+@dataclass(frozen=True, slots=True)
 class TaskWorkspace:
     """One task as it is carried out: what it was given, and what came of it."""
 
@@ -131,6 +150,38 @@ class TaskWorkspace:
     delivered: str = ""
     utilized: tuple[str, ...] = ()
     created_at: int | None = None
+
+    @property
+    def ending(self) -> dict[str, Any]:
+        """What came of it, as helix v2 keeps it on a task: ``helix_outcome``, and of a blocked one why, what was
+        tried and which error it met.
+        """
+        if self.status not in ("delivered", "blocked"):
+            return {}
+        found = {"helix_outcome": self.status}
+        names = ENDING if self.status == "blocked" else ()
+        return found | {name: said for name in names if (said := field_text(self.data.get(name)))}
+
+    @property
+    def brief(self) -> str:
+        """The task as its builder gets it: what it may touch, what proves it, what its code keeps to."""
+        idioms = self.data.get("idioms")
+        idioms = idioms if isinstance(idioms, dict) else {}
+        before = self.data.get("previous")
+        rows = {
+            "TASK": f"{self.seq} {self.slug}",
+            "WORKSPACE": str(self.id),
+            "OBJECTIVE": self.objective,
+            "DELTA": ", ".join(field_names(self.data.get("delta"))),
+            "VERIFY": field_text(self.data.get("verify")),
+            "BUDGET": f"{self.data.get('budget', BUDGET[1])} tool calls",
+            "FRAMEWORK": field_text(self.data.get("framework")),
+            "KEEP TO": "; ".join(field_names(_listed(idioms.get("required")))),
+            "AVOID": "; ".join(field_names(_listed(idioms.get("forbidden")))),
+            "PARENT_DELIVERIES": "; ".join(self.parents),
+            "TRIED BEFORE": "; ".join(f"{k}: {v}" for k, v in before.items() if v) if isinstance(before, dict) else "",
+        }
+        return "\n".join(f"{name}: {said}" for name, said in rows.items() if said)
 
     @property
     def attempt(self) -> str:
@@ -164,13 +215,25 @@ class TaskWorkspace:
             "utilized": list(self.utilized),
             "injected": list(self.injected),
             "parents": list(self.parents),
+            "delta": field_names(self.data.get("delta")),
+            "verify": field_text(self.data.get("verify")),
+            "budget": self.data.get("budget"),
+            "helix_outcome": None,
+            **dict.fromkeys(ENDING, ""),
+            **self.ending,
+            "verification": self.data.get("verification"),
+            "brief": self.brief,
             "data": dict(self.data),
             "created_at": None if self.created_at is None else format_instant(self.created_at),
         }
 
 
-def read_tasks(document: object) -> tuple[tuple[PlanTask, ...], list[str]]:
-    """Tasks of a plan as a model writes them, and everything that is wrong with them."""
+def read_tasks(document: object, *, budgets: bool = False) -> tuple[tuple[PlanTask, ...], list[str]]:
+    """Tasks of a plan as a model writes them, and everything that is wrong with them.
+
+    Args:
+        budgets: hold each budget against `BUDGET`, as for a new plan.
+    """
     problems: list[str] = []
     rows = document if isinstance(document, list) else []
     if not rows:
@@ -186,6 +249,12 @@ def read_tasks(document: object) -> tuple[tuple[PlanTask, ...], list[str]]:
         ]
     if not problems:
         problems += _circles(tasks)
+    low, high = BUDGET
+    problems += [
+        f"task {task.seq} has a budget of {task.budget} tool calls: {low} to {high} are allowed; split it, or join two"
+        for task in tasks
+        if budgets and not low <= task.budget <= high
+    ]
     return tuple(tasks), problems
 
 

@@ -6,25 +6,40 @@ Tables: docs/formats/memory.md §1. What comes back has passed the guard, like a
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
+from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import format_instant, now_ns, parse_instant
 from helix_tui.core.memory.errors import MemoryFault
 from helix_tui.core.memory.guard.guard import outward
+from helix_tui.core.memory.lessons.proposals import Proposals
 from helix_tui.core.memory.memory_store import MemoryStore
 from helix_tui.core.memory.plan_records import (
+    ENDING,
     MAX_TEXT,
     Exploration,
     MemoryPlan,
     PlanTask,
+    TaskReport,
     TaskWorkspace,
     field_names,
     field_text,
+    in_order,
     read_tasks,
 )
-
-Status = Literal["active", "delivered", "blocked"]
+from helix_tui.core.memory.records import Verdict
+from helix_tui.core.memory.reports import FeedbackReport, Proposal
+from helix_tui.core.memory.task_check import (
+    VERIFY_TIMEOUT_S,
+    TaskCheck,
+    changed_since,
+    run_verify,
+    state_of_tree,
+    violations_in,
+)
 
 
 class PlanFault(MemoryFault):
@@ -34,6 +49,26 @@ class PlanFault(MemoryFault):
         self.problems = tuple(problems)
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         super().__init__(f"the plan cannot be used: {problems[0]}{more}", "Correct it and add it again.")
+
+
+class TaskWaits(MemoryFault):
+    """A task cannot be begun now."""
+
+
+class TaskUnverified(MemoryFault):
+    """A task cannot be called delivered: nothing proves it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedWorkspace:
+    """How a task ended, and what followed for the memory."""
+
+    workspace: TaskWorkspace
+    verdict: Verdict | None
+    feedback: FeedbackReport | None
+    """What was counted; None where nothing was."""
+    proposal: Proposal | None
+    """The failure that waits for a person; None where there is none, or it waits already."""
 
 
 class Plans:
@@ -69,7 +104,7 @@ class Plans:
         if not isinstance(document, dict):
             raise PlanFault(["it is not a JSON object"])
         objective = field_text(document.get("objective"))
-        tasks, problems = read_tasks(document.get("tasks"))
+        tasks, problems = read_tasks(document.get("tasks"), budgets=True)
         if not objective:
             problems.insert(0, "it has no objective")
         if problems:
@@ -103,15 +138,30 @@ class Plans:
         rows = self._memory.read(f"{_PLAN} WHERE id = ?", (plan_id,))
         return _plan(rows[0]) if rows else None
 
+    def ready(self, plan: MemoryPlan) -> tuple[str, ...]:
+        """Seqs of the tasks that can be begun: not delivered, not under way, and all that they wait on delivered."""
+        newest = self._newest(plan)
+        return tuple(task.seq for task in in_order(plan.tasks) if not _why_not(task, newest))
+
     @outward
-    def open_workspace(self, plan: MemoryPlan, task: PlanTask, *, bead: str = "", agent: str = "") -> TaskWorkspace:
-        """Begin a task: recall what is remembered for it, and tell it what its parents delivered."""
-        done = {each.seq: each for each in self.workspaces(plan.id) if each.status == "delivered"}
-        lineage = [
-            {"seq": seq, "slug": done[seq].slug, "delivered": done[seq].delivered}
-            for seq in task.depends
-            if seq in done
-        ]
+    def open_workspace(
+        self, plan: MemoryPlan, task: PlanTask, *, bead: str = "", agent: str = "", root: Path | None = None
+    ) -> TaskWorkspace:
+        """Begin a task: recall what is remembered for it, and tell it what its parents delivered.
+
+        Args:
+            root: the project, whose state is kept to tell later what the task changed.
+
+        Raises:
+            TaskWaits: something that it depends on is not delivered, or it is under way or delivered itself.
+        """
+        newest = self._newest(plan)
+        if why := _why_not(task, newest):
+            ready = ", ".join(self.ready(plan)) or "none"
+            raise TaskWaits(f"task {task.seq} is not begun: {why}", f"Tasks that can be begun: {ready}.")
+        done = {seq: each for seq, each in newest.items() if each.status == "delivered"}
+        before = newest.get(task.seq)
+        lineage = [{"seq": seq, "slug": done[seq].slug, "delivered": done[seq].delivered} for seq in task.depends]
         with self._memory.write() as db:
             row_id = db.execute(
                 "INSERT INTO workspace(plan_id, task_seq, task_slug, objective, data, created_at)"
@@ -137,29 +187,106 @@ class Plans:
             "patterns": [memory.document() for memory in found if memory.type == "pattern"],
             "lineage": {"parents": lineage},
             "bead": bead,
+            "tree": state_of_tree(root) if root is not None else {},
         }
+        if before is not None:
+            data["previous"] = {name: field_text(before.data.get(name)) for name in ENDING}
         with self._memory.write() as db:
             db.execute("UPDATE workspace SET data = ? WHERE id = ?", (json.dumps(data, ensure_ascii=False), number))
         workspace = self.workspace(number)
         assert workspace is not None
         return workspace
 
+    def check(self, workspace: TaskWorkspace, root: Path, timeout: float = VERIFY_TIMEOUT_S) -> TaskCheck:
+        """Run a task's VERIFY, and hold what changed since it was begun against the rules of its plan."""
+        found = run_verify(field_text(workspace.data.get("verify")), root, timeout)
+        tree = workspace.data.get("tree")
+        tree = tree if isinstance(tree, dict) else {}
+        changed = changed_since(root, tree)
+        if changed is None:
+            return found
+        idioms = workspace.data.get("idioms")
+        idioms = idioms if isinstance(idioms, dict) else {}
+        beside = [
+            name
+            for each in self.workspaces(workspace.plan_id)
+            if each.id != workspace.id and (each.status == "active" or each.id > workspace.id)
+            for name in field_names(each.data.get("delta"))
+        ]
+        broken = violations_in(
+            root,
+            tree["rev"],
+            changed,
+            delta=field_names(workspace.data.get("delta")),
+            required=field_names(idioms.get("required")),
+            forbidden=field_names(idioms.get("forbidden")),
+            others=beside,
+        )
+        return replace(found, violations=broken)
+
     @outward
     def close_workspace(
-        self, workspace_id: int, status: Status, delivered: str, utilized: Sequence[str] = ()
-    ) -> TaskWorkspace | None:
-        """End a task; what it says it used is kept as a claim until verification settles it."""
+        self, workspace_id: int, report: TaskReport, check: TaskCheck | None = None
+    ) -> ClosedWorkspace | None:
+        """End a task by what its VERIFY found: settle what it was given, and propose a failure from a blocked one.
+
+        A task whose VERIFY fails, or that breaks a rule of its plan, is blocked whatever its builder says. What was
+        injected into a bead's work is left to DDx's evidence.
+
+        Raises:
+            TaskUnverified: it is said to be delivered, and nobody ran its VERIFY.
+        """
         workspace = self.workspace(workspace_id)
         if workspace is None:
             return None
+        if report.status == "delivered" and (check is None or check.result == "not run"):
+            why = check.why if check is not None else "VERIFY was not run"
+            advice = "Run it yourself, and say --verified passed or --verified failed."
+            raise TaskUnverified(f"workspace {workspace_id} is not delivered: {why}", advice)
+        broken = (*(check.violations if check is not None else ()), *report.violations)
+        holds = (check is None or check.result != "failed") and not broken
+        status = "delivered" if report.status == "delivered" and holds else "blocked"
+        why = report.blocked_reason or "; ".join(broken) or (check.why if check is not None and not holds else "")
+        failed = check is not None and check.result == "failed"
+        ending = {
+            "helix_outcome": status,
+            "blocked_reason": (why or report.delivered)[:MAX_TEXT] if status == "blocked" else "",
+            "tried": report.tried[:MAX_TEXT],
+            "error": (report.error or (check.output if check is not None and failed else ""))[:MAX_TEXT],
+            "verification": check.document() if check is not None else None,
+            "violations": list(broken),
+        }
+        data = json.dumps({**workspace.data, **ending}, ensure_ascii=False)
         with self._memory.write() as db:
             db.execute(
-                "UPDATE workspace SET status = ?, delivered = ?, utilized = ? WHERE id = ?",
-                (status, delivered[:MAX_TEXT], json.dumps(list(utilized)), workspace_id),
+                "UPDATE workspace SET status = ?, delivered = ?, utilized = ?, data = ? WHERE id = ?",
+                (status, report.delivered[:MAX_TEXT], json.dumps(list(report.utilized)), data, workspace_id),
             )
-        if utilized and not workspace.data.get("bead"):
-            self._memory.claim(workspace.attempt, utilized)
-        return self.workspace(workspace_id)
+        ended = self.workspace(workspace_id)
+        assert ended is not None
+        verdict: Verdict | None = None
+        if check is not None and check.result != "not run":
+            verdict = "passed" if check.result == "passed" and not broken else "failed"
+        settled = self._settle(ended, report, verdict)
+        return ClosedWorkspace(ended, verdict, settled, propose(self._memory, ended))
+
+    def unlearned(self) -> list[TaskWorkspace]:
+        """Blocked tasks of which nothing was proposed yet: those that another program closed, the newest first."""
+        drawn = Proposals(self._memory).attempts()
+        return [each for each in self.workspaces() if each.status == "blocked" and each.attempt not in drawn]
+
+    def _settle(self, workspace: TaskWorkspace, report: TaskReport, verdict: Verdict | None) -> FeedbackReport | None:
+        if workspace.data.get("bead"):
+            return None
+        if report.utilized:
+            self._memory.claim(workspace.attempt, report.utilized)
+        if verdict is None or not self._memory.injections(attempt=workspace.attempt):
+            return None
+        return self._memory.feedback(verified=verdict, attempt=workspace.attempt, kind="plan", revise=True)
+
+    def _newest(self, plan: MemoryPlan) -> dict[str, TaskWorkspace]:
+        """Per task the workspace that was opened last."""
+        return {each.seq: each for each in reversed(self.workspaces(plan.id))}
 
     @outward
     def workspaces(self, plan_id: int | None = None) -> list[TaskWorkspace]:
@@ -174,6 +301,42 @@ class Plans:
         """One workspace."""
         rows = self._memory.read(f"{_WORKSPACE} WHERE id = ?", (workspace_id,))
         return _workspace(rows[0]) if rows else None
+
+
+def propose(memory: MemoryStore, workspace: TaskWorkspace) -> Proposal | None:
+    """The failure that a blocked task teaches, as a proposal; None where it teaches none, or did before."""
+    why = field_text(workspace.data.get("blocked_reason")) or workspace.delivered
+    if workspace.status != "blocked" or not why:
+        return None
+    said = {name: field_text(workspace.data.get(name)) for name in ("tried", "error")}
+    resolution = "; ".join(f"{name}: {clean_line(text, 300)}" for name, text in said.items() if text)
+    trigger = f"{clean_line(workspace.objective, 200)}: {clean_line(why, 300)}"
+    lesson = Proposal(
+        0,
+        workspace.attempt,
+        str(workspace.data.get("bead") or ""),
+        "failure",
+        trigger,
+        resolution or clean_line(why, 600),
+        f"workspace {workspace.id} ended blocked",
+    )
+    return Proposals(memory).add(lesson)
+
+
+def _why_not(task: PlanTask, newest: Mapping[str, TaskWorkspace]) -> str:
+    """Why a task cannot be begun; empty where it can. A blocked one can be tried again."""
+    own = newest.get(task.seq)
+    if own is not None and own.status != "blocked":
+        return f"workspace {own.id} is {own.status}"
+    waits = []
+    for seq in task.depends:
+        other = newest.get(seq)
+        if other is None:
+            waits.append(f"{seq} (not begun)")
+        elif other.status != "delivered":
+            why = field_text(other.data.get("blocked_reason"))
+            waits.append(f"{seq} ({other.status}{f': {clean_line(why, 100)}' if why else ''})")
+    return f"it waits on {', '.join(waits)}" if waits else ""
 
 
 _PLAN = "SELECT id, objective, framework, idioms, tasks, status, created_at FROM plan"

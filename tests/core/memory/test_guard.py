@@ -12,8 +12,10 @@ import pytest
 from helix_tui.core.memory import MemoryEdit, MemoryStore
 from helix_tui.core.memory.lessons.changes import MemoryChanges
 from helix_tui.core.memory.lessons.proposals import Proposals
+from helix_tui.core.memory.plan_records import TaskReport
 from helix_tui.core.memory.plans import Plans
 from helix_tui.core.memory.reports import Proposal
+from helix_tui.core.memory.task_check import TaskCheck
 from tests.core.memory.conftest import Opener
 
 HOSTILE = [
@@ -80,7 +82,8 @@ def _orchestrate(memory: MemoryStore, trigger: str, resolution: str) -> None:
         }
     )
     made = plans.open_workspace(kept, kept.tasks[0])
-    plans.close_workspace(made.id, "delivered", f"{trigger} {resolution}", [trigger, resolution])
+    report = TaskReport("delivered", f"{trigger} {resolution}", (trigger, resolution))
+    plans.close_workspace(made.id, report, TaskCheck("passed", "`make test` passed"))
     data = json.dumps({"failures": [{"trigger": trigger, "resolution": resolution}], "lineage": {"parents": [trigger]}})
     with memory.write() as db:  # as another program writes it
         db.execute("UPDATE workspace SET objective = ?, data = ?", (f"{trigger} {resolution}", data))

@@ -10,8 +10,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from helix_tui.core.memory import MemoryStore
-from helix_tui.core.memory.plan_records import in_order, read_tasks
-from helix_tui.core.memory.plans import PlanFault, Plans
+from helix_tui.core.memory.lessons.proposals import Proposals
+from helix_tui.core.memory.plan_records import TaskReport, in_order, read_tasks
+from helix_tui.core.memory.plans import PlanFault, Plans, TaskUnverified, TaskWaits
+from helix_tui.core.memory.task_check import TaskCheck
+
+PASSED = TaskCheck("passed", "`make test` passed")
+FAILED = TaskCheck("failed", "`make test` ended with 1", "no such table")
 
 
 def task(seq: str, *depends: str, **fields: Any) -> dict[str, Any]:
@@ -54,6 +59,8 @@ def test_a_plan_is_stored_as_the_planner_writes_it(memory: MemoryStore) -> None:
         ([task("001", objective="")], "objective"),
         ([task("1 2")], "seq"),
         ([task("001", budget="many")], "budget"),
+        ([task("001", budget=12)], "5 to 9"),
+        ([task("001", budget=4)], "5 to 9"),
         (["text"], "not an object"),
     ],
 )
@@ -95,15 +102,16 @@ def test_a_workspace_carries_memories_and_lineage(memory: MemoryStore) -> None:
     plans = Plans(memory)
     stored = plans.add_plan(plan(task("001"), task("002", "001")))
     first = plans.open_workspace(stored, stored.tasks[0])
-    plans.close_workspace(first.id, "delivered", "the models are there")
+    plans.close_workspace(first.id, TaskReport(delivered="the models are there"), PASSED)
     second = plans.open_workspace(stored, stored.tasks[1])
     assert second.parents == ("001 task-001: the models are there",)
     assert second.injected == ("do-002-in-src-002-py-breaks-the-import",)
-    ended = plans.close_workspace(second.id, "blocked", "no access", second.injected)
-    assert ended is not None
-    assert (ended.status, ended.utilized) == ("blocked", second.injected)
-    report = memory.feedback(verified="failed", attempt=second.attempt)
-    assert report.unhelpful == second.injected
+    report = TaskReport("blocked", utilized=second.injected, blocked_reason="no access")
+    closed = plans.close_workspace(second.id, report, FAILED)
+    assert closed is not None
+    assert closed.feedback is not None
+    assert (closed.workspace.status, closed.workspace.utilized) == ("blocked", second.injected)
+    assert closed.feedback.unhelpful == second.injected
     assert [each.id for each in plans.workspaces(stored.id)] == [second.id, first.id]
 
 
@@ -138,3 +146,75 @@ def test_explorations_are_kept(memory: MemoryStore) -> None:
     assert [json.loads(json.dumps(each.document()))["data"] for each in plans.explorations()] == [
         {"structure": ["src"]}
     ]
+
+
+def test_a_task_waits_until_what_it_builds_on_is_delivered(memory: MemoryStore) -> None:
+    plans = Plans(memory)
+    stored = plans.add_plan(plan(task("001"), task("002"), task("003", "001", "002")))
+    assert plans.ready(stored) == ("001", "002")
+    with pytest.raises(TaskWaits, match=r"001 \(not begun\), 002 \(not begun\)"):
+        plans.open_workspace(stored, stored.tasks[2])
+    first, second = (plans.open_workspace(stored, each) for each in stored.tasks[:2])
+    with pytest.raises(TaskWaits, match="is active"):
+        plans.open_workspace(stored, stored.tasks[0])
+    plans.close_workspace(first.id, TaskReport(delivered="done"), PASSED)
+    plans.close_workspace(second.id, TaskReport("blocked", blocked_reason="no access to the table"), FAILED)
+    with pytest.raises(TaskWaits, match=r"002 \(blocked: no access to the table\)"):
+        plans.open_workspace(stored, stored.tasks[2])
+    again = plans.open_workspace(stored, stored.tasks[1])
+    assert again.data["previous"]["blocked_reason"] == "no access to the table"
+    plans.close_workspace(again.id, TaskReport(delivered="done too"), PASSED)
+    assert plans.ready(stored) == ("003",)
+    assert plans.open_workspace(stored, stored.tasks[2]).parents == ("001 task-001: done", "002 task-002: done too")
+
+
+def test_verify_settles_what_was_injected_whatever_the_builder_says(memory: MemoryStore) -> None:
+    memory.store("Do 001 in src/001.py breaks the import", "move the types")
+    plans = Plans(memory)
+    stored = plans.add_plan(plan(task("001")))
+    opened = plans.open_workspace(stored, stored.tasks[0])
+    (name,) = opened.injected
+    report = TaskReport(delivered="all is well", utilized=(name,), tried="moved them")
+    closed = plans.close_workspace(opened.id, report, FAILED)
+    assert closed is not None
+    document = closed.workspace.document()
+    assert (document["status"], document["helix_outcome"], closed.verdict) == ("blocked", "blocked", "failed")
+    assert (document["tried"], document["error"]) == ("moved them", "no such table")
+    assert "ended with 1" in document["blocked_reason"]
+    assert (document["delta"], document["budget"]) == (["src/001.py"], 7)
+    found = memory.get(name)
+    assert found is not None
+    assert (found.helped, found.failed, found.verified_helped) == (0, 1, 0)
+    (proposal,) = Proposals(memory).all()
+    assert (proposal.type, proposal.attempt) == ("failure", opened.attempt)
+    assert "moved them" in proposal.resolution
+    assert "no such table" in proposal.resolution
+
+
+def test_without_a_verify_that_ran_nothing_is_delivered(memory: MemoryStore) -> None:
+    plans = Plans(memory)
+    stored = plans.add_plan(plan(task("001", verify="make test | tail")))
+    opened = plans.open_workspace(stored, stored.tasks[0])
+    with pytest.raises(TaskUnverified):
+        plans.close_workspace(opened.id, TaskReport(delivered="done"), TaskCheck("not run", "needs a shell"))
+    assert plans.workspaces()[0].status == "active"
+
+
+def test_a_violation_blocks_though_verify_passes(memory: MemoryStore) -> None:
+    plans = Plans(memory)
+    stored = plans.add_plan(plan(task("001")))
+    opened = plans.open_workspace(stored, stored.tasks[0])
+    report = TaskReport(delivered="done", violations=("passwords are in plain text",))
+    closed = plans.close_workspace(opened.id, report, PASSED)
+    assert closed is not None
+    assert (closed.workspace.status, closed.verdict) == ("blocked", "failed")
+    assert closed.workspace.ending["blocked_reason"] == "passwords are in plain text"
+
+
+def test_a_builder_gets_framework_and_idioms(memory: MemoryStore) -> None:
+    plans = Plans(memory)
+    stored = plans.add_plan(plan(task("001")))
+    brief = plans.open_workspace(stored, stored.tasks[0]).brief
+    assert "FRAMEWORK: fastapi" in brief
+    assert "KEEP TO: Use Depends() for auth" in brief
+    assert "BUDGET: 7 tool calls" in brief

@@ -1,0 +1,246 @@
+"""Checking a task of a plan: its VERIFY is run, and the files that changed are held against its rules.
+
+Rules: docs/formats/memory.md §3. VERIFY comes from a plan, which a model wrote: it is run as a program with its
+arguments, never by a shell. A violation of the plan (a file outside DELTA, a forbidden idiom) blocks a task whose
+VERIFY passes all the same. Only what stands as code between backticks in an idiom can be looked for; the rest is
+for whoever reads the change.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shlex
+import stat
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from helix_tui.core.ground.git import open_nonblocking
+from helix_tui.core.ground.process import Finished, run
+from helix_tui.core.ground.text import clean_block, clean_line
+
+VERIFY_TIMEOUT_S = 600.0
+OUTPUT_LINES = 20
+"""Last lines of what VERIFY prints that are kept."""
+
+_CAP = 4 << 20
+_GIT_TIMEOUT_S = 30.0
+MAX_CHANGED = 2_000
+"""Changed files that are looked at; a task changes a few."""
+
+_SHELL = frozenset("|;<>`$&*?(){}~")
+_OURS = (":(exclude).ddx", ":(exclude).helix", ":(exclude).helix-logs")
+_CODE = re.compile(r"`([^`\n]{2,200})`")
+
+Found = Literal["passed", "failed", "not run"]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskCheck:
+    """What came of a task's VERIFY, and which rules of its plan its change breaks."""
+
+    result: Found
+    why: str
+    output: str = ""
+    """The last lines that it printed."""
+    seconds: float = 0.0
+    violations: tuple[str, ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        """Whether the task may be called delivered."""
+        return self.result == "passed" and not self.violations
+
+    def document(self) -> dict[str, Any]:
+        """As JSON."""
+        return {
+            "result": self.result,
+            "why": self.why,
+            "output": self.output,
+            "seconds": round(self.seconds, 3),
+            "violations": list(self.violations),
+        }
+
+
+def words_of(command: str) -> list[list[str]]:
+    """The programs of a VERIFY with their arguments: one, or several joined by ``&&``.
+
+    Raises:
+        ValueError: it needs a shell; the message says why.
+    """
+    if not command.strip():
+        raise ValueError("there is no command")
+    found = []
+    for part in re.split(r"\s&&\s", command):
+        bare = re.sub(r"'[^']*'|\"[^\"$`]*\"", "", part)
+        needs = sorted(_SHELL & set(bare))
+        if needs or "\n" in part:
+            what = f"“{needs[0]}”" if needs else "a new line"
+            raise ValueError(f"{what} needs a shell; put the command into a script and name that")
+        try:
+            words = shlex.split(part)
+        except ValueError as error:
+            raise ValueError(f"its quotes do not match ({error})") from None
+        if not words or "=" in words[0]:
+            raise ValueError("it begins with no program")
+        found.append(words)
+    return found
+
+
+def run_verify(command: str, root: Path, timeout: float = VERIFY_TIMEOUT_S) -> TaskCheck:
+    """Run a task's VERIFY in the project: bounded, without a shell, its last lines kept."""
+    shown = clean_line(command, 200)
+    try:
+        parts = words_of(command)
+    except ValueError as error:
+        return TaskCheck("not run", f"`{shown}` is not run: {error}")
+    spent, done, folder = 0.0, None, root
+    for words in parts:
+        if words[0] == "cd" and len(words) == 2:  # what a shell does by itself
+            folder = (folder / words[1]).resolve()
+            if not folder.is_dir() or not folder.is_relative_to(root.resolve()):
+                return TaskCheck("not run", f"`{shown}` is not run: no folder {clean_line(words[1], 60)} in it")
+            continue
+        try:
+            done = run(words, cwd=folder, timeout=max(0.1, timeout - spent), cap=_CAP)
+        except OSError as error:
+            return TaskCheck("not run", f"`{clean_line(words[0], 80)}` does not start: {error.strerror}", "", spent)
+        spent += done.seconds
+        if done.timed_out:
+            return TaskCheck("failed", f"`{shown}` took longer than {timeout:g} s", _last(done), spent)
+        if done.rc:
+            return TaskCheck("failed", f"`{shown}` ended with {done.rc}", _last(done), spent)
+    if done is None:
+        return TaskCheck("not run", f"`{shown}` runs nothing")
+    return TaskCheck("passed", f"`{shown}` passed", _last(done), spent)
+
+
+def state_of_tree(root: Path) -> dict[str, Any]:
+    """What a later look is held against: the commit, and what is changed beside it; empty outside git."""
+    head = _git(root, "rev-parse", "--verify", "--quiet", "HEAD")
+    if head is None or head.rc:
+        return {}
+    return {"rev": head.out.strip(), "files": _changed(root, "HEAD")}
+
+
+def changed_since(root: Path, before: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """The files that differ from `state_of_tree`; None where nothing can be said."""
+    rev, files = before.get("rev"), before.get("files")
+    if not isinstance(rev, str) or not re.fullmatch(r"[0-9a-f]{7,64}", rev) or not isinstance(files, dict):
+        return None
+    try:
+        now = _changed(root, rev)
+    except LookupError:
+        return None
+    back = (name for name in files if name not in now and _digest(root / name) != files[name])
+    return tuple(sorted({name for name, digest in now.items() if files.get(name) != digest} | set(back)))
+
+
+def violations_in(
+    root: Path,
+    rev: str,
+    changed: Iterable[str],
+    *,
+    delta: Sequence[str],
+    required: Sequence[str],
+    forbidden: Sequence[str],
+    others: Iterable[str] = (),
+) -> tuple[str, ...]:
+    """The rules of a plan that a change breaks.
+
+    Args:
+        rev: the commit that the change is held against.
+        changed: the files that changed.
+        delta: the files that may; empty: any.
+        required, forbidden: idioms; what they hold between backticks is looked for.
+        others: files that other tasks may change at the same time.
+    """
+    names, allowed = tuple(changed), set(delta) | set(others)
+    found = []
+    if delta:
+        outside = [name for name in names if name not in allowed and not _below(name, allowed)]
+        found += [f"{clean_line(name, 200)} is outside DELTA" for name in outside[:10]]
+        if len(outside) > 10:
+            found.append(f"{len(outside) - 10} more files are outside DELTA")
+    inside = [name for name in names if not delta or name in delta or _below(name, set(delta))]
+    added = "\n".join(_added(root, rev, name) for name in inside)
+    for idiom in forbidden:
+        broken = next((code for code in _CODE.findall(idiom) if code in added), "")
+        if broken:
+            found.append(f"forbidden: {clean_line(idiom, 200)} (the change adds `{clean_line(broken, 80)}`)")
+    texts = [_text(root / name) for name in inside]
+    for idiom in required if inside else ():
+        codes = _CODE.findall(idiom)
+        if codes and not any(code in text for code in codes for text in texts):
+            found.append(f"required: {clean_line(idiom, 200)} (no changed file has `{clean_line(codes[0], 80)}`)")
+    return tuple(found)
+
+
+def _below(name: str, allowed: Iterable[str]) -> bool:
+    """Whether a file lies in a folder that is allowed as a whole: ``src/``."""
+    return any(each.endswith("/") and name.startswith(each) for each in allowed)
+
+
+def _changed(root: Path, rev: str) -> dict[str, str]:
+    """File -> digest of its content, for every file that differs from a commit or that git does not know.
+
+    Raises:
+        LookupError: git has no such commit any more.
+    """
+    diff = _git(root, "diff", "--name-only", "-z", "--no-renames", "--end-of-options", rev, "--", ".", *_OURS)
+    new = _git(root, "ls-files", "-z", "--others", "--exclude-standard", "--", ".", *_OURS)
+    if diff is None or diff.rc:
+        raise LookupError(rev)
+    names = [name for done in (diff, new) if done is not None for name in done.out.split("\0") if name]
+    return {name: _digest(root / name) for name in names[:MAX_CHANGED]}
+
+
+def _added(root: Path, rev: str, name: str) -> str:
+    """The lines that a change adds to a file; the whole of a file that git does not know."""
+    known = _git(root, "ls-files", "--error-unmatch", "--", name)
+    if known is None or known.rc:
+        return _text(root / name)
+    done = _git(root, "diff", "-U0", "--no-color", "--no-ext-diff", "--end-of-options", rev, "--", name)
+    if done is None or done.rc:
+        return ""
+    lines = done.out.split("\n")
+    return "\n".join(line[1:] for line in lines if line.startswith("+") and not line.startswith("+++"))
+
+
+def _text(path: Path) -> str:
+    return (_bytes(path) or b"").decode("utf-8", "replace")
+
+
+def _digest(path: Path) -> str:
+    """What tells one content from another; empty where there is no file."""
+    raw = _bytes(path)
+    return "" if raw is None else hashlib.sha256(raw).hexdigest()[:16]
+
+
+def _bytes(path: Path) -> bytes | None:
+    try:
+        with open(path, "rb", opener=open_nonblocking) as file:
+            return file.read(_CAP) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else None
+    except (OSError, ValueError):
+        return None
+
+
+def _git(root: Path, *words: str) -> Finished | None:
+    env = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
+    argv = ("git", "--no-pager", "-C", os.fspath(root), "-c", "core.quotePath=false", *words)
+    try:
+        done = run(argv, env=env, timeout=_GIT_TIMEOUT_S, cap=_CAP)
+    except OSError:
+        return None
+    return None if done.timed_out else done
+
+
+def _last(done: Finished | None) -> str:
+    """The last lines of what a program printed, both streams."""
+    if done is None:
+        return ""
+    lines = clean_block(f"{done.out}\n{done.err}".strip()).split("\n")
+    return "\n".join(lines[-OUTPUT_LINES:])
