@@ -47,7 +47,7 @@ def test_people_get_the_answer_with_sources(repository: Path, capsys: pytest.Cap
     out = capsys.readouterr().out
     assert out.startswith("answered · ")
     assert "returns panels to full output" in out
-    assert "[1] docs/solar-restoration.md:3" in out
+    assert "[1] docs/solar-restoration.md:" in out
     assert "def restore_panels(panels):" in out
     assert not any(word in out for word in ("slot", "span", "coverage_ok", "tree walk"))
     assert main(["ask", "-C", str(repository), "--no-model", "--steps", *QUESTIONS[0].split()]) == 0

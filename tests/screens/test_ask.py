@@ -77,7 +77,7 @@ async def test_tabs_show_evidence_with_code_and_reasons_steps_and_a_comparison(a
         screen = await asked(pilot, STORM)
         await pilot.press("o")
         await settled(pilot)
-        assert app.sees("solar/restore.py:6–8")
+        assert app.sees("solar/restore.py:1–8")
         assert app.sees("6  def restore_panels(panels):")
         await pilot.press("o", "right_square_bracket", "right_square_bracket")
         await settled(pilot)
@@ -129,7 +129,7 @@ async def test_enter_on_a_source_opens_the_editor_at_its_line(app: Console, monk
         screen.view.pane.select(key)
         await pilot.press("enter")
         await pilot.pause()
-        assert opened == [(app.root / "docs" / "solar-restoration.md", 3)]
+        assert opened == [(app.root / "docs" / "solar-restoration.md", 1)]
 
 
 def test_editors_take_a_line_in_their_own_way(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from helix_tui.core.ask.answer.compaction import Kept
 from helix_tui.core.ask.answer.grounding import cited_numbers
+from helix_tui.core.ask.answer.passages import Passage
 from helix_tui.core.ask.answer.sentences import (
     Sentence,
     definition_line,
@@ -25,9 +26,17 @@ from helix_tui.core.ask.corpus.roles import is_declaration
 from helix_tui.core.ask.records import Span
 from helix_tui.core.ask.retrieval.question import Question, Slot, covers, terms_in
 from helix_tui.core.ask.retrieval.senses import Ambiguity, Weighed, defines
-from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.text import clean_block, clean_line
 
 MOST_SENTENCES = 5
+MOST_ALSO = 3
+"""Sentences beside quoted passages."""
+MOST_QUOTES = 4
+_MOST_QUOTES: dict[str, int] = {"usage": 3}
+MOST_QUOTED_LINES = 90
+"""Lines of all quotes: more is no answer, but reading."""
+MOST_LINE = 240
+MOST_FURTHER = 8
 MOST_CODE = 5
 MOST_USES = 5
 ALIKE = 0.7
@@ -65,6 +74,12 @@ class Section:
 
     title: str
     lines: tuple[str, ...]
+    quote: tuple[str, ...] = ()
+    """Lines of the repository as they stand there, below the last line."""
+
+
+QUOTED = "    "
+"""What a quoted line begins with, as code does in plain text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,18 +93,27 @@ class Answer:
     @property
     def body(self) -> str:
         """The parts as one text, without the list of sources."""
+        return self._text(with_quotes=True)
+
+    @property
+    def claims(self) -> str:
+        """What the answer itself says: its text without the quoted lines."""
+        return self._text(with_quotes=False)
+
+    def _text(self, *, with_quotes: bool) -> str:
         blocks = []
         for section in self.sections:
             bulleted = bool(section.title)
             lines = [f"- {line}" if bulleted else line for line in section.lines]
             title = [f"{section.title}:"] if section.title else []
-            blocks.append("\n".join([*title, *lines]))
+            quote = [f"{QUOTED}{line}".rstrip() for line in section.quote] if with_quotes else []
+            blocks.append("\n".join([*title, *lines, *quote]))
         return "\n\n".join(blocks)
 
     @property
     def cited(self) -> tuple[Citation, ...]:
         """The sources that the text cites."""
-        numbers = set(cited_numbers(self.body))
+        numbers = set(cited_numbers(self.claims))
         return tuple(source for source in self.sources if source.number in numbers)
 
     @property
@@ -134,21 +158,32 @@ def compose(
     slots: Sequence[Slot],
     missing: Sequence[Slot],
     queries: Sequence[str],
+    passages: Sequence[Passage] = (),
 ) -> Answer:
-    """The answer that the evidence gives by itself."""
+    """The answer that the evidence gives by itself: passages whole, then sentences and places of the rest."""
     sources = _Sources()
     required = [slot for slot in slots if slot.required]
+    there = {one.entry.span.key for one in kept}
+    answering = [one for one in passages if one.span.key in there]
+    quoted = list(_quoted(answering, _MOST_QUOTES.get(question.kind, MOST_QUOTES)))
+    rest = [one for one in kept if one.entry.span.key not in {passage.span.key for passage in answering}]
     told = _telling(question, kept, required)
     lead: list[str] = []
-    if question.kind in ("location", "usage"):
+    if question.kind == "usage" or (question.kind == "location" and not quoted):
         lead += _places(question, kept, required, sources)
-    first = 0 if lead and question.kind == "usage" else 1 if lead else 2
+    first = 0 if lead and question.kind == "usage" else 1 if lead or question.kind == "definition" else 0
+    first = first if quoted else max(first, 0 if question.kind == "usage" else 1 if lead else 2)
     lead += [_told(span, sentence, sources) for span, sentence in told[:first]]
     sections = [Section("", tuple(lead))] if lead else []
-    more = [_told(span, sentence, sources) for span, sentence in told[first:]]
+    sections += [_quote(one, sources) for one in quoted]
+    shown = "\n".join(one.span.text for one in quoted)
+    more = [_told(span, said, sources) for span, said in told[first:] if not quoted or not _stands_in(said.text, shown)]
     if more:
-        sections.append(Section("Also", tuple(more)))
-    code = [line for line in _code(kept, required, {said.text for _, said in told}, sources) if line not in lead]
+        sections.append(Section("Also", tuple(more[: MOST_ALSO if quoted else MOST_SENTENCES])))
+    further = [_further(one, sources) for one in answering if one not in quoted]
+    if further:
+        sections.append(Section("See also", tuple(further[:MOST_FURTHER])))
+    code = [line for line in _code(rest, required, {said.text for _, said in told}, sources) if line not in lead]
     if code:
         sections.append(Section("In the code", tuple(code)))
     docs = [one.entry.span for one in kept if one.entry.is_doc]
@@ -164,6 +199,40 @@ def compose(
     for one in kept:
         sources.number(one.entry.span)
     return Answer(tuple(sections), tuple(sources.by_key.values()))
+
+
+def _quoted(passages: Sequence[Passage], most: int) -> Iterator[Passage]:
+    """The passages that are quoted: the best, and others as long as the answer stays readable."""
+    room = MOST_QUOTED_LINES
+    for one in passages[:most]:
+        size = one.span.end - one.span.start + 1
+        if size <= room or room == MOST_QUOTED_LINES:
+            room -= size
+            yield one
+
+
+def _quote(one: Passage, sources: _Sources) -> Section:
+    """A passage as it stands, under its place."""
+    span = one.span
+    lines = [clean_block(line).replace("\n", " ")[:MOST_LINE] for line in span.text.expandtabs(4).split("\n")]
+    margin = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
+    named = f" `{clean_line(span.header, 120)}`" if span.header else ""
+    title = f"`{_file(span)}:{span.start}-{span.end}`{named} {sources.whole(span)}"
+    quote = [line[margin:].rstrip() for line in lines]
+    return Section("", (title,), tuple(line for at, line in enumerate(quote) if line or (at and quote[at - 1])))
+
+
+def _further(one: Passage, sources: _Sources) -> str:
+    """Where another passage stands, and the line of it that says most."""
+    span = one.span
+    line = clean_line(span.text.split("\n")[one.line - span.start].strip(), 160).replace("`", "'")
+    named = f"`{clean_line(span.header, 80)}`: " if span.header else ""
+    return f"{_file(span)}:{one.line} {named}`{line}` {sources.whole(span)}"
+
+
+def _stands_in(sentence: str, shown: str) -> bool:
+    """Whether a sentence is part of what is quoted, line breaks and comment marks aside."""
+    return " ".join(_WORD.findall(sentence)) in " ".join(_WORD.findall(shown))
 
 
 def _telling(question: Question, kept: Sequence[Kept], slots: Sequence[Slot]) -> list[tuple[Span, Sentence]]:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from helix_tui.core.ask.records import Span
+from helix_tui.core.ask.records import Span, SpanKey
 from helix_tui.core.ask.retrieval.question import Slot, terms_in
 from helix_tui.core.ask.retrieval.search import PoolEntry
 from helix_tui.core.ask.retrieval.senses import defines
@@ -32,6 +32,9 @@ _WORTH: dict[Part, float] = {
     "other": 0.05,
 }
 """What a part adds to a span's relevance, which is 0 to 1."""
+
+MOST_ANSWERING = 4
+"""Spans of one file that may answer: a manual in one file holds all there is to say."""
 
 WEAK = 0.2
 """Share of the best relevance below which a span that adds nothing to coverage is dropped."""
@@ -85,7 +88,8 @@ def compact(
     entries: Sequence[PoolEntry],
     slots: Sequence[Slot],
     policy: Policy,
-    unwanted: frozenset[tuple[str, int, int]] = frozenset(),
+    unwanted: frozenset[SpanKey] = frozenset(),
+    answering: Sequence[SpanKey] = (),
 ) -> Compaction:
     """Choose what reaches the answer.
 
@@ -94,6 +98,7 @@ def compact(
         slots: required and soft.
         policy: the budgets.
         unwanted: spans of senses that were not selected.
+        answering: spans that answer, the best first: nothing weaker takes their room.
     """
     parts = {entry.span.key: part_of(entry, slots) for entry in entries}
     dropped: dict[tuple[str, int, int], str] = {}
@@ -108,7 +113,11 @@ def compact(
     choice = _Choice(policy)
     able = [entry for entry in entries if entry.span.key not in dropped]
     able.sort(key=lambda entry: (-(entry.relevance + _WORTH[parts[entry.span.key]]), *entry.span.key))
-    for entry, why in _covering(able, slots):
+    by_key = {entry.span.key: entry for entry in able}
+    for key in answering:
+        if key in by_key:
+            choice.take(by_key[key], "answers best" if not choice.order else "answers", of_file=MOST_ANSWERING)
+    for entry, why in _covering([*choice.order, *able], slots):
         choice.take(entry, why)
     for entry, why in _bridging(able):
         choice.take(entry, why)
@@ -142,7 +151,7 @@ class _Choice:
         self._files: Counter[str] = Counter()
         self._bytes = 0
 
-    def take(self, entry: PoolEntry, why: str) -> None:
+    def take(self, entry: PoolEntry, why: str, of_file: int = 0) -> None:
         """Take a span if there is room for it; else note which budget has none."""
         policy, span = self._policy, entry.span
         size = len(span.text.encode("utf-8", "surrogateescape"))
@@ -153,7 +162,7 @@ class _Choice:
             self.refused.setdefault(span.key, f"overlaps {twin.file}:{twin.start}-{twin.end}")
         elif len(self.order) >= policy.max_items:
             self.refused.setdefault(span.key, f"over max_items {policy.max_items}")
-        elif self._files[span.file] >= policy.max_spans:
+        elif self._files[span.file] >= max(of_file, policy.max_spans):
             self.refused.setdefault(span.key, f"its file has {policy.max_spans} better ones")
         elif self._bytes + size > policy.max_bytes and self.order:
             self.refused.setdefault(span.key, f"over max_bytes {policy.max_bytes}")

@@ -50,12 +50,20 @@ class Library(Protocol):
         """The commit that is asked about; empty for the work tree."""
         ...
 
-    def search(self, text: str, *, spans: int = 60, docs_only: bool = False) -> SearchResult:
-        """Files and spans for a text, through every channel."""
+    def search(self, text: str, *, spans: int = 60, docs_only: bool = False, per_file: int = 0) -> SearchResult:
+        """Files and spans for a text, through every channel; ``per_file`` spans of a file at most, 0 for as usual."""
         ...
 
     def definitions(self, name: str, *, any_case: bool = False) -> Sequence[Definition]:
         """Where an identifier is defined; a dotted one by its last part within its first."""
+        ...
+
+    def definitions_in(self, file: str) -> Sequence[Definition]:
+        """The definitions of a file in order of line."""
+        ...
+
+    def lines(self, file: str, start: int = 1, end: int | None = None) -> Sequence[str]:
+        """Lines of a file; empty where it is not searched."""
         ...
 
     def uses(self, name: str, *, most: int = 50) -> Sequence[Use]:

@@ -15,7 +15,9 @@ from helix_tui.core.ask.retrieval.library import Library, SearchResult
 from helix_tui.core.ask.retrieval.question import Question, Slot, covers, terms_in
 from helix_tui.core.ask.retrieval.trees import Match, Policy, matching_trees
 
-Via = Literal["docs", "heading", "tree", "code", "definition", "use", "slot", "sense", "alignment", "test", "record"]
+Via = Literal[
+    "docs", "heading", "tree", "code", "definition", "use", "slot", "sense", "alignment", "test", "record", "passage"
+]
 """How a span came in."""
 
 
@@ -196,7 +198,7 @@ class Searcher:
         """Trees with nodes that speak of it."""
         self._question = question
         self._policy = policy
-        self._tree_files = frozenset(tree.source for tree in library.trees())
+        self.tree_files = frozenset(tree.source for tree in library.trees())
         self._base: SearchResult | None = None
 
     def search(self, action: Action, pool: Pool, step: int) -> tuple[Pool, list[str]]:
@@ -214,7 +216,7 @@ class Searcher:
             if query and query not in queries:
                 queries.append(query)
             # a tree guides, it never stands in for what it names
-            brought = [one for one in spans if one[0].file not in self._tree_files]
+            brought = [one for one in spans if one[0].file not in self.tree_files]
             grown = grown.with_spans(brought, step=step, query=query, policy=self._policy)
         return grown, queries
 

@@ -19,6 +19,7 @@ from helix_tui.core.ask.answer.answer import best_evidence, would_decide
 from helix_tui.core.ask.answer.compaction import DroppedSpan, Kept
 from helix_tui.core.ask.answer.grounding import denies
 from helix_tui.core.ask.answer.items import assembly_hash
+from helix_tui.core.ask.answer.passages import Passage
 from helix_tui.core.ask.record_place import item_id, record_place
 from helix_tui.core.ask.records import Span
 from helix_tui.core.ask.retrieval.controller import RetrievalStep
@@ -53,6 +54,9 @@ def document_of(run: AskRun, timings: Mapping[str, float] | None = None) -> dict
             }
             for one in run.citations
         ],
+        "asks": run.subject.asks,
+        "subject": [one.word for one in run.subject.words],
+        "passages": [_passage(one, run) for one in run.passages],
         "evidence": [evidence_of(one.entry) | {"part": one.part, "why": one.why} for one in run.compaction.kept],
         "dropped": [evidence_of(one.entry) | {"part": one.part, "why": one.why} for one in run.compaction.dropped],
         "slots": [
@@ -123,6 +127,24 @@ def source_of(span: Span) -> dict[str, str]:
 
 def _chosen(one: Kept | DroppedSpan) -> dict[str, Any]:
     return evidence_of(one.entry) | {"part": one.part, "why": one.why}
+
+
+def _passage(one: Passage, run: AskRun) -> dict[str, Any]:
+    span = one.span
+    numbers = {source.span.key: source.number for source in run.drafted.sources}
+    return {
+        "id": numbers.get(span.key, 0),
+        "file": span.file,
+        "start": span.start,
+        "end": span.end,
+        "header": span.header,
+        "hash": span.hash,
+        "line": one.line,
+        "score": one.score,
+        "together": one.together,
+        "in_one_line": one.best_line,
+        "form": one.form,
+    }
 
 
 def evidence_of(entry: PoolEntry) -> dict[str, Any]:

@@ -139,6 +139,7 @@ class AskHistory:
 
 DOC_FILES = 24
 """Documents whose sections and headings are looked at for one query."""
+SPANS_OF_A_FILE = 3
 MOST_SPAN_LINES = 120
 MOST_OPENING = 60
 """Lines of a README that introduce."""
@@ -208,16 +209,15 @@ class IndexLibrary:
         whole = [(bodies[one.sha], one.score / best) for one in found if one.sha in bodies]
         return [commit_span(one.sha, one.subject, one.body, one.files, score) for one, score in whole]
 
-    def search(self, text: str, *, spans: int = 60, docs_only: bool = False) -> FoundSpans:
-        """Files and spans for a text, through every channel."""
+    def search(self, text: str, *, spans: int = 60, docs_only: bool = False, per_file: int = 0) -> FoundSpans:
+        """Files and spans for a text, through every channel; ``per_file`` spans of a file at most, 0 for as usual."""
         self._asked = self._asked or text
-        ranked = self._rank(text)
+        ranked, again = self._rank(text), self._is_asked(text)
         if not docs_only:
-            return FoundSpans(
-                tuple(ranked), tuple(map(self._whole, self._index.search(text, spans, rerank=self._is_asked(text))))
-            )
+            found = self._index.search(text, spans, per_file=per_file or SPANS_OF_A_FILE, rerank=again)
+            return FoundSpans(tuple(ranked), tuple(map(self._whole, found)))
         docs = self._docs(text)
-        found = self._index.search(text, spans, per_file=2, files=docs, rerank=self._is_asked(text)) if docs else []
+        found = self._index.search(text, spans, per_file=per_file or 2, files=docs, rerank=again) if docs else []
         return FoundSpans(tuple(one for one in ranked if one.role == "doc"), tuple(map(self._whole, found)))
 
     def _whole(self, span: Span) -> Span:
@@ -238,6 +238,10 @@ class IndexLibrary:
         owners = owner.rpartition(".")[2]
         within = [one for one in found if owners and owners in (*one.header.split("."), _module(one.file))]
         return within or (found if not owner else [])
+
+    def definitions_in(self, file: str) -> Sequence[Definition]:
+        """The definitions of a file in order of line."""
+        return self._index.definitions_in(file)
 
     def uses(self, name: str, *, most: int = 50) -> Sequence[Use]:
         """Lines that mention an identifier without defining it."""

@@ -9,7 +9,7 @@ the same gate as ours.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -25,6 +25,7 @@ from helix_tui.core.ask.answer.compaction import POLICY, Compaction, compact
 from helix_tui.core.ask.answer.grounding import Grounding, Tier, cited_numbers, denies, judge, tier_of
 from helix_tui.core.ask.answer.items import Item, in_order, prompt, tool_results, walk_line
 from helix_tui.core.ask.answer.model import ModelReply
+from helix_tui.core.ask.answer.passages import Passage, passages_for
 from helix_tui.core.ask.answer.record_answer import RecordAnswer, answer_records
 from helix_tui.core.ask.records import RankedFile, Span
 from helix_tui.core.ask.retrieval.alignment import Alignment, align
@@ -32,11 +33,12 @@ from helix_tui.core.ask.retrieval.controller import Controller, Retrieval, Retri
 from helix_tui.core.ask.retrieval.library import Library
 from helix_tui.core.ask.retrieval.question import Question, Slot, hints_of, slots_of, understand
 from helix_tui.core.ask.retrieval.record_question import RecordsAsked, consult, records_asked, with_records
-from helix_tui.core.ask.retrieval.search import Pool, Searcher
+from helix_tui.core.ask.retrieval.search import Pool, Searcher, Via, cut_to
 from helix_tui.core.ask.retrieval.senses import Ambiguity, concepts_in, prefer, resolve
+from helix_tui.core.ask.retrieval.subject import Subject, read_subject
 from helix_tui.core.ask.retrieval.trees import Depth, Policy, WalkNode, place_of, walk
 
-Stage = Literal["retrieve", "senses", "align", "compact", "answer", "model"]
+Stage = Literal["retrieve", "senses", "align", "passages", "compact", "answer", "model"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,10 @@ class AskRun:
     missing: tuple[Slot, ...]
     covered_by: Mapping[str, tuple[str, ...]]
     """Slot id -> places of the kept spans that cover it."""
+    subject: Subject
+    """What kind of answer is wanted, and about what."""
+    passages: tuple[Passage, ...]
+    """What says most of the subject, the best first."""
     tool_results: str = ""
     model: ModelReply | None = None
     """What the model said, if it was asked."""
@@ -120,6 +126,7 @@ class _Asking:
     def __init__(self, library: Library, question: Question, policy: Policy, depth: Depth, tell: Tell) -> None:
         self._library = library
         self._question = question
+        self._subject = read_subject(question.text)
         self._policy = policy
         self._depth = depth
         self._tell = tell
@@ -157,7 +164,7 @@ class _Asking:
         told = answer_records(wanted, found, self._library.records if found else None)
         if told is not None:
             kept = told.compaction(retrieval.pool.ordered, POLICY.format(per_file=policy.max_spans), {})
-            return self._answered(slots, searcher, retrieval, retrieval.pool, Ambiguity(), Alignment(), kept, told)
+            return self._answered(slots, searcher, retrieval, retrieval.pool, Ambiguity(), Alignment(), kept, told=told)
         ambiguity = resolve(library, question, slots, policy.dominance_threshold, sense)
         if ambiguity.is_split and retrieval.pool.entries:
             retrieval.stop = "dominance_split"
@@ -170,13 +177,27 @@ class _Asking:
             words = f"{len(alignment.extracted)} symbols in documents, {len(alignment.resolved)} defined here"
             self._tell(News("align", f"{words}, +{alignment.added} spans of code"))
         self._timed("align")
+        pool, passages = self._passages(searcher, pool, len(retrieval.steps) + 1)
+        self._timed("passages")
         belongs = list(prefer(ambiguity, pool.ordered)) if ambiguity.selected else []
         unwanted = frozenset(entry.span.key for entry, wanted in belongs if not wanted)
-        compaction = compact(pool.ordered, slots, policy, unwanted)
+        passages = [one for one in passages if one.span.key not in unwanted]
+        compaction = compact(pool.ordered, slots, policy, unwanted, [one.span.key for one in passages])
         size = sum(len(one.entry.span.text.encode("utf-8", "replace")) for one in compaction.kept)
         self._tell(News("compact", f"{len(pool.entries)} → {len(compaction.kept)} spans, {size / 1000:.1f} kB"))
         self._timed("compact")
-        return self._answered(slots, searcher, retrieval, pool, ambiguity, alignment, compaction)
+        return self._answered(slots, searcher, retrieval, pool, ambiguity, alignment, compaction, passages)
+
+    def _passages(self, searcher: Searcher, pool: Pool, step: int) -> tuple[Pool, list[Passage]]:
+        """The pool with the passages that say most of the question's subject, and these, the best first."""
+        policy = self._policy
+        if not any(slot.required for slot in pool.slots):
+            return pool, []
+        found = passages_for(self._library, self._subject, searcher.tree_files)
+        cut = [replace(one, span=cut_to(one.span, policy.max_span_bytes, pool.slots)) for one in found]
+        best = cut[0].score if cut else 1.0
+        spans: list[tuple[Span, Via, float]] = [(one.span, "passage", one.score / best) for one in cut]
+        return pool.with_spans(spans, step=step, query=self._question.text, policy=policy), cut
 
     def _records(self, retrieval: Retrieval) -> tuple[RecordsAsked, list[Span]]:
         """What is asked of the records, and their passages, which join the evidence in a step of their own."""
@@ -218,6 +239,7 @@ class _Asking:
         ambiguity: Ambiguity,
         alignment: Alignment,
         compaction: Compaction,
+        passages: Sequence[Passage] = (),
         told: RecordAnswer | None = None,
     ) -> AskRun:
         question, policy = self._question, self._policy
@@ -237,9 +259,9 @@ class _Asking:
         elif not anything or not compaction.kept:
             answer = say_nothing_found(compaction.kept, missing, retrieval.queries)
         else:
-            answer = compose(question, compaction.kept, slots, missing, retrieval.queries)
+            answer = compose(question, compaction.kept, slots, missing, retrieval.queries, passages)
         grounding = judge(
-            answer.body, {one.number: one.span for one in answer.sources}, policy.grounded_claim_threshold
+            answer.claims, {one.number: one.span for one in answer.sources}, policy.grounded_claim_threshold
         )
         required = sum(slot.required for slot in slots)
         coverage = 1 - len(missing) / required if required else 1.0
@@ -274,6 +296,8 @@ class _Asking:
             tier=tier,
             missing=missing,
             covered_by=covered_by,
+            subject=self._subject,
+            passages=tuple(passages),
             timings=self._timings,
         )
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from helix_tui.core.ask.answer.answer import QUOTED
 from helix_tui.core.ask.answer.grounding import claims_of, denies, judge
 from helix_tui.core.ask.answer.items import Item, compare, in_order, prompt, tool_results
 from helix_tui.core.ask.answer.model import PROMPT_FILE, ModelCommand, ModelReply, ask_model
@@ -141,7 +142,7 @@ def test_an_answer_that_does_not_pass_is_replaced_by_ours(tmp_path: Path, said: 
 def test_an_injection_in_a_readme_is_quoted_at_most_and_never_followed(tmp_path: Path) -> None:
     root = write(tmp_path)
     found = document(root, "How do panels come back after a storm?")
-    assert "PWNED" not in found["answer"].partition("Sources:")[0].replace("IGNORE ALL PREVIOUS", "")
+    assert not [line for line in found["answer"].split("\n") if "PWNED" in line and not line.startswith(QUOTED)]
     assert found["tier_selected"] == "Grounded"
 
 

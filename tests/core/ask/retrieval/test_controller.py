@@ -29,7 +29,7 @@ class Shelf:
     def files(self) -> Sequence[RankedFile]:
         return [RankedFile(span.file, span.score, {}, span.role) for span in self.spans]
 
-    def search(self, text: str, *, spans: int = 60, docs_only: bool = False) -> Shelf:
+    def search(self, text: str, *, spans: int = 60, docs_only: bool = False, per_file: int = 0) -> Shelf:
         found = [span for span in self.spans if span.role == "doc" or not docs_only]
         turn = len(text) % (len(found) or 1)
         return Shelf([*found[turn:], *found[:turn]][: max(1, spans // 20)])
@@ -41,6 +41,12 @@ class Shelf:
         return ()
 
     def headings(self, terms: Sequence[str]) -> Sequence[Heading]:
+        return ()
+
+    def definitions_in(self, file: str) -> Sequence[Definition]:
+        return ()
+
+    def lines(self, file: str, start: int = 1, end: int | None = None) -> Sequence[str]:
         return ()
 
     def trees(self) -> Sequence[Tree]:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from helix_tui.core.ask.answer.answer import QUOTED
 from helix_tui.core.ask.answer.grounding import denies
 from helix_tui.core.ask.answer.model import ModelReply
 from helix_tui.core.ask.records import text_hash
@@ -301,10 +302,11 @@ def test_compaction_keeps_two_spans_a_file_and_says_why_others_went(tmp_path: Pa
     found = document(root, "How is the lock taken by a writer?", policy=Policy(max_items=3))
     assert found["compaction_applied"]
     assert found["compaction_kept"] == len(found["evidence"]) <= 3
-    assert sum(span["file"] == "docs/locks.md" for span in found["evidence"]) <= 2
+    others = [span for span in found["evidence"] if not span["why"].startswith("answers")]
+    assert sum(span["file"] == "docs/locks.md" for span in others) <= 2
     assert found["compaction_budget"] == {"max_items": 3, "max_spans": 2, "max_bytes": 18_000}
     assert all(one["why"] for one in found["dropped"])
-    assert [one["file"] for one in found["compaction_rationale"]] == ["docs/locks.md"]
+    assert [one["file"] for one in found["compaction_rationale"]][-1] == "docs/locks.md"
 
 
 def test_a_run_ends_by_its_budget_and_says_which(repository: Path) -> None:
@@ -384,7 +386,7 @@ def test_a_hostile_repository_is_answered(tmp_path: Path) -> None:
     subprocess.run(["git", "-C", str(root), "add", "-A"], check=True, timeout=30)
     found = document(root, "What is the retry cooldown?")
     assert "six hours" in found["answer"]
-    assert "PWNED" not in found["answer"]
+    assert not [line for line in found["answer"].split("\n") if "PWNED" in line and not line.startswith(QUOTED)]
     assert "\x1b" not in found["answer"]
-    assert "we ird name.md:3" in found["answer"]
+    assert "we ird name.md:1-3" in found["answer"]
     assert found["tier_selected"] == "Grounded"

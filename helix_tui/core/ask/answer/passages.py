@@ -1,0 +1,273 @@
+"""Passages for a question, the best first: runs of lines that say its subject in one place and in the form that it
+asks for.
+
+What counts is what a passage says *together*, in a few lines that stand by each other; a heading or a definition's
+name counts for all lines below it. On top of it comes the form: a branch for what happens, a value for how long,
+several like lines for which, a reason for why, instructions for how to. The weights were set on five repositories and
+looked at on five others (bench/ask.md); single ones around them move the facts in an answer by less than .02.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+
+from helix_tui.core.ask.answer.quoting import cut_code, cut_document
+from helix_tui.core.ask.records import Span, text_hash
+from helix_tui.core.ask.retrieval.library import Library
+from helix_tui.core.ask.retrieval.subject import Asks, Subject
+from helix_tui.core.ask.retrieval.wording import Wording
+
+WINDOW = 8
+"""Lines that count as one place."""
+SPANS = 80
+"""Spans that the whole question brings, and what its subject alone adds."""
+SUBJECT_SPANS = 60
+DOC_SPANS = 20
+SPANS_OF_A_FILE = 6
+CLOSER = 40
+"""Passages that are cut and judged again as they would be quoted."""
+MOST_PASSAGES = 12
+ALIKE = 0.6
+"""Share of its lines from which a passage is a copy of another one: manuals are kept once a version."""
+LONG_LINE = 400
+
+_WORD = re.compile(r"\w+")
+
+_FORMS: dict[Asks, str] = {
+    "value": r"(?:[=:(<>,]|\bdefaults?\b.{0,30}|\b(?:is|are|to|of|than|after|every|most)\b)\s*[\"'`]?[-+]?\d"
+    r"|\b\d[\d_,.]*\s*(?:ms|s|m|h|d|kb|mb|%|seconds|minutes|hours|days|weeks|bytes|lines)?\b|\bdefault",
+    "what happens": r"\b(?:if|else|elif|case|when|switch|except|catch|raise|throws?|panic|unless|otherwise|errors?"
+    r"|fail\w*|abort\w*|return|returned|rejects?)\b|=>",
+    "why": r"\b(?:because|since|so that|otherwise|avoids?|in order to|reasons?|due to|instead|workarounds?"
+    r"|prevents?|ensures?|irrespective|therefore|rather|fixme|cannot|can't|does not|doesn't|not|would|allows?|must"
+    r"|never)\b",
+    "how to": r"^\s*(?:\$|>|```|\.\. code)|\s--?[a-z][\w-]+|`[^`]+`"
+    r"|\b(?:use|set|add|run|call|pass|you can|specify|enable|install|create|provide|export|just)\b",
+    "where": r"^\s*(?:(?:export|pub(?:\([^)]*\))?|static|async|public|private|protected|final|abstract)\s+)*"
+    r"(?:def|class|func|fn|function|struct|enum|type|interface|trait|impl|const|let|var|val)\b"
+    r"|^[\w*\s]+\w+\([^;]*\)\s*\{|[/\\]\w|os\.environ|getenv|env::var",
+    "list": r"^\s*(?:[-*+•]|\d+[.)])\s+|^\s*\||^\s*[\"'`]?[\w.:/<>{}^!-]+[\"'`]?\s*(?:[=:({][^;{]*)?[,;|)}]*\s*$"
+    r"|^\s*(?:case|when)\b|,.*,.*,",
+    "compare": r"\b(?:whereas|while|but|instead|unlike|differ\w*|faster|slower|better|than|both|however)\b",
+    "what is": r"\b(?:is|are|means|refers to|describes?|represents?)\s+(?:an?|the)\b"
+    r"|^\s*(?:class|struct|interface|type|enum)\b",
+}
+"""What a line has that answers a question of a kind."""
+
+
+@cache
+def _form(asks: Asks) -> re.Pattern[str] | None:
+    pattern = _FORMS.get(asks)
+    return re.compile(pattern, re.IGNORECASE) if pattern else None
+
+
+_ROLES: dict[str, dict[Asks, float]] = {
+    "doc": {
+        "how to": 1.0,
+        "why": 0.9,
+        "what is": 1.0,
+        "compare": 1.0,
+        "list": 0.95,
+        "value": 0.9,
+        "where": 0.75,
+        "who uses": 0.5,
+    },
+    "source": {"how to": 0.85},
+    "test": {"who uses": 0.8, "what happens": 0.6, "how to": 0.6},
+    "example": {"how to": 0.85},
+}
+_OTHER_ROLE = {"doc": 0.9, "source": 1.0, "test": 0.45, "example": 0.6, "config": 0.6}
+"""What a kind of file is worth for a kind of question; a rule, a how-to and a comparison are written down in
+documents, a branch, a value and a place stand in code.
+"""
+_ELSE = 0.4
+_NEWS = re.compile(
+    r"(?:^|/)(?:changelog|changes|history|news|licen[cs]e|copying|authors|notice|release[-_ ]?notes)[^/]*$",
+    re.IGNORECASE,
+)
+NEWS = 0.6
+"""What a list of changes is worth beside a document that explains; of a reason it may be the only witness."""
+_TESTING = re.compile(r"^(?:tests?|mod tests?|spec)\b|\btest_", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A run of lines that speaks of the subject, as it would be quoted."""
+
+    span: Span
+    score: float
+    together: float
+    """The share of the subject that is said within a few lines, heading and name included, 0 to 1."""
+    line: int
+    """The line that says most of it."""
+    best_line: float
+    """The share that this line says alone."""
+    form: float
+    """The share of these lines that have the form of an answer."""
+
+
+def passages_for(library: Library, subject: Subject, skip: frozenset[str] = frozenset()) -> tuple[Passage, ...]:
+    """The best passages of a repository for a question, none of them a copy of another.
+
+    Args:
+        library: the repository.
+        subject: what is asked about.
+        skip: files that only guide and never answer.
+    """
+    if not subject.words:
+        return ()
+    wording = Wording(subject, library.share)
+    spans = [span for span in _found(library, subject) if span.file not in skip]
+    most = max((span.score for span in spans), default=0.0) or 1.0
+    near = [
+        (score, at, span) for span in spans for score, at in [_nearest(span, wording, span.score / most)] if score > 0
+    ]
+    near.sort(key=lambda row: (-row[0], row[2].key))
+    judged: dict[tuple[str, int, int], Passage] = {}
+    for score, at, span in near[:CLOSER]:
+        one = _judge(library, span, at, wording, score)
+        held = judged.get(one.span.key)
+        if held is None or one.score > held.score:
+            judged[one.span.key] = one
+    ordered = sorted(judged.values(), key=lambda one: (-one.score, one.span.key))
+    return tuple(_distinct(ordered))
+
+
+def _found(library: Library, subject: Subject) -> list[Span]:
+    """Spans that the search brings for the question, for its subject alone and from the documents; each once."""
+    alone = " ".join(one.word for one in subject.words if one.weight == 1)
+    found: dict[tuple[str, int, int], Span] = {}
+    searches = [library.search(subject.text, spans=SPANS, per_file=SPANS_OF_A_FILE)]
+    if alone and subject.asks != "task":
+        searches.append(library.search(alone, spans=SUBJECT_SPANS, per_file=SPANS_OF_A_FILE))
+    searches.append(library.search(subject.text, spans=DOC_SPANS, docs_only=True))
+    for search in searches:
+        for span in search.spans:
+            held = found.get(span.key)
+            if held is None or span.score > held.score:
+                found[span.key] = span
+    return list(found.values())
+
+
+def _nearest(span: Span, wording: Wording, standing: float) -> tuple[float, int]:
+    """What a span is worth and where its best lines begin, from 0; 0.0 where it says nothing of the subject."""
+    lines = span.text.split("\n")
+    said = [said_in(line, wording) for line in lines]
+    everything = _union(said)
+    around = _around(span, wording)
+    whole = wording.covered(_union((everything, around)))
+    if whole <= 0:
+        return 0.0, 0
+    form = _form(wording.subject.asks)
+    formed = [bool(form and form.search(line[:LONG_LINE])) for line in lines]
+    best, begin = -1.0, 0
+    for at in range(max(1, len(lines) - WINDOW + 1)):
+        window = said[at : at + WINDOW]
+        if at and not (window[0] or window[-1]):
+            continue
+        together = _union(window)
+        own, with_head = wording.covered(together), wording.covered(_union((together, around)))
+        score = 0.5 * own + 0.5 * with_head + 0.25 * with_head * sum(formed[at : at + WINDOW]) / WINDOW
+        if score > best + 1e-9:
+            best, begin = score, at
+    score = 0.6 * best + 0.25 * whole + 0.15 * wording.covered(wording.in_text(span.header)) + 0.35 * standing
+    return score * _worth(span, wording.subject.asks), begin
+
+
+def _worth(span: Span, asks: Asks) -> float:
+    role = "test" if span.role == "source" and _TESTING.search(span.header) else span.role
+    worth = _ROLES.get(role, {}).get(asks, _OTHER_ROLE.get(role, _ELSE))
+    return worth * (NEWS if asks != "why" and _NEWS.search(span.file) else 1.0)
+
+
+def _around(span: Span, wording: Wording) -> dict[int, float]:
+    """What heading, name and path of a span say for all of its lines."""
+    around = {at: 0.6 * strength for at, strength in wording.in_text(span.file).items()}
+    for at, strength in wording.in_text(span.header).items():
+        around[at] = max(around.get(at, 0.0), 0.9 * strength)
+    return around
+
+
+def _judge(library: Library, found: Span, at: int, wording: Wording, near: float) -> Passage:
+    """A span cut as it would be quoted, and judged by what is then left of it."""
+    span = _cut(library, found, found.start - 1 + at)
+    lines = span.text.split("\n")
+    said = [said_in(line, wording) for line in lines]
+    each = [wording.covered(one) for one in said]
+    best = max(range(len(lines)), key=lambda number: (each[number], -number))
+    around = _around(span, wording)
+    together = max(
+        wording.covered(_union((*said[first : first + WINDOW], around)))
+        for first in range(max(1, len(lines) - WINDOW + 1))
+    )
+    form = _form(wording.subject.asks)
+    formed = sum(bool(form and form.search(line[:LONG_LINE])) for line in lines) / len(lines)
+    score = near + (0.3 * wording.covered(_union((*said, around))) + 0.3 * each[best]) * _worth(
+        span, wording.subject.asks
+    )
+    return Passage(span, round(score, 6), round(together, 4), span.start + best, round(each[best], 4), round(formed, 4))
+
+
+def _cut(library: Library, found: Span, first: int) -> Span:
+    """The thing that holds some lines of a span, whole; lines counted from 0."""
+    lines = library.lines(found.file)
+    if len(lines) < found.end:
+        return found
+    last = min(first + WINDOW, found.end) - 1
+    if found.role == "doc" or found.kind == "section":
+        start, end = cut_document(lines, first, last)
+    else:
+        middle = (first + last) // 2 + 1
+        enclosing = sorted(
+            (
+                (one.end - one.start, one)
+                for one in library.definitions_in(found.file)
+                if one.start <= middle <= one.end > one.start
+            ),
+            key=lambda row: row[0],
+        )
+        start, end = cut_code(lines, first, last, [(one.start - 1, one.end - 1) for _, one in enclosing])
+    text = "\n".join(lines[start : end + 1])
+    return replace(found, start=start + 1, end=end + 1, text=text, hash=text_hash(text))
+
+
+def _distinct(ordered: Iterable[Passage]) -> Iterator[Passage]:
+    """Passages that neither overlap nor say what a better one says."""
+    taken: list[Passage] = []
+    said: list[frozenset[str]] = []
+    for one in ordered:
+        span = one.span
+        lines = frozenset(line.strip() for line in span.text.split("\n") if len(line.strip()) > 3)
+        overlaps = any(
+            o.span.file == span.file and o.span.start <= span.end and span.start <= o.span.end for o in taken
+        )
+        copied = any(len(lines & other) >= ALIKE * max(1, len(lines)) for other in said)
+        if overlaps or copied:
+            continue
+        taken.append(one)
+        said.append(lines)
+        yield one
+        if len(taken) >= MOST_PASSAGES:
+            return
+
+
+def said_in(line: str, wording: Wording) -> dict[int, float]:
+    """How much of each word of the subject a line says."""
+    best: dict[int, float] = {}
+    for word in _WORD.findall(line[:LONG_LINE]):
+        for at, strength in wording.said_by(word):
+            if strength > best.get(at, 0.0):
+                best[at] = strength
+    return best
+
+
+def _union(rows: Sequence[Mapping[int, float]]) -> dict[int, float]:
+    best: dict[int, float] = {}
+    for row in rows:
+        for at, strength in row.items():
+            if strength > best.get(at, 0.0):
+                best[at] = strength
+    return best

@@ -1,0 +1,197 @@
+"""What kind of answer a question wants, and what it is about: its subject, read apart from its frame.
+
+"Which kinds of values are left out even if nobody asks?" is framed by *which kinds of*, *even if nobody asks*; its
+subject is *values* and *left out*. A word's part in the frame is told by where it stands and by a closed list, never
+by how often the repository has it: a frequent noun may well be what is asked about.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from helix_tui.core.ask.retrieval.question import LONG_WORDS, MOST_CHARS, names_in
+from helix_tui.core.ask.tokens import STOP_WORDS, parts, stem
+
+Asks = Literal[
+    "how to",
+    "where",
+    "why",
+    "what happens",
+    "who uses",
+    "list",
+    "value",
+    "compare",
+    "what is",
+    "how it works",
+    "whether",
+    "task",
+]
+"""What would answer: instructions, a place, a reason, a branch, call sites, several things, one value, two things
+beside each other, a definition, a mechanism, yes or no; or a piece of work.
+"""
+
+LIGHT = 0.35
+"""What a word of little meaning weighs beside a noun: it tells passages apart only where the nouns do not."""
+
+_COUNTED = r"(?:long|many|much|often|deep|big|large|far|high|old|fast|soon|late|wide|small|frequently)"
+_QUANTITY = (
+    r"(?:default|limit|maximum|minimum|max|min|size|timeout|time-out|number|value|port"
+    r"|(?:exit|status|error|return) (?:code|status)|code|version|length|depth|threshold|interval|address|name|path|url"
+    r"|colou?r|width|height|amount|budget|ratio|rate|status)"
+)
+_USED = (
+    r"(?:calls?|uses?|imports?|invokes?|called|used|imported|depends? on|relies on|subclass(?:es)?|implements?"
+    r"|overrides?|reads?)"
+)
+_AGENT = r"(?:i|we|you|one|somebody|someone|a user|users|people|a person|an? \w+)"
+_PART = r"(?:file|module|function|class|method|package|folder|directory|line|test|part|place|component)"
+_PLURAL = r"(?!is\b|was\b|this\b|does\b|has\b|process\b|class\b|status\b)\w+[^s\W]s\b"
+
+_FRAMES: tuple[tuple[Asks, str], ...] = (
+    ("who uses", rf"\b(?:who|what|which (?!\w*s? (?:is|are))\w+)(?: \w+)? {_USED}\b(?! (?:to|for)\b)"),
+    ("who uses", r"\bwhere (?:is|are|does|do|was) .{1,60} (?:called|used|imported|invoked|referenced)\b"),
+    ("who uses", r"\b(?:callers?|usages?|uses|call sites?) of\b"),
+    ("compare", r"\bdifferen(?:ce|ces|t)\b|\bdiffers?\b|\bcompare[ds]?\b|\bcomparison\b|\bversus\b|\bvs\b"),
+    ("how to", rf"\bhow (?:do|can|could|should|would|might|must|may|shall) {_AGENT}\b|\bhow to\b|\bsteps to\b"),
+    ("how to", rf"\bis there (?:a|any) way\b|^can {_AGENT}\b|\bhow (?:can|could|should|must) .{{1,60}} be \w+"),
+    ("how to", r"\bwhat do i (?:have to|need to|do)\b"),
+    ("why", r"\bwhy\b|\breason (?:for|that|why|behind)\b|\bwhat is the (?:reason|rationale|point)\b|\bhow come\b"),
+    ("value", rf"\bhow {_COUNTED}\b"),
+    ("list", r"\b(?:which|what) (?:kinds?|types?|sorts?|levels?|phases?|options?|steps?|ways?|reasons?) "),
+    ("what happens", r"\bwhat (?:happens|happened|will happen|would happen|becomes|follows|goes wrong)\b|\bwhat if\b"),
+    ("what happens", r"^when (?:is|are|does|do|will)\b|\bwhat (?:does|do) .{1,60}\b(?:when|if|with a|on an?|after)\b"),
+    ("value", rf"\bwh(?:at|ich)(?: is| are|'s)?(?: the)?(?: \w+){{0,2}} {_QUANTITY}\b(?! names?\b)"),
+    ("value", r"\bat (?:most|least)\b"),
+    ("what happens", r"\bwhat (?:is|are) .{1,60}\b(?:when|if|after|while)\b"),
+    ("list", rf"\b(?:which|what) {_PART}s? names\b|\b(?:which|what) methods\b"),
+    ("where", rf"\bwhere\b|\b(?:which|what) {_PART}s?\b|^(?:find|locate)\b|\bhow is .{{1,60}} recogni[sz]ed\b"),
+    ("value", r"\bby default\b"),
+    ("list", rf"\b(?:which|what) (?:\w+ ){{0,2}}{_PLURAL}|\blist\b|\bname (?:all|the)\b|\benumerate\b"),
+    ("list", r"\b(?:to|from|by|in|with|under|for) wh(?:at|ich) \w+s\b|\bwhat (?:can|may|could|else)\b|\bfrom where\b"),
+    ("list", r"\bwhat .{1,40} (?:are|is) there\b"),
+    ("what is", r"\bwhat(?:'s| is| are| was| were)\b|\bwhat (?:does|do) .{1,60} (?:mean|do|stand for|refer to)\b"),
+    ("what is", r"\bdefin(?:e|ition)\b|\bmeaning\b"),
+    ("how it works", r"\bhow\b|\bexplain\b|\bdescribe\b|\bwalk me through\b"),
+    ("value", r"^wh(?:at|ich)\b"),
+    ("whether", r"^(?:is|are|was|were|does|do|did|can|could|has|have|should|will|must|may)\b"),
+)
+"""The first that fits holds."""
+
+_ASKING_ONLY = """
+explain describe show tell find list give help understand know want wants need needs please mean means meant happen
+happens happened becomes become exactly possible repo repository codebase project kind kinds sort sorts type types
+level levels way ways reason reasons difference differences differ differs different compare compared versus vs there
+somebody someone anybody nobody something anything everything everybody thing things stuff place places purpose
+question answer actually currently really even else several certain various unless otherwise told given said asked
+"""
+_FRAME_WORDS = frozenset(_ASKING_ONLY.split())
+"""Words that only ask. One of them is part of the subject where it is written as code, or where nothing else is left.
+"""
+
+_OF_LITTLE_MEANING = """
+use used uses using user users make makes made making work works working take takes taken keep keeps kept leave leaves
+left put puts set sets look looks looked come comes came go goes going get gets got do does done let lets run runs
+running call calls called say says hear hears try tried tries pick picked picks choose chosen decide decided decides
+begin begins start started turn turns bring brings hold holds stay become stand stands belong belongs own new old same
+first last next only whole single default defaults configured config program application app code file files function
+functions class classes method methods module modules value values name names number numbers part parts time times
+handle handles handled implemented implement defined define located live lives longer long short big small much many
+more less most least permanently automatically nicely properly
+"""
+_LIGHT_WORDS = frozenset(_OF_LITTLE_MEANING.split())
+
+_WORD = re.compile(r"[^\W_][\w'’+#-]*")
+_SECOND = re.compile(r",? and (?=(?:(?:by|with|in|from) )?(?:what|when|where|why|how|who|which)\b)")
+"""Where a second question begins in the same sentence: the first one says what is wanted."""
+_CLAUSE = re.compile(r"(?<=[.!?])\s+|\n")
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectWord:
+    """A word of the subject."""
+
+    word: str
+    """As asked, lower case."""
+    term: str
+    """Its stem."""
+    weight: float
+    """1 for a word that names a thing; less for one of little meaning."""
+    place: int
+    """Its number among the words of the question: neighbours may be one name in code."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A question as the answer has to meet it."""
+
+    text: str
+    asks: Asks
+    words: tuple[SubjectWord, ...]
+    names: tuple[str, ...]
+    """Identifiers, as written."""
+
+    @cached_property
+    def terms(self) -> tuple[str, ...]:
+        """The stems of its words, each once."""
+        return tuple(dict.fromkeys(one.term for one in self.words))
+
+    @cached_property
+    def pairs(self) -> tuple[tuple[int, int], ...]:
+        """Places in `words` of neighbours in the question."""
+        return tuple(
+            (at, at + 1) for at in range(len(self.words) - 1) if self.words[at + 1].place - self.words[at].place == 1
+        )
+
+
+def read_subject(text: str) -> Subject:
+    """Read a question; one without a word has an empty subject."""
+    text = text[:MOST_CHARS].strip()
+    head = _question_of(text)
+    asks = _asks(head)
+    names = tuple(names_in(text))
+    return Subject(text, asks, _words_of(text if asks == "task" else head, names), names)
+
+
+def _question_of(text: str) -> str:
+    """The sentence that asks; the whole text where none does."""
+    asking = [one for one in _CLAUSE.split(text) if one.rstrip().endswith("?")]
+    return asking[-1].strip() if asking else text
+
+
+def _asks(head: str) -> Asks:
+    lowered = " ".join(head.lower().replace("’", "'").split())
+    if "?" not in head and len(lowered.split()) > LONG_WORDS:
+        return "task"
+    lowered = _SECOND.split(lowered)[0]
+    for asks, frame in _FRAMES:
+        if re.search(frame, lowered):
+            return asks
+    return "what is" if len(lowered.split()) <= 4 or "?" in head else "task"
+
+
+def _words_of(head: str, names: tuple[str, ...]) -> tuple[SubjectWord, ...]:
+    """The words that are left when the frame is taken off; each stem once."""
+    parts_of_names = {part for name in names for part in (*parts(name), name.lower())}
+    found: dict[str, SubjectWord] = {}
+    framed: dict[str, SubjectWord] = {}
+    for place, word in enumerate(_pieces(head)):
+        coded = word in parts_of_names
+        if word in STOP_WORDS and not coded:
+            continue
+        light = not coded and (word in _LIGHT_WORDS or (word.endswith("ly") and len(word) > 4))
+        one = SubjectWord(word, stem(word), LIGHT if light else 1.0, place)
+        (framed if word in _FRAME_WORDS and not coded else found).setdefault(one.term, one)
+    return tuple((found or framed).values())
+
+
+def _pieces(head: str) -> list[str]:
+    """Lower-case words in their order; an identifier and a word with a dash as their parts."""
+    found: list[str] = []
+    for word in re.findall(r"[\w'’+#-]+", head):
+        word = word.removesuffix("'s").removesuffix("’s").strip("'’-")
+        pieces = parts(word) if re.search(r"[_A-Z]", word[1:]) or "_" in word else word.lower().split("-")
+        found += [piece for piece in pieces if len(piece) > 1]
+    return found

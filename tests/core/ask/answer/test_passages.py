@@ -1,0 +1,158 @@
+"""What a question is about, how its words may be written, and which passage answers it whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from helix_tui.core.ask.answer.quoting import MOST_LINES, cut_code, cut_document
+from helix_tui.core.ask.retrieval.subject import read_subject
+from helix_tui.core.ask.retrieval.wording import Wording
+from tests.core.ask.sessions.solar import document, write
+
+
+@pytest.mark.parametrize(
+    ("question", "asks", "about"),
+    [
+        ("How do I change the theme?", "how to", ["change", "theme"]),
+        ("Where are leases written and when do they expire?", "where", ["leases", "written", "expire"]),
+        ("Why is a claim not given back?", "why", ["claim", "back"]),
+        ("What happens when the disk is full?", "what happens", ["disk", "full"]),
+        ("Who calls resolve_lease()?", "who uses", ["resolve", "lease"]),
+        ("Which kinds of files are searched?", "list", ["searched"]),
+        ("How long may a lease last?", "value", ["lease"]),
+        ("What is the difference between a bead and a task?", "compare", ["bead", "task"]),
+        ("What is an attempt?", "what is", ["attempt"]),
+        ("How does the queue work?", "how it works", ["queue"]),
+    ],
+)
+def test_the_frame_of_a_question_is_no_part_of_its_subject(question: str, asks: str, about: list[str]) -> None:
+    subject = read_subject(question)
+    assert subject.asks == asks
+    assert [one.word for one in subject.words if one.weight == 1] == about
+
+
+def test_a_frequent_noun_stays_in_the_subject_and_never_weighs_nothing() -> None:
+    wording = Wording(read_subject("Where is the pane of a session closed?"), lambda term: 0.9)
+    assert [one.word for one in wording.subject.words] == ["pane", "session", "closed"]
+    assert min(wording.weights) > 0
+
+
+@pytest.mark.parametrize(
+    ("asked", "written"),
+    [
+        ("environment", "env"),
+        ("message", "err_msg"),
+        ("file names", "DOTFILENAMES filename"),
+        ("directory", "baseDir"),
+        ("expression", "exprParser"),
+        ("unselective", "selective"),
+    ],
+)
+def test_plain_words_reach_identifiers(asked: str, written: str) -> None:
+    wording = Wording(read_subject(f"Where is the {asked} kept?"), lambda term: 0.1)
+    assert wording.covered(wording.in_text(written)) > 0.3
+    assert wording.covered(wording.in_text("unrelated words")) == 0
+
+
+def test_a_word_itself_counts_more_than_its_short_form() -> None:
+    wording = Wording(read_subject("Where is the environment read?"), lambda term: 0.1)
+    assert wording.covered(wording.in_text("environment")) > wording.covered(wording.in_text("env")) > 0
+
+
+DOCUMENT_TEXT = """\
+# Guide
+
+Something else.
+
+## Exit codes
+
+The program ends with one of these:
+
+- 0: all went well
+- 3: the file is locked
+
+```
+a fenced block
+
+with a gap
+```
+
+## Another
+
+Not this.
+"""
+DOCUMENT = DOCUMENT_TEXT.split("\n")
+
+
+def test_a_list_is_quoted_whole_with_the_sentence_that_leads_to_it() -> None:
+    at = DOCUMENT.index("- 3: the file is locked")
+    start, end = cut_document(DOCUMENT, at, at)
+    assert DOCUMENT[start].startswith("The program ends")
+    assert DOCUMENT[end] in ("- 3: the file is locked", "```")
+    assert "Not this." not in DOCUMENT[start : end + 1]
+
+
+def test_a_fenced_block_is_never_cut_at_its_gap() -> None:
+    at = DOCUMENT.index("a fenced block")
+    start, end = cut_document(DOCUMENT, at, at)
+    assert "with a gap" in DOCUMENT[start : end + 1]
+
+
+def test_a_definition_is_quoted_with_its_comment_and_a_long_one_by_its_paragraph() -> None:
+    code = ["x = 1", "", "/*", " takes the lock", " */", "void lock() {", "  a();", "}", ""]
+    assert cut_code(code, 6, 6, [(5, 7)]) == (2, 7)
+    long = ["def f():", *(f"    a{n}" if n % 10 else "" for n in range(1, 200))]
+    start, end = cut_code(long, 105, 106, [(0, 199)])
+    assert start >= 101
+    assert end <= 109
+    assert end - start < MOST_LINES
+
+
+FILES = {
+    "README.md": "# Parcel\n\nA small tool that packs parcels.\n\n## Colours\n\n"
+    "To change the colours, set `PARCEL_COLOURS`:\n\n"
+    "```sh\nexport PARCEL_COLOURS=dark\n```\n",
+    "parcel/limits.py": '"""What a parcel may weigh."""\n\n# heavier ones break the belt\n'
+    "MAX_WEIGHT = 31\nMAX_PARCELS = 12\n",
+    "parcel/pack.py": "from parcel.limits import MAX_WEIGHT\n\n\nclass TooHeavyError(ValueError):\n    pass\n\n\n"
+    "def pack(parcel):\n    if parcel.weight > MAX_WEIGHT:\n        raise TooHeavyError(parcel)\n"
+    "    return box(parcel)\n",
+    "parcel/noise.py": "".join(f"def change_{n}():\n    return {n}\n\n\n" for n in range(30)),
+    "CHANGELOG.md": "# Changes\n\n- the weight of a parcel is limited\n- change the colours of a parcel\n",
+}
+
+
+@pytest.fixture(scope="module")
+def parcel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write(tmp_path_factory.mktemp("parcel"), FILES)
+
+
+def test_how_to_is_answered_by_instructions_with_their_code(parcel: Path) -> None:
+    found = document(parcel, "How do I change the colours?")
+    assert "    export PARCEL_COLOURS=dark" in found["answer"]
+    assert found["answer"].startswith("`README.md:5-11` `Parcel > Colours` [1]\n    ")
+
+
+def test_how_much_is_answered_by_the_line_with_the_number(parcel: Path) -> None:
+    assert "    MAX_WEIGHT = 31" in document(parcel, "How much may a parcel weigh at most?")["answer"]
+
+
+def test_what_happens_is_answered_by_the_branch_in_the_code(parcel: Path) -> None:
+    found = document(parcel, "What happens when a parcel is too heavy?")
+    assert "        raise TooHeavyError(parcel)" in found["answer"]
+
+
+def test_what_answers_is_kept_before_anything_weaker(parcel: Path) -> None:
+    found = document(parcel, "How do I change the colours?")
+    assert found["evidence"][0]["why"] == "answers best"
+    assert found["evidence"][0]["file"] == "README.md"
+
+
+def test_quoted_lines_claim_nothing_and_cite_nothing(tmp_path: Path) -> None:
+    root = write(tmp_path, {"docs/locks.md": "# Locks\n\nA lock is taken by the writer, see [7] and [8].\n"})
+    found = document(root, "How is a lock taken?")
+    assert "see [7] and [8]" in found["answer"]
+    assert {one["id"] for one in found["citations"]} == {1}
+    assert found["grounded_claim_ratio"] == 1
