@@ -249,3 +249,28 @@ def test_work_brings_the_test_of_what_it_changes_a_report_does_not(tmp_path: Pat
     assert all("tested" not in one.channels for one in report)
     for one in work:
         assert one.score == pytest.approx(sum(one.channels.values()) * one.prior)
+
+
+def test_the_number_of_a_document_names_it(tmp_path: Path) -> None:
+    files = {f"docs/FEAT-00{n}-area.md": f"# Area {n}\n\nLeases and workers.\n" for n in (1, 3)} | {
+        "FEAT-0033.md": "# X\n"
+    }
+    ranked = index_of(make(tmp_path / "r", files)).rank_files("what do leases do in FEAT-003")
+    assert [one.file for one in ranked if "mention" in one.channels] == ["docs/FEAT-003-area.md"]
+    assert ranked[0].file == "docs/FEAT-003-area.md"
+
+
+def test_short_forms_and_joined_words_are_found(tmp_path: Path) -> None:
+    """No file has a word of the questions but one that is about neither."""
+    files = {
+        "core/expr.py": "def fold_expr(node):\n    pass\n",
+        "core/expr_list.py": "class ExprList:\n    pass\n",
+        "net/agents.py": "class UserAgent:\n    pass\n",
+        "other.py": "expression = user = agent = 1\n",
+    }
+    index = index_of(make(tmp_path / "r", files))
+    short = {one.file: one.channels.get("short", 0.0) for one in index.rank_files("where is an expression made")}
+    assert short["core/expr.py"] > 0 < short["core/expr_list.py"]
+    assert short.get("net/agents.py", 0.0) == short["other.py"] == 0
+    joined = index.rank_files("which user agent is sent")[0]
+    assert (joined.file, joined.channels["symbol"] > 0) == ("net/agents.py", True)

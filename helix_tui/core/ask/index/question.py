@@ -34,6 +34,7 @@ _PROVED = re.compile(
     r"|\b(?:go|cargo|npm|pnpm|yarn|make) test\b",
     re.IGNORECASE,
 )
+_NUMBERED = re.compile(r"\b[A-Z][A-Z0-9]+(?:-[A-Z]+)*-\d{2,}\b")
 _HEADING = re.compile(r"^(#+)\s", re.MULTILINE)
 _FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _QUOTED = re.compile(r"`([^`\n]{1,120})`")
@@ -56,7 +57,8 @@ _KINDS = {
         re.IGNORECASE,
     ),
     "doc": re.compile(
-        r"\bhow (?:to|(?:do|can|should|would) (?:I|you|we|one))\b"  # instructions stand in documents
+        r"^(?:docs?|spec|design|adr|prd|plan|research)(?:\([^)]*\))?:"  # so a work item says what it is about
+        r"|\bhow (?:to|(?:do|can|should|would) (?:I|you|we|one))\b"  # instructions stand in documents
         r"|\b(?:docs?|documentation|documented|readme|changelog|guide|tutorial|docstrings?|typos?|wording|adr|prd|runbook)\b",
         re.IGNORECASE,
     ),
@@ -85,6 +87,8 @@ class IndexQuery:
     """Capitalised words, which may be names of types, or begin a sentence."""
     paths: tuple[str, ...]
     """Paths and file names that it mentions."""
+    numbered: tuple[str, ...]
+    """Numbers of documents and the like: ``FEAT-003``."""
     frames: tuple[str, ...]
     """Files of stack traces, the innermost first."""
     modules: tuple[str, ...]
@@ -137,6 +141,7 @@ def read_question(text: str) -> IndexQuery:
         tuple(sorted({name for name in named if len(name) > 2})),
         tuple(sorted(set(_CAPITAL.findall(prose)))),
         tuple(sorted(set(_PATH.findall(text)))),
+        tuple(sorted(set(_NUMBERED.findall(text)))),
         _frames(text),
         tuple(sorted(set(dotted))),
         _kinds(prose),

@@ -38,7 +38,8 @@ OF_A_REPORT: Mapping[str, float] = {
 }  # fmt: skip
 OF_WORK: Mapping[str, float] = {
     # it is planned in the words of the code that it changes
-    **OF_A_REPORT, "best": 1.25, "path": 0.3, "names": 0.5, "symbol": 0.3, "module": 0.4, "meaning": 0.15,
+    **OF_A_REPORT, "best": 1.25, "path": 0.3, "names": 0.4, "symbol": 0.3, "module": 0.4, "commits": 0.5,
+    "meaning": 0.15,
 }  # fmt: skip
 OF_SHAPE: Mapping[Shape, Mapping[str, float]] = {
     "name": {**WEIGHTS, **OF_A_NAME},

@@ -127,12 +127,14 @@ _OTHER_FOLDER = 0.3
 
 
 def mentioned(question: IndexQuery, view: IndexView) -> np.ndarray:
-    """Files whose path ends like one in the question, float64 (files,); a name that fits many counts for
-    less.
+    """Files whose path ends like one in the question or whose name has a number of it (``FEAT-003-search.md``),
+    float64 (files,); what fits many counts for less.
     """
     scores = np.zeros(len(view))
     for path in question.paths:
         _give(scores, *_likely(path, view), 1.0)
+    for number in question.numbered:
+        _give(scores, view.files_named_with(number), 1.0, 1.0)
     return scores
 
 

@@ -182,6 +182,17 @@ class IndexView:
             found = closer
         return found
 
+    def files_named_with(self, number: str) -> list[int]:
+        """The files whose name has a number like ``FEAT-003`` in it, whole."""
+        wanted = number.lower()
+        found = [
+            at
+            for name, files in self._by_name.items()
+            if wanted in name and not name.partition(wanted)[2][:1].isdigit()
+            for at in files
+        ]
+        return sorted(found)
+
     def files_of_module(self, module: str) -> list[int]:
         """The files whose path, without ending, ends in a module's: ``a/b`` finds ``src/a/b.py``."""
         tail = module.lower()
