@@ -65,11 +65,11 @@ async def test_attempts_stand_newest_first_with_the_evidence_of_the_first(projec
     async with app.run_test(size=(140, 40)) as pilot:
         await settled(pilot)
         shown = app.shown()
-        assert [shown.index(word) for word in ("✓ landed", "◆ kept aside", "✗ interrupted", "○ no change")] == sorted(
-            shown.index(word) for word in ("✓ landed", "◆ kept aside", "✗ interrupted", "○ no change")
+        assert [shown.index(word) for word in ("✓ landed", "◆ conflict", "✗ interrupted", "○ no change")] == sorted(
+            shown.index(word) for word in ("✓ landed", "◆ conflict", "✗ interrupted", "○ no change")
         )
         assert "idle" in shown
-        assert "Land gate [/rejects] stale refs" in shown
+        assert "Land gate [/rejects] s" in shown
         for part in ("1 symbol cannot be reached", "1 file +2 −1", "watchdog.py", "· $1.10"):
             assert part in shown, part
         assert "other attempts on this bead 1" in shown
@@ -289,8 +289,8 @@ async def test_a_narrow_pane_opens_the_attempt_over_the_list_and_esc_leads_back(
     app = open_loop(project)
     async with app.run_test(size=(48, 30)) as pilot:
         await settled(pilot)
-        assert app.sees("Scrub worktree leftovers")
-        assert app.sees("landed · $1.10 · 4m · sonnet")
+        assert app.sees("Scrub worktree leftov")
+        assert app.sees("landed · sonnet")
         assert not app.sees("evidence")
         await pilot.press("enter")
         await settled(pilot)
@@ -306,7 +306,7 @@ async def test_a_narrow_pane_opens_the_attempt_over_the_list_and_esc_leads_back(
         assert app.sees("evidence")
         await pilot.resize_terminal(120, 30)
         await settled(pilot)
-        assert app.sees("◆ kept aside")
+        assert app.sees("◆ conflict")
         assert app.sees("evidence")
         assert app.loop.view.evidence.has_focus
         await pilot.resize_terminal(48, 30)
@@ -385,14 +385,14 @@ async def test_a_filter_narrows_as_one_types_and_esc_shows_all(project: Path) ->
         await pilot.pause()
         assert app.sees("2 of 4")
         assert app.loop.list.selected_key == LANDED
-        assert not app.sees("Guard host-global")
+        assert not app.sees("Guard host")
         await pilot.press("enter")
         await pilot.pause()
         assert app.loop.list.has_focus
         assert app.sees("2 of 4")
         await pilot.press("escape")
         await pilot.pause()
-        assert app.sees("Guard host-global")
+        assert app.sees("Guard host")
 
 
 async def test_follow_is_a_key_and_said(project: Path) -> None:

@@ -9,6 +9,7 @@ The Loop screen's list is this; so is the third pane of the widest Queue. Nobody
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
@@ -29,15 +30,17 @@ from helix_tui.core.ground.time import midnight
 from helix_tui.keymap import bindings
 from helix_tui.screens.background import Jobs
 from helix_tui.screens.base import NARROW
+from helix_tui.screens.editing.choices import Choice, ChoiceSheet
 from helix_tui.screens.editing.keys import BeadKeys
 from helix_tui.screens.empty_states import placard
 from helix_tui.screens.filter import FilteringScreen
 from helix_tui.screens.loop.attempt_screen import AttemptView
 from helix_tui.screens.loop.run_log import Follower, RunTail, Seen
-from helix_tui.widgets.base.line import Line
+from helix_tui.widgets.base.line import Line, Span
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.chrome.empty_state import EmptyState
 from helix_tui.widgets.rows.attempt_filter import AttemptFilter
+from helix_tui.widgets.rows.attempt_table import ATTEMPT_COLUMNS, SORTS, SortKey, arranged
 from helix_tui.widgets.rows.attempts import AttemptList, Board, Order, RunView
 from helix_tui.widgets.rows.running import RunningPanel
 from helix_tui.widgets.text.attempt_evidence import EvidencePane, Subject
@@ -51,6 +54,9 @@ if TYPE_CHECKING:
 LOOK_SECONDS = 0.7
 """How often transcripts of what runs are looked at, beside every time that the feed says so."""
 
+
+TABLE_CELLS = 56
+"""Cells of a list from which its columns are named."""
 
 MOST_GONE = 3
 """Workers that are gone and still have a row: a project of a year has dozens of them."""
@@ -66,6 +72,8 @@ class AttemptStream(RunningPanel):
         self._book: AttemptBook | None = None
         self._left_out: frozenset[str] = frozenset()
         self._filter: AttemptFilter | None = None
+        self._sort, self._turned = SORTS["time"], False
+        self._chosen: tuple[str, ...] | None = None
         self._hidden = 0
         self._seen: Seen = {}
         self._follower = Follower()
@@ -103,10 +111,7 @@ class AttemptStream(RunningPanel):
     def narrow(self, wanted: AttemptFilter | None) -> None:
         """Show only what passes a filter; everything for None."""
         self._filter = wanted
-        self._book = None
-        if self._snapshot is not None:
-            self._put_in_order()
-            self._show(self.list.board.now)
+        self._arrange_again()
 
     def _put_in_order(self) -> None:
         """Attempts that have their own row among the runs are left out below; the order is kept if it can."""
@@ -122,7 +127,41 @@ class AttemptStream(RunningPanel):
         ended = [attempt for attempt in book if attempt.attempt_id not in left_out]
         kept = ended if self._filter is None else list(filter(self._filter.matches, ended))
         self._hidden = len(ended) - len(kept)
-        self.order = Order(kept)
+        if self._sort.name == "time":
+            self.order = self._arrange(kept)
+        else:
+            self._jobs.start("order", partial(self._arrange, kept), self._take_order, self._excuse)
+
+    def _arrange(self, attempts: Sequence[Attempt]) -> Order:
+        order = arranged(attempts, self._sort, turned=self._turned)
+        return Order(order, self._sort, turned=self._turned, chosen=self._chosen)
+
+    def _take_order(self, order: Order) -> None:
+        self.order = order
+        self._show(self.list.board.now)
+
+    @property
+    def sort(self) -> tuple[SortKey, bool]:
+        """The order of the list, and whether it is turned round."""
+        return self._sort, self._turned
+
+    def sort_by(self, sort: SortKey) -> None:
+        """Another order; the same one once more turns it round."""
+        self._turned = not self._turned if sort is self._sort else False
+        self._sort = sort
+        self._arrange_again()
+
+    def choose_columns(self, names: tuple[str, ...] | None) -> None:
+        """Show these columns; None where the width decides."""
+        if names != self._chosen:
+            self._chosen = names
+            self._arrange_again()
+
+    def _arrange_again(self) -> None:
+        self._book = None
+        if self._snapshot is not None:
+            self._put_in_order()
+            self._show(self.list.board.now)
 
     def _show(self, now: int, changed: frozenset[str] = frozenset()) -> None:
         snapshot = self._snapshot
@@ -133,6 +172,12 @@ class AttemptStream(RunningPanel):
         runs = tuple(RunView(view.run, self._seen.get(view.key, ())) for view in views)
         board = Board(runs, self.order, snapshot.queue.beads, now, self._hidden, older)
         self.show_board(board, changed=changed)
+        self.caption.show_heads(self._heads)
+
+    def _heads(self, width: int) -> list[Span]:
+        """The names of the columns; none over a list too narrow to be read as a table."""
+        board = self.list.board
+        return board.heads(width) if board.order.attempts and width >= TABLE_CELLS else []
 
     def _shown_runs(self) -> tuple[list[Run], int]:
         """What has a row among the runs: all that live, the newest that are gone; and how many more are gone.
@@ -175,7 +220,8 @@ class LoopScreen(BeadKeys, FilteringScreen):
     NAME = "loop"
     PANES = "#loop-panes"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("loop")]
-    FOOTER = ("go.open", "go.view", "move.follow", "find.filter", "go.to", "app.help")
+    COLUMNS = ATTEMPT_COLUMNS
+    FOOTER = ("go.open", "go.view", "list.sort", "find.filter", "list.columns", "app.help")
     list: AttemptList
     BARE_CLASS = "-no-attempts"
     READING_FOOTER = ("go.back", "go.view", "move.next-part", "move.follow", "copy.id", "app.help")
@@ -203,6 +249,7 @@ class LoopScreen(BeadKeys, FilteringScreen):
     def on_mount(self) -> None:
         """Say that there is nothing only after a while."""
         super().on_mount()
+        self.columns_changed()
         self.set_timer(PATIENCE, self._lose_patience)
 
     def _lose_patience(self) -> None:
@@ -352,9 +399,26 @@ class LoopScreen(BeadKeys, FilteringScreen):
         elif self.filter.text:
             self.filter_with("")
 
+    def action_sort(self) -> None:
+        """Choose the order of the list; the one in force once more turns it round."""
+        now, turned = self.stream.sort
+        choices = []
+        for sort in SORTS.values():
+            first = f"{sort.first} first" if sort is not now or turned else f"{sort.first} first; again: last"
+            label = f"{sort.name} ▾" if sort is now else sort.name
+            choices.append(Choice(sort.key, sort.key, label, first, partial(self.stream.sort_by, sort)))
+        self.console.push_screen(ChoiceSheet("order of the attempts", choices))
+
+    def columns_changed(self) -> None:
+        """Other columns were chosen."""
+        self.stream.choose_columns(self.chosen_columns)
+
     async def action_fold(self) -> None:
         """Fold what the cursor is in; else back to the list."""
         pane = self.focused
+        if self.in_list:
+            self.list.fold()
+            return
         folded = isinstance(pane, TranscriptPane | DiffPane | RawPane) and pane.fold()
         if not folded and not self.in_list:
             await self.action_back()
@@ -362,6 +426,8 @@ class LoopScreen(BeadKeys, FilteringScreen):
     def action_unfold(self) -> None:
         """Unfold what is under the cursor; from the list, into the attempt."""
         pane = self.focused
+        if self.in_list and self.list.unfold():
+            return
         if self.in_list:
             self._open()
         elif isinstance(pane, TranscriptPane | DiffPane | RawPane):

@@ -5,26 +5,44 @@ Rows are keyed by attempt id: the selection stays with an attempt when it ends a
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from rich.cells import cell_len
 
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.attempts.attempt import Attempt
-from helix_tui.core.ddx.names import Outcome
+from helix_tui.core.ddx.attempts.sums import format_sum
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ground.text import clean_line, short_id
 from helix_tui.core.ground.time import NS, format_span, midnight
 from helix_tui.themes.roles import SIGNS
 from helix_tui.widgets import figures
-from helix_tui.widgets.base.line import Line, Span, cut, fit, spread, width_of, wrap_spans
+from helix_tui.widgets.base.columns import Column
+from helix_tui.widgets.base.line import Line, Span, cut, rule, spread, width_of, wrap_spans
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import RowSource
 from helix_tui.widgets.chrome.actions import Action, outcome
-from helix_tui.widgets.outcomes import LOOKS, look_of
+from helix_tui.widgets.outcomes import look_of
+from helix_tui.widgets.rows.attempt_table import (
+    ENDING_CELLS,
+    MEASURED,
+    SORTS,
+    AttemptGroup,
+    Cells,
+    GroupPlaces,
+    SortKey,
+    ending_of,
+    ending_room,
+    ending_span,
+    filled,
+    grouped,
+    model_of,
+    paint_cells,
+    shown_columns,
+)
 
-STATUS_CELLS = 11
 TITLE_CELLS = 40
 """Cells that a title keeps before a column gives way: the title is what one reads."""
 
@@ -34,7 +52,7 @@ NARROW = 56
 """Cells below which a running entry has one action, and an attempt's figures move to its second line."""
 
 _ENDED = "caption:ended"
-_MEASURED = 200
+_GROUP = "group:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +70,44 @@ class RunView:
 
 
 class Order:
-    """Finished attempts, newest first, with their places."""
+    """Finished attempts in an order, with their places, their groups and the columns that they can fill."""
 
-    def __init__(self, attempts: Iterable[Attempt] = ()) -> None:
+    def __init__(
+        self,
+        attempts: Iterable[Attempt] = (),
+        sort: SortKey = SORTS["time"],
+        *,
+        turned: bool = False,
+        chosen: Sequence[str] | None = None,
+    ) -> None:
+        """Take attempts that stand in this order already (`arranged`).
+
+        Args:
+            chosen: names of the columns to show; None where the width decides.
+        """
         self.attempts = tuple(attempts)
+        self.sort, self.turned, self.chosen = sort, turned, chosen
         self.places = {attempt.attempt_id: place for place, attempt in enumerate(self.attempts)}
-        newest = (attempt.model or attempt.harness for attempt in self.attempts[:_MEASURED])
-        self.model_cells = max(map(len, newest), default=0)
-        """Characters of the longest model name among the newest attempts."""
+        self._groups: tuple[int, tuple[AttemptGroup, ...]] = (-1, ())
+        self._columns: tuple[Cells | None, list[Column]] = (None, [])
+
+    def groups(self, now: int) -> tuple[AttemptGroup, ...]:
+        """Its groups as of an instant: another day has other names."""
+        day = midnight(now)
+        if self._groups[0] != day:
+            self._groups = (day, grouped(self.attempts, self.sort, now))
+        return self._groups[1]
+
+    def columns(self, cells: Cells) -> list[Column]:
+        """The columns that its first rows can fill."""
+        if self._columns[0] is None or midnight(self._columns[0].now) != midnight(cells.now):
+            self._columns = (cells, filled(self.attempts, cells, self.chosen))
+        return self._columns[1]
+
+    @cached_property
+    def ending_cells(self) -> int:
+        """Cells of the longest ending among its first rows."""
+        return min(ENDING_CELLS, max(map(len, map(ending_of, self.attempts[:MEASURED])), default=0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +123,23 @@ class Board:
     older: int = 0
     """Workers that are gone too, and longer than those among ``runs``."""
     heading: bool = True
-    """Whether the attempts stand under a line that sums up the day."""
+    """Whether the attempts stand in groups, each under a line that sums it up."""
+    folded: frozenset[str] = frozenset()
+    """Names of the groups whose attempts are not shown."""
+
+    @property
+    def cells(self) -> Cells:
+        """What the columns hold."""
+        return Cells(self.now, self.heading and self.order.sort.name == "time")
+
+    def columns(self, width: int) -> list[Column]:
+        """The columns of a row of a width, right of its title."""
+        lead = 2 + (ending_room(self.order.ending_cells, width) + 1 if width >= NARROW else 0)
+        return shown_columns(self.order.columns(self.cells), width, lead, self.order.chosen)
+
+    def heads(self, width: int) -> list[Span]:
+        """The names of those columns."""
+        return [column.head for column in self.columns(width)]
 
 
 def title_of(bead_id: str, beads: Mapping[str, Bead] | None) -> Span:
@@ -88,7 +152,7 @@ def title_of(bead_id: str, beads: Mapping[str, Bead] | None) -> Span:
 
 
 class AttemptRows(RowSource):
-    """The rows of a board. A run takes a line and one for each action shown below it."""
+    """The rows of a board. A run takes a line and one for each action shown below it; a group its caption."""
 
     def __init__(self, board: Board, width: int, *, most: int | None = None) -> None:
         self.board = board
@@ -98,29 +162,45 @@ class AttemptRows(RowSource):
             self._heads.append((view.key, view, None))
             below = enumerate(_below(view, width))
             self._heads += [(f"{view.key}/{number}", view, line) for number, line in below]
-        if board.heading:
+        if board.heading and not board.order.attempts:
             self._heads.append((_ENDED, None, None))
-        self._most = len(board.order.attempts) if most is None else min(most, len(board.order.attempts))
+        count = len(board.order.attempts)
+        self._most = count if most is None else min(most, count)
+        self._groups = GroupPlaces(board.order.groups(board.now), board.folded) if board.heading else None
         self._head_places = {key: place for place, (key, _, _) in enumerate(self._heads)}
+        self._count = self._most
+        if self._groups is not None:
+            self._count = len(self._groups) if self._most == count else self._groups.row_of(self._most)
 
     def __len__(self) -> int:
-        return len(self._heads) + self._most
+        return len(self._heads) + self._count
 
     def key(self, index: int) -> str:
         if index < len(self._heads):
             return self._heads[index][0]
-        return self.board.order.attempts[index - len(self._heads)].attempt_id
+        attempt = self.attempt(index)
+        return attempt.attempt_id if attempt is not None else f"{_GROUP}{self._group(index).name}"
 
     def index(self, key: str) -> int | None:
         place = self._head_places.get(key)
         if place is not None:
             return place
-        place = self.board.order.places.get(key)
-        return None if place is None or place >= self._most else place + len(self._heads)
+        if key.startswith(_GROUP) and self._groups is not None:
+            row = self._groups.caption_row(key.removeprefix(_GROUP))
+        else:
+            place = self.board.order.places.get(key)
+            if place is None or place >= self._most:
+                return None
+            row = self._groups.row_of(place) if self._groups is not None else place
+        return None if row is None or row >= self._count else row + len(self._heads)
+
+    def _group(self, index: int) -> AttemptGroup:
+        assert self._groups is not None
+        return self._groups.at(index - len(self._heads))[0]
 
     def selectable(self, index: int) -> bool:
         if index >= len(self._heads):
-            return True
+            return self.attempt(index) is not None or self._group(index).name in self.board.folded
         _, view, line = self._heads[index]
         return view is not None and line is None
 
@@ -130,16 +210,29 @@ class AttemptRows(RowSource):
 
     def attempt(self, index: int) -> Attempt | None:
         """The attempt that a row stands for."""
-        place = index - len(self._heads)
-        return self.board.order.attempts[place] if 0 <= place < self._most else None
+        row = index - len(self._heads)
+        if not 0 <= row < self._count:
+            return None
+        if self._groups is None:
+            return self.board.order.attempts[row]
+        group, place = self._groups.at(row)
+        return group.attempts[place] if place >= 0 else None
+
+    def group_of(self, index: int) -> str:
+        """The name of the group that a row is in; empty for what runs."""
+        grouped_ = self._groups is not None and len(self._heads) <= index < len(self)
+        return self._group(index).name if grouped_ else ""
 
     def paint(self, index: int, width: int) -> Line:
         attempt = self.attempt(index)
         if attempt is not None:
             return paint_attempt(attempt, self.board, width)
+        if index >= len(self._heads):
+            group = self._group(index)
+            return group.caption(width, folded=group.name in self.board.folded)
         _, view, line = self._heads[index]
         if view is None:
-            return _caption(self.board, width)
+            return rule("no attempts that pass" if self.board.hidden else "no attempts yet", width)
         return paint_run(view, self.board, width) if line is None else line
 
     def paint_more(self, index: int, width: int) -> Line | None:
@@ -155,44 +248,6 @@ class AttemptRows(RowSource):
         title, _ = title_of(attempt.bead_id, self.board.beads)
         parts = (look_of(attempt).word, attempt.status, title, attempt.bead_id, attempt.attempt_id)
         return " ".join((*parts, attempt.harness, attempt.model))
-
-
-def _caption(board: Board, width: int) -> Line:
-    total = len(board.order.attempts)
-    right = f"{total:,} of {total + board.hidden:,}" if board.hidden else f"{total:,}"
-    tail: list[Span] = [(right, "muted")] if total or board.hidden else []
-    return _ruled(_today(board, width - 10 - len(right)), tail, width)
-
-
-def _today(board: Board, room: int) -> list[Span]:
-    """``today 9 landed · 2 kept aside · 3 no change · 1 failed``, by glyph where that is too long."""
-    begin = midnight(board.now)
-    counts: dict[Outcome, int] = {}
-    for attempt in board.order.attempts:
-        at = attempt.finished_at or attempt.started_at
-        if at is not None and at < begin:
-            break
-        outcome = attempt.verdict.outcome
-        counts[outcome] = counts.get(outcome, 0) + 1
-    if not counts:
-        return [("no attempts today" if board.order.attempts else "no attempts yet", "muted")]
-    words: list[Span] = [("today", "muted")]
-    glyphs: list[Span] = [("today", "muted")]
-    for outcome, look in LOOKS.items():
-        count = counts.get(outcome, 0)
-        if count or outcome == "landed":
-            ink = look.ink if count else "muted"
-            words += [(" · " if len(words) > 1 else " ", "muted"), (f"{count} {look.word}", ink)]
-            glyphs.append((f" {look.glyph}{count}", ink))
-    return words if width_of(words) <= room else glyphs
-
-
-def _ruled(caption: list[Span], right: list[Span], width: int) -> Line:
-    """A thin rule with a caption of several inks."""
-    tail: list[Span] = [(" ", "rule"), *right, (" ──", "rule")] if right else []
-    head = fit([("── ", "rule"), *caption, (" ", "rule")], max(0, width - width_of(tail)))
-    gap = width - width_of(head) - width_of(tail)
-    return [*head, ("─" * max(0, gap), "rule"), *tail]
 
 
 def paint_run(view: RunView, board: Board, width: int) -> Line:
@@ -287,60 +342,27 @@ def _action_line(action: Action, run: Run, width: int) -> Line:
 
 def paint_attempt(attempt: Attempt, board: Board, width: int) -> Line:
     """One attempt in one line; columns that have no room go, the title stays."""
-    look = look_of(attempt)
     title = title_of(attempt.bead_id, board.beads)
-    when = figures.day_or_time(attempt.finished_at or attempt.started_at, board.now)
+    if not board.order.attempts:
+        board = replace(board, order=Order([attempt]), heading=False)
+    columns = paint_cells(attempt, board.columns(width), board.cells)
     if width < NARROW:
-        narrow: list[Span] = [(f"{look.glyph} ", look.ink), title]
-        return spread(narrow, [(f" {when:>6}", "muted")], width)
-    word = cut(look.word, STATUS_CELLS * 2)
-    left: list[Span] = [(f"{look.glyph} ", look.ink), (f"{word:<{STATUS_CELLS}} ", look.ink), title]
-    return spread(left, _columns(attempt, board, when, width), width)
-
-
-def _columns(attempt: Attempt, board: Board, when: str, width: int) -> list[Span]:
-    """Model, duration, tokens, cost, time: as many as leave the title its room, the dearest kept longest."""
-    model = clean_line(attempt.model or attempt.harness, 40)
-    cells = min(board.order.model_cells, 14)
-    if width >= 110:
-        cells = min(board.order.model_cells + 12, 24)
-        if attempt.model and attempt.harness:
-            model = f"{clean_line(attempt.harness, 20)} {model}"
-    cost = figures.money(attempt.cost_usd)
-    columns: list[Span] = [
-        (f" {cut(model, cells):<{cells}}", "muted"),
-        (f" {figures.short_span(attempt.duration_ms):>4}", "muted"),
-        (f" {figures.tokens(attempt.tokens.total):>5}", "muted"),
-        (f" {cost:>6}", "muted" if cost == figures.UNKNOWN else "text"),
-        (f" {when:>6}", "muted"),
-    ]
-    return _affordable(columns, (3, 4, 1, 0, 2), width - STATUS_CELLS - 4)
-
-
-def _affordable(columns: list[Span], worth: Iterable[int], room: int) -> list[Span]:
-    """The columns that leave a title its cells, chosen by worth, in the order in which they stand."""
-    kept: set[int] = set()
-    for place in worth:
-        cells = width_of([columns[place]])
-        if kept and room - cells < TITLE_CELLS:
-            break  # for every row alike: columns stay columns
-        kept.add(place)
-        room -= cells
-    return [column for place, column in enumerate(columns) if place in kept]
+        look = look_of(attempt)
+        return spread([(f"{look.glyph} ", look.ink), title], columns, width)
+    return spread([*ending_span(attempt, ending_room(board.order.ending_cells, width)), title], columns, width)
 
 
 def _figures_line(attempt: Attempt, width: int) -> Line:
     """What a narrow row has no room for: as much of it as fits whole."""
-    look = look_of(attempt)
-    cost, total = figures.money(attempt.cost_usd), attempt.tokens.total
+    look, total = look_of(attempt), attempt.tokens.total
+    cost = format_sum(attempt.sums)
     parts = [
-        f"cost {cost}" if cost == figures.UNKNOWN else cost,
-        figures.short_span(attempt.duration_ms) if attempt.duration_ms is not None else "",
-        clean_line(attempt.model or attempt.harness, 16),
+        model_of(attempt),
         f"{figures.tokens(total)} tok" if total is not None else "",
+        f"cost {cost}" if cost == figures.UNKNOWN else cost,
         short_id(clean_line(attempt.bead_id, 60), 16),
     ]
-    line: list[Span] = [("   ", "text"), (look.word, look.ink)]
+    line: list[Span] = [("   ", "text"), (ending_of(attempt), look.ink)]
     for part in filter(None, parts):
         span: Span = (f" · {part}", "muted")
         if width_of([*line, span]) <= width:
@@ -374,8 +396,8 @@ class AttemptList(RowList):
         self._follow_top = False
 
     def show_board(self, board: Board, *, changed: Collection[str] = ()) -> None:
-        """Show a new state."""
-        self.board = board
+        """Show a new state; what is folded stays so."""
+        self.board = replace(board, folded=self.board.folded)
         if self.size.width:
             follows, self._follow_top = self._follow_top, self._follow_top and not self.held
             self.show(self._rows(), changed=changed)
@@ -399,6 +421,33 @@ class AttemptList(RowList):
         """The attempt under the cursor."""
         source = self.source
         return source.attempt(self.selected_index) if isinstance(source, AttemptRows) else None
+
+    def fold(self) -> bool:
+        """Fold the group that the cursor is in; False where there is none to fold."""
+        source = self.source
+        name = source.group_of(self.selected_index) if isinstance(source, AttemptRows) else ""
+        if not name or name in self.board.folded or source.attempt(self.selected_index) is None:  # type: ignore[attr-defined]
+            return False
+        self._set_folded(self.board.folded | {name}, name)
+        return True
+
+    def unfold(self) -> bool:
+        """Unfold the group whose caption is under the cursor; False where there is none."""
+        source = self.source
+        name = source.group_of(self.selected_index) if isinstance(source, AttemptRows) else ""
+        if name not in self.board.folded:
+            return False
+        self._set_folded(self.board.folded - {name}, name)
+        return True
+
+    def _set_folded(self, folded: frozenset[str], name: str) -> None:
+        self._follow_top = False
+        row = self.source.index(f"{_GROUP}{name}")
+        self.board = replace(self.board, folded=folded)
+        self.show(self._rows())
+        if row is not None:
+            at = row if name in folded else min(row + 1, len(self.source) - 1)
+            self._move_to(at)
 
     def _step(self, count: int) -> None:
         super()._step(count)

@@ -71,6 +71,8 @@ class RunningPanel(Vertical):
     @on(RowList.Opened)
     def _choose(self, event: RowList.Opened) -> None:
         event.stop()
+        if self.list.unfold():
+            return
         view, attempt = self.list.selected_run, self.list.selected_attempt
         if view is not None:
             self.post_message(self.Chosen(view.run.attempt_id or "", view.run.bead_id or ""))

@@ -79,7 +79,7 @@ def server(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
     process.stdout.readline()
     yield process
     process.kill()
-    process.wait()
+    process.communicate()
 
 
 @pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="this system does not tell a process's words")

@@ -1,0 +1,401 @@
+"""Attempts as a table: their columns, the orders they can stand in, and groups with their sums.
+
+By time they stand in days, by model, outcome or bead in groups of these; each group's caption sums it up. A
+column that none of the first rows can fill is not shown: what nobody recorded takes no room.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+from rich.cells import cell_len
+
+from helix_tui.core.ddx.attempts.attempt import Attempt
+from helix_tui.core.ddx.attempts.sums import format_sum, sum_calls
+from helix_tui.core.ddx.names import status_of
+from helix_tui.core.ground.text import clean_line, short_id
+from helix_tui.core.ground.time import NS, format_span, local_moment, midnight
+from helix_tui.widgets import figures
+from helix_tui.widgets.base.columns import Column, fitting
+from helix_tui.widgets.base.line import Line, Span, cut, fit, width_of
+from helix_tui.widgets.outcomes import LOOKS, look_of
+
+ENDING_CELLS = 14
+MODEL_CELLS = 12
+MEASURED = 200
+"""Rows that are looked at for what columns are worth showing."""
+
+SPARSE = 0.1
+"""Share of these rows that a column must be able to fill to show by itself."""
+
+SMALL_TABLE = 110
+"""Cells of a list below which words in its columns are cut shorter."""
+
+NOTHING = "·"
+"""What stands for a figure that nobody recorded."""
+
+ATTEMPT_COLUMNS = (
+    Column("model", MODEL_CELLS, 3, "model", "the model, or the harness where no model is known", words=True),
+    Column("harness", 10, 7, "harness", "the agent program", asked=True, words=True),
+    Column("took", 4, 1, "took", "how long it took"),
+    Column("tokens", 6, 4, "tokens", "tokens of the work"),
+    Column("cost", 7, 2, "cost", "the work, its reviews and checks; ≥ where a part is unknown"),
+    Column("bead", 10, 8, "bead", "the bead's id", asked=True, words=True),
+    Column("review", 10, 9, "review", "the reviewer's verdict", asked=True, words=True),
+    Column("ended", 6, 0, "ended", "when it ended: the time of day, or the day"),
+)
+"""What can stand right of a title; the width decides where nobody chose."""
+
+
+@dataclass(frozen=True, slots=True)
+class SortKey:
+    """One order of attempts."""
+
+    name: str
+    key: str
+    """The key that chooses it."""
+    first: str
+    """What comes first, for whoever chooses."""
+    value: Callable[[Attempt], object]
+    """By what it orders; None for what is not known, which comes last."""
+    group: Callable[[Attempt, int], str] | None = None
+    """The group that an attempt is in, at an instant; None for an order without groups."""
+    descending: bool = True
+
+
+def _day(attempt: Attempt, now: int) -> str:
+    return day_name(attempt.finished_at or attempt.started_at, now)
+
+
+def day_name(instant: int | None, now: int) -> str:
+    """``today``, ``yesterday``, ``Tue 11 Aug``, and the year where it is another one."""
+    moment, today = local_moment(instant), local_moment(now)
+    if moment is None or today is None:
+        return "no date"
+    days = (today.date() - moment.date()).days
+    if days in (0, 1):
+        return ("today", "yesterday")[days]
+    return f"{moment:%a} {moment.day} {moment:%b}" + (f" {moment.year}" if moment.year != today.year else "")
+
+
+def _age(attempt: Attempt) -> int:
+    return attempt.finished_at or attempt.started_at or 0
+
+
+def _outcome_name(attempt: Attempt) -> str:
+    """The outcome, and how it ended where that is another word."""
+    word, ending = look_of(attempt).word, ending_of(attempt)
+    return word if ending == word else f"{word}: {ending}"
+
+
+_OUTCOMES = {outcome: place for place, outcome in enumerate(LOOKS)}
+
+SORTS: Mapping[str, SortKey] = {
+    sort.name: sort
+    for sort in (
+        SortKey("time", "t", "the newest", _age, _day),
+        SortKey("cost", "c", "the dearest", lambda attempt: attempt.sums.usd),
+        SortKey("duration", "d", "the longest", lambda attempt: attempt.duration_ms or None),
+        SortKey("tokens", "k", "the most", lambda attempt: attempt.tokens.total),
+        SortKey(
+            "model",
+            "m",
+            "by name",
+            lambda attempt: model_of(attempt) or None,
+            lambda attempt, _: model_of(attempt) or "model unknown",
+            descending=False,
+        ),
+        SortKey(
+            "outcome",
+            "s",
+            "what landed",
+            lambda attempt: (_OUTCOMES[attempt.verdict.outcome], ending_of(attempt)),
+            lambda attempt, _: _outcome_name(attempt),
+            descending=False,
+        ),
+        SortKey(
+            "bead",
+            "b",
+            "by id",
+            lambda attempt: attempt.bead_id or None,
+            lambda attempt, _: clean_line(attempt.bead_id, 60) or "no bead named",
+            descending=False,
+        ),
+    )
+}
+"""Orders by name; the first is that of the list by itself."""
+
+
+def arranged(attempts: Iterable[Attempt], sort: SortKey, *, turned: bool = False) -> tuple[Attempt, ...]:
+    """Attempts, newest first, in another order; equal ones stay newest first, unknown ones come last.
+
+    The cost of 20,000 takes 0.2 s: call it from a worker.
+    """
+    given = tuple(attempts)
+    if sort.name == "time":
+        return given[::-1] if turned else given
+    valued = [(sort.value(attempt), attempt) for attempt in given]
+    known = [pair for pair in valued if pair[0] is not None]
+    known.sort(key=lambda pair: pair[0], reverse=sort.descending is not turned)  # type: ignore[arg-type,return-value]
+    return (*(attempt for _, attempt in known), *(attempt for value, attempt in valued if value is None))
+
+
+# --- groups ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class AttemptGroup:
+    """Neighbours in an order that belong together."""
+
+    name: str
+    attempts: Sequence[Attempt]
+
+    @cached_property
+    def counts(self) -> Mapping[str, int]:
+        """How many attempts had each outcome."""
+        return Counter(attempt.verdict.outcome for attempt in self.attempts)
+
+    @cached_property
+    def summed(self) -> str:
+        """What they cost, used and took together: ``$4.10 · 1.2M tok · 2h 05m``."""
+        sums = sum_calls(call for attempt in self.attempts for call in attempt.spent)
+        took = sum(attempt.duration_ms or 0 for attempt in self.attempts)
+        cost = format_sum(sums) if sums.whole.calls else ""
+        parts = [
+            cost if cost != figures.UNKNOWN else "",
+            f"{figures.tokens(sums.tokens)} tok" if sums.tokens else "",
+            format_span(took / 1000) if took else "",
+        ]
+        return " · ".join(filter(None, parts))
+
+    def caption(self, width: int, *, folded: bool = False) -> Line:
+        """Its name, what came of it, and its sums, in a thin rule."""
+        lead: Span = ("▸ " if folded else "── ", "running" if folded else "rule")
+        name: Span = (self.name, "text bold" if folded else "text")
+        tail: list[Span] = [(f" {self.summed} ", "muted"), ("──", "rule")] if self.summed else [("", "rule")]
+        room = width - width_of([lead, name, *tail]) - 3
+        head = [lead, name, *self._outcomes(room), (" ", "rule")]
+        if width_of(head) + width_of(tail) > width:
+            tail = []
+        head = fit(head, width)
+        return [*head, ("─" * max(0, width - width_of(head) - width_of(tail)), "rule"), *tail]
+
+    def _outcomes(self, room: int) -> list[Span]:
+        """``9 landed · 1 failed``; by glyph where that is too long."""
+        words: list[Span] = []
+        glyphs: list[Span] = []
+        for outcome, look in LOOKS.items():
+            if count := self.counts.get(outcome, 0):
+                words += [(" · " if words else "  ", "muted"), (f"{count:,} {look.word}", look.ink)]
+                glyphs.append((f" {look.glyph}{count:,}", look.ink))
+        for spans in (words, glyphs):
+            if width_of(spans) <= room:
+                return spans
+        return []
+
+
+def grouped(attempts: Sequence[Attempt], sort: SortKey, now: int) -> tuple[AttemptGroup, ...]:
+    """The groups of an order, each a slice of it; one nameless group for an order without groups."""
+    if not attempts:
+        return ()
+    if sort.name == "time":
+        return tuple(_days(attempts, now))
+    if sort.group is None:
+        return (AttemptGroup(f"by {sort.name}", attempts),)
+    groups: list[AttemptGroup] = []
+    start, name = 0, sort.group(attempts[0], now)
+    for place, attempt in enumerate(attempts):
+        other = sort.group(attempt, now)
+        if other != name:
+            groups.append(AttemptGroup(name, attempts[start:place]))
+            start, name = place, other
+    return (*groups, AttemptGroup(name, attempts[start:]))
+
+
+def _days(attempts: Sequence[Attempt], now: int) -> Iterable[AttemptGroup]:
+    """One group a local day; each day's end is searched for and not counted up to."""
+    newest_first = _age(attempts[0]) >= _age(attempts[-1])
+    start = 0
+    while start < len(attempts):
+        at = _age(attempts[start])
+        if newest_first:
+            begin = midnight(at) if at else 0
+            stop = bisect.bisect_right(attempts, -begin, lo=start, key=lambda attempt: -_age(attempt))
+        else:
+            end = midnight(midnight(at) + 30 * 3600 * NS) if at else 1
+            stop = bisect.bisect_left(attempts, end, lo=start, key=_age)
+        stop = max(stop, start + 1)
+        yield AttemptGroup(day_name(at or None, now), attempts[start:stop])
+        start = stop
+
+
+# --- cells -----------------------------------------------------------------------------------------------
+
+_SHORT = {
+    "execution_failed": "failed",
+    "structural_validation_failed": "malformed",
+    "resource_exhausted": "out of disk",
+    "declined_needs_decomposition": "too big",
+    "no_changes": "no change",
+    "no_evidence_produced": "no evidence",
+    "already_satisfied": "satisfied",
+    "land_conflict": "conflict",
+    "land_conflict_unresolvable": "conflict",
+    "land_conflict_operator_required": "conflict",
+    "land_conflict_needs_human": "conflict",
+    "land_operator_attention": "land: look",
+    "land_retry": "land race",
+    "post_run_check_failed": "check failed",
+    "ratchet_failed": "ratchet",
+    "preserved_needs_review": "to review",
+    "repair-cycle-exhausted": "repairs spent",
+    "review_fixable_gap": "review: gap",
+    "review_terminal_block": "review: block",
+    "review_block": "review: block",
+    "review_request_changes": "review: change",
+    "review_request_clarification": "review: asks",
+    "review_malfunction": "no verdict",
+    "success": "",
+}
+"""DDx's words for an ending in a column's width; where it says no more than the outcome, the outcome."""
+
+
+@lru_cache(maxsize=1024)
+def _ending(word: str, status: str, outcome: str) -> str:
+    if not status or outcome in ("landed", "interrupted", "unfinished", "unknown"):
+        faulted = outcome == "landed" and status_of(status).outcome not in ("landed", "satisfied")
+        return _SHORT.get(status, word) if faulted else word
+    return _SHORT.get(status, clean_line(status.replace("_", " "), 60)) or word
+
+
+def ending_of(attempt: Attempt) -> str:
+    """How it ended, in a column's width: DDx's own word where that says more than the outcome."""
+    return _ending(look_of(attempt).word, attempt.status, attempt.verdict.outcome)
+
+
+def model_of(attempt: Attempt) -> str:
+    """The model behind an attempt as short as it can be; its harness where no model is known."""
+    return _short_model(attempt.model or attempt.harness)
+
+
+@lru_cache(maxsize=512)
+def _short_model(name: str) -> str:
+    return clean_line(name.rpartition("/")[2].removeprefix("claude-"), 40)
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """What the columns of attempts hold, for one list at one moment."""
+
+    now: int
+    by_day: bool
+    """They stand in days: the time of day says when."""
+
+    def text(self, column: str, attempt: Attempt) -> str:
+        """One cell; empty where nobody recorded it."""
+        if column == "ended":
+            at = attempt.finished_at or attempt.started_at
+            return figures.clock_time(at)[:5] if self.by_day and at else figures.day_or_time(at, self.now)
+        if column == "took":
+            return figures.short_span(attempt.duration_ms) if attempt.duration_ms else ""
+        if column == "tokens":
+            return figures.tokens(attempt.tokens.total) if attempt.tokens.total else ""
+        if column == "cost":
+            cost = format_sum(attempt.sums)
+            return "" if cost == figures.UNKNOWN else cost
+        if column == "model":
+            return model_of(attempt)
+        if column == "review":
+            return clean_line(attempt.review.verdict, 20).lower().replace("_", " ") if attempt.review else ""
+        return short_id(clean_line(attempt.bead_id, 60)) if column == "bead" else clean_line(attempt.harness, 20)
+
+
+def filled(attempts: Sequence[Attempt], cells: Cells, chosen: Sequence[str] | None) -> list[Column]:
+    """The columns that the first rows can fill, each as wide as they need; those that were chosen stay."""
+    first = attempts[:MEASURED]
+    columns: list[Column] = []
+    for column in ATTEMPT_COLUMNS:
+        if chosen is None and column.asked:
+            continue
+        texts = [text for attempt in first if (text := cells.text(column.name, attempt))]
+        if len(texts) > SPARSE * len(first) or (chosen is not None and column.name in chosen):
+            widest = max(map(cell_len, texts), default=1)
+            columns.append(_as_wide(column, min(widest, column.cells)))
+    return columns
+
+
+def _as_wide(column: Column, cells: int) -> Column:
+    cells = max(cells, min(cell_len(column.title), column.cells))
+    return Column(column.title, cells, column.rank, column.name, column.help, column.asked, column.words)
+
+
+def title_room(width: int) -> int:
+    """Cells that a title keeps before a column gives way: the title is what one reads."""
+    return 18 if width < 70 else 22 if width < 80 else 30 if width < 110 else 40
+
+
+def shown_columns(columns: Sequence[Column], width: int, lead: int, chosen: Sequence[str] | None) -> list[Column]:
+    """The columns that leave a title its room in a list of a width."""
+    if width < SMALL_TABLE:
+        columns = [_as_wide(column, min(column.cells, 7)) if column.words else column for column in columns]
+    return fitting(columns, width - lead - title_room(width), chosen)
+
+
+def ending_room(cells: int, width: int) -> int:
+    """Cells of the column of endings, the longest of which takes ``cells``, in a list of a width."""
+    return min(cells, 11 if width < SMALL_TABLE else ENDING_CELLS)
+
+
+def paint_cells(attempt: Attempt, columns: Sequence[Column], cells: Cells) -> list[Span]:
+    """The columns of one attempt."""
+    spans = []
+    for column in columns:
+        text = cells.text(column.name, attempt)
+        spans.append(column.placed(text or NOTHING, "text" if text and column.name == "cost" else "muted"))
+    return spans
+
+
+def ending_span(attempt: Attempt, cells: int) -> list[Span]:
+    """The glyph of an outcome and how it ended, in so many cells."""
+    look = look_of(attempt)
+    return [(f"{look.glyph} ", look.ink), (f"{cut(ending_of(attempt), cells):<{cells}} ", look.ink)]
+
+
+class GroupPlaces:
+    """Where the rows of groups stand: a caption each, then its attempts unless it is folded."""
+
+    def __init__(self, groups: Sequence[AttemptGroup], folded: Collection[str]) -> None:
+        self.groups = groups
+        self.folded = folded
+        self._starts = [0]
+        self._firsts = [0]
+        """Attempts before each group."""
+        for group in groups:
+            rows = 1 if group.name in folded else 1 + len(group.attempts)
+            self._starts.append(self._starts[-1] + rows)
+            self._firsts.append(self._firsts[-1] + len(group.attempts))
+        self._by_name = {group.name: number for number, group in enumerate(groups)}
+
+    def __len__(self) -> int:
+        return self._starts[-1]
+
+    def at(self, row: int) -> tuple[AttemptGroup, int]:
+        """The group of a row, and which of its attempts the row is; -1 for the caption."""
+        number = bisect.bisect_right(self._starts, row) - 1
+        return self.groups[number], row - self._starts[number] - 1
+
+    def caption_row(self, name: str) -> int | None:
+        """The row of a group's caption."""
+        number = self._by_name.get(name)
+        return None if number is None else self._starts[number]
+
+    def row_of(self, place: int) -> int:
+        """The row of the attempt at a place in the order; its group's caption where that is folded."""
+        number = bisect.bisect_right(self._firsts, place) - 1
+        if self.groups[number].name in self.folded:
+            return self._starts[number]
+        return self._starts[number] + 1 + place - self._firsts[number]

@@ -1,0 +1,137 @@
+"""Attempts in groups with their sums, in any order, without a column that nobody can fill."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from helix_tui.core.ddx.attempts.attempt import Attempt, Tokens
+from helix_tui.core.ddx.attempts.sums import format_sum, sum_calls
+from helix_tui.core.ground.time import NS, parse_now
+from helix_tui.widgets.rows.attempt_table import SORTS, arranged, ending_of, grouped
+from helix_tui.widgets.rows.attempts import AttemptList, AttemptRows, Board, Order
+from tests.widgets.host import Host
+
+NOW = parse_now("2026-08-21T12:00:00Z")
+HOUR = 3_600 * NS
+DAY = 24 * HOUR
+
+
+def attempt(number: int, status: str = "success", **fields: object) -> Attempt:
+    at = NOW - number * HOUR
+    made = Attempt(
+        attempt_id=f"a{number:05}",
+        bead_id=f"b-{number % 3}",
+        status=status,
+        status_source="event",
+        model=("opus", "haiku")[number % 2],
+        started_at=at - HOUR,
+        finished_at=at,
+        duration_ms=1_000 * (number + 1),
+        tokens=Tokens(total=100 * (number + 1)),
+        cost_usd=0.5 + number / 100,
+    )
+    return replace(made, **fields)  # type: ignore[arg-type]
+
+
+MANY = [attempt(n) for n in range(100)]
+
+
+def test_days_hold_every_attempt_once_and_their_sums_are_those_of_the_one_object() -> None:
+    groups = grouped(MANY, SORTS["time"], NOW)
+    assert [each for group in groups for each in group.attempts] == MANY
+    assert groups[0].name == "today"
+    assert groups[1].name == "yesterday"
+    assert groups[2].name == "Wed 19 Aug"
+    for group in groups:
+        assert len({(each.finished_at or 0) // DAY for each in group.attempts}) <= 2
+        whole = format_sum(sum_calls(call for each in group.attempts for call in each.spent))
+        assert group.summed.startswith(whole)
+
+
+def test_days_are_days_when_the_oldest_stands_first_too() -> None:
+    turned = arranged(MANY, SORTS["time"], turned=True)
+    groups = grouped(turned, SORTS["time"], NOW)
+    assert [group.name for group in groups] == [group.name for group in grouped(MANY, SORTS["time"], NOW)][::-1]
+    assert sum(len(group.attempts) for group in groups) == 100
+
+
+@pytest.mark.parametrize("name", list(SORTS))
+@pytest.mark.parametrize("turned", [False, True])
+def test_every_order_holds_every_attempt_once_and_the_unknown_last(name: str, turned: bool) -> None:
+    rng = random.Random(3)
+    mixed = [
+        replace(each, cost_usd=None, tokens=Tokens(), duration_ms=None, model="", bead_id="")
+        if rng.random() < 0.3
+        else each
+        for each in MANY
+    ]
+    order = arranged(mixed, SORTS[name], turned=turned)
+    assert sorted(each.attempt_id for each in order) == sorted(each.attempt_id for each in mixed)
+    values = [SORTS[name].value(each) for each in order]
+    known = [value for value in values if value is not None]
+    assert values[: len(known)] == known
+    assert known == sorted(known, reverse=SORTS[name].descending is not turned)  # type: ignore[type-var]
+    groups = grouped(order, SORTS[name], NOW)
+    assert [each for group in groups for each in group.attempts] == list(order)
+    assert len({group.name for group in groups}) == len(groups)
+
+
+def test_a_column_that_nobody_can_fill_is_not_there() -> None:
+    bare = [replace(each, cost_usd=None, tokens=Tokens(), model="", harness="") for each in MANY]
+    names = {column.name for column in Board(order=Order(bare), now=NOW).columns(160)}
+    assert names == {"took", "ended"}
+    chosen = Board(order=Order(bare, chosen=("cost", "bead")), now=NOW).columns(160)
+    assert [column.name for column in chosen] == ["cost", "bead"]
+    line = "".join(text for text, _ in AttemptRows(Board(order=Order(bare), now=NOW), 120).paint(1, 120))
+    assert "n/a" not in line
+
+
+@pytest.mark.parametrize("width", [46, 58, 62, 80, 100, 120, 160, 218])
+def test_at_every_width_outcome_title_duration_age_and_cost_are_there(width: int) -> None:
+    rows = AttemptRows(Board(order=Order(MANY), now=NOW), width)
+    line = "".join(text for text, _ in rows.paint(1, width))
+    for part in ("✓", "b-0", "1s", "$0.50"):
+        assert part in line, line
+    assert ("opus" in line) is (width >= 58)
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        ("success", "landed"),
+        ("execution_failed", "failed"),
+        ("land_conflict", "conflict"),
+        ("post_run_check_failed", "check failed"),
+        ("quantum_superposed", "quantum_superposed"),
+        ("", "interrupted"),
+    ],
+)
+def test_an_ending_is_ddxs_own_word_where_that_says_more(status: str, said: str) -> None:
+    assert ending_of(attempt(1, status)) == said
+
+
+async def test_a_day_folds_to_its_sums_and_unfolds() -> None:
+    rows = AttemptList()
+    async with Host(rows).run_test(size=(120, 30)):
+        rows.show_board(Board(order=Order(MANY), now=NOW))
+        whole = len(rows.source)
+        rows.select(MANY[40].attempt_id)
+        assert rows.fold()
+        assert rows.selected_attempt is None
+        assert (rows.selected_key or "").startswith("group:")
+        assert len(rows.source) < whole
+        assert rows.source.index(MANY[40].attempt_id) == rows.selected_index, "its group stands for it"
+        assert rows.unfold()
+        assert len(rows.source) == whole
+
+
+def test_twenty_thousand_attempts_have_their_rows_where_their_keys_say() -> None:
+    many = [attempt(n) for n in range(20_000)]
+    rows = AttemptRows(Board(order=Order(many), now=NOW, folded=frozenset({"yesterday"})), 100)
+    for place in (0, 1, 500, len(rows) - 1):
+        assert rows.index(rows.key(place)) == place
+    limited = AttemptRows(Board(order=Order(many), now=NOW), 100, most=60)
+    assert sum(limited.attempt(n) is not None for n in range(len(limited))) == 60
