@@ -162,7 +162,7 @@ KEYS: tuple[Key, ...] = (
         "slash",
         "filter",
         "filter",
-        "queue,loop,memory,journal,needs",
+        "queue,loop,memory,journal,help,needs",
         "Show only what a query matches, as you type.",
     ),
     Key("find.next", "n", "next_match", "next match", "list", "Next row that matches."),
@@ -342,6 +342,75 @@ def id_of(name: str, scope: str, keymap: Mapping[str, str] | None = None) -> str
 def keys_of(scopes: Collection[str]) -> list[Key]:
     """Every key that holds in one of these scopes."""
     return [key for key in KEYS if not set(scopes).isdisjoint(key.scope.split(","))]
+
+
+_HABITS: Mapping[str, tuple[str, ...]] = {
+    "ctrl+z": ("change.undo",),
+    "ctrl+y": ("change.redo",),
+    "ctrl+r": ("change.redo",),
+    "ctrl+n": ("change.new",),
+    "ctrl+f": ("find.filter", "move.page-down"),
+    "ctrl+b": ("move.page-up",),
+    "ctrl+l": ("app.try-again",),
+    "ctrl+g": ("go.to",),
+    "ctrl+k": ("go.palette",),
+    "ctrl+w": ("app.quit",),
+    "Q": ("app.quit",),
+    "f1": ("app.help",),
+    "f2": ("change.edit",),
+    "f10": ("app.quit",),
+    "delete": ("change.close",),
+    "backspace": ("go.back",),
+    "D": ("change.close",),
+    "less_than_sign": ("move.first", "pane.narrower"),
+    "equals_sign": ("pane.zoom",),
+    "underscore": ("pane.zoom",),
+    "b": ("move.page-up", "go.view-back"),
+    "S": ("list.sort", "list.views"),
+    "O": ("list.sort",),
+    "m": ("change.mark",),
+    "P": ("change.raise", "change.parent"),
+    "r": ("app.try-again", "change.redo"),
+    "i": ("ask.new",),
+    "I": ("change.edit",),
+    "t": ("go.view",),
+    "M": ("go.memory",),
+    "H": ("move.fold",),
+    "0": ("go.queue",),
+    "7": ("go.needs-me",),
+    "asterisk": ("change.mark",),
+    "semicolon": ("go.to",),
+    "comma": ("list.columns",),
+}
+"""What a key does in other programs, and which of our keys do that: lazygit, k9s, vim, gh-dash, editors."""
+
+_PLACES = {
+    "list": "a list",
+    "beads": "the queue",
+    "sheet": "a sheet",
+    "form": "a form",
+    "panes": "a screen with two panes",
+    "half-way": "a change under way",
+    "needs": "Needs me",
+    "columns": "the choice of columns",
+}
+
+
+def instead_of(name: str, keymap: Mapping[str, str] | None = None) -> str:
+    """What to say of a pressed key that does nothing here: where it does something, and what does it here."""
+    pressed = _SHOWN.get(name, name)
+    elsewhere = []
+    for key in KEYS:
+        if name in names((keymap or {}).get(key.id, key.keys)):
+            scope = key.scope.split(",")[0]
+            elsewhere.append(f"“{key.label}” in {_PLACES.get(scope, scope.capitalize())}")
+    meant = [f"{BY_ID[key_id].label}: {shown(BY_ID[key_id], keymap)}" for key_id in _HABITS.get(name, ())]
+    said = f"{pressed} does nothing here."
+    if elsewhere:
+        said += f" It is {', '.join(dict.fromkeys(elsewhere))}."
+    if meant:
+        said += f" You may want {', '.join(meant)}."
+    return said if elsewhere or meant else f"{said} {shown(BY_ID['app.help'], keymap)} lists every key."
 
 
 def taken_by(name: str, keymap: Mapping[str, str] | None = None) -> str:

@@ -134,24 +134,41 @@ class Dismissal(Screen[Any]):
         AwaitComplete(self.app._replace_screen(self)).call_next(self.app)
 
 
+KEY_AT = 30
+"""Cells before the key of a command, in the palette."""
+
+
 class Commands(SystemCommandsProvider):
     """What the palette offers; a name with brackets in it is no markup."""
 
     async def discover(self) -> Hits:
         """All commands, before anything is typed."""
+        keys = self._keys()
         async for hit in super().discover():
-            yield replace(cast(DiscoveryHit, hit), display=Content(hit.text or ""))
+            name = hit.text or ""
+            yield replace(cast(DiscoveryHit, hit), display=_with_key(Content(name), keys.get(name, "")))
+
+    def _keys(self) -> dict[str, str]:
+        """Per command the key that does it too."""
+        found: dict[str, str] = getattr(self.app, "command_keys", lambda screen: {})(self.screen)
+        return found
 
     async def search(self, query: str) -> Hits:
         """Commands that match what is typed, with the letters that do."""
-        matcher = self.matcher(query)
+        matcher, keys = self.matcher(query), self._keys()
         for name, help_text, callback, _ in self.app.get_system_commands(self.screen):
             score, offsets = matcher.fuzzy_search.match(query, name)
             if score:
                 shown = Content(name)
                 for offset in offsets:
                     shown = shown.stylize(matcher.match_style, offset, offset + 1)
-                yield Hit(score, shown, callback, text=name, help=help_text)
+                yield Hit(score, _with_key(shown, keys.get(name, "")), callback, text=name, help=help_text)
+
+
+def _with_key(name: Content, key: str) -> Content:
+    """A command, and behind it the key that does it too."""
+    blank = " " * max(2, KEY_AT - name.cell_length)
+    return name + Content(blank) + Content.styled(key, "bold") if key else name
 
 
 class _Offers(CommandList):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.binding import BindingType
 
 from helix_tui.core.beads.query import fields
-from helix_tui.keymap import keys_of, shown_all
+from helix_tui.keymap import bindings, keys_of, shown_all
 from helix_tui.screens import SCREENS
 from helix_tui.screens.base import HelixScreen
+from helix_tui.screens.filter import FilteringScreen
 from helix_tui.screens.sheet import OverlayScreen
 from helix_tui.themes.roles import SIGNS
 from helix_tui.widgets.base.line import Span, rule, wrap_spans
@@ -20,8 +23,12 @@ if TYPE_CHECKING:
 
 _KEY_CELLS = 16
 _EXAMPLE_CELLS = 26
+_WORD_CELLS = 28
 
-_ALSO = {"queue": ("beads",)}
+_ALSO = {
+    "queue": ("beads", "panes"),
+    **dict.fromkeys(("loop", "memory", "ask", "insights", "journal"), ("panes",)),
+}
 """Scopes that hold on a screen beside its own."""
 
 _ELSEWHERE = (
@@ -46,6 +53,52 @@ _MEMORY = (
     ("proven", "5 or more verified outcomes, and the lower end is above 50 %"),
     ("F P S", "failure, pattern, systemic, where there is no room for the word"),
 )
+WORDS = (
+    ("acceptance", "what must hold for a bead to be done; best a command and its result"),
+    ("answered, evidence found, not found (answer found or not)", "what a question came to"),
+    ("attempt", "one execution of one bead"),
+    ("bead", "one unit of work in the DDx tracker: an issue"),
+    ("blocks, blocked by", "the dependency edge, from either end"),
+    ("claim, lease, heartbeat", "a worker's hold on a bead; how long it is good; the sign of life that renews it"),
+    ("cooldown", "the time after an attempt in which DDx does not try its bead again"),
+    ("critical path", "the longest chain of unfinished beads in which each waits on the one before"),
+    (
+        "DDx",
+        "keeps the queue and runs the attempts; this console reads its files and writes by its commands",
+    ),
+    ("drift", "the bead's governing document or parent changed since the bead was written"),
+    ("effectiveness", "verified helped / (helped + failed), with its 95 % interval and n"),
+    ("eligible", "workers may pick it"),
+    ("epic, parent, part of", "a bead that is made of others"),
+    ("evidence", "what an attempt left: prompt, transcript, diff, checks, usage"),
+    ("family, era", 'the releases of DDx that share a rule: April 2026, and August 2026 ("head")'),
+    ("focus", "workers may pick only what one epic needs"),
+    ("HELIX", "the method over DDx: which stage comes next, what is reviewed, what is remembered"),
+    ("injection, ledger", "memories put before an agent; the record of who was shown what"),
+    ("journal", "every change made from here, with its way back"),
+    ("kept aside (preserved)", "done, and not merged: its commit is kept at a ref of its own until somebody decides"),
+    ("landed", "merged into the branch: the revision is in its history"),
+    ("memory, lesson, systemic", "something remembered; one that waits for acceptance; one that came back three times"),
+    ("next action", "what HELIX says should happen next: BUILD, DESIGN, ALIGN, BACKFILL, POLISH, WAIT, GUIDANCE, STOP"),
+    ("orphan", "a claim whose process is dead and that is older than two hours"),
+    (
+        "outcome",
+        "landed, kept aside (preserved), refused by review, no change, already satisfied, failed, interrupted, unknown",
+    ),
+    ("question, source", "Ask; the span of a file that an answer cites"),
+    ("queue", "all beads of a project"),
+    ("ready", "every dependency closed and nothing else holds it"),
+    ("refused by review", "a reviewing agent found faults, and the change was not merged"),
+    ("run record, sidecar", "the file in which a running attempt, or a worker, says what it does"),
+    ("simulation", "what `demo` and `helix-ddx` do in place of real agents"),
+    ("slice, saved view", "a part of the queue by filter, order and columns, kept under a name"),
+    ("supervisory bead", "a review or alignment that HELIX injected"),
+    ("tracker", "the file `.ddx/beads.jsonl` and DDx's commands on it"),
+    ("verdict", "the one decision on what came of an attempt, and its proof"),
+    ("worker, harness, model", "the process that runs beads; the agent program it starts; the model behind it"),
+)
+"""What the words on the screen mean; docs/glossary.md is the same table."""
+
 _MOUSE = (
     ("click", "selects a row; a second click opens it"),
     ("wheel", "moves the list under it, not the cursor"),
@@ -64,11 +117,69 @@ def places(here: str) -> list[tuple[str, tuple[str, ...]]]:
     return [*first, *(place for place in every if place not in first)]
 
 
-class HelpScreen(OverlayScreen):
+class HelpScreen(OverlayScreen, FilteringScreen):
     """``?``"""
 
-    TITLE_TEXT = "keys, filter language, mouse, signs"
-    FOOTER = ("go.back", "move.down", "move.up", "app.quit")
+    SCOPE = "help"
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("help")]
+    TITLE_TEXT = "keys, signs, words, filter language, mouse"
+    FOOTER = ("go.back", "find.filter=search", "move.down", "move.up", "app.quit")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._searched = ""
+        self._rows: list[Row] = []
+
+    @property
+    def filter_text(self) -> str:
+        """What is searched for."""
+        return self._searched
+
+    def filter_with(self, text: str) -> None:
+        """Only lines with every one of these words, each under its heading."""
+        self._searched = text.strip()
+        self.show_lines()
+
+    def filter_count(self) -> str:
+        """Lines that are left."""
+        return f"{sum(row.selectable for row in self._found()):,}"
+
+    def has_matches(self) -> bool:
+        """Whether any line is left."""
+        return any(row.selectable for row in self._found())
+
+    def _found(self) -> list[Row]:
+        wanted = self._searched.lower().split()
+        if not wanted:
+            return self._rows
+        found: list[Row] = []
+        heading: Row | None = None
+        entry, hit = "", False
+        for row in self._rows:
+            if row.key.startswith("group:"):
+                heading = row
+                continue
+            first = row.key.rpartition("/")[0] or row.key
+            if first != entry:
+                whole = "".join(text for each in self._rows if each.key.startswith(first) for text, _ in each.left)
+                entry, hit = first, all(word in whole.lower() for word in wanted)
+            if hit:
+                if heading is not None:
+                    found.append(heading)
+                    heading = None
+                found.append(row)
+        return found or [Row("none", (("  nothing has these words; esc shows all", "muted"),), selectable=False)]
+
+    def show_lines(self) -> None:
+        """Show what is left of the lines."""
+        self.list.show(Rows(self._found()))
+
+    async def action_back(self) -> None:
+        """From a search to every line; else back."""
+        if self._searched:
+            self.filter_with("")
+        else:
+            await super().action_back()
 
     def show_snapshot(self, snapshot: Snapshot, change: Change) -> None:
         """Nothing in here depends on the queue."""
@@ -77,24 +188,26 @@ class HelpScreen(OverlayScreen):
     def on_resize(self) -> None:
         """Other widths break sentences elsewhere."""
         width = max(20, self.size.width - 3)
-        below = [screen for screen in self.app.screen_stack if isinstance(screen, HelixScreen)]
+        below = [screen for screen in self.app.screen_stack if isinstance(screen, HelixScreen) and screen is not self]
         here = next((name for screen in reversed(below) if (name := screen.NAME or screen.SCOPE)), "")
         keymap = dict(self.console.keymap)
-        self.list.show(
-            Rows(
-                [
-                    *_keys(width, here, keymap),
-                    *_language(width),
-                    *_mouse(width),
-                    *_memory(width),
-                    *_signs(width),
-                ]
-            )
-        )
+        mine, *others = places(here)
+        legend = [*_memory(width)] if here in ("memory", "insights") else [*_signs(width)]
+        rest = [*_signs(width)] if here in ("memory", "insights") else [*_memory(width)]
+        self._rows = [
+            *_keys(width, [mine], keymap),
+            *legend,
+            *_section("words", WORDS, _WORD_CELLS, width),
+            *_keys(width, others, keymap),
+            *_language(width),
+            *_mouse(width),
+            *rest,
+        ]
+        self.show_lines()
 
 
-def _keys(width: int, here: str, keymap: dict[str, str]) -> Iterator[Row]:
-    for title, scopes in places(here):
+def _keys(width: int, where: Iterable[tuple[str, tuple[str, ...]]], keymap: dict[str, str]) -> Iterator[Row]:
+    for title, scopes in where:
         pairs = [(shown_all(key, keymap), key.help) for key in keys_of(scopes)]
         yield from _section(title, pairs, _KEY_CELLS, width)
 

@@ -22,7 +22,7 @@ from textual.screen import Screen
 from helix_tui.core.beads.query import Completion
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.ground.text import clean_line
-from helix_tui.keymap import taken_by
+from helix_tui.keymap import BY_ID, KEYS, Key, instead_of, shown, taken_by
 from helix_tui.screens import SCREENS
 from helix_tui.screens.base import HelixScreen
 from helix_tui.themes import THEMES
@@ -47,21 +47,32 @@ class Command:
     """On the app, as Textual writes it; or a call."""
     also: str = ""
     """A short name that fingers know."""
+    key: str = ""
+    """The id of the key that does it too, if one does."""
 
 
 def commands() -> list[Command]:
     """Every command there is, in the order in which they are offered."""
-    found = [Command(entry.name, f"screen {entry.key}", f"show_screen('{entry.name}')") for entry in SCREENS.values()]
+    found = [
+        Command(entry.name, f"screen {entry.key}", f"show_screen('{entry.name}')", key=f"go.{entry.name}")
+        for entry in SCREENS.values()
+    ]
     found += [
-        Command("needs me", "what waits on a person, ranked", "needs_me"),
-        Command("next action", "NEXT_ACTION with its reasons", "next_action"),
-        Command("helix run", "the loop: start, pause, stop, its log", "loop", also="helix start"),
+        Command("needs me", "what waits on a person, ranked", "needs_me", key="go.needs-me"),
+        Command("next action", "NEXT_ACTION with its reasons", "next_action", key="go.next-action"),
+        Command("helix run", "the loop: start, pause, stop, its log", "loop", also="helix start", key="go.steer"),
         Command("notices, unread lines", "what to know of this queue, and lines not read", "unread"),
-        Command("keys", "every key", "help"),
+        Command("keys", "every key", "help", key="app.help"),
         Command("screenshot", "this screen as an SVG picture, among your downloads", "screenshot"),
     ]
     found += [Command(f"theme {theme.name}", "colours", f"use_theme('{theme.name}')") for theme in THEMES]
-    return [*found, Command("quit", "leave; the loop keeps running", "quit", also="q")]
+    return [*found, Command("quit", "leave; the loop keeps running", "quit", also="q", key="app.quit")]
+
+
+def keys_bound_on(screen: HelixScreen) -> list[Key]:
+    """The keys that a screen itself has, in the order of the registry."""
+    bound = {binding.id for bindings in screen._bindings.key_to_bindings.values() for binding in bindings}
+    return [key for key in KEYS if key.id in bound]
 
 
 def ways_to(text: str, queue: Queue, among: Sequence[Command], archive: Iterable[Bead] = ()) -> list[Completion]:
@@ -126,6 +137,8 @@ class Traveller(App[int]):
     snapshot: Snapshot
     keymap: dict[str, str]
     view_book: ViewBook
+    _unknown_key = ""
+    """The last key that did nothing: held down, it says so once."""
 
     def say(self, text: str, severity: Any = "information") -> None:
         """A word to the user; whatever is in it, it is not markup."""
@@ -295,8 +308,23 @@ class Traveller(App[int]):
 
         if not isinstance(screen, HelixScreen):
             return commands()
-        own = (*screen.commands(), *helix_commands(screen.console))
-        return [*commands(), *(Command(*each) for each in own)]
+        by_label = {key.label: key for key in keys_bound_on(screen)}
+        own = [
+            Command(name, said, do, key=by_label.pop(name).id if name in by_label else "")
+            for name, said, do in screen.commands()
+        ]
+        known = {command.key for command in (*commands(), *own)}
+        by_key = [
+            Command(key.label, key.help, partial(screen.run_action, key.action), key=key.id)
+            for key in by_label.values()
+            if key.id not in known
+        ]
+        return [*commands(), *own, *by_key, *(Command(*each) for each in helix_commands(screen.console))]
+
+    def command_keys(self, screen: Screen[Any]) -> dict[str, str]:
+        """Per command that a key does too: the key, as people write it."""
+        commands = self._commands(screen)
+        return {command.name: shown(BY_ID[command.key], self.keymap) for command in commands if command.key in BY_ID}
 
     async def _do(self, command: Command) -> None:
         if isinstance(command.action, str):
@@ -345,6 +373,16 @@ class Traveller(App[int]):
                 bound.add(view.key)
                 self._bindings.bind(view.key, f"saved_view({view.name!r})", view.name, show=False)
         return problems
+
+    async def _check_bindings(self, key: str, priority: bool = False) -> bool:
+        """Textual's own; a key that nothing is bound to says where it means something, or what does it here."""
+        done = await super()._check_bindings(key, priority)
+        if not done and not priority and isinstance(self.screen, HelixScreen) and key != self._unknown_key:
+            self._unknown_key = key
+            self.say(instead_of(key, self.keymap))
+        elif done and not priority:
+            self._unknown_key = ""
+        return done
 
     async def action_saved_view(self, name: str) -> None:
         """The queue as a saved view has it."""

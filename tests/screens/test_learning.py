@@ -1,0 +1,111 @@
+"""What helps somebody who is new: words in `?`, keys in the palette, keys that do nothing."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from textual.command import CommandList
+
+from helix_tui.keymap import KEYS, instead_of, names
+from helix_tui.screens.help import WORDS, HelpScreen
+from tests.screens.conftest import Console, MakeConsole
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def said(app: Console) -> list[str]:
+    return [notice.message for notice in app._notifications]
+
+
+def test_the_glossary_and_the_help_explain_the_same_words() -> None:
+    lines = (ROOT / "docs" / "glossary.md").read_text("utf-8").splitlines()
+    table = [match.groups() for line in lines if (match := re.match(r"\| (.*?) \| (.*?) \|$", line))]
+    assert tuple(table[1:]) == WORDS
+
+
+def test_the_words_of_the_specification_are_all_explained(shared: Path) -> None:
+    text = (shared / "design" / "words.md").read_text("utf-8")
+    table = text[text.index("| word | means |") : text.index("## Style")]
+    wanted = [row.split("|")[1].strip() for row in table.splitlines()[2:] if row.startswith("|")]
+    explained = " ".join(f"{word} {means}" for word, means in WORDS).lower()
+    words = {word.strip("`* ") for row in wanted for word in re.split(r",| / ", row)}
+    assert {word for word in words if word.split("(")[0].strip().lower() not in explained} == set()
+
+
+async def test_help_is_searched_and_explains_bead(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test(size=(100, 40)) as pilot:
+        await pilot.press("question_mark", "slash", *"unit", "enter")
+        assert isinstance(app.screen, HelpScreen)
+        assert app.sees("one unit of work in the DDx tracker")
+        assert app.sees("── words")
+        assert not app.sees("── mouse")
+        await pilot.press("escape")
+        assert isinstance(app.screen, HelpScreen)
+        assert not app.screen.filter_text
+        await pilot.press("escape")
+        assert not isinstance(app.screen, HelpScreen)
+
+
+async def test_help_of_a_screen_shows_its_keys_then_its_signs(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test(size=(100, 200)) as pilot:
+        await pilot.press("question_mark")
+        heads = [row.split("──")[1].split("─")[0].strip() for row in app.rows() if row.startswith(" ── ")]
+        assert heads[:3] == ["on Queue", "signs", "words"]
+        await pilot.press("escape", "3", "question_mark")
+        await pilot.pause()
+        heads = [row.split("──")[1].split("─")[0].strip() for row in app.rows() if row.startswith(" ── ")]
+        assert heads[:2] == ["on Memory", "what memories are worth"]
+
+
+async def test_the_palette_shows_the_key_of_each_command(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test(size=(120, 60)) as pilot:
+        await pilot.press("ctrl+p")
+        await app.workers.wait_for_complete()
+        await pilot.press(*"undo")
+        await app.workers.wait_for_complete()
+        await pilot.pause(0.3)
+        found = app.screen.query_one(CommandList)
+        first = found.get_option_at_index(0)
+        assert re.match(r"undo +u\b", str(first.prompt).splitlines()[0])
+        keys = app.command_keys(app.screen_stack[0])
+        assert (keys["queue"], keys["zoom"], keys["needs me"], keys["eligible"]) == ("1", "z", "!", "e")
+
+
+async def test_every_key_of_a_screen_is_in_the_palette(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test(size=(120, 60)):
+        keys = app.command_keys(app.screen)
+        offered = {command.title for command in app.get_system_commands(app.screen)}
+        labels = {key.label for key in KEYS if {"queue", "beads", "panes"} & set(key.scope.split(","))}
+        assert labels - {"actions", "stop"} <= offered
+        assert set(keys) <= offered
+
+
+async def test_a_key_that_does_nothing_says_where_it_does_and_what_does_it_here(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("W")
+        assert said(app) == ["W does nothing here. It is “tree depth” in Ask."]
+        await pilot.press("ctrl+z", "ctrl+z")
+        assert said(app)[1:] == ["ctrl+z does nothing here. You may want undo: u."]
+        await pilot.press("j", "ctrl+z")
+        assert len(said(app)) == 3
+        await pilot.press("slash", "W")
+        assert len(said(app)) == 3
+
+
+def test_a_key_that_nobody_knows_leads_to_the_help_as_it_is_set() -> None:
+    assert instead_of("f12") == "f12 does nothing here. ? lists every key."
+    assert instead_of("f12", {"app.help": "h"}) == "f12 does nothing here. h lists every key."
+    assert "undo: z" in instead_of("ctrl+z", {"change.undo": "z"})
+
+
+@pytest.mark.parametrize("key", KEYS, ids=lambda key: key.id)
+def test_every_key_of_the_registry_is_known_elsewhere(key: object) -> None:
+    for name in names(key.keys):  # type: ignore[attr-defined]
+        assert f"“{key.label}”" in instead_of(name)  # type: ignore[attr-defined]
