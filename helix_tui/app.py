@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from helix_tui.screens.background import ConsoleMonitor
     from helix_tui.screens.editing.change_runner import ChangeRunner
     from helix_tui.screens.loop.controls import LoopControls
+    from helix_tui.screens.notifier import Notifier
     from helix_tui.widgets.chrome.prompt import Prompt
 
 TICK_SECONDS = 1.0
@@ -183,6 +184,8 @@ class HelixApp(Traveller, barrier.GuardedApp):
         self._own = tuple(own)
         self._change_runner: ChangeRunner | None = None
         self._loop_controls: LoopControls | None = None
+        self._notifier: Notifier | None = None
+        self._settings = settings or Settings()
         self._look_out = look_out
         self.monitor: ConsoleMonitor | None = None
         self._feed = open_feed(self._news_from_thread)
@@ -361,6 +364,9 @@ class HelixApp(Traveller, barrier.GuardedApp):
         told = self.snapshot.notices
         self.snapshot, change, needs = news
         self.needs, self.snoozed, self._wakes_at = needs.active, needs.snoozed, needs.wakes_at
+        looked = self.status_summary is not None and bool(self.status_summary.verdict.next_action)
+        if looked and self._look_out == "live":  # what is there at the first look is no news
+            self.notifier.see(self.snapshot, self.needs)
         for notice in self.snapshot.notices:
             if notice.kind == "watch" and notice not in told:
                 self.say(notice.text, "warning")
@@ -414,6 +420,8 @@ class HelixApp(Traveller, barrier.GuardedApp):
         if 0 < self._wakes_at <= self.now():
             self._wakes_at = 0
             self.refresh_needs()
+        if self._notifier is not None:
+            self._notifier.tick(self.snapshot, self.needs)
         busy, self._keys = bool(self._keys), 0
         self._collect(busy)
 
@@ -501,6 +509,20 @@ class HelixApp(Traveller, barrier.GuardedApp):
     def status_summary(self) -> StatusSummary | None:
         """Where the work stands and what should come next; None before anybody looked."""
         return self.monitor.concerns.status_summary if self.monitor is not None else None
+
+    @property
+    def notifier(self) -> Notifier:
+        """What tells somebody who looks elsewhere; made once there is something to compare."""
+        if self._notifier is None:
+            from helix_tui.screens.notifier import Notifier
+
+            self._notifier = Notifier(self, self._settings, read_only=self.read_only, clock=self.now)
+        return self._notifier
+
+    def write_terminal(self, text: str) -> None:
+        """Write a sequence to the terminal itself, beside what is drawn."""
+        if self._driver is not None and not self.is_headless:
+            self._driver.write(text)
 
     @property
     def loop_controls(self) -> LoopControls:

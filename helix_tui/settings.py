@@ -10,6 +10,9 @@
     systemic_days = 7          # days within which three occurrences make a failure systemic
     budget_run = "$5"          # what a run may cost: "$5, 2M tokens, 10 attempts"
     budget_day = "$20"         # what a day may cost, whoever spends it
+    notify = "notify-me"       # a command that is told what needs you and when a run ends, as JSON on its input
+    notify_terminal = ["bell"] # of bell, osc9, osc777, osc99; else what the terminal is known for
+    quiet = "22:00-07:00"      # when nobody is told; what comes up meanwhile is told afterwards
     [keys]
     "move.down" = "n,down"
     [[view]]                   # a slice of the queue, on `V` and on a key of its own
@@ -26,13 +29,16 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.time import NS
 
 if TYPE_CHECKING:
     from helix_tui.core.supervision.run_state.budget import Budget
@@ -95,6 +101,43 @@ def read_views(document: Mapping[str, Any], *, saved: bool = False) -> tuple[lis
     return views, problems
 
 
+TERMINAL_WAYS = ("bell", "osc9", "osc777", "osc99")
+"""How a terminal can be told: its bell, or one of three sequences for a note on the desktop."""
+
+_QUIET = re.compile(r"(\d{1,2}):(\d\d)\s*-\s*(\d{1,2}):(\d\d)\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class QuietHours:
+    """From when to when nobody is told, in minutes of the local day; none where both are the same."""
+
+    start: int = 0
+    end: int = 0
+
+    def hold(self, now: int) -> bool:
+        """Whether it is quiet at an instant."""
+        moment = datetime.fromtimestamp(now // NS)
+        minute = moment.hour * 60 + moment.minute
+        if self.start <= self.end:
+            return self.start <= minute < self.end
+        return minute >= self.start or minute < self.end
+
+
+def parse_quiet(text: str) -> QuietHours:
+    """``22:00-07:00``; an empty text is none.
+
+    Raises:
+        ValueError: it is written otherwise.
+    """
+    if not text.strip():
+        return QuietHours()
+    found = _QUIET.match(text.strip())
+    numbers = [int(each) for each in found.groups()] if found is not None else [24]
+    if found is None or max(numbers[::2]) > 23 or max(numbers[1::2]) > 59:
+        raise ValueError("write it like 22:00-07:00")
+    return QuietHours(numbers[0] * 60 + numbers[1], numbers[2] * 60 + numbers[3])
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """Settings as written, and one sentence for each that could not be read."""
@@ -120,6 +163,12 @@ class Settings:
     """What a ``run`` and a ``day`` may cost, as written."""
     views: tuple[SavedView, ...] = ()
     """Slices of the queue, as the file has them."""
+    notify: str = ""
+    """The command that is told what needs a person."""
+    notify_terminal: tuple[str, ...] | None = None
+    """Ways to tell the terminal; None leaves them to what it is known for."""
+    quiet: QuietHours = field(default_factory=QuietHours)
+    """When nobody is told."""
 
     @property
     def budget(self) -> Budget:
@@ -184,6 +233,7 @@ def load_settings(path: Path | None = None) -> Settings:
         problems.append("model_dir: write a folder as a text")
         model_dir = ""
     budget = _budget_texts(document, problems)
+    telling = _notifying(document, problems)
     return Settings(
         theme if isinstance(theme, str) else "",
         keymap,
@@ -197,7 +247,27 @@ def load_settings(path: Path | None = None) -> Settings:
         accept,
         budget,
         tuple(views),
+        *telling,
     )
+
+
+def _notifying(document: Mapping[str, object], problems: list[str]) -> tuple[str, tuple[str, ...] | None, QuietHours]:
+    """The command, the ways of the terminal, the quiet hours; a sentence for each that cannot be read."""
+    command, ways, quiet = (document.get(name) for name in ("notify", "notify_terminal", "quiet"))
+    if command is not None and not isinstance(command, str):
+        problems.append("notify: write a command as a text")
+        command = None
+    if ways is not None and not (isinstance(ways, list) and all(way in TERMINAL_WAYS for way in ways)):
+        problems.append(f"notify_terminal: write a list of {', '.join(TERMINAL_WAYS)}; an empty one is silent")
+        ways = None
+    try:
+        hours = parse_quiet(quiet) if isinstance(quiet, str) else QuietHours()
+        if quiet is not None and not isinstance(quiet, str):
+            raise ValueError("write it like 22:00-07:00")
+    except ValueError as error:
+        problems.append(f"quiet: {error}")
+        hours = QuietHours()
+    return command or "", None if ways is None else tuple(ways), hours
 
 
 def _budget_texts(document: Mapping[str, object], problems: list[str]) -> dict[str, str]:

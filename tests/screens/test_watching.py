@@ -8,6 +8,7 @@ import os
 import socket
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from helix_tui.core.supervision.signals.focus import plan_focus
 from helix_tui.core.supervision.signals.questions import Tried, bead_fingerprint
 from helix_tui.screens.editing.preview_sheet import PreviewSheet
 from helix_tui.screens.needs.screen import NeedsScreen
+from helix_tui.settings import Settings, parse_quiet
 from tests.screens.conftest import Console, MakeConsole
 from tests.screens.journal_host import at_rest, lines, row
 
@@ -245,3 +247,34 @@ async def test_a_bead_that_the_last_run_tried_is_named_until_it_changes(console:
         looked(app)
         await at_rest(pilot)
         assert app.needs == ()
+
+
+async def test_what_is_new_is_told_once_and_not_in_quiet_hours(
+    console: MakeConsole, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(Console, "write_terminal", lambda app, text: told.append(text))
+    out = tmp_path / "told"
+    notify = f"{sys.executable} -c \"import sys; open('{out}', 'a').write(sys.stdin.read())\""
+    quiet = parse_quiet("00:00-23:59")
+    settings = Settings(notify=notify, notify_terminal=("bell", "osc9"), quiet=quiet)
+    app = console(lines([row("a"), row("b", status="proposed")]), settings=settings)
+    (app.root / ".helix").mkdir()
+    async with app.run_test(size=(120, 30)) as pilot:
+        await at_rest(pilot)
+        app._look_out = "live"
+        watched(app)
+        await at_rest(pilot)
+        assert told == [], "what was there before is no news"
+        rewrite(app, row("a", status="proposed"))
+        looked(app)
+        await at_rest(pilot)
+        assert told == [], "it is quiet"
+        monkeypatch.setattr(app.notifier, "_settings", replace(settings, quiet=parse_quiet("")))
+        app._tick()
+        await at_rest(pilot)
+        looked(app)
+        await at_rest(pilot)
+        assert told == ["\a\x1b]9;2 need you: proposals: status=proposed requires operator attention\x1b\\"]
+        (document,) = map(json.loads, out.read_text().splitlines())
+        assert [need["bead_id"] for need in document["needs"]] == ["a"]

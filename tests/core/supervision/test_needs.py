@@ -11,7 +11,9 @@ from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.index import AttemptBook
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ground.time import parse_now
-from helix_tui.core.supervision.decide.needs import needs_of
+from helix_tui.core.memory.reports import Proposal
+from helix_tui.core.supervision.decide.needs import DROPPED, needs_of
+from helix_tui.core.supervision.run_state.budget import BudgetUse
 from helix_tui.core.supervision.signals.drift import Drift
 from helix_tui.core.supervision.signals.orphans import Orphan
 from helix_tui.core.supervision.signals.questions import OpenQuestion, Tried
@@ -129,3 +131,25 @@ def test_what_the_last_run_tried_and_left_open_is_a_need_once() -> None:
     assert needs.keys() == {("tried", "a"), ("proposed", "c")}
     assert "passed over it: execution_failed: exit status 1" in needs["tried", "a"].reason
     assert needs["tried", "a"].waiting == 1
+
+
+def test_a_budget_that_is_reached_and_a_lesson_to_review_are_needs() -> None:
+    tracker = parse_rows(b'{"id":"a"}')
+    queue = classify(tracker.beads, now=NOW)
+    budgets = [BudgetUse("day", "usd", 20.0, 21.5), BudgetUse("run", "attempts", 10, 9)]
+    lesson = Proposal(7, "20260820T100000-aaaaaaaa", "a", "failure", "boom", "retry", "why", at="2026-08-20T10:00:00Z")
+    first, second = needs_of(queue, (), tracker, budgets=budgets, lessons=[lesson])
+    assert (first.kind, first.key, first.waiting) == ("budget", "budget:day-usd", 1)
+    assert "$20" in first.reason
+    assert (second.kind, second.key, second.reason) == ("lesson", "lesson:7", "failure: boom → retry")
+    assert second.since == parse_now("2026-08-20T10:00:00Z")
+
+
+def test_a_kept_change_that_was_dropped_waits_for_nobody() -> None:
+    kept = _tried("a", 2, "land_conflict", preserve_ref="refs/ddx/iterations/a/x")
+    row = {"id": "a", "title": "t", "helix-assigned": "anna"}
+    for dropped, expected in ((kept.attempt_id, []), ("20260101T000000-00000000", ["merge_conflict"])):
+        tracker = parse_rows(json.dumps({**row, DROPPED: dropped}).encode())
+        found = needs_of(classify(tracker.beads, now=NOW), (), tracker, attempts=AttemptBook([kept]))
+        assert [need.kind for need in found] == expected, "an older drop says nothing of a newer attempt"
+        assert all(need.assigned == "anna" and need.attempt_id == kept.attempt_id for need in found)

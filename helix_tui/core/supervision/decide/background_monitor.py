@@ -112,6 +112,7 @@ def needs_now(project: Project, snapshot: QueueState, attempts: AttemptBook, fou
         attempts=attempts,
         tried=still_tried(found.status_summary.run.state.tried, snapshot.queue),
         lessons=found.lessons,
+        budgets=found.status_summary.budget_uses(attempts, now),
     )
     return split_snoozed(needs, found.snoozes, now)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from helix_tui.core.beads.archive import Archived
 from helix_tui.core.beads.cycles import circles
@@ -31,6 +31,7 @@ from helix_tui.core.supervision.signals.questions import escalated, still_asked
 if TYPE_CHECKING:  # who shows no drift need not load what finds it
     from helix_tui.core.ddx.attempts.attempt import Attempt
     from helix_tui.core.memory.reports import Proposal
+    from helix_tui.core.supervision.run_state.budget import BudgetUse
     from helix_tui.core.supervision.signals.drift import Drift
     from helix_tui.core.supervision.signals.orphans import Orphan
     from helix_tui.core.supervision.signals.questions import OpenQuestion, Tried
@@ -99,16 +100,6 @@ NONE_TRIED = AttemptBook()
 NONE_ARCHIVED: Mapping[str, Archived] = {}
 
 
-class ReachedBudget(Protocol):
-    """A limit that a run, or a day, has reached."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def words(self) -> str: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Need:
     """One thing that waits on a person."""
@@ -175,7 +166,7 @@ def needs_of(
     attempts: AttemptBook = NONE_TRIED,
     tried: Iterable[Tried] = (),
     lessons: Iterable[Proposal] = (),
-    budgets: Iterable[ReachedBudget] = (),
+    budgets: Iterable[BudgetUse] = (),
 ) -> tuple[Need, ...]:
     """Everything that waits on a person: by urgency, then by how much waits on it, what it has cost, priority.
 
@@ -190,7 +181,7 @@ def needs_of(
         attempts: what was attempted; of each bead the latest counts.
         tried: what the last run attempted and left open.
         lessons: what attempts have taught and nobody has accepted or declined.
-        budgets: what a run, or a day, was not to exceed and has reached.
+        budgets: what a run, or a day, is not to exceed; those that are reached count.
     """
     dying = {orphan.bead_id: str(orphan) for orphan in dead}
     left = {orphan.bead_id: orphan for orphan in orphans}
@@ -213,7 +204,11 @@ def needs_of(
         needs.append(Need("worker_stopped", stoppage.ending.bead_id, reason, len(queue.ready)))
     needs += _left_open(queue, tried, {need.bead_id for need in needs})
     needs += [_of_lesson(queue, each) for each in lessons]
-    needs += [Need("budget", "", each.words, len(queue.ready), ref=each.name) for each in budgets]
+    needs += [
+        Need("budget", "", each.describe(), len(queue.ready), ref=f"{each.span}-{each.part}")
+        for each in budgets
+        if each.reached
+    ]
     if tracker.unread:
         needs.append(Need("unread_lines", "", tracker.unread, 0))
     begun = _beginnings(runs, left.values(), dead, questions, stoppage, tracker)
