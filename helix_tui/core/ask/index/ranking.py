@@ -65,6 +65,8 @@ ASKED_FOR = 0.8
 framework "doc" and "test" are ordinary words, so it is less than a source counts for."""
 INHERITED = 0.15
 """The share of its source's score that a test gets of a work item: who changes one changes the other."""
+OF_PASSAGES = 0.5
+"""The weight of meaning where passages are compared: what a long question means is nearer to a passage."""
 CALLERS = 8
 """Files, the best sources, from whose best passages calls are followed."""
 SECOND_STEP = 0.5
@@ -139,7 +141,8 @@ def rank(question: IndexQuery, known: Known) -> Ranking:
     if weights["calls"]:
         parts["calls"] = weights["calls"] * _calls(first, known)
     if weights["meaning"] and known.meanings is not None:
-        parts["meaning"] = weights["meaning"] * _scaled("meaning", _meanings(question, first, known, known.meanings))
+        weight = OF_PASSAGES if _is_long(question) else weights["meaning"]
+        parts["meaning"] = weight * _scaled("meaning", _meanings(question, first, known, known.meanings))
     if question.shape == "work":
         parts["tested"] = _inherited(parts, prior, view)
     return Ranking(view, parts, prior, words.chunks)
@@ -194,15 +197,33 @@ def _calls(first: Ranking, known: Known) -> np.ndarray:
 
 
 def _meanings(question: IndexQuery, first: Ranking, known: Known, meanings: meaning.Meanings) -> np.ndarray:
-    """How near in meaning the files that rank first are."""
-    view = known.view
+    """How near in meaning the files that rank first are: by their digests, or by their best passages."""
+    view, reader = known.view, known.reader
     scores = np.zeros(len(view))
-    chosen = [at for at in first.order if meaning.speaks_for(view.documents[at].role)][: meaning.MOST_FILES]
-    digests = [meaning.digest(view.paths[at], known.reader.pieces(view.paths[at])) for at in chosen]
-    found = meanings.score(question.text, digests)
+    speaking = [at for at in first.order if meaning.speaks_for(view.documents[at].role)][: meaning.MOST_FILES]
+    if _is_long(question):
+        speaking = speaking[: meaning.MOST_PASSAGES]
+        reader.hold([view.paths[at] for at in speaking])
+        texts = [_passage(at, first, known) for at in speaking]
+    else:
+        texts = [meaning.digest(view.paths[at], reader.pieces(view.paths[at])) for at in speaking]
+    found = meanings.score(question.text, texts)
     if found is not None:
-        scores[chosen] = found
+        scores[speaking] = found
     return scores
+
+
+def _is_long(question: IndexQuery) -> bool:
+    return question.shape == "question" and len(question.text.split()) > meaning.FEW_WORDS
+
+
+def _passage(at: int, first: Ranking, known: Known) -> str:
+    """The passage of a file that says most of the question, in words."""
+    path, chunk = known.view.paths[at], first.best_chunk(at)
+    if chunk is None:
+        return path
+    cut = known.reader.pieces(path).chunks[chunk]
+    return meaning.passage(path, cut.header, known.reader.lines(path, cut.start, cut.end))
 
 
 def _inherited(parts: Mapping[str, np.ndarray], prior: np.ndarray, view: IndexView) -> np.ndarray:

@@ -1,13 +1,15 @@
 """What a file is about, compared with what the question is about: one vector a file (all-MiniLM-L6-v2).
 
-A file's digest is its folders, its opening comment and the names that it defines; encoding whole chunks would take
-minutes and was not better. Only the files that rank first without it are compared, so that a repository of any size
-has this channel: what is not yet known of them is encoded then, and kept under its digest.
+Of a few words, which name a topic, the file's digest is compared: its folders, its opening comment and the names that
+it defines. Of a long question, which asks for a place, the passage that says most of it: its header and comments.
+Only the files that rank first without it are compared, so that a repository of any size has this channel: what is not
+yet known of them is encoded then, and kept under a hash of its text.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 
@@ -20,9 +22,17 @@ from helix_tui.core.ask.tokens import parts
 from helix_tui.core.embedding import DIMENSIONS, Encoder, load_encoder
 
 MOST_FILES = 40
-"""Files that are compared. Forty unknown ones take .8 s; of the files that answer, .93 stand among them."""
+MOST_PASSAGES = 30
+"""Files that are compared. Forty unknown ones take .8 s."""
+FEW_WORDS = 12
 DIGEST = 240
-"""Characters of a digest: some sixty tokens."""
+PASSAGE = 260
+"""Characters of a digest and of a passage: some sixty tokens."""
+_COMMENTS = 170
+_CODE = (6, 80)
+"""Lines and characters of code that stand for a passage without a comment."""
+_PROSE = re.compile(r"^\s*(?:#|//|\*|/\*|\"\"\"|''')|^\s*[A-Z][a-z]+ [a-z]")
+_MARKS = re.compile(r"^[\s#/*\"']+|[\"*/]+$")
 QUESTION = 400
 _SILENT: frozenset[Role] = frozenset({"data", "config"})
 _HELD = 2_000
@@ -49,6 +59,14 @@ def digest(path: str, pieces: Pieces) -> str:
     names = [" ".join(parts(one.name)) for one in pieces.definitions if _tells(one.name, one.kind)]
     names += [title.text for title in pieces.titles]
     return f"{place}. {pieces.summary[: DIGEST // 2]}. {', '.join(dict.fromkeys(names))}"[:DIGEST]
+
+
+def passage(path: str, header: str, lines: Sequence[str]) -> str:
+    """What a passage is about, in words."""
+    place = " ".join(word for step in path.split("/")[-2:] for word in parts(step.partition(".")[0]))
+    prose = " ".join(_MARKS.sub("", line) for line in lines if _PROSE.match(line))[:_COMMENTS]
+    code = " ".join(line.strip() for line in lines[: _CODE[0]])[: _CODE[1]]
+    return f"{place}. {' '.join(parts(header))}. {prose or code}"[:PASSAGE]
 
 
 def _tells(name: str, kind: str) -> bool:
