@@ -18,6 +18,7 @@ _MODULES = {
     "editing.create": "create",
     "editing.journal": "undo redo journal",
     "editing.hooks": "install-hooks",
+    "setup.plugin": "install-plugin",
     "show.insights": "insights",
     "show.doc": "doc",
     "memory.verbs": "memory",
@@ -82,6 +83,10 @@ COMMANDS = {
         "let ddx ask our authoring rules before it takes a bead, and Claude Code what is remembered",
         ".ddx/hooks, Claude Code's settings of the project",
         "ddx",
+    ),
+    "install-plugin": _row(
+        "Claude Code's plugin of helix-tui: skills, agents, hooks and `helix`; or the older links",
+        "Claude Code's plugins, with --links: ~/.agents, ~/.claude, ~/.local/bin",
     ),
     "insights": _row("what attempts cost and what came of them, with n and interval", "", "git"),
     "memory": _row(

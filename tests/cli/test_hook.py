@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import helix_tui
 from helix_tui.core.memory import MemoryStore, open_memory
 from helix_tui.core.memory.lessons.proposals import Proposals
 
@@ -157,7 +158,10 @@ def test_a_session_hears_how_the_memory_stands(root: Path) -> None:
 def test_a_session_learns_where_the_memory_lies(root: Path, tmp_path: Path) -> None:
     file = tmp_path / "env.sh"
     hook("session-start", say(session_id="s"), root, CLAUDE_ENV_FILE=str(file))
-    assert file.read_text() == f"export HELIX_DB_PATH={root / '.helix' / 'helix.db'}\n"
+    plugin = Path(helix_tui.__file__).parent / "plugin"
+    told = [f"export HELIX_PLUGIN_ROOT={plugin}", f"export HELIX_DB_PATH={root / '.helix' / 'helix.db'}"]
+    assert file.read_text().splitlines() == told
+    assert (root / ".helix" / "plugin_root").read_text() == f"{plugin}\n"
 
 
 def test_an_edit_hears_of_its_file_once(root: Path) -> None:
@@ -395,7 +399,7 @@ def test_a_folder_that_serves_many_attempts_is_known_by_what_ddx_says(clone: Pat
 def test_a_session_in_a_clone_is_pointed_at_the_projects_memory(clone: Path, tmp_path: Path) -> None:
     file = tmp_path / "env"
     hook("session-start", say(session_id="s", cwd=str(clone)), clone, CLAUDE_ENV_FILE=str(file))
-    assert file.read_text() == f"export HELIX_DB_PATH={clone.parent / 'project' / '.helix' / 'helix.db'}\n"
+    assert f"export HELIX_DB_PATH={clone.parent / 'project' / '.helix' / 'helix.db'}\n" in file.read_text()
 
 
 def test_a_command_in_a_clone_works_on_the_projects_memory(clone: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.commands import COMMANDS, HEADINGS, ROWS, grouped
@@ -42,6 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="every command with its options, as docs/commands.md; of outcomes, autonomy docs/outcomes.md",
     )
+    parser.add_argument(
+        "--skills", type=Path, metavar="FOLDER", help="write the skill of each HELIX command into this folder"
+    )
 
 
 def run(call: Call) -> int:
@@ -50,6 +54,8 @@ def run(call: Call) -> int:
     if about in help_topics.TOPICS:
         help_topics.emit(call, about)
         return 0
+    if call.options.skills is not None:
+        return _write_skills(call, call.options.skills)
     if call.options.markdown:
         call.print("\n".join(_reference()).rstrip("\n"))
         return 0
@@ -86,6 +92,19 @@ def run(call: Call) -> int:
     return 0
 
 
+def _write_skills(call: Call, folder: Path) -> int:
+    """The plugin's skills, one a command."""
+    from helix_tui.cli.report.skills import skill_texts
+
+    texts = skill_texts()
+    for name, text in texts.items():
+        path = folder / name / "SKILL.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    call.note(f"{len(texts)} skills written to {clean_line(str(folder))}")
+    return 0
+
+
 def _reference() -> Iterator[str]:
     """The lines of docs/commands.md: every command, and the options that are its own."""
     yield "# Commands"
@@ -93,7 +112,7 @@ def _reference() -> Iterator[str]:
     yield "What `helix-tui help --markdown` prints. Options that every command takes:"
     yield ""
     shared = load("help")[1]
-    common = {action.dest for action in shared._actions} - {"about", "markdown"}
+    common = {action.dest for action in shared._actions} - {"about", "markdown", "skills"}
     yield from _options(action for action in shared._actions if action.dest in common)
     for name, row in COMMANDS.items():
         yield f"## {name}"

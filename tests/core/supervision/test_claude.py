@@ -178,7 +178,10 @@ def test_installing_and_removing_is_the_way_back(tmp_path: Path, document: dict[
 
 
 def test_the_plugin_has_the_same_hooks() -> None:
-    assert json.loads((PLUGIN / "hooks" / "hooks.json").read_text()) == {"hooks": hooks_of(COMMAND)}
+    text = (PLUGIN / "hooks" / "hooks.json").read_text()
+    own = '\\"${CLAUDE_PLUGIN_ROOT}/bin/helix\\" hook'
+    assert text.count(own) == len(EVENTS)
+    assert json.loads(text.replace(own, "helix-tui hook")) == {"hooks": hooks_of(COMMAND)}
 
 
 @pytest.mark.parametrize("name", ["plugin.json", "marketplace.json"])

@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ from typing import Any
 from helix_tui.core.beads.tracker import read_tracker
 from helix_tui.core.ddx.attempts.index import AttemptIndex
 from helix_tui.core.ddx.names import MADE_PROMPT
+from helix_tui.core.ground.files import replace_file
+from helix_tui.core.ground.git import text_of
 from helix_tui.core.ground.project import AttemptFolder, Project, find_project
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.ground.time import NS, format_instant, now_ns
@@ -30,6 +33,7 @@ from helix_tui.core.memory.lessons.proposals import Proposals
 from helix_tui.core.memory.recall.injection import line, without_block
 from helix_tui.core.memory.reports import Proposal
 from helix_tui.core.memory.store.paths import mentioned
+from helix_tui.core.supervision.agents.claude_settings import PLUGIN_FOLDER
 from helix_tui.core.supervision.agents.learning import Learner
 from helix_tui.core.supervision.agents.report_parser import (
     EDITING,
@@ -317,14 +321,26 @@ def _context(event: str, text: str) -> dict[str, Any]:
 
 
 def environment(project: Project, env: Mapping[str, str]) -> None:
-    """Tell the session's shell where the memory lies, in the file that Claude Code reads for that."""
-    name = env.get("CLAUDE_ENV_FILE", "")
-    if not name or env.get("HELIX_DB_PATH"):
-        return
+    """Tell the session's shell where the memory and the plugin lie, in the file that Claude Code reads for that.
+
+    Agents of older plugins find the plugin by ``HELIX_PLUGIN_ROOT`` or, where a sub-agent has no variables, by
+    ``.helix/plugin_root``.
+    """
     from shlex import quote
 
+    root = env.get("CLAUDE_PLUGIN_ROOT") or str(PLUGIN_FOLDER)
+    known = project.helix_dir / "plugin_root"
+    if project.helix_dir.is_dir() and text_of(known).strip() != root:
+        with suppress(OSError):  # a full disk keeps no agent from its memories
+            replace_file(known, f"{root}\n".encode())
+    name = env.get("CLAUDE_ENV_FILE", "")
+    if not name:
+        return
+    told = {"HELIX_PLUGIN_ROOT": root}
+    if not env.get("HELIX_DB_PATH"):
+        told["HELIX_DB_PATH"] = str(project.helix_dir / "helix.db")
     with open(os.path.abspath(name), "a", encoding="utf-8") as file:
-        file.write(f"export HELIX_DB_PATH={quote(str(project.helix_dir / 'helix.db'))}\n")
+        file.writelines(f"export {variable}={quote(value)}\n" for variable, value in told.items())
 
 
 def environment_options(env: Mapping[str, str]) -> dict[str, str]:

@@ -59,6 +59,9 @@ class Merged:
     changed: bool
 
 
+PLUGIN_FOLDER = Path(__file__).resolve().parents[3] / "plugin"
+"""The plugin as it lies in the package."""
+
 PLUGIN = "helix-tui@helix-tui"
 """Our plugin as Claude Code's settings name it: plugin@marketplace."""
 

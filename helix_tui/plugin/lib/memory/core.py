@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+"""The door at which agents of HELIX's older plugins knock: their commands, answered by the project's one store.
+
+``python3 "$HELIX_PLUGIN_ROOT/lib/memory/core.py" VERB …`` with the options of any of the plugin's three generations
+becomes ``helix-tui memory VERB …``; the answer has the form that the plugin printed. Standard library only: the
+Python that runs this need not have helix-tui.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+LISTS = {
+    "recall": "memories",
+    "similar-recent": "similar",
+    "edges": "edges",
+    "connected": "connected",
+    "neighbors": "connected",
+    "suggest-edges": "suggestions",
+}
+"""Verbs that the plugin answered with a bare list, and where ours has it."""
+
+OUTCOMES = {"delivered": "passed", "partial": "partial"}
+"""The latest plugin's outcome of a task -> what verification said; anything else failed."""
+
+
+def main(words: list[str]) -> int:
+    """Answer one call; its exit code."""
+    env = dict(os.environ)
+    verbose, words = take(words, "--verbose", "-v")
+    base, words = option(words, "--db")
+    if base:
+        env["HELIX_DB_PATH"] = base
+    if not words:
+        print("usage: core.py VERB …  (store, recall, feedback, relate, health, …)", file=sys.stderr)
+        return 1
+    verb, call, shape = translate(words[0], words[1:])
+    if call is None:
+        print(json.dumps(shape, indent=2))
+        return 0
+    door = Path(__file__).resolve().parents[2] / "bin" / "helix"
+    quiet = subprocess.PIPE if verb == "get" else None
+    done = subprocess.run(
+        [str(door), "memory", *call, "--json"], env=env, stdout=subprocess.PIPE, stderr=quiet, text=True, timeout=120
+    )
+    try:
+        answer = json.loads(done.stdout)
+    except ValueError:
+        sys.stdout.write(done.stdout)
+        return done.returncode
+    if verbose:
+        print(f"core.py: helix-tui memory {' '.join(call)} ended with {done.returncode}", file=sys.stderr)
+    print(json.dumps(reshaped(verb, answer, done.returncode, shape), indent=2))
+    return done.returncode if "error" in answer and verb != "get" else 0  # what it refuses is an answer, as ever
+
+
+def translate(verb: str, words: list[str]) -> tuple[str, list[str] | None, dict[str, Any]]:
+    """Our words for a call: (the plugin's verb, ours or None where nothing is to be run, what shapes the answer)."""
+    if verb == "recall":
+        hops, words = option(words, "--graph-hops")
+        least, words = option(words, "--min-relevance")
+        hidden, words = option(words, "--suppress-names")
+        expand, words = take(words, "--expand")
+        words += ["--expand"] if expand or (hops or "0") != "0" else []
+        words += ["--gate", least] if least else []
+        return verb, [verb, *words], {"hidden": json.loads(hidden or "[]")}
+    if verb == "store":
+        content, words = option(words, "--content")
+        tags, words = option(words, "--tags")
+        return verb, [verb, *words, *(from_content(content, json.loads(tags or "[]")) if content else [])], {}
+    if verb == "feedback":
+        return verb, [verb, *feedback(words)], {}
+    if verb == "feedback-verify":
+        task, words = option(words, "--task-id")
+        passed, words = option(words, "--verify-passed")
+        shown, words = option(words, "--injected")
+        said = "passed" if (passed or "").lower() == "true" else "failed"
+        both = ["--injected", shown or "[]", "--utilized", shown or "[]"]
+        return verb, ["feedback", "--task", task or "", *both, "--verified", said], {}
+    if verb == "edge":
+        kind, words = option(words, "--rel")
+        return verb, [verb, *words, *(["--type", kind] if kind else [])], {}
+    if verb == "edges":
+        name, words = option(words, "--name")
+        kind, words = option(words, "--rel")
+        return verb, [verb, *words, *([name] if name else []), *(["--type", kind] if kind else [])], {}
+    if verb == "neighbors":
+        kind, words = option(words, "--relation")
+        most, words = option(words, "--limit")
+        return verb, ["connected", *words, "--max-hops", "1"], {"kind": kind, "most": int(most or 5)}
+    if verb == "decay-edges":
+        return verb, None, {"status": "skipped", "reason": "edges do not fade"}
+    return verb, ["health" if verb == "stats" else verb, *words], {}
+
+
+def feedback(words: list[str]) -> list[str]:
+    """Feedback of three generations: utilized and injected; names with a delta; names with an outcome."""
+    shown, words = option(words, "--names")
+    if not shown:
+        return words
+    delta, words = option(words, "--delta")
+    outcome, words = option(words, "--outcome")
+    causal, words = option(words, "--causal-names")
+    if outcome:
+        said = OUTCOMES.get(outcome, "failed")
+        return [*words, "--injected", shown, "--utilized", causal or shown, "--verified", said]
+    amount = float(delta or 0)
+    if not amount:
+        return [*words, "--injected", "[]", "--utilized", "[]"]
+    return [*words, "--injected", shown, "--utilized", shown if amount > 0 else "[]"]
+
+
+def from_content(content: str, tags: list[str]) -> list[str]:
+    """An insight of the latest plugin, one text, as a situation and what to do in it."""
+    for mark in (", ", " — ", " - ", "\n", ": "):
+        trigger, found, resolution = content.partition(mark)
+        if found and len(trigger.strip()) >= 10 and resolution.strip():
+            break
+    else:
+        trigger = resolution = content
+    kind = "failure" if "failure" in tags or "blocked" in tags else "pattern"
+    source = ["--source", "user-provided"] if "user-provided" in tags else []
+    return ["--trigger", trigger.strip(), "--resolution", resolution.strip(), "--type", kind, *source]
+
+
+def reshaped(verb: str, answer: dict[str, Any], code: int, shape: dict[str, Any]) -> Any:
+    """Our answer in the plugin's form."""
+    if verb == "get" and code:
+        return {"error": "not found"}
+    for ours in ("schema", "verb"):
+        answer.pop(ours, None)
+    if code or verb not in LISTS:
+        return answer.get("memory", answer) if verb == "get" else answer
+    found = answer.get(LISTS[verb], answer)
+    if shape.get("hidden"):
+        found = [each for each in found if each.get("name") not in shape["hidden"]]
+    if shape.get("kind"):
+        found = [each for each in found if shape["kind"] in (each.get("rel_type"), each.get("relation"))]
+    return found[: shape["most"]] if "most" in shape else found
+
+
+def take(words: list[str], *names: str) -> tuple[bool, list[str]]:
+    """Whether a flag is there, and the other words."""
+    return any(name in words for name in names), [word for word in words if word not in names]
+
+
+def option(words: list[str], name: str) -> tuple[str | None, list[str]]:
+    """The value of an option, None where it is not there, and the other words."""
+    for place, word in enumerate(words):
+        if word == name and place + 1 < len(words):
+            return words[place + 1], [*words[:place], *words[place + 2 :]]
+        if word.startswith(f"{name}="):
+            return word.partition("=")[2], [*words[:place], *words[place + 1 :]]
+    return None, words
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

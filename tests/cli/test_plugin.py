@@ -1,0 +1,170 @@
+"""The plugin of Claude Code: its skills, its doors, how it is installed and taken out."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helix_tui.cli.report.skills import skill_texts
+from helix_tui.core.supervision.agents.claude_settings import PLUGIN_FOLDER
+from helix_tui.core.supervision.stages.commands import ROWS
+from tests.cli.conftest import Cli
+
+
+def test_the_plugin_has_the_skill_of_each_command_as_its_record_says() -> None:
+    texts = skill_texts()
+    assert set(texts) == {f"helix-{name}" for name in ROWS}
+    for name, text in texts.items():
+        path = PLUGIN_FOLDER / "skills" / name / "SKILL.md"
+        assert path.read_text("utf-8") == text, "helix-tui help --skills helix_tui/plugin/skills"
+    assert "--rounds N" in texts["helix-design"]
+    assert "prefer ddx's own loop" in texts["helix-run"]
+    assert "**BACKFILL_REPORT**" in texts["helix-backfill"]
+    assert "disable-model-invocation: true" in texts["helix-commit"]
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Any:
+    """A shell in a project, with helix-tui on PATH and the variables of a session."""
+    project = tmp_path / "project"
+    (project / ".helix").mkdir(parents=True)
+    subprocess.run(["git", "init", "-q"], cwd=project, check=True)
+    own = tmp_path / "bin" / "helix-tui"
+    own.parent.mkdir()
+    own.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -P -m helix_tui "$@"\n')
+    own.chmod(0o755)
+    env = {**os.environ, "PATH": f"{own.parent}:/usr/bin:/bin", "HELIX_EMBEDDER": "off", "HOME": str(tmp_path)}
+    env["HELIX_PLUGIN_ROOT"] = str(PLUGIN_FOLDER)
+
+    def call(line: str) -> Any:
+        done = subprocess.run(["sh", "-c", line], cwd=project, env=env, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    return call
+
+
+def test_commands_of_three_generations_of_the_plugin_reach_the_one_store(shell: Any) -> None:
+    core = f'{shlex.quote(sys.executable)} "$HELIX_PLUGIN_ROOT/lib/memory/core.py"'
+    first = shell(f'{core} store --type failure --trigger "Import cycle in src/auth.py" --resolution "Move the types"')
+    tags = """'["user-provided"]'"""
+    second = shell(f'{core} store --content "When tests of src/auth.py fail, seed the database first" --tags {tags}')
+    a, b = first["name"], second["name"]
+    assert (first["status"], second["type"]) == ("added", "pattern")
+    found = shell(f"{core} recall auth --limit 5 --expand")
+    assert {each["name"] for each in found} == {a, b}
+    assert [each["name"] for each in shell(f"""{core} recall auth --graph-hops 0 --suppress-names '["{a}"]'""")] == [b]
+    assert shell(f"{core} get {b}")["trigger"] == "When tests of src/auth.py fail"
+    assert shell(f"{core} get nothing-like-it") == {"error": "not found"}
+    shell(f'{core} relate --from {b} --to {a} --type "solves"')
+    shell(f"{core} edge --from {a} --to {b} --rel similar --weight 0.5")
+    assert {each["rel_type"] for each in shell(f"{core} edges --name {a}")} == {"solves", "similar"}
+    assert len(shell(f"{core} edges --rel solves")) == 1
+    assert [each["name"] for each in shell(f"{core} neighbors {a} --limit 1")] == [b]
+    both = f"""'["{a}", "{b}"]'"""
+    report = shell(f"""{core} feedback --utilized '["{a}"]' --injected {both}""")
+    assert (report["helped"], report["unhelpful"], report["missing"]) == (1, 1, [])
+    shell(f"{core} feedback --names {both} --delta -0.5")
+    shell(f"{core} feedback --names {both} --outcome delivered --causal-names '[\"{b}\"]'")
+    shell(f"{core} feedback-verify --task-id T-1 --verify-passed true --injected '[\"{a}\"]'")
+    counts = {each["name"]: each for each in shell(f"{core} recall auth")}
+    assert (counts[a]["verified"]["helped"], counts[b]["verified"]["helped"]) == (1, 1)
+    for verb in ("health", "--verbose health", "stats", "decay --days 30 --min-uses 2", "prune", "consolidate"):
+        assert isinstance(shell(f"{core} {verb}"), dict), verb
+    rejected = shell(f"{core} relate --from nobody --to {a} --type solves")
+    assert rejected["status"] == "rejected"
+    assert (
+        shell('helix memory health --json 2>/dev/null || "$HELIX_PLUGIN_ROOT/bin/helix" memory health --json')["total"]
+        == 2
+    )
+
+
+CLAUDE = """#!/usr/bin/env python3
+import json, os, pathlib, shutil, sys
+home = pathlib.Path(os.environ["HOME"]); words = sys.argv[1:]
+with (home / "calls").open("a") as file: file.write(json.dumps(words) + "\\n")
+cache = home / ".claude/plugins/cache/helix-tui/helix-tui/0.1.0"
+if words[1] == "install": shutil.copytree(os.environ["PLUGIN"], cache)
+if words[1] == "uninstall": sys.exit("not installed") if not cache.exists() else (cache / ".orphaned_at").touch()
+"""
+
+
+@pytest.fixture
+def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Somebody's home, with a stand-in for Claude Code that keeps a copy of the plugin as it does."""
+    home = tmp_path / "home"
+    home.mkdir()
+    claude = tmp_path / "bin" / "claude"
+    claude.parent.mkdir()
+    claude.write_text(CLAUDE)
+    claude.chmod(0o755)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("PLUGIN", str(PLUGIN_FOLDER))
+    monkeypatch.setenv("PATH", f"{claude.parent}:/usr/bin:/bin")
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+    monkeypatch.chdir(tmp_path)
+    return home
+
+
+def calls(home: Path) -> list[list[str]]:
+    path = home / "calls"
+    return [json.loads(line)[:3] for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def test_the_plugin_is_installed_by_claude_code_and_taken_out_without_a_rest(cli: Cli, person: Path) -> None:
+    dry = cli("install-plugin", "--dry-run")
+    assert [line.split()[1:3] for line in dry.out.splitlines()] == [
+        ["plugin", "validate"], ["plugin", "marketplace"], ["plugin", "install"]
+    ]  # fmt: skip
+    assert calls(person) == []
+    assert cli("install-plugin", "--json").document["done"] is True
+    assert [words[1] for words in calls(person)] == ["validate", "marketplace", "install"]
+    copy = person / ".claude/plugins/cache/helix-tui/helix-tui/0.1.0"
+    assert (copy / ".python").read_text() == f"{sys.executable}\n"
+    done = subprocess.run(
+        [copy / "bin" / "helix", "--version"], env={"PATH": "/usr/bin:/bin"}, capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout.startswith("helix-tui"), "found by the Python that was written down, with nothing on PATH"
+    assert cli("install-plugin", "--remove").code == 0
+    assert not (person / ".claude/plugins/cache/helix-tui").exists()
+    assert cli("install-plugin", "--remove").code == 0, "what is not there is no failure"
+
+
+def test_without_claude_code_the_commands_are_said(cli: Cli, person: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    ran = cli("install-plugin")
+    assert ran.code == 127
+    assert "claude plugin marketplace add" in ran.out
+    assert "--links" in ran.err
+
+
+def test_the_older_links_come_and_go_and_touch_nothing_of_others(cli: Cli, person: Path) -> None:
+    theirs = person / ".claude" / "skills" / "helix-run"
+    theirs.mkdir(parents=True)
+    before = sorted(person.rglob("*"))
+    ran = cli("install-plugin", "--links", "--json")
+    assert [Path(path) for path in ran.document["foreign"]] == [theirs]
+    link = person / ".agents" / "skills" / "helix-check"
+    assert (link / "SKILL.md").is_file()
+    assert (link / ".." / ".." / "agents" / "builder.md").is_file(), "a link keeps the way to the plugin's own files"
+    assert (person / ".claude" / "skills" / "helix-check").is_symlink()
+    launcher = person / ".local" / "bin" / "helix"
+    done = subprocess.run([launcher, "--version"], capture_output=True, text=True, timeout=60)
+    assert done.stdout.startswith("helix-tui")
+    assert "install-plugin" in ran.err
+    assert len(cli("install-plugin", "--links", "--json").document["changed"]) == 1, "the launcher alone, again"
+    cli("install-plugin", "--links", "--remove")
+    assert sorted(person.rglob("*")) == before
+
+
+def test_read_only_installs_nothing(cli: Cli, person: Path) -> None:
+    assert cli("install-plugin", "--read-only").code == 1
+    assert cli("install-plugin", "--links", "--read-only").code == 1
+    assert list(person.iterdir()) == []
