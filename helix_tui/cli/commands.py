@@ -25,6 +25,7 @@ _MODULES = {
     "setup.hook": "hook",
     "show.ask": "ask",
     "setup.doctor": "doctor",
+    "setup.weights": "setup",
     "show.snapshot": "snapshot",
     "setup.demo": "demo",
     "setup.tmux": "tmux",
@@ -101,6 +102,11 @@ COMMANDS = {
     ),
     "doctor": _row(
         "what is here, what is not, and whether ddx agrees with us", "with --bundle: one archive", "search by meaning"
+    ),
+    "setup": _row(
+        "fetch the weights for search by meaning, after asking",
+        "a package beside helix-tui",
+        "search by meaning",
     ),
     "snapshot": _row("one frame of a screen as text, SVG or JSON", "", "search by meaning"),
     "demo": _row(

