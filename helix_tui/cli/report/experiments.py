@@ -39,6 +39,7 @@ def trial_document(trial: Trial, state: str) -> dict[str, Any]:
         "attempt_id": (told.attempt_id or None) if told else None,
         "session_id": (told.session_id or None) if told else None,
         "why": trial.why or None,
+        "ratchets": [each.document() for each in told.ratchets] if told else [],
     }
 
 
@@ -51,6 +52,7 @@ def trial_lines(call: Call, trials: Iterable[Trial]) -> list[str]:
 
 def _cells(trial: Trial) -> list[str]:
     told, cell = trial.shown, trial.cell
+    ratchets = told.ratchets if told else ()
     return [
         trial.bead.id,
         told.status if told else trial.outcome,
@@ -60,7 +62,7 @@ def _cells(trial: Trial) -> list[str]:
         count(cell.tokens_total),
         dollars(cell),
         span(cell.duration_ms),
-        trial.why or trial.bead.title,
+        "; ".join(each.describe() for each in ratchets) or trial.why or trial.bead.title,
     ]
 
 

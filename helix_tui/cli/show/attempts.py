@@ -145,6 +145,11 @@ def as_document(attempt: Attempt, now: int, parked: str = "") -> dict[str, Any]:
         "no_changes_rationale": attempt.no_changes_rationale or None,
         "retry_after": _instant(attempt.retry_after),
         "review": attempt.review.verdict if attempt.review else None,
+        "effort": attempt.effort or None,
+        "prompt": attempt.prompt or None,
+        "context": attempt.context or None,
+        "memories": attempt.memories or None,
+        "ratchets": [ratchet.document() for ratchet in attempt.ratchets],
         "sources": attempt.sources,
     }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from helix_tui.cli.call import Call, CliError
@@ -17,6 +17,7 @@ from helix_tui.core.ddx.attempts.sums import format_usd, format_whole
 from helix_tui.core.ground.text import clean_line, fit, short_id
 from helix_tui.core.ground.time import format_instant
 from helix_tui.core.insights.cells import DIMENSIONS, Cell, percentile, table
+from helix_tui.core.insights.measures import Measure, read_measures
 from helix_tui.core.insights.report import Batch, Comparison, batches, compare_models
 from helix_tui.core.insights.spending import Burn, Failing, burn, failing, to_do
 from helix_tui.core.supervision.run_state.account import with_told
@@ -47,6 +48,7 @@ def run(call: Call) -> int:
     spent = burn(attempts, beads, call.now, left=to_do(present.queue), other_calls=other)
     lost = failing(attempts, beads)
     models, tried = compare_models(attempts, beads), batches(attempts, beads)
+    measured = read_measures(present.project, attempts)
     if call.json:
         call.emit(
             {
@@ -57,12 +59,29 @@ def run(call: Call) -> int:
                 "failing": [failing_document(each) for each in lost],
                 "models": [comparison_document(each) for each in models],
                 "experiments": [batch_document(each, present.queue) for each in tried],
+                "measures": [each.document() for each in measured],
             }
         )
         return 0
     for line in _listing(call, by, cells, spent, lost, models, tried):
         call.print(line)
+    for line in _measured(call, measured):
+        call.print(line)
     return 0
+
+
+def _measured(call: Call, measures: Iterable[Measure]) -> Iterator[str]:
+    """Each metric with a value: what it is held against, and which way it goes."""
+    for place, each in enumerate(each for each in measures if each.value is not None):
+        if not place:
+            yield ""
+            yield call.paint("measures", "bold")
+        sign = "≤" if each.direction == "lower-is-better" else "≥"
+        said = [f"baseline {each.show(each.baseline)}" if each.baseline is not None else "", each.trend]
+        said.append(f"ratchet {sign} {each.show(each.ratchet)}" if each.ratchet is not None else "")
+        ink = "error" if each.holds is False else "muted"
+        shown = clean_line(each.title or each.name, 80)
+        yield f"  {shown}  {each.show(each.value)}  {call.paint(' · '.join(filter(None, said)), ink)}"
 
 
 def _dimensions(call: Call) -> list[str]:

@@ -158,3 +158,7 @@ def split_block(description: str) -> tuple[str, str]:
         return description, ""
     held = "\n\n".join(part for part in _BLOCK.findall(description) if part.strip())
     return _BLOCK.sub("\n\n", description).strip("\n"), held
+
+
+CONTEXT_BEGIN = "<helix-context>"
+"""Around what HELIX tells the agent of one attempt: its stance, and the digest of the project's context."""

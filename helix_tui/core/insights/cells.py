@@ -44,6 +44,13 @@ def _day(attempt: Attempt, bead: Bead | None) -> str:
     return format_instant(begun)[:10] if begun is not None else ""
 
 
+def _ratchet(attempt: Attempt) -> str:
+    """Whether its measured values held."""
+    if not attempt.ratchets:
+        return "none measured"
+    return "held" if all(each.passed for each in attempt.ratchets) else "got worse"
+
+
 DIMENSIONS: Mapping[str, Callable[[Attempt, Bead | None], str]] = {
     "harness": lambda attempt, bead: attempt.harness,
     "model": lambda attempt, bead: attempt.model,
@@ -55,6 +62,11 @@ DIMENSIONS: Mapping[str, Callable[[Attempt, Bead | None], str]] = {
     "day": _day,
     "bead": lambda attempt, bead: attempt.bead_id,
     "parent": lambda attempt, bead: bead.parent if bead is not None else "",
+    "effort": lambda attempt, bead: attempt.effort,
+    "prompt": lambda attempt, bead: attempt.prompt,
+    "context": lambda attempt, bead: attempt.context,
+    "memories": lambda attempt, bead: attempt.memories,
+    "ratchet": lambda attempt, bead: _ratchet(attempt),
 }
 """What attempts can be told apart by. ``kind`` is the bead's type; days are UTC."""
 

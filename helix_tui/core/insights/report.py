@@ -24,6 +24,7 @@ from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.sums import AgentCall
 from helix_tui.core.insights.cells import UNKNOWN, Cell, table
+from helix_tui.core.insights.measures import Measure
 from helix_tui.core.insights.spending import Burn, Failing, burn, failing, to_do
 
 UNBATCHED = "no batch"
@@ -197,6 +198,8 @@ TABLES: Mapping[str, tuple[str, ...]] = {
     "models": ("harness", "model", "kind"),
     "areas": ("area", "kind"),
     "endings": ("status",),
+    "prompts": ("prompt", "effort"),
+    "contexts": ("context", "memories"),
 }
 """Tables by dimension that the console shows, beside burn, failing beads, comparisons and experiments."""
 
@@ -210,6 +213,7 @@ class Report:
     failing: tuple[Failing, ...]
     models: tuple[Comparison, ...]
     batches: tuple[Batch, ...]
+    measures: tuple[Measure, ...] = ()
     _behind: dict[str, tuple[Attempt, ...]] = field(default_factory=dict, repr=False)
 
     def attempts_behind(self, key: str) -> tuple[Attempt, ...]:
@@ -223,6 +227,10 @@ class Report:
         found |= {key_of(cell): cell.attempts for cell in self.burn.days}
         found |= {key_of(each.cell): each.cell.attempts for each in self.failing}
         found |= {key_of(each): (*each.cheaper.attempts, *each.dearer.attempts) for each in self.models}
+        by_id = {each.attempt_id: each for cells in self.tables.values() for cell in cells for each in cell.attempts}
+        for measure in self.measures:
+            taken = (by_id.get(sample.attempt) for sample in reversed(measure.samples))
+            found[f"measure:{measure.name}"] = tuple(each for each in taken if each is not None)
         return found | {key_of(trial.cell): trial.cell.attempts for batch in self.batches for trial in batch.trials}
 
 
@@ -234,7 +242,13 @@ def key_of(row: Cell | Comparison) -> str:
     return ",".join(name for name, _ in row.key) + ":" + " · ".join(value for _, value in row.key)
 
 
-def read_report(attempts: Sequence[Attempt], queue: Queue, now: int, other_calls: Sequence[AgentCall] = ()) -> Report:
+def read_report(
+    attempts: Sequence[Attempt],
+    queue: Queue,
+    now: int,
+    other_calls: Sequence[AgentCall] = (),
+    measures: Sequence[Measure] = (),
+) -> Report:
     """Work out every table as of ``now`` (ns since the epoch)."""
     beads = queue.beads
     return Report(
@@ -243,4 +257,5 @@ def read_report(attempts: Sequence[Attempt], queue: Queue, now: int, other_calls
         failing=failing(attempts, beads),
         models=compare_models(attempts, beads),
         batches=batches(attempts, beads),
+        measures=tuple(measures),
     )

@@ -16,6 +16,7 @@ from textual.widget import Widget
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.insights.cells import known
+from helix_tui.core.insights.measures import read_measures
 from helix_tui.core.insights.report import Report, read_report
 from helix_tui.core.supervision.run_state.account import with_told
 from helix_tui.keymap import bindings
@@ -222,9 +223,10 @@ class InsightsScreen(PanedScreen):
 
 
 def read_figures(snapshot: Snapshot, now: int) -> Report:
-    """Every table, with what ddx's loop told of attempts that left no evidence; reads one small file."""
+    """Every table, with what ddx's loop told of attempts that left no evidence; reads documents and a few files."""
     attempts = with_told(snapshot.project, tuple(snapshot.attempts))
-    return read_report(attempts, snapshot.queue, now, snapshot.attempts.other_calls)
+    measures = read_measures(snapshot.project, attempts)
+    return read_report(attempts, snapshot.queue, now, snapshot.attempts.other_calls, measures)
 
 
 NOTHING: list[Line] = [

@@ -8,6 +8,7 @@ from helix_tui.core.ddx.attempts.sums import format_sum, format_whole
 from helix_tui.core.ground.shares import Share
 from helix_tui.core.ground.text import clean_line, short_id
 from helix_tui.core.insights.cells import UNKNOWN, Cell, known, percentile
+from helix_tui.core.insights.measures import Measure
 from helix_tui.core.insights.report import Comparison, Report, Trial, key_of
 from helix_tui.core.insights.spending import Failing
 from helix_tui.widgets import figures
@@ -196,6 +197,41 @@ def _trial(batch: str, trial: Trial, *, best: bool) -> Figured:
     )
 
 
+def _measures(report: Report) -> FiguredRows:
+    columns = (
+        Column("value", 12),
+        Column("trend", 6),
+        Column("baseline", 12, rank=1),
+        Column("ratchet", 14, rank=1),
+        Column("goal", 12, rank=2),
+        Column("n", 5, rank=2),
+    )
+    rows = [_measure(each) for each in report.measures]
+    return FiguredRows("measures", columns, rows, empty="no document defines a metric, and ddx has measured none")
+
+
+_TRENDS = {"better": "success", "worse": "error"}
+
+
+def _measure(each: Measure) -> Figured:
+    sign = "≤" if each.direction == "lower-is-better" else "≥"
+    name: list[Span] = [(clean_line(each.title or each.name, 200), "text")]
+    if each.title:
+        name.append((f"  {clean_line(each.name, 60)}", "muted"))
+    return Figured(
+        f"measure:{each.name}",
+        name,
+        (
+            cell(each.show(each.value) or "—", "error bold" if each.holds is False else "text"),
+            cell(each.trend or "—", _TRENDS.get(each.trend, "muted")),
+            cell(each.show(each.baseline) or "—", "muted"),
+            cell(f"{sign} {each.show(each.ratchet)}" if each.ratchet is not None else "—", "muted"),
+            cell(each.show(each.goal) or "—", "muted"),
+            cell(f"{len(each.samples):,}", "muted"),
+        ),
+    )
+
+
 def totals(report: Report) -> Line:
     """What was spent lately and what is left to spend, in one line."""
     burn = report.burn
@@ -227,5 +263,8 @@ TABLES: Mapping[str, Callable[[Report], FiguredRows]] = {
     "failing": _failing,
     "cheaper": _compared,
     "experiments": _experiments,
+    "prompts": lambda report: _by_cell("length of prompt · effort", report.tables["prompts"]),
+    "contexts": lambda report: _by_cell("context · memories given", report.tables["contexts"]),
+    "measures": _measures,
 }
 """Table -> its rows."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.attempts.attempt import Attempt, Review
 from helix_tui.core.ddx.attempts.evidence import AttemptCheck, AttemptEvidence, Reading
+from helix_tui.core.ddx.measures import Ratchet
 from helix_tui.core.ddx.runs.running import Fact, Run
 from helix_tui.core.ground.text import clean_block, clean_line, short_id
 from helix_tui.core.ground.time import NS, format_age, format_instant, format_span
@@ -243,6 +244,7 @@ def _evidence(subject: Subject) -> Iterator[Para]:
         yield section("evidence")
         yield Para("missing", ((clean_line(evidence.missing, 400), "attention"),))
         yield Para("missing 2", (("Shown here: what the tracker and the metrics record.", "muted"),))
+    yield from _ratchets(attempt.ratchets)
     yield from _checks(evidence.checks if evidence is not None else ())
     yield from _review(attempt.review, evidence)
     yield from _captioned("why nothing changed", (evidence and evidence.rationale) or _rationale(attempt))
@@ -286,6 +288,17 @@ def _text(key: str, text: str) -> Iterator[Para]:
 def _verdict_ink(verdict: str) -> str:
     found = {"APPROVE": "success bold", "REQUEST_CHANGES": "attention bold", "BLOCK": "error bold"}
     return found.get(verdict.upper(), "text bold")
+
+
+def _ratchets(ratchets: Sequence[Ratchet]) -> Iterator[Para]:
+    """Measured values, each with what it is held against."""
+    if not ratchets:
+        return
+    worse = sum(not each.passed for each in ratchets)
+    yield section(f"ratchets {len(ratchets)}", f"{worse} worse" if worse else "", key="ratchets")
+    for number, each in enumerate(ratchets):
+        glyph, ink = ("✓", "success") if each.passed else ("✗", "error bold")
+        yield Para(f"ratchet {number}", ((f"{glyph} ", ink), (each.describe(), "text")), hang=2)
 
 
 def _checks(checks: Sequence[AttemptCheck]) -> Iterator[Para]:

@@ -28,7 +28,7 @@ def attempt(bead: str = "a", status: str = "success", *, age: int = 0, **fields:
         "model": "m",
         "harness": "h",
     }
-    return Attempt(f"attempt-{next(_numbers)}", bead, status, **(known | fields))  # type: ignore[arg-type]
+    return Attempt(attempt_id=f"attempt-{next(_numbers)}", bead_id=bead, status=status, **(known | fields))  # type: ignore[arg-type]
 
 
 BEADS = {

@@ -16,6 +16,7 @@ from helix_tui.core.ddx.attempts.bundles import began_at
 from helix_tui.core.ddx.attempts.sums import AgentCall, Sums, sum_calls
 from helix_tui.core.ddx.attempts.verdict import AttemptEnd, AttemptVerdict, StatusClass, decide, found_after_landing
 from helix_tui.core.ddx.claims import Hold
+from helix_tui.core.ddx.measures import Ratchet
 
 Source = Literal["recovery", "loop", "event", "metrics", "result", "cost", "manifest", "name", "run-state"]
 
@@ -63,6 +64,16 @@ class Attempt(AttemptEnd):
     review: Review | None = None
     bundle: Path | None = None
     """Its evidence folder under ``.ddx/executions``, where it has one."""
+    effort: str = ""
+    """What the agent was asked for, where somebody said."""
+    prompt: str = ""
+    """How long its prompt was, in classes of size, and which file it came from, where it was none of ddx's own."""
+    context: str = ""
+    """How many governing documents it was told of, and whether HELIX's context was put before it."""
+    memories: str = ""
+    """How many memories its bead put before it, in classes."""
+    ratchets: tuple[Ratchet, ...] = ()
+    """Measured values that decided whether it may land, or would have."""
     calls: tuple[AgentCall, ...] = ()
     """Every call of an agent made for it: the work, its reviews, ddx's check before and triage after."""
     verdict: AttemptVerdict = field(init=False, compare=False)
@@ -162,6 +173,11 @@ class Piece:
     review_rationale: str = ""
     candidate_ref: str = ""
     recovered: bool = False
+    effort: str = ""
+    prompt: str = ""
+    context: str = ""
+    memories: str = ""
+    ratchets: tuple[Ratchet, ...] = ()
     folder: Path | None = None
     at: int | None = None
 
@@ -216,6 +232,10 @@ _BY_OWN = (
     "error",
     "exit_code",
     "stopped",
+    "effort",
+    "prompt",
+    "context",
+    "memories",
 )
 
 
@@ -255,11 +275,26 @@ def merge(
         review=_review(end, reviews),
         bundle=next((piece.folder for piece in own if piece.folder is not None), None),
         sources=tuple(pieces),
+        ratchets=next((piece.ratchets for piece in own if piece.ratchets), ()),
         **fields,
     )
     if attempt.retry_after is None and status and row.last_status == status and not attempt.landed:
         return replace(attempt, retry_after=row.retry_after)
     return attempt
+
+
+def with_baselines(newest_first: Sequence[Attempt]) -> tuple[Attempt, ...]:
+    """The attempts with, beside each measured value, the one of the last attempt that landed before it."""
+    before: dict[str, float] = {}
+    found: dict[str, Attempt] = {}
+    for attempt in reversed(newest_first):
+        if not attempt.ratchets:
+            continue
+        ratchets = tuple(replace(each, baseline=before.get(each.name)) for each in attempt.ratchets)
+        found[attempt.attempt_id] = replace(attempt, ratchets=ratchets)
+        if attempt.landed:
+            before |= {each.name: each.value for each in attempt.ratchets}
+    return tuple(found.get(each.attempt_id, each) for each in newest_first) if found else tuple(newest_first)
 
 
 def revisions(pieces: Mapping[Source, Piece]) -> tuple[str, ...]:

@@ -229,6 +229,9 @@ def _follow_up(attempt: Attempt, now: int) -> str:
         return f"rebase {ref} by hand, or open the bead again for a fresh attempt"
     if re.search(UNROUTED, f"{attempt.error}\n{attempt.detail}"):
         return WHO
+    worse = [each.describe() for each in attempt.ratchets if not each.passed]
+    if worse:
+        return f"{'; '.join(worse)}: correct the preserved change, or try again"
     known = _BY_STATUS.get(attempt.status) or _BY_FAILURE.get(attempt.failure_mode)
     if known:
         return known

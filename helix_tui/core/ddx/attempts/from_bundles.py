@@ -14,8 +14,9 @@ from typing import Any
 from helix_tui.core.ddx.attempts.attempt import Piece, Review
 from helix_tui.core.ddx.attempts.bundles import began_at
 from helix_tui.core.ddx.files import Folder, decode_object, read_bytes, stamp_of
+from helix_tui.core.ddx.measures import read_ratchets
 from helix_tui.core.ddx.names import instant, money, text, whole, word
-from helix_tui.core.ground.text import clean_block, clean_line
+from helix_tui.core.ground.text import CONTEXT_BEGIN, clean_block, clean_line, split_block
 
 _PROMPT_BEAD = re.compile(rb'<(execute-bead|bead-review)>.{0,4000}?<bead id="([^"\n]{1,200})"', re.DOTALL)
 _SMALL = 8 << 20
@@ -24,7 +25,10 @@ _CLEANUP = "process-cleanup.json"
 _YOUNG = 24
 """Newest folders that are looked at without a hint: nobody watches a folder before it is there."""
 
-_READ = ("result.json", "manifest.json", "usage.json", _CLEANUP)
+_CHECKS = "checks.json"
+"""What ddx measured before it landed; of an attempt that passed, its result does not say so."""
+
+_READ = ("result.json", "manifest.json", "usage.json", _CHECKS, _CLEANUP)
 
 MAX_BUNDLES = 40_000
 """Evidence folders that are read, the newest by name: 3.4 KB are held of each, 140 MB of so many. Real
@@ -141,6 +145,7 @@ class BundleFolders:
         pieces: list[Piece] = []
         if result is not None:
             pieces.append(_result_piece(name, folder, result, self._load(folder / "usage.json")))
+            pieces[0].ratchets = read_ratchets(result) or read_ratchets(self._load(folder / _CHECKS))
             pieces[0].stopped = clean_line(text(self._load(folder / _CLEANUP), "trigger"), 200)
         if manifest is not None:
             pieces.append(_manifest_piece(name, folder, manifest))
@@ -252,8 +257,45 @@ def _manifest_piece(name: str, folder: Path, manifest: Mapping[str, Any]) -> Pie
         provider=word(asked, "provider"),
         started_at=instant(manifest.get("created_at")),
         base_rev=text(manifest, "base_rev"),
+        effort=word(asked, "effort"),
+        prompt=_prompt_class(folder, text(asked, "prompt")),
+        context=_context_class(manifest),
+        memories=_memory_class(manifest),
         folder=folder,
     )
+
+
+_SIZES = (4, 8, 16, 32, 64)
+"""Bounds of the classes of prompts, in KB."""
+
+
+def _prompt_class(folder: Path, source: str) -> str:
+    """How long a prompt is, in classes, with its file where somebody wrote it."""
+    stamp = stamp_of(folder / "prompt.md")
+    if stamp is None:
+        return ""
+    low = max((size for size in _SIZES if stamp[1] >= size << 10), default=0)
+    size = f"{low} KB and more" if low == _SIZES[-1] else f"{low} to {next(each for each in _SIZES if each > low)} KB"
+    own = Path(source).name if source not in ("", "synthesized") else ""
+    return sys.intern(f"{clean_line(own, 60)}, {size}" if own else size)
+
+
+def _context_class(manifest: Mapping[str, Any]) -> str:
+    governing = manifest.get("governing")
+    count = len(governing) if isinstance(governing, list) else 0
+    documents = "no document" if not count else "1 document" if count == 1 else "2 documents and more"
+    return sys.intern(f"{documents}, HELIX's context" if CONTEXT_BEGIN in _described(manifest) else documents)
+
+
+def _memory_class(manifest: Mapping[str, Any]) -> str:
+    told = split_block(_described(manifest))[1]
+    count = sum(line.startswith("- ") for line in told.split("\n"))
+    return "none" if not count else "1 to 3" if count <= 3 else "4 and more"
+
+
+def _described(manifest: Mapping[str, Any]) -> str:
+    bead = manifest.get("bead")
+    return text(bead, "description") if isinstance(bead, dict) else ""
 
 
 def _folder_stamp(folder: Path) -> int:

@@ -18,7 +18,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from helix_tui.core.beads.record import Bead
-from helix_tui.core.ddx.attempts.attempt import NO_ROW, Attempt, Piece, Review, Source, Tokens, merge, revisions
+from helix_tui.core.ddx.attempts.attempt import (
+    NO_ROW,
+    Attempt,
+    Piece,
+    Review,
+    Source,
+    Tokens,
+    merge,
+    revisions,
+    with_baselines,
+)
 from helix_tui.core.ddx.attempts.branch import BranchHistory, merge_report
 from helix_tui.core.ddx.attempts.calls import Spent
 from helix_tui.core.ddx.attempts.from_bundles import BundleFolders, FoundBundle
@@ -120,7 +130,7 @@ class AttemptIndex:
         """Every attempt, newest first."""
         if self._all is None:
             every = (attempt for attempts in self._by_bead.values() for attempt in attempts)
-            self._all = tuple(sorted(every, key=_age_key, reverse=True))
+            self._all = with_baselines(sorted(every, key=_age_key, reverse=True))
         return self._all
 
     def by_bead(self, bead_id: str) -> tuple[Attempt, ...]:

@@ -1,0 +1,258 @@
+"""What DDx measures: ratchets of attempts, its store of definitions, and what was observed.
+
+Formats: docs/formats/ddx.md §5. An attempt's ratchets are in ``result.json`` and ``checks.json`` of its evidence,
+what was observed in ``.ddx/exec-runs.jsonl``. Documents define executions and metrics too (`ddx.documents`). Nothing
+here measures or decides anything: DDx does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from helix_tui.core.ddx.files import read_bytes
+from helix_tui.core.ddx.names import instant, text
+from helix_tui.core.ground.text import clean_line
+
+Direction = Literal["lower-is-better", "higher-is-better"]
+
+MAX_ROWS_FILE = 64 << 20
+MAX_RESULT = 1 << 20
+MAX_RATCHETS = 50
+"""Ratchets of one attempt that are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ratchet:
+    """One measured value of an attempt, held against the value that it must not be worse than."""
+
+    definition: str
+    """The execution document that measured it."""
+    metric: str
+    """The metric's id; empty where the document names none."""
+    value: float
+    threshold: float
+    unit: str
+    direction: Direction
+    passed: bool
+    reason: str
+    """DDx's own sentence."""
+    baseline: float | None = None
+    """The value of the last attempt that landed before this one; None where none was measured."""
+
+    @property
+    def name(self) -> str:
+        """What it is called: by its metric, else by its document."""
+        return self.metric or self.definition
+
+    def describe(self) -> str:
+        """``MET-001 310 ms, ratchet ≤ 250 ms, before 120 ms: worse``."""
+        sign = "≤" if self.direction == "lower-is-better" else "≥"
+        before = "" if self.baseline is None else f", before {amount(self.baseline, self.unit)}"
+        limit = f"ratchet {sign} {amount(self.threshold, self.unit)}"
+        verdict = "holds" if self.passed else "worse"
+        return f"{clean_line(self.name, 80)} {amount(self.value, self.unit)}, {limit}{before}: {verdict}"
+
+    def document(self) -> dict[str, Any]:
+        """As JSON."""
+        return {
+            "definition_id": self.definition,
+            "metric_id": self.metric or None,
+            "value": self.value,
+            "baseline": self.baseline,
+            "threshold": self.threshold,
+            "unit": self.unit,
+            "direction": self.direction,
+            "passed": self.passed,
+            "reason": self.reason,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class StoredExecution:
+    """A definition in DDx's own store: something that it can execute to check or measure."""
+
+    id: str
+    artifacts: tuple[str, ...]
+    """Documents that it is about."""
+    active: bool = True
+    unit: str = ""
+    direction: Direction = "lower-is-better"
+    ratchet: float | None = None
+    warn: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One run of an execution definition and the value that it found."""
+
+    run_id: str
+    definition: str
+    artifacts: tuple[str, ...]
+    at: int | None
+    status: str
+    """DDx's word: success, failed, timed_out, errored."""
+    value: float | None = None
+    unit: str = ""
+    baseline: float | None = None
+    direction: Direction = "lower-is-better"
+
+    @property
+    def metric(self) -> str:
+        """The metric that it observes."""
+        return self.artifacts[0] if self.artifacts else ""
+
+
+def amount(value: float, unit: str) -> str:
+    """A value as it is shown: ``310 ms``, ``0.5``."""
+    number = f"{value:,.0f}" if value == int(value) and abs(value) < 1e15 else f"{value:,.4g}"
+    return f"{number} {clean_line(unit, 20)}".strip()
+
+
+def better(direction: Direction, one: float, other: float) -> bool:
+    """Whether one value is better than another."""
+    return one < other if direction == "lower-is-better" else one > other
+
+
+def read_ratchets(document: Mapping[str, Any] | None) -> tuple[Ratchet, ...]:
+    """The ratchets in a result or a checks document: its own list, else those of its gates."""
+    if document is None:
+        return ()
+    rows = [*_rows(document.get("ratchet_evidence"))]
+    for name in ("gate_results", "results"):
+        if not rows:
+            rows = [gate["ratchet"] for gate in _rows(document.get(name)) if isinstance(gate.get("ratchet"), dict)]
+    return tuple(found for row in rows[:MAX_RATCHETS] if (found := _ratchet(row)) is not None)
+
+
+def read_stored_executions(ddx_dir: Path) -> tuple[StoredExecution, ...]:
+    """The definitions in DDx's own store."""
+    found = []
+    for row in _lines(ddx_dir / "exec-definitions.jsonl"):
+        inside = row.get("definition")
+        definition = inside if isinstance(inside, dict) else row
+        name = text(definition, "id") or text(row, "id")
+        if not name:
+            continue
+        rules = _object(definition.get("evaluation"))
+        limits = _object(rules.get("thresholds"))
+        found.append(
+            StoredExecution(
+                name,
+                _texts(definition.get("artifact_ids")),
+                definition.get("active") is not False and text(row, "status") != "closed",
+                text(_object(_object(definition.get("result")).get("metric")), "unit"),
+                direction_of(text(rules, "comparison")),
+                _number(limits, "ratchet_ms", "ratchet"),
+                _number(limits, "warn_ms", "warn"),
+            )
+        )
+    return tuple(found)
+
+
+def read_observations(ddx_dir: Path) -> tuple[Observation, ...]:
+    """What was observed, oldest first; a run whose result is gone has no value."""
+    found = [run for row in _lines(ddx_dir / "exec-runs.jsonl") if (run := _observation(ddx_dir, row)) is not None]
+    return tuple(sorted(found, key=lambda run: (run.at or 0, run.run_id)))
+
+
+def _observation(ddx_dir: Path, row: Mapping[str, Any]) -> Observation | None:
+    manifest = _object(row.get("manifest")) or row
+    run_id = text(manifest, "run_id") or text(row, "id")
+    if not run_id:
+        return None
+    result = _object(row.get("result")) or _stored_result(ddx_dir, manifest)
+    metric = _object(result.get("metric"))
+    compared = _object(metric.get("comparison"))
+    value = _number(metric, "value")
+    first = next((_real(each) for each in metric.get("samples") or () if _real(each) is not None), None)
+    return Observation(
+        run_id,
+        text(manifest, "definition_id"),
+        _texts(manifest.get("artifact_ids")),
+        instant(manifest.get("started_at")) or instant(row.get("created_at")),
+        text(manifest, "status") or text(row, "run_status"),
+        value if value is not None else first,
+        text(metric, "unit"),
+        _number(compared, "baseline"),
+        direction_of(text(compared, "direction")),
+    )
+
+
+def _stored_result(ddx_dir: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """The result beside the row: a path below ``exec-runs.d``, and no other."""
+    name = text(_object(manifest.get("attachments")), "result")
+    parts = Path(name).parts
+    if not parts or parts[0] != "exec-runs.d" or ".." in parts:
+        return {}
+    raw = read_bytes(ddx_dir / name, MAX_RESULT)
+    try:
+        document = msgspec.json.decode(raw) if raw else {}
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return {}
+    return _object(document)
+
+
+def _ratchet(row: Mapping[str, Any]) -> Ratchet | None:
+    value, threshold = _number(row, "observed"), _number(row, "threshold")
+    name = text(row, "definition_id")
+    if value is None or threshold is None or not (name or text(row, "metric_id")):
+        return None
+    return Ratchet(
+        clean_line(name, 120),
+        clean_line(text(row, "metric_id"), 120),
+        value,
+        threshold,
+        clean_line(text(row, "unit"), 20),
+        direction_of(text(row, "comparison")),
+        text(row, "decision") == "pass",
+        clean_line(text(row, "reason"), 300),
+    )
+
+
+def direction_of(word: str) -> Direction:
+    """DDx's own rule: whatever is not ``higher-is-better`` is lower."""
+    return "higher-is-better" if word == "higher-is-better" else "lower-is-better"
+
+
+def _number(document: Mapping[str, Any], *names: str) -> float | None:
+    return next((found for name in names if (found := _real(document.get(name))) is not None), None)
+
+
+def _real(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        number = float(value)
+    except ValueError:
+        return None
+    return number if abs(number) < 1e18 else None
+
+
+def _object(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _rows(value: object) -> list[dict[str, Any]]:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return (value,) if value else ()
+    return tuple(each for each in value if isinstance(each, str) and each) if isinstance(value, list) else ()
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    """The objects of a file of JSON lines; what is none is passed over."""
+    for line in (read_bytes(path, MAX_ROWS_FILE) or b"").splitlines():
+        try:
+            row = msgspec.json.decode(line) if line.strip() else None
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            continue
+        if isinstance(row, dict):
+            yield row

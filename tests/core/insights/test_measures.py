@@ -1,0 +1,150 @@
+"""Ratchets of attempts, runs of DDx's store and metric documents, told as one series a metric."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helix_tui.core.beads.tracker import read_tracker
+from helix_tui.core.ddx.attempts.attempt import Attempt
+from helix_tui.core.ddx.attempts.evidence import interpret
+from helix_tui.core.ddx.attempts.index import AttemptIndex
+from helix_tui.core.ground.project import find_project
+from helix_tui.core.insights.cells import table
+from helix_tui.core.insights.measures import Measure, read_measures
+from tests.conftest import ProjectFactory
+from tests.core.supervision.conftest import row
+
+MET = """---
+ddx:
+  id: MET-001
+metric:
+  unit: ms
+  direction: lower-is-better
+  goal: 100
+---
+# Start-up time
+"""
+
+
+def ratchet(value: float, *, comparison: str = "lower-is-better", limit: float = 250) -> dict[str, Any]:
+    """What DDx of August writes of one measured value."""
+    held = value <= limit if comparison == "lower-is-better" else value >= limit
+    return {
+        "definition_id": "exec.startup",
+        "metric_id": "MET-001",
+        "comparison": comparison,
+        "threshold": limit,
+        "observed": value,
+        "unit": "ms",
+        "decision": "pass" if held else "fail",
+        "reason": f"observed {value}",
+    }
+
+
+def attempt(root: Path, number: int, value: float, status: str, *, in_result: bool) -> str:
+    """An attempt's evidence: DDx puts the values of one that failed into its result, those of others beside it."""
+    name = f"20260801T0{number}0000-0000000{number}"
+    folder = root / ".ddx" / "executions" / name
+    folder.mkdir(parents=True)
+    result: dict[str, Any] = {"bead_id": "a-1", "attempt_id": name, "status": status, "base_rev": "a" * 40}
+    result |= {"landed_rev": "b" * 40} if status == "success" else {"preserve_ref": "refs/ddx/iterations/x/1"}
+    evidence: dict[str, Any] = {"ratchet_evidence": [ratchet(value)]}
+    manifest: dict[str, Any] = {
+        "bead_id": "a-1",
+        "attempt_id": name,
+        "requested": {"effort": "high", "prompt": "synthesized"},
+    }
+    manifest |= {
+        "governing": [{"id": "FEAT-1"}],
+        "bead": {"description": "<helix-memory>\n- a [75%]: b\n</helix-memory>"},
+    }
+    (folder / "result.json").write_text(json.dumps(result | (evidence if in_result else {})))
+    (folder / "checks.json").write_text(json.dumps({"results": [], **evidence}))
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    (folder / "prompt.md").write_text("x" * 5000)
+    return name
+
+
+@pytest.fixture
+def root(project: ProjectFactory) -> Path:
+    made = project([row("a-1")])
+    attempt(made, 1, 120, "success", in_result=False)
+    attempt(made, 2, 310, "repair-cycle-exhausted", in_result=True)
+    (made / "docs").mkdir()
+    (made / "docs" / "met.md").write_text(MET)
+    return made
+
+
+def attempts_of(root: Path) -> tuple[Attempt, ...]:
+    project = find_project(root)
+    index = AttemptIndex.of(project)
+    index.refresh(read_tracker(project.beads_file).beads)
+    return index.attempts
+
+
+def measure_of(root: Path) -> Measure:
+    (found,) = read_measures(find_project(root), attempts_of(root))
+    return found
+
+
+def test_an_attempt_carries_value_baseline_and_direction(root: Path) -> None:
+    second, first = attempts_of(root)
+    assert [each.ratchets[0].value for each in (first, second)] == [120, 310]
+    assert [each.ratchets[0].baseline for each in (first, second)] == [None, 120]
+    assert second.ratchets[0].describe() == "MET-001 310 ms, ratchet ≤ 250 ms, before 120 ms: worse"
+    assert not second.ratchets[0].passed
+    assert first.ratchets[0].passed
+    assert interpret(second, 0).follow_up.startswith("MET-001 310 ms")
+
+
+def test_attempts_are_told_apart_by_what_they_were_given(root: Path) -> None:
+    (cell,) = table(attempts_of(root), {}, ("prompt", "effort", "context", "memories"))
+    assert [value for _, value in cell.key] == ["4 to 8 KB", "high", "1 document", "1 to 3"]
+    by_ratchet = {dict(each.key)["ratchet"]: each.n for each in table(attempts_of(root), {}, ("ratchet",))}
+    assert by_ratchet == {"held": 1, "got worse": 1}
+
+
+def test_a_metric_is_one_series_with_what_it_is_held_against(root: Path) -> None:
+    found = measure_of(root)
+    assert (found.title, found.goal, found.ratchet) == ("Start-up time", 100, 250)
+    assert (found.value, found.baseline, found.trend, found.holds) == (310, 120, "worse", False)
+
+
+def test_what_the_store_observed_counts_as_well(root: Path) -> None:
+    ddx = root / ".ddx"
+    run = "exec-startup@1@2026-08-02T00:00:00Z-1"
+    manifest: dict[str, Any] = {
+        "run_id": run,
+        "definition_id": "d",
+        "artifact_ids": ["MET-001"],
+        "started_at": "2026-08-02T00:00:00Z",
+    }
+    manifest |= {"status": "success", "attachments": {"result": f"exec-runs.d/{run}/result.json"}}
+    (ddx / "exec-runs.jsonl").write_text(json.dumps({"id": run, "manifest": manifest}) + "\nno json\n")
+    (ddx / "exec-runs.d" / run).mkdir(parents=True)
+    value = {"metric": {"value": 90, "unit": "ms", "comparison": {"baseline": 90, "direction": "lower-is-better"}}}
+    (ddx / "exec-runs.d" / run / "result.json").write_text(json.dumps(value))
+    found = measure_of(root)
+    assert (found.value, found.trend, found.holds, len(found.samples)) == (90, "better", True, 3)
+    assert found.document()["last_attempt_id"] is None
+
+
+def test_a_result_outside_the_store_is_not_read(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "secret.json").write_text('{"metric": {"value": 1}}')
+    manifest: dict[str, Any] = {"run_id": "r", "artifact_ids": ["MET-001"]}
+    manifest["attachments"] = {"result": "exec-runs.d/../../secret.json"}
+    (root / ".ddx" / "exec-runs.jsonl").write_text(json.dumps({"id": "r", "manifest": manifest}))
+    assert len(measure_of(root).samples) == 2
+
+
+@pytest.mark.parametrize(("value", "holds"), [(0.8, True), (0.5, False)])
+def test_higher_may_be_better(project: ProjectFactory, value: float, holds: bool) -> None:
+    root = project([row("a-1")])
+    name = attempt(root, 1, value, "success", in_result=False)
+    path = root / ".ddx" / "executions" / name / "checks.json"
+    path.write_text(json.dumps({"ratchet_evidence": [ratchet(value, comparison="higher-is-better", limit=0.7)]}))
+    assert measure_of(root).holds is holds
