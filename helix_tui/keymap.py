@@ -168,6 +168,7 @@ KEYS: tuple[Key, ...] = (
     Key("find.next", "n", "next_match", "next match", "list", "Next row that matches."),
     Key("find.previous", "N", "previous_match", "match before", "list", "Previous row that matches."),
     Key("ask.new", "i", "ask", "ask", "ask,queue", "Ask the repository; in the queue, about this bead."),
+    Key("ask.on", "I", "ask_on", "follow up", "ask", "Ask on: a question that keeps the evidence of this answer."),
     Key(
         "ask.again",
         "R",
@@ -176,7 +177,7 @@ KEYS: tuple[Key, ...] = (
         "ask",
         "The same question, on the files as they are.",
     ),
-    Key("ask.why", "o", "why", "why", "ask", "Why each span was kept or dropped."),
+    Key("ask.why", "o", "why", "why", "ask", "Every passage that was kept or dropped, and why."),
     Key("ask.first", "A", "choose(0)", "first sense", "ask", "The first of two senses is meant."),
     Key("ask.second", "B", "choose(1)", "second sense", "ask", "The second of two senses is meant."),
     Key("ask.depth", "W", "turn_depth", "tree depth", "ask", "How much of the tree the walk shows."),

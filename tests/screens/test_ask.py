@@ -118,7 +118,7 @@ async def test_enter_on_a_source_opens_the_editor_at_its_line(app: Console, monk
         opened.append((path, line))
         return ""
 
-    monkeypatch.setattr("helix_tui.screens.ask.screen.open_at", note)
+    monkeypatch.setattr("helix_tui.screens.ask.question_line.open_at", note)
     async with app.run_test(size=(120, 50)) as pilot:
         screen = await asked(pilot, STORM)
         await pilot.press("enter")
@@ -241,7 +241,7 @@ async def test_files_show_as_a_question_is_typed_and_one_can_be_opened(
         opened.append(path)
         return ""
 
-    monkeypatch.setattr("helix_tui.screens.ask.screen.open_at", note)
+    monkeypatch.setattr("helix_tui.screens.ask.question_line.open_at", note)
     async with app.run_test(size=(120, 40)) as pilot:
         screen = await settled(pilot)
         await pilot.press("i", *"restore")
@@ -249,7 +249,7 @@ async def test_files_show_as_a_question_is_typed_and_one_can_be_opened(
         assert app.sees("── files ")
         assert app.sees("solar/restore.py")
         await pilot.press("down")
-        chosen = screen._files[0].file
+        chosen = screen.line.files[0].file
         await pilot.press("enter")
         await settled(pilot)
         assert opened == [app.root / chosen]
@@ -281,3 +281,30 @@ async def test_a_record_that_is_a_source_opens_on_its_screen(
         await pilot.pause()
         assert isinstance(app.screen, QueueScreen)
         assert app.screen.selected_bead == "s-1b"
+
+
+async def test_a_follow_up_keeps_the_evidence_and_says_what_it_follows(app: Console) -> None:
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = await asked(pilot, STORM)
+        await pilot.press("I", *"and where?", "enter")
+        await settled(pilot)
+        assert screen.document is not None
+        assert screen.document["question"] == "and where?"
+        assert screen.document["follows"]["kept"] > 0
+        assert app.sees(f"follows: {STORM}")
+
+
+async def test_the_answer_with_a_model_is_compared_with_the_one_without(
+    app: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = "Solar restoration returns panels to full output after a storm. [1] Pirates of 1871 paid for it. [1]"
+    monkeypatch.setenv("HELIX_ASK_MODEL", f"{sys.executable} -c \"print('{said}')\"")
+    async with app.run_test(size=(120, 60)) as pilot:
+        screen = await settled(pilot)
+        await pilot.press("m")
+        await asked(pilot, STORM)
+        assert app.sees("1 of its claims left out")
+        screen.view.open_tab("compare")
+        await settled(pilot)
+        for part in ("with the model", "without it", "left out: Pirates of 1871", "in both 1 · only with the model 0"):
+            assert app.sees(part), part

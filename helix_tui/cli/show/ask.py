@@ -18,7 +18,7 @@ from helix_tui.core.ask.corpus.git import GitFailed
 from helix_tui.core.ask.corpus.listing import NothingToAsk
 from helix_tui.core.ask.index.index import RepositoryIndex, open_index
 from helix_tui.core.ask.records import Progress
-from helix_tui.core.ask.retrieval.trees import DEPTHS, BudgetError, Policy, with_budgets
+from helix_tui.core.ask.retrieval.trees import DEPTHS, BudgetError, with_budgets
 from helix_tui.core.ask.sessions.document import document_of, write_trace
 from helix_tui.core.ask.sessions.envelope import (
     Block,
@@ -32,7 +32,14 @@ from helix_tui.core.ask.sessions.envelope import (
 from helix_tui.core.ask.sessions.history import AskHistory, IndexLibrary
 from helix_tui.core.ask.sessions.session import AskModel, ask
 from helix_tui.core.ddx.client import DdxError
-from helix_tui.core.evidence.session import MODEL_SECONDS, MODEL_VARIABLE, AskSession, ModelSettings, find_model
+from helix_tui.core.evidence.session import (
+    MODEL_SECONDS,
+    MODEL_VARIABLE,
+    AskSession,
+    ModelSettings,
+    find_model,
+    policy_here,
+)
 from helix_tui.core.evidence.sources import ProjectRecords, read_work
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line, fit
@@ -66,6 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--sense", metavar="LABEL", default="", help="which sense of an ambiguous word is meant")
     parser.add_argument("--revision", metavar="REV", help="ask about a commit instead of the work tree")
+    parser.add_argument("--follow-up", action="store_true", help="go on from the last answer, with its evidence")
     parser.add_argument("--steps", action="store_true", help="print how the answer came about too")
     parser.add_argument("--serve", action="store_true", help="answer agents: an MCP server on stdin and stdout")
     parser.add_argument("--trace-out", metavar="FILE", type=Path, help="write the run as JSON lines")
@@ -78,7 +86,7 @@ def run(call: Call) -> int:
         return _serve(call)
     text = _question(call)
     try:
-        policy = with_budgets(Policy(), options.budget)
+        policy = with_budgets(policy_here(), options.budget)
     except BudgetError as error:
         raise CliError(str(error), "Write it as --budget name=value.", 2) from None
     project = locate(call)
@@ -87,7 +95,15 @@ def run(call: Call) -> int:
     records = ProjectRecords(project, lambda: read_work(project), in_memory=call.read_only)
     library = IndexLibrary(index, None if options.revision else records)
     try:
-        found = ask(library, text, policy=policy, depth=options.depth, sense=options.sense, model=model)
+        found = ask(
+            library,
+            text,
+            policy=policy,
+            depth=options.depth,
+            sense=options.sense,
+            model=model,
+            earlier=_earlier(project) if options.follow_up else None,
+        )
     finally:
         index.close()
         records.close()
@@ -107,6 +123,16 @@ def run(call: Call) -> int:
         for line in listing(call, document):
             call.print(line)
     return 0
+
+
+def _earlier(project: Project) -> dict[str, Any]:
+    """The last run, which this question follows."""
+    history = AskHistory(project.helix_dir)
+    last = next(iter(history.list()), None)
+    document = history.load(last.id) if last is not None else None
+    if last is None or document is None:
+        raise CliError("there is no answer to go on from", "Ask without --follow-up first.")
+    return {**document, "id": last.id}
 
 
 def _serve(call: Call) -> int:

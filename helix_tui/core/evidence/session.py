@@ -15,7 +15,7 @@ from helix_tui.core.ask.answer.items import ItemChange, compare
 from helix_tui.core.ask.answer.model import PROMPT_FILE, ModelCommand, ModelReply, ask_model
 from helix_tui.core.ask.record_place import item_id, read_item_id, record_place
 from helix_tui.core.ask.records import Span, text_hash
-from helix_tui.core.ask.retrieval.trees import Depth
+from helix_tui.core.ask.retrieval.trees import Depth, Policy, with_budgets
 from helix_tui.core.ask.sessions.document import document_of, write_trace
 from helix_tui.core.ask.sessions.history import AskHistory, IndexLibrary
 from helix_tui.core.ask.sessions.index_keeper import IndexKeeper, State
@@ -26,12 +26,15 @@ from helix_tui.core.evidence.sources import ProjectRecords, WorkRecords, read_wo
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.git import open_nonblocking
 from helix_tui.core.ground.project import Project, find_ddx
+from helix_tui.core.ground.recent import Recent
 from helix_tui.core.ground.text import clean_block
 from helix_tui.core.ground.time import now_ns
 from helix_tui.core.supervision.agents.briefing import chosen
 
 MODEL_VARIABLE = "HELIX_ASK_MODEL"
 """A command that asks a model instead of ddx; the prompt comes on its input, or in ``{prompt_file}``."""
+PROMPT_VARIABLE = "HELIX_ASK_PROMPT_BYTES"
+"""Bytes of evidence that the model's context has room for: 3 or 4 of them are a token."""
 MODEL_SECONDS = 120
 READY_FILE = "questions.txt"
 """Questions that a project has ready, one a line, in ``.helix/ask``."""
@@ -41,6 +44,7 @@ MAX_ITEM = 40_000
 MAX_EXCERPT = 2_000
 """Characters of one passage of a search."""
 MAX_FILES = 20
+MAX_UNKEPT = 16
 
 Document = Mapping[str, Any]
 
@@ -57,6 +61,8 @@ class AskRequest:
     sense: str = ""
     depth: Depth = "root_to_anchor"
     with_model: bool = False
+    follows: str = ""
+    """Id of the run whose evidence is kept; empty for a question of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +113,9 @@ class AskSession:
         self._ddx = ddx
         self._keep = keep
         self._who = who or ModelSettings()
+        self._unkept: Recent[str, Document] = Recent(MAX_UNKEPT)
+        """Runs that are written nowhere, so that a question can follow them."""
+        self._asked = 0
         self._keeper = IndexKeeper(project, hear)
         self._records = ProjectRecords(project, present or (lambda: read_work(project)), in_memory=not keep)
 
@@ -148,17 +157,31 @@ class AskSession:
             drafted: called with the answer without a model, before the model is asked.
 
         Raises:
-            NotAskable: there is no repository to ask.
+            NotAskable: there is no repository to ask, or no run to follow.
         """
-        run = ask(self._library(), request.text, depth=request.depth, sense=request.sense, tell=tell)
+        run = ask(
+            self._library(),
+            request.text,
+            policy=policy_here(),
+            depth=request.depth,
+            sense=request.sense,
+            tell=tell,
+            earlier=self._earlier(request.follows),
+        )
         if request.with_model:
             drafted(document_of(run))
             put_to_model(run, self._model(), tell)
         document = document_of(run)
-        ident = ""
-        if self._keep:
-            ident = self.history.save(document, now)
-        return ident, document
+        return self.history.save(document, now) if self._keep else "", document
+
+    def _earlier(self, ident: str) -> Document | None:
+        """The run of an id; None where none is named."""
+        if not ident:
+            return None
+        found = self._unkept.get(ident) or self.history.load(ident)
+        if found is None:
+            raise NotAskable(f"no answer has the id {ident[:80]}: `ask` gives it as follows_id")
+        return {**found, "id": ident}
 
     def ask(self, question: str, *, follows: str = "") -> tuple[str, Document]:
         """Answer a question without a model; (id in the history, the run).
@@ -166,7 +189,12 @@ class AskSession:
         Raises:
             NotAskable: there is no repository to ask.
         """
-        return self.answer(AskRequest(question), now_ns(), lambda _: None, lambda _: None)
+        ident, document = self.answer(AskRequest(question, follows=follows), now_ns(), lambda _: None, lambda _: None)
+        if not ident:
+            self._asked += 1
+            ident = f"run-{self._asked}"
+            self._unkept[ident] = document
+        return ident, document
 
     def files(self, text: str, most: int = MAX_FILES) -> Sequence[FoundFile]:
         """The files that speak to a text, best first, each with its best line: quick enough for every key.
@@ -269,6 +297,16 @@ class AskSession:
         except OSError:
             return ()
         return tuple(line.strip() for line in lines if line.strip() and not line.startswith("#"))[:MOST_READY]
+
+
+def policy_here() -> Policy:
+    """The thresholds, with the room that the environment gives a model's prompt.
+
+    Raises:
+        BudgetError: the variable holds no number of bytes that can be.
+    """
+    said = os.environ.get(PROMPT_VARIABLE, "")
+    return with_budgets(Policy(), [f"max_prompt_bytes={said}"] if said else [])
 
 
 def find_model(

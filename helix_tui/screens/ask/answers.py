@@ -17,7 +17,14 @@ from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import format_instant
 from helix_tui.screens.background import Jobs
 from helix_tui.widgets.chrome.tabs import PaneTabs
-from helix_tui.widgets.text.answer import answer_paras, compare_paras, evidence_paras, file_paras, target_of
+from helix_tui.widgets.text.answer import (
+    answer_paras,
+    compare_paras,
+    evidence_paras,
+    file_paras,
+    target_of,
+    two_answers_paras,
+)
 from helix_tui.widgets.text.pane import Para, TextPane
 from helix_tui.widgets.text.steps import doing_paras, steps_paras
 
@@ -143,7 +150,9 @@ class AnswerView(Vertical):
     # --- two runs -----------------------------------------------------------------------------------------
 
     def _comparison(self, document: Document) -> Sequence[Para]:
-        """The run against the marked one, else against the last one before it that asked the same."""
+        """The model's answer against ours; else the run against the marked one, or the last that asked the same."""
+        if "answer_without_model" in document and not self.marked:
+            return two_answers_paras(document)
         other = self._other(document)
         if not other:
             return [Para("none", (("nothing to compare with: space marks a run, R asks again", "muted"),))]

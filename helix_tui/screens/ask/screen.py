@@ -10,7 +10,6 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container, Vertical
-from textual.message import Message
 from textual.timer import Timer
 from textual.widget import Widget
 from textual.worker import Worker
@@ -20,15 +19,22 @@ from helix_tui.core.ask.sessions.index_keeper import State
 from helix_tui.core.ask.sessions.session import News
 from helix_tui.core.beads.query import Completion
 from helix_tui.core.ddx.runs.transcript import attached_events
-from helix_tui.core.evidence.session import AskRequest, AskSession, Document, FoundFile, ModelSettings
+from helix_tui.core.evidence.session import AskRequest, AskSession, Document, ModelSettings
 from helix_tui.core.evidence.sources import WorkRecords, read_memories, read_runs
 from helix_tui.core.ground.text import clean_line
-from helix_tui.core.supervision.stages.delegate import LOGS
 from helix_tui.keymap import bindings
 from helix_tui.screens.ask.answers import TABS, AnswerView
+from helix_tui.screens.ask.question_line import (
+    Drafted,
+    IndexStands,
+    QuestionLine,
+    Stepped,
+    index_words,
+    open_file,
+    open_record,
+)
 from helix_tui.screens.background import Jobs
 from helix_tui.screens.base import NARROW
-from helix_tui.screens.external_editor import open_at
 from helix_tui.screens.layout import PanedScreen
 from helix_tui.settings import load_settings
 from helix_tui.widgets.base.row_list import RowList
@@ -44,40 +50,6 @@ if TYPE_CHECKING:
 
 DETAIL_DELAY = 0.06
 """Seconds that the cursor rests before its run is read."""
-BAR_CELLS = 12
-LEAST_TYPED = 3
-"""Characters from which files are looked for."""
-MOST_WAYS = 8
-MOST_FILES = 5
-"""Files among the ways to go on; the pane shows more of them."""
-
-
-class Stepped(Message):
-    """A step of the run that is under way."""
-
-    def __init__(self, news: News) -> None:
-        super().__init__()
-        self.news = news
-
-
-class Drafted(Message):
-    """The answer without a model is there; the model is still being asked."""
-
-    def __init__(self, document: Document) -> None:
-        super().__init__()
-        self.document = document
-
-
-class IndexStands(Message):
-    """The index stands otherwise than before."""
-
-    def __init__(self, state: State) -> None:
-        super().__init__()
-        self.state = state
-
-    def can_replace(self, message: Message) -> bool:
-        """Only the newest state counts."""
-        return isinstance(message, IndexStands)
 
 
 class AskScreen(PanedScreen):
@@ -86,8 +58,8 @@ class AskScreen(PanedScreen):
     NAME = "ask"
     PANES = "#ask-panes"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("ask")]
-    FOOTER = ("ask.new", "go.open", "go.view", "ask.why", "ask.model", "app.help")
-    READING_FOOTER = ("go.open", "go.back", "go.view", "move.next-part", "ask.why", "app.help")
+    FOOTER = ("ask.new", "ask.on", "go.open", "go.view", "ask.model", "app.help")
+    READING_FOOTER = ("go.open", "go.back", "ask.on", "go.view", "move.next-part", "app.help")
     CLARIFY_FOOTER = ("ask.first", "ask.second", "ask.new", "go.view", "app.help")
 
     def __init__(self) -> None:
@@ -106,14 +78,11 @@ class AskScreen(PanedScreen):
         self._news: list[str] = []
         self._draft: Document | None = None
         self._ready: tuple[str, ...] = ()
-        self._files: tuple[FoundFile, ...] = ()
-        """Files that speak to what is being typed."""
-        self._typed = ""
-        """What is being typed, while its files show."""
         self._wanted = ""
         """A question that came before there was anything to ask."""
         self._rest: Timer | None = None
         self._jobs = Jobs(self)
+        self.line = QuestionLine(self._jobs, self._show_line)
 
     def compose_body(self) -> ComposeResult:
         """Questions and steps on the left, the run under the cursor on the right."""
@@ -184,20 +153,8 @@ class AskScreen(PanedScreen):
         self._say_index(event.state)
 
     def _say_index(self, state: State) -> None:
-        progress = state.progress
-        if state.problem:
-            said = state.problem
-        elif progress is not None and progress.total:
-            cells = progress.done * BAR_CELLS // progress.total
-            bar = "█" * cells + "░" * (BAR_CELLS - cells)
-            rate = f"{progress.files_per_second:,.0f} files/s"
-            said = f"{bar} {progress.done:,} of {progress.total:,} · {rate}"
-            if f"-{self.posture}" in NARROW:
-                said = f"{progress.done / progress.total:.0%} · {rate}"
-        else:
-            files = f"{state.files:,} file{'s' * (state.files != 1)}" if state.files else "no files"
-            said = "reading …" if progress is not None else files
         model = " · model on" if self.with_model else ""
+        said = index_words(state, narrow=f"-{self.posture}" in NARROW)
         self.caption.show("questions", f"{clean_line(said, 100)}{model}")
 
     def _say_trouble(self, said: str) -> None:
@@ -245,8 +202,8 @@ class AskScreen(PanedScreen):
 
     def _show_selected(self) -> None:
         key, questions = self.key, self.questions
-        if self._typed:
-            self.view.show_files(self._typed, self._files)
+        if self.line.text:
+            self.view.show_files(self.line.text, self.line.files)
         elif key == RUNNING and self._request is not None:
             self.view.show_running(self._request.text, tuple(self._news), self._draft)
             self._show_steps(self._news)
@@ -295,41 +252,37 @@ class AskScreen(PanedScreen):
         """Type a question."""
         await self.begin("")
 
-    async def begin(self, text: str) -> None:
-        """Open the line with a text in it."""
+    async def action_ask_on(self) -> None:
+        """Type a question that keeps the evidence of the answer that is shown."""
+        if self.document is None or self.key not in self.view.loaded:
+            self.console.say("no answer to go on from: i asks", "warning")
+            return
+        await self.begin("", follows=self.key)
+
+    async def begin(self, text: str, follows: str = "") -> None:
+        """Open the line with a text in it; ``follows`` is the run that the question goes on from."""
         if self.prompt is None:
             from helix_tui.widgets.chrome.prompt import Prompt
 
-            self.prompt = Prompt("ask", self._ways_on, text=text, id="question")
+            self.line.follows = follows
+            self.prompt = Prompt("follow up" if follows else "ask", self._ways_on, text=text, id="question")
             await self.mount(self.prompt)
 
     def _ways_on(self, text: str, cursor: int) -> list[Completion]:
-        """Questions that are ready, and those asked before."""
+        """Questions that are ready, those asked before, and files."""
         past = self.questions.history.list() if self.questions is not None else ()
-        known = dict.fromkeys([*self._ready, *(one.question for one in past)])
-        wanted = text.strip().lower()
-        asked = [Completion(one, 0, "") for one in known if wanted in one.lower() and one != text]
-        files = [Completion(one.file, 0, one.header or one.text) for one in self._files if one.file != text]
-        return [*asked[: MOST_WAYS - min(len(files), MOST_FILES)], *files[:MOST_FILES]] if wanted else asked[:MOST_WAYS]
+        return self.line.ways_on([*self._ready, *(one.question for one in past)], text)
 
     def on_prompt_changed(self, event: Prompt.Changed) -> None:
-        """The files that speak to what is being typed show as it is typed; the newest text counts."""
+        """The files that speak to what is being typed show as it is typed."""
         event.stop()
-        text, questions = event.text.strip(), self.questions
-        if event.prompt is not self.prompt or questions is None or questions.state.progress is not None:
-            return
-        if len(text) < LEAST_TYPED:
-            self._take_files(text, ())
-        else:
-            work = partial(questions.files, text)
-            self._jobs.start("files", work, partial(self._take_files, text), lambda _: None)
+        if event.prompt is self.prompt:
+            self.line.find(event.text, self.questions)
 
-    def _take_files(self, text: str, files: Sequence[FoundFile]) -> None:
-        if self.prompt is None:
-            return
-        self._files, self._typed = tuple(files), text if len(text) >= LEAST_TYPED else ""
-        self.prompt.offer()
-        self._show_selected()
+    def _show_line(self) -> None:
+        if self.prompt is not None:
+            self.prompt.offer()
+            self._show_selected()
 
     async def on_prompt_done(self, event: Prompt.Done) -> None:
         """Ask what was typed."""
@@ -340,15 +293,15 @@ class AskScreen(PanedScreen):
         self.list.focus(scroll_visible=False)
         await event.prompt.remove()
         self._say_keys()
-        chosen = next((one for one in self._files if one.file == event.text.strip()), None)
-        self._files, self._typed = (), ""
+        chosen = self.line.chosen(event.text)
+        self.line.end()
         self._show_selected()
         if event.kept and chosen is not None:
-            self._open_file(chosen.file, chosen.line)
+            self._say_if(open_file(self.app, self.questions, chosen.file, chosen.line))
         elif event.kept:
-            self.ask(event.text)
+            self.ask(event.text, follows=self.line.follows)
 
-    def ask(self, text: str, sense: str = "") -> None:
+    def ask(self, text: str, sense: str = "", follows: str = "") -> None:
         """Ask; steps show as they happen."""
         questions = self.questions
         if questions is None:
@@ -358,7 +311,7 @@ class AskScreen(PanedScreen):
         if self._request is not None:
             self.console.say("one question at a time; this one is still being answered", "warning")
             return
-        self._request = AskRequest(text.strip(), sense, self.depth, self.with_model)
+        self._request = AskRequest(text.strip(), sense, self.depth, self.with_model, follows)
         self._news, self._draft, self.view.tab = [], None, "answer"
         work = partial(questions.answer, self._request, self.console.now(), self._hear_step, self._hear_draft)
         self._jobs.start("ask", work, self._take_answer, self._take_failure)
@@ -408,7 +361,8 @@ class AskScreen(PanedScreen):
     def action_ask_again(self) -> None:
         """The same question on the files as they are now."""
         if self.document is not None:
-            self.ask(str(self.document.get("question", "")))
+            follows = str((self.document.get("follows") or {}).get("id", ""))
+            self.ask(str(self.document.get("question", "")), follows=follows)
 
     def action_choose(self, place: int) -> None:
         """One of two senses is meant."""
@@ -446,31 +400,13 @@ class AskScreen(PanedScreen):
         if sense:
             self._ask_sense(sense)
         elif record is not None:
-            self._open_record(*record)
+            self._say_if(open_record(self.console, self.app, self.questions, *record))
         elif target is not None:
-            self._open_file(*target)
-
-    def _open_file(self, file: str, line: int) -> None:
-        if self.questions is not None:
-            self._say_if(open_at(self.app, self.questions.project.root / file, line))
-
-    def _open_record(self, kind: str, ident: str) -> None:
-        """A record opens where it belongs: a bead in the queue, an attempt in the loop, a memory, a log, a commit."""
-        if kind == "bead":
-            self.console.go_to_bead(ident)
-        elif kind == "attempt":
-            self.console.open_attempt(ident)
-        elif kind == "memory":
-            self.console.open_memory(ident)
-        elif kind == "run" and self.questions is not None:
-            said = open_at(self.app, self.questions.project.root / LOGS / ident, 1)
-            self._say_if(said)
-        else:
-            self.console.copy(ident, f"commit {ident}")
+            self._say_if(open_file(self.app, self.questions, *target))
 
     def _say_if(self, said: str) -> None:
         if said:
-            self.console.say(clean_line(said, 200), "warning")
+            self.console.say(said, "warning")
 
     # --- keys ---------------------------------------------------------------------------------------------
 

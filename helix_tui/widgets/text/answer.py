@@ -99,6 +99,9 @@ def _head(document: Document) -> Iterator[Para]:
     yield Para("question", ((title, "text bold"),))
     if any(line.strip() for line in rest):
         yield Para("question more", ((f"… {len(rest)} more lines of the question", "muted"),))
+    follows = clean_line((document.get("follows") or {}).get("question"), 200)
+    if follows:
+        yield Para("follows", ((f"↳ follows: {follows}", "muted"),), hang=2)
     result = result_of(document)
     glyph, ink = result_ink(result)
     yield Para("result", ((f"{glyph} {result}", f"{ink} bold"), (f" · {seconds_of(document):.2f} s", "muted")))
@@ -232,6 +235,26 @@ def _model(document: Document) -> Iterator[Para]:
     if model:
         yield Para("model gap")
         yield Para("model", ((_model_line(document, model), "muted"),))
+    if "answer_without_model" in document:
+        left_out = len(model.get("left_out") or ())
+        said = f"{left_out} of its claims left out, not in what they cite · " if left_out else ""
+        yield Para("model compared", ((f"{said}“compare” has the answer without it", "muted"),), hang=2)
+
+
+def two_answers_paras(document: Document) -> list[Para]:
+    """The model's answer and the one without it, one below the other, and what only one of them cites."""
+    mine = [one.get("item") for one in document.get("citations_without_model") or ()]
+    its = [one.get("item") for one in document.get("citations") or ()]
+    both = len(set(mine) & set(its))
+    counts = f"in both {both} · only with the model {len(its) - both} · only without {len(mine) - both}"
+    without = result_of({**document, "tier": "", "tier_selected": document.get("tier_without_model", "")})
+    paras = [section("with the model", result_of(document)), *body_paras(document, tag="with")]
+    paras += [section("without it", without), *body_paras(document, str(document["answer_without_model"]), "without")]
+    paras += [section("sources"), Para("sources counted", ((counts, "text"),))]
+    for number, one in enumerate((document.get("model") or {}).get("left_out") or ()):
+        said = f"left out: {clean_line(one.get('text'), 300)}"
+        paras.append(Para(f"left {number}", ((said, "attention"), (f"  {clean_line(one.get('why'), 200)}", "muted"))))
+    return paras
 
 
 def _model_line(document: Document, model: Mapping[str, Any]) -> str:

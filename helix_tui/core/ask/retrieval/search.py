@@ -16,7 +16,19 @@ from helix_tui.core.ask.retrieval.question import Question, Slot, covers, terms_
 from helix_tui.core.ask.retrieval.trees import Match, Policy, matching_trees
 
 Via = Literal[
-    "docs", "heading", "tree", "code", "definition", "use", "slot", "sense", "alignment", "test", "record", "passage"
+    "docs",
+    "heading",
+    "tree",
+    "code",
+    "definition",
+    "use",
+    "slot",
+    "sense",
+    "alignment",
+    "test",
+    "record",
+    "passage",
+    "earlier",
 ]
 """How a span came in."""
 

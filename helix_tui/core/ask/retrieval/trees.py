@@ -60,6 +60,8 @@ class Policy:
     """Spans that this adds."""
     max_code_bytes: int = 8_000
     """Bytes that this adds."""
+    max_prompt_bytes: int = 48_000
+    """Bytes of the evidence that a model is given; less for one with a small context."""
 
 
 _RANGES: dict[str, tuple[float, float]] = {
@@ -77,6 +79,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "max_symbols": (0, 50),
     "max_code_spans": (0, 50),
     "max_code_bytes": (0, 200_000),
+    "max_prompt_bytes": (1_000, 400_000),
 }
 
 _INTEGERS = frozenset(entry.name for entry in fields(Policy) if isinstance(entry.default, int))

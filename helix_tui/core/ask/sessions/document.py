@@ -15,10 +15,11 @@ from typing import Any
 
 import msgspec
 
-from helix_tui.core.ask.answer.answer import best_evidence, would_decide
+from helix_tui.core.ask.answer.answer import Citation, best_evidence, would_decide
 from helix_tui.core.ask.answer.compaction import DroppedSpan, Kept
 from helix_tui.core.ask.answer.grounding import denies
 from helix_tui.core.ask.answer.items import assembly_hash
+from helix_tui.core.ask.answer.model_answer import ranked_by_use
 from helix_tui.core.ask.answer.passages import Passage
 from helix_tui.core.ask.record_place import item_id, record_place
 from helix_tui.core.ask.records import Span
@@ -36,24 +37,14 @@ def document_of(run: AskRun, timings: Mapping[str, float] | None = None) -> dict
     """The whole run; everything but ``timings_ms`` and ``model`` depends on question and content alone."""
     retrieval, policy = run.retrieval, run.policy
     return {
-        "question": run.question.text,
+        "question": run.asked or run.question.text,
+        "asked_as": run.question.text,
+        "follows": _follows(run),
         "kind": run.question.kind,
         "revision": run.revision,
         "answer": run.answer,
         "tier_selected": run.tier,
-        "citations": [
-            {
-                "id": one.number,
-                "file": one.span.file,
-                "start": one.start,
-                "end": one.end,
-                "header": one.span.header,
-                "hash": one.span.hash,
-                "item": item_id(one.span),
-                "source": source_of(one.span),
-            }
-            for one in run.citations
-        ],
+        "citations": [_citation(one) for one in run.citations],
         "asks": run.subject.asks,
         "subject": [one.word for one in run.subject.words],
         "passages": [_passage(one, run) for one in run.passages],
@@ -110,10 +101,48 @@ def document_of(run: AskRun, timings: Mapping[str, float] | None = None) -> dict
         "tree_walk": [_walk_node(node) for node in run.walk],
         "clarify": clarify_of(run),
         "not_found": [slot.label for slot in run.missing],
-        "ranked_files": [one.file for one in run.ranked[:MOST_RANKED]],
+        "ranked_files": ranked_by_use([one.file for one in run.ranked[:MOST_RANKED]], (one.span for one in _used(run))),
         "timings_ms": {name: round(ms, 1) for name, ms in {**run.timings, **(timings or {})}.items()},
         "model_calls": int(run.model is not None),
         "model": _model(run),
+        **_without_model(run),
+    }
+
+
+def _follows(run: AskRun) -> dict[str, Any]:
+    """Which question this one follows, and how much of its evidence still holds; empty where it follows none."""
+    earlier = run.earlier
+    if earlier is None:
+        return {}
+    return {"id": earlier.get("id", ""), "question": earlier.get("question", ""), "kept": run.kept_of_earlier}
+
+
+def _used(run: AskRun) -> list[Citation]:
+    """The items that the model used, in its order; none where its answer was not taken."""
+    by_number = {one.number: one for one in run.given}
+    return [] if run.fallback else [by_number[number] for number in run.read.used if number in by_number]
+
+
+def _without_model(run: AskRun) -> dict[str, Any]:
+    """The answer that a model's took the place of, to be compared with it; empty where none did."""
+    if run.without_model is None:
+        return {}
+    answer, tier = run.without_model
+    cited = [_citation(one) for one in run.drafted.cited]
+    return {"answer_without_model": answer, "tier_without_model": tier, "citations_without_model": cited}
+
+
+def _citation(one: Citation) -> dict[str, Any]:
+    """A source as it is cited."""
+    return {
+        "id": one.number,
+        "file": one.span.file,
+        "start": one.start,
+        "end": one.end,
+        "header": one.span.header,
+        "hash": one.span.hash,
+        "item": item_id(one.span),
+        "source": source_of(one.span),
     }
 
 
@@ -311,6 +340,9 @@ def _model(run: AskRun) -> dict[str, Any]:
         "cost_usd": reply.cost_usd,
         "error": reply.error,
         "taken": not run.fallback,
+        "items": [{"n": one.number, "item": item_id(one.span), "hash": one.span.hash} for one in run.given],
+        "used": list(run.read.used),
+        "left_out": [{"text": one.text, "why": one.why} for one in run.read.left_out],
     }
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 from helix_tui.core.ask.answer.answer import (
     Answer,
@@ -22,14 +22,16 @@ from helix_tui.core.ask.answer.answer import (
     with_sources,
 )
 from helix_tui.core.ask.answer.compaction import POLICY, Compaction, compact
-from helix_tui.core.ask.answer.grounding import Grounding, Tier, cited_numbers, denies, judge, tier_of
+from helix_tui.core.ask.answer.grounding import Grounding, Tier, cited_numbers, judge, tier_of
 from helix_tui.core.ask.answer.items import Item, in_order, prompt, tool_results, walk_line
 from helix_tui.core.ask.answer.model import ModelReply
+from helix_tui.core.ask.answer.model_answer import ModelAnswer, model_items, read_answer
 from helix_tui.core.ask.answer.passages import Passage, passages_for
 from helix_tui.core.ask.answer.record_answer import RecordAnswer, answer_records
 from helix_tui.core.ask.records import RankedFile, Span
 from helix_tui.core.ask.retrieval.alignment import Alignment, align
 from helix_tui.core.ask.retrieval.controller import Controller, Retrieval, RetrievalStep
+from helix_tui.core.ask.retrieval.follow_up import kept_evidence, with_earlier
 from helix_tui.core.ask.retrieval.library import Library
 from helix_tui.core.ask.retrieval.question import Question, Slot, hints_of, slots_of, understand
 from helix_tui.core.ask.retrieval.record_question import RecordsAsked, consult, records_asked, with_records
@@ -89,6 +91,18 @@ class AskRun:
     """What the model said, if it was asked."""
     fallback: str = ""
     """Why the model's answer was not taken; empty where it was, or where none was asked for."""
+    given: tuple[Citation, ...] = ()
+    """The items that the model got, by number."""
+    read: ModelAnswer = field(default_factory=ModelAnswer)
+    """What became of the model's answer in the gate."""
+    without_model: tuple[str, Tier] | None = None
+    """The answer that the evidence gives by itself, and its tier, where a model's took its place."""
+    asked: str = ""
+    """The question as it was put; `question` has it with what it refers back to."""
+    earlier: Mapping[str, Any] | None = None
+    """The run that the question follows."""
+    kept_of_earlier: int = 0
+    """Passages of that run's evidence that still hold."""
     timings: dict[str, float] = field(default_factory=dict)
     """Stage -> milliseconds."""
 
@@ -102,6 +116,7 @@ def ask(
     sense: str = "",
     model: AskModel | None = None,
     tell: Tell = lambda _: None,
+    earlier: Mapping[str, Any] | None = None,
 ) -> AskRun:
     """Answer a question from a repository.
 
@@ -113,9 +128,12 @@ def ask(
         sense: the sense that the user chose after a clarify.
         model: asks the model once; without one the answer is the evidence's own.
         tell: called with what has just been done.
+        earlier: the document of a run that the question follows; its evidence is kept as far as it still holds.
     """
-    asking = _Asking(library, understand(text), policy or Policy(), depth, tell)
+    question = understand(with_earlier(text, earlier))
+    asking = _Asking(library, question, policy or Policy(), depth, tell, earlier)
     run = asking.without_model(sense)
+    run.asked, run.earlier = text, earlier
     run.timings["total"] = asking.elapsed_ms()
     if model is not None:
         put_to_model(run, model, tell)
@@ -123,8 +141,18 @@ def ask(
 
 
 class _Asking:
-    def __init__(self, library: Library, question: Question, policy: Policy, depth: Depth, tell: Tell) -> None:
+    def __init__(
+        self,
+        library: Library,
+        question: Question,
+        policy: Policy,
+        depth: Depth,
+        tell: Tell,
+        earlier: Mapping[str, Any] | None = None,
+    ) -> None:
         self._library = library
+        self._earlier = earlier
+        self._kept = 0
         self._question = question
         self._subject = read_subject(question.text)
         self._policy = policy
@@ -151,10 +179,14 @@ class _Asking:
         slots = slots_of(question, library.share, concepts_in(library, question))
         slots += hints_of((heading.title for heading in library.headings(question.terms)), slots)
         searcher = Searcher(library, question, policy)
+        held = kept_evidence(library, self._earlier) if self._earlier is not None else []
+        self._kept = len(held)
+        if held:
+            self._tell(News("retrieve", f"kept {len(held)} sources of the question before"))
         retrieval = Controller(
             searcher,
             question,
-            Pool(slots, {}),
+            Pool(slots, {}).with_spans(held, step=0, query="", policy=policy),
             policy,
             elapsed_ms=self.elapsed_ms,
             tell=lambda step: self._tell(News("retrieve", said_of(step), step)),
@@ -299,6 +331,7 @@ class _Asking:
             subject=self._subject,
             passages=tuple(passages),
             timings=self._timings,
+            kept_of_earlier=self._kept,
         )
 
 
@@ -313,44 +346,34 @@ def put_to_model(run: AskRun, ask_model: AskModel, tell: Tell = lambda _: None) 
     if run.model is not None or run.tier == "Clarify" or not run.compaction.kept:
         return
     begun = time.perf_counter()
-    sources = {one.number: one.span for one in run.drafted.sources}
+    given = model_items(run.drafted.sources, (entry for entry in run.retrieval.pool.ordered))
+    sources = {one.number: one.span for one in given}
     run.tool_results = tool_results(
         queries=run.retrieval.queries,
         sources=sources,
         walk=run.walk,
         missing=run.missing,
         covered=[slot for slot in run.slots if slot.required and slot not in run.missing],
+        most_bytes=run.policy.max_prompt_bytes,
     )
     tell(News("model", "asked"))
-    reply = run.model = ask_model(prompt(run.question.text, run.tool_results))
+    reply = run.model = ask_model(prompt(run.asked, run.tool_results, run.earlier))
     run.timings["model"] = (time.perf_counter() - begun) * 1_000
     run.timings["total"] = run.timings.get("total", 0.0) + run.timings["model"]
-    run.fallback = _refused(reply, run, sources)
+    run.given = given
+    run.read = answer = read_answer(reply, sources, run.missing, run.policy.grounded_claim_threshold)
+    run.fallback = answer.refused
     if run.fallback:
         tell(News("model", f"not taken: {run.fallback}"))
         return
-    numbers = set(cited_numbers(reply.text))
-    run.citations = tuple(one for one in run.drafted.sources if one.number in numbers)
-    run.answer = with_sources(reply.text, run.citations)
-    run.grounding = judge(reply.text, sources, run.policy.grounded_claim_threshold)
-    if not run.grounding.passes:
+    run.without_model = (run.answer, run.tier)
+    numbers = set(cited_numbers(answer.text))
+    run.citations = tuple(one for one in given if one.number in numbers)
+    run.answer = with_sources(answer.text, run.citations)
+    run.grounding = answer.grounding
+    if not answer.grounding.passes:
         run.tier = "Bounded inference"
-    tell(News("model", f"{said_of_gate(run.grounding)}: {run.tier}"))
-
-
-def _refused(reply: ModelReply, run: AskRun, sources: Mapping[int, Span]) -> str:
-    """Why a model's answer is not taken; empty where it is."""
-    if reply.error:
-        return reply.error
-    denial = denies(reply.text, run.missing)
-    if denial:
-        return f"it denies evidence that exists: “{denial[:120]}”"
-    grounding = judge(reply.text, sources, run.policy.grounded_claim_threshold)
-    if not grounding.cites_anything:
-        return "it cites nothing"
-    if grounding.ratio == 0:
-        return "none of its claims is in what it cites"
-    return ""
+    tell(News("model", f"{said_of_gate(answer.grounding)}: {run.tier}"))
 
 
 def _items(

@@ -1,0 +1,37 @@
+"""A follow-up question: what it refers back to, and the evidence of the one before that still holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from helix_tui.core.ask.retrieval.follow_up import with_earlier
+from tests.core.ask.sessions.solar import QUESTIONS, document, write
+
+BEFORE = {"question": "How are leases renewed?"}
+
+
+@pytest.mark.parametrize("text", ["and when do they expire?", "Why?", "where is it tested?", "what about errors?"])
+def test_what_refers_back_takes_the_question_before_with_it(text: str) -> None:
+    assert with_earlier(text, BEFORE) == f"{text}\n\nIt follows: How are leases renewed?"
+    assert with_earlier(text, None) == text
+
+
+def test_a_question_of_its_own_stays_alone() -> None:
+    assert with_earlier("Which file parses the timetable?", BEFORE) == "Which file parses the timetable?"
+
+
+def test_evidence_is_kept_while_its_text_is_the_same(tmp_path: Path) -> None:
+    root = write(tmp_path / "solar")
+    first = document(root, QUESTIONS[0])
+    found = document(root, "and where is it tested?", earlier={**first, "id": "one"})
+    assert found["question"] == "and where is it tested?"
+    assert found["follows"]["question"] == QUESTIONS[0]
+    assert found["follows"]["kept"] == min(8, len(first["evidence"]))
+    held = {(one["file"], one["hash"]) for one in first["evidence"]}
+    assert held & {(one["file"], one["hash"]) for one in (*found["evidence"], *found["dropped"])}
+
+    (root / first["evidence"][0]["file"]).write_text("Something else.\n")
+    changed = document(root, "and where is it tested?", earlier={**first, "id": "one"})
+    assert changed["follows"]["kept"] < found["follows"]["kept"]
