@@ -149,6 +149,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
         ddx: str | None = None,
         look_out: LookOut = "no",
         own: Sequence[str] = (),
+        home: bool = False,
     ) -> None:
         """Make a console.
 
@@ -165,6 +166,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
             clock: the present instant, for ages.
             ddx: the ddx to write with; else the one on PATH, else the embedded tracker.
             own: the words that start this program once more, for a loop in the background.
+            home: open on what needs its user where something waits and nothing runs.
             look_out: whether to look for drift, orphaned claims and an unminded focus: all the time, or once.
         """
         self.DEFAULT_MODE = screen if screen in SCREENS else "queue"  # type: ignore[misc]  # read by super
@@ -182,6 +184,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
         self.now = clock
         self.ddx_named = ddx
         self._own = tuple(own)
+        self._home = home
         self._change_runner: ChangeRunner | None = None
         self._loop_controls: LoopControls | None = None
         self._notifier: Notifier | None = None
@@ -389,9 +392,17 @@ class HelixApp(Traveller, barrier.GuardedApp):
         if change.attempts or change.everything or was_loading:
             self._closer.heed(self.snapshot)
         if was_loading:
+            self._open_home()
             self.set_timer(AFTER_PAINT, self._feed.painted)
         if (was_loading or change.everything) and not self.is_headless:
             self.set_timer(AFTER_PAINT, settle_memory)
+
+    def _open_home(self) -> None:
+        """Begin on what waits for its user, where nothing runs and nobody has pressed a key yet."""
+        wide = isinstance(self.screen, HelixScreen) and f"-{self.screen.posture}" not in NARROW
+        runs = any(run.live for run in self.snapshot.runs)
+        if self._home and wide and self.needs and not runs and not self._keys and len(self.screen_stack) == 1:
+            self.action_needs_me()
 
     def _loop_closed(self, closed: Closed) -> None:
         """Outcomes have settled what attempts were given."""

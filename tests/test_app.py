@@ -472,3 +472,33 @@ def test_what_took_long_to_look_through_is_not_looked_through_again(limit_s: flo
         assert (gc.get_freeze_count() > 1_000) is frozen
     finally:
         gc.unfreeze()
+
+
+@pytest.mark.parametrize(
+    ("options", "size", "at_home"),
+    [
+        ({"home": True}, (120, 30), True),
+        ({}, (120, 30), False),
+        ({"home": True}, (48, 30), False),
+    ],
+)
+async def test_the_console_opens_on_what_waits_where_nothing_runs(
+    console: MakeConsole, options: dict[str, bool], size: tuple[int, int], at_home: bool
+) -> None:
+    from helix_tui.screens.needs.screen import NeedsScreen
+
+    app = console(['{"id":"a","status":"proposed","title":"Choose the boat"}', '{"id":"b"}'], **options)
+    async with app.run_test(size=size) as pilot:
+        await pilot.pause()
+        assert isinstance(app.screen, NeedsScreen) is at_home
+        assert app.sees("Choose the boat")
+        await pilot.press("escape")
+        await pilot.pause()
+        assert isinstance(app.screen, QueueScreen)
+
+
+async def test_the_console_opens_on_the_queue_where_nothing_waits(console: MakeConsole) -> None:
+    app = console(['{"id":"b","title":"Row"}'], home=True)
+    async with app.run_test(size=(120, 30)) as pilot:
+        await pilot.pause()
+        assert isinstance(app.screen, QueueScreen)

@@ -21,14 +21,18 @@ OnChange = Callable[[Snapshot, Change], None]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the console, its snapshot and the demo all understand."""
-    parser.add_argument("--screen", metavar="NAME", default="queue", help="the screen: queue, loop, memory, needs, …")
+    parser.add_argument(
+        "--screen", metavar="NAME", default="", help="the screen: queue, loop, memory, needs, … (default: home)"
+    )
     parser.add_argument("--pane", action="store_true", help="side-pane layout, for 40 to 60 columns")
     parser.add_argument("--theme", metavar="NAME", help="helix-night, helix-paper, helix-stark, helix-16")
     parser.add_argument("--ascii", action="store_true", help="plain letters instead of glyphs")
 
 
-def make_app(call: Call, open_feed: Callable[[OnChange], Feed], *, look_out: LookOut = "live") -> HelixApp:
-    """The app as this call wants it."""
+def make_app(
+    call: Call, open_feed: Callable[[OnChange], Feed], *, look_out: LookOut = "live", home: bool = False
+) -> HelixApp:
+    """The app as this call wants it; with ``home`` on what needs its user, where nothing else was asked for."""
     # read by Textual as it is imported: a key right after a frame waits 4 ms for the next one, not 17
     os.environ.setdefault("TEXTUAL_FPS", "240")
     from helix_tui.app import HelixApp
@@ -36,6 +40,7 @@ def make_app(call: Call, open_feed: Callable[[OnChange], Feed], *, look_out: Loo
     from helix_tui.settings import Layout, ViewBook, layout_file, load_settings, settings_file
 
     options, settings = call.options, load_settings()
+    named, options.screen = options.screen, options.screen or "queue"
     if options.screen not in (*SCREENS, *SHEETS):
         name = clean_line(options.screen, 40)
         raise CliError(f"there is no screen “{name}”", f"There are: {', '.join((*SCREENS, *SHEETS))}.", 2)
@@ -53,6 +58,7 @@ def make_app(call: Call, open_feed: Callable[[OnChange], Feed], *, look_out: Loo
         ddx=call.ddx,
         look_out=look_out,
         own=programs.helix_tui(),
+        home=home and not options.pane and not named,
     )
 
 

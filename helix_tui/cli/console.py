@@ -31,21 +31,27 @@ def run(call: Call) -> int:
         from helix_tui.cli.show import snapshot
 
         return snapshot.print_frame(call, locate(call))
-    return open_console(call, locate(call))
+    return open_console(call, locate(call), home=True)
 
 
 def open_console(
-    call: Call, project: Project, *, seconds: float | None = None, stall_after_s: float | None = None
+    call: Call,
+    project: Project,
+    *,
+    seconds: float | None = None,
+    stall_after_s: float | None = None,
+    home: bool = False,
 ) -> int:
     """Show the console on a project until its user leaves, or until ``seconds`` are over.
 
-    A worker without an event for ``stall_after_s`` is called silent; None is what the user has set.
+    A worker without an event for ``stall_after_s`` is called silent; None is what the user has set. ``home`` opens
+    on what needs its user, where something waits and nothing runs.
     """
     keep_together()
     feed = EarlyFeed(project, clock_of(call), stall_after_s or load_settings().stall_after_s, call.ddx)
     feed.begin()
     try:
-        app = make_app(call, feed.open)
+        app = make_app(call, feed.open, home=home)
         if seconds is not None:
             ender = threading.Timer(seconds, lambda: app.call_from_thread(app.exit, 0))
             ender.daemon = True

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +14,6 @@ from textual.app import SuspendNotSupported
 from helix_tui.core.editing.steps import OperationRefused
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS
-from helix_tui.core.memory import MemoryFault, database_path, look_into
-from helix_tui.core.memory.lessons.changes import MemoryChanges
-from helix_tui.core.memory.lessons.proposals import Proposals
 from helix_tui.core.supervision.decide.need_view import HOUR_S, MORNING, next_morning
 from helix_tui.core.supervision.decide.needs import Need
 from helix_tui.core.supervision.stages.delegate import AgentChoice
@@ -29,6 +27,8 @@ if TYPE_CHECKING:
 
     from helix_tui.core.ddx.attempts.attempt import Attempt
     from helix_tui.core.ground.project import Project
+    from helix_tui.core.memory import MemoryStore
+    from helix_tui.core.memory.lessons.changes import MemoryChanges
     from helix_tui.screens.base import Console, HelixScreen
 
 MOST_MODELS = 8
@@ -61,16 +61,14 @@ def settle_lessons(project: Project, needs: Sequence[Need], *, accept: bool, clo
     """Accept or decline lessons; what came of it. For a worker thread.
 
     Raises:
-        MemoryFault: the memory cannot be changed.
+        OperationRefused: the memory cannot be changed.
     """
+    from helix_tui.core.memory.lessons.proposals import Proposals
+
     wanted = {need.ref for need in needs}
-    with look_into(database_path(project), clock=clock) as memory:
+    with _changes(project, clock) as (memory, changes):
         chosen = [each for each in Proposals(memory).all() if str(each.id) in wanted]
-        changes, refused = MemoryChanges(memory), list[str]()
-        if accept:
-            done, refused = changes.accept(chosen)
-        else:
-            done = changes.decline(chosen)
+        done, refused = changes.accept(chosen) if accept else (changes.decline(chosen), [])
     said = f"{clean_line(done.title, 200)} · u undoes it" if done is not None else "nothing was changed"
     return "; ".join([said, *(clean_line(why, 200) for why in refused)])
 
@@ -79,14 +77,24 @@ def undo_lessons(project: Project, *, clock: Callable[[], int]) -> str:
     """Undo the last change of the memory; what came of it. For a worker thread.
 
     Raises:
-        MemoryFault: what it changed has been changed since.
+        OperationRefused: what it changed has been changed since.
     """
-    with look_into(database_path(project), clock=clock) as memory:
-        done = MemoryChanges(memory).undo()
+    with _changes(project, clock) as (_, changes):
+        done = changes.undo()
     return f"undone: {clean_line(done.title, 200)}" if done is not None else "there is nothing to undo"
 
 
-LESSON_TROUBLES = (MemoryFault, OSError)
+@contextmanager
+def _changes(project: Project, clock: Callable[[], int]) -> Iterator[tuple[MemoryStore, MemoryChanges]]:
+    """The open memory; its libraries take half a second, which only those pay who change it."""
+    from helix_tui.core.memory import MemoryFault, database_path, look_into
+    from helix_tui.core.memory.lessons.changes import MemoryChanges
+
+    try:
+        with look_into(database_path(project), clock=clock) as memory:
+            yield memory, MemoryChanges(memory)
+    except MemoryFault as fault:
+        raise OperationRefused(f"{fault.message}; {fault.advice}") from None
 
 
 # --- another attempt --------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from textual import on
 from textual.binding import BindingType
 
 from helix_tui.core.editing.execute.gate import GateBusy, WritesForbidden
+from helix_tui.core.editing.steps import OperationRefused
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.supervision.decide.need_actions import ActionId, actions_of, assign_to, operations_for
 from helix_tui.core.supervision.decide.need_view import (
@@ -120,7 +121,7 @@ class NeedsScreen(NeedList):
         def do() -> None:
             try:
                 said, severity = work(), "information"
-            except (*deeds.LESSON_TROUBLES, WritesForbidden, GateBusy) as error:
+            except (OperationRefused, OSError, WritesForbidden, GateBusy) as error:
                 said, severity = clean_line(str(error), 300), "warning"
             self.app.call_from_thread(self._did, said, severity, undo if severity == "information" else None)
 
