@@ -12,11 +12,13 @@ from helix_tui.cli.report.experiments import count, dollars, per_landed, percent
 from helix_tui.cli.report.loading import load
 from helix_tui.cli.report.since import add_since, began_since, since_of
 from helix_tui.cli.show.attempts import read_book
+from helix_tui.core.beads.archive import only_archived, read_archive
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.ddx.attempts.sums import format_usd, format_whole
 from helix_tui.core.ground.text import clean_line, fit, short_id
 from helix_tui.core.ground.time import format_instant
 from helix_tui.core.insights.cells import DIMENSIONS, Cell, percentile, table
+from helix_tui.core.insights.forecast import Forecast, forecast
 from helix_tui.core.insights.measures import Measure, read_measures
 from helix_tui.core.insights.report import Batch, Comparison, batches, compare_models
 from helix_tui.core.insights.spending import Burn, Failing, burn, failing, to_do
@@ -46,6 +48,8 @@ def run(call: Call) -> int:
     cells = table(attempts, beads, by)
     other = [each for each in book.other_calls if since is None or each.at >= since]
     spent = burn(attempts, beads, call.now, left=to_do(present.queue), other_calls=other)
+    away = only_archived(read_archive(present.project.archive_file), beads)
+    drained = forecast(every, beads, present.queue.graph, call.now, left=to_do(present.queue), archive=away)
     lost = failing(attempts, beads)
     models, tried = compare_models(attempts, beads), batches(attempts, beads)
     measured = read_measures(present.project, attempts)
@@ -56,6 +60,7 @@ def run(call: Call) -> int:
                 "attempts": len(attempts),
                 "rows": [cell_document(cell) for cell in cells],
                 "burn": burn_document(spent),
+                "forecast": drained.record(),
                 "failing": [failing_document(each) for each in lost],
                 "models": [comparison_document(each) for each in models],
                 "experiments": [batch_document(each, present.queue) for each in tried],
@@ -63,7 +68,7 @@ def run(call: Call) -> int:
             }
         )
         return 0
-    for line in _listing(call, by, cells, spent, lost, models, tried):
+    for line in _listing(call, by, cells, spent, drained, lost, models, tried):
         call.print(line)
     for line in _measured(call, measured):
         call.print(line)
@@ -191,6 +196,7 @@ def _listing(
     by: Sequence[str],
     cells: Sequence[Cell],
     spent: Burn,
+    drained: Forecast,
     lost: Sequence[Failing],
     models: Sequence[Comparison],
     tried: Sequence[Batch],
@@ -198,7 +204,7 @@ def _listing(
     if not cells:
         return ["nothing was attempted" + (" since then" if call.options.since else " yet")]
     lines = _table(call, by, cells)
-    lines += ["", *_burn_lines(spent)]
+    lines += ["", *_burn_lines(spent), drained.describe()]
     if lost:
         lines += ["", call.paint("keeps failing", "bold"), *_failing_lines(lost)]
     told = [each for each in models if each.verdict in ("as good", "better") and (each.saved or 0) > 0]

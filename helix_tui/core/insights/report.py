@@ -24,6 +24,7 @@ from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.sums import AgentCall
 from helix_tui.core.insights.cells import UNKNOWN, Cell, table
+from helix_tui.core.insights.forecast import Forecast, forecast
 from helix_tui.core.insights.measures import Measure
 from helix_tui.core.insights.spending import Burn, Failing, burn, failing, to_do
 
@@ -213,6 +214,7 @@ class Report:
     failing: tuple[Failing, ...]
     models: tuple[Comparison, ...]
     batches: tuple[Batch, ...]
+    forecast: Forecast
     measures: tuple[Measure, ...] = ()
     _behind: dict[str, tuple[Attempt, ...]] = field(default_factory=dict, repr=False)
 
@@ -248,6 +250,7 @@ def read_report(
     now: int,
     other_calls: Sequence[AgentCall] = (),
     measures: Sequence[Measure] = (),
+    archive: Mapping[str, Bead] | None = None,
 ) -> Report:
     """Work out every table as of ``now`` (ns since the epoch)."""
     beads = queue.beads
@@ -258,4 +261,5 @@ def read_report(
         models=compare_models(attempts, beads),
         batches=batches(attempts, beads),
         measures=tuple(measures),
+        forecast=forecast(attempts, beads, queue.graph, now, left=to_do(queue), archive=archive),
     )

@@ -42,8 +42,8 @@ DETAIL_DELAY = 0.06
 class Totals(SpanLine):
     """What was spent lately, in one line."""
 
-    def __init__(self) -> None:
-        super().__init__(id="insight-totals")
+    def __init__(self, id: str = "insight-totals") -> None:
+        super().__init__(id=id)
         self._line: Line = ()
 
     def show(self, line: Line) -> None:
@@ -71,6 +71,7 @@ class InsightsScreen(PanedScreen):
         self.table = next(iter(TABLES))
         self.views = PaneTabs(tuple(TABLES), id="insight-views")
         self.totals = Totals()
+        self.drained = Totals("insight-forecast")
         self.list = RowList(id="insights")
         self.caption = Caption("attempts")
         self.behind = AttemptList(id="behind-row")
@@ -84,6 +85,7 @@ class InsightsScreen(PanedScreen):
             with Vertical(id="insights-left"):
                 yield self.views
                 yield self.totals
+                yield self.drained
                 yield self.list
             with Vertical(id="behind", classes="beside"):
                 yield self.caption
@@ -129,6 +131,7 @@ class InsightsScreen(PanedScreen):
         self.list.show(rows)
         self.views.show(self.table, f"{len(rows) - 1:,}")
         self.totals.show(totals(self.report))
+        self.drained.show([(f" {self.report.forecast.describe()}", "muted")])
         self._show_behind()
 
     @on(RowList.Selected, "#insights")
@@ -226,7 +229,9 @@ def read_figures(snapshot: Snapshot, now: int) -> Report:
     """Every table, with what ddx's loop told of attempts that left no evidence; reads documents and a few files."""
     attempts = with_told(snapshot.project, tuple(snapshot.attempts))
     measures = read_measures(snapshot.project, attempts)
-    return read_report(attempts, snapshot.queue, now, snapshot.attempts.other_calls, measures)
+    return read_report(
+        attempts, snapshot.queue, now, snapshot.attempts.other_calls, measures=measures, archive=snapshot.archive
+    )
 
 
 NOTHING: list[Line] = [
