@@ -78,6 +78,7 @@ _ROLES: dict[str, dict[Asks, float]] = {
     "source": {"how to": 0.85},
     "test": {"who uses": 0.8, "what happens": 0.6, "how to": 0.6},
     "example": {"how to": 0.85},
+    "record": {"why": 1.0},
 }
 _OTHER_ROLE = {"doc": 0.9, "source": 1.0, "test": 0.45, "example": 0.6, "config": 0.6}
 """What a kind of file is worth for a kind of question; a rule, a how-to and a comparison are written down in
@@ -109,18 +110,21 @@ class Passage:
     """The share of these lines that have the form of an answer."""
 
 
-def passages_for(library: Library, subject: Subject, skip: frozenset[str] = frozenset()) -> tuple[Passage, ...]:
+def passages_for(
+    library: Library, subject: Subject, skip: frozenset[str] = frozenset(), records: Sequence[Span] = ()
+) -> tuple[Passage, ...]:
     """The best passages of a repository for a question, none of them a copy of another.
 
     Args:
         library: the repository.
         subject: what is asked about.
         skip: files that only guide and never answer.
+        records: passages of records that may answer too.
     """
     if not subject.words:
         return ()
     wording = Wording(subject, library.share)
-    spans = [span for span in _found(library, subject) if span.file not in skip]
+    spans = [*(span for span in _found(library, subject) if span.file not in skip), *records]
     most = max((span.score for span in spans), default=0.0) or 1.0
     near = [
         (score, at, span) for span in spans for score, at in [_nearest(span, wording, span.score / most)] if score > 0
@@ -213,10 +217,15 @@ def _judge(library: Library, found: Span, at: int, wording: Wording, near: float
 
 def _cut(library: Library, found: Span, first: int) -> Span:
     """The thing that holds some lines of a span, whole; lines counted from 0."""
+    last = min(first + WINDOW, found.end) - 1
+    if found.role == "record":
+        own, before = found.text.split("\n"), found.start - 1
+        start, end = cut_document(own, first - before, last - before)
+        text = "\n".join(own[start : end + 1])
+        return replace(found, start=before + start + 1, end=before + end + 1, text=text, hash=text_hash(text))
     lines = library.lines(found.file)
     if len(lines) < found.end:
         return found
-    last = min(first + WINDOW, found.end) - 1
     if found.role == "doc" or found.kind == "section":
         start, end = cut_document(lines, first, last)
     else:

@@ -28,6 +28,8 @@ _PARTS = re.compile(r"\n\n(?:Sources|Not found):\n")
 _TITLE = re.compile(r"[^\s•-][^.!?\n]{0,200}:")
 _HEAD = re.compile(r"`(?P<file>[^`]+?):(?P<start>\d+)(?:[-–](?P<end>\d+))?`.*\[(?P<number>\d+)\]\s*")
 _CODE = "    "
+_RECORD = re.compile(r"\b(bead|memory|run|commit):([\w.-]*\w)(?::\d+(?:[-–]\d+)?)?")
+"""A record's place as the answer's text has it; people read ``bead ddx-1234``."""
 _DEFINES = re.compile(
     r"\s*(?:[\w<>\[\], ]+\s)?(?:def|class|func|fn|function|type|interface|struct|const|let|var|enum)\b"
 )
@@ -99,7 +101,7 @@ def answer_blocks(document: Document, text: str | None = None) -> Iterator[Block
             continue
         head = _HEAD.match(line)
         file, start = (head["file"], int(head["start"])) if head is not None else ("", 0)
-        yield _block(line)
+        yield _block(_RECORD.sub(r"\1 \2", line))
         at += 1
 
 

@@ -209,7 +209,7 @@ class _Asking:
             words = f"{len(alignment.extracted)} symbols in documents, {len(alignment.resolved)} defined here"
             self._tell(News("align", f"{words}, +{alignment.added} spans of code"))
         self._timed("align")
-        pool, passages = self._passages(searcher, pool, len(retrieval.steps) + 1)
+        pool, passages = self._passages(searcher, pool, found, len(retrieval.steps) + 1)
         self._timed("passages")
         belongs = list(prefer(ambiguity, pool.ordered)) if ambiguity.selected else []
         unwanted = frozenset(entry.span.key for entry, wanted in belongs if not wanted)
@@ -220,12 +220,14 @@ class _Asking:
         self._timed("compact")
         return self._answered(slots, searcher, retrieval, pool, ambiguity, alignment, compaction, passages)
 
-    def _passages(self, searcher: Searcher, pool: Pool, step: int) -> tuple[Pool, list[Passage]]:
+    def _passages(
+        self, searcher: Searcher, pool: Pool, records: Sequence[Span], step: int
+    ) -> tuple[Pool, list[Passage]]:
         """The pool with the passages that say most of the question's subject, and these, the best first."""
         policy = self._policy
         if not any(slot.required for slot in pool.slots):
             return pool, []
-        found = passages_for(self._library, self._subject, searcher.tree_files)
+        found = passages_for(self._library, self._subject, searcher.tree_files, records)
         cut = [replace(one, span=cut_to(one.span, policy.max_span_bytes, pool.slots)) for one in found]
         best = cut[0].score if cut else 1.0
         spans: list[tuple[Span, Via, float]] = [(one.span, "passage", one.score / best) for one in cut]
