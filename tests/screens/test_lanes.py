@@ -81,7 +81,7 @@ async def test_a_lane_folds_into_its_heading(console: MakeConsole) -> None:
         await pilot.pause()
         ready = next(column for column in board(app).columns if column.lane.key == "lane:ready")
         assert len(ready.lane.rows) == 1
-        assert app.sees("▹ ── ready 4")
+        assert app.sees("▹ ready 4")
         await pilot.press("enter")
         await pilot.pause()
         assert app.sees("▾ ── ready 4")
@@ -140,3 +140,55 @@ async def test_a_resize_goes_to_one_list_and_back(console: MakeConsole) -> None:
             await pilot.pause()
             assert queue(app).selected_bead == "demo-00000014"
             assert board(app).side_by_side is side_by_side
+
+
+async def test_z_expands_the_lane_under_the_cursor_and_h_and_l_go_on_between_lanes(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = queue(app)
+        screen.show_view("lanes")
+        await pilot.pause()
+        screen.go_to("demo-00000005")
+        await pilot.press("z")
+        assert [column.lane.key for column in screen.lanes.columns] == ["lane:waiting"]
+        assert screen.lanes.columns[0].width >= 118
+        assert app.sees("Persist worker lifecycle apart")
+        await pilot.press("l")
+        assert [column.lane.key for column in screen.lanes.columns] == ["lane:set aside"]
+        await pilot.press("h", "h", "h")
+        assert [column.lane.key for column in screen.lanes.columns] == ["lane:ready"]
+        await pilot.press("escape")
+        await pilot.pause()
+        assert len(screen.lanes.columns) > 2
+
+
+async def test_a_lane_that_overflows_has_a_thumb_that_moves(console: MakeConsole) -> None:
+    lines = [f'{{"id": "demo-{number:04d}", "title": "bead {number}", "status": "open"}}' for number in range(60)]
+    app = console(lines)
+    async with app.run_test(size=(120, 30)) as pilot:
+        screen = queue(app)
+        screen.show_view("lanes")
+        await pilot.pause()
+
+        def thumb() -> list[int]:
+            rows = app.rows()
+            return [y for y, row in enumerate(rows) if "▐" in row]
+
+        screen.list.select("demo-0000")
+        await pilot.pause()
+        first = thumb()
+        assert first
+        await pilot.press("G")
+        assert thumb()[-1] > first[-1]
+        assert len(thumb()) == len(first)
+
+
+async def test_an_empty_lane_takes_no_more_cells_than_its_title(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = queue(app)
+        screen.show_view("lanes")
+        await pilot.pause()
+        empty = next(column for column in screen.lanes.columns if column.lane.key == "lane:running")
+        assert empty.width == len("running 0") + 5
+        assert app.sees("▾ running 0")

@@ -385,6 +385,16 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
         self.set_class(kind == "lanes", "-board")  # lanes stand side by side: the detail gives its place
         self._show_rows()
 
+    def action_zoom(self) -> None:
+        """In the lanes the one under the cursor gets all the room."""
+        super().action_zoom()
+        self.lanes.expand_lane(on=self.zoomed and self.focused is self.list)
+
+    def unzoom(self) -> bool:
+        """Show all lanes again, and all panes."""
+        self.lanes.expand_lane(on=False)
+        return super().unzoom()
+
     async def action_dependent(self) -> None:
         """Along an edge, down."""
         await self.along.step("dependents")

@@ -278,7 +278,10 @@ class QueueRows(RowSource):
         row = self.rows[index]
         if row.kind == "heading":
             fold = "▾" if row.open else "▹"
-            return [(f"{fold} ", "muted"), *rule(f"{row.text} {row.count:,}", width - 2)]
+            title = f"{row.text} {row.count:,}"
+            if width < len(title) + 8:
+                return [(f"{fold} {title}", "muted")]
+            return [(f"{fold} ", "muted"), *rule(title, width - 2)]
         if row.kind == "fold":
             fold = "▾" if row.open else "…"
             return [("  " * (row.depth + 1), "text"), (f"{fold} {row.text}", "muted")]

@@ -22,6 +22,9 @@ BOARD_LEAST = 70
 COLUMN_LEAST = 24
 _THIN_MOST = 20
 
+HEADING_CELLS = 5
+"""Cells of a folded or empty lane beside its title: the fold, the cursor's bar, blanks."""
+
 
 @dataclass(frozen=True, slots=True)
 class Lane:
@@ -34,7 +37,7 @@ class Lane:
     @property
     def least(self) -> int:
         """Cells that its column needs."""
-        thin = min(_THIN_MOST, self.heading_cells + 8)
+        thin = min(_THIN_MOST, self.heading_cells + HEADING_CELLS)
         return COLUMN_LEAST if len(self.rows) > 1 else thin
 
 
@@ -57,6 +60,17 @@ class LaneList(RowList):
         self._columns: tuple[LaneColumn, ...] = ()
         self._tops: dict[str, int] = {}
         self._first_lane = 0
+        self._expanded = False
+
+    def expand_lane(self, *, on: bool) -> None:
+        """Give the lane under the cursor all the width, or show the lanes side by side again."""
+        if on != self._expanded:
+            before = self._look()
+            self._expanded = on
+            self._set_columns()
+            self._put_cursor(self.selected_index)
+            self._repaint(before)
+            self.refresh()
 
     @property
     def side_by_side(self) -> bool:
@@ -107,7 +121,14 @@ class LaneList(RowList):
         self._set_columns()
 
     def _set_columns(self) -> None:
-        """As many lanes as fit, from the first one on; what is left over widens those with rows."""
+        """As many lanes as fit, from the first one on; what is left over widens those with rows.
+
+        While one is expanded, that under the cursor alone.
+        """
+        if self._expanded and self._lanes:
+            lane = self._lane_of(self.selected_index) or self._lanes[0]
+            self._show_columns([LaneColumn(lane, 0, self.size.width)])
+            return
         shown: list[Lane] = []
         left = self.size.width
         for lane in self._lanes[self._first_lane :]:
@@ -123,6 +144,9 @@ class LaneList(RowList):
                 extra = left // len(wide) + (wide.index(lane) < left % len(wide))
             columns.append(LaneColumn(lane, x, lane.least + extra))
             x += lane.least + extra
+        self._show_columns(columns)
+
+    def _show_columns(self, columns: list[LaneColumn]) -> None:
         if [column.width for column in columns] != [column.width for column in self._columns]:
             self._painted.clear()
         self._columns = tuple(columns)
@@ -131,6 +155,10 @@ class LaneList(RowList):
         super()._put_cursor(index)
         lane = self._lane_of(index)
         if lane is None:
+            return
+        if self._expanded:
+            self._set_columns()
+            self._tops[lane.key] = self._top(lane, index)
             return
         number = self._lanes.index(lane)
         while number < self._first_lane or lane not in (column.lane for column in self._columns):
@@ -146,6 +174,15 @@ class LaneList(RowList):
             place = shown - lane.rows[0] - 1
             top = min(max(top, place - room + 1), place)
         return max(0, min(top, len(lane.rows) - 1 - room))
+
+    def _on_thumb(self, lane: Lane, y: int) -> bool:
+        """Whether a line of a lane is on the thumb of its scrollbar; a lane that fits has none."""
+        room, rows = self.size.height - 1, len(lane.rows) - 1
+        if not 0 < room < rows or not y:
+            return False
+        size = max(1, room * room // rows)
+        start = round(self._top(lane) / (rows - room) * (room - size))
+        return start <= y - 1 < start + size
 
     def _lane_of(self, index: int) -> Lane | None:
         return next((lane for lane in self._lanes if index in lane.rows), None)
@@ -214,7 +251,7 @@ class LaneList(RowList):
                 looks.append((None, column.width))
                 continue
             tint = bool(tinted) and self.source.key(index) in tinted
-            looks.append((self._entry(index), index == cursor, tint, column.width))
+            looks.append((self._entry(index), index == cursor, tint, column.width, self._on_thumb(column.lane, y)))
         return tuple(looks)
 
     def _strip(self, y: int, on_thumb: bool, palette: Palette, plain: bool) -> Strip:
@@ -226,7 +263,8 @@ class LaneList(RowList):
             if index is None:
                 pieces.append(self._blank(False, column.width, palette, plain))
             else:
-                pieces.append(self._row_strip(index, 0, column.width - 1, False, palette, plain))
+                on_lane_thumb = self._on_thumb(column.lane, y)
+                pieces.append(self._row_strip(index, 0, column.width - 1, on_lane_thumb, palette, plain))
         return Strip.join(pieces).adjust_cell_length(self.size.width, palette.style("text"))
 
 
