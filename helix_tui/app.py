@@ -367,7 +367,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
         told = self.snapshot.notices
         self.snapshot, change, needs = news
         self.needs, self.snoozed, self._wakes_at = needs.active, needs.snoozed, needs.wakes_at
-        looked = self.status_summary is not None and bool(self.status_summary.verdict.next_action)
+        looked = self.has_looked
         if looked and self._look_out == "live":  # what is there at the first look is no news
             self.notifier.see(self.snapshot, self.needs)
         for notice in self.snapshot.notices:
@@ -391,18 +391,23 @@ class HelixApp(Traveller, barrier.GuardedApp):
                     shown.receive(self.snapshot, change)
         if change.attempts or change.everything or was_loading:
             self._closer.heed(self.snapshot)
+        self._open_home(looked)
         if was_loading:
-            self._open_home()
             self.set_timer(AFTER_PAINT, self._feed.painted)
         if (was_loading or change.everything) and not self.is_headless:
             self.set_timer(AFTER_PAINT, settle_memory)
 
-    def _open_home(self) -> None:
-        """Begin on what waits for its user, where nothing runs and nobody has pressed a key yet."""
+    def _open_home(self, looked: bool) -> None:
+        """Begin on what waits for its user, where nothing runs; not once a key was pressed, or all was looked at."""
+        if not self._home or self.snapshot.condition == "loading":
+            return
         wide = isinstance(self.screen, HelixScreen) and f"-{self.screen.posture}" not in NARROW
         runs = any(run.live for run in self.snapshot.runs)
-        if self._home and wide and self.needs and not runs and not self._keys and len(self.screen_stack) == 1:
+        if self.needs and not runs and wide and len(self.screen_stack) == 1:
+            self._home = False
             self.action_needs_me()
+        elif looked or runs:
+            self._home = False
 
     def _loop_closed(self, closed: Closed) -> None:
         """Outcomes have settled what attempts were given."""
@@ -414,6 +419,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
     def on_key(self, event: events.Key) -> None:
         """Somebody is at the keys. What was typed ahead of a line belongs to it, not to a binding."""
         self._keys += 1
+        self._home = False
         prompt = next(iter(self.screen.query_children("Prompt")), None) if self.screen_stack else None
         if prompt is not None and cast("Prompt", prompt).take_ahead(event):
             event.stop()
@@ -534,6 +540,13 @@ class HelixApp(Traveller, barrier.GuardedApp):
         """Write a sequence to the terminal itself, beside what is drawn."""
         if self._driver is not None and not self.is_headless:
             self._driver.write(text)
+
+    @property
+    def has_looked(self) -> bool:
+        """Whether everything that waits on a person was looked for at least once, or nobody looks."""
+        if self._look_out == "no":
+            return True
+        return self.status_summary is not None and bool(self.status_summary.verdict.next_action)
 
     @property
     def loop_controls(self) -> LoopControls:

@@ -93,6 +93,10 @@ class Console(Protocol):
     def loop_controls(self) -> LoopControls:
         """What can be done to the loop."""
 
+    @property
+    def has_looked(self) -> bool:
+        """Whether everything that waits on a person was looked for at least once, or nobody looks."""
+
     monitor: ConsoleMonitor | None
     """Who looks for drift, orphaned claims and an unminded focus."""
 

@@ -59,6 +59,9 @@ class NeedList(BeadKeys, FilteringScreen, OverlayScreen):
         self._undo: list[Callable[[], object]] = []
         """How to undo what was done here beside the queue, the latest last."""
         self._begun = False
+        """Everything was looked at once, so that the cursor is its user's."""
+        self._placed = ""
+        """Where the cursor was put meanwhile."""
 
     def compose_body(self) -> ComposeResult:
         """The list, and what there is to say of its row."""
@@ -105,13 +108,17 @@ class NeedList(BeadKeys, FilteringScreen, OverlayScreen):
 
     def _to_need(self, rows: Sequence[NeedRow], was: NeedRow | None) -> None:
         """The cursor stands on a need where it stood on one that is gone, and at first on the most urgent one."""
-        begins, self._begun = not self._begun, True
+        begins, self._begun = not self._begun, self.console.has_looked
         gone = was is not None and was.kind == "need" and was.key not in self._rows
         here = self.list.selected_index
-        if (begins or gone) and 0 <= here < len(rows) and rows[here].kind == "group":
-            after = next((row for row in rows[here:] if row.kind == "need"), None)
-            if after is not None:
-                self.list.select(after.key)
+        if begins and (was is None or was.key == self._placed):
+            here = 0
+        elif not gone or not 0 <= here < len(rows) or rows[here].kind != "group":
+            return
+        after = next((row for row in rows[here:] if row.kind == "need"), None)
+        if after is not None:
+            self._placed = after.key
+            self.list.select(after.key)
 
     def show_ages(self) -> None:
         """The ages in the rows."""

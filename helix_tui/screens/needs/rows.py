@@ -10,7 +10,7 @@ from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.ground.text import clean_line, short_id
 from helix_tui.core.ground.time import NS, format_age
 from helix_tui.core.supervision.decide.need_actions import ActionId, NeedAction, actions_of, shared_actions
-from helix_tui.core.supervision.decide.need_view import NeedGroup, stake
+from helix_tui.core.supervision.decide.need_view import GROUPS, NeedGroup, stake
 from helix_tui.core.supervision.decide.needs import Need
 from helix_tui.keymap import BY_ID, shown
 from helix_tui.widgets import figures
@@ -185,7 +185,7 @@ class NeedRows(RowSource):
         right = self._figures(need, width)
         room = width - width_of(left) - width_of(right) - 1
         title = title_of(need, self._queue)
-        if width >= 60 and group not in ("lessons", "proposals", "stale claims"):
+        if width >= 60 and len(GROUPS.get(group, ())) != 1 and group != "stale claims":
             left.append((column(word, _WORD), ink.removesuffix(" bold")))
             room -= _WORD
         if width < REASON_LEAST or need.bead_id not in self._queue.beads:

@@ -363,7 +363,9 @@ def _where_kept(attempt: Attempt) -> str:
     """What came of it, and the ref to look at."""
     why, ref = attempt.verdict.why, attempt.preserve_ref or attempt.candidate_ref
     said = why if not ref or ref in why else f"{why}; look at {ref}"
-    return clean_line(f"{attempt.status} of {attempt.attempt_id}: {said}", 600)
+    known = attempt.detail not in ("", attempt.status)
+    lead = f"{clean_line(attempt.detail, 160)}; " if known else ""
+    return clean_line(f"{lead}{attempt.status} of {attempt.attempt_id}: {said}", 600)
 
 
 def _once(queue: Queue, needs: list[Need]) -> Iterable[Need]:
