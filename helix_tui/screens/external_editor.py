@@ -71,13 +71,46 @@ def run_editor(command: Sequence[str]) -> int:
     return code
 
 
+def pager_command(path: Path, line: int, env: Mapping[str, str] | None = None) -> list[str] | None:
+    """The command that shows a file from a line on in ``$PAGER``, or in less; None where there is none."""
+    env = os.environ if env is None else env
+    for wanted in (env.get("PAGER", ""), "less", "more"):
+        try:
+            words = shlex.split(wanted)
+        except ValueError:
+            continue
+        if words and shutil.which(words[0], path=env.get("PATH")):
+            at = [f"+{line}"] if os.path.basename(words[0]) in ("less", "more", "most") and line > 1 else []
+            return [*words, *at, os.fspath(path)]
+    return None
+
+
+def page_at(app: App[object], path: Path, line: int = 1) -> str:
+    """Show a file in the pager and come back when that has ended; a sentence where that cannot be."""
+    if not path.is_file():
+        return f"{path.name} is gone"
+    command = pager_command(path, line)
+    return _leave_for(app, command) if command is not None else "no pager is found; set PAGER"
+
+
+def page_text(app: App[object], text: str, suffix: str) -> str:
+    """Show a text in the pager."""
+    with NamedTemporaryFile("w", suffix=suffix, encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        return page_at(app, Path(file.name))
+
+
 def open_at(app: App[object], path: Path, line: int) -> str:
     """Open a file at a line and come back when the editor has ended; a sentence where that cannot be."""
     if not path.is_file():
         return f"{path.name} is not in the work tree"
     command = editor_command(path, line)
-    if command is None:
-        return "no editor is found; set EDITOR"
+    return _leave_for(app, command) if command is not None else "no editor is found; set EDITOR"
+
+
+def _leave_for(app: App[object], command: Sequence[str]) -> str:
+    """Give the terminal to a program until it ends."""
     try:
         with app.suspend():
             run_editor(command)

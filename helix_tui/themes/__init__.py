@@ -18,6 +18,10 @@ NIGHT = Roles(
     selection="#1e2a3e",
     tint="#1c2a26",
     match="#352d10",
+    added="#14251f",
+    removed="#281c24",
+    added_word="#1d4a2c",
+    removed_word="#562630",
 )
 
 PAPER = Roles(
@@ -34,6 +38,10 @@ PAPER = Roles(
     selection="#e8e8e4",
     tint="#e4f0df",
     match="#fff0bf",
+    added="#e6ece4",
+    removed="#f4e7e5",
+    added_word="#bfe3bd",
+    removed_word="#f3c6c4",
 )
 
 STARK = Roles(
@@ -50,6 +58,10 @@ STARK = Roles(
     selection="#0c2a50",
     tint="#0d331a",
     match="#463900",
+    added="#102011",
+    removed="#281819",
+    added_word="#0f5226",
+    removed_word="#641a22",
 )
 
 SIXTEEN = Roles(
@@ -66,6 +78,10 @@ SIXTEEN = Roles(
     selection="ansi_white",
     tint="ansi_default",
     match="ansi_default",
+    added="ansi_default",
+    removed="ansi_default",
+    added_word="ansi_default",
+    removed_word="ansi_default",
     selected_text="ansi_black",
 )
 

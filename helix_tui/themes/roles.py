@@ -47,6 +47,12 @@ class Roles:
     """Behind a row that has just changed."""
     match: str
     """Behind the part of a row that matches."""
+    added: str
+    """Behind an added line of a diff."""
+    removed: str
+    added_word: str
+    """Behind the words of it that differ from the line that it replaces."""
+    removed_word: str
     selected_text: str = ""
     """Drawn instead of every role on the selection, where 16 colours cannot keep them apart there."""
 
@@ -56,7 +62,10 @@ INKS = ("text", "muted", "success", "running", "waiting", "attention", "error", 
 
 
 class Palette:
-    """Rich styles by ink: a role, then any of ``bold dim italic strike underline reverse``."""
+    """Rich styles by ink: a role, then any of ``bold dim italic strike underline reverse``.
+
+    ``on:added``, ``on:removed`` and these with ``_word`` put it on a ground of a diff.
+    """
 
     def __init__(self, colours: Mapping[str, str], *, no_colour: bool = False) -> None:
         """Read the roles of a theme; without colour the selection is drawn in reverse."""
@@ -73,6 +82,14 @@ class Palette:
 
     def _make(self, ink: str, ground: str) -> Style:
         role, *attributes = ink.split()
+        behind = next((word[3:] for word in attributes if word.startswith("on:")), "")
+        if behind:
+            attributes = [word for word in attributes if not word.startswith("on:")]
+            if self._no_colour or self._colours[PREFIX + behind] == "ansi_default":  # no ground can tell it
+                role = "success" if behind.startswith("added") else "error"
+                attributes += ["underline"] if behind.endswith("_word") else []
+            else:
+                ground = ground or behind
         colour = self._colours[PREFIX + role]
         if ground == "selection":
             colour = self._colours[PREFIX + "selected_text"] or colour

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import threading
@@ -87,7 +88,7 @@ async def test_tabs_show_diff_transcript_prompt_and_files(project: Path) -> None
         assert app.sees("line 4 of it")
         await pilot.press("right_square_bracket")
         await settled(pilot)
-        assert app.sees("# Work on ddx-1")
+        assert app.sees("Work on ddx-1")
         await pilot.press("right_square_bracket")
         await settled(pilot)
         assert app.sees("▸ manifest.json")
@@ -126,7 +127,7 @@ async def test_a_tab_that_somebody_chose_stays_for_other_attempts(project: Path)
         await pilot.press("j", "j")
         await settled(pilot)
         assert app.loop.view.current == "prompt"
-        assert app.sees("# Work on ddx-3")
+        assert app.sees("Work on ddx-3")
 
 
 @pytest.mark.parametrize(
@@ -136,7 +137,7 @@ async def test_a_tab_that_somebody_chose_stays_for_other_attempts(project: Path)
         (KEPT, "transcript", "No transcript here."),
         (CRASHED, "evidence", "it left no result"),
         (CRASHED, "diff", "No diff: the attempt names no commits"),
-        (CRASHED, "prompt", "# Work on ddx-3"),
+        (CRASHED, "prompt", "Work on ddx-3"),
         (OLD, "evidence", "It was there."),
     ],
 )
@@ -447,3 +448,44 @@ async def test_a_line_of_ten_megabytes_is_counted_and_the_rest_is_shown(project:
         assert app.sees("line 4 of it")
         assert app.sees("and it goes on")
         assert app.sees("1 line of more than 8.4 MB not shown")
+
+
+async def test_a_search_in_a_pane_finds_what_is_folded_and_steps_on(project: Path) -> None:
+    app = open_loop(project)
+    async with app.run_test(size=(140, 30)) as pilot:
+        await settled(pilot)
+        await pilot.press("enter", "right_square_bracket", "right_square_bracket")
+        await settled(pilot)
+        await pilot.press("slash", *"line", "enter")
+        await settled(pilot)
+        pane = app.loop.view.pane
+        assert pane.has_focus
+        assert pane.pattern is not None
+        first = pane.selected_key
+        await pilot.press("n")
+        await settled(pilot)
+        assert pane.selected_key != first
+        assert app.loop.filter.text == "", "the list is not filtered"
+
+
+async def test_a_line_of_a_diff_opens_in_the_editor_and_the_diff_in_the_pager(
+    project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    seen = tmp_path / "seen"
+    for name in ("EDITOR", "PAGER"):
+        script = tmp_path / name.lower()
+        script.write_text(f'#!/bin/sh\necho "{name} $@" >> {seen}\nhead -c 10 "$1" >> {seen}\n')
+        script.chmod(0o755)
+        monkeypatch.setenv(name, str(script))
+    monkeypatch.delenv("VISUAL", raising=False)
+    monkeypatch.setattr("textual.app.App.suspend", lambda self: contextlib.nullcontext())
+    app = open_loop(project)
+    async with app.run_test(size=(140, 30)) as pilot:
+        await settled(pilot)
+        await pilot.press("enter", "right_square_bracket")
+        await settled(pilot)
+        await pilot.press("G", "ctrl+e", "P")
+        await settled(pilot)
+    said = seen.read_text()
+    assert f"EDITOR {project / 'watchdog.py'}" in said
+    assert "diff --git" in said

@@ -8,7 +8,7 @@ from rich.color import Color, ColorSystem
 from rich.color_triplet import ColorTriplet
 from textual.theme import Theme
 
-from helix_tui.themes import INKS, PREFIX, THEMES, Palette
+from helix_tui.themes import INKS, NIGHT, PAPER, PREFIX, STARK, THEMES, Palette, Roles
 from helix_tui.themes.roles import ASCII_SPINNER, SIGNS, SPINNER, to_ascii
 
 LEGIBLE = 4.5
@@ -55,7 +55,8 @@ def triplet(colour: str) -> ColorTriplet:
 @pytest.mark.parametrize("theme", THEMES, ids=lambda theme: theme.name)
 @pytest.mark.parametrize("ink", INKS)
 def test_every_role_is_legible_on_the_ground_and_on_the_selection(theme: Theme, ink: str) -> None:
-    grounds = ("ground",) if theme.ansi else ("ground", "tint", "match")
+    diff = ("added", "removed", *(("added_word", "removed_word") if ink == "text" else ()))
+    grounds = ("ground",) if theme.ansi else ("ground", "tint", "match", *diff)
     for ground in grounds:
         assert contrast(triplet(shown(theme, ink)), triplet(shown(theme, ground))) >= LEGIBLE, ground
     on_selection = (theme.variables[PREFIX + "selected_text"] and "selected_text") or ink
@@ -70,6 +71,12 @@ def test_every_role_stays_legible_in_256_colours(theme: Theme, ink: str) -> None
 
     for ground in ("ground", "selection"):
         assert contrast(downgraded(ink), downgraded(ground)) >= LEGIBLE, ground
+
+
+@pytest.mark.parametrize("roles", [NIGHT, PAPER, STARK])
+def test_the_words_that_differ_stand_out_on_their_line(roles: Roles) -> None:
+    for line, word in ((roles.added, roles.added_word), (roles.removed, roles.removed_word)):
+        assert contrast(triplet(line), triplet(word)) >= 1.15
 
 
 def test_there_is_a_light_theme_and_one_that_leaves_colours_to_the_terminal() -> None:

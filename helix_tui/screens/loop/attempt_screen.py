@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 from textual import on
-from textual.app import ComposeResult
+from textual.app import App, ComposeResult
 from textual.containers import Vertical
 from textual.worker import Worker
 
@@ -27,12 +27,15 @@ from helix_tui.core.ddx.runs.transcript import TranscriptTail, transcript_folder
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.screens.background import Jobs
+from helix_tui.screens.external_editor import page_at, page_text
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.chrome.tabs import PaneTabs
 from helix_tui.widgets.text.attempt_evidence import EvidencePane, Subject, SubjectLine, short_name
-from helix_tui.widgets.text.diff import DiffFacts, DiffPane, parse_diff
+from helix_tui.widgets.text.diff import DiffPane
 from helix_tui.widgets.text.pane import Para, TextPane
-from helix_tui.widgets.text.transcript import RawPane, Script, TranscriptPane, prompt_paras, size_of
+from helix_tui.widgets.text.patch import DiffFacts, painted, parse_diff
+from helix_tui.widgets.text.prompt import PromptPane
+from helix_tui.widgets.text.transcript import RawPane, Script, TranscriptPane, size_of
 
 GIT_SECONDS = 8.0
 """How long git may take for a diff: leaving the console waits for it."""
@@ -62,7 +65,7 @@ def load_diff(project: Project, attempt: Attempt, *, running: bool) -> DiffFacts
     base = clean_line(attempt.base_rev, 80)
     result = clean_line(attempt.result_rev or attempt.landed_rev, 80)
     command = f"git diff {base[:12]} {result[:12]}" if base and result else ""
-    return DiffFacts(parse_diff(diff.text), tuple(_sentences(diff, command)), command)
+    return DiffFacts(painted(parse_diff(diff.text)), tuple(_sentences(diff, command)), command, diff.text)
 
 
 def _sentences(diff: Diff, command: str) -> Iterable[tuple[str, str]]:
@@ -169,7 +172,7 @@ class AttemptView(Vertical):
         self.evidence = EvidencePane(id="evidence")
         self.diff = DiffPane(id="diff")
         self.transcript = TranscriptPane(id="transcript")
-        self.prompt = TextPane(id="prompt")
+        self.prompt = PromptPane(id="prompt")
         self.raw = RawPane(id="raw")
         self.current = "evidence"
         self._chosen = False
@@ -272,6 +275,38 @@ class AttemptView(Vertical):
         event.stop()
         self.open_tab(event.name)
 
+    # --- where the cursor is, for other programs ----------------------------------------------------------
+
+    def place(self) -> tuple[Path, int] | None:
+        """The file that the line under the cursor is of, and its number there; None where it is of none."""
+        subject, project = self._subject, self.project
+        if subject is None or project is None:
+            return None
+        if self.current == "diff" and (here := self.diff.here) is not None:
+            return project.root / self.diff.facts.files[here[0]].path, here[1]
+        if self.current == "transcript" and self._tail is not None and self._tail.path is not None:
+            return self._tail.path, 1
+        if self.current == "prompt" and subject.evidence is not None:
+            file = next((file for file in subject.evidence.files if file.name == "prompt.md"), None)
+            return (file.path, 1) if file is not None else None
+        if self.current == "raw":
+            return self.raw.place
+        return None
+
+    def page(self) -> str:
+        """Show in the pager what the open tab shows; a sentence where that cannot be."""
+        app: App[object] = self.app
+        if self.current == "diff" and self.diff.facts.text:
+            return page_text(app, self.diff.facts.text, ".diff")
+        place = self.place()
+        return page_at(app, *place) if place is not None else "nothing here can be shown in a pager"
+
+    @on(RowList.Selected)
+    def _say_file(self, event: RowList.Selected) -> None:
+        """Which file of the diff the cursor is in."""
+        if event.rows is self.diff:
+            self.say_tabs()
+
     @on(EvidencePane.Followed)
     def _follow_to_diff(self, event: EvidencePane.Followed) -> None:
         if event.kind == "diff":
@@ -295,6 +330,8 @@ class AttemptView(Vertical):
         if self._subject is not None:
             follows = self.current == "transcript" and self.transcript.following and self._subject.running
             note = "follows" if follows else short_name(self._subject.attempt)
+            if self.current == "diff":
+                note = self.diff.where or note
         self.tabs.show(self.current, note)
 
     @property
@@ -429,7 +466,7 @@ class AttemptView(Vertical):
         new = self._is_new(self.current, evidence if evidence is not None else words)
         if new and self.current == "prompt":
             text = evidence.prompt if evidence is not None else ""
-            self.prompt.read(prompt_paras(text) if text else note)
+            self.prompt.show_prompt(text, note)
         elif new:
             other = self._raw_of != subject.key
             self._raw_of = subject.key

@@ -8,6 +8,7 @@ The Loop screen's list is this; so is the third pane of the widest Queue. Nobody
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
@@ -33,6 +34,7 @@ from helix_tui.screens.base import NARROW
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet
 from helix_tui.screens.editing.keys import BeadKeys
 from helix_tui.screens.empty_states import placard
+from helix_tui.screens.external_editor import open_at
 from helix_tui.screens.filter import FilteringScreen
 from helix_tui.screens.loop.attempt_screen import AttemptView
 from helix_tui.screens.loop.run_log import Follower, RunTail, Seen
@@ -45,11 +47,12 @@ from helix_tui.widgets.rows.attempts import AttemptList, Board, Order, RunView
 from helix_tui.widgets.rows.running import RunningPanel
 from helix_tui.widgets.text.attempt_evidence import EvidencePane, Subject
 from helix_tui.widgets.text.diff import DiffPane
-from helix_tui.widgets.text.pane import TextPane
+from helix_tui.widgets.text.pane import FoldPane, TextPane
 from helix_tui.widgets.text.transcript import RawPane, TranscriptPane
 
 if TYPE_CHECKING:
     from helix_tui.core.snapshot import Change, Snapshot
+    from helix_tui.widgets.chrome.prompt import Prompt
 
 LOOK_SECONDS = 0.7
 """How often transcripts of what runs are looked at, beside every time that the feed says so."""
@@ -234,6 +237,8 @@ class LoopScreen(BeadKeys, FilteringScreen):
         self.placard = EmptyState(id="loop-placard")
         self.tail = RunTail(id="loop-log")
         self.filter = AttemptFilter("")
+        self._searched: RowList | None = None
+        """The pane that the prompt searches in; None where it filters the list."""
         self._wanted = ""
         self._rest: Timer | None = None
         self._patient = True
@@ -464,6 +469,18 @@ class LoopScreen(BeadKeys, FilteringScreen):
             self.list.follow(not self.list.following)
             self.stream.say_caption()
 
+    def action_open_editor(self) -> None:
+        """The file of the line under the cursor, at that line, in the user's editor."""
+        place = None if self.in_list else self.view.place()
+        said = open_at(self.app, *place) if place is not None else "no file belongs to this line; see diff or raw"
+        if said:
+            self.console.say(said, "warning")
+
+    def action_page(self) -> None:
+        """What the open tab shows, in the user's pager."""
+        if said := self.view.page():
+            self.console.say(said, "warning")
+
     def action_copy_id(self) -> None:
         """The attempt's id, to the clipboard."""
         subject = self.subject()
@@ -471,15 +488,50 @@ class LoopScreen(BeadKeys, FilteringScreen):
             shown = clean_line(subject.attempt.attempt_id)
             self.console.copy(shown, shown)
 
+    # --- search in a pane ---------------------------------------------------------------------------------
+
+    async def action_filter(self) -> None:
+        """In the list, filter; in a pane, search in what it shows, folds included."""
+        self._searched = None if self.in_list else self.view.pane
+        await super().action_filter()
+
+    async def on_prompt_done(self, event: Prompt.Done) -> None:
+        """A search that is kept stays lit, and n and N step on in it."""
+        pane, ours = self._searched, event.prompt is self.prompt
+        await super().on_prompt_done(event)
+        if pane is not None and ours:
+            pane.focus(scroll_visible=False)
+
+    def _search(self, text: str) -> None:
+        """Light up a text in the pane and go to its first place from the cursor on."""
+        pane = self._searched
+        if pane is None:
+            return
+        words = text.strip()
+        if words and isinstance(pane, FoldPane | TranscriptPane):
+            pane.unfold_matches(words)
+        pane.mark_matches(re.compile(re.escape(words), re.IGNORECASE) if words else None)
+        if words:
+            pane.action_match_from_here()
+
+    def _matches(self) -> str:
+        pattern, source = self._searched.pattern if self._searched is not None else None, self.view.pane.source
+        if pattern is None:
+            return ""
+        count = sum(pattern.search(source.text(index)) is not None for index in range(min(len(source), 20_000)))
+        return f"{count:,} line{'s' * (count != 1)}; n N step"
+
     # --- the filter ---------------------------------------------------------------------------------------
 
     @property
     def filter_text(self) -> str:
         """The filter in force."""
-        return self.filter.text
+        return self.filter.text if self._searched is None else ""
 
     def ways_on(self, text: str, cursor: int) -> Sequence[Completion]:
         """Fields, and values that the attempts hold."""
+        if self._searched is not None:
+            return ()
         start = text.rfind(" ", 0, cursor) + 1
         return [
             Completion(way, start, meaning)
@@ -488,10 +540,15 @@ class LoopScreen(BeadKeys, FilteringScreen):
 
     def filter_problem(self, text: str) -> str:
         """A field that attempts do not have."""
+        if self._searched is not None:
+            return ""
         return AttemptFilter(text).problem
 
     def filter_with(self, text: str) -> None:
-        """Show what passes."""
+        """Show what passes; of a search, what it finds."""
+        if self._searched is not None:
+            self._search(text)
+            return
         self.filter = AttemptFilter(text.strip(), self.console.snapshot.queue.beads)
         self.stream.narrow(self.filter if self.filter.words else None)
         self.list.mark_matches(self.filter.pattern())
@@ -500,10 +557,14 @@ class LoopScreen(BeadKeys, FilteringScreen):
 
     def has_matches(self) -> bool:
         """Whether any attempt is left."""
+        if self._searched is not None:
+            return True
         return bool(self.stream.order.attempts or self.list.board.runs)
 
     def filter_count(self) -> str:
-        """Attempts that pass, of all."""
+        """Attempts that pass, of all; of a search, the lines that it finds."""
+        if self._searched is not None and self.prompt is not None:
+            return self._matches()
         shown, hidden = len(self.stream.order.attempts), self.list.board.hidden
         return f"{shown:,} of {shown + hidden:,}" if hidden else f"{shown:,}"
 

@@ -156,6 +156,11 @@ class PaintedRows(Widget):
             self._forget_strips()
             self.refresh()
 
+    @property
+    def pattern(self) -> re.Pattern[str] | None:
+        """What is lit up."""
+        return self._pattern
+
     def flag(self, flags: Mapping[str, Span]) -> None:
         """Signs of one cell at the left edge of rows, by key: what is marked, what is being changed."""
         before, self._flags = self._look(), dict(flags)

@@ -208,6 +208,14 @@ class RowList(PaintedRows, can_focus=True):
         """To the previous row that matches."""
         self._step_to_match(-1)
 
+    def action_match_from_here(self) -> None:
+        """To the row that matches, from the one under the cursor on."""
+        index = max(0, self._view.cursor)
+        if self._pattern is None or not len(self.source):
+            return
+        if not (self.source.selectable(index) and self._pattern.search(self.source.text(index))):
+            self._step_to_match(1)
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """While no search is lit, its way back leaves the key to the screen."""
         return action != "previous_match" or self._pattern is not None

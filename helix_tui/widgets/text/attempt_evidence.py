@@ -22,8 +22,9 @@ from helix_tui.widgets.base.line import Line, Span, SpanLine, cut
 from helix_tui.widgets.gesture import Gesture
 from helix_tui.widgets.outcomes import look_of
 from helix_tui.widgets.rows.attempts import Board, RunView, paint_attempt, paint_run, title_of
-from helix_tui.widgets.text.diff import DiffFacts, counts_of
+from helix_tui.widgets.text.diff import counts_of
 from helix_tui.widgets.text.pane import Para, TextPane, block, section
+from helix_tui.widgets.text.patch import DiffFacts
 
 MOST_LINES = 400
 """Lines of one text that are shown here; the raw tab has the rest."""

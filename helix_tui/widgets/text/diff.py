@@ -1,16 +1,16 @@
-"""A diff that is read: a header a file with its counts, lines in the colour of what happened to them.
+"""A diff that is read: the list of files, then a header a file with its counts and its lines in colour.
 
-Files fold; what is binary or huge is folded or cut, with a sentence that says so.
+Files fold; what is binary or huge is folded or cut, with a sentence that says so. Enter on a file of the list
+goes to it; which file one is in is always told to whoever shows the pane.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
 from helix_tui.widgets.base.line import Span
 from helix_tui.widgets.text.pane import FoldPane, Para
+from helix_tui.widgets.text.patch import PLAIN_INKS, DiffFacts, DiffLine, FileDiff
 
 HUGE_FILE = 600
 """Lines from which a file is folded to begin with."""
@@ -18,107 +18,17 @@ HUGE_FILE = 600
 MOST_LINES = 4_000
 """Lines of all files together that stand open to begin with; also how many are ever shown of one file."""
 
+MOST_LISTED = 200
+"""Files that the list above them names."""
+
 LONG_LINE = 2_000
 NUMBERED = 72
 """Cells from which lines carry their number."""
 
-_HUNK = re.compile(r"@@+ (?:-\d+(?:,\d+)? )+\+(\d+)(?:,\d+)? @@+(.*)")
-_HEADER = re.compile(r'diff --(?:git|cc|combined) (?:"?a/.*?"? "?b/)?(.*?)"?$')
+BOTH_NUMBERED = 96
+"""Cells from which they carry that in the old file and that in the new one."""
 
-
-@dataclass(slots=True)
-class FileDiff:
-    """What happened to one file."""
-
-    path: str
-    was: str = ""
-    """Its name before, where it was renamed or copied."""
-    verb: str = ""
-    """``new``, ``deleted``, ``renamed``, ``copied``, ``mode``, ``binary``; nothing for a plain change."""
-    added: int = 0
-    removed: int = 0
-    lines: list[tuple[str, int, str]] = field(default_factory=list)
-    """Kind (``+ - @ \\`` or a blank), number in the new file (0 for none), text."""
-
-
-@dataclass(frozen=True, slots=True)
-class DiffFacts:
-    """A diff and what a person must know before reading it."""
-
-    files: tuple[FileDiff, ...] = ()
-    before: tuple[tuple[str, str], ...] = ()
-    """Sentences above the files, each with its ink."""
-    command: str = ""
-    """What shows it in a shell."""
-
-    @property
-    def added(self) -> int:
-        """Lines added in all files."""
-        return sum(file.added for file in self.files)
-
-    @property
-    def removed(self) -> int:
-        """Lines removed in all files."""
-        return sum(file.removed for file in self.files)
-
-
-def parse_diff(text: str) -> tuple[FileDiff, ...]:
-    """The files of git's diff output; lines that are neither header nor hunk are passed over."""
-    files: list[FileDiff] = []
-    number = 0
-    parents = 0
-    for line in text.split("\n"):
-        if line.startswith("diff --"):
-            match = _HEADER.match(line)
-            files.append(FileDiff(match[1] if match else line))
-            parents = 0
-        elif not files:
-            continue
-        elif line.startswith("@@"):
-            match = _HUNK.match(line)
-            parents = max(1, len(line) - len(line.lstrip("@")) - 1)
-            number = int(match[1]) if match else 0
-            files[-1].lines.append(("@", 0, line))
-        elif not parents:
-            _read_head(files[-1], line)
-        elif line[:1] in ("+", "-", " ", "\\"):
-            number = _read_line(files[-1], line, number, parents)
-    return tuple(files)
-
-
-def _read_line(file: FileDiff, line: str, number: int, parents: int) -> int:
-    """One line of a hunk; the answer is the number that the next line has in the new file."""
-    marks, text = line[:parents], line[parents:]
-    kind = "\\" if line.startswith("\\") else "+" if "+" in marks else "-" if "-" in marks else " "
-    file.added += kind == "+"
-    file.removed += kind == "-"
-    counts = kind in ("+", " ")
-    file.lines.append((kind, number if counts else 0, line if kind == "\\" else text))
-    return number + counts
-
-
-_HEADS = (
-    ("new file", "new"),
-    ("deleted file", "deleted"),
-    ("rename from ", "renamed"),
-    ("copy from ", "copied"),
-    ("old mode", "mode"),
-    ("Binary files", "binary"),
-    ("GIT binary patch", "binary"),
-)
-
-
-def _read_head(file: FileDiff, line: str) -> None:
-    for start, verb in _HEADS:
-        if line.startswith(start):
-            file.verb = verb
-            if verb in ("renamed", "copied"):
-                file.was = line[len(start) :]
-    for start in ("rename to ", "copy to ", "+++ b/", '+++ "b/'):
-        if line.startswith(start):
-            file.path = line[len(start) :].rstrip('\t"')
-    if file.verb == "deleted" and line.startswith("--- a/"):
-        file.path = line[6:].rstrip('\t"')
+LISTED = "list:"
 
 
 class DiffPane(FoldPane):
@@ -140,8 +50,62 @@ class DiffPane(FoldPane):
                 left -= len(file.lines)
         self.begin(folded)
 
+    # --- where one is -------------------------------------------------------------------------------------
+
+    @property
+    def here(self) -> tuple[int, int] | None:
+        """The file under the cursor, and the number in the new file of the line; 1 where it names none."""
+        para = self.para
+        if para is None or not self.facts.files:
+            return None
+        name, _, row = para.key.removeprefix(LISTED).partition(":")
+        if not name.isdecimal():
+            return None
+        file = self.facts.files[int(name)]
+        if not row.isdecimal():
+            first = next((line.new for line in file.lines if line.kind in "+-" and line.new), 1)
+            return int(name), first
+        after = (line.new for line in file.lines[int(row) :] if line.new)
+        return int(name), next(after, 1)
+
+    @property
+    def where(self) -> str:
+        """The file under the cursor in words: ``3/12 core/x.py``."""
+        here = self.here
+        if here is None:
+            return ""
+        return f"{here[0] + 1}/{len(self.facts.files)} {self.facts.files[here[0]].path}"
+
+    def action_open(self) -> None:
+        """From the list to a file; on a file's header, fold or unfold it."""
+        para = self.para
+        if para is not None and para.key.startswith(LISTED):
+            self.go_to_file(int(para.key.removeprefix(LISTED)))
+        else:
+            super().action_open()
+
+    def go_to_file(self, number: int) -> None:
+        """To a file's header, at the top of the view."""
+        if self.is_folded(str(number)):
+            self.set_fold(str(number), on=False)
+        self.action_last()
+        self.select(f"{number}\n0")
+
+    def fold(self) -> bool:
+        """Fold the file that the cursor is in; not from the list."""
+        para = self.para
+        return para is not None and not para.key.startswith(LISTED) and super().fold()
+
+    def folded_texts(self) -> Iterator[tuple[str, str]]:
+        """The files that are folded."""
+        for place, file in enumerate(self.facts.files):
+            if self.is_folded(str(place)):
+                yield str(place), "\n".join(line.text for line in file.lines[:MOST_LINES])
+
+    # --- what it shows ------------------------------------------------------------------------------------
+
     def build(self, width: int) -> Sequence[Para]:
-        """Sentences, a total, then the files."""
+        """Sentences, a total, the list, then the files."""
         return list(self._paras_of(self.facts, width))
 
     def _paras_of(self, facts: DiffFacts, width: int) -> Iterator[Para]:
@@ -150,6 +114,8 @@ class DiffPane(FoldPane):
         if facts.files:
             count = f"{len(facts.files)} file{'s' * (len(facts.files) > 1)} "
             yield Para("total", ((count, "muted"), *counts_of(facts.added, facts.removed)))
+        if len(facts.files) > 1:
+            yield from _file_list(facts.files)
         for place, file in enumerate(facts.files):
             folded = self.is_folded(str(place))
             yield _file_header(str(place), file, folded)
@@ -160,6 +126,29 @@ class DiffPane(FoldPane):
 def counts_of(added: int, removed: int) -> tuple[Span, ...]:
     """``+18 −3``"""
     return ((f"+{added:,}", "success"), (f" −{removed:,}", "error"))
+
+
+_LETTERS = {"new": "A", "deleted": "D", "renamed": "R", "copied": "C", "mode": "T", "binary": "B"}
+"""git's own letters for what happened to a file."""
+
+
+def _file_list(files: Sequence[FileDiff]) -> Iterator[Para]:
+    """One line a file, with git's letter; its share of the change as a bar."""
+    most = max(file.added + file.removed for file in files)
+    for number, file in enumerate(files[:MOST_LISTED]):
+        letter = _LETTERS.get(file.verb, "M")
+        ink = {"A": "success", "D": "error", "M": "muted"}.get(letter, "waiting")
+        right = (*counts_of(file.added, file.removed), (" ", "text"), *_bar(file, most)) if letter != "B" else ()
+        spans = ((f"  {letter} ", ink), (file.path, "text"))
+        yield Para(f"{LISTED}{number}", spans, right, wrap="no", opens=True)
+    if len(files) > MOST_LISTED:
+        yield Para("list more", ((f"    … {len(files) - MOST_LISTED:,} more files", "muted"),))
+
+
+def _bar(file: FileDiff, most: int) -> tuple[Span, ...]:
+    whole = max(1, round(8 * (file.added + file.removed) / max(1, most)))
+    added = round(whole * file.added / max(1, file.added + file.removed))
+    return (("+" * added, "success"), ("−" * (whole - added), "error"), (" " * (8 - whole), "text"))
 
 
 def _file_header(key: str, file: FileDiff, folded: bool) -> Para:
@@ -174,25 +163,32 @@ def _file_header(key: str, file: FileDiff, folded: bool) -> Para:
 def _file_lines(place: int, file: FileDiff, width: int, command: str) -> Iterator[Para]:
     if file.verb == "binary":
         yield Para(f"{place}:b", (("  binary: its content is not shown", "muted"),))
-    gutter = 6 if width >= NUMBERED else 0
-    for row, (kind, number, text) in enumerate(file.lines[:MOST_LINES]):
-        yield _diff_line(f"{place}:{row}", kind, number, text, gutter)
+    for row, line in enumerate(file.lines[:MOST_LINES]):
+        yield _diff_line(f"{place}:{row}", line, width)
     beyond = len(file.lines) - MOST_LINES
     if beyond > 0:
         where = f"; {command} shows all" if command else ""
         yield Para(f"{place}:more", ((f"… {beyond:,} more lines{where}", "attention"),))
 
 
-_INKS = {"+": "success", "-": "error", " ": "text", "@": "edge", "\\": "muted"}
-
-
-def _diff_line(key: str, kind: str, number: int, text: str, gutter: int) -> Para:
-    ink = _INKS[kind]
+def _diff_line(key: str, line: DiffLine, width: int) -> Para:
+    gutter = _gutter(line, width)
+    ink = PLAIN_INKS[line.kind]
+    text = line.text
+    if line.kind in "@\\":
+        return Para(key, ((" " * len(gutter) + text, ink),), wrap="cells", hang=len(gutter))
+    spans: tuple[Span, ...] = line.spans or ((text, ink),)
     if len(text) > LONG_LINE:
-        text = f"{text[:LONG_LINE]}… {len(text) - LONG_LINE:,} more characters"
-    if kind in "@\\":
-        return Para(key, ((" " * gutter + text, ink),), wrap="cells", hang=gutter)
-    shown = f"{number:>{gutter - 1}} " if number and gutter else " " * gutter
-    mark = "−" if kind == "-" else kind
-    spans: tuple[Span, ...] = ((shown, "edge"), (f"{mark} {text}", ink))
-    return Para(key, spans, wrap="cells", hang=gutter + 2)
+        spans = ((f"{text[:LONG_LINE]}… {len(text) - LONG_LINE:,} more characters", ink),)
+    mark = "−" if line.kind == "-" else line.kind
+    return Para(key, ((gutter, "edge"), (f"{mark} ", ink), *spans), wrap="cells", hang=len(gutter) + 2)
+
+
+def _gutter(line: DiffLine, width: int) -> str:
+    """The numbers of a line: in both files where there is room, else in the one that it is in."""
+    if width < NUMBERED:
+        return ""
+    if width < BOTH_NUMBERED:
+        number = line.new or line.old
+        return f"{number:>5} " if number else " " * 6
+    return f"{line.old or '':>5} {line.new or '':>5} "

@@ -7,7 +7,7 @@ it has the focus. Paragraphs carry keys: a repaint, a new width and a new state 
 from __future__ import annotations
 
 import bisect
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Literal
@@ -192,6 +192,17 @@ class FoldPane(TextPane):
     def on_resize(self) -> None:
         """Build again for the new width."""
         self.rebuild()
+
+    def unfold_matches(self, words: str) -> None:
+        """Unfold every part that holds some words, so that a search finds them."""
+        found = [key for key, text in self.folded_texts() if words.lower() in text.lower()]
+        if found:
+            self._folded -= set(found)
+            self.rebuild()
+
+    def folded_texts(self) -> Iterable[tuple[str, str]]:
+        """Each part that is folded with its text; a pane that knows it before it is unfolded says it here."""
+        return ()
 
     def is_folded(self, key: str) -> bool:
         """Whether a part is folded."""

@@ -9,15 +9,13 @@ The files of an evidence folder: a header a file, unfolded when somebody asks; a
 from __future__ import annotations
 
 import bisect
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from html import unescape
+from pathlib import Path
 
 from rich.cells import cell_len, set_cell_size
 
 from helix_tui.core.ddx.attempts.evidence import EvidenceFile
 from helix_tui.core.ddx.events import Event
-from helix_tui.core.ground.text import clean_block
 from helix_tui.widgets import figures
 from helix_tui.widgets.base.line import Line, Span, cut, spread, wrap_spans
 from helix_tui.widgets.base.row_list import RowList
@@ -30,6 +28,9 @@ NARROW = 50
 """Cells below which a row saves on time and tool."""
 
 _LOOK_BACK = 64
+
+MOST_UNFOLDED = 200
+"""Events that a search unfolds at once."""
 
 
 class Script:
@@ -300,6 +301,19 @@ class TranscriptPane(RowList):
         self.select(str(place))
         self._draw()
 
+    def unfold_matches(self, words: str) -> None:
+        """Unfold the events whose text holds some words; more than `MOST_UNFOLDED` stay as they are."""
+        wanted = words.lower()
+        found = [
+            place
+            for place, event in enumerate(self.script.events)
+            if wanted in (event.detail or "").lower() and wanted not in f"{event.tool} {event.summary}".lower()
+        ]
+        if found and len(found) <= MOST_UNFOLDED:
+            self.following = False
+            self._unfolded |= set(found)
+            self._draw()
+
     def action_next_part(self) -> None:
         """To the next failure or session."""
         self._to_landmark(1)
@@ -352,6 +366,16 @@ class RawPane(FoldPane):
         else:
             self._folded |= fresh
             self.rebuild()
+
+    @property
+    def place(self) -> tuple[Path, int] | None:
+        """The file that the cursor is in, and the line; 1 where it is shown in another form than on disk."""
+        para = self.para
+        name, _, line = para.key.partition("\t") if para is not None else ("", "", "")
+        file = next((file for file in self.files if file.name == name), None)
+        if file is None:
+            return None
+        return file.path, int(line) + 1 if line.isdecimal() and not name.endswith(".json") else 1
 
     def give(self, name: str, lines: Sequence[str]) -> None:
         """The content of a file, or a sentence that says why there is none."""
@@ -407,26 +431,3 @@ def size_of(count: int) -> str:
     if count < 999_500:
         return f"{count / 1_000:.0f} kB"
     return f"{count / 1_000_000:.1f} MB"
-
-
-def prompt_paras(text: str) -> list[Para]:
-    """A prompt as its reader takes it: every character, headings and tags stand out a little.
-
-    DDx writes prompts as XML: character references stand for what they name, line breaks above all.
-    """
-    if text.lstrip().startswith("<") or "&#" in text:
-        text = clean_block(_REFERENCE.sub(lambda found: unescape(found.group()), text))
-    return [
-        Para(f"prompt {number}", ((line, _prompt_ink(line)),), wrap="words", landmark=line.startswith("#"))
-        for number, line in enumerate(text.rstrip("\n").split("\n"))
-    ]
-
-
-_REFERENCE = re.compile(r"&(?:#[xX][0-9a-fA-F]{1,6}|#[0-9]{1,7}|lt|gt|amp|quot|apos);")
-"""References of XML; those of HTML are text."""
-
-
-def _prompt_ink(line: str) -> str:
-    if line.startswith("#"):
-        return "text bold"
-    return "edge" if line.startswith("<") and line.rstrip().endswith(">") else "text"

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helix_tui.widgets.text.diff import HUGE_FILE, LONG_LINE, DiffFacts, DiffPane, parse_diff
+from helix_tui.widgets.text.diff import HUGE_FILE, LONG_LINE, DiffPane
+from helix_tui.widgets.text.patch import DiffFacts, painted, parse_diff
 from tests.widgets.host import Host
 
 PLAIN = """\
@@ -35,13 +36,13 @@ def git(folder: Path, *words: str) -> str:
 def test_lines_keep_their_kind_and_their_number_in_the_new_file() -> None:
     (file,) = parse_diff(PLAIN)
     assert (file.path, file.added, file.removed) == ("work/watchdog.go", 2, 1)
-    assert file.lines[1:] == [
-        (" ", 5, "same"),
-        ("-", 0, "old"),
-        ("+", 6, "new"),
-        ("+", 7, "more"),
-        (" ", 8, "same"),
-        ("\\", 0, "\\ No newline at end of file"),
+    assert [(line.kind, line.old, line.new, line.text) for line in file.lines[1:]] == [
+        (" ", 5, 5, "same"),
+        ("-", 6, 0, "old"),
+        ("+", 0, 6, "new"),
+        ("+", 0, 7, "more"),
+        (" ", 7, 8, "same"),
+        ("\\", 0, 0, "\\ No newline at end of file"),
     ]
 
 
@@ -148,3 +149,73 @@ async def test_what_must_be_known_stands_above_the_files() -> None:
         pane.show_diff(DiffFacts((), (("No diff: the commit is gone.", "muted"),)))
         await pilot.pause()
         assert "No diff: the commit is gone." in app.rows()[0]
+
+
+WORDS = """\
+diff --git a/core/x.py b/core/x.py
+--- a/core/x.py
++++ b/core/x.py
+@@ -1,4 +1,4 @@
+ import os
+-def total(items, tax=0.19):
+-    return sum(items)  # all of them
++def total(items, tax=0.20):
++    return sum(items) + tax  # all of them
+ print(total([1]))
+diff --git a/notes.txt b/notes.txt
+--- a/notes.txt
++++ b/notes.txt
+@@ -1 +1 @@
+-nothing alike here
++0123456789
+"""
+
+
+def test_the_words_that_differ_are_told_from_the_line_around_them() -> None:
+    code, notes = painted(parse_diff(WORDS))
+    changed = {line.text: [line.text[cells.start : cells.stop] for cells in line.changed] for line in code.lines}
+    assert changed["def total(items, tax=0.19):"] == ["19"]
+    assert changed["def total(items, tax=0.20):"] == ["20"]
+    assert changed["    return sum(items) + tax  # all of them"] == [" + tax"] or "+ tax" in "".join(
+        changed["    return sum(items) + tax  # all of them"]
+    )
+    assert changed["import os"] == []
+    assert all(not line.changed for line in notes.lines), "lines that are nothing alike are not compared"
+
+
+def test_code_is_in_the_colours_of_its_language_on_the_ground_of_what_happened() -> None:
+    code, notes = painted(parse_diff(WORDS))
+    inks = {text: ink for line in code.lines for text, ink in line.spans}
+    assert inks["import"] == "running"
+    assert inks["return"] == "running on:added"
+    assert inks["20"] == "text bold on:added_word"
+    assert inks["19"] == "text bold on:removed_word"
+    assert [ink for line in notes.lines[1:] for _, ink in line.spans] == ["text on:removed", "text on:added"]
+    assert all("".join(text for text, _ in line.spans) == line.text for line in (*code.lines, *notes.lines))
+
+
+@given(st.text(max_size=80), st.text(max_size=80))
+def test_no_character_of_a_line_is_lost_to_its_colours(old: str, new: str) -> None:
+    clean = [
+        text.translate({ord(mark): None for mark in "\r\n\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"}) for text in (old, new)
+    ]
+    (file,) = painted(parse_diff(f"diff --git a/x.py b/x.py\n@@ -1 +1 @@\n-{clean[0]}\n+{clean[1]}"))
+    for line in file.lines:
+        assert "".join(text for text, _ in line.spans) == line.text
+
+
+async def test_enter_on_the_list_of_files_goes_to_the_file_and_where_one_is_is_told() -> None:
+    pane = DiffPane()
+    async with Host(pane).run_test(size=(100, 10)) as pilot:
+        pane.show_diff(DiffFacts(painted(parse_diff(WORDS))))
+        pane.focus()
+        await pilot.pause()
+        pane.select("list:1\n0")
+        pane.action_open()
+        assert pane.where == "2/2 notes.txt"
+        assert pane.here == (1, 1)
+        pane.select("0:4\n0")
+        assert pane.here == (0, 2)
+        pane.select("0:2\n0")
+        assert pane.here == (0, 2), "a removed line: the next one of the new file"
+        assert pane.where == "1/2 core/x.py"

@@ -7,7 +7,7 @@ from pathlib import Path
 from textual import on
 
 from helix_tui.core.ddx.attempts.evidence import EvidenceFile
-from helix_tui.widgets.text.transcript import RawPane, prompt_paras, short_path, size_of
+from helix_tui.widgets.text.transcript import RawPane, short_path, size_of
 from tests.widgets.host import Host
 
 FILES = (
@@ -58,15 +58,3 @@ def test_short_names_keep_beginning_and_end() -> None:
 
 def test_sizes() -> None:
     assert [size_of(size) for size in (0, 940, 12_300, 3_400_000)] == ["0 B", "940 B", "12 kB", "3.4 MB"]
-
-
-def test_a_prompt_is_whole() -> None:
-    text = "<bead>\n# Title\n\nwords [/x]\n"
-    assert ["".join(part for part, _ in para.spans) for para in prompt_paras(text)] == text.rstrip("\n").split("\n")
-
-
-def test_a_prompt_that_ddx_wrote_as_xml_is_shown_as_its_reader_takes_it() -> None:
-    text = "<execute-bead>&#xA;## Step 0: size check&#xA;&#xA;a &amp;&amp; b &lt; c &copy;</execute-bead>"
-    lines = [para.spans[0][0] for para in prompt_paras(text)]
-    assert lines == ["<execute-bead>", "## Step 0: size check", "", "a && b < c &copy;</execute-bead>"]
-    assert [para.spans[0][0] for para in prompt_paras("Write &lt; in XML")] == ["Write &lt; in XML"]
