@@ -90,6 +90,8 @@ class Database:
         """
         self.path = path
         self.rebuilt = False
+        self._stored: tuple[int, dict[str, StoredBlob]] | None = None
+        """What `stored` last read, and at which version of the file."""
         self._one_writer = threading.Lock()
         """A question may keep vectors while another thread reads past commits in."""
         self._opened: tuple[int, int] | None = None
@@ -125,6 +127,7 @@ class Database:
             connection.close()
             raise
         self._opened = None if self.path is None else _identity(self.path)
+        self._stored = None
         return connection
 
     def _replace(self, *, damaged: bool = False) -> sqlite3.Connection:
@@ -156,9 +159,12 @@ class Database:
     # -- reading -----------------------------------------------------------------------------------
 
     def stored(self) -> dict[str, StoredBlob]:
-        """Every blob by its key."""
-        rows = self._connection.execute("SELECT key, segment, position, refused, language, lines, size FROM blob")
-        return {row[0]: StoredBlob(*row[1:]) for row in rows}
+        """Every blob by its key; read again where this or another connection has written since."""
+        (version,) = self._connection.execute("PRAGMA data_version").fetchone()
+        if self._stored is None or self._stored[0] != version:
+            rows = self._connection.execute("SELECT key, segment, position, refused, language, lines, size FROM blob")
+            self._stored = version, {row[0]: StoredBlob(*row[1:]) for row in rows}
+        return self._stored[1]
 
     def segments(self) -> list[StoredSegment]:
         """The segments in order of their number."""
@@ -231,6 +237,7 @@ class Database:
     @contextlib.contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         with self._one_writer:
+            self._stored = None
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection
@@ -238,6 +245,7 @@ class Database:
                 self._connection.execute("ROLLBACK")
                 raise
             self._connection.execute("COMMIT")
+            self._stored = None
 
     def add(self, segment: Segment) -> None:
         """Write a segment. A blob that another process wrote meanwhile stays the other's."""
