@@ -13,11 +13,12 @@ from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.paint import columns, counted
 from helix_tui.cli.report.loading import locate
 from helix_tui.cli.report.search_hint import hint_once
+from helix_tui.cli.report.tree_report import check_trees
 from helix_tui.core.ask.answer.model import ask_model
 from helix_tui.core.ask.corpus.git import GitFailed
 from helix_tui.core.ask.corpus.listing import NothingToAsk
 from helix_tui.core.ask.index.index import RepositoryIndex, open_index
-from helix_tui.core.ask.records import Progress
+from helix_tui.core.ask.records import Progress, field_lines
 from helix_tui.core.ask.retrieval.trees import DEPTHS, BudgetError, with_budgets
 from helix_tui.core.ask.sessions.document import document_of, write_trace
 from helix_tui.core.ask.sessions.envelope import (
@@ -76,6 +77,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--follow-up", action="store_true", help="go on from the last answer, with its evidence")
     parser.add_argument("--steps", action="store_true", help="print how the answer came about too")
     parser.add_argument("--serve", action="store_true", help="answer agents: an MCP server on stdin and stdout")
+    parser.add_argument(
+        "--check-trees",
+        action="store_true",
+        help="check the trees that the repository keeps against docs/knowledge/dag-node-schema.md; 1: one is broken",
+    )
     parser.add_argument("--trace-out", metavar="FILE", type=Path, help="write the run as JSON lines")
 
 
@@ -84,6 +90,8 @@ def run(call: Call) -> int:
     options = call.options
     if options.serve:
         return _serve(call)
+    if options.check_trees:
+        return check_trees(call)
     text = _question(call)
     try:
         policy = with_budgets(policy_here(), options.budget)
@@ -255,6 +263,10 @@ def _steps(call: Call, document: Mapping[str, Any]) -> Iterator[str]:
         note = clean_line(node["span"], 80) if node["bound"] else "hint"
         line = f"  {'  ' * (node['depth'] + 1)}{clean_line(node['title'], 80)}  {paint(note, 'muted')}"
         yield fit(line, paint.width + 12).rstrip()
+        for field in field_lines(node.get("fields") or {}):
+            yield fit(
+                f"  {'  ' * (node['depth'] + 2)}{paint(clean_line(field, 200), 'muted')}", paint.width + 12
+            ).rstrip()
 
 
 def _model_line(document: Mapping[str, Any]) -> str:

@@ -10,7 +10,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
+
+from helix_tui.core.ground.text import clean_line
 
 Role = Literal["source", "test", "doc", "example", "config", "data", "vendored", "record"]
 """What a file is for, told by its path; ``record`` is no file but a bead, a memory, a run or a commit."""
@@ -168,6 +170,10 @@ class TreeNode:
     links: tuple[tuple[str, str], ...] = ()
     """(rel, id) of every link, as recorded."""
     node_type: str = "concept"
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    """What makes it reproducible, as recorded: inputs, outputs, assumptions, validity, deterministic, tolerance,
+    environment, dependencies, predictability (docs/knowledge/dag-node-schema.md).
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,3 +222,21 @@ class Refreshed:
 def text_hash(text: str) -> str:
     """The hash of a span's text."""
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:12]
+
+
+def field_lines(fields: Mapping[str, Any]) -> list[str]:
+    """What makes a node reproducible, a line a field: ``inputs: gap_m [m], from node:tile-gap``."""
+    return [f"{name}: {clean_line(_said(value), 300)}" for name, value in fields.items()]
+
+
+def _said(value: object) -> str:
+    if isinstance(value, list):
+        return "; ".join(map(_said, value))
+    if not isinstance(value, dict):
+        return str(value).lower() if isinstance(value, bool) else str(value)
+    if "name" in value:
+        unit = f" [{value['unit']}]" if value.get("unit") else ""
+        source = f", from {value['source']}" if value.get("source") else ""
+        path = f", at {value['path']}" if value.get("path") else ""
+        return f"{value['name']}{unit}{source}{path}"
+    return ", ".join(f"{name} {_said(each)}" for name, each in value.items() if each not in (None, "", [], {}))

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from helix_tui.core.ask.record_place import record_place
+from helix_tui.core.ask.records import field_lines
 from helix_tui.core.ask.sessions.envelope import answer_blocks, not_found_of, result_of, seconds_of, sources_of
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.widgets.base.line import Span
@@ -207,6 +208,8 @@ def _walk(document: Document, *, own: bool) -> Iterator[Para]:
             key = open_key(file, lines.partition("-")[0], f"walk {number}")
             spans.append((f"  {clean_line(place, 120)}", "muted"))
         yield Para(key if number == 0 or is_bound else f"walk {number}", tuple(spans), wrap="no", opens=is_bound)
+        for line in field_lines(node.get("fields") or {}):
+            yield Para(f"walk {number} {line}", ((f"{indent}    {clean_line(line, 200)}", "muted"),), wrap="no")
 
 
 def coverage_paras(document: Document) -> Iterator[Para]:

@@ -135,8 +135,8 @@ def compact(
         kept,
         out,
         tuple(_rationale(kept, out)),
-        POLICY.format(per_file=policy.max_spans),
-        {"max_items": policy.max_items, "max_spans": policy.max_spans, "max_bytes": policy.max_bytes},
+        POLICY.format(per_file=policy.max_spans_per_file),
+        {name: getattr(policy, name) for name in ("max_items", "max_spans", "max_spans_per_file", "max_bytes")},
     )
 
 
@@ -160,10 +160,12 @@ class _Choice:
         twin = next((other.span for other in self.order if _overlap(other.span, span)), None)
         if twin is not None:
             self.refused.setdefault(span.key, f"overlaps {twin.file}:{twin.start}-{twin.end}")
-        elif len(self.order) >= policy.max_items:
+        elif len(self.order) >= policy.max_spans:
+            self.refused.setdefault(span.key, f"over max_spans {policy.max_spans}")
+        elif not self._files[span.file] and len(self._files) >= policy.max_items:
             self.refused.setdefault(span.key, f"over max_items {policy.max_items}")
-        elif self._files[span.file] >= max(of_file, policy.max_spans):
-            self.refused.setdefault(span.key, f"its file has {policy.max_spans} better ones")
+        elif self._files[span.file] >= max(of_file, policy.max_spans_per_file):
+            self.refused.setdefault(span.key, f"its file has {policy.max_spans_per_file} better ones")
         elif self._bytes + size > policy.max_bytes and self.order:
             self.refused.setdefault(span.key, f"over max_bytes {policy.max_bytes}")
         else:

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from helix_tui.core.ask.records import Span
+from helix_tui.core.ask.records import Span, field_lines
 from helix_tui.core.ask.retrieval.question import Slot
 from helix_tui.core.ask.retrieval.trees import WalkNode, place_of
 from helix_tui.core.ground.text import clean_block, clean_line
@@ -226,6 +226,7 @@ def walk_line(node: WalkNode) -> str:
     """One stop of a tree walk in words."""
     role = "hint" if not node.bound else node.part
     said = f" - {node.detail}" if node.detail else ""
+    said += "".join(f"; {line}" for line in field_lines(node.fields))
     where = f" ({node.span or node.path})" if node.span or node.path else ""
     return f"{'  ' * node.depth}{role}: {node.title}{said}{where}"
 

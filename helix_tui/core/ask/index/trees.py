@@ -1,7 +1,7 @@
 """Trees of a repository: those that it keeps as JSON of the DAG node schema, and the one its folders make.
 
 The schema: id, title, summary, tags, evidence (docs/formats/ask.md §3). Trees guide and narrate,
-they never stand in for a span.
+they never stand in for a span. What a tree must and should hold for users: docs/knowledge/dag-node-schema.md.
 """
 
 from __future__ import annotations
@@ -18,7 +18,13 @@ from helix_tui.core.ask.records import Definition, Document, Heading, NodeEviden
 MAX_NODES = 5_000
 MAX_TREE_BYTES = 8 << 20
 _TREE_FILE = re.compile(r"(?:^|/)(?:[^/]*[-_.])?(?:tree|dag)[^/]*\.json$", re.IGNORECASE)
-_EVIDENCE = ("doc", "code", "test", "telemetry")
+EVIDENCE = ("doc", "code", "test", "telemetry")
+RECOMMENDED = (
+    "inputs", "outputs", "assumptions", "validity", "deterministic", "tolerance", "environment", "dependencies",
+    "predictability",
+)  # fmt: skip
+"""Fields of a node that make it reproducible (docs/knowledge/dag-node-schema.md)."""
+MAX_FIELD_BYTES = 4_000
 _TOP = ("class", "type", "function", "module")
 
 
@@ -73,11 +79,18 @@ def _node(row: object) -> TreeNode | None:
         tuple(child for child in map(_text, _list(row.get("children"))) if child),
         tuple(link for link in links if link[1]),
         _text(row.get("nodeType")) or "concept",
+        _fields(row),
     )
 
 
+def _fields(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The recommended fields that say something, each of a size that can be shown."""
+    found = {name: row[name] for name in RECOMMENDED if row.get(name) not in (None, "", [], {})}
+    return {name: value for name, value in found.items() if len(msgspec.json.encode(value)) <= MAX_FIELD_BYTES}
+
+
 def _evidence(row: object) -> NodeEvidence | None:
-    if not isinstance(row, dict) or row.get("type") not in _EVIDENCE:
+    if not isinstance(row, dict) or row.get("type") not in EVIDENCE:
         return None
     return NodeEvidence(
         row["type"],

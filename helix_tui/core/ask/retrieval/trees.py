@@ -9,10 +9,12 @@ The thresholds and budgets of a run: names, defaults and ranges (docs/formats/as
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from helix_tui.core.ask.records import Span, Tree, TreeNode
 from helix_tui.core.ask.retrieval.question import terms_in
@@ -49,8 +51,10 @@ class Policy:
     grounded_claim_threshold: float = 0.8
     """Share of an answer's claims that their citations must bear out."""
     max_items: int = 12
-    """Spans that reach the answer."""
-    max_spans: int = 2
+    """Files that reach the answer, each with its spans."""
+    max_spans: int = 12
+    """Spans that reach the answer, of all files together."""
+    max_spans_per_file: int = 2
     """Spans of one file that reach the answer."""
     max_bytes: int = 18_000
     """Bytes of all of them."""
@@ -74,7 +78,8 @@ _RANGES: dict[str, tuple[float, float]] = {
     "dominance_threshold": (0, 1),
     "grounded_claim_threshold": (0, 1),
     "max_items": (1, 100),
-    "max_spans": (1, 20),
+    "max_spans": (1, 200),
+    "max_spans_per_file": (1, 20),
     "max_bytes": (500, 400_000),
     "max_symbols": (0, 50),
     "max_code_spans": (0, 50),
@@ -112,6 +117,7 @@ def with_budgets(policy: Policy, settings: Iterable[str]) -> Policy:
     return replace(policy, **values)  # type: ignore[arg-type]  # the names were looked up above
 
 
+_HEADING = re.compile(r"(#{1,6})\s+(.+?)\s*#*$")
 MOST_TREES = 3
 MOST_ANCHORS = 3
 MOST_NODES = 24
@@ -153,6 +159,8 @@ class WalkNode:
     """``file:start-end`` of the span that it is bound to."""
     stale: bool = False
     """The tree recorded another content of its evidence than the one that is there."""
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    """What makes it reproducible, as the tree records it; only where it is bound."""
 
 
 def matching_trees(trees: Iterable[Tree], terms: Sequence[str]) -> tuple[Match, ...]:
@@ -187,8 +195,12 @@ def chain(tree: Tree, ident: str) -> list[str]:
     return way[::-1]
 
 
+Lines = Callable[[str], Sequence[str]]
+"""The lines of a file; none where it is not there."""
+
+
 def walk(
-    matches: Sequence[Match], docs: Sequence[Span], depth: Depth, hashes: Mapping[str, str] | None = None
+    matches: Sequence[Match], docs: Sequence[Span], depth: Depth, lines: Lines = lambda _: ()
 ) -> tuple[WalkNode, ...]:
     """The walk for an answer.
 
@@ -196,17 +208,17 @@ def walk(
         matches: trees that speak of the question.
         docs: spans of documents that were kept, the best first.
         depth: how much of each tree is shown.
-        hashes: path -> SHA-256 of the content that is there, to tell stale evidence.
+        lines: what the files hold, to tell stale evidence and to find the sections around a span.
     """
     nodes: list[WalkNode] = []
     for match in matches:
-        nodes += _walk_tree(match, docs, depth, hashes or {})
+        nodes += _walk_tree(match, docs, depth, lines)
     if not any(node.bound for node in nodes):
-        nodes += _walk_folders(docs, depth)
+        nodes += _walk_folders(docs, depth, lines)
     return tuple(nodes[:MOST_NODES])
 
 
-def _walk_tree(match: Match, docs: Sequence[Span], depth: Depth, hashes: Mapping[str, str]) -> Iterator[WalkNode]:
+def _walk_tree(match: Match, docs: Sequence[Span], depth: Depth, lines: Lines) -> Iterator[WalkNode]:
     tree = match.tree
     binding = {ident: _bound_to(node, docs) for ident, node in tree.nodes.items()}
     anchors = [ident for ident in match.nodes if binding[ident] is not None] or list(match.nodes[:1])
@@ -224,15 +236,12 @@ def _walk_tree(match: Match, docs: Sequence[Span], depth: Depth, hashes: Mapping
             part: Part = "anchor" if ident in anchors else "around" if level == len(way) else "walk"
             if part == "walk" and ident == tree.root:
                 part = "root"
-            yield _stop(tree, tree.nodes[ident], level, part, binding[ident], hashes)
+            yield _stop(tree, tree.nodes[ident], level, part, binding[ident], lines)
 
 
-def _stop(tree: Tree, node: TreeNode, level: int, part: Part, span: Span | None, hashes: Mapping[str, str]) -> WalkNode:
+def _stop(tree: Tree, node: TreeNode, level: int, part: Part, span: Span | None, lines: Lines) -> WalkNode:
     proofs = [proof for proof in node.evidence if proof.type == "doc"] or list(node.evidence)
-    stale = any(
-        proof.content_hash and proof.path in hashes and hashes[proof.path] != proof.content_hash.removeprefix("sha256:")
-        for proof in node.evidence
-    )
+    stale = any(is_stale(proof.content_hash, lines(proof.path)) for proof in node.evidence if proof.content_hash)
     return WalkNode(
         tree=tree.label or tree.id,
         source=tree.source,
@@ -245,7 +254,17 @@ def _stop(tree: Tree, node: TreeNode, level: int, part: Part, span: Span | None,
         detail=node.summary if span is not None else "",
         span=place_of(span) if span is not None else "",
         stale=stale,
+        fields=node.fields if span is not None else {},
     )
+
+
+def is_stale(content_hash: str, lines: Sequence[str]) -> bool:
+    """Whether a file has other content than the one whose ``sha256:…`` a tree recorded; no file is not stale."""
+    if not lines:
+        return False
+    texts = ("\n".join(lines) + "\n", "\n".join(lines), "\r\n".join(lines) + "\r\n")
+    hashes = {hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest() for text in texts}
+    return content_hash.removeprefix("sha256:").lower() not in hashes
 
 
 def _bound_to(node: TreeNode, docs: Sequence[Span]) -> Span | None:
@@ -261,34 +280,65 @@ def _in_heading(span: Span, heading: str) -> bool:
     return not heading or heading.strip().lower() in span.header.lower() or heading.strip().lower() in span.text.lower()
 
 
-def _walk_folders(docs: Sequence[Span], depth: Depth) -> Iterator[WalkNode]:
-    """The way through folders, document and headings to each kept span of a document."""
+def _walk_folders(docs: Sequence[Span], depth: Depth, lines: Lines) -> Iterator[WalkNode]:
+    """The way through folders, document and headings to each kept span of a document, and around it where asked."""
     shown: set[str] = set()
     for span in docs[:MOST_ANCHORS]:
         folders = span.file.split("/")
-        steps = ["/".join(folders[: place + 1]) for place in range(len(folders))]
         heads = [head for head in span.header.split(" > ") if head]
         titles = [*folders, *heads]
-        idents = [*steps, *(f"{span.file}#{' > '.join(heads[: place + 1])}" for place in range(len(heads)))]
+        idents = ["/".join(folders[: place + 1]) for place in range(len(folders))]
+        idents += [f"{span.file}#{' > '.join(heads[: place + 1])}" for place in range(len(heads))]
         last = len(titles) - 1
         first = last if depth == "anchors_only" else 0
         for level in range(first, last + 1):
-            if idents[level] in shown:
-                continue
-            shown.add(idents[level])
-            bound = level == last
-            yield WalkNode(
-                tree="folders and headings",
-                source="",
-                id=idents[level],
-                title=titles[level],
-                depth=level - first,
-                part="anchor" if bound else "root" if level == 0 else "walk",
-                bound=bound,
-                path=span.file if level >= len(folders) - 1 else "",
-                detail=first_sentence(span.text) if bound else "",
-                span=place_of(span) if bound else "",
-            )
+            if idents[level] not in shown:
+                shown.add(idents[level])
+                part: Part = "anchor" if level == last else "root" if level == 0 else "walk"
+                file = span.file if level >= len(folders) - 1 else ""
+                yield _place(idents[level], titles[level], level - first, part, file, span)
+        for title in _sections_around(lines(span.file), heads[-1:]) if depth == "full_path" else ():
+            ident = f"{span.file}#{title}"
+            if ident not in shown and title not in heads:
+                shown.add(ident)
+                yield _place(ident, title, last + 1, "around", span.file, span)
+
+
+def _place(ident: str, title: str, depth: int, part: Part, file: str, span: Span) -> WalkNode:
+    """A folder, a document or a heading of the way to a span."""
+    bound = part == "anchor"
+    return WalkNode(
+        tree="folders and headings",
+        source="",
+        id=ident,
+        title=title,
+        depth=depth,
+        part=part,
+        bound=bound,
+        path=file,
+        detail=first_sentence(span.text) if bound else "",
+        span=place_of(span) if bound else "",
+    )
+
+
+def _sections_around(lines: Sequence[str], heading: Sequence[str]) -> list[str]:
+    """The sections right below a heading; where it has none, those beside it. Of no heading, the first ones."""
+    found: list[tuple[int, str]] = []
+    fence = False
+    for line in lines:
+        fence ^= line.lstrip().startswith(("```", "~~~"))
+        mark = None if fence else _HEADING.match(line)
+        if mark is not None:
+            found.append((len(mark[1]), mark[2].strip()))
+    at = next((place for place, (_, title) in enumerate(found) if heading and title == heading[0]), -1)
+    level = found[at][0] if at >= 0 else 0
+    below: list[str] = []
+    for depth, title in found[at + 1 :]:
+        if depth <= level:
+            break
+        below += [title] if depth == level + 1 or (level == 0 and depth <= 2) else []
+    beside = [title for place, (depth, title) in enumerate(found) if depth == level and place != at]
+    return (below or beside)[:MOST_AROUND]
 
 
 def place_of(span: Span) -> str:

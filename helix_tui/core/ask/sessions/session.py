@@ -195,7 +195,7 @@ class _Asking:
         wanted, found = self._records(retrieval)
         told = answer_records(wanted, found, self._library.records if found else None)
         if told is not None:
-            kept = told.compaction(retrieval.pool.ordered, POLICY.format(per_file=policy.max_spans), {})
+            kept = told.compaction(retrieval.pool.ordered, POLICY.format(per_file=policy.max_spans_per_file), {})
             return self._answered(slots, searcher, retrieval, retrieval.pool, Ambiguity(), Alignment(), kept, told=told)
         ambiguity = resolve(library, question, slots, policy.dominance_threshold, sense)
         if ambiguity.is_split and retrieval.pool.entries:
@@ -283,7 +283,7 @@ class _Asking:
         }
         missing = tuple(slot for slot in slots if slot.required and not covered_by[slot.id])
         docs = [one.entry.span for one in compaction.kept if one.entry.is_doc]
-        walked = walk(searcher.trees, docs, self._depth)
+        walked = walk(searcher.trees, docs, self._depth, self._library.lines)
         anything = any(covered_by.values()) or not any(slot.required for slot in slots)
         split = retrieval.stop == "dominance_split"
         if told is not None:
@@ -366,6 +366,7 @@ def put_to_model(run: AskRun, ask_model: AskModel, tell: Tell = lambda _: None) 
     run.read = answer = read_answer(reply, sources, run.missing, run.policy.grounded_claim_threshold)
     run.fallback = answer.refused
     if run.fallback:
+        run.answer = with_walk(run.drafted.text, run.walk)
         tell(News("model", f"not taken: {run.fallback}"))
         return
     run.without_model = (run.answer, run.tier)
@@ -376,6 +377,16 @@ def put_to_model(run: AskRun, ask_model: AskModel, tell: Tell = lambda _: None) 
     if not answer.grounding.passes:
         run.tier = "Bounded inference"
     tell(News("model", f"{said_of_gate(answer.grounding)}: {run.tier}"))
+
+
+def with_walk(text: str, walked: Sequence[WalkNode]) -> str:
+    """An answer of ours with the tree walk before its sources: what stands in for a model's answer."""
+    if not walked:
+        return text
+    marks = ("\n\nSources:\n", "\n\nNot found:\n")
+    end = min((at for mark in marks if (at := text.find(mark)) >= 0), default=len(text))
+    told = "\n".join(f"- {walk_line(node).strip()}" for node in walked)
+    return f"{text[:end]}\n\nTree walk:\n{told}{text[end:]}"
 
 
 def _items(

@@ -299,12 +299,12 @@ def test_tree_walk_full_path_shows_what_stands_below_an_anchor(tmp_path: Path) -
 def test_compaction_keeps_two_spans_a_file_and_says_why_others_went(tmp_path: Path) -> None:
     sections = "\n".join(f"## Lock {n}\n\nThe lock number {n} is taken by a writer.\n" for n in range(12))
     root = write(tmp_path, {"docs/locks.md": f"# Locks\n\n{sections}", "README.md": "# Locks\n"})
-    found = document(root, "How is the lock taken by a writer?", policy=Policy(max_items=3))
+    found = document(root, "How is the lock taken by a writer?", policy=Policy(max_spans=3))
     assert found["compaction_applied"]
     assert found["compaction_kept"] == len(found["evidence"]) <= 3
     others = [span for span in found["evidence"] if not span["why"].startswith("answers")]
     assert sum(span["file"] == "docs/locks.md" for span in others) <= 2
-    assert found["compaction_budget"] == {"max_items": 3, "max_spans": 2, "max_bytes": 18_000}
+    assert found["compaction_budget"] == {"max_items": 12, "max_spans": 3, "max_spans_per_file": 2, "max_bytes": 18_000}
     assert all(one["why"] for one in found["dropped"])
     assert [one["file"] for one in found["compaction_rationale"]][-1] == "docs/locks.md"
 

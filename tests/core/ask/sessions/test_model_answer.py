@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,8 @@ def test_the_answer_without_it_stays_beside_it(repository: Path) -> None:
     assert found["tier_without_model"] == plain["tier_selected"]
     assert found["citations_without_model"] == plain["citations"]
     refused, _ = _answered(repository, FALSE)
-    assert refused["answer"] == plain["answer"]
+    assert re.sub(r"\n\nTree walk:\n(?:- .*\n?)+?(?=\n\n|$)", "", refused["answer"]) == plain["answer"], "and the walk"
+    assert "\n\nTree walk:\n- " in refused["answer"]
     assert "answer_without_model" not in refused
     assert refused["ranked_files"] == plain["ranked_files"]
 
