@@ -41,7 +41,7 @@ from helix_tui.core.evidence.session import (
     find_model,
     policy_here,
 )
-from helix_tui.core.evidence.sources import ProjectRecords, read_work
+from helix_tui.core.evidence.sources import ProjectRecords, WorkReader
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line, fit
 from helix_tui.settings import load_settings
@@ -100,7 +100,7 @@ def run(call: Call) -> int:
     project = locate(call)
     model = None if options.no_model else _model(call, project)
     index, made_ms = _index(call, project)
-    records = ProjectRecords(project, lambda: read_work(project), in_memory=call.read_only)
+    records = ProjectRecords(project, WorkReader(project), in_memory=call.read_only)
     library = IndexLibrary(index, None if options.revision else records)
     try:
         found = ask(

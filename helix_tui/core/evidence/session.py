@@ -22,7 +22,7 @@ from helix_tui.core.ask.sessions.index_keeper import IndexKeeper, State
 from helix_tui.core.ask.sessions.session import AskModel, News, ask, put_to_model
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.ddx.model_call import model_command
-from helix_tui.core.evidence.sources import ProjectRecords, WorkRecords, read_work
+from helix_tui.core.evidence.sources import ProjectRecords, WorkReader, WorkRecords
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.git import open_nonblocking
 from helix_tui.core.ground.project import Project, find_ddx
@@ -117,7 +117,7 @@ class AskSession:
         """Runs that are written nowhere, so that a question can follow them."""
         self._asked = 0
         self._keeper = IndexKeeper(project, hear)
-        self._records = ProjectRecords(project, present or (lambda: read_work(project)), in_memory=not keep)
+        self._records = ProjectRecords(project, present or WorkReader(project), in_memory=not keep)
 
     def start(self) -> None:
         """Begin to read the repository."""

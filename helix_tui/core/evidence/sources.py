@@ -22,7 +22,7 @@ from helix_tui.core.ask.index.store.database import VERSION
 from helix_tui.core.ask.records import PastCommit, Span, text_hash
 from helix_tui.core.beads.archive import only_archived, read_archive
 from helix_tui.core.beads.record import Bead
-from helix_tui.core.beads.tracker import read_tracker
+from helix_tui.core.beads.tracker import TrackerReader
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.index import AttemptIndex
 from helix_tui.core.ddx.runs.transcript import attached_events
@@ -75,19 +75,27 @@ MAX_RUNS = 20
 _LOG_BYTES = 256 << 10
 
 
-def read_work(project: Project) -> WorkRecords:
-    """What the project's files know of its work, read now; parts that cannot be read are left out."""
-    tracker = read_tracker(project.beads_file)
-    beads = dict(tracker.beads) | only_archived(read_archive(project.archive_file), tracker.beads)
-    attempts = AttemptIndex.of(project)
-    attempts.refresh(tracker.beads)
-    return WorkRecords(
-        beads,
-        attempts.by_bead,
-        read_memories(project),
-        read_runs(project),
-        events=partial(attached_events, project.ddx_dir),
-    )
+class WorkReader:
+    """Reads what a project's files know of its work; again, only what has changed. Parts that cannot be read are left
+    out."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._tracker = TrackerReader(project.beads_file)
+        self._attempts = AttemptIndex.of(project)
+
+    def __call__(self) -> WorkRecords:
+        """What is known now."""
+        project, tracker = self._project, self._tracker.read()
+        beads = dict(tracker.beads) | only_archived(read_archive(project.archive_file), tracker.beads)
+        self._attempts.refresh(tracker.beads)
+        return WorkRecords(
+            beads,
+            self._attempts.by_bead,
+            read_memories(project),
+            read_runs(project),
+            events=partial(attached_events, project.ddx_dir),
+        )
 
 
 def read_memories(project: Project) -> Sequence[Memory]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from helix_tui.core.ask.records import Span
-from helix_tui.core.evidence.sources import ProjectRecords, read_work
+from helix_tui.core.evidence.sources import ProjectRecords, WorkReader
 from helix_tui.core.ground.project import Project
 from tests.core.evidence.work import ATTEMPT, BEADS, LATER, bead, make_work, write_beads
 
@@ -19,7 +19,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 @pytest.fixture
 def records(project: Project) -> ProjectRecords:
-    found = ProjectRecords(project, lambda: read_work(project), in_memory=True)
+    found = ProjectRecords(project, WorkReader(project), in_memory=True)
     found.refresh()
     return found
 
@@ -56,7 +56,7 @@ def test_only_sections_of_attempts_or_reviews_where_these_are_asked_for(records:
 
 def test_a_renewed_claim_is_no_other_text(tmp_path: Path) -> None:
     project = make_work(tmp_path / "ferry")
-    records = ProjectRecords(project, lambda: read_work(project))
+    records = ProjectRecords(project, WorkReader(project))
     records.refresh()
     before = records.digests
     write_beads(project.root, (*BEADS[:2], {**BEADS[2], "work-heartbeat-at": "2026-08-03T00:00:00Z"}))
@@ -70,6 +70,6 @@ def test_a_renewed_claim_is_no_other_text(tmp_path: Path) -> None:
 
 
 def test_a_memory_that_gives_orders_is_no_source(project: Project) -> None:
-    work = read_work(project)
+    work = WorkReader(project)()
     assert [memory.name for memory in work.memories]
     assert not any(record.kind == "memory" for record in type(work)(beads=work.beads).records())
